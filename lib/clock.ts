@@ -1,0 +1,22 @@
+/** Stops a timer that has not fired; harmless afterwards. */
+export type CancelTimer = () => void;
+
+/** Time as the classes of this program see it. Tests hand in one that they move themselves. */
+export interface Clock {
+  /** Unix time in milliseconds. */
+  now(): number;
+  /** Runs `task` once, `delayMs` from now. */
+  after(delayMs: number, task: () => void): CancelTimer;
+}
+
+/** The machine's own clock. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(delayMs, task) {
+    const timer = setTimeout(task, delayMs);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** A number in [0, 1): `Math.random`, or a seeded generator where a run must be repeatable. */
+export type RandomSource = () => number;

@@ -1,0 +1,146 @@
+import { z } from "zod";
+import { messageOf, RangemakerError } from "./errors.ts";
+import { type Account, accountSchema } from "./protocol/account.ts";
+import { parseResponse, RpcError } from "./protocol/jsonrpc.ts";
+import { type NodePrice, nodePriceSchema } from "./protocol/price.ts";
+import { type Receipt, receiptSchema } from "./protocol/receipt.ts";
+import type { Address, Hex } from "./protocol/scalars.ts";
+import { type Thesis, thesisSchema, type ThesisStatus } from "./protocol/thesis.ts";
+import { type Transaction, transactionToWire } from "./protocol/transaction.ts";
+
+/** How long a node may take to answer unless told otherwise. */
+export const NODE_TIMEOUT_MS = 5_000;
+
+/** The node could not be reached, or its answer was lost: whether it acted is not known. */
+export class NodeUnreachableError extends RangemakerError {
+  constructor(url: string, cause: unknown) {
+    super("NODE_UNREACHABLE", `Core node at ${url} cannot be reached: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
+}
+
+/** The node took too long: whether it acted is not known. */
+export class NodeTimeoutError extends RangemakerError {
+  constructor(url: string, method: string, timeoutMs: number) {
+    super(
+      "NODE_TIMEOUT",
+      `Core node at ${url} did not answer ${method} within ${timeoutMs} ms`,
+    );
+  }
+}
+
+/** Narrows `core_getTheses`. */
+export interface ThesisFilter {
+  user?: Address;
+  solver?: Address;
+  status?: ThesisStatus;
+  /** Most theses in one answer. */
+  limit?: number;
+  /** `nextCursor` of the answer before. */
+  cursor?: string;
+}
+
+/** Where a core node is, and how patient to be with it. */
+export interface CoreClientOptions {
+  /** HTTP JSON-RPC URL. */
+  url: string;
+  timeoutMs?: number;
+}
+
+const thesesPageSchema = z.object({
+  theses: z.array(thesisSchema),
+  nextCursor: z.string().nullable(),
+});
+
+/**
+ * Typed JSON-RPC client for a core node over HTTP. Every method throws {@link RpcError} with the
+ * node's own code where it refuses, {@link NodeTimeoutError} or {@link NodeUnreachableError} where
+ * no answer came, and a `ZodError` never: an answer of the wrong shape is an {@link RpcError}.
+ */
+export class CoreClient {
+  readonly url: string;
+  readonly #timeoutMs: number;
+  #lastId = 0;
+
+  constructor(options: CoreClientOptions) {
+    this.url = options.url;
+    this.#timeoutMs = options.timeoutMs ?? NODE_TIMEOUT_MS;
+  }
+
+  /** Submits a signed transaction. Sending the same one again gives the same receipt. */
+  sendTransaction(tx: Transaction): Promise<Receipt> {
+    return this.#call("core_sendTransaction", [transactionToWire(tx)], receiptSchema);
+  }
+
+  /** The receipt that the transaction would get now. */
+  simulateTransaction(tx: Transaction): Promise<Receipt> {
+    return this.#call("core_simulateTransaction", [transactionToWire(tx)], receiptSchema);
+  }
+
+  /** The receipt of a transaction, or null where the node does not know it. */
+  getTransaction(txHash: Hex): Promise<Receipt | null> {
+    return this.#call("core_getTransaction", [txHash], receiptSchema.nullable());
+  }
+
+  /** Balance, locked amount and permissions of an account. */
+  getAccount(address: Address): Promise<Account> {
+    return this.#call("core_getAccount", [address], accountSchema);
+  }
+
+  /** One thesis, or null. */
+  getThesis(id: number): Promise<Thesis | null> {
+    return this.#call("core_getThesis", [id], thesisSchema.nullable());
+  }
+
+  /** A page of theses, oldest first. */
+  getTheses(filter: ThesisFilter): Promise<z.output<typeof thesesPageSchema>> {
+    return this.#call("core_getTheses", [filter], thesesPageSchema);
+  }
+
+  /** Prices by symbol, each with its age and whether bets on it are taken. */
+  getPrices(): Promise<Record<string, NodePrice>> {
+    return this.#call("core_getPrices", [], z.record(z.string(), nodePriceSchema));
+  }
+
+  /** Attempts settlement. @throws {RpcError} -32010 where price history is missing. */
+  settleThesis(id: number): Promise<Thesis> {
+    return this.#call("core_settleThesis", [id], thesisSchema);
+  }
+
+  /** The chain id of the node: a cheap way to see that it is there. */
+  async chainId(): Promise<number> {
+    return Number(await this.#call("eth_chainId", [], z.string().regex(/^0x[0-9a-f]+$/)));
+  }
+
+  async #call<S extends z.ZodType>(
+    method: string,
+    params: unknown[],
+    schema: S,
+  ): Promise<z.output<S>> {
+    const { result } = parseResponse(await this.#post(method, params));
+    const parsed = schema.safeParse(result);
+    if (parsed.success) return parsed.data;
+    throw new RpcError(-32603, `Answer of the node to ${method} has the wrong shape`, {
+      cause: parsed.error,
+    });
+  }
+
+  async #post(method: string, params: unknown[]): Promise<unknown> {
+    const id = this.#lastId += 1;
+    try {
+      const response = await fetch(this.url, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
+        signal: AbortSignal.timeout(this.#timeoutMs),
+      });
+      return await response.json();
+    } catch (cause) {
+      if (cause instanceof DOMException && cause.name === "TimeoutError") {
+        throw new NodeTimeoutError(this.url, method, this.#timeoutMs);
+      }
+      throw new NodeUnreachableError(this.url, cause);
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import type { Hex } from "viem";
+import { z } from "zod";
+import {
+  addressSchema,
+  signatureSchema,
+  timestampSchema,
+  uint256Schema,
+  uint64Schema,
+} from "./scalars.ts";
+import { type FlatType, flatType, hashFlat } from "./typed_data.ts";
+
+/** Body of `POST /deposit` (spec: deposit bridge, "Deposit request"). */
+export const depositRequestSchema = z.object({
+  user: addressSchema,
+  amount: uint64Schema.refine((amount) => amount > 0n, "Expected an amount of at least 1"),
+  nonce: uint256Schema,
+  deadline: timestampSchema,
+  signature: signatureSchema,
+});
+
+/** Amount in USDC with 6 decimals; `nonce` is one that the user never used before. */
+export type DepositRequest = z.output<typeof depositRequestSchema>;
+
+/** What the user signs; `GET /typed-data` of the bridge describes it to wallets. */
+export const DEPOSIT_REQUEST_TYPE: FlatType = flatType(
+  "Core:Deposit(address user,uint256 amount,uint256 nonce,uint256 deadline)",
+);
+
+/**
+ * The digest that the user signs. It also serves as the mock external transaction hash, so that one
+ * request can never become two deposits.
+ */
+export function hashDepositRequest(
+  request: Omit<DepositRequest, "signature">,
+  chainId: number,
+): Hex {
+  return hashFlat(DEPOSIT_REQUEST_TYPE, chainId, {
+    user: request.user,
+    amount: request.amount,
+    nonce: request.nonce,
+    deadline: BigInt(request.deadline),
+  });
+}

@@ -1,0 +1,127 @@
+import { z } from "zod";
+import { RangemakerError } from "../errors.ts";
+
+/** The codes of JSON-RPC answers: the standard's, then Ethereum's, then this chain's. */
+export const RpcCode = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internalError: -32603,
+  resourceUnavailable: -32002,
+  transactionRejected: -32003,
+  limitExceeded: -32005,
+  settlementRefused: -32010,
+} as const;
+
+/** Identifies a request to its caller. */
+export type RpcId = string | number | null;
+
+const idSchema = z.union([z.string(), z.number(), z.null()]);
+
+const requestSchema = z.object({
+  jsonrpc: z.literal("2.0", { error: 'Expected jsonrpc "2.0"' }),
+  id: idSchema.optional(),
+  method: z.string({ error: "Expected a method name" }).min(1).max(256),
+  params: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())], {
+    error: "Expected params as an array or an object",
+  }).optional(),
+});
+
+/** One call. Without an `id` it is a notification, which is never answered. */
+export type RpcRequest = z.output<typeof requestSchema>;
+
+/** The error part of an answer. */
+export interface RpcErrorBody {
+  code: number;
+  message: string;
+  data?: unknown;
+}
+
+/** One answer. */
+export type RpcResponse =
+  | { jsonrpc: "2.0"; id: RpcId; result: unknown }
+  | { jsonrpc: "2.0"; id: RpcId; error: RpcErrorBody };
+
+/** A failure that a JSON-RPC caller is told of; `rpcCode` is one of {@link RpcCode}. */
+export class RpcError extends RangemakerError {
+  readonly rpcCode: number;
+  readonly data: unknown;
+
+  constructor(rpcCode: number, message: string, options: { data?: unknown; cause?: unknown } = {}) {
+    super(`RPC_${rpcCode}`, message, { cause: options.cause });
+    this.rpcCode = rpcCode;
+    this.data = options.data;
+  }
+}
+
+/**
+ * Reads one call from parsed JSON.
+ *
+ * @throws {RpcError} -32600 where it is no JSON-RPC 2.0 request.
+ */
+export function parseRequest(value: unknown): RpcRequest {
+  const parsed = requestSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const message = parsed.error.issues[0]?.message ?? "not a request object";
+  throw new RpcError(RpcCode.invalidRequest, `Invalid request: ${message}`);
+}
+
+/** The id to answer a broken call with: its own where it has a proper one, else null. */
+export function idOf(value: unknown): RpcId {
+  if (typeof value !== "object" || value === null || !("id" in value)) return null;
+  const parsed = idSchema.safeParse(value.id);
+  return parsed.success ? parsed.data : null;
+}
+
+/** An answer with a result. */
+export function rpcResult(id: RpcId, result: unknown): RpcResponse {
+  return { jsonrpc: "2.0", id, result };
+}
+
+/** An answer with an error. */
+export function rpcFailure(id: RpcId, code: number, message: string, data?: unknown): RpcResponse {
+  return {
+    jsonrpc: "2.0",
+    id,
+    error: data === undefined ? { code, message } : { code, message, data },
+  };
+}
+
+/** A notification of a subscription, as `eth_subscribe` promises it. */
+export function subscriptionNotice(subscription: string, result: unknown): unknown {
+  return { jsonrpc: "2.0", method: "eth_subscription", params: { subscription, result } };
+}
+
+const responseSchema = z.object({
+  id: idSchema,
+  result: z.unknown().optional(),
+  error: z.object({ code: z.number(), message: z.string(), data: z.unknown().optional() })
+    .optional(),
+});
+
+/**
+ * Reads an answer and gives its result.
+ *
+ * @throws {RpcError} With the node's own code and message where the answer is an error.
+ */
+export function parseResponse(value: unknown): { id: RpcId; result: unknown } {
+  const parsed = responseSchema.safeParse(value);
+  if (!parsed.success) {
+    throw new RpcError(RpcCode.internalError, "Answer of the node is not JSON-RPC", {
+      cause: parsed.error,
+    });
+  }
+  const { id, result, error } = parsed.data;
+  if (error) throw new RpcError(error.code, error.message, { data: error.data });
+  return { id, result };
+}
+
+/** Parses JSON text. @throws {RpcError} -32700 where it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new RpcError(RpcCode.parseError, "Parse error: body is not JSON", { cause });
+  }
+}

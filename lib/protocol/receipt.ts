@@ -1,0 +1,32 @@
+import { z } from "zod";
+import { hash32Schema } from "./scalars.ts";
+
+/** Why a valid transaction failed by the chain's rules. */
+export const TRANSACTION_ERROR_CODES = [
+  "PERMISSION_DENIED",
+  "INSUFFICIENT_BALANCE",
+  "UNSUPPORTED_PAIR",
+  "INVALID_PRICE_RANGE",
+  "INVALID_TIME_RANGE",
+  "QUOTE_EXPIRED",
+  "QUOTE_ALREADY_USED",
+  "QUOTE_SIGNER_MISMATCH",
+  "USER_SIGNATURE_INVALID",
+  "ORACLE_STALE",
+  "DEPOSIT_ALREADY_PROCESSED",
+] as const;
+
+/** One of {@link TRANSACTION_ERROR_CODES}. */
+export type TransactionErrorCode = (typeof TRANSACTION_ERROR_CODES)[number];
+
+/** What `core_sendTransaction` answers and `core_getTransaction` looks up. */
+export const receiptSchema = z.object({
+  txHash: hash32Schema,
+  status: z.enum(["committed", "failed"]),
+  blockNumber: z.number().int().nonnegative(),
+  thesisId: z.number().int().positive().optional(),
+  error: z.object({ code: z.enum(TRANSACTION_ERROR_CODES), message: z.string() }).optional(),
+});
+
+/** The final outcome of a transaction: sending it again answers with the same receipt. */
+export type Receipt = z.output<typeof receiptSchema>;

@@ -1,0 +1,59 @@
+import { z } from "zod";
+import {
+  addressSchema,
+  hash32Schema,
+  thesisTypeSchema,
+  timestampSchema,
+  uint64Schema,
+} from "./scalars.ts";
+
+/** States of a thesis; `won` is by the user, `lost` is the solver's gain. */
+export const thesisStatusSchema = z.enum(["open", "needs_backfill", "won", "lost"]);
+
+/** One of the states of a thesis. */
+export type ThesisStatus = z.output<typeof thesisStatusSchema>;
+
+/** A thesis as the core node tells it (`core_getThesis`, the `theses` subscription). */
+export const thesisSchema = z.object({
+  id: z.number().int().positive(),
+  user: addressSchema,
+  solver: addressSchema,
+  thesisType: thesisTypeSchema,
+  base: addressSchema,
+  quote: addressSchema,
+  lowerPrice: uint64Schema,
+  upperPrice: uint64Schema,
+  betAmount: uint64Schema,
+  payout: uint64Schema,
+  startTime: timestampSchema,
+  endTime: timestampSchema,
+  createdAt: timestampSchema,
+  quoteHash: hash32Schema,
+  txHash: hash32Schema,
+  status: thesisStatusSchema,
+  settledAt: timestampSchema.optional(),
+  breach: z.object({ time: timestampSchema, price: uint64Schema }).optional(),
+});
+
+/** A bet as the ledger holds it; times in Unix milliseconds, `breach` is the slot that decided. */
+export type Thesis = z.output<typeof thesisSchema>;
+
+/** A thesis as JSON carries it. */
+export type ThesisWire = z.input<typeof thesisSchema>;
+
+/** The thesis as JSON: amounts and prices become decimal strings. */
+export function thesisToWire(thesis: Thesis): ThesisWire {
+  return {
+    ...thesis,
+    lowerPrice: thesis.lowerPrice.toString(),
+    upperPrice: thesis.upperPrice.toString(),
+    betAmount: thesis.betAmount.toString(),
+    payout: thesis.payout.toString(),
+    breach: thesis.breach && { time: thesis.breach.time, price: thesis.breach.price.toString() },
+  };
+}
+
+/** Whether a thesis still locks money. */
+export function isUnsettled(status: ThesisStatus): boolean {
+  return status === "open" || status === "needs_backfill";
+}

@@ -1,0 +1,146 @@
+import type { Hex } from "viem";
+import { z } from "zod";
+import {
+  addressSchema,
+  hash32Schema,
+  signatureSchema,
+  thesisTypeSchema,
+  timestampSchema,
+  uint64Schema,
+} from "./scalars.ts";
+import type { Signer } from "./signature.ts";
+import { type FlatType, flatType, hashFlat } from "./typed_data.ts";
+import type { QuoteTerms } from "./quote.ts";
+
+/** Price slots that one `BackfillOracle` may carry: ten minutes of them. */
+export const BACKFILL_SLOTS_MAX = 6_000;
+
+const envelope = { timestamp: timestampSchema, from: addressSchema, signature: signatureSchema };
+
+const depositSchema = z.object({
+  type: z.literal("Deposit"),
+  ...envelope,
+  user: addressSchema,
+  amount: uint64Schema.refine((amount) => amount > 0n, "Expected an amount of at least 1"),
+  externalTxHash: hash32Schema,
+});
+
+const rfqSubmitSchema = z.object({
+  type: z.literal("RfqSubmit"),
+  ...envelope,
+  user: addressSchema,
+  thesisType: thesisTypeSchema,
+  base: addressSchema,
+  quote: addressSchema,
+  lowerPrice: uint64Schema,
+  upperPrice: uint64Schema,
+  betAmount: uint64Schema.refine((amount) => amount > 0n, "Expected a bet of at least 1"),
+  payout: uint64Schema,
+  startTime: timestampSchema,
+  endTime: timestampSchema,
+  deadline: timestampSchema,
+  solverSignature: signatureSchema,
+  userSignature: signatureSchema,
+});
+
+const backfillOracleSchema = z.object({
+  type: z.literal("BackfillOracle"),
+  ...envelope,
+  base: addressSchema,
+  quote: addressSchema,
+  startTime: timestampSchema.multipleOf(100, "Expected a multiple of 100 ms"),
+  prices: z.array(uint64Schema.refine((price) => price > 0n, "Expected a price above 0"))
+    .min(1, "Expected at least one price")
+    .max(BACKFILL_SLOTS_MAX, `Expected at most ${BACKFILL_SLOTS_MAX} prices`),
+});
+
+/** The one parameter of `core_sendTransaction` and `core_simulateTransaction`. */
+export const transactionSchema = z.discriminatedUnion(
+  "type",
+  [depositSchema, rfqSubmitSchema, backfillOracleSchema],
+  { error: "Expected type Deposit, RfqSubmit or BackfillOracle" },
+).superRefine((tx, context) => {
+  if (tx.type === "RfqSubmit" && tx.payout < tx.betAmount) {
+    context.addIssue({ code: "custom", path: ["payout"], message: "Expected at least betAmount" });
+  }
+});
+
+/** A signed transaction as it is used inside: amounts and prices are bigints. */
+export type Transaction = z.output<typeof transactionSchema>;
+
+/** A signed transaction as JSON carries it. */
+export type TransactionWire = z.input<typeof transactionSchema>;
+
+/** Credits a user (spec: deposit bridge, "Deposit transaction"). Relayer only. */
+export type Deposit = z.output<typeof depositSchema>;
+
+/** Opens a thesis from a quote that solver and user signed. By the solver of the quote only. */
+export type RfqSubmit = z.output<typeof rfqSubmitSchema>;
+
+/** Fills price slots that were missed (spec: price oracle, "needs backfill"). Admin only. */
+export type BackfillOracle = z.output<typeof backfillOracleSchema>;
+
+/** Distributes `Omit` over the union, so that each kind keeps its own fields. */
+type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+/** A transaction that its sender has yet to sign. */
+export type UnsignedTransaction = Without<Transaction, "signature">;
+
+/** The typed-data string of each kind of transaction. */
+export const TRANSACTION_TYPES: Record<Transaction["type"], FlatType> = {
+  Deposit: flatType(
+    "Core:Deposit(uint64 timestamp,address from,address user,uint64 amount,bytes32 externalTxHash)",
+  ),
+  RfqSubmit: flatType(
+    "Core:RfqSubmit(uint64 timestamp,address from,address user,string thesisType,address base,address quote,uint64 lowerPrice,uint64 upperPrice,uint64 betAmount,uint64 payout,uint64 startTime,uint64 endTime,uint64 deadline,bytes solverSignature,bytes userSignature)",
+  ),
+  BackfillOracle: flatType(
+    "Core:BackfillOracle(uint64 timestamp,address from,address base,address quote,uint64 startTime,uint64[] prices)",
+  ),
+};
+
+/** The digest that the sender signs, which is also the transaction's hash. */
+export function hashTransaction(tx: UnsignedTransaction, chainId: number): Hex {
+  const message: Record<string, unknown> = { ...tx, timestamp: BigInt(tx.timestamp) };
+  if (tx.type === "RfqSubmit") {
+    message.startTime = BigInt(tx.startTime);
+    message.endTime = BigInt(tx.endTime);
+    message.deadline = BigInt(tx.deadline);
+  } else if (tx.type === "BackfillOracle") {
+    message.startTime = BigInt(tx.startTime);
+  }
+  return hashFlat(TRANSACTION_TYPES[tx.type], chainId, message);
+}
+
+/** Signs a transaction. @returns It with its signature, and its hash. */
+export function signTransaction<T extends UnsignedTransaction>(
+  tx: T,
+  signer: Signer,
+  chainId: number,
+): { tx: T & { signature: Hex }; txHash: Hex } {
+  const txHash = hashTransaction(tx, chainId);
+  return { tx: { ...tx, signature: signer.sign(txHash) }, txHash };
+}
+
+/** The transaction as JSON: every bigint becomes a decimal string. */
+export function transactionToWire(tx: Transaction): TransactionWire {
+  // Replacing bigints by their decimal strings is exactly what turns the output type into the input type.
+  return JSON.parse(
+    JSON.stringify(tx, (_key, value) => typeof value === "bigint" ? value.toString() : value),
+  ) as TransactionWire;
+}
+
+/** The quote that an `RfqSubmit` carries. */
+export function quoteTermsOf(tx: Without<RfqSubmit, "signature">): QuoteTerms {
+  return {
+    user: tx.user,
+    thesisType: tx.thesisType,
+    oraclePair: { base: tx.base, quote: tx.quote },
+    priceRange: { lower: tx.lowerPrice, upper: tx.upperPrice },
+    betAmount: tx.betAmount,
+    payout: tx.payout,
+    startTime: tx.startTime,
+    endTime: tx.endTime,
+    deadline: tx.deadline,
+  };
+}

@@ -1,0 +1,68 @@
+import {
+  ansiColorFormatter,
+  configure,
+  defaultTextFormatter,
+  getConsoleSink,
+  jsonLinesFormatter,
+} from "@logtape/logtape";
+import { z } from "zod";
+import { switchSchema } from "./option_types.ts";
+import type { OptionSpec, OptionTable } from "./options.ts";
+
+/** First part of every log category; the second is the service. */
+export const LOG_ROOT = "rangemaker";
+
+/** Log levels from the most to the least talkative. */
+export const logLevelSchema = z.enum(["debug", "info", "warning", "error"], {
+  error: "Expected debug, info, warning or error",
+});
+
+/** The logging options that every command takes. */
+export const loggingOptions = {
+  jsonLogs: {
+    flags: "--json-logs",
+    env: "JSON_LOGS",
+    description: "log JSON lines instead of text",
+    schema: switchSchema,
+    default: "false",
+  },
+  logLevel: {
+    flags: "--log-level <level>",
+    env: "LOG_LEVEL",
+    description: "debug, info, warning or error",
+    schema: logLevelSchema,
+    default: "info",
+  } satisfies OptionSpec<typeof logLevelSchema>,
+} satisfies OptionTable;
+
+/** How this process logs. */
+export interface LoggingOptions {
+  jsonLogs: boolean;
+  logLevel: z.output<typeof logLevelSchema>;
+  /** Colours the text: for a terminal whose user did not set `NO_COLOR`. */
+  color: boolean;
+}
+
+/** Sends all logs to standard error, so that standard output stays for results. */
+export async function configureLogging(options: LoggingOptions): Promise<void> {
+  const text = options.color ? ansiColorFormatter : defaultTextFormatter;
+  const sink = getConsoleSink({
+    formatter: options.jsonLogs ? jsonLinesFormatter : text,
+    levelMap: {
+      trace: "error",
+      debug: "error",
+      info: "error",
+      warning: "error",
+      error: "error",
+      fatal: "error",
+    },
+  });
+  await configure({
+    reset: true,
+    sinks: { stderr: sink },
+    loggers: [
+      { category: LOG_ROOT, lowestLevel: options.logLevel, sinks: ["stderr"] },
+      { category: ["logtape", "meta"], lowestLevel: "warning", sinks: ["stderr"] },
+    ],
+  });
+}

@@ -1,0 +1,31 @@
+import { Gauge, Registry } from "prom-client";
+
+/**
+ * A registry for one service, with the figures of its process. Each service has its own, so that
+ * several can live in one process.
+ */
+export function createRegistry(startedAtMs: number): Registry {
+  const registry = new Registry();
+  new Gauge({
+    name: "process_start_time_seconds",
+    help: "Start time of the service since the Unix epoch.",
+    registers: [registry],
+  }).set(startedAtMs / 1000);
+  new Gauge({
+    name: "process_resident_memory_bytes",
+    help: "Resident memory of the process.",
+    registers: [registry],
+    collect() {
+      this.set(Deno.memoryUsage().rss);
+    },
+  });
+  new Gauge({
+    name: "process_heap_used_bytes",
+    help: "JavaScript heap in use.",
+    registers: [registry],
+    collect() {
+      this.set(Deno.memoryUsage().heapUsed);
+    },
+  });
+  return registry;
+}

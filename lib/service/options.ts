@@ -1,0 +1,165 @@
+import { Command as Parser, CommanderError, Option } from "commander";
+import type { z } from "zod";
+import { describeIssue } from "../protocol/scalars.ts";
+import { RangemakerError } from "../errors.ts";
+
+/** One row of a service's option table. */
+export interface OptionSpec<S extends z.ZodType = z.ZodType> {
+  /** As in the help text: `-p, --port <port>`, or `--dry-run` for a switch. */
+  flags: string;
+  /** Environment variable read where the flag is not given. */
+  env?: string;
+  description: string;
+  /** Turns the text (or `true` of a switch) into the value, or says what is wrong with it. */
+  schema: S;
+  /** Text used where neither flag nor variable is given. */
+  default?: string;
+  /** A secret's value never appears in help, errors or logs. */
+  secret?: boolean;
+  /** A switch that is on by default also takes `--no-…` and `=false`. */
+  negatable?: boolean;
+  /** May be given several times; the variable takes a comma-separated list. */
+  repeatable?: boolean;
+}
+
+/** The options of one command, keyed by the camel-case name of their long flag. */
+export type OptionTable = Record<string, OptionSpec>;
+
+/** What the options of a table are after parsing. */
+export type OptionsOf<T extends OptionTable> = { [K in keyof T]: z.output<T[K]["schema"]> };
+
+/** Looks up an environment variable. */
+export type Environment = (name: string) => string | undefined;
+
+/** Wrong arguments: one line for the user, exit code 2. */
+export class UsageError extends RangemakerError {
+  constructor(message: string) {
+    super("USAGE", redactKeys(message));
+  }
+}
+
+/** Help was asked for: `message` is the text to print. */
+export class HelpRequest extends RangemakerError {
+  constructor(text: string) {
+    super("HELP", text);
+  }
+}
+
+/** What the help text says beside the options. */
+export interface CommandText {
+  name: string;
+  description: string;
+  /** Command lines, each with what it does: shown below the options. */
+  examples: readonly (readonly [commandLine: string, meaning: string])[];
+}
+
+const HELP_WIDTH = 100;
+
+/** Hides anything that could be a private key typed into the wrong place. */
+function redactKeys(text: string): string {
+  return text.replace(/[0-9a-fA-F]{64}/g, "…");
+}
+
+/**
+ * Reads arguments and environment by a table: flag first, then variable, then default.
+ *
+ * @throws {UsageError} On the first thing wrong, naming the option and its rule.
+ * @throws {HelpRequest} On `--help`.
+ */
+export function parseOptions<T extends OptionTable>(
+  text: CommandText,
+  table: T,
+  argv: readonly string[],
+  env: Environment,
+): OptionsOf<T> {
+  const flags = readFlags(text, table, argv);
+  const values: Record<string, unknown> = {};
+  for (const [key, spec] of Object.entries(table)) {
+    values[key] = readOption(spec, flags[key], env);
+  }
+  // Each value came out of the schema of its own key.
+  return values as OptionsOf<T>;
+}
+
+function readFlags(
+  text: CommandText,
+  table: OptionTable,
+  argv: readonly string[],
+): Record<string, unknown> {
+  let help = "";
+  const parser = new Parser(`rangemaker ${text.name}`)
+    .description(text.description)
+    .helpOption("-h, --help", "show this help")
+    .addHelpText("after", examplesText(text))
+    .allowExcessArguments(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (chunk) => help += chunk,
+      writeErr: () => {},
+      getOutHelpWidth: () => HELP_WIDTH,
+      getErrHelpWidth: () => HELP_WIDTH,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    });
+  for (const [key, spec] of Object.entries(table)) addOption(parser, key, spec);
+  try {
+    parser.parse([...argv], { from: "user" });
+  } catch (thrown) {
+    if (!(thrown instanceof CommanderError)) throw thrown;
+    if (thrown.code === "commander.helpDisplayed") throw new HelpRequest(help);
+    throw new UsageError(sentence(thrown.message.replace(/^error: /, "")));
+  }
+  return parser.opts();
+}
+
+function addOption(parser: Parser, key: string, spec: OptionSpec): void {
+  const notes = [
+    spec.default === undefined ? "" : `default: ${spec.default}`,
+    spec.env === undefined ? "" : `env: ${spec.env}`,
+  ].filter((note) => note !== "");
+  const suffix = notes.length === 0 ? "" : ` (${notes.join(", ")})`;
+  const option = new Option(spec.flags, spec.description + suffix);
+  if (option.attributeName() !== key) {
+    throw new TypeError(`Option table: key ${key} does not match flags ${spec.flags}`);
+  }
+  if (spec.repeatable) {
+    option.argParser((value: string, earlier: string[] | undefined) => [...(earlier ?? []), value]);
+  }
+  parser.addOption(option);
+  if (spec.negatable) {
+    parser.addOption(new Option(`--no-${option.name()}`, `same as --${option.name()}=false`));
+    // Without this, commander takes the presence of --no-… as a default of true.
+    parser.setOptionValue(key, undefined);
+  }
+}
+
+function readOption(spec: OptionSpec, flag: unknown, env: Environment): unknown {
+  const variable = spec.env === undefined ? undefined : env(spec.env);
+  let source = spec.flags.replace(/^-\w, /, "").replace(/[ =].*$/, "");
+  let value: unknown = flag;
+  if (value === undefined && variable !== undefined && variable !== "") {
+    source = spec.env ?? source;
+    value = spec.repeatable ? variable.split(",") : variable;
+  }
+  value ??= spec.repeatable ? spec.default?.split(",") : spec.default;
+  const parsed = spec.schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  if (value === undefined) {
+    throw new UsageError(
+      `Missing ${source}${spec.env === undefined ? "" : ` (or ${spec.env} in the environment)`}`,
+    );
+  }
+  const received = spec.secret ? "" : `: received ${JSON.stringify(value)}`;
+  throw new UsageError(`Invalid ${source}: ${describeIssue(parsed.error)}${received}`);
+}
+
+function examplesText(text: CommandText): string {
+  if (text.examples.length === 0) return "";
+  const rows = text.examples.map(([line, meaning]) => `  ${line}\n      ${meaning}`);
+  return `\nExamples:\n${rows.join("\n")}`;
+}
+
+function sentence(text: string): string {
+  const line = text.trim().replace(/\.$/, "");
+  return line.charAt(0).toUpperCase() + line.slice(1);
+}

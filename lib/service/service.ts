@@ -1,0 +1,56 @@
+import { getLogger } from "@logtape/logtape";
+import type { Hono } from "hono";
+import type { Registry } from "prom-client";
+import { listen, type RequestHandler } from "./listener.ts";
+import { LOG_ROOT } from "./logging.ts";
+
+/** What every `start…` gives back: where the service is, and how to end it. */
+export interface RunningService {
+  /** Base URL without a trailing slash. */
+  readonly url: string;
+  /** Ends the service; resolves when nothing of it runs any more. */
+  stop(): Promise<void>;
+}
+
+/** A service, ready to listen. */
+export interface ServiceDefinition {
+  /** Name in logs. */
+  name: string;
+  host: string;
+  /** 0 takes a free port. */
+  port: number;
+  /** Routes of the service; `GET /health` and `GET /metrics` are added here. */
+  app: Hono;
+  /** Answers `GET /health` in the service's own words. */
+  health: () => Response | Promise<Response>;
+  registry: Registry;
+  /** Sees requests before the routes do: for WebSocket upgrades. Undefined passes the request on. */
+  upgrade?: (request: Request, remote: string) => Response | undefined;
+  /** Called first at the end: refuse new work, close sockets. */
+  drain?: () => void | Promise<void>;
+  /** Called last at the end, when no request is open: stop timers, close stores. */
+  close?: () => void | Promise<void>;
+}
+
+/** Starts listening. @throws {ListenError} If the address cannot be had. */
+export function startService(definition: ServiceDefinition): RunningService {
+  const { name, app, registry } = definition;
+  const log = getLogger([LOG_ROOT, name]);
+  app.get("/health", () => definition.health());
+  app.get("/metrics", async (c) => {
+    c.header("content-type", registry.contentType);
+    return c.body(await registry.metrics());
+  });
+  const handler: RequestHandler = (request, remote) =>
+    definition.upgrade?.(request, remote) ?? app.fetch(request, { remote });
+  const listener = listen(definition.host, definition.port, handler);
+  log.info("Listening on {url}", { url: listener.url });
+  let stopping: Promise<void> | undefined;
+  const stop = async () => {
+    await definition.drain?.();
+    await listener.stop();
+    await definition.close?.();
+    log.info("Stopped");
+  };
+  return { url: listener.url, stop: () => stopping ??= stop() };
+}

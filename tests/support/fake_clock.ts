@@ -1,0 +1,52 @@
+import type { CancelTimer, Clock } from "../../lib/clock.ts";
+
+interface Timer {
+  atMs: number;
+  task: () => void;
+}
+
+/** A clock that stands still until a test moves it; timers fire in order of their time. */
+export class FakeClock implements Clock {
+  #nowMs: number;
+  #timers: Timer[] = [];
+
+  constructor(nowMs = 1_700_000_000_000) {
+    this.#nowMs = nowMs;
+  }
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  after(delayMs: number, task: () => void): CancelTimer {
+    const timer: Timer = { atMs: this.#nowMs + delayMs, task };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  /** Timers that have not fired. */
+  get pending(): number {
+    return this.#timers.length;
+  }
+
+  /** Moves time, firing what falls due on the way. */
+  advance(byMs: number): void {
+    const endMs = this.#nowMs + byMs;
+    for (;;) {
+      const due = this.#timers.filter((timer) => timer.atMs <= endMs)
+        .sort((a, b) => a.atMs - b.atMs)[0];
+      if (due === undefined) break;
+      this.#timers = this.#timers.filter((timer) => timer !== due);
+      this.#nowMs = Math.max(this.#nowMs, due.atMs);
+      due.task();
+    }
+    this.#nowMs = endMs;
+  }
+
+  /** Moves time without firing anything, as when the process was stopped. */
+  jump(byMs: number): void {
+    this.#nowMs += byMs;
+  }
+}
