@@ -81,6 +81,24 @@ export function parseOptions<T extends OptionTable>(
   return values as OptionsOf<T>;
 }
 
+/**
+ * Options for a service that another program starts: what is given, and the defaults of the table for
+ * the rest. Neither arguments nor environment are read.
+ *
+ * @throws {UsageError} If an option that has no default is not given.
+ */
+export function withDefaults<T extends OptionTable>(
+  table: T,
+  given: Partial<OptionsOf<T>>,
+): OptionsOf<T> {
+  const values: Record<string, unknown> = { ...given };
+  for (const [key, spec] of Object.entries(table)) {
+    values[key] ??= readOption(spec, undefined, () => undefined);
+  }
+  // Each value is given with the type of its key or came out of the schema of its own key.
+  return values as OptionsOf<T>;
+}
+
 function readFlags(
   text: CommandText,
   table: OptionTable,
