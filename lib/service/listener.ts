@@ -2,7 +2,7 @@ import { getLogger } from "@logtape/logtape";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { LOG_ROOT } from "./logging.ts";
 
-/** How long open requests and sockets may take to end before they are cut. */
+/** How long open requests and sockets may take to end before they are left behind. */
 export const DRAIN_DEADLINE_MS = 3_000;
 
 /** The port cannot be listened on. */
@@ -16,7 +16,10 @@ export class ListenError extends RangemakerError {
 export interface Listener {
   /** Base URL with the port it really has, without a trailing slash. */
   readonly url: string;
-  /** Takes no new connections, waits for open ones up to {@link DRAIN_DEADLINE_MS}, cuts the rest. */
+  /**
+   * Takes no new connections and waits for open ones up to the deadline. A peer that still holds its
+   * connection then is left behind: nothing more is answered to it, and it goes with the process.
+   */
   stop(): Promise<void>;
 }
 
@@ -26,17 +29,21 @@ export type RequestHandler = (request: Request, remote: string) => Response | Pr
 /**
  * Listens for HTTP.
  *
+ * @param drainDeadlineMs How long {@link Listener.stop} waits for open connections.
  * @throws {ListenError} If the address is taken or not this machine's.
  */
-export function listen(host: string, port: number, handler: RequestHandler): Listener {
+export function listen(
+  host: string,
+  port: number,
+  handler: RequestHandler,
+  drainDeadlineMs: number = DRAIN_DEADLINE_MS,
+): Listener {
   const log = getLogger([LOG_ROOT, "http"]);
-  const cut = new AbortController();
   let server: Deno.HttpServer<Deno.NetAddr>;
   try {
     server = Deno.serve({
       hostname: host,
       port,
-      signal: cut.signal,
       onListen: () => {},
       onError(thrown) {
         log.error("Request failed: {error}", { error: thrown });
@@ -46,17 +53,25 @@ export function listen(host: string, port: number, handler: RequestHandler): Lis
   } catch (cause) {
     throw new ListenError(host, port, cause);
   }
-  return { url: urlOf(server.addr), stop: () => shutDown(server, cut) };
+  const stop = async () => {
+    if (await shutDown(server, drainDeadlineMs)) return;
+    log.warn("Left a peer behind that did not end within {ms} ms", { ms: drainDeadlineMs });
+  };
+  return { url: urlOf(server.addr), stop };
 }
 
-async function shutDown(server: Deno.HttpServer, cut: AbortController): Promise<void> {
-  // A peer that reads nothing would keep shutdown() waiting for ever: only the signal ends it.
-  const deadline = setTimeout(() => cut.abort(), DRAIN_DEADLINE_MS);
+/** @returns False if a connection outlived the deadline. */
+async function shutDown(server: Deno.HttpServer, deadlineMs: number): Promise<boolean> {
+  // shutdown() waits for ever for a peer that reads nothing, and in Deno 2.9 the serve signal cannot
+  // be aborted any more once it has begun (BadResource), so the wait itself is what has to end.
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), deadlineMs);
+  });
   try {
-    await server.shutdown();
-    await server.finished;
+    return await Promise.race([server.shutdown().then(() => true), late]);
   } finally {
-    clearTimeout(deadline);
+    clearTimeout(timer);
   }
 }
 

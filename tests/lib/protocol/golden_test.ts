@@ -1,0 +1,85 @@
+/**
+ * Digests and signatures against committed vectors, which were made with ethers and are made again
+ * with it here: a second library, so that a fault of the one under test cannot hide.
+ */
+import assert from "node:assert/strict";
+import { TypedDataEncoder, verifyTypedData, Wallet } from "ethers";
+import { DEV_ACCOUNTS } from "../../../lib/dev_accounts.ts";
+import {
+  DEPOSIT_REQUEST_TYPE,
+  depositRequestSchema,
+  hashDepositRequest,
+} from "../../../lib/protocol/deposit.ts";
+import {
+  hashQuote,
+  QUOTE_TYPE,
+  type QuoteTerms,
+  quoteTermsSchema,
+} from "../../../lib/protocol/quote.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
+import {
+  hashTransaction,
+  TRANSACTION_TYPES,
+  transactionSchema,
+} from "../../../lib/protocol/transaction.ts";
+import { type FlatType, signingDomain } from "../../../lib/protocol/typed_data.ts";
+import vectors from "./golden_vectors.json" with { type: "json" };
+
+type Vector = (typeof vectors)[number];
+
+const ANY_SIGNATURE = `0x${"00".repeat(65)}`;
+
+function digestOf({ kind, chainId, message }: Vector): Hex {
+  if (kind === "quote") return hashQuote(termsOf(message), chainId);
+  const signed = { ...message, signature: ANY_SIGNATURE };
+  if (kind === "depositRequest") {
+    return hashDepositRequest(depositRequestSchema.parse(signed), chainId);
+  }
+  return hashTransaction(transactionSchema.parse({ ...signed, type: kind }), chainId);
+}
+
+function termsOf(message: Vector["message"]): QuoteTerms {
+  const { base, quote, lowerPrice: lower, upperPrice: upper } = message;
+  return quoteTermsSchema.parse({
+    ...message,
+    oraclePair: { base, quote },
+    priceRange: { lower, upper },
+  });
+}
+
+function typeOf(kind: string): FlatType {
+  if (kind === "quote") return QUOTE_TYPE;
+  if (kind === "depositRequest") return DEPOSIT_REQUEST_TYPE;
+  return TRANSACTION_TYPES[kind as keyof typeof TRANSACTION_TYPES];
+}
+
+for (const [index, vector] of vectors.entries()) {
+  const name = `Golden vector ${index} (${vector.kind}, chain ${vector.chainId})`;
+  const account = DEV_ACCOUNTS[vector.signer as keyof typeof DEV_ACCOUNTS];
+  const type = typeOf(vector.kind);
+  const ethersTypes = { [type.primaryType]: [...type.fields] };
+  const domain = signingDomain(vector.chainId);
+
+  Deno.test(`${name}: the type string is the protocol's`, () => {
+    const members = type.fields.map((field) => `${field.type} ${field.name}`).join(",");
+    assert.equal(`${type.primaryType}(${members})`, vector.typeString);
+  });
+
+  Deno.test(`${name}: digest and signature are the committed ones`, () => {
+    assert.equal(digestOf(vector), vector.digest);
+    const signer = new Signer(account.privateKey);
+    assert.equal(signer.sign(vector.digest as Hex), vector.signature);
+    assert.equal(recoverSigner(vector.digest as Hex, vector.signature as Hex), account.address);
+  });
+
+  Deno.test(`${name}: ethers makes and accepts the same`, async () => {
+    assert.equal(TypedDataEncoder.hash(domain, ethersTypes, vector.message), vector.digest);
+    const wallet = new Wallet(account.privateKey);
+    assert.equal(await wallet.signTypedData(domain, ethersTypes, vector.message), vector.signature);
+    assert.equal(
+      verifyTypedData(domain, ethersTypes, vector.message, vector.signature),
+      account.address,
+    );
+  });
+}

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import {
+  idOf,
+  parseJson,
+  parseRequest,
+  parseResponse,
+  RpcError,
+  rpcFailure,
+  rpcResult,
+} from "../../../lib/protocol/jsonrpc.ts";
+
+const broken: readonly unknown[] = [
+  null,
+  1,
+  "text",
+  [],
+  {},
+  { jsonrpc: "2.0" },
+  { jsonrpc: "1.0", method: "m" },
+  { jsonrpc: "2.0", method: 1 },
+  { jsonrpc: "2.0", method: "" },
+  { jsonrpc: "2.0", method: "m".repeat(257) },
+  { jsonrpc: "2.0", method: "m", params: "bar" },
+  { jsonrpc: "2.0", method: "m", params: null },
+  { jsonrpc: "2.0", method: "m", id: {} },
+  { jsonrpc: "2.0", method: "m", id: true },
+];
+
+for (const value of broken) {
+  Deno.test(`parseRequest: ${Deno.inspect(value).slice(0, 60)} is an invalid request`, () => {
+    assert.throws(() => parseRequest(value), (thrown) => {
+      return thrown instanceof RpcError && thrown.rpcCode === -32600;
+    });
+  });
+}
+
+Deno.test("parseRequest: a request without id is a notification, one with id null is not", () => {
+  assert(!("id" in parseRequest({ jsonrpc: "2.0", method: "m" })));
+  assert.equal(parseRequest({ jsonrpc: "2.0", method: "m", id: null }).id, null);
+});
+
+Deno.test("parseJson: text that is no JSON is a parse error", () => {
+  assert.throws(() => parseJson("{"), (thrown) => {
+    return thrown instanceof RpcError && thrown.rpcCode === -32700;
+  });
+});
+
+Deno.test("idOf: never throws, and gives only what may be an id", () => {
+  fc.assert(fc.property(fc.anything(), (value) => {
+    const id = idOf(value);
+    assert(id === null || typeof id === "string" || typeof id === "number");
+  }));
+});
+
+Deno.test("parseResponse: gives results back and throws errors with the node's code and data", () => {
+  assert.deepEqual(parseResponse(rpcResult(7, { a: 1 })), { id: 7, result: { a: 1 } });
+  const data = { code: "NeedsBackfill", missing: [{ from: 100, to: 200 }] };
+  assert.throws(() => parseResponse(rpcFailure(7, -32010, "Needs backfill", data)), (thrown) => {
+    assert(thrown instanceof RpcError);
+    assert.equal(thrown.rpcCode, -32010);
+    assert.deepEqual(thrown.data, data);
+    return true;
+  });
+  assert.throws(() => parseResponse("<html>"), RpcError);
+});

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { getAddress } from "viem";
+import type { z } from "zod";
+import {
+  addressSchema,
+  describeIssue,
+  hash32Schema,
+  signatureSchema,
+  timestampSchema,
+  UINT256_MAX,
+  uint256Schema,
+  UINT64_MAX,
+  uint64Schema,
+} from "../../../lib/protocol/scalars.ts";
+
+const address = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+
+Deno.test("addressSchema: any case is taken and given in EIP-55 form", () => {
+  for (const text of [address, `0x${address.slice(2).toUpperCase()}`, getAddress(address)]) {
+    assert.equal(addressSchema.parse(text), "0x70997970C51812dc3A010C7d01b50e0d17dc79C8");
+  }
+});
+
+Deno.test("uint64Schema: round-trips every value and nothing more", () => {
+  fc.assert(fc.property(fc.bigInt(0n, UINT64_MAX), (value) => {
+    assert.equal(uint64Schema.parse(value.toString()), value);
+  }));
+  assert.equal(uint256Schema.parse(UINT256_MAX.toString()), UINT256_MAX);
+});
+
+const refused: readonly (readonly [string, z.ZodType, readonly unknown[]])[] = [
+  ["addressSchema", addressSchema, [
+    address.slice(0, 41),
+    `${address}0`,
+    address.slice(2),
+    `0X${address.slice(2)}`,
+    `0x${"g".repeat(40)}`,
+    `${address}\n`,
+    "",
+    1,
+    null,
+    undefined,
+    [address],
+  ]],
+  ["hash32Schema", hash32Schema, [address, `0x${"0".repeat(63)}`, `0x${"0".repeat(65)}`, 0, null]],
+  ["signatureSchema", signatureSchema, ["0x1", "1b", `0x${"00".repeat(512)}`, "0xzz", 5, null]],
+  ["uint64Schema", uint64Schema, [
+    (UINT64_MAX + 1n).toString(),
+    "-1",
+    "+1",
+    "01",
+    "1.0",
+    "1e3",
+    "0x10",
+    "",
+    " 1",
+    "1\n",
+    "9".repeat(100_000),
+    1,
+    1n,
+    null,
+  ]],
+  ["uint256Schema", uint256Schema, [(UINT256_MAX + 1n).toString(), "9".repeat(79), 1]],
+  ["timestampSchema", timestampSchema, [-1, 1.5, NaN, Infinity, 2 ** 53, "1", null, undefined]],
+];
+
+for (const [name, schema, values] of refused) {
+  for (const value of values) {
+    const shown = Deno.inspect(value).slice(0, 60);
+    Deno.test(`${name}: ${shown} is refused with the rule it breaks`, () => {
+      const parsed = schema.safeParse(value);
+      assert(!parsed.success);
+      assert.match(describeIssue(parsed.error), /^Expected /);
+    });
+  }
+}

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { secp256k1 } from "@noble/curves/secp256k1";
+import { SigningKey } from "ethers";
+import fc from "fast-check";
+import { DEV_ACCOUNTS } from "../../../lib/dev_accounts.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
+import {
+  recoverSigner,
+  requireSigner,
+  SignatureError,
+  Signer,
+} from "../../../lib/protocol/signature.ts";
+
+const digest: Hex = `0x${"5a".repeat(32)}`;
+const signer = new Signer(DEV_ACCOUNTS.solver.privateKey);
+const good = signer.sign(digest);
+
+function word(value: bigint): string {
+  return value.toString(16).padStart(64, "0");
+}
+
+/** The other signature over the same digest by the same key. */
+function malleableTwin(signature: Hex): Hex {
+  const s = BigInt(`0x${signature.slice(66, 130)}`);
+  const v = signature.endsWith("1b") ? "1c" : "1b";
+  return `${signature.slice(0, 66) as Hex}${word(secp256k1.CURVE.n - s)}${v}`;
+}
+
+const refused: readonly (readonly [string, string, RegExp])[] = [
+  ["64 bytes (compact)", good.slice(0, 130), /has 64 bytes: expected 65/],
+  ["66 bytes", `${good}00`, /has 66 bytes: expected 65/],
+  ["no bytes", "0x", /has 0 bytes: expected 65/],
+  ["v 0", `${good.slice(0, 130)}00`, /has v 0: expected 27 or 28/],
+  ["v 1", `${good.slice(0, 130)}01`, /has v 1: expected 27 or 28/],
+  ["v 29", `${good.slice(0, 130)}1d`, /has v 29: expected 27 or 28/],
+  ["the high-s twin", malleableTwin(good), /has a high s: expected the low one/],
+  ["r of 0", `0x${word(0n)}${good.slice(66)}`, /r or s out of range/],
+  ["s of 0", `${good.slice(0, 66)}${word(0n)}1b`, /r or s out of range/],
+  ["r of the curve order", `0x${word(secp256k1.CURVE.n)}${good.slice(66)}`, /out of range/],
+  ["r that is no point", `0x${word(5n)}${good.slice(66)}`, /recovers to no public key/],
+];
+
+for (const [what, signature, reason] of refused) {
+  Deno.test(`recoverSigner: ${what} is refused with its reason`, () => {
+    assert.throws(
+      () => recoverSigner(digest, signature as Hex),
+      (thrown) => thrown instanceof SignatureError && reason.test(thrown.message),
+    );
+  });
+}
+
+Deno.test("recoverSigner: agrees with ethers on any digest and key", () => {
+  const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 });
+  fc.assert(
+    fc.property(bytes, fc.bigInt(1n, secp256k1.CURVE.n - 1n), (message, key) => {
+      const hash: Hex = `0x${new Uint8Array(message).toHex()}`;
+      const privateKey: Hex = `0x${word(key)}`;
+      const ours = new Signer(privateKey);
+      const signature = ours.sign(hash);
+      assert.equal(signature, new SigningKey(privateKey).sign(hash).serialized);
+      assert.equal(recoverSigner(hash, signature), ours.address);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+Deno.test("requireSigner: a signature by another key is told with digest, recovered and expected", () => {
+  const expected = DEV_ACCOUNTS.relayer.address;
+  assert.throws(() => requireSigner("User signature", digest, good, expected), (thrown) => {
+    assert(thrown instanceof SignatureError);
+    assert.deepEqual(thrown.details, { digest, recovered: signer.address, expected });
+    for (const fact of [digest, signer.address, expected]) assert(thrown.message.includes(fact));
+    return true;
+  });
+});
+
+Deno.test("requireSigner: a malformed signature is told with its reason, digest and expected", () => {
+  const short = good.slice(0, 130) as Hex;
+  assert.throws(() => requireSigner("User signature", digest, short, signer.address), (thrown) => {
+    assert(thrown instanceof SignatureError);
+    assert.match(thrown.message, /^User signature: Signature has 64 bytes/);
+    assert(thrown.message.includes(digest) && thrown.message.includes(signer.address));
+    return true;
+  });
+});
+
+Deno.test("Signer: neither printing, JSON nor an error shows the key", () => {
+  const key = DEV_ACCOUNTS.solver.privateKey.slice(2);
+  const shown = [Deno.inspect(signer, { depth: 10 }), JSON.stringify(signer), String(signer)];
+  for (const text of shown) assert(!text.includes(key));
+  const outOfRange: Hex = `0x${"ff".repeat(32)}`;
+  assert.throws(() => new Signer(outOfRange), (thrown) => {
+    assert(thrown instanceof SignatureError);
+    assert(!Deno.inspect(thrown).includes("ff".repeat(32)));
+    return true;
+  });
+});

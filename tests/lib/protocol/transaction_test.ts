@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../../lib/dev_accounts.ts";
+import { hashQuote, quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
+import { describeIssue } from "../../../lib/protocol/scalars.ts";
+import {
+  BACKFILL_SLOTS_MAX,
+  quoteTermsOf,
+  transactionSchema,
+  transactionToWire,
+} from "../../../lib/protocol/transaction.ts";
+
+const signature = `0x${"11".repeat(65)}`;
+const { admin, relayer, solver } = DEV_ACCOUNTS;
+const base = "0x0000000000000000000000000000000000000002";
+const quote = "0x0000000000000000000000000000000000000100";
+
+const deposit = {
+  type: "Deposit",
+  timestamp: 1,
+  from: relayer.address,
+  user: solver.address,
+  amount: "5",
+  externalTxHash: `0x${"ab".repeat(32)}`,
+  signature,
+};
+const rfqSubmit = {
+  type: "RfqSubmit",
+  timestamp: 1,
+  from: solver.address,
+  user: relayer.address,
+  thesisType: "box",
+  base,
+  quote,
+  lowerPrice: "1",
+  upperPrice: "2",
+  betAmount: "100",
+  payout: "107",
+  startTime: 1000,
+  endTime: 2000,
+  deadline: 3000,
+  solverSignature: signature,
+  userSignature: signature,
+};
+const backfill = {
+  type: "BackfillOracle",
+  timestamp: 1,
+  from: admin.address,
+  base,
+  quote,
+  startTime: 100,
+  prices: ["1", "2"],
+  signature,
+};
+
+Deno.test("transactionSchema: wire form and inner form turn into each other", () => {
+  for (const wire of [deposit, { ...rfqSubmit, signature }, backfill]) {
+    assert.deepEqual(transactionToWire(transactionSchema.parse(wire)), wire);
+  }
+});
+
+const outOfRange: readonly (readonly [string, object, RegExp])[] = [
+  ["a deposit of 0", { ...deposit, amount: "0" }, /^amount: /],
+  ["a bet of 0", { ...rfqSubmit, signature, betAmount: "0" }, /^betAmount: /],
+  ["a payout below the bet", { ...rfqSubmit, signature, payout: "99" }, /^payout: /],
+  ["another thesis type", { ...rfqSubmit, signature, thesisType: "call" }, /^thesisType: /],
+  ["a backfill off the slots", { ...backfill, startTime: 150 }, /^startTime: /],
+  ["a backfill of nothing", { ...backfill, prices: [] }, /^prices: /],
+  ["a backfill with a price of 0", { ...backfill, prices: ["0"] }, /^prices\.0: /],
+  [
+    "a backfill over the limit",
+    { ...backfill, prices: new Array(BACKFILL_SLOTS_MAX + 1).fill("1") },
+    /^prices: .*6000/,
+  ],
+  ["an unknown type", { ...deposit, type: "Withdraw" }, /^type: .*Deposit, RfqSubmit/],
+];
+
+for (const [what, value, reason] of outOfRange) {
+  Deno.test(`transactionSchema: ${what} is refused, naming the field`, () => {
+    const parsed = transactionSchema.safeParse(value);
+    assert(!parsed.success);
+    assert.match(describeIssue(parsed.error), reason);
+  });
+}
+
+Deno.test("quoteTermsOf: the quote inside an RfqSubmit has the hash of the quote it came from", () => {
+  const tx = transactionSchema.parse({ ...rfqSubmit, signature });
+  assert(tx.type === "RfqSubmit");
+  const terms = quoteTermsOf(tx);
+  const wire = quoteToWire({ ...terms, signature: tx.solverSignature });
+  assert.equal(hashQuote(quoteSchema.parse(wire), 1337), hashQuote(terms, 1337));
+});
