@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { addressSchema, timestampSchema, uint64Schema } from "./scalars.ts";
+import { PRICE_DECIMALS } from "./markets.ts";
+import { addressSchema, timestampSchema, UINT64_MAX, uint64Schema } from "./scalars.ts";
 
 /** One value in `prices` of the oracle's `GET /prices` (spec: price oracle, "Price entry"). */
 export const priceEntrySchema = z.object({
@@ -36,3 +37,39 @@ export const nodePriceSchema = z.object({
 
 /** A market's price as the node last pulled it, and whether bets on it are taken. */
 export type NodePrice = z.output<typeof nodePriceSchema>;
+
+/** A JSON number without a sign; whole, fraction and exponent are bounded before they are read. */
+const PRICE_PATTERN = /^(\d{1,30})(?:\.(\d{1,30}))?(?:[eE]([+-]?\d{1,2}))?$/;
+
+/**
+ * A price in {@link PRICE_DECIMALS} decimals from the digits an exchange sent, with no float in
+ * between; what lies beyond is rounded half away from zero.
+ *
+ * @returns Undefined for text that is no positive decimal number, and for a price that rounds to 0
+ * or passes 64 bits.
+ */
+export function parsePrice(text: string): bigint | undefined {
+  const match = PRICE_PATTERN.exec(text);
+  if (match === null) return undefined;
+  const [, whole = "", fraction = "", exponent = "0"] = match;
+  const price = scale(
+    BigInt(whole + fraction),
+    PRICE_DECIMALS + Number(exponent) - fraction.length,
+  );
+  return price > 0n && price <= UINT64_MAX ? price : undefined;
+}
+
+/** `value` times ten to the power of `power`, rounded half up; `value` is not negative. */
+function scale(value: bigint, power: number): bigint {
+  if (power >= 0) return value * 10n ** BigInt(power);
+  const divisor = 10n ** BigInt(-power);
+  return (value + divisor / 2n) / divisor;
+}
+
+/** An integer price as decimal text with `decimals` digits after the point, the rest cut off. */
+export function formatPrice(price: bigint, decimals: number = PRICE_DECIMALS): string {
+  const digits = price.toString().padStart(PRICE_DECIMALS + 1, "0");
+  const point = digits.length - PRICE_DECIMALS;
+  if (decimals === 0) return digits.slice(0, point);
+  return `${digits.slice(0, point)}.${digits.slice(point, point + decimals)}`;
+}

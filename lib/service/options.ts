@@ -22,7 +22,10 @@ export interface OptionSpec<S extends z.ZodType = z.ZodType> {
   repeatable?: boolean;
 }
 
-/** The options of one command, keyed by the camel-case name of their long flag. */
+/**
+ * The options of one command, keyed by the camel-case name of their long flag; a repeatable option's
+ * key may be that name's plural, with an s.
+ */
 export type OptionTable = Record<string, OptionSpec>;
 
 /** What the options of a table are after parsing. */
@@ -75,7 +78,7 @@ export function parseOptions<T extends OptionTable>(
   const flags = readFlags(text, table, argv);
   const values: Record<string, unknown> = {};
   for (const [key, spec] of Object.entries(table)) {
-    values[key] = readOption(spec, flags[key], env);
+    values[key] = readOption(spec, flags[attributeOf(spec)], env);
   }
   // Each value came out of the schema of its own key.
   return values as OptionsOf<T>;
@@ -137,7 +140,8 @@ function addOption(parser: Parser, key: string, spec: OptionSpec): void {
   ].filter((note) => note !== "");
   const suffix = notes.length === 0 ? "" : ` (${notes.join(", ")})`;
   const option = new Option(spec.flags, spec.description + suffix);
-  if (option.attributeName() !== key) {
+  const attribute = option.attributeName();
+  if (key !== attribute && !(spec.repeatable && key === `${attribute}s`)) {
     throw new TypeError(`Option table: key ${key} does not match flags ${spec.flags}`);
   }
   if (spec.repeatable) {
@@ -147,8 +151,12 @@ function addOption(parser: Parser, key: string, spec: OptionSpec): void {
   if (spec.negatable) {
     parser.addOption(new Option(`--no-${option.name()}`, `same as --${option.name()}=false`));
     // Without this, commander takes the presence of --no-… as a default of true.
-    parser.setOptionValue(key, undefined);
+    parser.setOptionValue(attribute, undefined);
   }
+}
+
+function attributeOf(spec: OptionSpec): string {
+  return new Option(spec.flags).attributeName();
 }
 
 function readOption(spec: OptionSpec, flag: unknown, env: Environment): unknown {

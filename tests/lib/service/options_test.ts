@@ -96,6 +96,23 @@ Deno.test("parseOptions: a repeatable option collects flags and splits its varia
   assert.deepEqual(parse([], { PEERS: "d,e" }).peers, ["d", "e"]);
 });
 
+Deno.test("parseOptions: the key of a repeatable option may be the plural of its flag", () => {
+  const plural = {
+    balances: {
+      flags: "--balance <text>",
+      description: "balances",
+      schema: z.array(z.string()),
+      default: "a",
+      repeatable: true,
+    },
+  } satisfies OptionTable;
+  const read = (argv: string[]) => parseOptions(text, plural, argv, () => undefined).balances;
+  assert.deepEqual(read([]), ["a"]);
+  assert.deepEqual(read(["--balance", "b", "--balance", "c"]), ["b", "c"]);
+  const single = { balances: { ...plural.balances, repeatable: false } };
+  assert.throws(() => parseOptions(text, single, [], () => undefined), /key balances/);
+});
+
 const wrong: readonly (readonly [string[], RegExp])[] = [
   [["--port", "65536"], /^Invalid --port: Expected a port from 0 to 65535: received "65536"$/],
   [["--port", "abc"], /^Invalid --port/],

@@ -1,0 +1,27 @@
+/**
+ * The price sources. On the wire they have the neutral names of the spec (price oracle,
+ * "Providers"); each stands for one exchange, whose name is taken wherever a person types one.
+ */
+
+/** The exchange behind each provider name. */
+export const EXCHANGE_OF = {
+  provider_a: "binance",
+  provider_b: "coinbase",
+  provider_c: "kraken",
+  provider_d: "okx",
+} as const;
+
+/** A provider's name on the wire. */
+export type ProviderName = keyof typeof EXCHANGE_OF;
+
+/** The name of one of the four exchanges. */
+export type ExchangeName = (typeof EXCHANGE_OF)[ProviderName];
+
+/** All providers, in the order of the spec's table. */
+export const PROVIDER_NAMES = Object.keys(EXCHANGE_OF) as ProviderName[]; // its own keys
+
+/** The provider that a person means by its own or its exchange's name, in any case. */
+export function findProvider(text: string): ProviderName | undefined {
+  const wanted = text.toLowerCase();
+  return PROVIDER_NAMES.find((name) => name === wanted || EXCHANGE_OF[name] === wanted);
+}

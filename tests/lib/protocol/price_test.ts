@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { formatPrice, parsePrice } from "../../../lib/protocol/price.ts";
+import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
+
+const exact: [text: string, price: bigint][] = [
+  ["16578.50", 16_578_500_000n],
+  ["105944.20", 105_944_200_000n],
+  ["1", 1_000_000n],
+  ["0.000001", 1n],
+  ["0.0000005", 1n],
+  ["0.00000638", 6n],
+  ["1666.8700004", 1_666_870_000n],
+  ["1666.8700005", 1_666_870_001n],
+  ["1e-6", 1n],
+  ["1.5E+3", 1_500_000_000n],
+  ["9007199254.740993", 9_007_199_254_740_993n],
+  ["18446744073709.551615", UINT64_MAX],
+];
+
+Deno.test("parsePrice: takes the digits exactly, rounding half away from zero", () => {
+  for (const [text, price] of exact) {
+    assert.equal(parsePrice(text), price, text);
+  }
+});
+
+Deno.test("parsePrice: refuses what is no positive price of 64 bits", () => {
+  const refused = ["", "0", "0.0000004", "-1", "+1", "1.", ".5", "1,5", " 1", "1 ", "0x10", "NaN"];
+  refused.push("Infinity", "1e999", "1e400", "1e30", "18446744073709.551616", "1".repeat(31), "1e");
+  for (const text of refused) assert.equal(parsePrice(text), undefined, JSON.stringify(text));
+});
+
+Deno.test("parsePrice and formatPrice: every price survives the round trip", () => {
+  fc.assert(fc.property(fc.bigInt({ min: 1n, max: UINT64_MAX }), (price) => {
+    assert.equal(parsePrice(formatPrice(price)), price);
+  }));
+});
+
+Deno.test("formatPrice: cuts to the decimals asked for", () => {
+  assert.equal(formatPrice(1_666_879_999n, 2), "1666.87");
+  assert.equal(formatPrice(1_666_879_999n, 0), "1666");
+  assert.equal(formatPrice(5n), "0.000005");
+});
