@@ -1,0 +1,90 @@
+import type { Clock } from "../../lib/clock.ts";
+import { CoreClient } from "../../lib/core_client.ts";
+import type { Account } from "../../lib/protocol/account.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
+import type { StackUrls } from "./stack.ts";
+import {
+  askForQuote,
+  type BetContext,
+  checkBalances,
+  deposit,
+  execute,
+  SYMBOL,
+  waitForPrices,
+  waitForSettlement,
+} from "./steps.ts";
+import { ThesisFeed } from "./thesis_feed.ts";
+import { createWallet, formatUsdc } from "./user.ts";
+
+/** What came of a bet. */
+export interface BetResult {
+  thesis: Thesis;
+  /** Accounts after settlement. */
+  user: Account;
+  solver: Account;
+}
+
+const STEPS = 6;
+
+/**
+ * Plays one bet as a user who was given nothing but the URLs, checking every answer.
+ *
+ * @param report Receives one line a step, with the time it took.
+ * @throws {BetError} At the first thing that is not as it must be.
+ */
+export async function playBet(
+  urls: StackUrls,
+  clock: Clock,
+  report: (line: string) => void,
+): Promise<BetResult> {
+  const node = new CoreClient({ url: urls.proxy });
+  const context: BetContext = { urls, node, wallet: createWallet(), clock };
+  const user = context.wallet.address;
+  let count = 0;
+  const step = async <T>(name: string, play: () => Promise<T>, tell: (outcome: T) => string) => {
+    const startedMs = performance.now();
+    const outcome = await play();
+    const seconds = ((performance.now() - startedMs) / 1000).toFixed(2).padStart(5);
+    report(`${count += 1}/${STEPS} ${name.padEnd(9)} ${seconds} s  ${tell(outcome)}`);
+    return outcome;
+  };
+
+  const { price } = await step("prices", () => waitForPrices(context), ({ price, sources }) => {
+    return `${SYMBOL} ${formatUsdc(price)} from ${sources.join(", ")}`;
+  });
+  const userBefore = await step("deposit", () => deposit(context), ({ balance }) => {
+    return `${formatUsdc(balance)} USDC for ${user}`;
+  });
+  const feed = await step("subscribe", () => ThesisFeed.open(urls.proxyWs, user), () => {
+    return `theses of this user at ${urls.proxyWs}`;
+  });
+  try {
+    const offer = await step("quote", () => askForQuote(context, price), tellOffer);
+    const { thesisId, solverBefore } = await step(
+      "execute",
+      () => execute(context, offer),
+      ({ thesisId }) => `hash and signatures checked, thesis ${thesisId} committed`,
+    );
+    return await step("settle", async () => {
+      const thesis = await waitForSettlement(context, feed, thesisId, offer.quote);
+      return { thesis, ...await checkBalances(context, thesis, userBefore, solverBefore) };
+    }, tellResult);
+  } finally {
+    await feed.close();
+  }
+}
+
+function tellOffer(
+  { quote, estimatedMultiplier }: Awaited<ReturnType<typeof askForQuote>>,
+): string {
+  const seconds = (quote.endTime - quote.startTime) / 1000;
+  return `${formatUsdc(quote.betAmount)} pays ${formatUsdc(quote.payout)} if the price stays in ` +
+    `${formatUsdc(quote.priceRange.lower)} to ${formatUsdc(quote.priceRange.upper)} ` +
+    `for ${seconds} s (estimate was ${estimatedMultiplier})`;
+}
+
+function tellResult({ thesis, user, solver }: BetResult): string {
+  const breach = thesis.breach && `, the price was ${formatUsdc(thesis.breach.price)}`;
+  return `thesis ${thesis.status}${breach ?? ""}; user has ${formatUsdc(user.balance)}, ` +
+    `solver ${formatUsdc(solver.balance)}: nothing made or lost`;
+}

@@ -1,0 +1,52 @@
+import { messageOf } from "../../lib/errors.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { command, ExitCode, stopInTime } from "../../lib/service/command.ts";
+import { switchSchema } from "../../lib/service/option_types.ts";
+import type { OptionTable } from "../../lib/service/options.ts";
+import { playBet } from "./bet.ts";
+import { warnOfDevelopmentKeys } from "./mod.ts";
+import { priceOptions } from "./options.ts";
+import { describeStack, FREE_PORTS, startStack } from "./stack.ts";
+
+const options = {
+  ...priceOptions,
+  keep: {
+    flags: "--keep",
+    description: "leave everything running afterwards and print the URLs",
+    schema: switchSchema,
+    default: "false",
+  },
+} satisfies OptionTable;
+
+/** `demo`: a fresh stack on free ports, one whole bet against it, exit code 0 if all was as it must be. */
+export const run = command({
+  name: "demo",
+  description: "Starts everything on free ports and plays one bet from deposit to payout.",
+  examples: [
+    ["deno task demo", "one bet on simulated prices"],
+    ["deno task demo --tape trades.csv", "one bet on recorded ETH/USDT trades"],
+    ["deno task demo --keep", "leave everything running afterwards"],
+  ],
+  options,
+  defaultLogLevel: "warning",
+  async run({ seed, tape, keep }, context) {
+    const startedMs = performance.now();
+    const stack = await startStack({ ports: FREE_PORTS, seed, tape });
+    warnOfDevelopmentKeys();
+    let exitCode: number = ExitCode.ok;
+    try {
+      const bet = await playBet(stack.urls, systemClock, context.print);
+      const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+      context.print(`Bet ${bet.thesis.status} by the user, end to end in ${seconds} s`);
+    } catch (thrown) {
+      console.error(`Demo failed: ${messageOf(thrown)}`);
+      exitCode = ExitCode.failed;
+    }
+    if (keep) {
+      describeStack(stack.urls).forEach(context.print);
+      context.print("Ctrl-C ends it.");
+      await context.untilSignal();
+    }
+    return await stopInTime(stack) ? exitCode : ExitCode.failed;
+  },
+});

@@ -1,0 +1,46 @@
+import { getLogger } from "@logtape/logtape";
+import { command, ExitCode, stopInTime } from "../../lib/service/command.ts";
+import { LOG_ROOT } from "../../lib/service/logging.ts";
+import { switchSchema } from "../../lib/service/option_types.ts";
+import type { OptionTable } from "../../lib/service/options.ts";
+import { priceOptions } from "./options.ts";
+import { describeStack, SPEC_PORTS, startStack } from "./stack.ts";
+
+const options = {
+  ...priceOptions,
+  live: {
+    flags: "--live",
+    description: "take prices from the real exchanges",
+    schema: switchSchema,
+    default: "false",
+  },
+} satisfies OptionTable;
+
+/** Says in the log that the keys in use are everybody's. */
+export function warnOfDevelopmentKeys(): void {
+  getLogger([LOG_ROOT, "stack"]).warning(
+    "Development keys only: the accounts are publicly known, anyone can spend from them",
+  );
+}
+
+/** `stack`: everything in one process on the spec's default ports, until a signal. */
+export const run = command({
+  name: "stack",
+  description:
+    "Runs exchanges, oracle, node, proxy, bridge and solver in one process on their default ports.",
+  examples: [
+    ["deno task stack", "simulated prices, the same every time"],
+    ["deno task stack --tape trades.csv", "recorded ETH/USDT trades"],
+    ["deno task stack --live", "prices from the real exchanges"],
+  ],
+  options,
+  async run({ seed, tape, live }, context) {
+    const stack = await startStack({ ports: SPEC_PORTS, seed, tape, live });
+    warnOfDevelopmentKeys();
+    context.print("rangemaker stack is up:");
+    describeStack(stack.urls).forEach(context.print);
+    context.print("Ctrl-C ends it.");
+    await context.untilSignal();
+    return await stopInTime(stack) ? ExitCode.ok : ExitCode.failed;
+  },
+});

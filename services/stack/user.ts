@@ -1,0 +1,85 @@
+import { z } from "zod";
+import { formatUnits } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import type { Clock } from "../../lib/clock.ts";
+import { RangemakerError } from "../../lib/errors.ts";
+import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
+
+/** Something in the bet is not as it must be. */
+export class BetError extends RangemakerError {
+  constructor(message: string, cause?: unknown) {
+    super("BET", message, { cause });
+  }
+}
+
+/** @throws {BetError} With `message` where `condition` does not hold. */
+export function must(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new BetError(message);
+}
+
+/** A wallet with a new key, as a user's browser would have one. */
+export function createWallet(): ReturnType<typeof privateKeyToAccount> {
+  return privateKeyToAccount(generatePrivateKey());
+}
+
+const REQUEST_TIMEOUT_MS = 5_000;
+
+/** `GET`s or, with a body, `POST`s JSON, and parses the answer. @throws {BetError} If it does not fit. */
+export async function callJson<S extends z.ZodType>(
+  url: string,
+  schema: S,
+  body?: unknown,
+): Promise<z.output<S>> {
+  const init = body === undefined ? {} : {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  };
+  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+  const text = await response.text();
+  const parsed = schema.safeParse(parseJsonOr(text));
+  if (parsed.success) return parsed.data;
+  throw new BetError(`${url} answered ${response.status} ${text.slice(0, 300)}`, parsed.error);
+}
+
+function parseJsonOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // The schema refuses it, and the text is in the error.
+  }
+}
+
+/** What `GET /typed-data` of bridge and solver answers, ready for a wallet. */
+export const typedDataSchema = z.object({
+  domain: z.object({ name: z.string(), version: z.string(), chainId: z.number() }),
+  types: z.record(z.string(), z.array(z.object({ name: z.string(), type: z.string() }))),
+  primaryType: z.string(),
+});
+
+const POLL_MS = 25;
+
+/**
+ * Asks until there is an answer.
+ *
+ * @throws {BetError} Naming `what`, after `timeoutMs` without one.
+ */
+export async function waitFor<T>(
+  clock: Clock,
+  what: string,
+  timeoutMs: number,
+  ask: () => Promise<T | undefined> | T | undefined,
+): Promise<T> {
+  const deadlineMs = clock.now() + timeoutMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    must(clock.now() < deadlineMs, `No ${what} within ${timeoutMs} ms`);
+    await new Promise<void>((resolve) => clock.after(POLL_MS, resolve));
+  }
+}
+
+/** An amount in USDC, or a price, as a person reads it. */
+export function formatUsdc(units: bigint): string {
+  return formatUnits(units, PRICE_DECIMALS);
+}

@@ -1,0 +1,101 @@
+/** Holds the three rules of the house on the import graph, as Deno itself resolves it. */
+import assert from "node:assert/strict";
+
+interface Module {
+  specifier: string;
+  dependencies?: {
+    specifier: string;
+    code?: { specifier?: string };
+    type?: { specifier?: string };
+  }[];
+}
+
+const root = new URL("../../", import.meta.url).href;
+
+/** Path below the project's root, or undefined for anything outside it. */
+function placeOf(specifier: string): string | undefined {
+  return specifier.startsWith(root) ? specifier.slice(root.length) : undefined;
+}
+
+/** Every import between files of the project, reached from the front door. */
+async function importGraph(): Promise<Map<string, string[]>> {
+  const { stdout, success } = await new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", new URL("main.ts", root).pathname],
+    stdout: "piped",
+  }).output();
+  assert(success);
+  const info: { modules: Module[] } = JSON.parse(new TextDecoder().decode(stdout));
+  const graph = new Map<string, string[]>();
+  for (const module of info.modules) {
+    const place = placeOf(module.specifier);
+    if (place === undefined) continue;
+    graph.set(
+      place,
+      (module.dependencies ?? []).map((dependency) => {
+        const target = dependency.code?.specifier ?? dependency.type?.specifier ??
+          dependency.specifier;
+        return placeOf(target) ?? target;
+      }),
+    );
+  }
+  return graph;
+}
+
+function* sourceFiles(folder: string): Generator<string> {
+  for (const entry of Deno.readDirSync(new URL(folder, root))) {
+    const place = `${folder}${entry.name}`;
+    if (entry.isDirectory) yield* sourceFiles(`${place}/`);
+    else if (entry.name.endsWith(".ts")) yield place;
+  }
+}
+
+const graph = await importGraph();
+
+/** The service a file belongs to, or undefined. */
+function serviceOf(place: string): string | undefined {
+  return /^services\/([^/]+)\//.exec(place)?.[1];
+}
+
+Deno.test("House, rule 1: a service imports lib and itself, never another service", () => {
+  const crossings: string[] = [];
+  for (const [place, targets] of graph) {
+    const own = serviceOf(place);
+    if (own === undefined || own === "stack") continue;
+    for (const target of targets) {
+      const other = serviceOf(target);
+      if (other !== undefined && other !== own) crossings.push(`${place} imports ${target}`);
+    }
+  }
+  assert.deepEqual(crossings, []);
+});
+
+Deno.test("House, rule 2: lib imports no service", () => {
+  const crossings = [...graph].filter(([place]) => place.startsWith("lib/"))
+    .flatMap(([place, targets]) =>
+      targets.filter((target) => serviceOf(target) !== undefined || target === "main.ts")
+        .map((target) => `${place} imports ${target}`)
+    );
+  assert.deepEqual(crossings, []);
+});
+
+Deno.test("House, rule 2: lib/protocol does no I/O and leans on nothing that does", () => {
+  const allowed = /^(lib\/protocol\/|lib\/errors\.ts$|npm:|viem|zod|@noble\/curves)/;
+  for (const place of sourceFiles("lib/protocol/")) {
+    const text = Deno.readTextFileSync(new URL(place, root));
+    assert(!/\bDeno\.|\bfetch\(|\bWebSocket\b|node:/.test(text), `${place} mentions I/O`);
+    for (const target of graph.get(place) ?? []) {
+      assert(allowed.test(target), `${place} imports ${target}`);
+    }
+  }
+});
+
+Deno.test("House, rule 3: every module is reached from main.ts, so nothing is dead or has to be built", () => {
+  const unreached = [...sourceFiles("lib/"), ...sourceFiles("services/")]
+    .filter((place) => !graph.has(place));
+  assert.deepEqual(unreached, []);
+});
+
+Deno.test("House: the front door opens services only when asked", async () => {
+  const text = await Deno.readTextFile(new URL("main.ts", root));
+  assert(!/^import .*services\//m.test(text));
+});
