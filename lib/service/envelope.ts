@@ -5,8 +5,13 @@ import { bodyLimit } from "hono/body-limit";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { z } from "zod";
+import { NodeTimeoutError, NodeUnreachableError } from "../core_client.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
+import { RpcError } from "../protocol/jsonrpc.ts";
 import { describeIssue } from "../protocol/scalars.ts";
+import { SignatureError } from "../protocol/signature.ts";
+import { StoreError } from "../store/intent.ts";
+import { OutcomeUnknownError } from "../submitter.ts";
 import { LOG_ROOT } from "./logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
@@ -53,14 +58,27 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
   throw new RequestError(400, "INVALID_REQUEST", `INVALID_REQUEST: ${describeIssue(parsed.error)}`);
 }
 
+/** The status of an error that a caller is told of, or undefined where the fault is our own. */
+function statusOf(thrown: unknown): ContentfulStatusCode | undefined {
+  if (thrown instanceof RequestError) return thrown.status;
+  if (thrown instanceof SignatureError) return 401;
+  if (thrown instanceof StoreError) return 503;
+  if (thrown instanceof NodeUnreachableError || thrown instanceof NodeTimeoutError) return 503;
+  // What the core node refused to tell.
+  if (thrown instanceof RpcError) return 503;
+  if (thrown instanceof OutcomeUnknownError) return 504;
+  // Hono's own, such as a body that ended early.
+  if (thrown instanceof HTTPException) return thrown.status;
+  return undefined;
+}
+
 /** Answers unknown routes and thrown errors in the envelope. */
 export function useEnvelope(app: Hono, service: string): void {
   const log = getLogger([LOG_ROOT, service]);
   app.notFound((c) => failure(c, 404, `NOT_FOUND: No route ${c.req.method} ${c.req.path}`));
   app.onError((thrown, c) => {
-    if (thrown instanceof RequestError) return failure(c, thrown.status, thrown.message);
-    // Hono's own, such as a body that ended early.
-    if (thrown instanceof HTTPException) return failure(c, thrown.status, messageOf(thrown));
+    const status = statusOf(thrown);
+    if (status !== undefined) return failure(c, status, messageOf(thrown));
     log.error("{method} {path} failed: {error}", {
       method: c.req.method,
       path: c.req.path,

@@ -1,0 +1,252 @@
+import { dirname } from "node:path";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { messageOf } from "../errors.ts";
+import type { Hex } from "../protocol/scalars.ts";
+import {
+  type Insertion,
+  type Intent,
+  type IntentOutcome,
+  type IntentStore,
+  type NewIntent,
+  type SignedTransactionText,
+  StoreError,
+} from "./intent.ts";
+import { MIGRATIONS } from "./migrations.ts";
+import { countOfRow, INTENT_COLUMNS, intentOfRow } from "./rows.ts";
+import { WriteQueue } from "./write_queue.ts";
+
+/** How long another process may hold the file before a write gives up. It blocks this process. */
+const BUSY_TIMEOUT_MS = 250;
+
+const UNFINISHED = "state IN ('accepted', 'submitted')";
+
+/** Statements of the store, prepared once. */
+function prepareAll(db: DatabaseSync) {
+  return {
+    insert: db.prepare(
+      `INSERT INTO intents (key, subject, payload, state, tx_hash, transaction_text,
+         expires_at_ms, created_at_ms, updated_at_ms)
+       VALUES (?, ?, ?, 'accepted', ?, ?, ?, ?, ?)
+       ON CONFLICT (key) DO NOTHING RETURNING ${INTENT_COLUMNS}`,
+    ),
+    find: db.prepare(`SELECT ${INTENT_COLUMNS} FROM intents WHERE key = ?`),
+    listBySubject: db.prepare(
+      `SELECT ${INTENT_COLUMNS} FROM intents WHERE subject = ? AND sequence < ?
+       ORDER BY sequence DESC LIMIT ?`,
+    ),
+    listUnfinished: db.prepare(
+      `SELECT ${INTENT_COLUMNS} FROM intents
+       WHERE ${UNFINISHED} AND sequence > ? AND updated_at_ms <= ? ORDER BY sequence LIMIT ?`,
+    ),
+    countUnfinished: db.prepare(`SELECT count(*) AS count FROM intents WHERE ${UNFINISHED}`),
+    setTransaction: db.prepare(
+      `UPDATE intents SET tx_hash = ?, transaction_text = ?, state = 'submitted',
+         updated_at_ms = ? WHERE key = ? AND ${UNFINISHED} AND tx_hash IS ?`,
+    ),
+    noteAttempt: db.prepare(
+      `UPDATE intents SET updated_at_ms = ?,
+         state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
+       WHERE key = ? AND ${UNFINISHED}`,
+    ),
+    finish: db.prepare(
+      `UPDATE intents SET state = ?, receipt = ?, failure_code = ?, failure_message = ?,
+         updated_at_ms = ?
+       WHERE key = ? AND ${UNFINISHED} AND tx_hash IS ?`,
+    ),
+  } satisfies Record<string, StatementSync>;
+}
+
+/** Intents in one SQLite file: write-ahead log, every commit flushed to the disk. */
+export class SqliteIntentStore implements IntentStore {
+  readonly #db: DatabaseSync;
+  readonly #statements: ReturnType<typeof prepareAll>;
+  readonly #writes: WriteQueue;
+
+  private constructor(db: DatabaseSync) {
+    this.#db = db;
+    this.#statements = prepareAll(db);
+    this.#writes = new WriteQueue((run) => commit(db, run));
+  }
+
+  /**
+   * Opens a file, making it and its directory where they are missing; `:memory:` keeps nothing.
+   *
+   * @throws {StoreError} Where the file cannot be used.
+   */
+  static open(path: string): SqliteIntentStore {
+    let db: DatabaseSync | undefined;
+    try {
+      if (path !== ":memory:") Deno.mkdirSync(dirname(path), { recursive: true });
+      db = new DatabaseSync(path);
+      db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+      migrate(db);
+      return new SqliteIntentStore(db);
+    } catch (cause) {
+      db?.close();
+      if (cause instanceof StoreError) throw cause;
+      throw new StoreError(`Database ${path} cannot be opened: ${messageOf(cause)}`, cause);
+    }
+  }
+
+  insert(intent: NewIntent): Promise<Insertion> {
+    const { key, subject, payload, transaction, expiresAtMs, createdAtMs } = intent;
+    return this.#writes.run(() => {
+      const row = this.#statements.insert.get(
+        key,
+        subject,
+        payload,
+        transaction?.txHash ?? null,
+        transaction?.text ?? null,
+        expiresAtMs,
+        createdAtMs,
+        createdAtMs,
+      );
+      if (row !== undefined) return { inserted: true, intent: intentOfRow(row) };
+      return { inserted: false, intent: this.#existing(key) };
+    });
+  }
+
+  find(key: string): Promise<Intent | undefined> {
+    return this.#read(() => this.#find(key));
+  }
+
+  listBySubject(subject: string, page: { limit: number; before?: number }): Promise<Intent[]> {
+    const { limit, before = Number.MAX_SAFE_INTEGER } = page;
+    return this.#read(() =>
+      this.#statements.listBySubject.all(subject, before, limit).map(intentOfRow)
+    );
+  }
+
+  listUnfinished(
+    page: { limit: number; after: number; updatedAtMostMs: number },
+  ): Promise<Intent[]> {
+    return this.#read(() =>
+      this.#statements.listUnfinished.all(page.after, page.updatedAtMostMs, page.limit)
+        .map(intentOfRow)
+    );
+  }
+
+  countUnfinished(): Promise<number> {
+    return this.#read(() => countOfRow(this.#statements.countUnfinished.get()));
+  }
+
+  setTransaction(
+    key: string,
+    transaction: SignedTransactionText,
+    replaces: Hex | null,
+    nowMs: number,
+  ): Promise<Intent> {
+    const { txHash, text } = transaction;
+    return this.#update(key, () => {
+      this.#statements.setTransaction.run(txHash, text, nowMs, key, replaces);
+    });
+  }
+
+  noteAttempt(key: string, nowMs: number): Promise<Intent> {
+    return this.#update(key, () => {
+      this.#statements.noteAttempt.run(nowMs, key);
+    });
+  }
+
+  finish(
+    key: string,
+    outcome: IntentOutcome,
+    txHash: Hex | null,
+    nowMs: number,
+  ): Promise<Intent> {
+    const { state, receipt, failure } = outcome;
+    return this.#update(key, () => {
+      this.#statements.finish.run(
+        state,
+        receipt,
+        failure?.code ?? null,
+        failure?.message ?? null,
+        nowMs,
+        key,
+        txHash,
+      );
+    });
+  }
+
+  async check(): Promise<void> {
+    // An empty transaction still has to take the write lock.
+    await this.#writes.run(() => {});
+  }
+
+  close(): Promise<void> {
+    return this.#read(() => {
+      this.#writes.flush();
+      this.#db.close();
+    });
+  }
+
+  #find(key: string): Intent | undefined {
+    const row = this.#statements.find.get(key);
+    return row === undefined ? undefined : intentOfRow(row);
+  }
+
+  #existing(key: string): Intent {
+    const intent = this.#find(key);
+    if (intent === undefined) throw new StoreError(`No intent has the key ${key}`);
+    return intent;
+  }
+
+  #update(key: string, update: () => void): Promise<Intent> {
+    return this.#writes.run(() => {
+      update();
+      return this.#existing(key);
+    });
+  }
+
+  #read<T>(read: () => T): Promise<T> {
+    try {
+      return Promise.resolve(read());
+    } catch (cause) {
+      return Promise.reject(asStoreError(cause));
+    }
+  }
+}
+
+function asStoreError(cause: unknown): StoreError {
+  if (cause instanceof StoreError) return cause;
+  return new StoreError(`Database failed: ${messageOf(cause)}`, cause);
+}
+
+/** Runs a function between `BEGIN` and `COMMIT`, or undoes it and throws. */
+function commit(db: DatabaseSync, run: () => void): void {
+  try {
+    db.exec("BEGIN IMMEDIATE");
+    run();
+    db.exec("COMMIT");
+  } catch (cause) {
+    rollBack(db);
+    throw asStoreError(cause);
+  }
+}
+
+function rollBack(db: DatabaseSync): void {
+  try {
+    db.exec("ROLLBACK");
+  } catch (cause) {
+    // SQLite has undone some failures by itself, such as a full disk.
+    if (!/no transaction is active/.test(messageOf(cause))) throw asStoreError(cause);
+  }
+}
+
+function migrate(db: DatabaseSync): void {
+  const version = () =>
+    countOfRow(db.prepare("SELECT user_version AS count FROM pragma_user_version").get());
+  if (version() > MIGRATIONS.length) {
+    throw new StoreError(
+      `Database has version ${version()}, made by a newer program: expected at most ${MIGRATIONS.length}`,
+    );
+  }
+  commit(db, () => {
+    for (const [index, { sqlite }] of MIGRATIONS.entries()) {
+      if (index < version()) continue;
+      db.exec(sqlite);
+      db.exec(`PRAGMA user_version = ${index + 1}`);
+    }
+  });
+}

@@ -1,0 +1,342 @@
+import { getLogger } from "@logtape/logtape";
+import { Backoff } from "./backoff.ts";
+import type { CancelTimer, Clock, RandomSource } from "./clock.ts";
+import { NodeTimeoutError, NodeUnreachableError } from "./core_client.ts";
+import { messageOf, RangemakerError } from "./errors.ts";
+import { RpcCode, RpcError } from "./protocol/jsonrpc.ts";
+import type { Receipt } from "./protocol/receipt.ts";
+import type { Hex } from "./protocol/scalars.ts";
+import { type Transaction, transactionSchema } from "./protocol/transaction.ts";
+import { LOG_ROOT } from "./service/logging.ts";
+import {
+  type Intent,
+  type IntentFailure,
+  type IntentOutcome,
+  type IntentStore,
+  isFinal,
+  type SignedTransactionText,
+  StoreError,
+} from "./store/intent.ts";
+
+/** The part of a core node that a submitter needs. */
+export interface SubmissionNode {
+  sendTransaction(tx: Transaction): Promise<Receipt>;
+  getTransaction(txHash: Hex): Promise<Receipt | null>;
+}
+
+/** What a {@link Submitter} works with. */
+export interface SubmitterOptions {
+  store: IntentStore;
+  node: SubmissionNode;
+  clock: Clock;
+  random: RandomSource;
+  /**
+   * Makes the transaction of an intent: called before the first send where the intent was recorded
+   * without one, and again where the node has let the old one grow too old unseen. May be called
+   * more than once for one intent, so what it does besides signing must be keyed by the intent.
+   *
+   * @throws {IntentRefusedError} If the intent must not be carried out after all.
+   */
+  sign(intent: Intent): Promise<SignedTransactionText>;
+  /** Told of every attempt that ended without an answer, and of every final state reached here. */
+  observe?(event: "retry" | "final", intent: Intent): void;
+}
+
+/** An intent that must not be carried out: it ends as failed, with this code and message. */
+export class IntentRefusedError extends RangemakerError {}
+
+/** Codes of failures that stand on no receipt; those of a receipt are the node's. */
+export const SubmissionFailure = {
+  /** The deadline passed before the node took the transaction. */
+  deadlinePassed: "DEADLINE_PASSED",
+  /** The node did not take the transaction for one, and recorded nothing. */
+  nodeRefused: "NODE_REFUSED",
+} as const;
+
+/** The node may or may not have acted; the submitter keeps asking. */
+export class OutcomeUnknownError extends RangemakerError {
+  constructor(txHash: Hex | null, cause: unknown) {
+    super(
+      "OUTCOME_UNKNOWN",
+      `Outcome of ${
+        txHash === null ? "the request" : `transaction ${txHash}`
+      } is unknown, and is being looked into: the same request ` +
+        `may be sent again (${messageOf(cause)})`,
+      { cause },
+    );
+  }
+}
+
+/** The node refuses transactions whose timestamp is further than this from its clock. */
+const TIMESTAMP_TOLERANCE_MS = 60_000;
+
+/** Allowance for clocks that differ when a transaction is taken to be too old for the node. */
+const CLOCK_SKEW_MS = 10_000;
+
+/** Intents left alone since this long are taken up again, whoever began them. */
+const RETRY_AFTER_MS = 1_000;
+
+/** Time between two looks for unfinished intents: at first, and while the node stays away. */
+const SWEEP_INTERVAL_MS = 1_000;
+const SWEEP_INTERVAL_MS_MAX = 30_000;
+
+/** Unfinished intents that are tried at the same time. */
+const SWEEP_PAGE = 50;
+
+/** Answers of the node that no repetition will change. */
+const FINAL_RPC_CODES: ReadonlySet<number> = new Set([
+  RpcCode.transactionRejected,
+  RpcCode.parseError,
+  RpcCode.invalidRequest,
+  RpcCode.methodNotFound,
+  RpcCode.invalidParams,
+]);
+
+/**
+ * Brings durable intents to a final state: the transaction is durable before it is first sent, what
+ * is sent again is the same bytes, and the receipt is durable before anyone is told of it. Intents
+ * that an earlier run, another process or a lost answer left behind are taken up by {@link start}.
+ */
+export class Submitter {
+  readonly #options: SubmitterOptions;
+  readonly #backoff: Backoff;
+  readonly #log = getLogger([LOG_ROOT, "submitter"]);
+  readonly #inFlight = new Map<string, Promise<Intent>>();
+  #cancelSweep: CancelTimer = () => {};
+  #sweeping: Promise<void> = Promise.resolve();
+  #stopped = false;
+  #nodeLost = false;
+
+  constructor(options: SubmitterOptions) {
+    this.#options = options;
+    this.#backoff = new Backoff({
+      initialMs: SWEEP_INTERVAL_MS,
+      maxMs: SWEEP_INTERVAL_MS_MAX,
+      random: options.random,
+    });
+  }
+
+  /** Whether the newest attempt ended without an answer of the node. */
+  get nodeLost(): boolean {
+    return this.#nodeLost;
+  }
+
+  /**
+   * Tries once to bring an intent to its final state; an attempt at the same intent that is under way
+   * is joined.
+   *
+   * @returns The intent in its final state.
+   * @throws {OutcomeUnknownError} If the node gave no answer. Further attempts follow by themselves.
+   * @throws {StoreError} If the store failed. Further attempts follow by themselves.
+   */
+  submit(intent: Intent): Promise<Intent> {
+    if (isFinal(intent.state)) return Promise.resolve(intent);
+    const running = this.#inFlight.get(intent.key);
+    if (running !== undefined) return running;
+    const attempt = this.#attempt(intent).finally(() => this.#inFlight.delete(intent.key));
+    this.#inFlight.set(intent.key, attempt);
+    return attempt;
+  }
+
+  /** Takes up all unfinished intents now, and what is left behind from then on. */
+  start(): void {
+    this.#sweeping = this.#sweep(this.#options.clock.now());
+  }
+
+  /** Takes up nothing more; resolves when no attempt is under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelSweep();
+    await this.#sweeping;
+    await Promise.allSettled(this.#inFlight.values());
+  }
+
+  async #attempt(intent: Intent): Promise<Intent> {
+    try {
+      return await this.#carryOut(intent);
+    } catch (thrown) {
+      const txHash = intent.transaction?.txHash ?? null;
+      // The intent is durable already, so a store that fails now leaves it to a later attempt.
+      if (thrown instanceof StoreError) throw new OutcomeUnknownError(txHash, thrown);
+      if (thrown instanceof OutcomeUnknownError) await this.#noteRetry(intent);
+      throw thrown;
+    }
+  }
+
+  async #carryOut(intent: Intent): Promise<Intent> {
+    let signed = intent;
+    if (intent.transaction === null) {
+      try {
+        signed = await this.#sign(intent);
+      } catch (thrown) {
+        if (!(thrown instanceof IntentRefusedError)) throw thrown;
+        return await this.#fail(intent, thrown);
+      }
+    }
+    if (isFinal(signed.state)) return signed;
+    if (this.#options.clock.now() > signed.expiresAtMs) return await this.#lookUp(signed);
+    return await this.#send(signed);
+  }
+
+  /** Makes the transaction of an intent and records it, in place of the one it has. */
+  async #sign(intent: Intent): Promise<Intent> {
+    const { store, clock, sign } = this.#options;
+    const replaces = intent.transaction?.txHash ?? null;
+    try {
+      const transaction = await sign(intent);
+      return await store.setTransaction(intent.key, transaction, replaces, clock.now());
+    } catch (thrown) {
+      if (!isNodeAway(thrown)) throw thrown;
+      throw new OutcomeUnknownError(replaces, thrown);
+    }
+  }
+
+  async #send(intent: Intent): Promise<Intent> {
+    const { tx, txHash } = transactionOf(intent);
+    let refusal: RpcError;
+    try {
+      return await this.#finishBy(intent, await this.#options.node.sendTransaction(tx));
+    } catch (thrown) {
+      refusal = this.#refusalIn(thrown, txHash);
+    }
+    // A refused transaction may be one that was taken earlier and has grown too old to be read again.
+    const receipt = await this.#receiptOf(txHash);
+    if (receipt !== null) return await this.#finishBy(intent, receipt);
+    if (this.#options.clock.now() - tx.timestamp > TIMESTAMP_TOLERANCE_MS - CLOCK_SKEW_MS) {
+      // The new one has a fresh timestamp, so this comes round once.
+      const renewed = await this.#sign(intent);
+      return isFinal(renewed.state) ? renewed : await this.#send(renewed);
+    }
+    return await this.#fail(intent, {
+      code: SubmissionFailure.nodeRefused,
+      message: `Core node refused the transaction: ${refusal.message}`,
+    });
+  }
+
+  /** After the deadline nothing is sent any more; what was sent may still have been taken. */
+  async #lookUp(intent: Intent): Promise<Intent> {
+    const { tx, txHash } = transactionOf(intent);
+    const receipt = await this.#receiptOf(txHash);
+    if (receipt !== null) return await this.#finishBy(intent, receipt);
+    const tooOldAtMs = tx.timestamp + TIMESTAMP_TOLERANCE_MS + CLOCK_SKEW_MS;
+    if (this.#options.clock.now() <= tooOldAtMs) {
+      throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
+    }
+    return await this.#fail(intent, {
+      code: SubmissionFailure.deadlinePassed,
+      message: `Deadline ${intent.expiresAtMs} passed before the core node took the transaction`,
+    });
+  }
+
+  async #receiptOf(txHash: Hex): Promise<Receipt | null> {
+    try {
+      const receipt = await this.#options.node.getTransaction(txHash);
+      this.#nodeLost = false;
+      return receipt;
+    } catch (thrown) {
+      this.#refusalIn(thrown, txHash);
+      throw new OutcomeUnknownError(txHash, thrown);
+    }
+  }
+
+  /** Sorts what a call threw: a refusal that stands is returned, the rest is thrown. */
+  #refusalIn(thrown: unknown, txHash: Hex): RpcError {
+    if (isNodeAway(thrown)) {
+      this.#nodeLost = true;
+      throw new OutcomeUnknownError(txHash, thrown);
+    }
+    if (!(thrown instanceof RpcError)) throw thrown;
+    this.#nodeLost = false;
+    if (FINAL_RPC_CODES.has(thrown.rpcCode)) return thrown;
+    throw new OutcomeUnknownError(txHash, thrown);
+  }
+
+  async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {
+    this.#nodeLost = false;
+    return await this.#finish(intent, {
+      state: receipt.status,
+      receipt: JSON.stringify(receipt),
+      failure: receipt.error ?? null,
+    });
+  }
+
+  #fail(intent: Intent, { code, message }: IntentFailure): Promise<Intent> {
+    return this.#finish(intent, { state: "failed", receipt: null, failure: { code, message } });
+  }
+
+  async #finish(intent: Intent, outcome: IntentOutcome): Promise<Intent> {
+    const { store, clock, observe } = this.#options;
+    const txHash = intent.transaction?.txHash ?? null;
+    const finished = await store.finish(intent.key, outcome, txHash, clock.now());
+    if (!isFinal(finished.state)) {
+      throw new OutcomeUnknownError(txHash, "another process has replaced the transaction");
+    }
+    observe?.("final", finished);
+    return finished;
+  }
+
+  async #noteRetry(intent: Intent): Promise<void> {
+    const { store, clock, observe } = this.#options;
+    observe?.("retry", intent);
+    try {
+      await store.noteAttempt(intent.key, clock.now());
+    } catch (thrown) {
+      this.#log.error("Intent {key} cannot be marked as tried: {error}", {
+        key: intent.key,
+        error: thrown,
+      });
+    }
+  }
+
+  /** Tries every unfinished intent that was last touched at or before a time. */
+  async #sweep(updatedAtMostMs: number): Promise<void> {
+    try {
+      let after = 0;
+      while (!this.#stopped) {
+        const page = await this.#options.store.listUnfinished({
+          limit: SWEEP_PAGE,
+          after,
+          updatedAtMostMs,
+        });
+        await Promise.all(page.map((intent) => this.#retry(intent)));
+        if (page.length < SWEEP_PAGE || this.#nodeLost) break;
+        after = page.at(-1)?.sequence ?? after;
+      }
+    } catch (thrown) {
+      this.#log.error("Unfinished intents cannot be read: {error}", { error: thrown });
+    }
+    if (this.#stopped) return;
+    if (!this.#nodeLost) this.#backoff.reset();
+    const { clock } = this.#options;
+    this.#cancelSweep = clock.after(this.#backoff.nextMs(), () => {
+      this.#sweeping = this.#sweep(clock.now() - RETRY_AFTER_MS);
+    });
+  }
+
+  async #retry(intent: Intent): Promise<void> {
+    try {
+      const finished = await this.submit(intent);
+      this.#log.info("Intent {key} taken up again: {state}", {
+        key: finished.key,
+        state: finished.state,
+      });
+    } catch (thrown) {
+      this.#log.warning("Intent {key} stays unfinished: {reason}", {
+        key: intent.key,
+        reason: messageOf(thrown),
+      });
+    }
+  }
+}
+
+function isNodeAway(thrown: unknown): boolean {
+  return thrown instanceof NodeUnreachableError || thrown instanceof NodeTimeoutError;
+}
+
+function transactionOf(intent: Intent): { tx: Transaction; txHash: Hex } {
+  if (intent.transaction === null) {
+    throw new TypeError(`Intent ${intent.key} has no transaction: it was not signed`);
+  }
+  const { text, txHash } = intent.transaction;
+  return { tx: transactionSchema.parse(JSON.parse(text)), txHash };
+}

@@ -1,0 +1,129 @@
+import type { Clock } from "../../lib/clock.ts";
+import { type DepositRequest, hashDepositRequest } from "../../lib/protocol/deposit.ts";
+import type { Address, Hex } from "../../lib/protocol/scalars.ts";
+import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
+import { signTransaction, transactionToWire } from "../../lib/protocol/transaction.ts";
+import { RequestError } from "../../lib/service/envelope.ts";
+import type {
+  Intent,
+  IntentFailure,
+  IntentStore,
+  SignedTransactionText,
+} from "../../lib/store/intent.ts";
+import type { Submitter } from "../../lib/submitter.ts";
+import { decodePayload, encodePayload } from "./payload.ts";
+
+/** What a {@link Depositor} works with. */
+export interface DepositorOptions {
+  store: IntentStore;
+  submitter: Pick<Submitter, "submit" | "nodeLost">;
+  /** Throws where the node cannot be reached. */
+  probeNode(): Promise<unknown>;
+  signer: Signer;
+  chainId: number;
+  clock: Clock;
+}
+
+/** Failures that the caller can do something about; the rest is the bridge's or the node's. */
+const FAILURE_STATUS: Record<string, 400 | 409> = {
+  DEADLINE_PASSED: 400,
+  DEPOSIT_ALREADY_PROCESSED: 409,
+};
+
+/** Key of a deposit in the store: one nonce of one user is one deposit. */
+export function depositKey(user: Address, nonce: bigint): string {
+  return `${user}:${nonce}`;
+}
+
+/** Turns signed deposit requests into deposit transactions, each exactly once. */
+export class Depositor {
+  readonly #options: DepositorOptions;
+
+  constructor(options: DepositorOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Carries out a request (spec: deposit bridge, "Deposit rules"). What is refused here leaves no
+   * trace and burns no nonce.
+   *
+   * @returns The hash of the committed deposit transaction.
+   * @throws {RequestError} 400 deadline passed, 409 nonce used, 503 refused by the node.
+   * @throws {SignatureError} If the user did not sign the request.
+   * @throws {OutcomeUnknownError} If the node gave no answer yet.
+   */
+  async deposit(request: DepositRequest): Promise<Hex> {
+    const { store, submitter, clock, chainId, probeNode } = this.#options;
+    if (clock.now() > request.deadline) {
+      throw new RequestError(
+        400,
+        "DEADLINE_PASSED",
+        `Deposit request expired: its deadline ${request.deadline} passed ${
+          clock.now() - request.deadline
+        } ms ago`,
+      );
+    }
+    const digest = hashDepositRequest(request, chainId);
+    requireSigner("Deposit signature", digest, request.signature, request.user);
+    // While the node is known to be away nothing is accepted that would only wait for it.
+    if (submitter.nodeLost) await probeNode();
+    const { inserted, intent } = await store.insert({
+      key: depositKey(request.user, request.nonce),
+      subject: request.user,
+      payload: encodePayload(request, digest),
+      transaction: this.#sign(request.user, request.amount, digest),
+      expiresAtMs: request.deadline,
+      createdAtMs: clock.now(),
+    });
+    if (!inserted) throw nonceUsed(request, intent);
+    return txHashOf(await submitter.submit(intent));
+  }
+
+  /** Signs the transaction of a recorded deposit anew, with the present time as its timestamp. */
+  resign(intent: Intent): SignedTransactionText {
+    const { user, amount, externalTxHash } = decodePayload(intent.payload);
+    return this.#sign(user, amount, externalTxHash);
+  }
+
+  #sign(user: Address, amount: bigint, externalTxHash: Hex): SignedTransactionText {
+    const { signer, chainId, clock } = this.#options;
+    const { tx, txHash } = signTransaction(
+      {
+        type: "Deposit" as const,
+        timestamp: clock.now(),
+        from: signer.address,
+        user,
+        amount,
+        externalTxHash,
+      },
+      signer,
+      chainId,
+    );
+    return { txHash, text: JSON.stringify(transactionToWire(tx)) };
+  }
+}
+
+/** Tells a caller whose nonce is used what became of it, for its first answer may have been lost. */
+function nonceUsed(request: DepositRequest, intent: Intent): RequestError {
+  const became = intent.transaction === null ? "" : ` by transaction ${intent.transaction.txHash}`;
+  const reason = intent.failure === null ? "" : ` (${describe(intent.failure)})`;
+  return new RequestError(
+    409,
+    "NONCE_USED",
+    `Nonce ${request.nonce} of ${request.user} is used${became}: deposit is ${intent.state}${reason}`,
+  );
+}
+
+function txHashOf(intent: Intent): Hex {
+  if (intent.state === "committed" && intent.transaction !== null) return intent.transaction.txHash;
+  const failure = intent.failure ?? { code: "UNKNOWN", message: "no reason given" };
+  throw new RequestError(
+    FAILURE_STATUS[failure.code] ?? 503,
+    "DEPOSIT_FAILED",
+    `Deposit failed: ${describe(failure)}`,
+  );
+}
+
+function describe({ code, message }: IntentFailure): string {
+  return `${code}: ${message}`;
+}

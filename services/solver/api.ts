@@ -1,0 +1,70 @@
+import { Hono } from "hono";
+import type { Clock } from "../../lib/clock.ts";
+import type { Account } from "../../lib/protocol/account.ts";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import { QUOTE_TYPE, quoteRequestSchema, quoteToWire } from "../../lib/protocol/quote.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
+import { describeTypedData } from "../../lib/protocol/typed_data.ts";
+import { limitBody, readBody, useEnvelope } from "../../lib/service/envelope.ts";
+import { estimateRequestSchema, estimateToWire } from "./estimate.ts";
+import { executionSchema } from "./execution.ts";
+import type { Executor } from "./executor.ts";
+import { LIMITS } from "./limits.ts";
+import type { Quoter } from "./quoter.ts";
+
+/** What the routes of the solver answer from. */
+export interface SolverApi {
+  quoter: Quoter;
+  executor: Executor;
+  node: { getAccount(address: Address): Promise<Account> };
+  solver: Address;
+  chainId: number;
+  dryRun: boolean;
+  basePayoutMultiplier: number;
+  clock: Clock;
+}
+
+/** The routes of the solver (spec: quote solver, "Endpoints"). */
+export function createSolverApi(api: SolverApi): Hono {
+  const { quoter, executor, node, solver, chainId, dryRun, basePayoutMultiplier, clock } = api;
+  const app = new Hono();
+  useEnvelope(app, "solver");
+  app.get("/info", async (c) => {
+    const { balance } = await node.getAccount(solver);
+    return c.json({
+      address: solver,
+      balance: balance.toString(),
+      dryRun,
+      config: configOf(basePayoutMultiplier),
+    });
+  });
+  app.get("/pairs", (c) => c.json({ pairs: MARKETS.map(({ base, quote }) => ({ base, quote })) }));
+  app.get("/typed-data", (c) => c.json(describeTypedData(QUOTE_TYPE, chainId)));
+  app.post("/quote", limitBody(), async (c) => {
+    const { quote, quoteHash } = quoter.quote(await readBody(c, quoteRequestSchema));
+    return c.json({ success: true, quote: quoteToWire(quote), quoteHash });
+  });
+  const estimateSchema = estimateRequestSchema(() => clock.now() + LIMITS.estimateDeadlineMs);
+  app.post("/estimate", limitBody(), async (c) => {
+    const estimate = quoter.estimate(await readBody(c, estimateSchema));
+    return c.json({ success: true, estimate: estimateToWire(estimate) });
+  });
+  app.post("/execute", limitBody(), async (c) => {
+    executor.requireLive();
+    const result = await executor.execute(await readBody(c, executionSchema));
+    return c.json({ success: true, result });
+  });
+  return app;
+}
+
+/** `config` of `GET /info`: the bounds in the forms of the spec's table. */
+function configOf(basePayoutMultiplier: number) {
+  return {
+    basePayoutMultiplier,
+    maxPayoutRatio: Number(LIMITS.maxPayoutRatio),
+    minBetAmount: LIMITS.minBetAmount.toString(),
+    maxBetAmount: LIMITS.maxBetAmount.toString(),
+    minDuration: LIMITS.minDurationMs,
+    maxDuration: LIMITS.maxDurationMs,
+  };
+}

@@ -1,0 +1,27 @@
+import type { RandomSource } from "../../lib/clock.ts";
+import type { BetTerms } from "./rules.ts";
+import type { PricingStrategy } from "./strategy.ts";
+
+/** Random numbers are taken in steps of 2^-53, as fine as the source gives them. */
+const RANDOM_BITS = 53n;
+
+/**
+ * The payout of the spec's mock: the bet times 1.05 + r · 0.05, r random in [0, 1). Only integers are
+ * drawn from, so rounding never leaves the range; where no integer lies in it the bet is so small
+ * (below 10) that the payout is the bet itself.
+ */
+export class MockStrategy implements PricingStrategy {
+  readonly #random: RandomSource;
+
+  constructor(random: RandomSource) {
+    this.#random = random;
+  }
+
+  payout({ betAmount }: BetTerms): bigint {
+    const lowest = (betAmount * 105n + 99n) / 100n;
+    const highest = (betAmount * 110n) / 100n;
+    if (lowest > highest) return betAmount;
+    const r = BigInt(Math.floor(this.#random() * 2 ** Number(RANDOM_BITS)));
+    return lowest + (((highest - lowest + 1n) * r) >> RANDOM_BITS);
+  }
+}

@@ -1,0 +1,88 @@
+import {
+  hashQuote,
+  type Quote,
+  type QuoteRequest,
+  type QuoteTerms,
+} from "../../lib/protocol/quote.ts";
+import type { Hex } from "../../lib/protocol/scalars.ts";
+import type { Signer } from "../../lib/protocol/signature.ts";
+import { LIMITS } from "./limits.ts";
+import { type BetTerms, QuoteRuleError, requireRules } from "./rules.ts";
+import type { PricingStrategy } from "./strategy.ts";
+
+/** What a {@link Quoter} works with. */
+export interface QuoterOptions {
+  strategy: PricingStrategy;
+  signer: Signer;
+  chainId: number;
+  /** Most that the solver may lose on one thesis (payout minus bet), USDC with 6 decimals. */
+  maxRisk: bigint;
+}
+
+/** A preview of a quote (spec: quote solver, "Estimate"). */
+export interface Estimate {
+  betAmount: bigint;
+  payout: bigint;
+}
+
+/** A signed quote with the hash that the user signs in turn. */
+export interface SignedQuote {
+  quote: Quote;
+  quoteHash: Hex;
+}
+
+/** Prices bets and signs quotes. Nothing is kept: a quote is all that is needed to execute it. */
+export class Quoter {
+  readonly #options: QuoterOptions;
+
+  constructor(options: QuoterOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * A signed quote.
+   *
+   * @throws {QuoteRuleError} If a rule is broken, or the payout would risk more than allowed.
+   */
+  quote(request: QuoteRequest): SignedQuote {
+    requireRules(request);
+    const payout = this.#payout(request);
+    const { signer, chainId, maxRisk } = this.#options;
+    const risk = payout - request.betAmount;
+    if (risk > maxRisk) {
+      throw new QuoteRuleError(
+        "BET_TOO_LARGE",
+        `Payout ${payout} would risk ${risk} on one thesis, above ${maxRisk}`,
+      );
+    }
+    const terms = termsOf(request, payout);
+    const quoteHash = hashQuote(terms, chainId);
+    return { quote: { ...terms, signature: signer.sign(quoteHash) }, quoteHash };
+  }
+
+  /** What a quote would pay. @throws {QuoteRuleError} If a rule is broken. */
+  estimate(bet: BetTerms): Estimate {
+    requireRules(bet);
+    return { betAmount: bet.betAmount, payout: this.#payout(bet) };
+  }
+
+  #payout(bet: BetTerms): bigint {
+    const payout = this.#options.strategy.payout(bet);
+    const most = bet.betAmount * LIMITS.maxPayoutRatio;
+    return payout > most ? most : payout;
+  }
+}
+
+function termsOf(request: QuoteRequest, payout: bigint): QuoteTerms {
+  return {
+    user: request.user,
+    thesisType: request.thesisType,
+    oraclePair: { base: request.base, quote: request.quote },
+    priceRange: { lower: request.lowerPrice, upper: request.upperPrice },
+    betAmount: request.betAmount,
+    payout,
+    startTime: request.startTime,
+    endTime: request.endTime,
+    deadline: request.deadline,
+  };
+}

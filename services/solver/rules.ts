@@ -1,0 +1,76 @@
+import { findMarket } from "../../lib/protocol/markets.ts";
+import type { QuoteRequest } from "../../lib/protocol/quote.ts";
+import { RequestError } from "../../lib/service/envelope.ts";
+import { LIMITS } from "./limits.ts";
+
+/** Codes of refused quotes and estimates (spec: quote solver, "Errors"). */
+export type QuoteRule =
+  | "UNSUPPORTED_PAIR"
+  | "BET_TOO_SMALL"
+  | "BET_TOO_LARGE"
+  | "DURATION_TOO_SHORT"
+  | "DURATION_TOO_LONG"
+  | "INVALID_PRICE_RANGE";
+
+/** A quote that breaks a rule: the answer is 400 with `<CODE>: <message>`. */
+export class QuoteRuleError extends RequestError {
+  constructor(rule: QuoteRule, message: string) {
+    super(400, rule, `${rule}: ${message}`);
+  }
+}
+
+/** The terms of a bet that the rules and the price depend on: all but whose it is. */
+export type BetTerms = Omit<QuoteRequest, "user" | "deadline">;
+
+/**
+ * Holds the rules of `POST /quote` in the spec's order: pair, bet, duration, price range.
+ *
+ * @throws {QuoteRuleError} The first rule broken.
+ */
+export function requireRules(bet: BetTerms): void {
+  requirePair(bet);
+  requireBetAmount(bet.betAmount);
+  requireDuration(bet.endTime - bet.startTime);
+  requirePriceRange(bet.lowerPrice, bet.upperPrice);
+}
+
+function requirePair({ base, quote }: BetTerms): void {
+  if (findMarket(base, quote) === undefined) {
+    throw new QuoteRuleError("UNSUPPORTED_PAIR", `Pair ${base} / ${quote} is not supported`);
+  }
+}
+
+function requireBetAmount(amount: bigint): void {
+  const { minBetAmount, maxBetAmount } = LIMITS;
+  if (amount < minBetAmount) {
+    throw new QuoteRuleError("BET_TOO_SMALL", `Bet ${amount} is below ${minBetAmount}`);
+  }
+  if (amount > maxBetAmount) {
+    throw new QuoteRuleError("BET_TOO_LARGE", `Bet ${amount} is above ${maxBetAmount}`);
+  }
+}
+
+function requireDuration(durationMs: number): void {
+  const { minDurationMs, maxDurationMs } = LIMITS;
+  if (durationMs < minDurationMs) {
+    throw new QuoteRuleError(
+      "DURATION_TOO_SHORT",
+      `Duration of ${durationMs} ms is below ${minDurationMs} ms`,
+    );
+  }
+  if (durationMs > maxDurationMs) {
+    throw new QuoteRuleError(
+      "DURATION_TOO_LONG",
+      `Duration of ${durationMs} ms is above ${maxDurationMs} ms`,
+    );
+  }
+}
+
+function requirePriceRange(lower: bigint, upper: bigint): void {
+  if (lower >= upper) {
+    throw new QuoteRuleError(
+      "INVALID_PRICE_RANGE",
+      `Lower price ${lower} is not below upper price ${upper}`,
+    );
+  }
+}

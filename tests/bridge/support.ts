@@ -1,0 +1,63 @@
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { type DepositRequest, hashDepositRequest } from "../../lib/protocol/deposit.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
+import { withDefaults } from "../../lib/service/options.ts";
+import { type BridgeOptions, options, startBridge } from "../../services/bridge/mod.ts";
+import type { RunningService } from "../../lib/service/service.ts";
+import { FakeNode } from "../support/fake_node.ts";
+
+/** The chain of these tests. */
+export const CHAIN_ID = 1337;
+
+/** A user with nothing but a key. */
+export const user = new Signer(`0x${"11".repeat(32)}`);
+
+/** The key of the bridge. */
+export const relayer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+
+/** A deposit request as JSON, signed; `nonce` 1 and a minute to live unless told otherwise. */
+export function signedRequest(
+  given: Partial<Omit<DepositRequest, "signature">> = {},
+  options: { signer?: Signer; chainId?: number } = {},
+) {
+  const request = {
+    user: user.address,
+    amount: 25_000_000n,
+    nonce: 1n,
+    deadline: Date.now() + 60_000,
+    ...given,
+  };
+  const digest = hashDepositRequest(request, options.chainId ?? CHAIN_ID);
+  return {
+    user: request.user,
+    amount: request.amount.toString(),
+    nonce: request.nonce.toString(),
+    deadline: request.deadline,
+    signature: (options.signer ?? user).sign(digest),
+  };
+}
+
+/** Starts a bridge in memory against a node. */
+export function startTestBridge(
+  rpcUrl: string,
+  given: Partial<BridgeOptions> = {},
+): Promise<RunningService> {
+  return startBridge(
+    withDefaults(options, { port: 0, rpcUrl, privateKey: relayer, database: ":memory:", ...given }),
+  );
+}
+
+/** Runs a test with a fake node and a bridge in memory. */
+export async function withBridge(
+  test: (bridge: RunningService, node: FakeNode) => Promise<void>,
+  given: Partial<BridgeOptions> = {},
+): Promise<void> {
+  const node = FakeNode.start();
+  const bridge = await startTestBridge(node.url, given);
+  try {
+    await test(bridge, node);
+  } finally {
+    await bridge.stop();
+    await node.stop();
+  }
+}

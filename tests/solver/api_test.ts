@@ -1,0 +1,208 @@
+import assert from "node:assert/strict";
+import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
+import { recoverSigner } from "../../lib/protocol/signature.ts";
+import { badBodies, type FieldKind } from "../support/bad_bodies.ts";
+import { assertFailure, post } from "../support/envelope.ts";
+import {
+  askQuote,
+  CHAIN_ID,
+  execution,
+  market,
+  quoteRequest,
+  solver,
+  user,
+  withSolver,
+} from "./support.ts";
+
+const QUOTE_FIELDS: Record<string, FieldKind> = {
+  user: "address",
+  thesisType: "box",
+  base: "address",
+  quote: "address",
+  lowerPrice: "uint64",
+  upperPrice: "uint64",
+  betAmount: "uint64",
+  startTime: "time",
+  endTime: "time",
+  deadline: "time",
+};
+
+async function get(url: string): Promise<unknown> {
+  const response = await fetch(url);
+  assert.equal(response.status, 200);
+  return await response.json();
+}
+
+Deno.test("Solver: health, info, pairs and typed data as in the spec's endpoints", () =>
+  withSolver(async ({ url }, node) => {
+    node.credited.set(solver.address, 123n);
+    assert.deepEqual(await get(`${url}/health`), {
+      status: "ok",
+      solver: solver.address,
+      dryRun: false,
+    });
+    assert.deepEqual(await get(`${url}/info`), {
+      address: solver.address,
+      balance: "123",
+      dryRun: false,
+      config: {
+        basePayoutMultiplier: 1.5,
+        maxPayoutRatio: 10,
+        minBetAmount: "1",
+        maxBetAmount: "1000000000000",
+        minDuration: 1000,
+        maxDuration: 86400000,
+      },
+    });
+    assert.deepEqual(await get(`${url}/pairs`), {
+      pairs: [1, 2, 3].map((n) => ({
+        base: `0x000000000000000000000000000000000000000${n}`,
+        quote: "0x0000000000000000000000000000000000000100",
+      })),
+    });
+    const typedData = JSON.stringify(await get(`${url}/typed-data`));
+    assert.match(typedData, /"primaryType":"Core:Quote"/);
+    assert.match(typedData, /"chainId":1337/);
+  }));
+
+Deno.test("Solver: a quote echoes the request, is signed over its hash and pays 1.05 to 1.10", () =>
+  withSolver(async ({ url }) => {
+    const request = quoteRequest();
+    const { body } = await post(`${url}/quote`, request);
+    const quote = quoteSchema.parse(body.quote);
+    assert.equal(body.success, true);
+    assert.equal(body.quoteHash, hashQuote(quote, CHAIN_ID));
+    assert.equal(recoverSigner(hashQuote(quote, CHAIN_ID), quote.signature), solver.address);
+    assert.deepEqual(body.quote, {
+      user: request.user,
+      thesisType: "box",
+      oraclePair: { base: request.base, quote: request.quote },
+      priceRange: { lower: request.lowerPrice, upper: request.upperPrice },
+      betAmount: request.betAmount,
+      payout: quote.payout.toString(),
+      startTime: request.startTime,
+      endTime: request.endTime,
+      deadline: request.deadline,
+      signature: quote.signature,
+    });
+    assert.ok(quote.payout >= 10_500_000n && quote.payout <= 11_000_000n);
+  }));
+
+for (const path of ["quote", "estimate"]) {
+  Deno.test(`Solver: quote solver spec, Errors: every code of POST /${path}`, () =>
+    withSolver(async ({ url }) => {
+      const now = Date.now();
+      const cases: [Record<string, unknown>, string][] = [
+        [{ base: `0x${"9".repeat(40)}` }, "UNSUPPORTED_PAIR: "],
+        [{ quote: market.base }, "UNSUPPORTED_PAIR: "],
+        [{ betAmount: "0" }, "BET_TOO_SMALL: "],
+        [{ betAmount: "1000000000001" }, "BET_TOO_LARGE: "],
+        [{ startTime: now, endTime: now + 999 }, "DURATION_TOO_SHORT: "],
+        [{ startTime: now, endTime: now - 999 }, "DURATION_TOO_SHORT: "],
+        [{ startTime: now, endTime: now + 86_400_001 }, "DURATION_TOO_LONG: "],
+        [{ lowerPrice: "5", upperPrice: "5" }, "INVALID_PRICE_RANGE: "],
+        [{ lowerPrice: "6", upperPrice: "5" }, "INVALID_PRICE_RANGE: "],
+        // The first rule broken is the one told: pair, bet, duration, range.
+        [{ base: user.address, betAmount: "0" }, "UNSUPPORTED_PAIR: "],
+        [{ betAmount: "0", endTime: now, startTime: now }, "BET_TOO_SMALL: "],
+        [
+          { endTime: now, startTime: now, lowerPrice: "9", upperPrice: "5" },
+          "DURATION_TOO_SHORT: ",
+        ],
+      ];
+      for (const [given, error] of cases) {
+        await assertFailure(post(`${url}/${path}`, quoteRequest(given)), 400, error);
+      }
+      const atBounds = [
+        { betAmount: "1" },
+        { startTime: now, endTime: now + 1_000 },
+        { startTime: now, endTime: now + 86_400_000 },
+        { betAmount: "90000000000" },
+      ];
+      for (const given of atBounds) {
+        const { status } = await post(`${url}/${path}`, quoteRequest(given));
+        assert.equal(status, 200, JSON.stringify(given));
+      }
+    }));
+}
+
+Deno.test("Solver: an estimate has the spec's defaults and four decimals, and no signature", () =>
+  withSolver(async ({ url }) => {
+    const now = Date.now();
+    const { body } = await post(`${url}/estimate`, {
+      lowerPrice: "1",
+      upperPrice: "2",
+      betAmount: "1000000",
+      startTime: now,
+      endTime: now + 1_000,
+    });
+    const { betAmount, payout, multiplier, solverCollateral, ...rest } = body.estimate as Record<
+      string,
+      string
+    >;
+    assert.deepEqual(rest, {});
+    assert.equal(body.success, true);
+    assert.equal(betAmount, "1000000");
+    assert.match(String(multiplier), /^1\.\d{4}$/);
+    assert.equal(multiplier, (Math.floor(Number(payout) / 100) / 10_000).toFixed(4));
+    assert.equal(solverCollateral, String(Number(payout) - 1_000_000));
+  }));
+
+Deno.test("Solver: --max-risk bounds payout minus bet of a quote", () =>
+  withSolver(async ({ url }) => {
+    await askQuote(url, { betAmount: "1000" });
+    const risky = quoteRequest({ betAmount: "3000" });
+    await assertFailure(post(`${url}/quote`, risky), 400, /^BET_TOO_LARGE: .* above 100$/);
+  }, { maxRisk: 100n }));
+
+Deno.test("Solver: every wrong body of quote and estimate gets the right answer", () =>
+  withSolver(async ({ url }) => {
+    const good = quoteRequest();
+    const { user: _user, ...estimateFields } = QUOTE_FIELDS;
+    const defaulted = ["thesisType", "base", "quote", "deadline"];
+    const cases = [
+      ...badBodies(good, QUOTE_FIELDS).map((bad) => ({ ...bad, path: "quote" })),
+      ...badBodies(good, estimateFields, defaulted).map((bad) => ({ ...bad, path: "estimate" })),
+    ];
+    for (const { name, path, body, status, error } of cases) {
+      await assertFailure(post(`${url}/${path}`, body), status, error)
+        .catch((cause) => assert.fail(`${path} ${name}: ${cause.message}`));
+    }
+  }));
+
+Deno.test("Solver: every wrong body of execute gets the right answer and leaves nothing behind", () =>
+  withSolver(async ({ url }, node) => {
+    const good = await execution(url);
+    const bad = badBodies(good, {
+      "quote.user": "address",
+      "quote.thesisType": "box",
+      "quote.oraclePair.base": "address",
+      "quote.oraclePair.quote": "address",
+      "quote.priceRange.lower": "uint64",
+      "quote.priceRange.upper": "uint64",
+      "quote.betAmount": "uint64",
+      "quote.payout": "uint64",
+      "quote.startTime": "time",
+      "quote.endTime": "time",
+      "quote.deadline": "time",
+      "quote.signature": "signature",
+      userSignature: "signature",
+    });
+    for (const { name, body, status, error } of bad) {
+      await assertFailure(post(`${url}/execute`, body), status, error)
+        .catch((cause) => assert.fail(`${name}: ${cause.message}`));
+    }
+    assert.equal(node.received.length, 0);
+    assert.equal((await post(`${url}/execute`, good)).status, 200);
+  }));
+
+Deno.test("Solver: unknown routes and methods answer 404 in the envelope", () =>
+  withSolver(async ({ url }) => {
+    for (
+      const [method, path] of [["GET", "/quote"], ["DELETE", "/info"], ["POST", "/x"]] as const
+    ) {
+      const response = await fetch(url + path, { method });
+      const answer = { status: response.status, body: await response.json() };
+      await assertFailure(Promise.resolve(answer), 404, `NOT_FOUND: No route ${method} ${path}`);
+    }
+  }));

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
+import { assertFailure, post } from "../support/envelope.ts";
+import { ConnectionLost } from "../support/fake_node.ts";
+import { withField } from "../support/bad_bodies.ts";
+import {
+  askQuote,
+  CHAIN_ID,
+  execution,
+  quoteRequest,
+  signQuote,
+  solver,
+  startTestSolver,
+  withSolver,
+} from "./support.ts";
+
+Deno.test("Execute: a signed quote is committed, and the same quote gives the first result", () =>
+  withSolver(async ({ url }, node) => {
+    const body = await execution(url);
+    const first = await post(`${url}/execute`, body);
+    const receipt = node.committed[0];
+    assert.deepEqual(first.body, {
+      success: true,
+      result: { txHash: receipt?.txHash, status: "committed", thesisId: receipt?.thesisId },
+    });
+    assert.deepEqual(await post(`${url}/execute`, body), first);
+    assert.equal(node.received.length, 1);
+  }));
+
+Deno.test("Execute: two equal requests at once are one submission with the same result", () =>
+  withSolver(async ({ url }, node) => {
+    const body = await execution(url);
+    const [one, two] = await Promise.all([1, 2].map(() => post(`${url}/execute`, body)));
+    assert.equal(one?.status, 200);
+    assert.deepEqual(one, two);
+    assert.equal(node.received.length, 1);
+  }, { hedgeDelayMs: 20 }));
+
+Deno.test("Execute: a failed receipt is a result, with the node's error", () =>
+  withSolver(async ({ url }, node) => {
+    node.refusal = "INSUFFICIENT_BALANCE";
+    const { status, body } = await post(`${url}/execute`, await execution(url));
+    assert.equal(status, 200);
+    const result = body.result as Record<string, unknown>;
+    assert.equal(result.status, "failed");
+    assert.deepEqual(result.error, {
+      code: "INSUFFICIENT_BALANCE",
+      message: "Refused by the test",
+    });
+  }));
+
+Deno.test("Execute: a deadline that passed is refused with a message saying so", () =>
+  withSolver(async ({ url }, node) => {
+    const body = await execution(url, { deadline: Date.now() - 1 });
+    await assertFailure(
+      post(`${url}/execute`, body),
+      400,
+      /^Quote deadline \d+ passed \d+ ms ago$/,
+    );
+    assert.equal(node.received.length, 0);
+  }));
+
+Deno.test("Execute: a deadline that passes while hedging ends the execution for good", () =>
+  withSolver(async ({ url }, node) => {
+    const body = await execution(url, { deadline: Date.now() + 100 });
+    const answers = await Promise.all([1, 2].map(() => post(`${url}/execute`, body)));
+    for (const answer of [...answers, await post(`${url}/execute`, body)]) {
+      await assertFailure(Promise.resolve(answer), 400, /^Quote deadline \d+ passed/);
+    }
+    assert.equal(node.received.length, 0);
+  }, { hedgeDelayMs: 150 }));
+
+Deno.test("Execute: an altered quote or another signer is refused with digest and addresses", () =>
+  withSolver(async ({ url }, node) => {
+    const good = await execution(url);
+    const altered = withField(good, "quote.payout", "99999999");
+    await assertFailure(
+      post(`${url}/execute`, altered),
+      401,
+      new RegExp(`^Quote signature is by another key: .*expected ${solver.address}$`),
+    );
+    const quote = quoteSchema.parse(good.quote);
+    await assertFailure(
+      post(`${url}/execute`, { ...good, userSignature: signQuote(good.quote, solver) }),
+      401,
+      `User signature is by another key: checked digest ${hashQuote(quote, CHAIN_ID)}, ` +
+        `recovered ${solver.address}, expected ${quote.user}`,
+    );
+    await assertFailure(post(`${url}/execute`, { ...good, userSignature: "0x11" }), 401, "1 bytes");
+    assert.equal(node.received.length, 0);
+  }));
+
+Deno.test("Execute: --max-risk bounds payout minus bet of a quote that an earlier run signed", () =>
+  withSolver(async ({ url }, node) => {
+    const body = await execution(url);
+    const careful = await startTestSolver(node.url, { maxRisk: 10n });
+    try {
+      await assertFailure(post(`${careful.url}/execute`, body), 400, "above 10");
+      assert.equal(node.received.length, 0);
+    } finally {
+      await careful.stop();
+    }
+  }));
+
+Deno.test("Execute: dry-run quotes and estimates but answers 503 to execute", () =>
+  withSolver(async ({ url }, node) => {
+    assert.equal((await post(`${url}/estimate`, quoteRequest())).status, 200);
+    const body = await execution(url);
+    await assertFailure(post(`${url}/execute`, body), 503, /dry-run/);
+    await assertFailure(post(`${url}/execute`, "{"), 503, /dry-run/);
+    assert.equal((await (await fetch(`${url}/health`)).json()).dryRun, true);
+    assert.equal(node.received.length, 0);
+  }, { dryRun: true }));
+
+Deno.test("Execute: a stale price, a paused node and an absent one are 503 and record nothing", () =>
+  withSolver(async ({ url }, node) => {
+    const body = await execution(url);
+    node.priceState = "stale";
+    await assertFailure(post(`${url}/execute`, body), 503, /no fresh price of ETH\/USDT/);
+    node.paused = true;
+    await assertFailure(post(`${url}/execute`, body), 503, /paused/);
+    node.paused = false;
+    node.priceState = "fresh";
+    assert.equal((await post(`${url}/execute`, body)).status, 200);
+  }));
+
+Deno.test("Execute: a node that cannot be reached is 503", () =>
+  withSolver(async ({ url }) => {
+    const quote = await askQuote(url);
+    const body = { quote, userSignature: signQuote(quote) };
+    await assertFailure(post(`${url}/execute`, body), 503, /cannot be reached/);
+  }, { rpcUrl: "http://127.0.0.1:9" }));
+
+Deno.test("Execute: a lost answer is 504, and asking again gives the result of the first send", () =>
+  withSolver(async ({ url }, node) => {
+    node.behaviour = (apply) => {
+      apply();
+      throw new ConnectionLost("answer lost by the test");
+    };
+    const body = await execution(url);
+    await assertFailure(post(`${url}/execute`, body), 504, /may be sent again/);
+    node.behaviour = (apply) => apply();
+    const { status } = await post(`${url}/execute`, body);
+    assert.equal(status, 200);
+    assert.equal(node.committed.length, 1);
+    assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
+  }));

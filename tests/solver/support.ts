@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { findMarketBySymbol, USDT } from "../../lib/protocol/markets.ts";
+import { hashQuote, quoteSchema, type QuoteWire } from "../../lib/protocol/quote.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
+import { withDefaults } from "../../lib/service/options.ts";
+import type { RunningService } from "../../lib/service/service.ts";
+import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
+import { post } from "../support/envelope.ts";
+import { FakeNode } from "../support/fake_node.ts";
+
+/** The chain of these tests. */
+export const CHAIN_ID = 1337;
+
+/** A user with nothing but a key. */
+export const user = new Signer(`0x${"11".repeat(32)}`);
+
+/** The key of the solver. */
+export const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
+
+/** ETH/USDT. */
+export const market = findMarketBySymbol("ETH/USDT") ?? assert.fail("ETH/USDT is a market");
+
+/** A good body of `POST /quote`. */
+export function quoteRequest(given: Record<string, unknown> = {}) {
+  const now = Date.now();
+  return {
+    user: user.address,
+    thesisType: "box",
+    base: market.base,
+    quote: USDT,
+    lowerPrice: "1600000000",
+    upperPrice: "1700000000",
+    betAmount: "10000000",
+    startTime: now,
+    endTime: now + 60_000,
+    deadline: now + 30_000,
+    ...given,
+  };
+}
+
+/** Signs a quote as its user. */
+export function signQuote(quote: QuoteWire, signer: Signer = user): string {
+  return signer.sign(hashQuote(quoteSchema.parse(quote), CHAIN_ID));
+}
+
+/** Asks for a quote. */
+export async function askQuote(
+  url: string,
+  given: Record<string, unknown> = {},
+): Promise<QuoteWire> {
+  const { status, body } = await post(`${url}/quote`, quoteRequest(given));
+  assert.equal(status, 200, JSON.stringify(body));
+  // Parsed here only to be sure of its shape: tests send back the very object they got.
+  quoteSchema.parse(body.quote);
+  return body.quote as QuoteWire;
+}
+
+/** A body of `POST /execute` for a fresh quote. */
+export async function execution(url: string, given: Record<string, unknown> = {}) {
+  const quote = await askQuote(url, given);
+  return { quote, userSignature: signQuote(quote) };
+}
+
+/** Starts a solver in memory against a node. */
+export function startTestSolver(
+  rpcUrl: string,
+  given: Partial<SolverOptions> = {},
+): Promise<RunningService> {
+  return startSolver(
+    withDefaults(options, {
+      port: 0,
+      rpcUrl,
+      privateKey: solver,
+      database: ":memory:",
+      hedgeDelayMs: 0,
+      ...given,
+    }),
+  );
+}
+
+/** Runs a test with a fake node and a solver in memory. */
+export async function withSolver(
+  test: (solver: RunningService, node: FakeNode) => Promise<void>,
+  given: Partial<SolverOptions> = {},
+): Promise<void> {
+  const node = FakeNode.start();
+  const running = await startTestSolver(node.url, given);
+  try {
+    await test(running, node);
+  } finally {
+    await running.stop();
+    await node.stop();
+  }
+}

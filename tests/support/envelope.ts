@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+
+const failureSchema = z.strictObject({ success: z.literal(false), error: z.string().min(1) });
+
+/** Posts JSON. @returns The status and the parsed body. */
+export async function post(
+  url: string,
+  body: unknown,
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+  return {
+    status: response.status,
+    body: z.record(z.string(), z.unknown()).parse(await response.json()),
+  };
+}
+
+/** Asserts the failure envelope. @returns Its error. */
+export async function assertFailure(
+  answer: Promise<{ status: number; body: unknown }>,
+  status: number,
+  error: RegExp | string,
+): Promise<string> {
+  const { status: actual, body } = await answer;
+  const failure = failureSchema.parse(body);
+  assert.equal(actual, status, failure.error);
+  if (typeof error === "string") {
+    assert.ok(failure.error.includes(error), `${failure.error} does not hold ${error}`);
+  } else {
+    assert.match(failure.error, error);
+  }
+  return failure.error;
+}

@@ -1,0 +1,173 @@
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import {
+  parseRequest,
+  RpcCode,
+  RpcError,
+  rpcFailure,
+  type RpcId,
+  rpcResult,
+} from "../../lib/protocol/jsonrpc.ts";
+import type { Receipt, TransactionErrorCode } from "../../lib/protocol/receipt.ts";
+import { addressSchema, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
+import { recoverSigner } from "../../lib/protocol/signature.ts";
+import {
+  hashTransaction,
+  type Transaction,
+  transactionSchema,
+} from "../../lib/protocol/transaction.ts";
+
+/** Thrown by a {@link SendBehaviour} to let the caller see an answer that broke off. */
+export class ConnectionLost extends Error {}
+
+/** What the node does with a transaction: `apply` records it and gives its receipt. */
+export type SendBehaviour = (apply: () => Receipt, tx: Transaction) => Promise<Receipt> | Receipt;
+
+/**
+ * A core node over real HTTP with no more to it than solver and bridge need: receipts by hash, one
+ * deposit per external hash, one thesis per quote. What it does with a transaction can be replaced.
+ */
+export class FakeNode {
+  /** What happens at `core_sendTransaction`. */
+  behaviour: SendBehaviour = (apply) => apply();
+  /** Whether prices are fresh. */
+  priceState: "fresh" | "stale" = "fresh";
+  /** The node answers every call as if it had paused. */
+  paused = false;
+  /** Error of the rules for the next transactions. */
+  refusal: TransactionErrorCode | undefined;
+  /** Transactions older than this are rejected, in milliseconds. */
+  timestampToleranceMs = 60_000;
+  /** Amount credited by user. */
+  readonly credited = new Map<string, bigint>();
+  /** Every transaction text that arrived, in order. */
+  readonly received: string[] = [];
+  readonly #receipts = new Map<Hex, Receipt>();
+  readonly #used = new Set<string>();
+  readonly #waiting: (() => void)[] = [];
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #chainId: number;
+
+  private constructor(chainId: number, port: number) {
+    this.#chainId = chainId;
+    this.#server = Deno.serve(
+      { hostname: "127.0.0.1", port, onListen: () => {} },
+      (request) => this.#serve(request),
+    );
+  }
+
+  /** Starts a node on a free port unless one is given. */
+  static start(chainId = 1337, port = 0): FakeNode {
+    return new FakeNode(chainId, port);
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#server.addr.port}`;
+  }
+
+  /** Committed receipts. */
+  get committed(): Receipt[] {
+    return [...this.#receipts.values()].filter((receipt) => receipt.status === "committed");
+  }
+
+  /** Resolves when the next transaction arrives. */
+  nextTransaction(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  async stop(): Promise<void> {
+    await this.#server.shutdown();
+  }
+
+  async #serve(request: Request): Promise<Response> {
+    const body = await request.text();
+    const { id = null, method, params } = parseRequest(JSON.parse(body));
+    try {
+      const first = Array.isArray(params) ? params[0] : undefined;
+      return Response.json(rpcResult(id, await this.#call(method, first)));
+    } catch (thrown) {
+      return answerOf(id, thrown);
+    }
+  }
+
+  async #call(method: string, param: unknown): Promise<unknown> {
+    if (this.paused) throw new RpcError(RpcCode.resourceUnavailable, "Node has paused");
+    if (method === "core_sendTransaction") return await this.#send(param);
+    if (method === "core_getTransaction") {
+      return this.#receipts.get(hash32Schema.parse(param)) ?? null;
+    }
+    if (method === "eth_chainId") return `0x${this.#chainId.toString(16)}`;
+    if (method === "core_getPrices") return this.#prices();
+    if (method === "core_getAccount") {
+      const address = addressSchema.parse(param);
+      const balance = (this.credited.get(address) ?? 0n).toString();
+      return { address, balance, locked: "0", permissions: ["relayer"] };
+    }
+    throw new RpcError(RpcCode.methodNotFound, `No method ${method}`);
+  }
+
+  async #send(param: unknown): Promise<Receipt> {
+    const tx = transactionSchema.parse(param);
+    this.received.push(JSON.stringify(param));
+    for (const wake of this.#waiting.splice(0)) wake();
+    return await this.behaviour(() => this.#apply(tx), tx);
+  }
+
+  #apply(tx: Transaction): Receipt {
+    const txHash = hashTransaction(tx, this.#chainId);
+    const earlier = this.#receipts.get(txHash);
+    if (earlier !== undefined) return earlier;
+    if (recoverSigner(txHash, tx.signature) !== tx.from) {
+      throw new RpcError(RpcCode.transactionRejected, "Signature is not by the sender");
+    }
+    if (Math.abs(Date.now() - tx.timestamp) > this.timestampToleranceMs) {
+      throw new RpcError(RpcCode.transactionRejected, "Timestamp is too far from now");
+    }
+    const receipt = this.#receiptOf(tx, txHash);
+    this.#receipts.set(txHash, receipt);
+    return receipt;
+  }
+
+  #receiptOf(tx: Transaction, txHash: Hex): Receipt {
+    const blockNumber = this.#receipts.size + 1;
+    const failed = (code: TransactionErrorCode, message: string): Receipt => ({
+      txHash,
+      status: "failed",
+      blockNumber,
+      error: { code, message },
+    });
+    if (this.refusal !== undefined) return failed(this.refusal, "Refused by the test");
+    if (tx.type === "Deposit") {
+      if (this.#used.has(tx.externalTxHash)) {
+        return failed("DEPOSIT_ALREADY_PROCESSED", "External hash was used before");
+      }
+      this.#used.add(tx.externalTxHash);
+      this.credited.set(tx.user, (this.credited.get(tx.user) ?? 0n) + tx.amount);
+      return { txHash, status: "committed", blockNumber };
+    }
+    if (tx.type === "RfqSubmit") {
+      if (this.#used.has(tx.solverSignature)) {
+        return failed("QUOTE_ALREADY_USED", "Quote was used before");
+      }
+      this.#used.add(tx.solverSignature);
+    }
+    return { txHash, status: "committed", blockNumber, thesisId: blockNumber };
+  }
+
+  #prices() {
+    const price = { price: "60000000000", decimals: 6, lastUpdate: Date.now(), ageMs: 5 };
+    return Object.fromEntries(
+      MARKETS.map(({ symbol, base, quote }) => [
+        symbol,
+        { base, quote, ...price, state: this.priceState },
+      ]),
+    );
+  }
+}
+
+function answerOf(id: RpcId, thrown: unknown): Response {
+  if (thrown instanceof RpcError) {
+    return Response.json(rpcFailure(id, thrown.rpcCode, thrown.message));
+  }
+  if (thrown instanceof ConnectionLost) return new Response('{"jsonrpc": "2.0", "id');
+  throw thrown;
+}
