@@ -1,0 +1,145 @@
+import type { Clock } from "../../lib/clock.ts";
+import { RpcCode, rpcFailure, type RpcId } from "../../lib/protocol/jsonrpc.ts";
+import type { Call } from "./calls.ts";
+import { limitExceeded, type ProxyError } from "./failures.ts";
+import type { SubscriptionRequest } from "./feed.ts";
+import type { Hub } from "./hub.ts";
+import type { ClientSink, HubClient } from "./hub_client.ts";
+import { memberText } from "./json_text.ts";
+import { subscriptionMethod } from "./methods.ts";
+import type { ProxyMetrics } from "./metrics.ts";
+import { failureText, type Router } from "./router.ts";
+
+/** Messages of one client that may be unanswered: what a browser tab sends at once is far below. */
+export const OPEN_MESSAGES_MAX = 256;
+
+/** What a {@link ClientSession} works with. */
+export interface ClientSessionOptions {
+  hub: Hub;
+  router: Router;
+  sink: ClientSink;
+  clock: Clock;
+  metrics: ProxyMetrics;
+  /** Value of `X-Forwarded-For` for the node. */
+  forwardedFor: string;
+  maxMessageBytes: number;
+  maxSubscriptions: number;
+}
+
+/** One client on a WebSocket: its requests go the way of HTTP ones, its subscriptions to the hub. */
+export class ClientSession {
+  readonly #options: ClientSessionOptions;
+  readonly #client: HubClient;
+  #open = 0;
+  #ended = false;
+
+  constructor(options: ClientSessionOptions) {
+    this.#options = options;
+    this.#client = options.hub.connect(options.sink);
+  }
+
+  /** Handles one message; what is answered goes to the sink. */
+  async receive(text: string): Promise<void> {
+    this.#options.metrics.wsMessages.inc({ direction: "upstream" });
+    const refusal = this.#refusal(text);
+    if (refusal !== undefined) return this.#send(failureText(null, refusal));
+    this.#open += 1;
+    let held = false;
+    const subscriptions = (call: Call) => {
+      const answer = this.#subscription(call);
+      if (answer !== undefined && !held) {
+        // The answer that carries the id has to leave before the first notification does.
+        held = true;
+        this.#client.hold();
+      }
+      return answer;
+    };
+    try {
+      const { forwardedFor, router } = this.#options;
+      const { body } = await router.answer(text, { forwardedFor, subscriptions });
+      if (body !== null) this.#send(typeof body === "string" ? body : decoder.decode(body));
+    } finally {
+      this.#open -= 1;
+      if (held) {
+        this.#client.release();
+        this.#options.hub.resume(this.#client);
+      }
+    }
+  }
+
+  /** The connection is gone. */
+  end(): void {
+    this.#ended = true;
+    this.#options.hub.disconnect(this.#client);
+  }
+
+  #refusal(text: string): ProxyError | undefined {
+    const { maxMessageBytes } = this.#options;
+    if (byteLength(text, maxMessageBytes) > maxMessageBytes) {
+      return limitExceeded(413, `Message is over ${maxMessageBytes} bytes`);
+    }
+    if (this.#open >= OPEN_MESSAGES_MAX) {
+      return limitExceeded(429, `${OPEN_MESSAGES_MAX} messages are still unanswered`);
+    }
+  }
+
+  /** The answer to a subscription call, or undefined where the call is none. */
+  #subscription(call: Call): Promise<string> | undefined {
+    const method = subscriptionMethod(call.method);
+    if (method === undefined) return undefined;
+    const id = call.id ?? null;
+    if (method.verb === "unsubscribe") return Promise.resolve(this.#unsubscribe(id, call));
+    const { hub, clock, maxSubscriptions } = this.#options;
+    if (this.#client.subscriptions >= maxSubscriptions) {
+      const error = limitExceeded(429, `At most ${maxSubscriptions} subscriptions are taken`);
+      return Promise.resolve(failureText(id, error));
+    }
+    return new Promise((resolve) => {
+      const request = subscriptionRequest(method.namespace, call);
+      hub.subscribe(this.#client, request, clock.now(), (outcome) => {
+        const idText = JSON.stringify(id);
+        resolve(
+          "id" in outcome
+            ? `{"jsonrpc":"2.0","id":${idText},"result":${JSON.stringify(outcome.id)}}`
+            : `{"jsonrpc":"2.0","id":${idText},"error":${outcome.errorText}}`,
+        );
+      });
+    });
+  }
+
+  #unsubscribe(id: RpcId, call: Call): string {
+    const subscription: unknown = Array.isArray(call.params) ? call.params[0] : undefined;
+    if (typeof subscription !== "string") {
+      const message = `${call.method} takes the id of a subscription`;
+      return JSON.stringify(rpcFailure(id, RpcCode.invalidParams, message));
+    }
+    const result = this.#options.hub.unsubscribe(this.#client, subscription);
+    return JSON.stringify({ jsonrpc: "2.0", id, result });
+  }
+
+  #send(text: string): void {
+    if (this.#ended) return;
+    this.#options.metrics.wsMessages.inc({ direction: "downstream" });
+    this.#options.sink.send(text);
+  }
+}
+
+const decoder = new TextDecoder();
+
+/** Bytes of a text in UTF-8, counted only where the limit could be passed. */
+function byteLength(text: string, limit: number): number {
+  return text.length * 3 <= limit ? text.length : new TextEncoder().encode(text).length;
+}
+
+/** A subscription whose key is equal for parameters that differ only in spacing or member order. */
+function subscriptionRequest(namespace: string, call: Call): SubscriptionRequest {
+  const paramsText = memberText(call.text, "params") ?? "[]";
+  return { namespace, paramsText, key: `${namespace} ${canonical(call.params ?? [])}` };
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1);
+  return `{${members.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(",")}}`;
+}

@@ -1,0 +1,163 @@
+import { getLogger } from "@logtape/logtape";
+import type { CancelTimer, Clock } from "../../lib/clock.ts";
+import { RpcCode } from "../../lib/protocol/jsonrpc.ts";
+import { LOG_ROOT } from "../../lib/service/logging.ts";
+import type { CallerAddress } from "./caller_address.ts";
+import { ClientSession } from "./client_session.ts";
+import { ClientSocket } from "./client_socket.ts";
+import { limitExceeded, ProxyError } from "./failures.ts";
+import type { Hub } from "./hub.ts";
+import type { ProxyMetrics } from "./metrics.ts";
+import { failureText, type Router } from "./router.ts";
+
+const log = getLogger([LOG_ROOT, "proxy"]);
+
+/** What {@link Clients} work with. */
+export interface ClientsOptions {
+  hub: Hub;
+  router: Router;
+  clock: Clock;
+  metrics: ProxyMetrics;
+  /** Origins that browsers may connect from; `*` for all. */
+  origins: readonly string[];
+  maxClients: number;
+  maxMessageBytes: number;
+  maxSubscriptionsPerClient: number;
+}
+
+/** Seconds without a pong after which a client is taken for gone. */
+const IDLE_TIMEOUT_S = 30;
+
+/** A socket tells nothing when it can take more, so those that are behind are looked at this often. */
+const RESUME_EVERY_MS = 20;
+
+/** How often waits for the node are looked at. */
+const SWEEP_EVERY_MS = 1_000;
+
+/** Whether a request asks for a WebSocket, on `/ws` or on `/`. */
+export function isHandshake(request: Request): boolean {
+  if (request.method !== "GET") return false;
+  if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return false;
+  const { pathname } = new URL(request.url);
+  return pathname === "/ws" || pathname === "/";
+}
+
+/** All open client WebSockets. */
+export class Clients {
+  readonly #options: ClientsOptions;
+  readonly #sockets = new Set<WebSocket>();
+  #cancelSweep: CancelTimer;
+  #cancelResume: CancelTimer | undefined;
+  #draining = false;
+
+  constructor(options: ClientsOptions) {
+    this.#options = options;
+    this.#cancelSweep = this.#sweepLater();
+  }
+
+  /** Turns a request into a WebSocket, or says why not. */
+  accept(request: Request, address: CallerAddress): Response {
+    if (!this.#originAllowed(request)) return new Response("Origin not allowed", { status: 403 });
+    const refusal = this.#refusal();
+    if (refusal !== undefined) {
+      return new Response(failureText(null, refusal), {
+        status: refusal.status,
+        headers: { "content-type": "application/json" },
+      });
+    }
+    let upgrade: Deno.WebSocketUpgrade;
+    try {
+      upgrade = Deno.upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
+    } catch (thrown) {
+      // The request lacks a header of the handshake; the message names it.
+      return new Response(String(thrown), { status: 400 });
+    }
+    this.#attach(upgrade.socket, address);
+    return upgrade.response;
+  }
+
+  /** Sends what frames of the node brought, and keeps at it for those that are behind. */
+  flush(): void {
+    this.#options.hub.flush();
+    this.#resumeLater();
+  }
+
+  /** Refuses new clients and closes the open ones with 1012, service restart. */
+  drain(): void {
+    this.#draining = true;
+    for (const socket of this.#sockets) socket.close(1012, "Service restart");
+  }
+
+  /** Stops all timers. */
+  stop(): void {
+    this.#cancelSweep();
+    this.#cancelResume?.();
+  }
+
+  /** A page of another origin could otherwise use a proxy that only its visitor can reach. */
+  #originAllowed(request: Request): boolean {
+    const origin = request.headers.get("origin");
+    const { origins } = this.#options;
+    return origin === null || origins.includes("*") || origins.includes(origin);
+  }
+
+  #refusal(): ProxyError | undefined {
+    if (this.#draining) {
+      return new ProxyError(503, RpcCode.resourceUnavailable, "The proxy is shutting down");
+    }
+    const { maxClients } = this.#options;
+    if (this.#sockets.size >= maxClients) {
+      return limitExceeded(429, `${maxClients} clients are connected: no more are taken`);
+    }
+  }
+
+  #attach(socket: WebSocket, { shown, forwardedFor }: CallerAddress): void {
+    const { hub, router, clock, metrics, maxMessageBytes } = this.#options;
+    socket.binaryType = "arraybuffer";
+    const session = new ClientSession({
+      hub,
+      router,
+      sink: new ClientSocket(socket),
+      clock,
+      metrics,
+      forwardedFor,
+      maxMessageBytes,
+      maxSubscriptions: this.#options.maxSubscriptionsPerClient,
+    });
+    this.#sockets.add(socket);
+    metrics.wsConnections.set(this.#sockets.size);
+    log.debug("Client {address} connected", { address: shown });
+    socket.onmessage = ({ data }) => {
+      const text = typeof data === "string" ? data : new TextDecoder().decode(data);
+      session.receive(text).then(() => this.#resumeLater()).catch((error: unknown) => {
+        log.error("A client's message could not be handled: {error}", { error });
+        socket.close(1011, "Internal error");
+      });
+    };
+    socket.onerror = () => {}; // a close event follows and says all there is to do
+    socket.onclose = () => {
+      session.end();
+      log.debug("Client {address} is gone", { address: shown });
+      this.#sockets.delete(socket);
+      metrics.wsConnections.set(this.#sockets.size);
+    };
+  }
+
+  #resumeLater(): void {
+    const { hub, clock } = this.#options;
+    if (this.#cancelResume !== undefined || hub.stuck.size === 0) return;
+    this.#cancelResume = clock.after(RESUME_EVERY_MS, () => {
+      this.#cancelResume = undefined;
+      for (const client of [...hub.stuck]) hub.resume(client);
+      this.#resumeLater();
+    });
+  }
+
+  #sweepLater(): CancelTimer {
+    const { hub, clock } = this.#options;
+    return clock.after(SWEEP_EVERY_MS, () => {
+      hub.sweep(clock.now());
+      this.#cancelSweep = this.#sweepLater();
+    });
+  }
+}

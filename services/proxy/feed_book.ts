@@ -1,0 +1,208 @@
+import type { RandomSource } from "../../lib/clock.ts";
+import { Feed, type SubscriptionRequest } from "./feed.ts";
+import type { HubClient } from "./hub_client.ts";
+import { memberText } from "./json_text.ts";
+
+/** The connection to the node, as the hub sees it. */
+export interface UpstreamPort {
+  /** Sends a frame. @returns False where there is no connection. */
+  send(text: string): boolean;
+  /** Gives up the present connection as faulty. */
+  drop(reason: string): void;
+}
+
+/** What a {@link FeedBook} works with. */
+export interface FeedBookOptions {
+  upstream: UpstreamPort;
+  /** For ids of subscriptions whose id at the node is taken. */
+  random: RandomSource;
+  /** How long the node may take to answer a subscribe. */
+  askTimeoutMs: number;
+}
+
+/** What the node said to a subscribe. */
+export interface FeedAnswer {
+  feed: Feed;
+  /** JSON text of the node's error, or undefined where the feed is live now. */
+  errorText?: string;
+}
+
+interface Ask {
+  request: SubscriptionRequest;
+  /** Undefined once nobody waits for the answer: a subscription granted late is ended at once. */
+  feed: Feed | undefined;
+  askedAtMs: number;
+}
+
+/** Unanswered requests kept for a late answer; a node that leaves so many is taken for faulty. */
+const ABANDONED_MAX = 256;
+
+/** The subscriptions at the node: which there are, which are asked for, and under which ids. */
+export class FeedBook {
+  readonly #options: FeedBookOptions;
+  /** Feeds by what they carry: several where one client asked for the same more than once. */
+  readonly #byKey = new Map<string, Feed[]>();
+  readonly #byUpstreamId = new Map<string, Feed>();
+  readonly #publicIds = new Set<string>();
+  readonly #asks = new Map<number, Ask>();
+  #abandoned = 0;
+  #lastRequestId = 0;
+
+  constructor(options: FeedBookOptions) {
+    this.#options = options;
+  }
+
+  /** All feeds. */
+  *feeds(): IterableIterator<Feed> {
+    for (const feeds of this.#byKey.values()) yield* feeds;
+  }
+
+  /** Entries of every map: for tests that watch over growth. */
+  get size(): { feeds: number; upstreamIds: number; publicIds: number; asks: number } {
+    return {
+      feeds: [...this.feeds()].length,
+      upstreamIds: this.#byUpstreamId.size,
+      publicIds: this.#publicIds.size,
+      asks: this.#asks.size,
+    };
+  }
+
+  /** A feed for a client: one that others use, unless the client already is among them. */
+  obtain(request: SubscriptionRequest, client: HubClient): Feed {
+    const feeds = this.#byKey.get(request.key) ?? [];
+    const shared = feeds.find((feed) => !feed.involves(client));
+    if (shared !== undefined) return shared;
+    const feed = new Feed(request);
+    this.#byKey.set(request.key, [...feeds, feed]);
+    return feed;
+  }
+
+  /** The feed behind an id of the node. */
+  byUpstreamId(id: string): Feed | undefined {
+    return this.#byUpstreamId.get(id);
+  }
+
+  /** Asks the node for a feed, unless it is asked for or live, or there is no connection. */
+  ask(feed: Feed, nowMs: number): void {
+    if (feed.askedAs !== undefined || feed.upstreamId !== undefined) return;
+    const { namespace, paramsText } = feed.request;
+    const id = this.#call(`${namespace}_subscribe`, paramsText);
+    if (id === undefined) return;
+    feed.askedAs = id;
+    this.#asks.set(id, { request: feed.request, feed, askedAtMs: nowMs });
+  }
+
+  /** Ends a feed that nobody uses. One that the node was just asked for is ended at its answer. */
+  retire(feed: Feed): void {
+    if (!feed.idle || feed.askedAs !== undefined) return;
+    if (feed.upstreamId !== undefined) {
+      this.#byUpstreamId.delete(feed.upstreamId);
+      this.#unsubscribe(feed.request, feed.upstreamId);
+      feed.upstreamId = undefined;
+    }
+    this.#forget(feed);
+  }
+
+  /** A connection stands: everything is asked for again. */
+  opened(nowMs: number): void {
+    for (const feed of this.feeds()) this.ask(feed, nowMs);
+  }
+
+  /** The connection is gone, and with it all that the node knew. */
+  closed(): void {
+    this.#asks.clear();
+    this.#abandoned = 0;
+    this.#byUpstreamId.clear();
+    for (const feed of [...this.feeds()]) {
+      feed.upstreamId = feed.askedAs = undefined;
+      this.retire(feed);
+    }
+  }
+
+  /** Reads an answer of the node. @returns Undefined where nobody waits for it. */
+  answered(requestId: number, text: string): FeedAnswer | undefined {
+    const ask = this.#asks.get(requestId);
+    if (ask === undefined) return undefined;
+    this.#asks.delete(requestId);
+    const upstreamId = resultId(text);
+    const { feed } = ask;
+    if (feed === undefined) {
+      this.#abandoned -= 1;
+      if (upstreamId !== undefined) this.#unsubscribe(ask.request, upstreamId);
+      return undefined;
+    }
+    feed.askedAs = undefined;
+    if (upstreamId === undefined) return { feed, errorText: errorOf(text) };
+    if (this.#byUpstreamId.has(upstreamId)) {
+      return { feed, errorText: internalError("The node gave one id to two subscriptions") };
+    }
+    this.#goLive(feed, upstreamId);
+    return { feed };
+  }
+
+  /** Gives up requests that the node has not answered in time, and asks again where it matters. */
+  sweep(nowMs: number): void {
+    for (const ask of this.#asks.values()) {
+      if (ask.feed === undefined || nowMs - ask.askedAtMs < this.#options.askTimeoutMs) continue;
+      ask.feed.askedAs = undefined;
+      this.retire(ask.feed);
+      ask.feed = undefined;
+      this.#abandoned += 1;
+    }
+    if (this.#abandoned > ABANDONED_MAX) {
+      this.#options.upstream.drop(`${this.#abandoned} subscribe requests left unanswered`);
+    }
+    for (const feed of this.feeds()) this.ask(feed, nowMs);
+  }
+
+  #goLive(feed: Feed, upstreamId: string): void {
+    feed.upstreamId = upstreamId;
+    feed.refusals = 0;
+    this.#byUpstreamId.set(upstreamId, feed);
+    if (feed.publicId !== undefined) return;
+    feed.publicId = this.#publicIds.has(upstreamId) ? this.#freshId() : upstreamId;
+    this.#publicIds.add(feed.publicId);
+  }
+
+  #forget(feed: Feed): void {
+    if (feed.publicId !== undefined) this.#publicIds.delete(feed.publicId);
+    const { key } = feed.request;
+    const others = this.#byKey.get(key)?.filter((other) => other !== feed) ?? [];
+    if (others.length === 0) this.#byKey.delete(key);
+    else this.#byKey.set(key, others);
+  }
+
+  #unsubscribe(request: SubscriptionRequest, upstreamId: string): void {
+    // Nothing depends on the answer, so it is not waited for.
+    this.#call(`${request.namespace}_unsubscribe`, JSON.stringify([upstreamId]));
+  }
+
+  #call(method: string, paramsText: string): number | undefined {
+    const id = this.#lastRequestId += 1;
+    const name = JSON.stringify(method);
+    const text = `{"jsonrpc":"2.0","id":${id},"method":${name},"params":${paramsText}}`;
+    return this.#options.upstream.send(text) ? id : undefined;
+  }
+
+  #freshId(): string {
+    for (;;) {
+      let id = "0x";
+      while (id.length < 34) id += Math.floor(this.#options.random() * 16).toString(16);
+      if (!this.#publicIds.has(id)) return id;
+    }
+  }
+}
+
+function resultId(text: string): string | undefined {
+  const result: unknown = JSON.parse(memberText(text, "result") ?? "null");
+  return typeof result === "string" ? result : undefined;
+}
+
+function errorOf(text: string): string {
+  return memberText(text, "error") ??
+    internalError("The node answered a subscribe with neither an id nor an error");
+}
+
+function internalError(message: string): string {
+  return JSON.stringify({ code: -32603, message });
+}

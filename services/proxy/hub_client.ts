@@ -1,0 +1,99 @@
+import type { BroadcastRing } from "./broadcast_ring.ts";
+import type { Feed, Notice } from "./feed.ts";
+
+/** The outgoing side of a client's connection, as the hub sees it. */
+export interface ClientSink {
+  /** False while the connection holds as many unsent bytes as it may. */
+  readonly writable: boolean;
+  send(text: string): void;
+  /** Ends the connection with a WebSocket close code. */
+  close(code: number, reason: string): void;
+}
+
+/** A client of the hub: its subscriptions, and how far it has read. */
+export class HubClient {
+  readonly sink: ClientSink;
+  /** For each subscription, the number of the notification that is due next. */
+  readonly #due = new Map<Feed, number>();
+  readonly #byId = new Map<string, Feed>();
+  /** Feeds that the node has not granted yet. */
+  readonly awaited = new Set<Feed>();
+  /** Position in the ring from which it has to read, or undefined while it is up to date. */
+  cursor: number | undefined;
+  #holds = 0;
+
+  constructor(sink: ClientSink) {
+    this.sink = sink;
+  }
+
+  /** Subscriptions, those that wait for the node included. */
+  get subscriptions(): number {
+    return this.#due.size + this.awaited.size;
+  }
+
+  /** The feeds it is subscribed to. */
+  feeds(): IterableIterator<Feed> {
+    return this.#due.keys();
+  }
+
+  /** The feed that the client knows under an id. */
+  feedOf(id: string): Feed | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** Adds a subscription; the next notification of the feed is its first. */
+  join(feed: Feed, id: string): void {
+    this.#due.set(feed, feed.emitted);
+    this.#byId.set(id, feed);
+  }
+
+  /** Removes a subscription. @returns How many of its notifications the client missed till now. */
+  leave(feed: Feed): number {
+    const missed = this.#missedOf(feed);
+    this.#due.delete(feed);
+    if (feed.publicId !== undefined) this.#byId.delete(feed.publicId);
+    return missed;
+  }
+
+  /** Delivers nothing until {@link release}: an answer that has to come first is on its way. */
+  hold(): void {
+    this.#holds += 1;
+  }
+
+  /** Ends one {@link hold}. */
+  release(): void {
+    this.#holds -= 1;
+  }
+
+  /** Takes note of what gave way in the ring. @returns How many notifications it thereby missed. */
+  skipMissed(): number {
+    let missed = 0;
+    for (const feed of this.#due.keys()) missed += this.#missedOf(feed);
+    return missed;
+  }
+
+  /** Sends what is due while the connection takes it. @returns How many were sent. */
+  drain(ring: BroadcastRing<Notice>): number {
+    if (this.cursor === undefined) return 0;
+    let sent = 0;
+    let position = Math.max(this.cursor, ring.start);
+    for (; position < ring.end; position += 1) {
+      if (this.#holds > 0 || !this.sink.writable) break;
+      const notice = ring.at(position);
+      const due = notice && this.#due.get(notice.feed);
+      if (notice === undefined || due === undefined || notice.index < due) continue;
+      this.sink.send(notice.text);
+      this.#due.set(notice.feed, notice.index + 1);
+      sent += 1;
+    }
+    this.cursor = position === ring.end ? undefined : position;
+    return sent;
+  }
+
+  #missedOf(feed: Feed): number {
+    const due = this.#due.get(feed) ?? feed.evicted;
+    if (due >= feed.evicted) return 0;
+    this.#due.set(feed, feed.evicted);
+    return feed.evicted - due;
+  }
+}

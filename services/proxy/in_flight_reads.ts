@@ -1,0 +1,46 @@
+import type { Call } from "./calls.ts";
+import { memberText, replaceMember } from "./json_text.ts";
+import type { NodeReply } from "./node_http.ts";
+
+interface Flight {
+  /** The id under which the node was asked, as text. */
+  id: string;
+  reply: Promise<NodeReply>;
+}
+
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+
+/** Reads that were sent and not answered yet, so that an equal one can wait for the same answer. */
+export class InFlightReads {
+  // Bounded by the requests that are open, since each flight ends with its answer or its timeout.
+  readonly #flights = new Map<string, Flight>();
+
+  /** Sends a call, or joins the flight of an equal one and gives its answer under the call's id. */
+  async ask(call: Call, send: () => Promise<NodeReply>): Promise<NodeReply> {
+    const id = memberText(call.text, "id");
+    if (id === undefined) return await send();
+    const key = replaceMember(call.text, "id", "");
+    const flight = this.#flights.get(key);
+    if (flight !== undefined) return underId(await flight.reply, flight.id, id);
+    const reply = send();
+    const own: Flight = { id, reply };
+    this.#flights.set(key, own);
+    try {
+      return await reply;
+    } finally {
+      if (this.#flights.get(key) === own) this.#flights.delete(key);
+    }
+  }
+
+  /** Lets no later read join those under way. */
+  forget(): void {
+    this.#flights.clear();
+  }
+}
+
+function underId(reply: NodeReply, sent: string, wanted: string): NodeReply {
+  if (sent === wanted) return reply;
+  const text = replaceMember(decoder.decode(reply.body), "id", wanted);
+  return { status: reply.status, body: encoder.encode(text) };
+}

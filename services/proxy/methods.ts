@@ -1,0 +1,51 @@
+/** Which node a call goes to. */
+export type Target = "read" | "write";
+
+/** Write methods by name (protocol page, "JSON-RPC answers of the proxy"). */
+const WRITE_METHODS = ["core_sendTransaction", "core_settleThesis"];
+
+/** Write methods by convention: `eth_sendRawTransaction`, `personal_sign`, `eth_cancel…` and so on. */
+const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;
+
+/**
+ * Reads that ask and change nothing, so that equal ones in flight may share one answer. Filters are
+ * left out, since they keep a position for their caller, and so is every method not known to be
+ * harmless (`evm_mine` twice is two blocks).
+ */
+const JOINABLE =
+  /^(?:eth_(?:get(?!Filter|Work)|call$|estimateGas$|blockNumber$|chainId$|gasPrice$|feeHistory$|maxPriorityFeePerGas$|blobBaseFee$|syncing$)|core_(?:get|simulate)|net_version$|web3_clientVersion$)/;
+
+const SUBSCRIPTION = /^([^_]+)_(subscribe|unsubscribe)$/;
+
+/** A subscription method taken apart: `eth_subscribe` is `{ namespace: "eth", verb: "subscribe" }`. */
+export interface SubscriptionMethod {
+  namespace: string;
+  verb: "subscribe" | "unsubscribe";
+}
+
+/** Knows each method's node. */
+export class MethodTable {
+  readonly #writes: ReadonlySet<string>;
+
+  /** @param extraWrites Names that go to the write node beside those known. */
+  constructor(extraWrites: readonly string[] = []) {
+    this.#writes = new Set([...WRITE_METHODS, ...extraWrites]);
+  }
+
+  /** Write methods go to the write node, all others to the read node. */
+  targetOf(method: string): Target {
+    return this.#writes.has(method) || WRITE_VERB.test(method) ? "write" : "read";
+  }
+
+  /** Whether equal calls in flight may share one answer; never for a write. */
+  joinable(method: string): boolean {
+    return JOINABLE.test(method) && this.targetOf(method) === "read";
+  }
+}
+
+/** Reads a subscription method of any namespace; undefined for all other methods. */
+export function subscriptionMethod(method: string): SubscriptionMethod | undefined {
+  const match = SUBSCRIPTION.exec(method);
+  if (match?.[1] === undefined) return undefined;
+  return { namespace: match[1], verb: match[2] === "subscribe" ? "subscribe" : "unsubscribe" };
+}

@@ -1,0 +1,168 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { HubEvents } from "./hub.ts";
+
+/** Method names beyond the first this many are counted as `other`: callers choose names freely. */
+const METHOD_LABELS_MAX = 200;
+
+/** Upper bounds of the latency buckets, in seconds: a local node answers within the first three. */
+const LATENCY_BUCKETS = [
+  0.001,
+  0.0025,
+  0.005,
+  0.01,
+  0.025,
+  0.05,
+  0.1,
+  0.25,
+  0.5,
+  1,
+  2.5,
+  5,
+  10,
+  30,
+];
+
+/** Methods that keep a label of their own even if callers use up the rest with invented names. */
+const KNOWN_METHODS = [
+  "core_sendTransaction",
+  "core_settleThesis",
+  "core_getAccount",
+  "core_simulateTransaction",
+  "core_getTransaction",
+  "core_getThesis",
+  "core_getTheses",
+  "core_getPrices",
+  "core_getPriceHistory",
+  "core_getOracleStatus",
+  "eth_subscribe",
+  "eth_unsubscribe",
+  "eth_chainId",
+  "eth_blockNumber",
+  "eth_getBlockByNumber",
+  "eth_getBalance",
+  "eth_getLogs",
+  "eth_getTransactionReceipt",
+  "eth_call",
+  "eth_sendRawTransaction",
+  "net_version",
+  "web3_clientVersion",
+];
+
+/** The metrics of the proxy, under the names of the specification ("Proxy metrics"). */
+export class ProxyMetrics {
+  readonly httpRequests: Counter<"method" | "target" | "status">;
+  readonly httpDuration: Histogram<"target">;
+  readonly upstreamLatency: Histogram<"target">;
+  readonly upstreamErrors: Counter<"target">;
+  readonly wsConnections: Gauge;
+  readonly wsMessages: Counter<"direction">;
+  readonly upstreamConnected: Gauge;
+  readonly broadcastReceived: Counter;
+  readonly broadcastSent: Counter;
+  readonly reconnectAttempts: Counter;
+  readonly activeSubscriptions: Gauge;
+  readonly #rpcMethods: Counter<"method">;
+  readonly #methodLabels = new Set(KNOWN_METHODS);
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.httpRequests = new Counter({
+      name: "proxy_http_requests_total",
+      help:
+        "HTTP requests by method, target (read, write, mixed, or proxy for its own) and status.",
+      labelNames: ["method", "target", "status"],
+      registers,
+    });
+    this.httpDuration = new Histogram({
+      name: "proxy_http_request_duration_seconds",
+      help: "Duration of JSON-RPC requests over HTTP, by target.",
+      labelNames: ["target"],
+      buckets: LATENCY_BUCKETS,
+      registers,
+    });
+    this.#rpcMethods = new Counter({
+      name: "proxy_rpc_methods_total",
+      help: "RPC calls by method name, over HTTP and WebSocket.",
+      labelNames: ["method"],
+      registers,
+    });
+    this.upstreamLatency = new Histogram({
+      name: "proxy_upstream_latency_seconds",
+      help: "Time until a node answered over HTTP, by target.",
+      labelNames: ["target"],
+      buckets: LATENCY_BUCKETS,
+      registers,
+    });
+    this.upstreamErrors = new Counter({
+      name: "proxy_upstream_errors_total",
+      help: "Requests that a node did not answer, by target.",
+      labelNames: ["target"],
+      registers,
+    });
+    this.wsConnections = new Gauge({
+      name: "proxy_ws_connections_active",
+      help: "Client WebSockets that are open.",
+      registers,
+    });
+    this.wsMessages = new Counter({
+      name: "proxy_ws_messages_total",
+      help: "WebSocket messages from clients (upstream), to clients (downstream), " +
+        "and missed by clients that were too slow (lagged).",
+      labelNames: ["direction"],
+      registers,
+    });
+    this.upstreamConnected = new Gauge({
+      name: "proxy_broadcast_upstream_connected",
+      help: "1 while the WebSocket to the read node is open, else 0.",
+      registers,
+    });
+    this.broadcastReceived = new Counter({
+      name: "proxy_broadcast_messages_received",
+      help: "Notifications received from the read node.",
+      registers,
+    });
+    this.broadcastSent = new Counter({
+      name: "proxy_broadcast_messages_sent",
+      help: "Notifications sent to clients, one for each client reached.",
+      registers,
+    });
+    this.reconnectAttempts = new Counter({
+      name: "proxy_broadcast_reconnect_attempts",
+      help: "Attempts to connect to the read node's WebSocket after the first.",
+      registers,
+    });
+    this.activeSubscriptions = new Gauge({
+      name: "proxy_broadcast_active_subscriptions",
+      help: "Subscriptions of clients in the hub.",
+      registers,
+    });
+    for (const direction of ["upstream", "downstream", "lagged"] as const) {
+      this.wsMessages.inc({ direction }, 0);
+    }
+    for (const target of ["read", "write"] as const) this.upstreamErrors.inc({ target }, 0);
+  }
+
+  /** Counts what the hub does. */
+  hubEvents(): HubEvents {
+    return {
+      received: () => this.broadcastReceived.inc(),
+      sent: (count) => {
+        this.broadcastSent.inc(count);
+        this.wsMessages.inc({ direction: "downstream" }, count);
+      },
+      subscribed: (total) => this.activeSubscriptions.set(total),
+      lagged: (count) => this.wsMessages.inc({ direction: "lagged" }, count),
+    };
+  }
+
+  /** Counts one call of a method. */
+  countCall(method: string): void {
+    const labels = this.#methodLabels;
+    if (!labels.has(method)) {
+      if (labels.size >= METHOD_LABELS_MAX || !/^[a-zA-Z0-9]+_[a-zA-Z0-9]+$/.test(method)) {
+        method = "other";
+      } else labels.add(method);
+    }
+    this.#rpcMethods.inc({ method });
+  }
+}

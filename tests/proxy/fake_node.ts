@@ -1,0 +1,150 @@
+/** A node that does what a test tells it to, over real sockets. */
+
+/** A request as the node got it. */
+export interface Received {
+  text: string;
+  forwardedFor: string | null;
+}
+
+interface NodeSocket {
+  socket: WebSocket;
+  /** Subscriptions of this connection: id to JSON text of the parameters. */
+  subscriptions: Map<string, string>;
+}
+
+interface Request_ {
+  id?: unknown;
+  method: string;
+  params?: unknown[];
+}
+
+/** How a {@link FakeNode} behaves. */
+export interface FakeNodeOptions {
+  port?: number;
+  /** Answers an HTTP request; by default each call with its own method and parameters. */
+  answer?: (text: string, received: Received) => Response | Promise<Response>;
+  /** Id of the n-th subscription, from 1. */
+  subscriptionId?: (n: number) => string;
+}
+
+/** Answers a call with `{ method, params }` as the result. */
+function echo(call: Request_): unknown {
+  return { jsonrpc: "2.0", id: call.id, result: { method: call.method, params: call.params } };
+}
+
+/** The answer of a node that takes every method. */
+export function echoAnswer(text: string): Response {
+  const value: Request_ | Request_[] = JSON.parse(text);
+  return Response.json(Array.isArray(value) ? value.map(echo) : echo(value));
+}
+
+export class FakeNode {
+  readonly requests: Received[] = [];
+  /** Subscribe and unsubscribe calls over WebSocket, in order. */
+  readonly calls: Request_[] = [];
+  readonly port: number;
+  readonly #options: FakeNodeOptions;
+  readonly #sockets = new Set<NodeSocket>();
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  #granted = 0;
+  #waiting: { met: () => boolean; resolve: () => void }[] = [];
+
+  constructor(options: FakeNodeOptions = {}) {
+    this.#options = options;
+    this.#server = Deno.serve(
+      { hostname: "127.0.0.1", port: options.port ?? 0, onListen: () => {} },
+      (request) => this.#handle(request),
+    );
+    this.port = this.#server.addr.port;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Subscriptions that stand, as the JSON texts of their parameters. */
+  get subscriptions(): string[] {
+    return [...this.#sockets].flatMap(({ subscriptions }) => [...subscriptions.values()]);
+  }
+
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  /** Sends a notification to every subscription with these parameters. */
+  notify(params: unknown[], result: unknown): void {
+    for (const { socket, subscriptions } of this.#sockets) {
+      for (const [id, text] of subscriptions) {
+        if (text !== JSON.stringify(params)) continue;
+        const body = { subscription: id, result };
+        socket.send(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params: body }));
+      }
+    }
+  }
+
+  /** Sends a frame as it is. */
+  sendRaw(text: string): void {
+    for (const { socket } of this.#sockets) socket.send(text);
+  }
+
+  /** Closes every WebSocket; the node goes on listening. */
+  dropSockets(): void {
+    for (const { socket } of this.#sockets) socket.close(1001);
+  }
+
+  /** Resolves once `met` holds; looked at whenever something arrives. */
+  until(met: () => boolean): Promise<void> {
+    if (met()) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push({ met, resolve }));
+  }
+
+  async stop(): Promise<void> {
+    this.dropSockets();
+    await this.#server.shutdown();
+  }
+
+  async #handle(request: Request): Promise<Response> {
+    if (request.headers.get("upgrade") === "websocket") return this.#upgrade(request);
+    const text = await request.text();
+    const received = { text, forwardedFor: request.headers.get("x-forwarded-for") };
+    this.requests.push(received);
+    this.#look();
+    return await (this.#options.answer ?? echoAnswer)(text, received);
+  }
+
+  #upgrade(request: Request): Response {
+    const { socket, response } = Deno.upgradeWebSocket(request);
+    const connection: NodeSocket = { socket, subscriptions: new Map() };
+    socket.onopen = () => {
+      this.#sockets.add(connection);
+      this.#look();
+    };
+    socket.onmessage = ({ data }) => {
+      const call: Request_ = JSON.parse(data);
+      this.calls.push(call);
+      const result = this.#subscription(connection, call);
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id: call.id, result }));
+      this.#look();
+    };
+    socket.onerror = () => {};
+    socket.onclose = () => {
+      this.#sockets.delete(connection);
+      this.#look();
+    };
+    return response;
+  }
+
+  #subscription({ subscriptions }: NodeSocket, call: Request_): unknown {
+    if (call.method.endsWith("_unsubscribe")) return subscriptions.delete(String(call.params?.[0]));
+    this.#granted += 1;
+    const id = this.#options.subscriptionId?.(this.#granted) ?? `0x${this.#granted.toString(16)}`;
+    subscriptions.set(id, JSON.stringify(call.params));
+    return id;
+  }
+
+  #look(): void {
+    const met = this.#waiting.filter((waiting) => waiting.met());
+    this.#waiting = this.#waiting.filter((waiting) => !met.includes(waiting));
+    for (const { resolve } of met) resolve();
+  }
+}

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { withDefaults } from "../../lib/service/options.ts";
+import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
+import { FakeNode, type FakeNodeOptions } from "./fake_node.ts";
+import { RpcSocket } from "./rpc_socket.ts";
+
+interface Scene {
+  url: string;
+  wsUrl: string;
+  read: FakeNode;
+  write: FakeNode;
+}
+
+/** Plays a scene with a proxy between two nodes, and takes it all down again. */
+async function withProxy(
+  play: (scene: Scene) => Promise<void>,
+  given: Partial<ProxyOptions> = {},
+  nodes: { read?: FakeNodeOptions; write?: FakeNodeOptions } = {},
+): Promise<void> {
+  const read = new FakeNode(nodes.read);
+  const write = new FakeNode(nodes.write);
+  const proxy = await startProxy(withDefaults(options, {
+    port: 0,
+    readNodeUrl: read.url,
+    writeNodeUrl: write.url,
+    reconnectInitialMs: 5,
+    reconnectMaxMs: 20,
+    ...given,
+  }));
+  try {
+    await read.until(() => read.connections === 1);
+    await play({ url: proxy.url, wsUrl: proxy.wsUrl, read, write });
+  } finally {
+    await proxy.stop();
+    await read.stop();
+    await write.stop();
+  }
+}
+
+async function post(url: string, message: unknown): Promise<Response> {
+  return await fetch(url, {
+    method: "POST",
+    body: typeof message === "string" ? message : JSON.stringify(message),
+  });
+}
+
+function call(id: number, method: string, params: unknown[] = []) {
+  return { jsonrpc: "2.0", id, method, params };
+}
+
+Deno.test("Proxy: reads go to the read node and writes to the write node (spec, Routing)", () =>
+  withProxy(async ({ url, read, write }) => {
+    for (const method of ["core_getAccount", "core_simulateTransaction", "eth_chainId"]) {
+      const answer = await (await post(url, call(1, method, ["a"]))).json();
+      assert.deepEqual(answer, { jsonrpc: "2.0", id: 1, result: { method, params: ["a"] } });
+    }
+    for (const method of ["core_sendTransaction", "eth_sendRawTransaction"]) {
+      await (await post(url, call(1, method))).body?.cancel();
+    }
+    const methods = (node: FakeNode) => node.requests.map(({ text }) => JSON.parse(text).method);
+    assert.deepEqual(methods(read), ["core_getAccount", "core_simulateTransaction", "eth_chainId"]);
+    assert.deepEqual(methods(write), ["core_sendTransaction", "eth_sendRawTransaction"]);
+  }));
+
+Deno.test("Proxy: a subscription reaches those who asked, one at the node for all", () =>
+  withProxy(async ({ wsUrl, read }) => {
+    const [alice, bob, carol] = await Promise.all([1, 2, 3].map(() => RpcSocket.open(wsUrl)));
+    assert(alice && bob && carol);
+    const heads = (await alice.call(1, "eth_subscribe", ["newHeads"])).result;
+    assert.equal((await bob.call(7, "eth_subscribe", ["newHeads"])).result, heads);
+    const logs = (await carol.call(1, "eth_subscribe", ["logs", {}])).result;
+    assert.notEqual(logs, heads);
+    assert.deepEqual(read.subscriptions.sort(), ['["logs",{}]', '["newHeads"]']);
+    read.notify(["newHeads"], { number: "0x1" });
+    read.notify(["logs", {}], { data: "0x" });
+    await carol.frame((frame) => frame.method === "eth_subscription");
+    for (const client of [alice, bob]) {
+      await client.frame((frame) => frame.method === "eth_subscription");
+      assert.deepEqual(client.notices(heads), [{ number: "0x1" }]);
+    }
+    assert.equal(carol.frames.length, 2);
+    assert.equal((await alice.call(2, "eth_unsubscribe", [heads])).result, true);
+    assert.equal((await alice.call(3, "eth_unsubscribe", [heads])).result, false);
+    assert.equal(read.subscriptions.length, 2);
+    await bob.close();
+    await read.until(() => read.subscriptions.length === 1);
+    await Promise.all([alice.close(), carol.close()]);
+    await read.until(() => read.subscriptions.length === 0);
+  }));
+
+Deno.test("Proxy: clients keep their socket and their ids when the node comes back", () =>
+  withProxy(async ({ wsUrl, read }) => {
+    const client = await RpcSocket.open(wsUrl);
+    const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
+    for (let restart = 1; restart <= 3; restart += 1) {
+      read.dropSockets();
+      await read.until(() => read.subscriptions.length === 0);
+      await read.until(() => read.subscriptions.length === 1);
+      read.notify(["newHeads"], { number: restart });
+      await client.frame((frame) => {
+        return frame.params?.subscription === id &&
+          JSON.stringify(frame.params?.result) === `{"number":${restart}}`;
+      });
+    }
+    await client.close();
+  }));
+
+Deno.test("Proxy: health is OK, metrics carry the specification's names", () =>
+  withProxy(async ({ url, wsUrl }) => {
+    const client = await RpcSocket.open(wsUrl.replace("/ws", "/"));
+    await client.call(1, "eth_subscribe", ["newHeads"]);
+    await (await post(url, call(1, "core_getAccount"))).body?.cancel();
+    const health = await fetch(`${url}/health`);
+    assert.equal(await health.text(), "OK");
+    assert.match(health.headers.get("content-type") ?? "", /^text\/plain/);
+    const text = await (await fetch(`${url}/metrics`)).text();
+    for (
+      const line of [
+        'proxy_http_requests_total{method="POST",target="read",status="200"} 1',
+        'proxy_http_request_duration_seconds_count{target="read"} 1',
+        'proxy_rpc_methods_total{method="core_getAccount"} 1',
+        'proxy_upstream_latency_seconds_count{target="read"} 1',
+        'proxy_upstream_errors_total{target="read"} 0',
+        "proxy_ws_connections_active 1",
+        'proxy_ws_messages_total{direction="upstream"} 1',
+        'proxy_ws_messages_total{direction="downstream"} 1',
+        'proxy_ws_messages_total{direction="lagged"} 0',
+        "proxy_broadcast_upstream_connected 1",
+        "proxy_broadcast_messages_received 0",
+        "proxy_broadcast_messages_sent 0",
+        "proxy_broadcast_reconnect_attempts 0",
+        "proxy_broadcast_active_subscriptions 1",
+      ]
+    ) assert(text.split("\n").includes(line), `${line} is missing in\n${text}`);
+    await client.close();
+  }));
