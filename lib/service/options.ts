@@ -14,6 +14,8 @@ export interface OptionSpec<S extends z.ZodType = z.ZodType> {
   schema: S;
   /** Text used where neither flag nor variable is given. */
   default?: string;
+  /** Default shown in the help where the service itself fills it in, as after a settings file. */
+  shownDefault?: string;
   /** A secret's value never appears in help, errors or logs. */
   secret?: boolean;
   /** A switch that is on by default also takes `--no-…` and `=false`. */
@@ -135,7 +137,7 @@ function readFlags(
 
 function addOption(parser: Parser, key: string, spec: OptionSpec): void {
   const notes = [
-    spec.default === undefined ? "" : `default: ${spec.default}`,
+    defaultNote(spec.default ?? spec.shownDefault),
     spec.env === undefined ? "" : `env: ${spec.env}`,
   ].filter((note) => note !== "");
   const suffix = notes.length === 0 ? "" : ` (${notes.join(", ")})`;
@@ -157,6 +159,10 @@ function addOption(parser: Parser, key: string, spec: OptionSpec): void {
 
 function attributeOf(spec: OptionSpec): string {
   return new Option(spec.flags).attributeName();
+}
+
+function defaultNote(text: string | undefined): string {
+  return text === undefined ? "" : `default: ${text}`;
 }
 
 function readOption(spec: OptionSpec, flag: unknown, env: Environment): unknown {

@@ -1,0 +1,283 @@
+/** How long one price slot lasts, in milliseconds: the interval of checkpoints. */
+export const SLOT_MS = 100;
+
+/** Slots of a ring unless told otherwise: 6553.6 s (spec: price oracle, "Price history"). */
+export const RING_SLOTS_DEFAULT = 65_536;
+
+/** Bytes of a slot: its time and its price, eight each. */
+export const SLOT_BYTES = 16;
+
+/** A stretch of time in Unix milliseconds; `to` is not part of it. */
+export interface TimeSpan {
+  from: number;
+  to: number;
+}
+
+/** The price of one slot; `time` is where the slot starts. */
+export interface PricePoint {
+  time: number;
+  price: bigint;
+}
+
+/** Prices between which a thesis holds, both included. */
+export interface PriceRange {
+  lower: bigint;
+  upper: bigint;
+}
+
+/** What is known of the prices in a stretch of time. */
+export interface Extremes {
+  /** Undefined where no slot is known. */
+  lowest: bigint | undefined;
+  highest: bigint | undefined;
+  /** The first known price outside the range that was asked about. */
+  outside: PricePoint | undefined;
+  /** Slots without a price, joined where they touch, in order of time. */
+  missing: TimeSpan[];
+}
+
+/** Reads prices of the past: what settlement needs of a history. */
+export interface PriceReader {
+  /** What is known of the slots that start in `[from, to)`. */
+  extremes(from: number, to: number, range?: PriceRange): Extremes;
+}
+
+/** The first slot that starts at or after a time. Slots are numbered from the Unix epoch. */
+export function slotFrom(timeMs: number): number {
+  return Math.ceil(timeMs / SLOT_MS);
+}
+
+/** Gathers {@link Extremes} from slots and summaries that come in order of time. */
+export class ExtremesFold implements Extremes {
+  lowest: bigint | undefined;
+  highest: bigint | undefined;
+  outside: PricePoint | undefined;
+  readonly missing: TimeSpan[] = [];
+  readonly #range: PriceRange | undefined;
+
+  constructor(range?: PriceRange) {
+    this.#range = range;
+  }
+
+  /** Adds known prices. @returns Whether the first price outside the range must be among them. */
+  add(lowest: bigint, highest: bigint): boolean {
+    if (this.lowest === undefined || lowest < this.lowest) this.lowest = lowest;
+    if (this.highest === undefined || highest > this.highest) this.highest = highest;
+    const range = this.#range;
+    return range !== undefined && this.outside === undefined &&
+      (lowest < range.lower || highest > range.upper);
+  }
+
+  /** Adds the price of one slot. */
+  addSlot(slot: number, price: bigint): void {
+    if (this.add(price, price)) this.outside = { time: slot * SLOT_MS, price };
+  }
+
+  /** Adds slots without a price. */
+  addMissing(fromSlot: number, toSlot: number): void {
+    if (fromSlot >= toSlot) return;
+    const last = this.missing.at(-1);
+    if (last?.to === fromSlot * SLOT_MS) last.to = toSlot * SLOT_MS;
+    else this.missing.push({ from: fromSlot * SLOT_MS, to: toSlot * SLOT_MS });
+  }
+}
+
+/**
+ * The recent prices of one market: a fixed number of slots in one buffer, each with its time and its
+ * price (spec: price oracle, "Price history ring buffer").
+ *
+ * A slot whose stored time is not its own is a hole: never recorded, or overwritten a lap later. So
+ * a pause of any length costs nothing, and holes need no clearing. A summary per block of slots lets
+ * {@link extremes} look into few of them.
+ */
+export class PriceRing implements PriceReader {
+  readonly slots: number;
+  /** The slots themselves; what a file needs to hold to bring the ring back. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly #blockSlots: number;
+  readonly #times: Float64Array;
+  readonly #prices: BigUint64Array;
+  /** Of each place for a block: the number of the block it describes, or -1. */
+  readonly #blockNumbers: Float64Array;
+  readonly #blockCounts: Uint32Array;
+  readonly #blockLowest: BigUint64Array;
+  readonly #blockHighest: BigUint64Array;
+  #newestSlot = -1;
+
+  /** @param slots A power of two. @throws {RangeError} If it is none. */
+  constructor(slots: number = RING_SLOTS_DEFAULT) {
+    if (!isPowerOfTwo(slots)) {
+      throw new RangeError(`PriceRing needs a power of two of slots: received ${slots}`);
+    }
+    const buffer = new ArrayBuffer(slots * SLOT_BYTES);
+    this.slots = slots;
+    this.bytes = new Uint8Array(buffer);
+    this.#times = new Float64Array(buffer);
+    this.#prices = new BigUint64Array(buffer);
+    for (let index = 0; index < slots; index++) this.#times[2 * index] = -1;
+    this.#blockSlots = 2 ** Math.floor(Math.log2(slots) / 2);
+    const blocks = slots / this.#blockSlots;
+    this.#blockNumbers = new Float64Array(blocks).fill(-1);
+    this.#blockCounts = new Uint32Array(blocks);
+    this.#blockLowest = new BigUint64Array(blocks);
+    this.#blockHighest = new BigUint64Array(blocks);
+  }
+
+  /**
+   * Brings back a ring from its {@link bytes}. Slots that cannot be true (a time that does not
+   * belong in its place, a price of 0) become holes.
+   *
+   * @throws {RangeError} If the length is not that of a ring.
+   */
+  static fromBytes(bytes: Uint8Array): PriceRing {
+    const ring = new PriceRing(bytes.byteLength / SLOT_BYTES);
+    ring.bytes.set(bytes);
+    ring.#rebuild();
+    return ring;
+  }
+
+  /** Start of the newest slot that time has reached, or undefined before the first. */
+  get newest(): number | undefined {
+    return this.#newestSlot < 0 ? undefined : this.#newestSlot * SLOT_MS;
+  }
+
+  /** Start of the oldest slot that the ring can hold now. */
+  get oldest(): number {
+    return Math.max(0, this.#newestSlot - this.slots + 1) * SLOT_MS;
+  }
+
+  /**
+   * Records the price of a slot; slots that were passed over become holes.
+   *
+   * @throws {RangeError} If the time is not a slot's, or not after {@link newest}.
+   */
+  append(time: number, price: bigint): void {
+    const slot = this.#advance(time);
+    if (slot !== undefined) this.#put(slot, price);
+    else throw new RangeError(`PriceRing holds ${time} already: the newest is ${this.newest}`);
+  }
+
+  /** Moves time on to a slot that has no price. Does nothing if time is there already. */
+  skipTo(time: number): void {
+    this.#advance(time);
+  }
+
+  /** Gives a hole its price. @returns False if the slot has one, or lies outside the ring. */
+  fill(time: number, price: bigint): boolean {
+    const slot = slotAt(time);
+    if (!this.#inRing(slot) || this.#times[2 * (slot % this.slots)] === time) return false;
+    this.#put(slot, price);
+    return true;
+  }
+
+  /** The price of the slot that starts at `time`, or undefined. */
+  at(time: number): bigint | undefined {
+    const slot = slotAt(time);
+    const index = 2 * (slot % this.slots);
+    return this.#inRing(slot) && this.#times[index] === time ? this.#prices[index + 1] : undefined;
+  }
+
+  extremes(from: number, to: number, range?: PriceRange): Extremes {
+    const fold = new ExtremesFold(range);
+    const first = slotFrom(from);
+    const end = Math.max(first, slotFrom(to));
+    const knownFirst = Math.min(end, Math.max(first, this.#newestSlot - this.slots + 1));
+    const knownEnd = Math.max(knownFirst, Math.min(end, this.#newestSlot + 1));
+    fold.addMissing(first, knownFirst);
+    const size = this.#blockSlots;
+    for (let slot = knownFirst; slot < knownEnd;) {
+      const blockEnd = (Math.floor(slot / size) + 1) * size;
+      const stop = Math.min(blockEnd, knownEnd);
+      if (stop - slot === size) this.#foldBlock(fold, slot);
+      else this.#foldSlots(fold, slot, stop);
+      slot = stop;
+    }
+    fold.addMissing(knownEnd, end);
+    return fold;
+  }
+
+  /** Adds a whole block by its summary, looking inside only where that does not tell enough. */
+  #foldBlock(fold: ExtremesFold, slot: number): void {
+    const size = this.#blockSlots;
+    const number = slot / size;
+    const block = number % this.#blockNumbers.length;
+    const count = this.#blockNumbers[block] === number ? this.#blockCounts[block]! : 0;
+    if (count === 0) return fold.addMissing(slot, slot + size);
+    // A summary always has both bounds: the arrays are as long as there are blocks.
+    const holdsOutside = fold.add(this.#blockLowest[block]!, this.#blockHighest[block]!);
+    if (count < size || holdsOutside) this.#foldSlots(fold, slot, slot + size);
+  }
+
+  #foldSlots(fold: ExtremesFold, first: number, end: number): void {
+    let index = first % this.slots;
+    for (let slot = first; slot < end; slot++) {
+      if (this.#times[2 * index] === slot * SLOT_MS) {
+        fold.addSlot(slot, this.#prices[2 * index + 1]!); // index is below the number of slots
+      } else fold.addMissing(slot, slot + 1);
+      index = index + 1 === this.slots ? 0 : index + 1;
+    }
+  }
+
+  #inRing(slot: number): boolean {
+    return slot >= 0 && slot <= this.#newestSlot && slot > this.#newestSlot - this.slots;
+  }
+
+  /** @returns The slot, or undefined where time has reached it before. */
+  #advance(time: number): number | undefined {
+    const slot = slotAt(time);
+    if (slot <= this.#newestSlot) return undefined;
+    this.#newestSlot = slot;
+    return slot;
+  }
+
+  #put(slot: number, price: bigint): void {
+    const index = 2 * (slot % this.slots);
+    this.#times[index] = slot * SLOT_MS;
+    this.#prices[index + 1] = price;
+    this.#summarise(slot, price);
+  }
+
+  #summarise(slot: number, price: bigint): void {
+    const number = Math.floor(slot / this.#blockSlots);
+    const block = number % this.#blockNumbers.length;
+    const described = this.#blockNumbers[block]!; // one for each block
+    // The newest lap has begun to overwrite this block: what is left of it is read slot by slot.
+    if (described > number) return;
+    if (described < number) {
+      this.#blockNumbers[block] = number;
+      this.#blockCounts[block] = 0;
+    }
+    const first = this.#blockCounts[block] === 0;
+    if (first || price < this.#blockLowest[block]!) this.#blockLowest[block] = price;
+    if (first || price > this.#blockHighest[block]!) this.#blockHighest[block] = price;
+    this.#blockCounts[block]! += 1;
+  }
+
+  #rebuild(): void {
+    const known: number[] = [];
+    for (let index = 0; index < this.slots; index++) {
+      const time = this.#times[2 * index]!; // index is below the number of slots
+      const slot = time / SLOT_MS;
+      const plausible = Number.isSafeInteger(slot) && slot >= 0 && slot % this.slots === index &&
+        this.#prices[2 * index + 1] !== 0n;
+      if (plausible) known.push(slot);
+      else this.#times[2 * index] = -1;
+    }
+    known.sort((a, b) => a - b);
+    this.#newestSlot = known.at(-1) ?? -1;
+    for (const slot of known) {
+      if (this.#inRing(slot)) this.#summarise(slot, this.#prices[2 * (slot % this.slots) + 1]!);
+    }
+  }
+}
+
+function isPowerOfTwo(value: number): boolean {
+  return Number.isInteger(value) && value > 0 && Number.isInteger(Math.log2(value));
+}
+
+/** @throws {RangeError} If no slot starts at the time. */
+function slotAt(time: number): number {
+  const slot = time / SLOT_MS;
+  if (Number.isSafeInteger(slot) && slot >= 0) return slot;
+  throw new RangeError(`Slots start at multiples of ${SLOT_MS} ms: received ${time}`);
+}

@@ -1,0 +1,100 @@
+import type { Dispatcher } from "./dispatcher.ts";
+import type { Subscriptions } from "./subscriptions.ts";
+
+/** The largest frame a client may send: a `BackfillOracle` of 6,000 prices fits with room to spare. */
+export const FRAME_CHARS_MAX = 1024 * 1024;
+
+/**
+ * Bytes that may wait for one client. A client that reads more slowly is let go of with code 1013,
+ * which asks it to come back: nobody else waits for it.
+ */
+export const QUEUE_BYTES_MAX = 1024 * 1024;
+
+/** Requests of one client that may be under way at once: a full batch's worth. */
+export const REQUESTS_UNDER_WAY_MAX = 100;
+
+const CLOSE_TOO_BIG = 1009;
+const CLOSE_RESTARTING = 1012;
+const CLOSE_TRY_LATER = 1013;
+
+/** What the clients of a node have in common. */
+export interface ClientsOptions {
+  dispatcher: Dispatcher;
+  subscriptions: Subscriptions;
+  /** A client was let go of because it read too slowly. */
+  onSlowClient(): void;
+}
+
+/** The WebSocket clients of both ports. */
+export class Clients {
+  readonly #options: ClientsOptions;
+  readonly #sockets = new Set<WebSocket>();
+
+  constructor(options: ClientsOptions) {
+    this.#options = options;
+  }
+
+  /** Clients connected now. */
+  get count(): number {
+    return this.#sockets.size;
+  }
+
+  /** Takes over a connection that asks for a WebSocket; undefined where it does not. */
+  accept(request: Request, isReadOnly: boolean): Response | undefined {
+    if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return undefined;
+    const { socket, response } = Deno.upgradeWebSocket(request);
+    this.#serve(socket, isReadOnly);
+    return response;
+  }
+
+  /** Asks all clients to come back later. */
+  closeAll(): void {
+    for (const socket of this.#sockets) socket.close(CLOSE_RESTARTING, "Node is stopping");
+  }
+
+  #serve(socket: WebSocket, isReadOnly: boolean): void {
+    const { dispatcher, subscriptions } = this.#options;
+    const send = (text: string) => this.#send(socket, text);
+    const client = subscriptions.connect({ send });
+    let underWay = 0;
+    socket.binaryType = "arraybuffer";
+    this.#sockets.add(socket);
+    socket.onmessage = async ({ data }) => {
+      const text = textOf(data);
+      if (text === undefined || text.length > FRAME_CHARS_MAX) {
+        return socket.close(CLOSE_TOO_BIG, `Frames may have ${FRAME_CHARS_MAX} characters`);
+      }
+      if (underWay >= REQUESTS_UNDER_WAY_MAX) {
+        return socket.close(CLOSE_TRY_LATER, "Too many requests at once");
+      }
+      underWay += 1;
+      const answer = await dispatcher.handle(text, { client, isReadOnly });
+      underWay -= 1;
+      if (answer.text !== undefined) send(answer.text);
+      client.announce();
+    };
+    const leave = () => {
+      this.#sockets.delete(socket);
+      client.disconnect();
+    };
+    socket.onclose = leave;
+    // A close event follows every error and does what there is to do.
+    socket.onerror = () => {};
+  }
+
+  #send(socket: WebSocket, text: string): void {
+    if (socket.readyState !== WebSocket.OPEN) return;
+    if (socket.bufferedAmount > QUEUE_BYTES_MAX) {
+      this.#options.onSlowClient();
+      socket.close(CLOSE_TRY_LATER, "Reading too slowly");
+      return;
+    }
+    socket.send(text);
+  }
+}
+
+/** The text of a frame; a binary one is read as UTF-8. */
+function textOf(data: unknown): string | undefined {
+  if (typeof data === "string") return data;
+  if (data instanceof ArrayBuffer) return new TextDecoder().decode(data);
+}

@@ -1,0 +1,42 @@
+import { RangemakerError } from "../../lib/errors.ts";
+import type { TimeSpan } from "../../lib/price_ring.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
+
+/** The transaction is too old or too new to be taken; nothing is recorded. */
+export class RejectedTransactionError extends RangemakerError {
+  constructor(timestamp: number, offMs: number) {
+    super(
+      "TIMESTAMP_OUT_OF_RANGE",
+      `Timestamp has to be within 60 s of the node's clock: received ${timestamp}, off by ${offMs} ms`,
+      { details: { timestamp, offMs } },
+    );
+  }
+}
+
+/** No thesis has this id. */
+export class UnknownThesisError extends RangemakerError {
+  constructor(id: number) {
+    super("UNKNOWN_THESIS", `No thesis has the id ${id}`, { details: { id } });
+  }
+}
+
+/** The thesis cannot be settled now, and stays as it was. */
+export class SettlementError extends RangemakerError {
+  /** Its window is not over and no recorded price is outside its box. */
+  static tooEarly(thesis: Thesis, headMs: number): SettlementError {
+    return new SettlementError(
+      "NotEnded",
+      `Thesis ${thesis.id} ends at ${thesis.endTime}: the newest block is of ${headMs}`,
+      { details: { endTime: thesis.endTime, blockTimestamp: headMs } },
+    );
+  }
+
+  /** Prices of its window are not known (spec: price oracle, `NeedsBackfill`). */
+  static needsBackfill(thesis: Thesis, missing: readonly TimeSpan[]): SettlementError {
+    return new SettlementError(
+      "NeedsBackfill",
+      `Thesis ${thesis.id} lacks prices in ${missing.length} spans of its window`,
+      { details: { missing } },
+    );
+  }
+}

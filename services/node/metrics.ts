@@ -1,0 +1,102 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { createRegistry } from "../../lib/service/metrics.ts";
+
+/** The node's metrics. */
+export interface NodeMetrics {
+  registry: Registry;
+  blockNumber: Gauge;
+  checkpointLateness: Histogram;
+  checkpointsMissed: Counter;
+  pulls: Counter<"outcome">;
+  slotsWithoutPrice: Counter<"market">;
+  transactions: Counter<"type" | "status">;
+  thesesSettled: Counter<"status">;
+  thesesUnsettled: Gauge;
+  calls: Counter<"method" | "outcome">;
+  clients: Gauge;
+  slowClients: Counter;
+}
+
+/** Values that are read when the metrics are. */
+export interface NodeGauges {
+  unsettledTheses(): number;
+  clients(): number;
+}
+
+const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
+
+/** Declares the metrics in a registry of their own. */
+export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): NodeMetrics {
+  const registry = createRegistry(startedAtMs);
+  const registers = [registry];
+  return {
+    registry,
+    blockNumber: new Gauge({
+      name: "node_block_number",
+      help: "Number of the newest sealed block.",
+      registers,
+    }),
+    checkpointLateness: new Histogram({
+      name: "node_checkpoint_lateness_seconds",
+      help: "How long after its due time a checkpoint was sealed.",
+      buckets: LATENESS_BUCKETS_SECONDS,
+      registers,
+    }),
+    checkpointsMissed: new Counter({
+      name: "node_checkpoints_missed_total",
+      help: "Checkpoints that were given up because the process was held up.",
+      registers,
+    }),
+    pulls: new Counter({
+      name: "node_oracle_pulls_total",
+      help: "Pulls of prices by outcome: ok, timeout, error, invalid.",
+      labelNames: ["outcome"],
+      registers,
+    }),
+    slotsWithoutPrice: new Counter({
+      name: "node_price_slots_missing_total",
+      help: "Checkpoints without a fresh price, by market.",
+      labelNames: ["market"],
+      registers,
+    }),
+    transactions: new Counter({
+      name: "node_transactions_total",
+      help: "Transactions recorded, by type and status.",
+      labelNames: ["type", "status"],
+      registers,
+    }),
+    thesesSettled: new Counter({
+      name: "node_theses_settled_total",
+      help: "Theses by how an attempt to settle them ended: won, lost, needs_backfill.",
+      labelNames: ["status"],
+      registers,
+    }),
+    thesesUnsettled: new Gauge({
+      name: "node_theses_unsettled",
+      help: "Theses that are not settled.",
+      registers,
+      collect() {
+        this.set(gauges.unsettledTheses());
+      },
+    }),
+    calls: new Counter({
+      name: "node_rpc_calls_total",
+      help: "JSON-RPC calls by method and outcome.",
+      labelNames: ["method", "outcome"],
+      registers,
+    }),
+    clients: new Gauge({
+      name: "node_websocket_clients",
+      help: "WebSocket clients connected.",
+      registers,
+      collect() {
+        this.set(gauges.clients());
+      },
+    }),
+    slowClients: new Counter({
+      name: "node_websocket_slow_clients_total",
+      help: "WebSocket clients let go of because they read too slowly.",
+      registers,
+    }),
+  };
+}

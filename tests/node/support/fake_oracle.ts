@@ -1,0 +1,40 @@
+import { MARKETS } from "../../../lib/protocol/markets.ts";
+import { listen } from "../../../lib/service/listener.ts";
+
+/** Prices that the fake oracle gives, by symbol. */
+export const PRICES: Readonly<Record<string, bigint>> = {
+  "BTC/USDT": 60_000_000_000n,
+  "ETH/USDT": 3_000_000_000n,
+  "SOL/USDT": 150_000_000n,
+};
+
+/** The body of `GET /prices` at a time. */
+export function pricesBody(
+  lastUpdate: number,
+  prices: Readonly<Record<string, bigint>> = PRICES,
+): unknown {
+  const entries = MARKETS.map(({ symbol, base, quote }) => [symbol, {
+    base,
+    quote,
+    price: (prices[symbol] ?? 1n).toString(),
+    decimals: 6,
+    lastUpdate,
+    sources: ["provider_a"],
+  }]);
+  return { timestamp: lastUpdate, prices: Object.fromEntries(entries) };
+}
+
+/** An oracle over real HTTP whose answers a test can change. */
+export function startFakeOracle() {
+  const oracle = {
+    prices: { ...PRICES },
+    requests: 0,
+    answer: (): Response | Promise<Response> =>
+      Response.json(pricesBody(Date.now(), oracle.prices)),
+  };
+  const listener = listen("127.0.0.1", 0, () => {
+    oracle.requests += 1;
+    return oracle.answer();
+  });
+  return Object.assign(oracle, { url: listener.url, stop: () => listener.stop() });
+}
