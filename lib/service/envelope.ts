@@ -10,7 +10,7 @@ import { messageOf, RangemakerError } from "../errors.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { describeIssue } from "../protocol/scalars.ts";
 import { SignatureError } from "../protocol/signature.ts";
-import { StoreError } from "../store/intent.ts";
+import { StoreConnectionLostError, StoreError } from "../store/intent.ts";
 import { OutcomeUnknownError } from "../submitter.ts";
 import { LOG_ROOT } from "./logging.ts";
 
@@ -62,6 +62,7 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
 function statusOf(thrown: unknown): ContentfulStatusCode | undefined {
   if (thrown instanceof RequestError) return thrown.status;
   if (thrown instanceof SignatureError) return 401;
+  if (thrown instanceof StoreConnectionLostError) return 504;
   if (thrown instanceof StoreError) return 503;
   if (thrown instanceof NodeUnreachableError || thrown instanceof NodeTimeoutError) return 503;
   // What the core node refused to tell.

@@ -64,7 +64,8 @@ export interface Insertion {
  * machine. Several processes may share a store: its unique key and its conditional updates decide,
  * never what one of them remembers.
  *
- * Every method throws {@link StoreError} where the store cannot do it, and then has done nothing.
+ * Every method throws {@link StoreError} where the store cannot do it, and then has done nothing;
+ * only after a {@link StoreConnectionLostError} it may have.
  */
 export interface IntentStore {
   /** Records an intent unless its key is taken. */
@@ -119,6 +120,17 @@ export interface IntentStore {
 export class StoreError extends RangemakerError {
   constructor(message: string, cause?: unknown) {
     super("STORE_UNAVAILABLE", message, { cause });
+  }
+}
+
+/** The connection broke while a statement was under way: whether it was carried out is unknown. */
+export class StoreConnectionLostError extends StoreError {
+  constructor(cause: unknown) {
+    super(
+      "Database connection was lost: whether the request was recorded is unknown, and the same " +
+        "request may be sent again",
+      cause,
+    );
   }
 }
 

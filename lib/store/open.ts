@@ -3,20 +3,35 @@ import type { OptionSpec } from "../service/options.ts";
 import type { IntentStore } from "./intent.ts";
 import { SqliteIntentStore } from "./sqlite.ts";
 
-const databaseSchema = z.string().min(1, "Expected a file");
+const POSTGRES_URL = /^postgres(ql)?:\/\//;
+
+const databaseSchema = z.string().min(1, "Expected a file or a URL with postgres:").refine(
+  (text) => !POSTGRES_URL.test(text) || URL.canParse(text),
+  "Expected a URL such as postgres://user@host:5432/name",
+);
 
 /** The option that says where a service keeps its intents. */
 export function databaseOption(env: string, defaultPath: string) {
   return {
-    flags: "--database <file>",
+    flags: "--database <file|url>",
     env,
-    description: "SQLite file; :memory: keeps nothing",
+    description: "SQLite file (:memory: keeps nothing), or postgres://user:password@host/name",
     schema: databaseSchema,
     default: defaultPath,
+    // The URL may hold a password.
+    secret: true,
   } satisfies OptionSpec;
 }
 
-/** Opens the store that an option names. @throws {StoreError} Where it cannot be used. */
-export function openIntentStore(database: string): Promise<IntentStore> {
-  return Promise.resolve(SqliteIntentStore.open(database));
+/**
+ * Opens the store that an option names.
+ *
+ * @param database A file, `:memory:`, or a `postgres:` URL.
+ * @throws {StoreError} Where it cannot be used.
+ */
+export async function openIntentStore(database: string): Promise<IntentStore> {
+  if (!POSTGRES_URL.test(database)) return SqliteIntentStore.open(database);
+  // Loaded only where it is used: SQLite needs none of the driver.
+  const { PostgresIntentStore } = await import("./postgres.ts");
+  return await PostgresIntentStore.open(database);
 }
