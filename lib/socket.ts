@@ -12,6 +12,12 @@ export interface SocketLike {
   close(code?: number, reason?: string): void;
 }
 
+/**
+ * Why a connection is gone: it could not be opened, the other side closed it, it brought no frame for
+ * too long, or its owner gave it up.
+ */
+export type DownCause = "not_opened" | "closed" | "silent" | "dropped";
+
 /** What the owner of a {@link ReconnectingSocket} is told. */
 export interface SocketHandlers {
   /** A connection stands: subscribe now. */
@@ -19,7 +25,7 @@ export interface SocketHandlers {
   /** One text frame; a binary one is read as UTF-8. */
   onText(text: string): void;
   /** The connection is gone or was given up; another attempt follows by itself. */
-  onDown?(reason: string): void;
+  onDown?(reason: string, cause: DownCause): void;
   /** An attempt is about to be made; the first one has number 1. */
   onAttempt?(attempt: number): void;
 }
@@ -34,7 +40,7 @@ export interface ReconnectingSocketOptions {
   silenceMs?: number;
   /** How long an attempt may take to open. */
   connectTimeoutMs?: number;
-  /** A connection that lived this long resets the backoff. */
+  /** A connection that lived this long resets the backoff; Infinity leaves that to the owner. */
   healthyAfterMs?: number;
   /** Opens a socket; the platform's by default. */
   connect?: (url: string) => SocketLike;
@@ -87,7 +93,7 @@ export class ReconnectingSocket {
   /** Gives up the present connection as faulty; the next attempt follows after the backoff. */
   drop(reason: string): void {
     if (this.#socket === undefined) return;
-    this.#lose(reason);
+    this.#lose(reason, "dropped");
   }
 
   /** Ends for good. */
@@ -106,13 +112,17 @@ export class ReconnectingSocket {
     socket.binaryType = "arraybuffer";
     socket.onopen = () => this.#opened();
     socket.onmessage = (event) => this.#received(event.data);
-    socket.onclose = (event) => this.#lose(`closed with ${event.code} ${event.reason}`.trim());
+    socket.onclose = (event) => {
+      const cause = this.#open ? "closed" : "not_opened";
+      this.#lose(`closed with ${event.code} ${event.reason}`.trim(), cause);
+    };
     socket.onerror = (event) => {
       // The close event that follows says the rest; before opening, only this one names the cause.
-      if (!this.#open) this.#lose(event instanceof ErrorEvent ? event.message : "connect failed");
+      if (this.#open) return;
+      this.#lose(event instanceof ErrorEvent ? event.message : "connect failed", "not_opened");
     };
     this.#timer(connectTimeoutMs, () => {
-      if (!this.#open) this.#lose(`not open after ${connectTimeoutMs} ms`);
+      if (!this.#open) this.#lose(`not open after ${connectTimeoutMs} ms`, "not_opened");
     });
   }
 
@@ -121,7 +131,7 @@ export class ReconnectingSocket {
     this.#clearTimers();
     this.#open = true;
     this.#lastFrameAtMs = clock.now();
-    this.#timer(healthyAfterMs, () => backoff.reset());
+    if (healthyAfterMs !== Infinity) this.#timer(healthyAfterMs, () => backoff.reset());
     this.#watchSilence();
     handlers.onOpen();
   }
@@ -138,17 +148,17 @@ export class ReconnectingSocket {
     const { silenceMs, clock } = this.#options;
     if (silenceMs === undefined) return;
     const leftMs = this.#lastFrameAtMs + silenceMs - clock.now();
-    if (leftMs <= 0) return this.#lose(`silent for ${silenceMs} ms`);
+    if (leftMs <= 0) return this.#lose(`silent for ${silenceMs} ms`, "silent");
     this.#timer(leftMs, () => this.#watchSilence());
   }
 
-  #lose(reason: string): void {
+  #lose(reason: string, cause: DownCause): void {
     this.#clearTimers();
     this.#detach();
     if (this.#stopped) return;
     const waitMs = this.#options.backoff.nextMs();
     this.#timer(waitMs, () => this.#connect());
-    this.#options.handlers.onDown?.(reason);
+    this.#options.handlers.onDown?.(reason, cause);
   }
 
   #detach(): void {

@@ -1,0 +1,166 @@
+import type { CancelTimer, Clock } from "../../lib/clock.ts";
+import type { ClientFrame } from "./dialect.ts";
+import { SHUTDOWN_NOTICE_MS, SLOW_MS, type VenueFault, WRONG_CLOCK_MS } from "./faults.ts";
+import type { NumberedTrade } from "./trade.ts";
+import type { Peer, Venue } from "./venue.ts";
+
+/** What a {@link VenueConnection} is made of. */
+export interface VenueConnectionOptions {
+  venue: Venue;
+  peer: Peer;
+  clock: Clock;
+  onEnd(): void;
+}
+
+/** Frames that wait to be sent; a client this far behind is cut off. */
+const OUTBOX_MAX = 50_000;
+
+const BROKEN_FRAME = '{"price": "1.0", "broken';
+
+/** One client of a venue: what it is subscribed to, and the frames on their way to it. */
+export class VenueConnection {
+  readonly #options: VenueConnectionOptions;
+  readonly #subscribed = new Set<string>();
+  readonly #timers = new Set<CancelTimer>();
+  #outbox: { dueMs: number; text: string }[] = [];
+  #lastDueMs = 0;
+  #lastSentMs = 0;
+  #stuckAtMs: number | undefined;
+  #ended = false;
+
+  constructor(options: VenueConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** Begins the connection's life: heartbeats, and faults that are there already. */
+  start(): void {
+    const { venue } = this.#options;
+    if (venue.has("close")) this.#after(0, () => this.suffer("close"));
+    if (venue.has("shutdown")) this.suffer("shutdown");
+    const { heartbeat } = venue.dialect;
+    if (heartbeat !== undefined) this.#after(heartbeat.everyMs, () => this.#beat());
+  }
+
+  /** Takes a frame of the client. */
+  receive(text: string): void {
+    if (this.#ended) return;
+    const frame = this.#options.venue.dialect.read(text);
+    if (frame.kind === "subscribe") return this.#subscribe(frame);
+    const { dialect } = this.#options.venue;
+    if (frame.kind === "ping") {
+      if (dialect.pong !== undefined) this.#send(dialect.pong);
+      return;
+    }
+    for (const answer of dialect.refuse([], frame.reason, frame.id)) this.#send(answer);
+  }
+
+  /** The client has gone. */
+  closed(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    for (const cancel of this.#timers) cancel();
+    this.#timers.clear();
+    this.#outbox = [];
+    this.#options.onEnd();
+  }
+
+  /** Ends the connection. */
+  close(code: number, reason: string): void {
+    if (this.#ended) return;
+    this.closed();
+    this.#options.peer.close(code, reason);
+  }
+
+  /** Something has become wrong with the venue. */
+  suffer(fault: VenueFault): void {
+    if (fault === "close") this.close(1011, "Fault on demand");
+    if (fault !== "shutdown") return;
+    const { notice } = this.#options.venue.dialect;
+    if (notice !== undefined) this.#send(notice);
+    this.#after(SHUTDOWN_NOTICE_MS, () => this.close(1012, "Service restart"));
+  }
+
+  /** A trade has happened. */
+  tell(symbol: string, trade: NumberedTrade): void {
+    if (!this.#subscribed.has(symbol)) return;
+    const { venue } = this.#options;
+    if (venue.has("garbage")) this.#send(BROKEN_FRAME);
+    const text = venue.dialect.trade(symbol, { ...trade, timeMs: this.#exchangeTime(trade) });
+    this.#send(text);
+    if (venue.has("duplicate")) this.#send(text);
+  }
+
+  #exchangeTime(trade: NumberedTrade): number {
+    const { venue } = this.#options;
+    if (venue.has("stuck_time")) return this.#stuckAtMs ??= trade.timeMs;
+    this.#stuckAtMs = undefined;
+    return venue.has("wrong_clock") ? trade.timeMs + WRONG_CLOCK_MS : trade.timeMs;
+  }
+
+  #subscribe({ symbols, id }: Extract<ClientFrame, { kind: "subscribe" }>): void {
+    const { venue } = this.#options;
+    const { dialect } = venue;
+    if (venue.has("no_ack")) return;
+    const unknown = symbols.filter((symbol) => venue.log(symbol) === undefined);
+    const refused = venue.has("refuse") ? symbols : unknown;
+    const added = symbols.filter((symbol) => !refused.includes(symbol));
+    if (refused.length > 0) {
+      const reason = `${refused.join(", ")} is not a valid product`;
+      for (const answer of dialect.refuse(refused, reason, id)) this.#send(answer);
+    }
+    if (added.length === 0) return;
+    for (const symbol of added) this.#subscribed.add(symbol);
+    for (const answer of dialect.acknowledge(added, [...this.#subscribed], id)) this.#send(answer);
+    if (!dialect.sendsNewest) return;
+    for (const symbol of added) {
+      const newest = venue.log(symbol)?.newest;
+      if (newest !== undefined) this.tell(symbol, newest);
+    }
+  }
+
+  #beat(): void {
+    const { venue, clock } = this.#options;
+    const { heartbeat } = venue.dialect;
+    if (heartbeat === undefined) return;
+    const idleMs = clock.now() - this.#lastSentMs;
+    if (!heartbeat.onlyIdle || idleMs >= heartbeat.everyMs) {
+      const subscriptions = [...this.#subscribed].map((symbol) => ({
+        symbol,
+        newest: venue.log(symbol)?.newest,
+      }));
+      for (const frame of heartbeat.frames(subscriptions, clock.now())) this.#send(frame);
+    }
+    this.#after(heartbeat.everyMs, () => this.#beat());
+  }
+
+  /** Sends a frame after all that were sent before it, as late as this venue is. */
+  #send(text: string): void {
+    const { venue, clock } = this.#options;
+    if (venue.has("stall") || this.#ended) return;
+    const nowMs = clock.now();
+    const lateMs = venue.dialect.lateMs + (venue.has("slow") ? SLOW_MS : 0);
+    this.#lastDueMs = Math.max(this.#lastDueMs, nowMs + lateMs);
+    if (this.#outbox.length >= OUTBOX_MAX) return this.close(1008, "Client too slow");
+    this.#outbox.push({ dueMs: this.#lastDueMs, text });
+    if (this.#outbox.length === 1) this.#after(this.#lastDueMs - nowMs, () => this.#flush());
+  }
+
+  #flush(): void {
+    const { clock, peer } = this.#options;
+    const nowMs = clock.now();
+    const waiting = this.#outbox.findIndex((frame) => frame.dueMs > nowMs);
+    const due = this.#outbox.splice(0, waiting === -1 ? this.#outbox.length : waiting);
+    if (due.length > 0) this.#lastSentMs = nowMs;
+    for (const { text } of due) if (!this.#ended) peer.send(text);
+    const next = this.#outbox[0];
+    if (next !== undefined && !this.#ended) this.#after(next.dueMs - nowMs, () => this.#flush());
+  }
+
+  #after(delayMs: number, task: () => void): void {
+    const cancel = this.#options.clock.after(delayMs, () => {
+      this.#timers.delete(cancel);
+      task();
+    });
+    this.#timers.add(cancel);
+  }
+}

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { formatPrice } from "../../../lib/protocol/price.ts";
+import { type Dialect, readObject } from "../dialect.ts";
+
+const STREAM_PATTERN = /^([a-z0-9]+)@aggTrade$/;
+
+const subscribeSchema = z.object({
+  method: z.literal("SUBSCRIBE"),
+  params: z.array(z.string().regex(STREAM_PATTERN)).min(1).max(1_024),
+  id: z.int(),
+});
+
+/** Binance: combined streams of aggregate trades. */
+export const binance: Dialect = {
+  provider: "provider_a",
+  path: "/binance/stream",
+  lateMs: 5,
+  symbolOf: (market) => market.replace("/", ""),
+  read(text) {
+    const parsed = subscribeSchema.safeParse(readObject(text));
+    if (!parsed.success) return { kind: "invalid", reason: "Invalid request" };
+    const { params, id } = parsed.data;
+    const symbols = params.map((stream) => stream.replace(STREAM_PATTERN, "$1").toUpperCase());
+    return { kind: "subscribe", symbols, id };
+  },
+  acknowledge: (_added, _all, id) => [JSON.stringify({ result: null, id })],
+  refuse: (_symbols, reason) => [JSON.stringify({ code: 2, msg: reason })],
+  trade: (symbol, trade) =>
+    JSON.stringify({
+      stream: `${symbol.toLowerCase()}@aggTrade`,
+      data: {
+        e: "aggTrade",
+        E: trade.timeMs,
+        s: symbol,
+        ...aggregateTrade(trade),
+      },
+    }),
+  sendsNewest: false,
+  notice: JSON.stringify({ e: "serverShutdown" }),
+};
+
+/** The fields of an aggregate trade, as stream and history have them. */
+export function aggregateTrade(trade: {
+  id: number;
+  price: bigint;
+  amount: string;
+  timeMs: number;
+  side: "buy" | "sell";
+}) {
+  return {
+    a: trade.id,
+    p: formatPrice(trade.price),
+    q: trade.amount,
+    f: trade.id,
+    l: trade.id,
+    T: trade.timeMs,
+    m: trade.side === "sell",
+    M: true,
+  };
+}

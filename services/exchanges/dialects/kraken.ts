@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { formatPrice } from "../../../lib/protocol/price.ts";
+import { type Dialect, readObject } from "../dialect.ts";
+
+const subscribeSchema = z.object({
+  method: z.literal("subscribe"),
+  params: z.object({
+    channel: z.literal("trade"),
+    symbol: z.array(z.string()).min(1).max(100),
+  }),
+  req_id: z.int().optional(),
+});
+
+/** Kraken v2: trades, with prices as JSON numbers, and a heartbeat when idle. */
+export const kraken: Dialect = {
+  provider: "provider_c",
+  path: "/kraken/v2",
+  lateMs: 35,
+  symbolOf: (market) => market,
+  read(text) {
+    const frame = readObject(text);
+    if (frame?.method === "ping") return { kind: "ping" };
+    const parsed = subscribeSchema.safeParse(frame);
+    if (!parsed.success) return { kind: "invalid", reason: "Malformed request" };
+    return { kind: "subscribe", symbols: parsed.data.params.symbol, id: parsed.data.req_id };
+  },
+  acknowledge: (added, _all, id) =>
+    added.map((symbol) =>
+      JSON.stringify({
+        method: "subscribe",
+        result: { channel: "trade", symbol, snapshot: false },
+        success: true,
+        req_id: id,
+      })
+    ),
+  refuse: (symbols, reason, id) =>
+    (symbols.length === 0 ? [undefined] : symbols).map((symbol) =>
+      JSON.stringify({ method: "subscribe", success: false, error: reason, symbol, req_id: id })
+    ),
+  trade(symbol, trade) {
+    const fields = [
+      `"symbol":${JSON.stringify(symbol)}`,
+      `"side":"${trade.side}"`,
+      // The digits as they are: a float would lose the trailing zeros that Kraken sends.
+      `"price":${formatPrice(trade.price)}`,
+      `"qty":${trade.amount}`,
+      `"ord_type":"limit"`,
+      `"trade_id":${trade.id}`,
+      `"timestamp":"${new Date(trade.timeMs).toISOString()}"`,
+    ];
+    return `{"channel":"trade","type":"update","data":[{${fields.join(",")}}]}`;
+  },
+  sendsNewest: false,
+  heartbeat: {
+    everyMs: 1_000,
+    onlyIdle: true,
+    frames: () => [JSON.stringify({ channel: "heartbeat" })],
+  },
+  pong: JSON.stringify({ method: "pong" }),
+  notice: JSON.stringify({
+    channel: "status",
+    type: "update",
+    data: [{ system: "maintenance", api_version: "v2", version: "2.0.0" }],
+  }),
+};

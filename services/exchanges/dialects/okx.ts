@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { formatPrice } from "../../../lib/protocol/price.ts";
+import { type Dialect, readObject } from "../dialect.ts";
+
+const subscribeSchema = z.object({
+  id: z.string().optional(),
+  op: z.literal("subscribe"),
+  args: z.array(z.object({ channel: z.literal("tickers"), instId: z.string() })).min(1).max(100),
+});
+
+const CONNECTION_ID = "a4d3ae55";
+
+/** OKX v5: tickers, and a text pong for a text ping. */
+export const okx: Dialect = {
+  provider: "provider_d",
+  path: "/okx/ws/v5/public",
+  lateMs: 50,
+  symbolOf: (market) => market.replace("/", "-"),
+  read(text) {
+    if (text === "ping") return { kind: "ping" };
+    const parsed = subscribeSchema.safeParse(readObject(text));
+    if (!parsed.success) return { kind: "invalid", reason: "Invalid request" };
+    const { args, id } = parsed.data;
+    return { kind: "subscribe", symbols: args.map((arg) => arg.instId), id };
+  },
+  acknowledge: (added, _all, id) =>
+    added.map((instId) =>
+      JSON.stringify({
+        id,
+        event: "subscribe",
+        arg: { channel: "tickers", instId },
+        connId: CONNECTION_ID,
+      })
+    ),
+  refuse: (symbols, reason, id) => [
+    JSON.stringify({
+      id,
+      event: "error",
+      code: symbols.length === 0 ? "60012" : "60018",
+      msg: reason,
+      connId: CONNECTION_ID,
+    }),
+  ],
+  trade(symbol, trade) {
+    const price = formatPrice(trade.price);
+    return JSON.stringify({
+      arg: { channel: "tickers", instId: symbol },
+      data: [{
+        instType: "SPOT",
+        instId: symbol,
+        last: price,
+        lastSz: trade.amount,
+        askPx: price,
+        bidPx: price,
+        ts: String(trade.timeMs),
+      }],
+    });
+  },
+  sendsNewest: true,
+  pong: "pong",
+  notice: JSON.stringify({
+    event: "notice",
+    code: "64008",
+    msg: "The connection will soon be closed for a service upgrade. Please reconnect.",
+    connId: CONNECTION_ID,
+  }),
+};

@@ -1,0 +1,33 @@
+/** What a venue can be made to do wrong. */
+export const VENUE_FAULTS = {
+  stall: "says nothing at all, though the socket stays open",
+  mute: "sends no trades, though heartbeats and pongs go on",
+  stuck_time: "keeps sending the same exchange time",
+  garbage: "sends a broken frame before every trade",
+  duplicate: "sends every trade twice",
+  gap: "leaves out every fifth trade",
+  refuse: "refuses subscriptions",
+  close: "closes its connections, and new ones as they open",
+  no_ack: "acknowledges no subscription and sends no trades on it",
+  slow: "sends everything two seconds late",
+  wrong_clock: "has its clock an hour ahead",
+  shutdown: "gives notice and closes ten seconds later, new connections too",
+} as const;
+
+/** One of {@link VENUE_FAULTS}. */
+export type VenueFault = keyof typeof VENUE_FAULTS;
+
+/** All fault names. */
+export const VENUE_FAULT_NAMES = Object.keys(VENUE_FAULTS) as VenueFault[]; // its own keys
+
+/** How late everything is under `slow`, in milliseconds. */
+export const SLOW_MS = 2_000;
+
+/** How far ahead the clock is under `wrong_clock`, in milliseconds. */
+export const WRONG_CLOCK_MS = 3_600_000;
+
+/** Under `gap`, trades whose number is a multiple of this are left out. */
+export const GAP_EVERY = 5;
+
+/** Time from the notice to the end under `shutdown`, in milliseconds. */
+export const SHUTDOWN_NOTICE_MS = 10_000;

@@ -1,0 +1,107 @@
+import { systemClock } from "../../lib/clock.ts";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import type { ProviderName } from "../../lib/protocol/providers.ts";
+import { seededRandom } from "../../lib/random.ts";
+import { serviceCommand } from "../../lib/service/command.ts";
+import { createRegistry } from "../../lib/service/metrics.ts";
+import { type RunningService, startService } from "../../lib/service/service.ts";
+import { exchangesApi, upgradeToVenue } from "./api.ts";
+import { DIALECTS } from "./dialects.ts";
+import type { VenueFault } from "./faults.ts";
+import { createExchangesMetrics } from "./metrics.ts";
+import { type ExchangesOptions, options } from "./options.ts";
+import { Pump } from "./pump.ts";
+import { Simulation } from "./simulation.ts";
+import { readTape, Tape } from "./tape.ts";
+import type { TradeSource } from "./trade.ts";
+import { Venue } from "./venue.ts";
+
+export { type ExchangesOptions, options };
+
+/** The stand-ins, running. */
+export interface RunningExchanges extends RunningService {
+  /** Full WebSocket URL of each venue: what the oracle's `--provider-url` takes. */
+  readonly providerUrls: Record<ProviderName, string>;
+  /** Base URL of the history endpoint, `GET {historyUrl}/api/v3/aggTrades`. */
+  readonly historyUrl: string;
+  /** Makes something wrong with a venue until {@link clear}. */
+  inject(provider: ProviderName, fault: VenueFault): void;
+  /** Makes it right again. */
+  clear(provider: ProviderName, fault: VenueFault): void;
+}
+
+/**
+ * Starts stand-ins for the four exchanges on one port.
+ *
+ * @throws {TapeError} If the tape cannot be played.
+ * @throws {ListenError} If the port is taken.
+ */
+export async function startExchanges(options: ExchangesOptions): Promise<RunningExchanges> {
+  const clock = systemClock;
+  const sources = await openSources(options, clock.now());
+  const registry = createRegistry(clock.now());
+  const symbols = MARKETS.map((market) => market.symbol);
+  const venues = DIALECTS.map((dialect) => new Venue({ dialect, markets: symbols, clock }));
+  const byProvider = new Map(venues.map((venue) => [venue.dialect.provider, venue]));
+  const metrics = createExchangesMetrics([registry], venues);
+  const pump = new Pump(sources, clock, (trade) => {
+    byProvider.get(trade.provider)?.trade(trade);
+    metrics.trades.inc({ provider: trade.provider });
+  });
+  const service = startService({
+    name: "exchanges",
+    host: options.host,
+    port: options.port,
+    app: exchangesApi((symbol) => byProvider.get("provider_a")?.log(symbol)),
+    upgrade: (request) => upgradeToVenue(request, venues),
+    health: () => Response.json({ status: "healthy" }),
+    registry,
+    drain() {
+      pump.stop();
+      for (const venue of venues) venue.stop();
+    },
+  });
+  pump.start();
+  return {
+    ...service,
+    providerUrls: urlsOf(venues, service.url),
+    historyUrl: service.url,
+    inject: (provider, fault) => byProvider.get(provider)?.inject(fault),
+    clear: (provider, fault) => byProvider.get(provider)?.clear(fault),
+  };
+}
+
+/** The simulation, and the tape in place of its market. */
+async function openSources(options: ExchangesOptions, startMs: number): Promise<TradeSource[]> {
+  const { tape, tapeMarket, seed, rate } = options;
+  const rows = tape === undefined ? undefined : await readTape(tape);
+  const simulation = new Simulation({
+    markets: MARKETS.map((market) => market.symbol)
+      .filter((symbol) => rows === undefined || symbol !== tapeMarket),
+    random: seededRandom(seed),
+    startMs,
+    tradesPerSecond: rate,
+  });
+  return rows === undefined ? [simulation] : [simulation, new Tape(rows, tapeMarket, startMs)];
+}
+
+function urlsOf(venues: readonly Venue[], url: string): Record<ProviderName, string> {
+  const base = url.replace(/^http/, "ws");
+  // There is one venue for every provider.
+  return Object.fromEntries(
+    venues.map(({ dialect }) => [dialect.provider, base + dialect.path]),
+  ) as Record<ProviderName, string>;
+}
+
+/** `rangemaker exchanges`. */
+export const run = serviceCommand({
+  name: "exchanges",
+  description:
+    "Stand-ins for Binance, Coinbase, Kraken and OKX in their own wire formats, from a seeded " +
+    "simulation or a recorded tape of trades.",
+  options,
+  examples: [
+    ["rangemaker exchanges --seed 7", "a simulation that can be repeated"],
+    ["rangemaker exchanges --tape trades.csv", "recorded ETH/USDT trades, the rest simulated"],
+  ],
+}, startExchanges);

@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { findMarketBySymbol, MARKETS } from "../../lib/protocol/markets.ts";
+import { hostOption, integerSchema, portSchema } from "../../lib/service/option_types.ts";
+import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
+
+const SYMBOLS = MARKETS.map((market) => market.symbol);
+
+/** Options of `rangemaker exchanges`. */
+export const options = {
+  port: {
+    flags: "-P, --port <port>",
+    env: "EXCHANGES_PORT",
+    description: "HTTP and WebSocket port",
+    schema: portSchema,
+    default: "8560",
+  },
+  host: hostOption,
+  seed: {
+    flags: "--seed <n>",
+    description: "seed of the simulation: the same seed gives the same prices",
+    schema: integerSchema(0, 2 ** 31 - 1),
+    default: "1",
+  },
+  rate: {
+    flags: "--rate <n>",
+    description: "simulated trades a second in each market at each venue, on average",
+    schema: integerSchema(1, 10_000),
+    default: "5",
+  },
+  tape: {
+    flags: "--tape <file>",
+    description: "CSV of trades to replay in a loop: time_ms,trade_id,side,price,amount",
+    schema: z.string().min(1).optional(),
+  },
+  tapeMarket: {
+    flags: "--tape-market <symbol>",
+    description: "market of the tape; the others stay simulated",
+    schema: z.string().refine(
+      (symbol) => findMarketBySymbol(symbol) !== undefined,
+      `Expected one of ${SYMBOLS.join(", ")}`,
+    ),
+    default: "ETH/USDT",
+  },
+} satisfies OptionTable;
+
+/** The options after parsing. */
+export type ExchangesOptions = OptionsOf<typeof options>;

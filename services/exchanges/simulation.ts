@@ -1,0 +1,130 @@
+import type { RandomSource } from "../../lib/clock.ts";
+import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
+import { gaussian } from "../../lib/random.ts";
+import type { Trade, TradeSource } from "./trade.ts";
+
+/** How a market begins and how it moves. */
+interface Character {
+  startPrice: number;
+  /** Deviation of the logarithm of the price over a year. */
+  volatility: number;
+}
+
+const CHARACTERS: Readonly<Record<string, Character>> = {
+  "BTC/USDT": { startPrice: 60_000, volatility: 0.5 },
+  "ETH/USDT": { startPrice: 3_000, volatility: 0.65 },
+  "SOL/USDT": { startPrice: 150, volatility: 0.9 },
+};
+
+/** For a market that is not in the table. */
+const PLAIN: Character = { startPrice: 100, volatility: 0.6 };
+
+const YEAR_MS = 365 * 86_400_000;
+
+/** Mean time between two jumps of a market. */
+const JUMP_EVERY_MS = 15 * 60_000;
+
+/** Deviation of a jump, as a share of the price. */
+const JUMP_SHARE = 0.002;
+
+/** Deviation of a venue's lasting distance from the true price, as a share of it. */
+const VENUE_SHARE = 0.000_2;
+
+/** Deviation of one trade from its venue's price, as a share of it. */
+const TRADE_SHARE = 0.000_05;
+
+/** Prices are whole cents: 10^4 of the 6 decimals. */
+const TICK = 10_000n;
+
+/** What a {@link Simulation} is made of. */
+export interface SimulationOptions {
+  markets: readonly string[];
+  random: RandomSource;
+  startMs: number;
+  /** Mean trades a second in each market at each venue. */
+  tradesPerSecond: number;
+}
+
+/** A market's true price at a time: a geometric Brownian motion with rare jumps. */
+interface Path {
+  price: number;
+  atMs: number;
+  volatility: number;
+}
+
+/** One market at one venue. */
+interface Stream {
+  provider: ProviderName;
+  market: string;
+  path: Path;
+  /** The venue's price as a share of the true one. */
+  level: number;
+  nextAtMs: number;
+}
+
+/**
+ * Trades at all venues, repeatable by the seed behind `random`. Each market has one true price; each
+ * venue stands a little off it and trades at its own moments.
+ */
+export class Simulation implements TradeSource {
+  readonly #random: RandomSource;
+  readonly #meanGapMs: number;
+  readonly #streams: Stream[];
+
+  constructor(options: SimulationOptions) {
+    const { markets, random, startMs, tradesPerSecond } = options;
+    this.#random = random;
+    this.#meanGapMs = 1000 / tradesPerSecond;
+    this.#streams = markets.flatMap((market) => {
+      const { startPrice, volatility } = CHARACTERS[market] ?? PLAIN;
+      const path: Path = { price: startPrice, atMs: startMs, volatility };
+      return PROVIDER_NAMES.map((provider) => ({
+        provider,
+        market,
+        path,
+        level: 1 + VENUE_SHARE * gaussian(random),
+        nextAtMs: startMs + this.#gapMs(),
+      }));
+    });
+    if (this.#streams.length === 0) {
+      throw new RangeError("Simulation needs a market: received none");
+    }
+  }
+
+  next(): Trade {
+    const stream = this.#streams.reduce((a, b) => b.nextAtMs < a.nextAtMs ? b : a);
+    const timeMs = stream.nextAtMs;
+    stream.nextAtMs += this.#gapMs();
+    const { provider, market, level } = stream;
+    const price = this.#move(stream.path, timeMs) * level *
+      (1 + TRADE_SHARE * gaussian(this.#random));
+    return {
+      provider,
+      market,
+      timeMs: Math.floor(timeMs),
+      price: toTicks(price),
+      amount: (0.001 + this.#random()).toFixed(4),
+      side: this.#random() < 0.5 ? "buy" : "sell",
+    };
+  }
+
+  /** Time to a stream's next trade: exponential, as of trades that know nothing of each other. */
+  #gapMs(): number {
+    return -Math.log(1 - this.#random()) * this.#meanGapMs;
+  }
+
+  #move(path: Path, timeMs: number): number {
+    const elapsedMs = timeMs - path.atMs;
+    const variance = path.volatility ** 2 * elapsedMs / YEAR_MS;
+    let logMove = Math.sqrt(variance) * gaussian(this.#random) - variance / 2;
+    if (this.#random() < elapsedMs / JUMP_EVERY_MS) logMove += JUMP_SHARE * gaussian(this.#random);
+    path.price *= Math.exp(logMove);
+    path.atMs = timeMs;
+    return path.price;
+  }
+}
+
+function toTicks(price: number): bigint {
+  const ticks = BigInt(Math.round(price * 100));
+  return (ticks > 0n ? ticks : 1n) * TICK;
+}

@@ -1,0 +1,93 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Clock } from "../../lib/clock.ts";
+import type { PriceBoard } from "./price_board.ts";
+
+/** One aggregation in this many is timed: reading the clock twice costs as much as the work. */
+const TIMED_EVERY = 64;
+
+/** The figures of the oracle beside those of its process. */
+export interface OracleMetrics {
+  prints: Counter<"provider">;
+  faults: Counter<"provider" | "fault">;
+  reconnects: Counter<"provider">;
+  droppedFrames: Counter<"provider" | "reason">;
+  requestSeconds: Histogram<"path">;
+  /** Starts to time an aggregation; call what it returns when done. */
+  timeAggregation(): () => void;
+}
+
+/** Declares the oracle's metrics on a registry. */
+export function createOracleMetrics(registers: Registry[]): OracleMetrics {
+  const aggregationSeconds = new Histogram({
+    name: "oracle_aggregation_seconds",
+    help: `Time from a parsed price to the new answer; one in ${TIMED_EVERY} is timed.`,
+    buckets: [1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3],
+    registers,
+  });
+  let count = 0;
+  const untimed = () => {};
+  return {
+    prints: new Counter({
+      name: "oracle_prints_total",
+      help: "Prices taken, by provider.",
+      labelNames: ["provider"],
+      registers,
+    }),
+    faults: new Counter({
+      name: "oracle_faults_total",
+      help: "Faults of connections and streams, by provider and kind.",
+      labelNames: ["provider", "fault"],
+      registers,
+    }),
+    reconnects: new Counter({
+      name: "oracle_reconnects_total",
+      help: "Connections attempted after the first, by provider.",
+      labelNames: ["provider"],
+      registers,
+    }),
+    droppedFrames: new Counter({
+      name: "oracle_dropped_frames_total",
+      help: "Frames or prints that gave no price, by provider and reason.",
+      labelNames: ["provider", "reason"],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: "oracle_request_seconds",
+      help: "Time to answer a request, by path.",
+      labelNames: ["path"],
+      buckets: [1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 1e-1],
+      registers,
+    }),
+    timeAggregation() {
+      count = (count + 1) % TIMED_EVERY;
+      return count === 0 ? aggregationSeconds.startTimer() : untimed;
+    },
+  };
+}
+
+/** Declares what is read from the board when metrics are asked for. */
+export function observeBoard(registers: Registry[], board: PriceBoard, clock: Clock): void {
+  new Gauge({
+    name: "oracle_sources",
+    help: "Sources that contribute to a pair.",
+    labelNames: ["pair"],
+    registers,
+    collect() {
+      for (const pair of board.symbols) this.set({ pair }, board.sources(pair).length);
+    },
+  });
+  new Gauge({
+    name: "oracle_price_age_seconds",
+    help: "Age of a pair's newest receipt; no value without a valid price.",
+    labelNames: ["pair"],
+    registers,
+    collect() {
+      this.reset();
+      for (const pair of board.symbols) {
+        const entry = board.entry(pair);
+        if (entry === undefined) continue;
+        this.set({ pair }, Math.max(0, clock.now() - entry.lastUpdate) / 1000);
+      }
+    },
+  });
+}

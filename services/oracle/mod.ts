@@ -1,0 +1,73 @@
+import { systemClock } from "../../lib/clock.ts";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import { serviceCommand } from "../../lib/service/command.ts";
+import { createRegistry } from "../../lib/service/metrics.ts";
+import { UsageError } from "../../lib/service/options.ts";
+import { type RunningService, startService } from "../../lib/service/service.ts";
+import { answerHealth, oracleApi } from "./api.ts";
+import { createOracleMetrics, observeBoard } from "./metrics.ts";
+import { options, type OracleOptions } from "./options.ts";
+import { Oracle } from "./oracle.ts";
+
+export { options, type OracleOptions };
+
+/** A running oracle; `url` is what the node's `service_url` takes. */
+export type RunningOracle = RunningService;
+
+/**
+ * Starts the oracle: connects to its providers and serves one price a pair.
+ *
+ * @throws {UsageError} If there are fewer providers than sources required.
+ * @throws {ListenError} If the port is taken.
+ */
+export function startOracle(options: OracleOptions): Promise<RunningOracle> {
+  return Promise.resolve().then(() => start(options));
+}
+
+function start(options: OracleOptions): RunningOracle {
+  const { providers, minSources, aggregation, maxSourceAgeMs } = options;
+  if (minSources > providers.length) {
+    throw new UsageError(
+      `Invalid --min-sources: Expected at most the number of providers, ${providers.length}: ` +
+        `received ${minSources}`,
+    );
+  }
+  const clock = systemClock;
+  const startedAtMs = clock.now();
+  const registry = createRegistry(startedAtMs);
+  const metrics = createOracleMetrics([registry]);
+  const oracle = new Oracle({
+    providers,
+    urls: options.providerUrls,
+    markets: MARKETS,
+    board: { aggregation, minSources, maxSourceAgeMs },
+    clock,
+    random: Math.random,
+    metrics,
+  });
+  observeBoard([registry], oracle.board, clock);
+  const api = { oracle, clock, metrics, startedAtMs };
+  const service = startService({
+    name: "oracle",
+    host: options.host,
+    port: options.port,
+    app: oracleApi(api),
+    health: () => answerHealth(api),
+    registry,
+    close: () => oracle.stop(),
+  });
+  oracle.start();
+  return service;
+}
+
+/** `rangemaker oracle`. */
+export const run = serviceCommand({
+  name: "oracle",
+  description: "One trusted price per pair from four exchanges, ready when the node asks for it.",
+  options,
+  examples: [
+    ["rangemaker oracle --min-sources 2", "all four exchanges, prices backed by two at least"],
+    ["rangemaker oracle -p binance,okx -a average", "two exchanges, the mean of their prices"],
+    ["curl http://127.0.0.1:8550/prices", "what the node pulls every 100 ms"],
+  ],
+}, startOracle);

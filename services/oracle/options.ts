@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { findProvider, PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
+import {
+  hostOption,
+  integerSchema,
+  portSchema,
+  wsUrlSchema,
+} from "../../lib/service/option_types.ts";
+import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
+
+const providerSchema = z.string().transform((text, context): ProviderName => {
+  const name = findProvider(text.trim());
+  if (name !== undefined) return name;
+  context.addIssue(`Expected ${PROVIDER_NAMES.join(", ")} or an exchange's name`);
+  return z.NEVER;
+});
+
+/** `all`, or a comma-separated list; each provider once, in the order of the spec. */
+const providersSchema = z.string()
+  .transform((text) => text.trim() === "all" ? [...PROVIDER_NAMES] : text.split(","))
+  .pipe(z.array(providerSchema))
+  .transform((names) => PROVIDER_NAMES.filter((name) => names.includes(name)));
+
+const providerUrlSchema = z.string()
+  .transform((text, context) => {
+    const [, name, url] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+    if (name !== undefined && url !== undefined) return { name, url };
+    context.addIssue("Expected name=url");
+    return z.NEVER;
+  })
+  .pipe(z.object({ name: providerSchema, url: wsUrlSchema }));
+
+const providerUrlsSchema = z.array(providerUrlSchema).optional()
+  .transform((pairs = []): Partial<Record<ProviderName, string>> =>
+    Object.fromEntries(pairs.map(({ name, url }) => [name, url]))
+  );
+
+/** Options of `rangemaker oracle` (spec: price oracle, "Service options"). */
+export const options = {
+  port: {
+    flags: "-P, --port <port>",
+    env: "ORACLE_PORT",
+    description: "HTTP port",
+    schema: portSchema,
+    default: "8550",
+  },
+  host: hostOption,
+  providers: {
+    flags: "-p, --providers <list>",
+    env: "ORACLE_PROVIDERS",
+    description: "comma-separated providers, by their own or their exchange's names",
+    schema: providersSchema,
+    default: "all",
+  },
+  aggregation: {
+    flags: "-a, --aggregation <method>",
+    env: "ORACLE_AGGREGATION",
+    description: "median or average",
+    schema: z.enum(["median", "average"], { error: "Expected median or average" }),
+    default: "median",
+  },
+  minSources: {
+    flags: "-m, --min-sources <n>",
+    env: "ORACLE_MIN_SOURCES",
+    description: "minimum sources required for a valid price",
+    schema: integerSchema(1, PROVIDER_NAMES.length),
+    default: "1",
+  },
+  providerUrls: {
+    flags: "--provider-url <name=url>",
+    env: "ORACLE_PROVIDER_URLS",
+    description: "endpoint of a provider in place of its public one; repeatable",
+    schema: providerUrlsSchema,
+    repeatable: true,
+  },
+  maxSourceAgeMs: {
+    flags: "--max-source-age-ms <ms>",
+    env: "ORACLE_MAX_SOURCE_AGE_MS",
+    description: "how long a quiet source whose connection lives contributes its last price",
+    schema: integerSchema(100, 3_600_000),
+    default: "30000",
+  },
+} satisfies OptionTable;
+
+/** The options after parsing. */
+export type OracleOptions = OptionsOf<typeof options>;

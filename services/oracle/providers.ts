@@ -1,0 +1,14 @@
+import type { ProviderName } from "../../lib/protocol/providers.ts";
+import type { Provider } from "./provider.ts";
+import { binance } from "./providers/binance.ts";
+import { coinbase } from "./providers/coinbase.ts";
+import { kraken } from "./providers/kraken.ts";
+import { okx } from "./providers/okx.ts";
+
+/** Every provider there is: a fifth one is a file beside these and a line here. */
+export const PROVIDERS: Readonly<Record<ProviderName, Provider>> = {
+  provider_a: binance,
+  provider_b: coinbase,
+  provider_c: kraken,
+  provider_d: okx,
+};

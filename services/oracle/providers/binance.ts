@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { printsFrame, type Provider, reader, readFrame } from "../provider.ts";
+
+const tradeSchema = z.object({
+  e: z.literal("aggTrade"),
+  s: z.string(),
+  a: z.int(),
+  p: z.string(),
+  T: z.int(),
+});
+
+function tradeFrame(trade: z.output<typeof tradeSchema>) {
+  return printsFrame([
+    { symbol: trade.s, digits: trade.p, exchangeTimeMs: trade.T, sequence: trade.a },
+  ]);
+}
+
+const refusalSchema = z.union([
+  z.object({ code: z.int(), msg: z.string() }),
+  z.object({ error: z.object({ code: z.int(), msg: z.string() }) }).transform((r) => r.error),
+]);
+
+const readers = [
+  reader(z.object({ data: tradeSchema }), ({ data }) => tradeFrame(data)),
+  reader(tradeSchema, tradeFrame),
+  reader(z.object({ result: z.null(), id: z.int() }), () => ({ kind: "acknowledged" })),
+  reader(refusalSchema, ({ code, msg }) => ({ kind: "refused", reason: `${code} ${msg}` })),
+  reader(
+    z.union([
+      z.object({ e: z.literal("serverShutdown") }),
+      z.object({ data: z.object({ e: z.literal("serverShutdown") }) }),
+    ]),
+    () => ({ kind: "closing", reason: "serverShutdown" }),
+  ),
+];
+
+const HOUR_MS = 3_600_000;
+
+/** Binance, streams of aggregate trades: every trade, numbered without gaps. */
+export const binance: Provider = {
+  name: "provider_a",
+  url: "wss://stream.binance.com:9443/stream",
+  symbolOf: (market) => market.replace("/", ""),
+  subscribeFrames: (symbols) => [
+    JSON.stringify({
+      method: "SUBSCRIBE",
+      params: symbols.map((symbol) => `${symbol.toLowerCase()}@aggTrade`),
+      id: 1,
+    }),
+  ],
+  parse: (text) => readFrame(text, readers),
+  sequence: "by_one",
+  // Its pings are not seen by a client socket, and only trades show that it lives; the three
+  // markets together trade several times a second.
+  liveness: { silenceMs: 10_000, streamSilenceMs: 60_000 },
+  // It closes every connection at 24 h.
+  lifetimeMs: 23 * HOUR_MS,
+};

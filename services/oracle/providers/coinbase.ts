@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { isoTimeSchema, printsFrame, type Provider, reader, readFrame } from "../provider.ts";
+
+const readers = [
+  reader(
+    z.object({
+      type: z.literal("ticker"),
+      product_id: z.string(),
+      price: z.string(),
+      time: isoTimeSchema,
+      trade_id: z.int(),
+    }),
+    (ticker) =>
+      printsFrame([{
+        symbol: ticker.product_id,
+        digits: ticker.price,
+        exchangeTimeMs: ticker.time,
+        sequence: ticker.trade_id,
+      }]),
+  ),
+  reader(
+    z.object({ type: z.literal("heartbeat"), product_id: z.string(), last_trade_id: z.int() }),
+    (beat) => ({
+      kind: "alive",
+      newest: { symbol: beat.product_id, sequence: beat.last_trade_id },
+    }),
+  ),
+  reader(
+    z.object({
+      type: z.literal("subscriptions"),
+      channels: z.array(z.object({ name: z.string(), product_ids: z.array(z.string()) })),
+    }),
+    ({ channels }) => ({
+      kind: "acknowledged",
+      symbols: channels.filter((channel) => channel.name === "ticker")
+        .flatMap((channel) => channel.product_ids),
+    }),
+  ),
+  reader(
+    z.object({ type: z.literal("error"), message: z.string(), reason: z.string().optional() }),
+    ({ message, reason }) => ({ kind: "refused", reason: reason ?? message }),
+  ),
+];
+
+/**
+ * Coinbase Exchange, ticker channel: one ticker a match, cascading matches joined. Its `sequence`
+ * counts messages of all channels and so jumps between tickers; the trade number only rises, and the
+ * heartbeat's `last_trade_id` shows whether a ticker was lost.
+ */
+export const coinbase: Provider = {
+  name: "provider_b",
+  url: "wss://ws-feed.exchange.coinbase.com",
+  symbolOf: (market) => market.replace("/", "-"),
+  // A frame for each product: a refusal takes its whole frame with it.
+  subscribeFrames: (symbols) =>
+    symbols.map((symbol) =>
+      JSON.stringify({
+        type: "subscribe",
+        product_ids: [symbol],
+        channels: ["ticker", "heartbeat"],
+      })
+    ),
+  parse: (text) => readFrame(text, readers),
+  sequence: "rising",
+  // A heartbeat a second for each product.
+  liveness: { silenceMs: 5_000, streamSilenceMs: 300_000 },
+};

@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { isoTimeSchema, printsFrame, type Provider, reader, readFrame } from "../provider.ts";
+
+const readers = [
+  reader(
+    z.object({
+      channel: z.literal("trade"),
+      type: z.literal("update"),
+      data: z.array(z.object({
+        symbol: z.string(),
+        price: z.string(),
+        trade_id: z.int(),
+        timestamp: isoTimeSchema,
+      })),
+    }),
+    ({ data }) =>
+      printsFrame(data.map((trade) => ({
+        symbol: trade.symbol,
+        digits: trade.price,
+        exchangeTimeMs: trade.timestamp,
+        sequence: trade.trade_id,
+      }))),
+  ),
+  reader(z.object({ channel: z.literal("heartbeat") }), () => ({ kind: "alive" })),
+  reader(
+    z.object({
+      method: z.literal("subscribe"),
+      success: z.literal(true),
+      result: z.object({ channel: z.literal("trade"), symbol: z.string() }),
+    }),
+    ({ result }) => ({ kind: "acknowledged", symbols: [result.symbol] }),
+  ),
+  reader(
+    z.object({
+      method: z.literal("subscribe"),
+      success: z.literal(false),
+      error: z.string(),
+      symbol: z.string().optional(),
+    }),
+    ({ error, symbol }) => ({
+      kind: "refused",
+      reason: error,
+      symbols: symbol === undefined ? undefined : [symbol],
+    }),
+  ),
+  reader(
+    z.object({
+      channel: z.literal("status"),
+      data: z.array(z.object({ system: z.string() })).min(1),
+    }),
+    ({ data }) => {
+      const offline = data.find(({ system }) => system !== "online");
+      return offline === undefined
+        ? { kind: "alive" }
+        : { kind: "closing", reason: `status ${offline.system}` };
+    },
+  ),
+];
+
+/**
+ * Prices are JSON numbers here: put in quotes, their digits stay what they were. Inside a JSON string
+ * every quote is escaped, so the pattern can match nothing but a key and its number.
+ */
+function quotePrices(text: string): string {
+  return text.replace(/"price"\s*:\s*([-+.\deE]+)/g, '"price":"$1"');
+}
+
+/** Kraken v2, trade channel: every trade, numbered without gaps; one update may carry several. */
+export const kraken: Provider = {
+  name: "provider_c",
+  url: "wss://ws.kraken.com/v2",
+  symbolOf: (market) => market,
+  subscribeFrames: (symbols) => [
+    JSON.stringify({
+      method: "subscribe",
+      params: { channel: "trade", symbol: symbols, snapshot: false },
+      req_id: 1,
+    }),
+  ],
+  parse: (text) => readFrame(quotePrices(text), readers),
+  sequence: "by_one",
+  // A heartbeat about every second when idle; minutes without a trade are usual in thin books.
+  liveness: { silenceMs: 5_000, streamSilenceMs: 300_000 },
+  // It asks for waits from 1 to 60 s; jitter takes up to half of a wait away.
+  reconnect: { initialMs: 2_000, maxMs: 60_000 },
+};

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { type Frame, printsFrame, type Provider, reader, readFrame } from "../provider.ts";
+
+const millisecondsSchema = z.string().regex(/^\d{1,15}$/).transform(Number);
+
+const channelSchema = z.object({ channel: z.literal("tickers"), instId: z.string() });
+
+const readers = [
+  reader(
+    z.object({
+      arg: channelSchema,
+      data: z.array(z.object({ instId: z.string(), last: z.string(), ts: millisecondsSchema })),
+    }),
+    ({ data }) =>
+      printsFrame(data.map((ticker) => ({
+        symbol: ticker.instId,
+        digits: ticker.last,
+        exchangeTimeMs: ticker.ts,
+      }))),
+  ),
+  reader(
+    z.object({ event: z.literal("subscribe"), arg: channelSchema }),
+    ({ arg }) => ({ kind: "acknowledged", symbols: [arg.instId] }),
+  ),
+  reader(
+    z.object({ event: z.literal("error"), code: z.string(), msg: z.string() }),
+    ({ code, msg }) => ({ kind: "refused", reason: `${code} ${msg}` }),
+  ),
+  reader(
+    z.object({ event: z.literal("notice"), code: z.string() }),
+    ({ code }) => ({ kind: "closing", reason: `notice ${code}` }),
+  ),
+];
+
+const ALIVE: Frame = { kind: "alive" };
+
+/**
+ * OKX v5, tickers channel: pushed on a trade and on a change of the best bid or ask, at most about
+ * every 100 ms, so that its time may be fresh while its last trade is old.
+ */
+export const okx: Provider = {
+  name: "provider_d",
+  url: "wss://ws.okx.com:8443/ws/v5/public",
+  symbolOf: (market) => market.replace("/", "-"),
+  subscribeFrames: (symbols) => [
+    JSON.stringify({
+      id: "1",
+      op: "subscribe",
+      args: symbols.map((instId) => ({ channel: "tickers", instId })),
+    }),
+  ],
+  parse: (text) => text === "pong" ? ALIVE : readFrame(text, readers),
+  sequence: "none",
+  // It drops a connection after 30 s without a word; asking sooner shows sooner that it is dead.
+  liveness: {
+    silenceMs: 10_000,
+    streamSilenceMs: 60_000,
+    ping: { afterMs: 5_000, text: "ping" },
+  },
+};

@@ -1,0 +1,255 @@
+import type { CancelTimer, Clock } from "../../lib/clock.ts";
+import type { DropReason, Print, Provider } from "./provider.ts";
+import { Stream } from "./stream.ts";
+
+/** What can be wrong with a connection or its streams; the values of a metric's label. */
+export const FAULTS = [
+  "not_opened",
+  "closed",
+  "silent",
+  "not_acknowledged",
+  "refused",
+  "stream_silent",
+  "stuck_time",
+  "sequence_gap",
+  "sequence_restart",
+  "shutdown_notice",
+  "lifetime",
+] as const;
+
+/** One of {@link FAULTS}. */
+export type Fault = (typeof FAULTS)[number];
+
+/**
+ * What follows from a fault: the connection is given up and its prices with it; a second connection
+ * is made and takes over once it stands; or it is only counted and told.
+ */
+export type Remedy = "drop" | "replace" | "note";
+
+/** What the owner of a {@link Session} is told. */
+export interface SessionHandlers {
+  onPrint(market: string, price: bigint): void;
+  /** All markets are answered for, and at least one is subscribed to. Comes once. */
+  onSubscribed(): void;
+  onFault(fault: Fault, remedy: Remedy, detail: string): void;
+  onDropped(reason: DropReason): void;
+}
+
+/** One connection to one provider. */
+export interface SessionOptions {
+  provider: Provider;
+  /** Symbols such as `BTC/USDT`. */
+  markets: readonly string[];
+  clock: Clock;
+  send(text: string): void;
+  handlers: SessionHandlers;
+}
+
+/** A subscription is acknowledged within this time or counts as not made. */
+export const ACKNOWLEDGE_MS = 5_000;
+
+/** Where some markets were refused and others not, all are asked for again after this time. */
+export const RETRY_REFUSED_MS = 300_000;
+
+/** The longest frame that is read; the largest real one is under 2,000 characters. */
+export const FRAME_CHARS_MAX = 65_536;
+
+/** More lost messages than this within {@link GAPS_WINDOW_MS} earn a new connection. */
+export const GAPS_MAX = 3;
+
+/** Time over which lost messages are counted together. */
+export const GAPS_WINDOW_MS = 60_000;
+
+/**
+ * The life of one connection after it opened: subscribes, reads frames, and watches the three ages
+ * apart: the connection's, each subscription's, each market's last trade. It decides what is wrong
+ * and what should follow; its owner does it.
+ */
+export class Session {
+  readonly #options: SessionOptions;
+  readonly #streams: Map<string, Stream>;
+  readonly #timers = new Set<CancelTimer>();
+  readonly #openedAtMs: number;
+  #lastFrameAtMs: number;
+  #settled = false;
+  #ended = false;
+  #refusal: string | undefined;
+  #gapsAtMs: number[] = [];
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    const { provider, markets, clock } = options;
+    this.#openedAtMs = this.#lastFrameAtMs = clock.now();
+    this.#streams = new Map(
+      markets.map((market) => [
+        provider.symbolOf(market),
+        new Stream(market, provider.sequence),
+      ]),
+    );
+  }
+
+  /** When the connection opened, Unix milliseconds. */
+  get openedAtMs(): number {
+    return this.#openedAtMs;
+  }
+
+  /** When the newest frame came, Unix milliseconds. */
+  get lastFrameAtMs(): number {
+    return this.#lastFrameAtMs;
+  }
+
+  /** The streams, one a market. */
+  get streams(): Stream[] {
+    return [...this.#streams.values()];
+  }
+
+  /** Whether {@link SessionHandlers.onSubscribed} has been called. */
+  get subscribed(): boolean {
+    return this.#settled;
+  }
+
+  /** Subscribes and starts to watch. */
+  start(): void {
+    const { provider, send } = this.#options;
+    for (const frame of provider.subscribeFrames([...this.#streams.keys()])) send(frame);
+    this.#after(ACKNOWLEDGE_MS, () => this.#settle());
+    const { lifetimeMs, liveness } = provider;
+    if (lifetimeMs !== undefined) {
+      this.#after(
+        lifetimeMs,
+        () => this.#fault("lifetime", "replace", `connected for ${lifetimeMs} ms`),
+      );
+    }
+    if (liveness.ping !== undefined) this.#watchIdle(liveness.ping);
+  }
+
+  /** Nothing more happens afterwards. */
+  end(): void {
+    this.#ended = true;
+    for (const cancel of this.#timers) cancel();
+    this.#timers.clear();
+  }
+
+  /** Takes one frame. */
+  receive(text: string): void {
+    const { provider, handlers } = this.#options;
+    this.#lastFrameAtMs = this.#options.clock.now();
+    if (text.length > FRAME_CHARS_MAX) return handlers.onDropped("too_long");
+    const frame = provider.parse(text);
+    switch (frame.kind) {
+      case "prints":
+        for (const print of frame.prints) {
+          // One print may end the session: what its frame says after it counts no more.
+          if (!this.#ended) this.#take(print);
+        }
+        return;
+      case "acknowledged":
+        return this.#acknowledged(frame.symbols ?? [...this.#streams.keys()]);
+      case "refused":
+        return this.#refused(frame.symbols ?? [], frame.reason);
+      case "alive":
+        return this.#alive(frame.newest);
+      case "closing":
+        return this.#fault("shutdown_notice", "replace", frame.reason);
+      case "dropped":
+        return handlers.onDropped(frame.reason);
+    }
+  }
+
+  #take(print: Print): void {
+    const { handlers } = this.#options;
+    const stream = this.#streams.get(print.symbol);
+    if (stream === undefined) return handlers.onDropped("unknown_market");
+    const order = stream.take(print, this.#lastFrameAtMs);
+    if (order === "gap") this.#gap(`${stream.market} before ${print.sequence}`);
+    if (order === "restart") {
+      this.#fault("sequence_restart", "note", `${stream.market} goes on at ${print.sequence}`);
+    }
+    if (order === "duplicate") handlers.onDropped("duplicate");
+    else handlers.onPrint(stream.market, print.price);
+    if (stream.stuck(this.#lastFrameAtMs)) {
+      this.#fault("stuck_time", "drop", `${stream.market} stands at ${print.exchangeTimeMs}`);
+    }
+  }
+
+  #acknowledged(symbols: readonly string[]): void {
+    for (const symbol of symbols) this.#streams.get(symbol)?.acknowledge(this.#lastFrameAtMs);
+    this.#settleIfAnswered();
+  }
+
+  #refused(symbols: readonly string[], reason: string): void {
+    this.#refusal = reason;
+    for (const symbol of symbols) this.#streams.get(symbol)?.refuse();
+    this.#settleIfAnswered();
+  }
+
+  #settleIfAnswered(): void {
+    if (this.streams.every((stream) => stream.answered)) this.#settle();
+  }
+
+  /** Every market is answered for, or the time to answer is over. */
+  #settle(): void {
+    if (this.#settled) return;
+    const missing = this.streams.filter((stream) => !stream.acknowledged);
+    const some = missing.length < this.#streams.size;
+    this.#settled = some;
+    if (missing.length > 0) {
+      const fault = this.#refusal === undefined ? "not_acknowledged" : "refused";
+      const detail = `${missing.map((stream) => stream.market)}: ${this.#refusal ?? "no answer"}`;
+      if (!some) return this.#fault(fault, "drop", detail);
+      this.#fault(fault, "note", detail);
+      this.#after(RETRY_REFUSED_MS, () => this.#fault(fault, "replace", detail));
+    }
+    this.#options.handlers.onSubscribed();
+    this.#watchStreams();
+  }
+
+  #alive(newest: { symbol: string; sequence: number } | undefined): void {
+    if (newest === undefined) return;
+    const stream = this.#streams.get(newest.symbol);
+    if (stream?.missed(newest.sequence, this.#lastFrameAtMs)) {
+      this.#gap(`${stream.market} at ${newest.sequence}`);
+    }
+  }
+
+  #gap(detail: string): void {
+    const nowMs = this.#lastFrameAtMs;
+    this.#gapsAtMs = this.#gapsAtMs.filter((atMs) => nowMs - atMs < GAPS_WINDOW_MS);
+    this.#gapsAtMs.push(nowMs);
+    const many = this.#gapsAtMs.length > GAPS_MAX;
+    if (many) this.#gapsAtMs = [];
+    this.#fault("sequence_gap", many ? "replace" : "note", `message lost: ${detail}`);
+  }
+
+  #watchStreams(): void {
+    const { clock, provider: { liveness: { streamSilenceMs } } } = this.#options;
+    let nextMs = streamSilenceMs;
+    for (const stream of this.streams) {
+      const silentMs = stream.silentMs(clock.now());
+      if (silentMs === undefined) continue;
+      if (silentMs < streamSilenceMs) nextMs = Math.min(nextMs, streamSilenceMs - silentMs);
+      else this.#fault("stream_silent", "replace", `${stream.market} for ${silentMs} ms`);
+    }
+    this.#after(nextMs, () => this.#watchStreams());
+  }
+
+  #watchIdle(ping: { afterMs: number; text: string }): void {
+    const { clock, send } = this.#options;
+    const idleMs = clock.now() - this.#lastFrameAtMs;
+    if (idleMs >= ping.afterMs) send(ping.text);
+    const waitMs = idleMs >= ping.afterMs ? ping.afterMs : ping.afterMs - idleMs;
+    this.#after(waitMs, () => this.#watchIdle(ping));
+  }
+
+  #fault(fault: Fault, remedy: Remedy, detail: string): void {
+    this.#options.handlers.onFault(fault, remedy, detail);
+  }
+
+  #after(delayMs: number, task: () => void): void {
+    const cancel = this.#options.clock.after(delayMs, () => {
+      this.#timers.delete(cancel);
+      task();
+    });
+    this.#timers.add(cancel);
+  }
+}
