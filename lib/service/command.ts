@@ -51,8 +51,10 @@ export function serviceCommand<T extends OptionTable>(
   return command({
     ...text,
     async run(options, context) {
+      // Listened for before the start, so that none is lost while the service comes up.
+      const signal = context.untilSignal();
       const service = await start(options);
-      await context.untilSignal();
+      await signal;
       return await stopInTime(service) ? ExitCode.ok : ExitCode.failed;
     },
   });
@@ -97,7 +99,7 @@ export function command<T extends OptionTable>(definition: Command<T>): Runnable
 }
 
 /** Stops a service. @returns False if it did not end within {@link STOP_DEADLINE_MS}. */
-export async function stopInTime(service: RunningService): Promise<boolean> {
+export async function stopInTime(service: Pick<RunningService, "stop">): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), STOP_DEADLINE_MS);

@@ -23,9 +23,9 @@ export const run = command({
   name: "demo",
   description: "Starts everything on free ports and plays one bet from deposit to payout.",
   examples: [
-    ["deno task demo", "one bet on simulated prices"],
-    ["deno task demo --tape trades.csv", "one bet on recorded ETH/USDT trades"],
-    ["deno task demo --keep", "leave everything running afterwards"],
+    ["rangemaker demo", "one bet on simulated prices"],
+    ["rangemaker demo --tape trades.csv", "one bet on recorded ETH/USDT trades"],
+    ["rangemaker demo --keep", "leave everything running afterwards"],
   ],
   options,
   defaultLogLevel: "warning",

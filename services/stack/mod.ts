@@ -29,18 +29,19 @@ export const run = command({
   description:
     "Runs exchanges, oracle, node, proxy, bridge and solver in one process on their default ports.",
   examples: [
-    ["deno task stack", "simulated prices, the same every time"],
-    ["deno task stack --tape trades.csv", "recorded ETH/USDT trades"],
-    ["deno task stack --live", "prices from the real exchanges"],
+    ["rangemaker stack", "simulated prices, the same every time"],
+    ["rangemaker stack --tape trades.csv", "recorded ETH/USDT trades"],
+    ["rangemaker stack --live", "prices from the real exchanges"],
   ],
   options,
   async run({ seed, tape, live }, context) {
+    const signal = context.untilSignal();
     const stack = await startStack({ ports: SPEC_PORTS, seed, tape, live });
     warnOfDevelopmentKeys();
     context.print("rangemaker stack is up:");
     describeStack(stack.urls).forEach(context.print);
     context.print("Ctrl-C ends it.");
-    await context.untilSignal();
+    await signal;
     return await stopInTime(stack) ? ExitCode.ok : ExitCode.failed;
   },
 });

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import config from "../../deno.json" with { type: "json" };
+import { Program, runProgram } from "../support/process.ts";
+
+const commands = [
+  "demo",
+  "stack",
+  "solver",
+  "bridge",
+  "proxy",
+  "oracle",
+  "node",
+  "exchanges",
+];
+
+Deno.test("rangemaker --version: tells the version of deno.json", async () => {
+  const { code, stdout } = await runProgram(["--version"]);
+  assert.equal(code, 0);
+  assert.equal(stdout.trim(), `rangemaker ${config.version}`);
+});
+
+Deno.test("rangemaker --help: lists every command", async () => {
+  const { code, stdout } = await runProgram(["--help"]);
+  assert.equal(code, 0);
+  for (const command of commands) assert.match(stdout, new RegExp(`^  ${command} `, "m"));
+});
+
+Deno.test("rangemaker: an unknown command is one line and exit code 2", async () => {
+  const { code, stdout, stderr } = await runProgram(["sovler"]);
+  assert.equal(code, 2);
+  assert.equal(stdout, "");
+  assert.equal(stderr.trim(), 'Unknown command "sovler". See rangemaker --help');
+});
+
+Deno.test("rangemaker: without a command the help goes to stderr with exit code 2", async () => {
+  const { code, stderr } = await runProgram([]);
+  assert.equal(code, 2);
+  assert.match(stderr, /^Commands:$/m);
+});
+
+for (const command of commands) {
+  Deno.test(`rangemaker ${command} --help: shows options and examples`, async () => {
+    const { code, stdout } = await runProgram([command, "--help"]);
+    assert.equal(code, 0);
+    assert.match(stdout, new RegExp(`^Usage: rangemaker ${command} `));
+    assert.match(stdout, /^Options:$/m);
+    assert.match(stdout, new RegExp(`^Examples:\\n  rangemaker ${command}`, "m"));
+  });
+}
+
+const { privateKey } = DEV_ACCOUNTS.solver;
+const wrong: readonly (readonly [string[], string])[] = [
+  [
+    ["solver", "-k", privateKey, "--port", "99999"],
+    "Invalid --port: Expected a port from 0 to 65535",
+  ],
+  [["solver"], "Missing --private-key (or SOLVER_PRIVATE_KEY in the environment)"],
+  [["solver", "-k", privateKey.slice(2)], "Invalid --private-key: Expected 0x and 64 hex digits"],
+  [["solver", "-k", privateKey, "-m", "10.5"], "Invalid --multiplier"],
+  [["solver", "-k", privateKey, "-m", "0.9"], "Invalid --multiplier"],
+  [["bridge", "-k", privateKey, "-r", "nonsense"], "Invalid --rpc-url"],
+  [["proxy", "--broadcast-capacity", "0"], "Invalid --broadcast-capacity"],
+  [["oracle", "--providers", "provider_x"], "Invalid --providers"],
+  [["oracle", "--aggregation", "mode"], "Invalid --aggregation"],
+  [["node", "--ring-buffer-size", "1000"], "Invalid --ring-buffer-size"],
+  [["demo", "--seed", "abc"], "Invalid --seed"],
+];
+
+for (const [args, line] of wrong) {
+  const shown = args.map((arg) => arg.length > 60 ? "…" : arg).join(" ");
+  Deno.test(`rangemaker ${shown}: one clear line, exit code 2, no key shown`, async () => {
+    const { code, stdout, stderr } = await runProgram(args);
+    assert.equal(code, 2, stderr);
+    assert.equal(stdout, "");
+    assert(stderr.startsWith(line), stderr);
+    assert.equal(stderr.trim().split("\n").length, 1, stderr);
+    assert(!stderr.includes(privateKey.slice(2)));
+  });
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  Deno.test(`rangemaker: ${signal} ends a service with exit code 0`, async () => {
+    const program = new Program(["exchanges", "--port", "0"]);
+    await program.until(({ stderr }) => stderr.includes("Listening on"));
+    program.kill(signal);
+    const { code, stderr } = await program.finished();
+    assert.equal(code, 0, stderr);
+  });
+}
+
+Deno.test("rangemaker: a taken port is one clear line, exit code 1", async () => {
+  const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = taken.addr as Deno.NetAddr;
+  const { code, stderr } = await runProgram(["exchanges", "--port", String(port)]);
+  taken.close();
+  assert.equal(code, 1);
+  assert(stderr.includes(`Cannot listen on 127.0.0.1:${port}`), stderr);
+});

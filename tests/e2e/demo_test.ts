@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { systemClock } from "../../lib/clock.ts";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { playBet } from "../../services/stack/bet.ts";
+import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { BetError } from "../../services/stack/user.ts";
+import { runProgram } from "../support/process.ts";
+
+const tape = new URL("../../../shared/data/eth-usdt-trades-2023-02-02.csv", import.meta.url);
+
+function exists(url: URL): boolean {
+  try {
+    return Deno.statSync(url).isFile;
+  } catch {
+    return false;
+  }
+}
+
+/** A run's output must show none of the keys that were in use. */
+function assertNoKeys(text: string): void {
+  for (const { privateKey } of Object.values(DEV_ACCOUNTS)) {
+    assert(!text.toLowerCase().includes(privateKey.slice(2)));
+  }
+}
+
+Deno.test("demo: plays one bet in six steps, exit code 0, says its keys are for development", async () => {
+  const { code, stdout, stderr } = await runProgram(["demo", "--log-level", "debug"]);
+  assert.equal(code, 0, stdout + stderr);
+  const lines = stdout.trim().split("\n");
+  for (const step of [1, 2, 3, 4, 5, 6]) assert(lines[step - 1]?.startsWith(`${step}/6 `), stdout);
+  assert.match(lines[6] ?? "", /^Bet (won|lost) by the user, end to end in \d+\.\d s$/);
+  assert.match(stderr, /Development keys only/);
+  assertNoKeys(stdout + stderr);
+});
+
+Deno.test({
+  name: "demo --tape: plays one bet on recorded trades",
+  ignore: !exists(tape),
+  async fn() {
+    const { code, stdout, stderr } = await runProgram(["demo", "--tape", tape.pathname]);
+    assert.equal(code, 0, stdout + stderr);
+    // The tape trades between 1,600 and 1,700; the simulation starts elsewhere.
+    assert.match(stdout, /^1\/6 .* ETH\/USDT 16\d\d\./m);
+    assertNoKeys(stdout + stderr);
+  },
+});
+
+Deno.test("demo: a tape that cannot be read is one clear line, exit code 1", async () => {
+  const { code, stderr } = await runProgram(["demo", "--tape", "no-such-tape.csv"]);
+  assert.equal(code, 1);
+  assert.match(stderr, /no-such-tape\.csv/);
+  assert.equal(stderr.trim().split("\n").length, 1, stderr);
+});
+
+Deno.test("playBet: the first step that is not as it must be ends it with the reason", async () => {
+  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  const lines: string[] = [];
+  try {
+    // A bridge that is no bridge: the oracle knows no deposits.
+    const urls = { ...stack.urls, bridge: stack.urls.oracle };
+    await assert.rejects(
+      playBet(urls, systemClock, (line) => lines.push(line)),
+      (thrown) => thrown instanceof BetError && /typed-data answered 404/.test(thrown.message),
+    );
+    assert.equal(lines.length, 1);
+  } finally {
+    await stack.stop();
+  }
+});
+
+Deno.test("startStack: if one service cannot start, none is left running", async () => {
+  const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = taken.addr as Deno.NetAddr;
+  const ports = { ...FREE_PORTS, solver: port };
+  await assert.rejects(startStack({ ports, seed: 1 }), /Cannot listen/);
+  taken.close();
+});

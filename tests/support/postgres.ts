@@ -1,0 +1,25 @@
+import postgres from "postgres";
+
+/** URL of a PostgreSQL server that tests may make schemas on; without it their part is left out. */
+export const POSTGRES_URL = Deno.env.get("TEST_POSTGRES_URL");
+
+/** What the name of a test says where it needs that server. */
+export const NEEDS_POSTGRES = POSTGRES_URL === undefined
+  ? " (left out: TEST_POSTGRES_URL is not set)"
+  : "";
+
+/** Runs a test on an empty schema of its own, dropped afterwards. */
+export async function withSchema(test: (url: string) => Promise<void>): Promise<void> {
+  if (POSTGRES_URL === undefined) throw new Error("TEST_POSTGRES_URL is not set");
+  const admin = postgres(POSTGRES_URL, { max: 1, onnotice: () => {} });
+  const schema = `test_${crypto.randomUUID().replaceAll("-", "")}`;
+  try {
+    await admin`CREATE SCHEMA ${admin(schema)}`;
+    const url = new URL(POSTGRES_URL);
+    url.searchParams.set("search_path", schema);
+    await test(url.href);
+  } finally {
+    await admin`DROP SCHEMA IF EXISTS ${admin(schema)} CASCADE`;
+    await admin.end();
+  }
+}

@@ -1,0 +1,83 @@
+const main = new URL("../../main.ts", import.meta.url).pathname;
+
+/** A run of the program that has ended. */
+export interface Finished {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** A run of the program, its output collected as it comes. */
+export class Program {
+  readonly #child: Deno.ChildProcess;
+  readonly #ended: Promise<[Deno.CommandStatus, void, void]>;
+  #waiting: (() => void)[] = [];
+  stdout = "";
+  stderr = "";
+
+  /** Starts `rangemaker` with arguments; nothing of this process's environment is passed on. */
+  constructor(args: readonly string[], env: Record<string, string> = {}) {
+    this.#child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-prompt", "--allow-all", main, ...args],
+      clearEnv: true,
+      env: { HOME: Deno.env.get("HOME") ?? "", NO_COLOR: "1", ...denoDir(), ...env },
+      stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    this.#ended = Promise.all([
+      this.#child.status,
+      this.#collect(this.#child.stdout, (text) => this.stdout += text),
+      this.#collect(this.#child.stderr, (text) => this.stderr += text),
+    ]);
+  }
+
+  /** Resolves when `fits` is true of the output. @throws {Error} If the program ends before that. */
+  async until(fits: (program: Program) => boolean): Promise<void> {
+    let ended = false;
+    this.#ended.then(() => {
+      ended = true;
+      this.#wake();
+    });
+    while (!fits(this)) {
+      if (ended) throw new Error(`Program ended first:\n${this.stdout}\n${this.stderr}`);
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  /** Sends a signal. */
+  kill(signal: Deno.Signal): void {
+    this.#child.kill(signal);
+  }
+
+  /** How it ended. */
+  async finished(): Promise<Finished> {
+    const [{ code }] = await this.#ended;
+    return { code, stdout: this.stdout, stderr: this.stderr };
+  }
+
+  async #collect(stream: ReadableStream<Uint8Array>, add: (text: string) => void): Promise<void> {
+    for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+      add(text);
+      this.#wake();
+    }
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+/** Where Deno keeps its npm packages, if that is not the default. */
+function denoDir(): Record<string, string> {
+  const folder = Deno.env.get("DENO_DIR");
+  return folder === undefined ? {} : { DENO_DIR: folder };
+}
+
+/** Runs `rangemaker` to its end. */
+export function runProgram(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Finished> {
+  return new Program(args, env).finished();
+}
