@@ -1,15 +1,20 @@
 import type { Account, Permission } from "../../lib/protocol/account.ts";
 import { findMarket, type Market } from "../../lib/protocol/markets.ts";
-import type { Receipt, TransactionErrorCode } from "../../lib/protocol/receipt.ts";
+import type { Receipt } from "../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import type { BackfillOracle, Deposit, RfqSubmit } from "../../lib/protocol/transaction.ts";
-import { slotFrom } from "../../lib/price_ring.ts";
+import { SLOT_MS } from "../../lib/price_ring.ts";
+import {
+  lacksPermission,
+  type Refusal,
+  refuse,
+  stakesOf,
+  unsupportedPair,
+  windowRefusal,
+} from "./refusals.ts";
 import type { Outcome } from "./settlement.ts";
 import type { VerifiedTransaction } from "./verify.ts";
-
-/** The longest window of a thesis, in milliseconds: the solver's `maxDuration`. */
-export const THESIS_DURATION_MAX_MS = 86_400_000;
 
 /** What the chain starts with. */
 export interface Genesis {
@@ -29,12 +34,6 @@ export interface ExecutionContext {
   isFresh(market: Market): boolean;
   /** Newest slot that a checkpoint has reached, Unix milliseconds; nothing later can be filled. */
   newestSlotMs: number;
-}
-
-/** Why a valid transaction fails. */
-export interface Refusal {
-  code: TransactionErrorCode;
-  message: string;
 }
 
 /**
@@ -214,7 +213,7 @@ export class Ledger {
   #backfillRefusal(tx: BackfillOracle, context: ExecutionContext): Refusal | undefined {
     if (!this.#holds("admin", tx.from)) return lacksPermission(tx.from, "admin");
     if (findMarket(tx.base, tx.quote) === undefined) return unsupportedPair(tx);
-    const lastMs = tx.startTime + (tx.prices.length - 1) * 100;
+    const lastMs = tx.startTime + (tx.prices.length - 1) * SLOT_MS;
     if (lastMs > context.newestSlotMs) {
       return refuse(
         "INVALID_TIME_RANGE",
@@ -272,36 +271,4 @@ export class Ledger {
     this.#receipts.set(receipt.txHash, receipt);
     return receipt;
   }
-}
-
-/** What each side puts into a thesis; one entry where user and solver are the same. */
-function stakesOf(tx: RfqSubmit): Map<Address, bigint> {
-  const stakes = new Map<Address, bigint>([[tx.user, tx.betAmount]]);
-  stakes.set(tx.from, (stakes.get(tx.from) ?? 0n) + tx.payout - tx.betAmount);
-  return stakes;
-}
-
-function windowRefusal(tx: RfqSubmit, nowMs: number): Refusal | undefined {
-  const { startTime, endTime } = tx;
-  const fault = endTime <= nowMs
-    ? `ends in the past: it is ${nowMs}`
-    : slotFrom(startTime) >= slotFrom(endTime)
-    ? "holds no 100 ms slot"
-    : endTime - startTime > THESIS_DURATION_MAX_MS
-    ? `is longer than ${THESIS_DURATION_MAX_MS} ms`
-    : undefined;
-  if (fault === undefined) return undefined;
-  return refuse("INVALID_TIME_RANGE", `Window from ${startTime} to ${endTime} ${fault}`);
-}
-
-function lacksPermission(address: Address, permission: Permission): Refusal {
-  return refuse("PERMISSION_DENIED", `${address} lacks the permission ${permission}`);
-}
-
-function unsupportedPair(tx: { base: Address; quote: Address }): Refusal {
-  return refuse("UNSUPPORTED_PAIR", `No market has base ${tx.base} and quote ${tx.quote}`);
-}
-
-function refuse(code: TransactionErrorCode, message: string): Refusal {
-  return { code, message };
 }

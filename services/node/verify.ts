@@ -2,7 +2,7 @@ import { hashQuote } from "../../lib/protocol/quote.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, SignatureError } from "../../lib/protocol/signature.ts";
 import { quoteTermsOf, type RfqSubmit, type Transaction } from "../../lib/protocol/transaction.ts";
-import type { Refusal } from "./ledger.ts";
+import type { Refusal } from "./refusals.ts";
 
 /** A transaction whose sender is proven. */
 export interface VerifiedTransaction {

@@ -12,8 +12,8 @@ export const PRICES: Readonly<Record<string, bigint>> = {
 export function pricesBody(
   lastUpdate: number,
   prices: Readonly<Record<string, bigint>> = PRICES,
-): unknown {
-  const entries = MARKETS.map(({ symbol, base, quote }) => [symbol, {
+): { timestamp: number; prices: Record<string, unknown> } {
+  const entries = MARKETS.map(({ symbol, base, quote }): [string, unknown] => [symbol, {
     base,
     quote,
     price: (prices[symbol] ?? 1n).toString(),

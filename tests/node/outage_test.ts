@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import { SettlementError } from "../../services/node/errors.ts";
+import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "./support/actors.ts";
+import { pricesBody } from "./support/fake_oracle.ts";
+import { TestChain } from "./support/test_chain.ts";
+
+const INSIDE = 3_000_000_000n;
+const OUTSIDE = 1_000_000_000n;
+
+function fundedChain(ringSlots?: number): TestChain {
+  const test = new TestChain({ ringSlots });
+  test.run(3);
+  test.chain.submit(deposit({
+    timestamp: test.now,
+    user: actors.user.address,
+    amount: 5_000_000n,
+    externalTxHash: hashOf(1),
+  }));
+  return test;
+}
+
+/** Opens a thesis from now on. */
+function open(test: TestChain, durationMs: number): void {
+  const fields = { timestamp: test.now, endTime: test.now + durationMs };
+  assert.equal(test.chain.submit(rfqSubmit(fields)).status, "committed");
+}
+
+function statusOf(test: TestChain, id = 1): string | undefined {
+  return test.chain.ledger.thesis(id)?.status;
+}
+
+/** What a settlement on request says is missing. */
+function missingOf(test: TestChain): unknown {
+  try {
+    test.chain.settle(1);
+  } catch (thrown) {
+    assert.ok(thrown instanceof SettlementError);
+    assert.equal(thrown.code, "NeedsBackfill");
+    return thrown.details.missing;
+  }
+}
+
+function fill(test: TestChain, from: number, to: number, price = INSIDE) {
+  const prices = Array<bigint>((to - from) / 100).fill(price);
+  return test.chain.submit(backfill({ timestamp: test.now, startTime: from, prices }));
+}
+
+Deno.test("price oracle spec, States: after 2.9 s without prices theses are still taken", () => {
+  const test = fundedChain();
+  test.run(29, null);
+  open(test, 1_000);
+  assert.equal(test.chain.feed.isFresh(ETH, test.now), true);
+  assert.equal(test.missing.length, 0);
+});
+
+Deno.test("price oracle spec, States: after 3.1 s without prices theses are refused, then taken", () => {
+  const test = fundedChain();
+  test.run(31, null);
+  const refused = test.chain.submit(rfqSubmit({ timestamp: test.now }));
+  assert.equal(refused.error?.code, "ORACLE_STALE");
+  assert.equal(test.chain.feed.view(test.now)["ETH/USDT"]?.state, "stale");
+  test.run(1);
+  open(test, 1_000);
+});
+
+Deno.test("price oracle spec, Limits: a price of exactly 3000 ms is fresh", () => {
+  const test = fundedChain();
+  test.run(30, null);
+  open(test, 1_000);
+  test.clock.advance(1);
+  assert.equal(test.chain.feed.isFresh(ETH, test.now), false);
+});
+
+Deno.test("price oracle spec, States: a failing pull records the last known price while it is fresh", () => {
+  const test = fundedChain();
+  open(test, 3_000);
+  test.run(31, null);
+  assert.equal(statusOf(test), "won");
+});
+
+Deno.test("Outage: nothing is recorded once prices are stale, and the hole is named", () => {
+  const test = fundedChain();
+  const start = test.now;
+  open(test, 10_000);
+  test.run(50, null);
+  test.run(50);
+  assert.equal(statusOf(test), "needs_backfill");
+  assert.deepEqual(missingOf(test), [{ from: start + 3_100, to: start + 5_100 }]);
+  assert.deepEqual(test.theses.map(({ status }) => status), ["open", "needs_backfill"]);
+});
+
+Deno.test("price oracle spec, States: a backfill makes the settlement succeed", () => {
+  const test = fundedChain();
+  const start = test.now;
+  open(test, 10_000);
+  test.run(50, null);
+  test.run(60);
+  const receipt = fill(test, start + 3_000, start + 5_200);
+  assert.deepEqual([receipt.status, receipt.filledSlots], ["committed", 20]);
+  assert.equal(statusOf(test), "won");
+  assert.equal(test.chain.ledger.holdings, test.chain.ledger.issued);
+});
+
+Deno.test("Outage: half a backfill leaves the other half missing", () => {
+  const test = fundedChain();
+  const start = test.now;
+  open(test, 10_000);
+  test.run(50, null);
+  test.run(60);
+  fill(test, start + 4_000, start + 4_500);
+  assert.deepEqual(missingOf(test), [
+    { from: start + 3_100, to: start + 4_000 },
+    { from: start + 4_500, to: start + 5_100 },
+  ]);
+  assert.equal(statusOf(test), "needs_backfill");
+});
+
+Deno.test("Outage: a breach before a hole decides without a backfill", () => {
+  const test = fundedChain();
+  open(test, 10_000);
+  test.run(1, { "ETH/USDT": OUTSIDE });
+  const breach = { time: test.now, price: OUTSIDE };
+  test.run(1);
+  test.run(50, null);
+  test.run(48);
+  assert.deepEqual([statusOf(test), test.chain.ledger.thesis(1)?.breach], ["lost", breach]);
+});
+
+Deno.test("Outage: a breach inside a backfilled span pays the solver", () => {
+  const test = fundedChain();
+  const start = test.now;
+  open(test, 10_000);
+  test.run(50, null);
+  test.run(60);
+  fill(test, start + 4_000, start + 4_100, OUTSIDE);
+  assert.deepEqual(test.chain.ledger.thesis(1)?.breach, { time: start + 4_000, price: OUTSIDE });
+  assert.equal(statusOf(test), "lost");
+});
+
+Deno.test("Outage: a backfill never overwrites what was recorded", () => {
+  const test = fundedChain();
+  const start = test.now;
+  open(test, 2_000);
+  test.run(10);
+  assert.equal(fill(test, start + 100, start + 900, OUTSIDE).filledSlots, 0);
+  test.run(10);
+  assert.equal(statusOf(test), "won");
+});
+
+Deno.test("Outage: slots that no checkpoint has reached cannot be filled", () => {
+  const test = fundedChain();
+  const { timestampMs } = test.chain.head;
+  const receipt = fill(test, timestampMs, timestampMs + 200);
+  assert.equal(receipt.error?.code, "INVALID_TIME_RANGE");
+});
+
+Deno.test("Outage: what happened while the process was held up is missing, not made up", () => {
+  const test = fundedChain();
+  const start = test.now;
+  open(test, 10_000);
+  test.run(10);
+  test.holdUp(4_000);
+  test.run(60);
+  assert.deepEqual(missingOf(test), [{ from: start + 1_100, to: start + 5_100 }]);
+});
+
+Deno.test("Outage: a lap of the ring without prices leaves nothing to settle by", () => {
+  const test = fundedChain(64);
+  const start = test.now;
+  open(test, 5_000);
+  test.run(10);
+  test.holdUp(64 * 100 + 1_000);
+  test.run(1);
+  assert.deepEqual(missingOf(test), [{ from: start, to: start + 5_000 }]);
+});
+
+Deno.test("Outage: a thesis longer than the ring is settled after a backfill outside it", () => {
+  const test = fundedChain(64);
+  const start = test.now;
+  open(test, 10_000);
+  test.run(100);
+  const missing = missingOf(test);
+  assert.deepEqual(missing, [{ from: start, to: start + 3_700 }]);
+  // What an attempt has seen inside the box stays seen, though the ring goes on.
+  test.run(50);
+  assert.deepEqual(missingOf(test), missing);
+  assert.equal(fill(test, start - 1_000, start + 3_700).filledSlots, 37);
+  assert.equal(statusOf(test), "won");
+});
+
+Deno.test("Outage: backfilled slots are held while an open thesis needs them, and no longer", () => {
+  const test = fundedChain(64);
+  const start = test.now;
+  const { held } = test.chain.histories.get(ETH)!;
+  open(test, 20_000);
+  test.run(100);
+  assert.equal(fill(test, start, start + 3_000).filledSlots, 30);
+  assert.equal(test.chain.histories.get(ETH)!.at(start), INSIDE);
+  test.run(101);
+  assert.deepEqual(missingOf(test), [{ from: start + 3_000, to: start + 13_700 }]);
+  fill(test, start + 3_000, start + 13_700);
+  assert.equal(statusOf(test), "won");
+  assert.ok(held.pages > 0);
+  test.run(600);
+  assert.equal(held.pages, 0);
+});
+
+Deno.test("Outage: slots outside the ring that no thesis needs are not held", () => {
+  const test = fundedChain(64);
+  test.run(100);
+  assert.equal(fill(test, test.now - 9_000, test.now - 8_000).filledSlots, 0);
+});
+
+Deno.test("Outage: a market without prices does not stop the others", () => {
+  const test = fundedChain();
+  for (let done = 0; done < 31; done++) {
+    test.clock.advance(100);
+    const { "ETH/USDT": _gone, ...prices } = pricesBody(test.now).prices;
+    assert.deepEqual(test.chain.feed.update({ prices }, test.now), { updated: 2, rejected: 1 });
+    test.chain.checkpoint(test.now);
+  }
+  const timestamp = test.now;
+  assert.equal(test.chain.submit(rfqSubmit({ timestamp })).error?.code, "ORACLE_STALE");
+  const onBtc = { timestamp, base: MARKETS[0]!.base, quote: MARKETS[0]!.quote };
+  assert.equal(test.chain.submit(rfqSubmit(onBtc)).status, "committed");
+  assert.deepEqual(test.missing, [ETH]);
+});

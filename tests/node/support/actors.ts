@@ -1,0 +1,99 @@
+import { hashQuote } from "../../../lib/protocol/quote.ts";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
+import { Signer } from "../../../lib/protocol/signature.ts";
+import {
+  type BackfillOracle,
+  type Deposit,
+  quoteTermsOf,
+  type RfqSubmit,
+  signTransaction,
+} from "../../../lib/protocol/transaction.ts";
+
+/** The chain of these tests. */
+export const CHAIN_ID = 1337;
+
+/** ETH/USDT: the market of most tests. */
+export const ETH = MARKETS[1]!; // the table has three rows
+
+function signerOf(byte: string): Signer {
+  return new Signer(`0x${byte.repeat(32)}`);
+}
+
+/** Everybody in these tests. */
+export const actors = {
+  relayer: signerOf("a1"),
+  admin: signerOf("a2"),
+  solver: signerOf("a3"),
+  user: signerOf("a4"),
+  stranger: signerOf("a5"),
+};
+
+/** A 32-byte hash with a number in it. */
+export function hashOf(number: number): Hex {
+  return `0x${number.toString(16).padStart(64, "0")}`;
+}
+
+/** A signed `Deposit`. */
+export function deposit(
+  fields: { timestamp: number; user: Address; amount: bigint; externalTxHash: Hex; by?: Signer },
+): Deposit {
+  const { by = actors.relayer, ...rest } = fields;
+  return signTransaction({ type: "Deposit", from: by.address, ...rest }, by, CHAIN_ID).tx;
+}
+
+/** What a test says of a quote; the rest is a box of ±5 % around 3,000 for a bet of 1 USDC. */
+export interface QuoteFields extends Partial<Omit<RfqSubmit, "type" | "from" | "user">> {
+  timestamp: number;
+  user?: Signer;
+  solver?: Signer;
+  /** Signs in place of the solver or the user. */
+  solverSigner?: Signer;
+  userSigner?: Signer;
+  from?: Signer;
+}
+
+/** A signed `RfqSubmit`: from now for a second, unless told otherwise. */
+export function rfqSubmit(fields: QuoteFields): RfqSubmit {
+  const { user = actors.user, solver = actors.solver, solverSigner, userSigner, from, ...rest } =
+    fields;
+  const unsigned = {
+    type: "RfqSubmit" as const,
+    from: (from ?? solver).address,
+    user: user.address,
+    thesisType: "box" as const,
+    base: ETH.base,
+    quote: ETH.quote,
+    lowerPrice: 2_850_000_000n,
+    upperPrice: 3_150_000_000n,
+    betAmount: 1_000_000n,
+    payout: 1_070_000n,
+    startTime: fields.timestamp,
+    endTime: fields.timestamp + 1_000,
+    deadline: fields.timestamp + 60_000,
+    solverSignature: "0x" as Hex,
+    userSignature: "0x" as Hex,
+    ...rest,
+  };
+  const quoteHash = hashQuote(quoteTermsOf(unsigned), CHAIN_ID);
+  unsigned.solverSignature = (solverSigner ?? solver).sign(quoteHash);
+  unsigned.userSignature = (userSigner ?? user).sign(quoteHash);
+  return signTransaction(unsigned, from ?? solver, CHAIN_ID).tx;
+}
+
+/** A signed `BackfillOracle` of ETH/USDT. */
+export function backfill(
+  fields:
+    & { timestamp: number; startTime: number; prices: bigint[]; by?: Signer }
+    & Partial<
+      Pick<BackfillOracle, "base" | "quote">
+    >,
+): BackfillOracle {
+  const { by = actors.admin, ...rest } = fields;
+  const { base, quote } = ETH;
+  return signTransaction(
+    { type: "BackfillOracle", from: by.address, base, quote, ...rest },
+    by,
+    CHAIN_ID,
+  ).tx;
+}

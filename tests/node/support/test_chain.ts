@@ -1,0 +1,69 @@
+import { PriceRing } from "../../../lib/price_ring.ts";
+import type { Market } from "../../../lib/protocol/markets.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import type { Block } from "../../../services/node/block.ts";
+import { Chain, emptyHistories } from "../../../services/node/chain.ts";
+import { Ledger } from "../../../services/node/ledger.ts";
+import { OracleFeed } from "../../../services/node/oracle_feed.ts";
+import { PriceHistory } from "../../../services/node/price_history.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { actors, CHAIN_ID } from "./actors.ts";
+import { pricesBody } from "./fake_oracle.ts";
+
+/** What the solver of these tests owns at genesis. */
+export const SOLVER_BALANCE = 1_000_000_000n;
+
+/** A chain that a test drives checkpoint by checkpoint, and all that it told. */
+export class TestChain {
+  readonly clock = new FakeClock();
+  readonly heads: Block[] = [];
+  readonly receipts: Receipt[] = [];
+  readonly theses: Thesis[] = [];
+  readonly missing: Market[] = [];
+  readonly chain: Chain;
+
+  constructor(options: { ringSlots?: number; maxStaleMs?: number } = {}) {
+    this.chain = new Chain({
+      chainId: CHAIN_ID,
+      clock: this.clock,
+      ledger: new Ledger({
+        balances: new Map([[actors.solver.address, SOLVER_BALANCE]]),
+        relayers: [actors.relayer.address],
+        admins: [actors.admin.address],
+      }),
+      feed: new OracleFeed(options.maxStaleMs ?? 3_000),
+      histories: emptyHistories(() => new PriceHistory(new PriceRing(options.ringSlots ?? 1_024))),
+      events: {
+        onHead: (block) => this.heads.push(block),
+        onTransaction: (receipt) => this.receipts.push(receipt),
+        onThesis: (thesis) => this.theses.push(thesis),
+        onMissingPrice: (market) => this.missing.push(market),
+      },
+    });
+  }
+
+  /** The time of the fake clock, Unix milliseconds. */
+  get now(): number {
+    return this.clock.now();
+  }
+
+  /** The oracle answers now: with these prices, updated this long ago. */
+  price(prices?: Record<string, bigint>, ageMs = 0): void {
+    this.chain.feed.update(pricesBody(this.now - ageMs, prices), this.now);
+  }
+
+  /** Moves on by checkpoints; the oracle answers at each unless `prices` is null. */
+  run(checkpoints: number, prices?: Record<string, bigint> | null): void {
+    for (let done = 0; done < checkpoints; done++) {
+      this.clock.advance(100);
+      if (prices !== null) this.price(prices);
+      this.chain.checkpoint(this.now);
+    }
+  }
+
+  /** Time goes on by this much without any checkpoint. */
+  holdUp(byMs: number): void {
+    this.clock.jump(byMs);
+  }
+}
