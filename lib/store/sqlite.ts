@@ -61,6 +61,7 @@ export class SqliteIntentStore implements IntentStore {
   readonly #db: DatabaseSync;
   readonly #statements: ReturnType<typeof prepareAll>;
   readonly #writes: WriteQueue;
+  #closed = false;
 
   private constructor(db: DatabaseSync) {
     this.#db = db;
@@ -71,9 +72,10 @@ export class SqliteIntentStore implements IntentStore {
   /**
    * Opens a file, making it and its directory where they are missing; `:memory:` keeps nothing.
    *
+   * @param pagesMax Bounds the file in pages of 4 KiB, as a quota would.
    * @throws {StoreError} Where the file cannot be used.
    */
-  static open(path: string): SqliteIntentStore {
+  static open(path: string, pagesMax?: number): SqliteIntentStore {
     let db: DatabaseSync | undefined;
     try {
       if (path !== ":memory:") Deno.mkdirSync(dirname(path), { recursive: true });
@@ -81,6 +83,7 @@ export class SqliteIntentStore implements IntentStore {
       db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
       migrate(db);
+      if (pagesMax !== undefined) db.exec(`PRAGMA max_page_count = ${pagesMax}`);
       return new SqliteIntentStore(db);
     } catch (cause) {
       db?.close();
@@ -176,6 +179,8 @@ export class SqliteIntentStore implements IntentStore {
 
   close(): Promise<void> {
     return this.#read(() => {
+      if (this.#closed) return;
+      this.#closed = true;
       this.#writes.flush();
       this.#db.close();
     });
