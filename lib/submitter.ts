@@ -164,18 +164,15 @@ export class Submitter {
   }
 
   async #carryOut(intent: Intent): Promise<Intent> {
-    let signed = intent;
-    if (intent.transaction === null) {
-      try {
-        signed = await this.#sign(intent);
-      } catch (thrown) {
-        if (!(thrown instanceof IntentRefusedError)) throw thrown;
-        return await this.#fail(intent, thrown);
-      }
+    try {
+      const signed = intent.transaction === null ? await this.#sign(intent) : intent;
+      if (isFinal(signed.state)) return signed;
+      if (this.#options.clock.now() > signed.expiresAtMs) return await this.#lookUp(signed);
+      return await this.#send(signed);
+    } catch (thrown) {
+      if (thrown instanceof IntentRefusedError) return await this.#fail(intent, thrown);
+      throw thrown;
     }
-    if (isFinal(signed.state)) return signed;
-    if (this.#options.clock.now() > signed.expiresAtMs) return await this.#lookUp(signed);
-    return await this.#send(signed);
   }
 
   /** Makes the transaction of an intent and records it, in place of the one it has. */

@@ -1,0 +1,347 @@
+import assert from "node:assert/strict";
+import { NodeUnreachableError } from "../../lib/core_client.ts";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { RpcError } from "../../lib/protocol/jsonrpc.ts";
+import type { Receipt } from "../../lib/protocol/receipt.ts";
+import type { Hex } from "../../lib/protocol/scalars.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
+import {
+  signTransaction,
+  type Transaction,
+  transactionToWire,
+} from "../../lib/protocol/transaction.ts";
+import { type Intent, type IntentStore, StoreError } from "../../lib/store/intent.ts";
+import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
+import { IntentRefusedError, OutcomeUnknownError, Submitter } from "../../lib/submitter.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+
+const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+const EXTERNAL_HASH: Hex = `0x${"ab".repeat(32)}`;
+
+/** A node in memory whose every answer a test decides. */
+class ScriptedNode {
+  readonly sent: Transaction[] = [];
+  readonly receipts = new Map<Hex, Receipt>();
+  lookups = 0;
+  onSend: (tx: Transaction) => Promise<Receipt> | Receipt = (tx) => this.commit(tx);
+  onLookup: (txHash: Hex) => Receipt | null = (txHash) => this.receipts.get(txHash) ?? null;
+
+  commit(tx: Transaction): Receipt {
+    const { txHash } = signTransaction(tx, signer, 1337);
+    const receipt: Receipt = { txHash, status: "committed", blockNumber: 1 };
+    this.receipts.set(txHash, receipt);
+    return receipt;
+  }
+
+  async sendTransaction(tx: Transaction): Promise<Receipt> {
+    this.sent.push(tx);
+    return await this.onSend(tx);
+  }
+
+  async getTransaction(txHash: Hex): Promise<Receipt | null> {
+    this.lookups += 1;
+    return await this.onLookup(txHash);
+  }
+}
+
+const away = () => {
+  throw new NodeUnreachableError("http://node", "test");
+};
+
+class Bench {
+  readonly clock = new FakeClock();
+  readonly store: IntentStore = SqliteIntentStore.open(":memory:");
+  readonly node = new ScriptedNode();
+  readonly events: string[] = [];
+  readonly #waiting: (() => void)[] = [];
+  sign = (_intent: Intent) => this.signed();
+  readonly submitter = this.newSubmitter();
+
+  newSubmitter(): Submitter {
+    return new Submitter({
+      store: this.store,
+      node: this.node,
+      clock: this.clock,
+      random: () => 1,
+      sign: async (intent) => await this.sign(intent),
+      observe: (event, intent) => {
+        this.events.push(`${event} ${intent.state}`);
+        for (const wake of this.#waiting.splice(0)) wake();
+      },
+    });
+  }
+
+  /** A transaction with the present time. */
+  signed() {
+    const { tx, txHash } = signTransaction(
+      {
+        type: "Deposit" as const,
+        timestamp: this.clock.now(),
+        from: signer.address,
+        user: signer.address,
+        amount: 5n,
+        externalTxHash: EXTERNAL_HASH,
+      },
+      signer,
+      1337,
+    );
+    return { txHash, text: JSON.stringify(transactionToWire(tx)) };
+  }
+
+  /** Records an intent that may be sent for a minute. */
+  async record(given: { signed?: boolean; lifeMs?: number } = {}): Promise<Intent> {
+    const { intent } = await this.store.insert({
+      key: "k",
+      subject: "s",
+      payload: "{}",
+      transaction: given.signed === false ? null : this.signed(),
+      expiresAtMs: this.clock.now() + (given.lifeMs ?? 60_000),
+      createdAtMs: this.clock.now(),
+    });
+    return intent;
+  }
+
+  /** Resolves when the submitter tells of the next event. */
+  nextEvent(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Resolves when the submitter sleeps until its next look for unfinished intents. */
+  async untilIdle(): Promise<void> {
+    while (this.clock.pending === 0) await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+}
+
+async function withBench(test: (bench: Bench) => Promise<void>): Promise<void> {
+  const bench = new Bench();
+  try {
+    await test(bench);
+  } finally {
+    await bench.submitter.stop();
+    await bench.store.close();
+  }
+}
+
+Deno.test("Submitter: a transaction that the node commits is final, receipt and all", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record();
+    const finished = await bench.submitter.submit(intent);
+    assert.equal(finished.state, "committed");
+    assert.equal(JSON.parse(finished.receipt ?? "").txHash, intent.transaction?.txHash);
+    assert.deepEqual(await bench.store.find("k"), finished);
+    assert.deepEqual(await bench.submitter.submit(finished), finished);
+    assert.equal(bench.node.sent.length, 1);
+    assert.deepEqual(bench.events, ["final committed"]);
+  }));
+
+Deno.test("Submitter: attempts at the same intent at once are one attempt", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record();
+    const both = await Promise.all([1, 2].map(() => bench.submitter.submit(intent)));
+    assert.deepEqual(both[0], both[1]);
+    assert.equal(bench.node.sent.length, 1);
+  }));
+
+Deno.test("Submitter: an intent without a transaction is signed, recorded, then sent", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record({ signed: false });
+    bench.node.onSend = async (tx) => {
+      const stored = await bench.store.find("k");
+      assert.equal(stored?.state, "submitted");
+      assert.deepEqual(JSON.parse(stored?.transaction?.text ?? ""), transactionToWire(tx));
+      return bench.node.commit(tx);
+    };
+    assert.equal((await bench.submitter.submit(intent)).state, "committed");
+  }));
+
+Deno.test("Submitter: an intent that is refused while it is signed fails and is never sent", () =>
+  withBench(async (bench) => {
+    bench.sign = () => {
+      throw new IntentRefusedError("TOO_LATE", "Too late by 3 ms");
+    };
+    const finished = await bench.submitter.submit(await bench.record({ signed: false }));
+    assert.equal(finished.state, "failed");
+    assert.deepEqual(finished.failure, { code: "TOO_LATE", message: "Too late by 3 ms" });
+    assert.equal(bench.node.sent.length, 0);
+  }));
+
+Deno.test("Submitter: no answer is unknown; the same bytes are sent again until one comes", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = away;
+    const intent = await bench.record();
+    await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
+    assert.equal((await bench.store.find("k"))?.state, "submitted");
+    assert.equal(bench.submitter.nodeLost, true);
+    bench.submitter.start();
+    await bench.untilIdle();
+    bench.node.onSend = (tx) => bench.node.commit(tx);
+    const committed = bench.nextEvent();
+    bench.clock.advance(5_000);
+    await committed;
+    assert.equal((await bench.store.find("k"))?.state, "committed");
+    assert.equal(bench.submitter.nodeLost, false);
+    const bytes = new Set(bench.node.sent.map((tx) => JSON.stringify(transactionToWire(tx))));
+    assert.equal(bytes.size, 1);
+    assert.equal(bench.node.sent.length, 3);
+  }));
+
+Deno.test("Submitter: while the node stays away the time between attempts grows, to a bound", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = away;
+    await bench.record({ lifeMs: 3_600_000 });
+    bench.submitter.start();
+    const waitsMs: number[] = [];
+    for (let attempt = 1; attempt <= 8; attempt += 1) {
+      await bench.untilIdle();
+      let waitMs = 0;
+      const seen = bench.node.sent.length;
+      while (bench.clock.pending > 0) {
+        bench.clock.advance(500);
+        waitMs += 500;
+      }
+      await bench.untilIdle();
+      assert.equal(bench.node.sent.length, seen + 1);
+      waitsMs.push(waitMs);
+    }
+    assert.deepEqual(waitsMs, [1, 2, 4, 8, 16, 30, 30, 30].map((seconds) => seconds * 1_000));
+  }));
+
+Deno.test("Submitter: a start takes up what an earlier run left, wherever it died", () =>
+  withBench(async (bench) => {
+    await bench.record({ signed: false });
+    await bench.store.insert({
+      key: "k2",
+      subject: "s",
+      payload: "{}",
+      transaction: bench.signed(),
+      expiresAtMs: bench.clock.now() + 1,
+      createdAtMs: bench.clock.now(),
+    });
+    bench.submitter.start();
+    await bench.untilIdle();
+    assert.equal(await bench.store.countUnfinished(), 0);
+    assert.deepEqual(bench.events, ["final committed", "final committed"]);
+  }));
+
+Deno.test("Submitter: a refusal that no repetition changes is final", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = () => {
+      throw new RpcError(-32003, "Signature is not by the sender");
+    };
+    const finished = await bench.submitter.submit(await bench.record());
+    assert.equal(finished.state, "failed");
+    assert.deepEqual(finished.failure, {
+      code: "NODE_REFUSED",
+      message: "Core node refused the transaction: Signature is not by the sender",
+    });
+    assert.equal(bench.node.lookups, 1, "it might have been taken before");
+  }));
+
+Deno.test("Submitter: a refused resend of what was taken before ends with the first receipt", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = (tx) => {
+      bench.node.commit(tx);
+      return away();
+    };
+    const intent = await bench.record();
+    await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
+    bench.node.onSend = () => {
+      throw new RpcError(-32003, "Timestamp is too old");
+    };
+    assert.equal((await bench.submitter.submit(intent)).state, "committed");
+  }));
+
+Deno.test("Submitter: errors of the node that may pass are tried again", () =>
+  withBench(async (bench) => {
+    for (const code of [-32603, -32002, -32005]) {
+      bench.node.onSend = () => {
+        throw new RpcError(code, "Later");
+      };
+      const intent = await bench.record();
+      await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
+    }
+    assert.equal(await bench.store.countUnfinished(), 1);
+  }));
+
+Deno.test("Submitter: a transaction that grew too old unseen is signed anew, and durable first", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record({ lifeMs: 600_000 });
+    bench.clock.advance(120_000);
+    bench.node.onSend = async (tx) => {
+      if (bench.clock.now() - tx.timestamp > 60_000) throw new RpcError(-32003, "Too old");
+      const stored = await bench.store.find("k");
+      assert.deepEqual(JSON.parse(stored?.transaction?.text ?? ""), transactionToWire(tx));
+      return bench.node.commit(tx);
+    };
+    const finished = await bench.submitter.submit(intent);
+    assert.equal(finished.state, "committed");
+    assert.notEqual(finished.transaction?.txHash, intent.transaction?.txHash);
+    assert.equal(bench.node.sent.length, 2);
+  }));
+
+Deno.test("Submitter: what must not be signed anew fails, with the old one known to be void", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record({ lifeMs: 600_000 });
+    bench.clock.advance(120_000);
+    bench.node.onSend = () => {
+      throw new RpcError(-32003, "Too old");
+    };
+    bench.sign = () => {
+      throw new IntentRefusedError("TOO_LATE", "Too late");
+    };
+    const finished = await bench.submitter.submit(intent);
+    assert.equal(finished.state, "failed");
+    assert.equal(finished.failure?.code, "TOO_LATE");
+  }));
+
+Deno.test("Submitter: after the deadline nothing is sent, and only the node's word is final", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = away;
+    const intent = await bench.record({ lifeMs: 1_000 });
+    await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
+    bench.clock.advance(1_001);
+    // What was sent may still be on its way until it is too old for the node.
+    await assert.rejects(() => bench.submitter.submit(intent), /deadline passed/);
+    bench.clock.advance(70_000);
+    bench.node.onLookup = away;
+    await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
+    assert.equal((await bench.store.find("k"))?.state, "submitted");
+    bench.node.onLookup = () => null;
+    const finished = await bench.submitter.submit(intent);
+    assert.equal(finished.state, "failed");
+    assert.equal(finished.failure?.code, "DEADLINE_PASSED");
+    assert.equal(bench.node.sent.length, 1);
+  }));
+
+Deno.test("Submitter: after the deadline a receipt of the node is still found", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = (tx) => {
+      bench.node.commit(tx);
+      return away();
+    };
+    const intent = await bench.record({ lifeMs: 1_000 });
+    await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
+    bench.clock.advance(1_001);
+    assert.equal((await bench.submitter.submit(intent)).state, "committed");
+  }));
+
+Deno.test("Submitter: a store that fails after the send leaves it unknown, and a retry ends it", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record();
+    const finish = bench.store.finish.bind(bench.store);
+    bench.store.finish = () => Promise.reject(new StoreError("Database failed: disk is full"));
+    await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
+    bench.store.finish = finish;
+    assert.equal((await bench.submitter.submit(intent)).state, "committed");
+    assert.equal(bench.node.receipts.size, 1);
+  }));
+
+Deno.test("Submitter: two processes on one store end an intent once, with the same outcome", () =>
+  withBench(async (bench) => {
+    const other = bench.newSubmitter();
+    const intent = await bench.record({ signed: false });
+    const both = await Promise.all([bench.submitter.submit(intent), other.submit(intent)]);
+    assert.deepEqual(both[0], both[1]);
+    assert.equal(bench.node.receipts.size, 1);
+    await other.stop();
+  }));
