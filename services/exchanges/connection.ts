@@ -1,6 +1,7 @@
 import type { CancelTimer, Clock } from "../../lib/clock.ts";
 import type { ClientFrame } from "./dialect.ts";
 import { SHUTDOWN_NOTICE_MS, SLOW_MS, type VenueFault, WRONG_CLOCK_MS } from "./faults.ts";
+import { RateWindow } from "./limits.ts";
 import type { NumberedTrade } from "./trade.ts";
 import type { Peer, Venue } from "./venue.ts";
 
@@ -22,28 +23,45 @@ export class VenueConnection {
   readonly #options: VenueConnectionOptions;
   readonly #subscribed = new Set<string>();
   readonly #timers = new Set<CancelTimer>();
+  readonly #messages: RateWindow | undefined;
   #outbox: { dueMs: number; text: string }[] = [];
   #lastDueMs = 0;
-  #lastSentMs = 0;
+  #lastSentMs: number;
+  #lastHeardMs: number;
   #stuckAtMs: number | undefined;
   #ended = false;
 
   constructor(options: VenueConnectionOptions) {
     this.#options = options;
+    const { venue, clock } = options;
+    this.#lastSentMs = this.#lastHeardMs = clock.now();
+    const { messages } = venue.dialect.limits;
+    this.#messages = messages && new RateWindow(messages);
   }
 
-  /** Begins the connection's life: heartbeats, and faults that are there already. */
+  /** Begins the connection's life: its limits, heartbeats, and faults that are there already. */
   start(): void {
     const { venue } = this.#options;
     if (venue.has("close")) this.#after(0, () => this.suffer("close"));
     if (venue.has("shutdown")) this.suffer("shutdown");
-    const { heartbeat } = venue.dialect;
+    const { heartbeat, limits: { subscribeWithinMs, lifetimeMs, idleMs } } = venue.dialect;
+    if (subscribeWithinMs !== undefined) {
+      this.#after(subscribeWithinMs, () => {
+        if (this.#subscribed.size === 0) this.close(1008, "Not subscribed in time");
+      });
+    }
+    if (lifetimeMs !== undefined) this.#after(lifetimeMs, () => this.close(1001, "Too old"));
+    if (idleMs !== undefined) this.#watchIdle(idleMs);
     if (heartbeat !== undefined) this.#after(heartbeat.everyMs, () => this.#beat());
   }
 
   /** Takes a frame of the client. */
   receive(text: string): void {
     if (this.#ended) return;
+    this.#lastHeardMs = this.#options.clock.now();
+    if (this.#messages?.take(this.#lastHeardMs) === false) {
+      return this.close(1008, "Too many messages");
+    }
     const frame = this.#options.venue.dialect.read(text);
     if (frame.kind === "subscribe") return this.#subscribe(frame);
     const { dialect } = this.#options.venue;
@@ -101,6 +119,10 @@ export class VenueConnection {
     const { venue } = this.#options;
     const { dialect } = venue;
     if (venue.has("no_ack")) return;
+    if (!venue.admitsSubscription()) {
+      for (const answer of dialect.refuse(symbols, "Too many requests", id)) this.#send(answer);
+      return;
+    }
     const unknown = symbols.filter((symbol) => venue.log(symbol) === undefined);
     const refused = venue.has("refuse") ? symbols : unknown;
     const added = symbols.filter((symbol) => !refused.includes(symbol));
@@ -116,6 +138,12 @@ export class VenueConnection {
       const newest = venue.log(symbol)?.newest;
       if (newest !== undefined) this.tell(symbol, newest);
     }
+  }
+
+  #watchIdle(idleMs: number): void {
+    const silentMs = this.#options.clock.now() - Math.max(this.#lastSentMs, this.#lastHeardMs);
+    if (silentMs >= idleMs) return this.close(1001, "Idle");
+    this.#after(idleMs - silentMs, () => this.#watchIdle(idleMs));
   }
 
   #beat(): void {

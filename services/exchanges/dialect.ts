@@ -1,4 +1,5 @@
 import type { ProviderName } from "../../lib/protocol/providers.ts";
+import type { VenueLimits } from "./limits.ts";
 import type { NumberedTrade } from "./trade.ts";
 
 /** What a client's frame asks for. */
@@ -21,6 +22,7 @@ export interface Dialect {
   readonly path: string;
   /** How late this venue's frames leave it, in milliseconds. */
   readonly lateMs: number;
+  readonly limits: VenueLimits;
   symbolOf(market: string): string;
   /** Reads a client's frame; never throws. */
   read(text: string): ClientFrame;

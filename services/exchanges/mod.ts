@@ -7,6 +7,7 @@ import { createRegistry } from "../../lib/service/metrics.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
 import { exchangesApi, upgradeToVenue } from "./api.ts";
 import { DIALECTS } from "./dialects.ts";
+import { planFaults } from "./fault_plan.ts";
 import type { VenueFault } from "./faults.ts";
 import { createExchangesMetrics } from "./metrics.ts";
 import { type ExchangesOptions, options } from "./options.ts";
@@ -57,11 +58,13 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     health: () => Response.json({ status: "healthy" }),
     registry,
     drain() {
+      callOff();
       pump.stop();
       for (const venue of venues) venue.stop();
     },
   });
   pump.start();
+  const callOff = planFaults(options.faults, (provider) => byProvider.get(provider), clock);
   return {
     ...service,
     providerUrls: urlsOf(venues, service.url),
@@ -103,5 +106,6 @@ export const run = serviceCommand({
   examples: [
     ["rangemaker exchanges --seed 7", "a simulation that can be repeated"],
     ["rangemaker exchanges --tape trades.csv", "recorded ETH/USDT trades, the rest simulated"],
+    ["rangemaker exchanges --fault okx=stall@5000+20000", "OKX falls silent after 5 s, for 20 s"],
   ],
 }, startExchanges);

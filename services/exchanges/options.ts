@@ -2,6 +2,8 @@ import { z } from "zod";
 import { findMarketBySymbol, MARKETS } from "../../lib/protocol/markets.ts";
 import { hostOption, integerSchema, portSchema } from "../../lib/service/option_types.ts";
 import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
+import { plannedFaultSchema } from "./fault_plan.ts";
+import { VENUE_FAULT_NAMES } from "./faults.ts";
 
 const SYMBOLS = MARKETS.map((market) => market.symbol);
 
@@ -40,6 +42,13 @@ export const options = {
       `Expected one of ${SYMBOLS.join(", ")}`,
     ),
     default: "ETH/USDT",
+  },
+  faults: {
+    flags: "--fault <venue=fault>",
+    description: "what goes wrong: venue=fault[@after_ms[+for_ms]]; repeatable; faults: " +
+      VENUE_FAULT_NAMES.join(", "),
+    schema: z.array(plannedFaultSchema).default([]),
+    repeatable: true,
   },
 } satisfies OptionTable;
 

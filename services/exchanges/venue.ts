@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { VenueConnection } from "./connection.ts";
 import type { Dialect } from "./dialect.ts";
 import { GAP_EVERY, type VenueFault } from "./faults.ts";
+import { RateWindow } from "./limits.ts";
 import type { NumberedTrade, Trade } from "./trade.ts";
 import { TradeLog } from "./trade_log.ts";
 
@@ -29,10 +30,15 @@ export class Venue {
   readonly #logs: Map<string, TradeLog>;
   readonly #connections = new Set<VenueConnection>();
   readonly #faults = new Set<VenueFault>();
+  readonly #connecting: RateWindow | undefined;
+  readonly #subscribing: RateWindow | undefined;
 
   constructor({ dialect, markets, clock }: VenueOptions) {
     this.dialect = dialect;
     this.#clock = clock;
+    const { connections, subscriptions } = dialect.limits;
+    this.#connecting = connections && new RateWindow(connections);
+    this.#subscribing = subscriptions && new RateWindow(subscriptions);
     this.#logs = new Map(
       markets.map((market) => [dialect.symbolOf(market), new TradeLog(TRADES_KEPT)]),
     );
@@ -73,8 +79,15 @@ export class Venue {
       onEnd: () => this.#connections.delete(connection),
     });
     this.#connections.add(connection);
-    connection.start();
+    if (this.#connecting?.take(this.#clock.now()) === false) {
+      connection.close(1008, "Too many connections");
+    } else connection.start();
     return connection;
+  }
+
+  /** Counts a subscribe frame. @returns False if it is one too many. */
+  admitsSubscription(): boolean {
+    return this.#subscribing?.take(this.#clock.now()) ?? true;
   }
 
   /** A trade has happened here. */

@@ -1,13 +1,14 @@
 import { systemClock } from "../../lib/clock.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import { serviceCommand } from "../../lib/service/command.ts";
+import { type RunnableCommand, serviceCommand } from "../../lib/service/command.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
-import { UsageError } from "../../lib/service/options.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
 import { answerHealth, oracleApi } from "./api.ts";
 import { createOracleMetrics, observeBoard } from "./metrics.ts";
-import { options, type OracleOptions } from "./options.ts";
+import { options, type OracleOptions, requireSources } from "./options.ts";
 import { Oracle } from "./oracle.ts";
+import { run as probe } from "./probe.ts";
+import { endpoints } from "./providers.ts";
 
 export { options, type OracleOptions };
 
@@ -25,20 +26,14 @@ export function startOracle(options: OracleOptions): Promise<RunningOracle> {
 }
 
 function start(options: OracleOptions): RunningOracle {
-  const { providers, minSources, aggregation, maxSourceAgeMs } = options;
-  if (minSources > providers.length) {
-    throw new UsageError(
-      `Invalid --min-sources: Expected at most the number of providers, ${providers.length}: ` +
-        `received ${minSources}`,
-    );
-  }
+  const { minSources, aggregation, maxSourceAgeMs } = options;
+  requireSources(options);
   const clock = systemClock;
   const startedAtMs = clock.now();
   const registry = createRegistry(startedAtMs);
   const metrics = createOracleMetrics([registry]);
   const oracle = new Oracle({
-    providers,
-    urls: options.providerUrls,
+    providers: endpoints(options),
     markets: MARKETS,
     board: { aggregation, minSources, maxSourceAgeMs },
     clock,
@@ -60,14 +55,18 @@ function start(options: OracleOptions): RunningOracle {
   return service;
 }
 
-/** `rangemaker oracle`. */
-export const run = serviceCommand({
+const serve = serviceCommand({
   name: "oracle",
   description: "One trusted price per pair from four exchanges, ready when the node asks for it.",
   options,
   examples: [
     ["rangemaker oracle --min-sources 2", "all four exchanges, prices backed by two at least"],
     ["rangemaker oracle -p binance,okx -a average", "two exchanges, the mean of their prices"],
+    ["rangemaker oracle probe", "connects once to each provider and shows what it brings"],
     ["curl http://127.0.0.1:8550/prices", "what the node pulls every 100 ms"],
   ],
 }, startOracle);
+
+/** `rangemaker oracle`, and `rangemaker oracle probe`. */
+export const run: RunnableCommand = (argv, context) =>
+  argv[0] === "probe" ? probe(argv.slice(1), context) : serve(argv, context);

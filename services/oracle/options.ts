@@ -6,7 +6,7 @@ import {
   portSchema,
   wsUrlSchema,
 } from "../../lib/service/option_types.ts";
-import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
+import { type OptionsOf, type OptionTable, UsageError } from "../../lib/service/options.ts";
 
 const providerSchema = z.string().transform((text, context): ProviderName => {
   const name = findProvider(text.trim());
@@ -84,3 +84,18 @@ export const options = {
 
 /** The options after parsing. */
 export type OracleOptions = OptionsOf<typeof options>;
+
+/**
+ * Refuses what could never give a price.
+ *
+ * @throws {UsageError} If there are fewer providers than sources required.
+ */
+export function requireSources(
+  { providers, minSources }: Pick<OracleOptions, "providers" | "minSources">,
+): void {
+  if (minSources <= providers.length) return;
+  throw new UsageError(
+    `Invalid --min-sources: Expected at most the number of providers, ${providers.length}: ` +
+      `received ${minSources}`,
+  );
+}

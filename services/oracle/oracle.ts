@@ -5,13 +5,12 @@ import type { SocketLike } from "../../lib/socket.ts";
 import { Feed } from "./feed.ts";
 import type { OracleMetrics } from "./metrics.ts";
 import { PriceBoard, type PriceBoardOptions } from "./price_board.ts";
-import { PROVIDERS } from "./providers.ts";
+import type { Provider } from "./provider.ts";
 
 /** What an {@link Oracle} is made of. */
 export interface OracleParts {
-  providers: readonly ProviderName[];
-  /** Endpoints in place of the public ones. */
-  urls: Partial<Record<ProviderName, string>>;
+  /** Whom to ask, and where; `url` is the provider's own unless another is wanted. */
+  providers: readonly { provider: Provider; url: string }[];
   markets: readonly Market[];
   board: Omit<PriceBoardOptions, "markets">;
   clock: Clock;
@@ -34,10 +33,10 @@ export class Oracle {
     this.#clock = clock;
     this.#metrics = metrics;
     this.board = new PriceBoard({ ...parts.board, markets });
-    this.feeds = parts.providers.map((name) =>
+    this.feeds = parts.providers.map(({ provider, url }) =>
       new Feed({
-        provider: PROVIDERS[name],
-        url: parts.urls[name] ?? PROVIDERS[name].url,
+        provider,
+        url,
         markets: markets.map((market) => market.symbol),
         clock,
         random,

@@ -1,4 +1,5 @@
 import type { ProviderName } from "../../lib/protocol/providers.ts";
+import type { OracleOptions } from "./options.ts";
 import type { Provider } from "./provider.ts";
 import { binance } from "./providers/binance.ts";
 import { coinbase } from "./providers/coinbase.ts";
@@ -12,3 +13,13 @@ export const PROVIDERS: Readonly<Record<ProviderName, Provider>> = {
   provider_c: kraken,
   provider_d: okx,
 };
+
+/** The providers asked for, each with the endpoint given for it or else its public one. */
+export function endpoints(
+  { providers, providerUrls }: Pick<OracleOptions, "providers" | "providerUrls">,
+): { provider: Provider; url: string }[] {
+  return providers.map((name) => {
+    const provider = PROVIDERS[name];
+    return { provider, url: providerUrls[name] ?? provider.url };
+  });
+}

@@ -180,6 +180,7 @@ export class Session {
   #refused(symbols: readonly string[], reason: string): void {
     this.#refusal = reason;
     for (const symbol of symbols) this.#streams.get(symbol)?.refuse();
+    this.#fault("refused", "note", reason);
     this.#settleIfAnswered();
   }
 
@@ -194,11 +195,14 @@ export class Session {
     const some = missing.length < this.#streams.size;
     this.#settled = some;
     if (missing.length > 0) {
-      const fault = this.#refusal === undefined ? "not_acknowledged" : "refused";
-      const detail = `${missing.map((stream) => stream.market)}: ${this.#refusal ?? "no answer"}`;
-      if (!some) return this.#fault(fault, "drop", detail);
-      this.#fault(fault, "note", detail);
-      this.#after(RETRY_REFUSED_MS, () => this.#fault(fault, "replace", detail));
+      const names = missing.map((stream) => stream.market).join(", ");
+      const detail = `${names}: ${this.#refusal ?? `no answer in ${ACKNOWLEDGE_MS} ms`}`;
+      if (!some) return this.#fault("not_acknowledged", "drop", detail);
+      this.#fault("not_acknowledged", "note", detail);
+      this.#after(
+        RETRY_REFUSED_MS,
+        () => this.#fault("not_acknowledged", "replace", `still not ${detail}`),
+      );
     }
     this.#options.handlers.onSubscribed();
     this.#watchStreams();

@@ -15,6 +15,11 @@ export const binance: Dialect = {
   provider: "provider_a",
   path: "/binance/stream",
   lateMs: 5,
+  limits: {
+    connections: { count: 300, windowMs: 300_000 },
+    messages: { count: 5, windowMs: 1_000 },
+    lifetimeMs: 86_400_000,
+  },
   symbolOf: (market) => market.replace("/", ""),
   read(text) {
     const parsed = subscribeSchema.safeParse(readObject(text));

@@ -13,6 +13,7 @@ export const coinbase: Dialect = {
   provider: "provider_b",
   path: "/coinbase",
   lateMs: 20,
+  limits: { subscribeWithinMs: 5_000 },
   symbolOf: (market) => market.replace("/", "-"),
   read(text) {
     const parsed = subscribeSchema.safeParse(readObject(text));

@@ -16,6 +16,8 @@ export const kraken: Dialect = {
   provider: "provider_c",
   path: "/kraken/v2",
   lateMs: 35,
+  // It asks for waits of at least a second between connections; a planned one may come between.
+  limits: { connections: { count: 2, windowMs: 1_000 } },
   symbolOf: (market) => market,
   read(text) {
     const frame = readObject(text);

@@ -15,6 +15,11 @@ export const okx: Dialect = {
   provider: "provider_d",
   path: "/okx/ws/v5/public",
   lateMs: 50,
+  limits: {
+    connections: { count: 3, windowMs: 1_000 },
+    subscriptions: { count: 480, windowMs: 3_600_000 },
+    idleMs: 30_000,
+  },
   symbolOf: (market) => market.replace("/", "-"),
   read(text) {
     if (text === "ping") return { kind: "ping" };

@@ -1,0 +1,176 @@
+import { Backoff } from "../../lib/backoff.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import { formatPrice } from "../../lib/protocol/price.ts";
+import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
+import { command, ExitCode } from "../../lib/service/command.ts";
+import { integerSchema } from "../../lib/service/option_types.ts";
+import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
+import { ReconnectingSocket, type SocketLike } from "../../lib/socket.ts";
+import { options as oracleOptions, requireSources } from "./options.ts";
+import type { Provider } from "./provider.ts";
+import { endpoints } from "./providers.ts";
+import { Session } from "./session.ts";
+
+/** Options of `rangemaker oracle probe`: the oracle's own, as far as they decide whom to ask. */
+export const probeOptions = {
+  providers: oracleOptions.providers,
+  minSources: oracleOptions.minSources,
+  providerUrls: oracleOptions.providerUrls,
+  timeoutMs: {
+    flags: "--timeout-ms <ms>",
+    description: "how long each provider may take to bring a price of every pair",
+    schema: integerSchema(100, 600_000),
+    default: "15000",
+  },
+} satisfies OptionTable;
+
+/** What one connection to one provider came to; times in milliseconds from the start. */
+export interface ProbeResult {
+  provider: Provider;
+  connectedMs?: number;
+  subscribedMs?: number;
+  firstPriceMs?: number;
+  /** First price of each pair. */
+  prices: Map<string, bigint>;
+  /** What went wrong first. */
+  problem?: string;
+}
+
+/** Whom to probe, and how long. */
+export interface ProbeTarget {
+  provider: Provider;
+  url: string;
+  symbols: readonly string[];
+  timeoutMs: number;
+  clock: Clock;
+  connect?: (url: string) => SocketLike;
+}
+
+/** Connects once, and ends when every pair has a price, something went wrong or the time is over. */
+export function probeProvider(target: ProbeTarget): Promise<ProbeResult> {
+  const { provider, url, symbols, timeoutMs, clock, connect } = target;
+  const startMs = clock.now();
+  const result: ProbeResult = { provider, prices: new Map() };
+  return new Promise((resolve) => {
+    let session: Session | undefined;
+    const finish = (problem?: string) => {
+      result.problem ??= problem;
+      cancelTimeout();
+      session?.end();
+      socket.stop();
+      resolve(result);
+    };
+    const cancelTimeout = clock.after(timeoutMs, () => {
+      const missing = symbols.filter((symbol) => !result.prices.has(symbol));
+      finish(`no price of ${missing.join(", ")} after ${timeoutMs} ms`);
+    });
+    const openSession = () =>
+      new Session({
+        provider,
+        markets: symbols,
+        clock,
+        send: (text) => socket.send(text),
+        handlers: {
+          onPrint(symbol, price) {
+            result.firstPriceMs ??= clock.now() - startMs;
+            if (!result.prices.has(symbol)) result.prices.set(symbol, price);
+            if (result.prices.size === symbols.length) finish();
+          },
+          onSubscribed: () => result.subscribedMs = clock.now() - startMs,
+          onFault(fault, remedy, detail) {
+            result.problem ??= `${fault}: ${detail}`;
+            if (remedy === "drop") finish();
+          },
+          onDropped: (reason) => result.problem ??= `a frame was dropped: ${reason}`,
+        },
+      });
+    const socket = new ReconnectingSocket({
+      url,
+      clock,
+      connect,
+      // It connects once: the first loss ends the probe, and the backoff is never waited for.
+      backoff: new Backoff({ initialMs: timeoutMs, maxMs: timeoutMs, random: () => 1 }),
+      silenceMs: provider.liveness.silenceMs,
+      connectTimeoutMs: timeoutMs,
+      handlers: {
+        onOpen() {
+          result.connectedMs = clock.now() - startMs;
+          session = openSession();
+          session.start();
+        },
+        onText: (text) => session?.receive(text),
+        onDown: (reason) => finish(reason),
+      },
+    });
+    socket.start();
+  });
+}
+
+/** The results as the lines of a table, one provider a line. */
+export function probeTable(results: readonly ProbeResult[], symbols: readonly string[]): string[] {
+  const header = ["provider", "exchange", "connected", "subscribed", "first price", ...symbols];
+  const took = (ms: number | undefined) => ms === undefined ? "no" : `${ms} ms`;
+  const rows = results.map((result) => [
+    result.provider.name,
+    EXCHANGE_OF[result.provider.name],
+    took(result.connectedMs),
+    took(result.subscribedMs),
+    took(result.firstPriceMs),
+    ...symbols.map((symbol) => {
+      const price = result.prices.get(symbol);
+      return price === undefined ? "-" : formatPrice(price);
+    }),
+    result.problem ?? "",
+  ]);
+  const table = [[...header, "problem"], ...rows];
+  const widths = header.map((_, column) =>
+    Math.max(...table.map((row) => row[column]?.length ?? 0))
+  );
+  return table.map((row) =>
+    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd()
+  );
+}
+
+/** The pairs that too few providers brought a price of, each as a line. */
+export function shortfalls(
+  results: readonly ProbeResult[],
+  symbols: readonly string[],
+  minSources: number,
+): string[] {
+  return symbols.flatMap((symbol) => {
+    const count = results.filter((result) => result.prices.has(symbol)).length;
+    return count >= minSources ? [] : [`${symbol}: ${count} of ${minSources} sources`];
+  });
+}
+
+async function probe(
+  options: OptionsOf<typeof probeOptions>,
+  print: (line: string) => void,
+): Promise<number> {
+  requireSources(options);
+  const symbols = MARKETS.map((market) => market.symbol);
+  const { timeoutMs, minSources } = options;
+  const results = await Promise.all(
+    endpoints(options).map(({ provider, url }) =>
+      probeProvider({ provider, url, symbols, timeoutMs, clock: systemClock })
+    ),
+  );
+  for (const line of probeTable(results, symbols)) print(line);
+  const missing = shortfalls(results, symbols, minSources);
+  for (const line of missing) print(line);
+  print(missing.length === 0 ? "Ready: every pair has enough sources" : "Not ready");
+  return missing.length === 0 ? ExitCode.ok : ExitCode.failed;
+}
+
+/** `rangemaker oracle probe`: 0 only if every pair reaches `--min-sources`. */
+export const run = command({
+  name: "oracle probe",
+  description: "Connects once to each provider and shows what it brings.",
+  options: probeOptions,
+  examples: [
+    ["rangemaker oracle probe --min-sources 2", "what to run before anything else"],
+  ],
+  defaultLogLevel: "warning",
+  run: (options, context) => probe(options, context.print),
+});
