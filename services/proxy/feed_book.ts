@@ -37,6 +37,9 @@ interface Ask {
 /** Unanswered requests kept for a late answer; a node that leaves so many is taken for faulty. */
 const ABANDONED_MAX = 256;
 
+/** Ids of notifications that nobody awaits, kept for one sweep; a node with more is not helped. */
+const STRAYS_MAX = 256;
+
 /** The subscriptions at the node: which there are, which are asked for, and under which ids. */
 export class FeedBook {
   readonly #options: FeedBookOptions;
@@ -46,6 +49,9 @@ export class FeedBook {
   readonly #publicIds = new Set<string>();
   readonly #asks = new Map<number, Ask>();
   #abandoned = 0;
+  /** Ids of the node, with their namespace, that notified since the last sweep and belong to no feed. */
+  #strays = new Map<string, string>();
+  #suspects = new Map<string, string>();
   #lastRequestId = 0;
 
   constructor(options: FeedBookOptions) {
@@ -70,7 +76,8 @@ export class FeedBook {
   /** A feed for a client: one that others use, unless the client already is among them. */
   obtain(request: SubscriptionRequest, client: HubClient): Feed {
     const feeds = this.#byKey.get(request.key) ?? [];
-    const shared = feeds.find((feed) => !feed.involves(client));
+    const open = feeds.filter((feed) => !feed.involves(client));
+    const shared = open.find((feed) => feed.upstreamId !== undefined) ?? open[0];
     if (shared !== undefined) return shared;
     const feed = new Feed(request);
     this.#byKey.set(request.key, [...feeds, feed]);
@@ -97,7 +104,7 @@ export class FeedBook {
     if (!feed.idle || feed.askedAs !== undefined) return;
     if (feed.upstreamId !== undefined) {
       this.#byUpstreamId.delete(feed.upstreamId);
-      this.#unsubscribe(feed.request, feed.upstreamId);
+      this.#unsubscribe(feed.request.namespace, feed.upstreamId);
       feed.upstreamId = undefined;
     }
     this.#forget(feed);
@@ -112,6 +119,8 @@ export class FeedBook {
   closed(): void {
     this.#asks.clear();
     this.#abandoned = 0;
+    this.#strays.clear();
+    this.#suspects.clear();
     this.#byUpstreamId.clear();
     for (const feed of [...this.feeds()]) {
       feed.upstreamId = feed.askedAs = undefined;
@@ -128,7 +137,7 @@ export class FeedBook {
     const { feed } = ask;
     if (feed === undefined) {
       this.#abandoned -= 1;
-      if (upstreamId !== undefined) this.#unsubscribe(ask.request, upstreamId);
+      if (upstreamId !== undefined) this.#unsubscribe(ask.request.namespace, upstreamId);
       return undefined;
     }
     feed.askedAs = undefined;
@@ -138,6 +147,14 @@ export class FeedBook {
     }
     this.#goLive(feed, upstreamId);
     return { feed };
+  }
+
+  /**
+   * Takes note of a notification that belongs to no feed. One may be under way when its subscription
+   * ends; but an id that goes on for two sweeps is a subscription whose answer was lost.
+   */
+  stray(upstreamId: string, namespace: string): void {
+    if (this.#strays.size < STRAYS_MAX) this.#strays.set(upstreamId, namespace);
   }
 
   /** Gives up requests that the node has not answered in time, and asks again where it matters. */
@@ -153,6 +170,17 @@ export class FeedBook {
       this.#options.upstream.drop(`${this.#abandoned} subscribe requests left unanswered`);
     }
     for (const feed of this.feeds()) this.ask(feed, nowMs);
+    this.#endStrays();
+  }
+
+  #endStrays(): void {
+    // While an answer is awaited, an unknown id may be the one that it is going to bring.
+    const awaited = this.#asks.size > this.#abandoned;
+    for (const [id, namespace] of awaited ? [] : this.#strays) {
+      if (this.#suspects.has(id) && !this.#byUpstreamId.has(id)) this.#unsubscribe(namespace, id);
+    }
+    this.#suspects = this.#strays;
+    this.#strays = new Map();
   }
 
   #goLive(feed: Feed, upstreamId: string): void {
@@ -172,9 +200,9 @@ export class FeedBook {
     else this.#byKey.set(key, others);
   }
 
-  #unsubscribe(request: SubscriptionRequest, upstreamId: string): void {
+  #unsubscribe(namespace: string, upstreamId: string): void {
     // Nothing depends on the answer, so it is not waited for.
-    this.#call(`${request.namespace}_unsubscribe`, JSON.stringify([upstreamId]));
+    this.#call(`${namespace}_unsubscribe`, JSON.stringify([upstreamId]));
   }
 
   #call(method: string, paramsText: string): number | undefined {

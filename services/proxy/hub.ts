@@ -90,10 +90,8 @@ export class Hub {
     if (!this.#clients.delete(client)) return;
     this.#stuck.delete(client);
     for (const feed of [...client.feeds()]) this.#leave(client, feed);
-    for (const feed of [...client.awaited]) {
-      feed.waiters.delete(client);
-      this.#book.retire(feed);
-    }
+    // What only this client waited for is ended by the answer of the node, or by the next sweep.
+    for (const feed of client.awaited) feed.waiters.delete(client);
     client.awaited.clear();
   }
 
@@ -213,8 +211,10 @@ export class Hub {
     if (typeof upstreamId !== "string") return;
     this.#options.events.received();
     const feed = this.#book.byUpstreamId(upstreamId);
-    // A subscription that was just ended may still bring what was under way.
-    if (feed === undefined || feed.idle) return;
+    if (feed === undefined) {
+      this.#book.stray(upstreamId, String(frame.method).replace(/_subscription$/, ""));
+      return;
+    }
     const position = this.#ring.end;
     const notice = { feed, index: feed.emitted, text: underPublicId(feed, upstreamId, text) };
     feed.emitted += 1;
