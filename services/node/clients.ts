@@ -13,6 +13,9 @@ export const QUEUE_BYTES_MAX = 1024 * 1024;
 /** Requests of one client that may be under way at once: a full batch's worth. */
 export const REQUESTS_UNDER_WAY_MAX = 100;
 
+/** How long clients may take to answer a close frame when the node stops. */
+export const CLOSE_WAIT_MS = 1_000;
+
 const CLOSE_TOO_BIG = 1009;
 const CLOSE_RESTARTING = 1012;
 const CLOSE_TRY_LATER = 1013;
@@ -29,6 +32,8 @@ export interface ClientsOptions {
 export class Clients {
   readonly #options: ClientsOptions;
   readonly #sockets = new Set<WebSocket>();
+  #onEmpty: () => void = () => {};
+  #closing: Promise<void> | undefined;
 
   constructor(options: ClientsOptions) {
     this.#options = options;
@@ -47,9 +52,19 @@ export class Clients {
     return response;
   }
 
-  /** Asks all clients to come back later. */
-  closeAll(): void {
+  /** Asks all clients to come back later, and waits for them to go, up to {@link CLOSE_WAIT_MS}. */
+  closeAll(): Promise<void> {
+    return this.#closing ??= this.#closeAll();
+  }
+
+  async #closeAll(): Promise<void> {
+    if (this.#sockets.size === 0) return;
+    const { promise: empty, resolve } = Promise.withResolvers<void>();
+    const deadline = setTimeout(resolve, CLOSE_WAIT_MS);
+    this.#onEmpty = resolve;
     for (const socket of this.#sockets) socket.close(CLOSE_RESTARTING, "Node is stopping");
+    await empty;
+    clearTimeout(deadline);
   }
 
   #serve(socket: WebSocket, isReadOnly: boolean): void {
@@ -76,6 +91,7 @@ export class Clients {
     const leave = () => {
       this.#sockets.delete(socket);
       client.disconnect();
+      if (this.#sockets.size === 0) this.#onEmpty();
     };
     socket.onclose = leave;
     // A close event follows every error and does what there is to do.

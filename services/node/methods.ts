@@ -1,6 +1,6 @@
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
-import { SLOT_MS } from "../../lib/price_ring.ts";
+import { SLOT_MS, slotFrom } from "../../lib/price_ring.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
 import { findMarket } from "../../lib/protocol/markets.ts";
 import {
@@ -62,6 +62,7 @@ const historyParams = z.tuple([z.object({
   from: timestampSchema,
   to: timestampSchema,
   limit: z.number().int().min(1).max(BACKFILL_SLOTS_MAX).default(BACKFILL_SLOTS_MAX),
+  cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").optional(),
 })]);
 
 const blockParams = z.tuple([
@@ -203,7 +204,7 @@ function priceHistory(chain: Chain, query: z.output<typeof historyParams>[0]) {
       `Invalid params: no market has base ${query.base} and quote ${query.quote}`,
     );
   }
-  const from = Math.ceil(query.from / SLOT_MS) * SLOT_MS;
+  const from = slotFrom(Number(query.cursor ?? query.from)) * SLOT_MS;
   const to = Math.min(query.to, from + query.limit * SLOT_MS);
   const prices: { time: number; price: string }[] = [];
   for (let time = from; time < to; time += SLOT_MS) {

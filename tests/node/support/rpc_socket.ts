@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+
+/** One message from the node; the fields that are not there are undefined. */
+export interface RpcMessage {
+  id?: unknown;
+  method?: string;
+  result?: unknown;
+  error?: { code: number; message: string; data?: unknown };
+  params?: { subscription: string; result: Record<string, unknown> };
+}
+
+/** A WebSocket client that keeps every message, in order. */
+export class RpcSocket {
+  readonly messages: RpcMessage[] = [];
+  readonly closed: Promise<CloseEvent>;
+  readonly #socket: WebSocket;
+  #wake: () => void = () => {};
+  #lastId = 0;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    const closed = Promise.withResolvers<CloseEvent>();
+    this.closed = closed.promise;
+    socket.onclose = (event) => closed.resolve(event);
+    socket.onmessage = ({ data }) => {
+      assert.equal(typeof data, "string", "the node answers in text");
+      this.messages.push(JSON.parse(data));
+      this.#wake();
+    };
+  }
+
+  /** Connects. */
+  static open(url: string): Promise<RpcSocket> {
+    const socket = new WebSocket(url);
+    return new Promise((resolve, reject) => {
+      socket.onopen = () => resolve(new RpcSocket(socket));
+      socket.onerror = () => reject(new Error(`Cannot connect to ${url}`));
+    });
+  }
+
+  /** Sends a frame as it is. */
+  send(frame: string | Uint8Array<ArrayBuffer>): void {
+    this.#socket.send(frame);
+  }
+
+  /** Calls a method and waits for its answer. */
+  async call(method: string, params: unknown[] = []): Promise<RpcMessage> {
+    const id = this.#lastId += 1;
+    this.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+    return await this.waitFor((message) => message.id === id);
+  }
+
+  /** Subscribes and gives the id. */
+  async subscribe(...params: unknown[]): Promise<string> {
+    const { result } = await this.call("eth_subscribe", params);
+    assert.ok(typeof result === "string");
+    return result;
+  }
+
+  /** Results that came for a subscription so far. */
+  notices(subscription: string): Record<string, unknown>[] {
+    return this.messages.flatMap(({ params }) =>
+      params?.subscription === subscription ? [params.result] : []
+    );
+  }
+
+  /** The first message, past or to come, that meets the condition. */
+  async waitFor(condition: (message: RpcMessage) => boolean): Promise<RpcMessage> {
+    for (;;) {
+      const found = this.messages.find(condition);
+      if (found !== undefined) return found;
+      await new Promise<void>((resolve) => this.#wake = resolve);
+    }
+  }
+
+  /** Closes, and waits until it is closed. */
+  async close(): Promise<void> {
+    this.#socket.close();
+    await this.closed;
+  }
+}
