@@ -53,6 +53,15 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
   } catch (cause) {
     throw new RequestError(400, "INVALID_REQUEST", "INVALID_REQUEST: Body is not JSON", cause);
   }
+  return parseInput(value, schema);
+}
+
+/**
+ * Any part of a request, parsed by a schema.
+ *
+ * @throws {RequestError} 400 `INVALID_REQUEST`, naming the field and its rule.
+ */
+export function parseInput<S extends z.ZodType>(value: unknown, schema: S): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw new RequestError(400, "INVALID_REQUEST", `INVALID_REQUEST: ${describeIssue(parsed.error)}`);

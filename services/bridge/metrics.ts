@@ -1,20 +1,72 @@
-import { Counter, type Registry } from "prom-client";
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Intent } from "../../lib/store/intent.ts";
+
+/** Buckets of the time to commit, in seconds: an instant node to one that comes back later. */
+const COMMIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 /** Figures of the bridge. */
 export class BridgeMetrics {
   readonly #deposits: Counter<"outcome">;
+  readonly #requests: Counter<"status">;
+  readonly #timeToCommit: Histogram;
+  readonly #retries: Counter;
+  readonly #signatureFailures: Counter;
 
-  constructor(registry: Registry) {
+  /** @param countPending Counts the deposits without a final state, when they are asked for. */
+  constructor(registry: Registry, countPending: () => Promise<number>) {
+    const registers = [registry];
     this.#deposits = new Counter({
       name: "bridge_deposits_total",
-      help: "Deposits that reached a final state, by outcome: committed or failed.",
+      help: "Deposits that reached a final state here, by outcome: committed or failed.",
       labelNames: ["outcome"],
-      registers: [registry],
+      registers,
+    });
+    this.#requests = new Counter({
+      name: "bridge_deposit_requests_total",
+      help: "Answers to POST /deposit, by HTTP status.",
+      labelNames: ["status"],
+      registers,
+    });
+    this.#timeToCommit = new Histogram({
+      name: "bridge_time_to_commit_seconds",
+      help: "Time from a deposit's being durable to its being committed.",
+      buckets: COMMIT_BUCKETS,
+      registers,
+    });
+    this.#retries = new Counter({
+      name: "bridge_retries_total",
+      help: "Attempts at a deposit that ended without an answer of the node.",
+      registers,
+    });
+    this.#signatureFailures = new Counter({
+      name: "bridge_signature_failures_total",
+      help: "Deposit requests whose signature failed its check.",
+      registers,
+    });
+    new Gauge({
+      name: "bridge_deposits_pending",
+      help: "Deposits without a final state, of all bridges that share the database.",
+      registers,
+      async collect() {
+        this.set(await countPending());
+      },
     });
   }
 
+  /** Counts an answer to `POST /deposit`. */
+  answered(status: number): void {
+    this.#requests.inc({ status });
+    if (status === 401) this.#signatureFailures.inc();
+  }
+
+  /** Counts an attempt that ended without an answer. */
+  retried(): void {
+    this.#retries.inc();
+  }
+
   /** Counts a deposit that reached its final state. */
-  depositEnded(outcome: "committed" | "failed"): void {
-    this.#deposits.inc({ outcome });
+  ended({ state, createdAtMs, updatedAtMs }: Intent): void {
+    this.#deposits.inc({ outcome: state });
+    if (state === "committed") this.#timeToCommit.observe((updatedAtMs - createdAtMs) / 1000);
   }
 }

@@ -1,8 +1,13 @@
 /** The deposit bridge: signed deposit requests become deposit transactions, each exactly once. */
+import { getLogger } from "@logtape/logtape";
 import config from "../../deno.json" with { type: "json" };
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/core_client.ts";
+import { faultPointOption, faultPointsAt, watched } from "../../lib/fault_points.ts";
 import { serviceCommand } from "../../lib/service/command.ts";
+import { keystoreOptions, signerFrom } from "../../lib/service/keystore.ts";
+import { limiterOptions, RequestLimiter } from "../../lib/service/limiter.ts";
+import { LOG_ROOT } from "../../lib/service/logging.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
 import {
   chainIdOption,
@@ -14,11 +19,12 @@ import {
 import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
 import { databaseOption, openIntentStore } from "../../lib/store/open.ts";
-import { isFinal } from "../../lib/store/intent.ts";
 import { Submitter } from "../../lib/submitter.ts";
 import { createBridgeApi } from "./api.ts";
 import { Depositor } from "./depositor.ts";
+import { DepositBook } from "./deposits.ts";
 import { BridgeMetrics } from "./metrics.ts";
+import { checkReadiness } from "./readiness.ts";
 
 /** How long the node may take to answer; below the deadline of a stop. */
 const NODE_TIMEOUT_MS = 4_000;
@@ -46,11 +52,14 @@ export const options = {
     flags: "-k, --private-key <key>",
     env: "BRIDGE_PRIVATE_KEY",
     description: "relayer private key: 0x and 64 hex digits",
-    schema: privateKeySchema,
+    schema: privateKeySchema.optional(),
     secret: true,
   },
+  ...keystoreOptions,
   chainId: chainIdOption,
   database: databaseOption("BRIDGE_DATABASE", "data/bridge.sqlite"),
+  ...limiterOptions,
+  faultPoint: faultPointOption,
 } satisfies OptionTable;
 
 /** Options of {@link startBridge}. */
@@ -62,31 +71,38 @@ export type RunningBridge = RunningService;
 /**
  * Starts the bridge and takes up what its last run left unfinished.
  *
+ * @throws {UsageError} If there is no key to sign with.
  * @throws {StoreError} If the database cannot be used.
  * @throws {ListenError} If the port cannot be had.
  */
 export async function startBridge(options: BridgeOptions): Promise<RunningBridge> {
-  const { host, port, rpcUrl, chainId, privateKey: signer, database } = options;
+  const { host, port, rpcUrl, chainId } = options;
   const clock = systemClock;
-  const registry = createRegistry(clock.now());
-  const metrics = new BridgeMetrics(registry);
-  const node = new CoreClient({ url: rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
+  const signer = await signerFrom(options, "--private-key or BRIDGE_PRIVATE_KEY");
+  const faults = faultPointsAt(options.faultPoint);
+  const node = watched("node", new CoreClient({ url: rpcUrl, timeoutMs: NODE_TIMEOUT_MS }), faults);
   const probe = new CoreClient({ url: rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
-  const probeNode = () => probe.chainId();
-  const store = await openIntentStore(database);
+  const store = watched("store", await openIntentStore(options.database), faults);
+  const registry = createRegistry(clock.now());
+  const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const submitter: Submitter = new Submitter({
     store,
     node,
     clock,
     random: Math.random,
     sign: (intent) => Promise.resolve(depositor.resign(intent)),
-    observe(event, { state }) {
-      if (event === "final" && isFinal(state)) metrics.depositEnded(state);
-    },
+    observe: (event, intent) => event === "final" ? metrics.ended(intent) : metrics.retried(),
   });
+  const probeNode = () => probe.chainId();
   const depositor = new Depositor({ store, submitter, probeNode, signer, chainId, clock });
+  const limiter = new RequestLimiter(options);
+  const readiness = () => checkReadiness({ store, node: probe, relayer: signer.address, chainId });
   const app = createBridgeApi({
     depositor,
+    deposits: new DepositBook(store),
+    metrics,
+    limiter: limiter.handle,
+    checkReadiness: readiness,
     bridge: signer.address,
     rpcUrl,
     version: config.version,
@@ -99,18 +115,26 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
       bridge: signer.address,
       timestamp: clock.now(),
     });
+  let firstLook: Promise<void> = Promise.resolve();
   const close = async () => {
-    await submitter.stop();
+    await Promise.all([submitter.stop(), limiter.stop(), firstLook]);
     await store.close();
   };
   try {
     const service = startService({ name: "bridge", host, port, app, health, registry, close });
     submitter.start();
+    firstLook = warnOfProblems(readiness);
     return service;
   } catch (thrown) {
     await close();
     throw thrown;
   }
+}
+
+/** Says at start what will keep deposits from being committed. */
+async function warnOfProblems(readiness: () => ReturnType<typeof checkReadiness>): Promise<void> {
+  const log = getLogger([LOG_ROOT, "bridge"]);
+  for (const problem of (await readiness()).problems) log.warn("Not ready: {problem}", { problem });
 }
 
 /** The `bridge` subcommand. */
@@ -120,6 +144,14 @@ export const run = serviceCommand({
   options,
   examples: [
     ["rangemaker bridge --port 3001", "with the relayer key in BRIDGE_PRIVATE_KEY"],
+    [
+      "rangemaker bridge --keystore data/relayer.json --keystore-password-file data/password",
+      "with the key from an encrypted keystore",
+    ],
+    [
+      "rangemaker bridge --database postgres://bridge@db.internal/bridge",
+      "one of several bridges behind one address",
+    ],
     ["rangemaker bridge --database :memory:", "keeps no nonces: for tests only"],
   ],
 }, startBridge);

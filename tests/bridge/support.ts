@@ -43,7 +43,15 @@ export function startTestBridge(
   given: Partial<BridgeOptions> = {},
 ): Promise<RunningService> {
   return startBridge(
-    withDefaults(options, { port: 0, rpcUrl, privateKey: relayer, database: ":memory:", ...given }),
+    withDefaults(options, {
+      port: 0,
+      rpcUrl,
+      privateKey: relayer,
+      database: ":memory:",
+      rateLimit: 0,
+      rateLimitTotal: 0,
+      ...given,
+    }),
   );
 }
 

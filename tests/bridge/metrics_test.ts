@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { post } from "../support/envelope.ts";
+import { signedRequest, withBridge } from "./support.ts";
+
+async function figures(url: string): Promise<Map<string, number>> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(lines.map((line) => {
+    const at = line.lastIndexOf(" ");
+    return [line.slice(0, at), Number(line.slice(at + 1))];
+  }));
+}
+
+Deno.test("Bridge metrics: outcomes, answers, time to commit, retries, pending and signatures", () =>
+  withBridge(async ({ url }, node) => {
+    await post(`${url}/deposit`, signedRequest());
+    await post(`${url}/deposit`, signedRequest());
+    await post(`${url}/deposit`, { ...signedRequest({ nonce: 2n }), amount: "7" });
+    node.refusal = "PERMISSION_DENIED";
+    await post(`${url}/deposit`, signedRequest({ nonce: 3n }));
+    node.paused = true;
+    await post(`${url}/deposit`, signedRequest({ nonce: 4n }));
+    const seen = await figures(url);
+    const expected: Record<string, number> = {
+      'bridge_deposits_total{outcome="committed"}': 1,
+      'bridge_deposits_total{outcome="failed"}': 1,
+      'bridge_deposit_requests_total{status="200"}': 1,
+      'bridge_deposit_requests_total{status="401"}': 1,
+      'bridge_deposit_requests_total{status="409"}': 1,
+      'bridge_deposit_requests_total{status="503"}': 1,
+      'bridge_deposit_requests_total{status="504"}': 1,
+      "bridge_time_to_commit_seconds_count": 1,
+      "bridge_signature_failures_total": 1,
+      "bridge_deposits_pending": 1,
+    };
+    for (const [name, value] of Object.entries(expected)) assert.equal(seen.get(name), value, name);
+    assert.ok((seen.get("bridge_retries_total") ?? 0) >= 1);
+  }));

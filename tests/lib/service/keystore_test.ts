@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { Wallet } from "ethers";
+import { DEV_ACCOUNTS } from "../../../lib/dev_accounts.ts";
+import { Signer } from "../../../lib/protocol/signature.ts";
+import { KeystoreError, signerFrom } from "../../../lib/service/keystore.ts";
+import { UsageError } from "../../../lib/service/options.ts";
+
+const { privateKey: key, address } = DEV_ACCOUNTS.relayer;
+const privateKey = new Signer(key);
+const FLAGS = "--private-key or BRIDGE_PRIVATE_KEY";
+
+Deno.test("signerFrom: a keystore that another library wrote gives its key; nothing leaks", async () => {
+  const directory = await Deno.makeTempDir();
+  try {
+    const wallet = new Wallet(key);
+    const scrypt = { N: 1 << 10, r: 8, p: 1 };
+    const { encryptKeystoreJson } = await import("ethers");
+    const text = await encryptKeystoreJson(wallet, "correct horse", { scrypt });
+    const keystore = `${directory}/relayer.json`;
+    const keystorePasswordFile = `${directory}/password`;
+    const source = { privateKey: undefined, keystore, keystorePasswordFile };
+    await Deno.writeTextFile(keystore, text);
+    await Deno.writeTextFile(keystorePasswordFile, "correct horse\n");
+    assert.equal((await signerFrom(source, FLAGS)).address, address);
+
+    await Deno.writeTextFile(keystorePasswordFile, "wrong");
+    await assert.rejects(() => signerFrom(source, FLAGS), (thrown) => {
+      assert.ok(thrown instanceof KeystoreError);
+      assert.equal(thrown.cause, undefined);
+      assert.ok(!thrown.message.includes("wrong"));
+      return true;
+    });
+    await Deno.writeTextFile(keystore, "{}");
+    await assert.rejects(() => signerFrom(source, FLAGS), KeystoreError);
+    await Deno.remove(keystore);
+    await assert.rejects(() => signerFrom(source, FLAGS), /relayer\.json cannot be read/);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
+Deno.test("signerFrom: exactly one key has to be given", async () => {
+  const none = { privateKey: undefined };
+  assert.equal(await signerFrom({ privateKey }, FLAGS), privateKey);
+  await assert.rejects(() => signerFrom(none, FLAGS), {
+    name: UsageError.name,
+    message: `Missing key: give ${FLAGS}, or --keystore`,
+  });
+  await assert.rejects(
+    () => signerFrom({ privateKey, keystore: "k" }, FLAGS),
+    /^UsageError: Two keys/,
+  );
+  await assert.rejects(
+    () => signerFrom({ ...none, keystore: "k" }, FLAGS),
+    /keystore-password-file/,
+  );
+});
