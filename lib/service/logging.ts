@@ -1,8 +1,8 @@
 import {
-  ansiColorFormatter,
   configure,
-  defaultTextFormatter,
+  getAnsiColorFormatter,
   getConsoleSink,
+  getTextFormatter,
   jsonLinesFormatter,
 } from "@logtape/logtape";
 import { z } from "zod";
@@ -45,9 +45,9 @@ export interface LoggingOptions {
 
 /** Sends all logs to standard error, so that standard output stays for results. */
 export async function configureLogging(options: LoggingOptions): Promise<void> {
-  const text = options.color ? ansiColorFormatter : defaultTextFormatter;
+  const text = options.color ? getAnsiColorFormatter : getTextFormatter;
   const sink = getConsoleSink({
-    formatter: options.jsonLogs ? jsonLinesFormatter : text,
+    formatter: options.jsonLogs ? jsonLinesFormatter : text({ value: renderValue }),
     levelMap: {
       trace: "error",
       debug: "error",
@@ -65,4 +65,9 @@ export async function configureLogging(options: LoggingOptions): Promise<void> {
       { category: ["logtape", "meta"], lowestLevel: "warning", sinks: ["stderr"] },
     ],
   });
+}
+
+/** Plain text stays bare; anything that could break a line or a terminal is quoted and escaped. */
+function renderValue(value: unknown, inspect: (value: unknown) => string): string {
+  return typeof value === "string" && /^[ -~]*$/.test(value) ? value : inspect(value);
 }

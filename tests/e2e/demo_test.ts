@@ -4,7 +4,7 @@ import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
 import { playBet } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { BetError } from "../../services/stack/user.ts";
-import { runProgram } from "../support/process.ts";
+import { Program, runProgram } from "../support/process.ts";
 
 const tape = new URL("../../../shared/data/eth-usdt-trades-2023-02-02.csv", import.meta.url);
 
@@ -50,6 +50,17 @@ Deno.test("demo: a tape that cannot be read is one clear line, exit code 1", asy
   assert.equal(code, 1);
   assert.match(stderr, /no-such-tape\.csv/);
   assert.equal(stderr.trim().split("\n").length, 1, stderr);
+});
+
+Deno.test("demo --keep: leaves everything running, prints the URLs, ends at a signal", async () => {
+  const program = new Program(["demo", "--keep"]);
+  await program.until(({ stdout }) => stdout.includes("Ctrl-C ends it."));
+  const [, oracle] = /^ {2}oracle +(\S+)$/m.exec(program.stdout) ?? [];
+  const prices = await fetch(oracle ?? "");
+  assert.equal(prices.status, 200);
+  await prices.body?.cancel();
+  program.kill("SIGINT");
+  assert.equal((await program.finished()).code, 0);
 });
 
 Deno.test("playBet: the first step that is not as it must be ends it with the reason", async () => {
