@@ -33,6 +33,8 @@ export class FakeNode {
   priceState: "fresh" | "stale" = "fresh";
   /** The node answers every call as if it had paused. */
   paused = false;
+  /** The node has died: every answer breaks off until it is up again. */
+  down = false;
   /** Error of the rules for the next transactions. */
   refusal: TransactionErrorCode | undefined;
   /** Transactions older than this are rejected, in milliseconds. */
@@ -90,6 +92,7 @@ export class FakeNode {
   }
 
   async #call(method: string, param: unknown): Promise<unknown> {
+    if (this.down) throw new ConnectionLost("Node is down");
     if (this.paused) throw new RpcError(RpcCode.resourceUnavailable, "Node has paused");
     if (method === "core_sendTransaction") return await this.#send(param);
     if (method === "core_getTransaction") {

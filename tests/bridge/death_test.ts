@@ -1,0 +1,180 @@
+/** The bridge is killed at every statement that touches store or network: one deposit, one truth. */
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import {
+  kill,
+  type MortalService,
+  playUntilDeath,
+  startMortal,
+  tracePlaces,
+} from "../support/death.ts";
+import { assertFailure, post } from "../support/envelope.ts";
+import { ConnectionLost, FakeNode, type SendBehaviour } from "../support/fake_node.ts";
+import { signedRequest, user } from "./support.ts";
+
+/** How the node behaves while the bridge is killed; at the second start it is well again. */
+interface NodeMood {
+  name: string;
+  set(node: FakeNode): void;
+  /** Whether the deposit is credited in the end. */
+  credited: boolean;
+}
+
+const slowly: SendBehaviour = async (apply) => {
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  return apply();
+};
+
+const moods: NodeMood[] = [
+  { name: "well", set: () => {}, credited: true },
+  { name: "slow", set: (node) => node.behaviour = slowly, credited: true },
+  {
+    name: "answering twice",
+    set: (node) =>
+      node.behaviour = (apply) => {
+        apply();
+        return apply();
+      },
+    credited: true,
+  },
+  {
+    name: "answering and dying",
+    set: (node) =>
+      node.behaviour = (apply) => {
+        apply();
+        node.down = true;
+        throw new ConnectionLost("Node died");
+      },
+    credited: true,
+  },
+  {
+    name: "away",
+    set: (node) =>
+      node.behaviour = () => {
+        throw new ConnectionLost("Node is away");
+      },
+    credited: true,
+  },
+  {
+    name: "refusing",
+    set: (node) => node.refusal = "PERMISSION_DENIED",
+    credited: false,
+  },
+  {
+    name: "rejecting",
+    set: (node) => node.timestampToleranceMs = -1,
+    credited: false,
+  },
+];
+
+interface DepositView {
+  state: string;
+  txHash: string;
+}
+
+/** What the bridge says of the deposit once it says something final; undefined where it has none. */
+async function finalView(url: string): Promise<DepositView | undefined> {
+  for (;;) {
+    const response = await fetch(`${url}/deposits/${user.address}/1`);
+    const { deposit } = await response.json();
+    if (response.status === 404) return undefined;
+    if (deposit.state === "committed" || deposit.state === "failed") return deposit;
+  }
+}
+
+async function withNode(
+  mood: NodeMood,
+  test: (node: FakeNode, service: MortalService) => Promise<void>,
+): Promise<void> {
+  const directory = await Deno.makeTempDir();
+  const node = FakeNode.start();
+  mood.set(node);
+  const args = ["bridge", "--port", "0", "--rpc-url", node.url, "--rate-limit", "0"];
+  try {
+    await test(node, {
+      args: [...args, "--database", `${directory}/bridge.sqlite`],
+      env: { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey },
+    });
+  } finally {
+    await node.stop();
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+async function dieAt(place: string, mood: NodeMood): Promise<void> {
+  await withNode(mood, async (node, service) => {
+    const request = signedRequest();
+    const answer = await playUntilDeath(service, place, (url) => post(`${url}/deposit`, request));
+    node.down = false;
+    node.behaviour = (apply) => apply();
+
+    const started = await startMortal(service);
+    const { url } = started;
+    try {
+      const first = await finalView(url);
+      // Never recorded, never promised: the same request is still good.
+      if (first === undefined) {
+        assert.notEqual(answer?.status, 200);
+        const retry = await post(`${url}/deposit`, request);
+        assert.equal(retry.status, mood.credited ? 200 : 503);
+      }
+      const view = await finalView(url) ?? assert.fail("The deposit is recorded");
+      assert.equal(view.state, mood.credited ? "committed" : "failed");
+      if (answer?.status === 200) assert.equal(answer.body.txHash, view.txHash);
+      await assertFailure(post(`${url}/deposit`, request), 409, view.txHash);
+      assert.equal(node.credited.get(user.address), mood.credited ? 25_000_000n : undefined);
+      assert.equal(node.committed.length, mood.credited ? 1 : 0);
+      assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
+    } finally {
+      await kill(started);
+    }
+  });
+}
+
+for (const mood of moods) {
+  Deno.test(`Bridge: killed at every step with the node ${mood.name}: one deposit, one truth`, async (t) => {
+    let places: string[] = [];
+    await withNode(mood, async (_node, service) => {
+      const play = (url: string) => post(`${url}/deposit`, signedRequest());
+      places = await tracePlaces(service, play);
+    });
+    for (const needed of ["store.insert:after", "node.sendTransaction:before"]) {
+      assert.ok(places.includes(needed), `${needed} is passed`);
+    }
+    for (const place of places) {
+      // Until the node is first asked all moods are the same.
+      const early = places.indexOf(place) < places.indexOf("node.sendTransaction:before");
+      if (early && mood.name !== "well") continue;
+      await t.step(place, () => dieAt(place, mood));
+    }
+  });
+}
+
+Deno.test("Bridge: killed while the node works on the transaction: one deposit, one truth", async () => {
+  const [well] = moods;
+  assert.ok(well);
+  await withNode(well, async (node, service) => {
+    const request = signedRequest();
+    const started = await startMortal(service);
+    let release = () => {};
+    const killed = new Promise<void>((resolve) => release = resolve);
+    node.behaviour = async (apply) => {
+      await killed;
+      return apply();
+    };
+    const arrived = node.nextTransaction();
+    const answer = post(`${started.url}/deposit`, request).catch(() => undefined);
+    await arrived;
+    await kill(started);
+    assert.equal(await answer, undefined);
+    const again = await startMortal(service);
+    release();
+    try {
+      const view = await finalView(again.url);
+      assert.equal(view?.state, "committed");
+      assert.equal(node.credited.get(user.address), 25_000_000n);
+    } finally {
+      await kill(again);
+    }
+  });
+});

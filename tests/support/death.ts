@@ -1,0 +1,77 @@
+/** Runs of the program that are killed at a fault point and started again. */
+import assert from "node:assert/strict";
+import { FAULT_POINT_LINE } from "../../lib/fault_points.ts";
+import { Program } from "./process.ts";
+
+/** A service of the program under such a test. */
+export interface MortalService {
+  /** Arguments of every start. */
+  args: readonly string[];
+  env: Record<string, string>;
+}
+
+/** A started program, and where it listens. */
+export interface Started {
+  program: Program;
+  url: string;
+}
+
+/** Starts a service and waits until it listens. */
+export async function startMortal(service: MortalService): Promise<Started> {
+  const program = new Program(service.args, service.env);
+  return { program, url: await urlOf(program) };
+}
+
+/** Ends a program with SIGKILL. */
+export async function kill({ program }: { program: Program }): Promise<void> {
+  program.kill("SIGKILL");
+  await program.finished();
+}
+
+/**
+ * Plays a scenario to its end once.
+ *
+ * @returns The fault points passed, in the order of their first time.
+ */
+export async function tracePlaces(
+  service: MortalService,
+  play: (url: string) => Promise<unknown>,
+): Promise<string[]> {
+  const traced = { ...service, args: [...service.args, "--fault-point", "trace"] };
+  const started = await startMortal(traced);
+  await play(started.url);
+  await kill(started);
+  const lines = started.program.stderr.split("\n").filter((line) =>
+    line.startsWith(FAULT_POINT_LINE)
+  );
+  return [...new Set(lines.map((line) => line.slice(FAULT_POINT_LINE.length)))];
+}
+
+/**
+ * Plays a scenario until the program stands still at a fault point, and kills it there.
+ *
+ * @returns What the scenario gave before, or undefined where it got no answer.
+ */
+export async function playUntilDeath<T>(
+  service: MortalService,
+  place: string,
+  play: (url: string) => Promise<T>,
+): Promise<T | undefined> {
+  const program = new Program([...service.args, "--fault-point", place], service.env);
+  const frozen = (one: Program) => one.stderr.includes(`${FAULT_POINT_LINE}${place}\n`);
+  let listening = true;
+  await Promise.race([urlOf(program), program.until(frozen).then(() => listening = false)]);
+  // A place that is passed at start may stop the program before or just after it says its address.
+  const played = listening ? play(await urlOf(program)).catch(() => undefined) : undefined;
+  await program.until(frozen);
+  // An answer on its way still arrives; without one the connection ends with the process.
+  await kill({ program });
+  assert.ok(frozen(program));
+  return await played;
+}
+
+async function urlOf(program: Program): Promise<string> {
+  const listening = /Listening on "?(http:\/\/[\d.]+:\d+)/;
+  await program.until(({ stderr }) => listening.test(stderr));
+  return listening.exec(program.stderr)?.[1] ?? assert.fail("The program listens");
+}
