@@ -39,7 +39,7 @@ export const nodePriceSchema = z.object({
 export type NodePrice = z.output<typeof nodePriceSchema>;
 
 /** A JSON number without a sign; whole, fraction and exponent are bounded before they are read. */
-const PRICE_PATTERN = /^(\d{1,30})(?:\.(\d{1,30}))?(?:[eE]([+-]?\d{1,2}))?$/;
+const PRICE_PATTERN = /^(0|[1-9]\d{0,29})(?:\.(\d{1,30}))?(?:[eE]([+-]?\d{1,2}))?$/;
 
 /**
  * A price in {@link PRICE_DECIMALS} decimals from the digits an exchange sent, with no float in

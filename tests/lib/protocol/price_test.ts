@@ -25,7 +25,21 @@ Deno.test("parsePrice: takes the digits exactly, rounding half away from zero", 
 });
 
 Deno.test("parsePrice: refuses what is no positive price of 64 bits", () => {
-  const refused = ["", "0", "0.0000004", "-1", "+1", "1.", ".5", "1,5", " 1", "1 ", "0x10", "NaN"];
+  const refused = [
+    "",
+    "0",
+    "0.0000004",
+    "-1",
+    "+1",
+    "1.",
+    ".5",
+    "1,5",
+    " 1",
+    "1 ",
+    "0x10",
+    "NaN",
+    "01.5",
+  ];
   refused.push("Infinity", "1e999", "1e400", "1e30", "18446744073709.551616", "1".repeat(31), "1e");
   for (const text of refused) assert.equal(parsePrice(text), undefined, JSON.stringify(text));
 });

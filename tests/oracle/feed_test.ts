@@ -1,0 +1,247 @@
+import assert from "node:assert/strict";
+import { Feed, HEALTHY_AFTER_MS } from "../../services/oracle/feed.ts";
+import type { Provider } from "../../services/oracle/provider.ts";
+import { binance } from "../../services/oracle/providers/binance.ts";
+import { kraken } from "../../services/oracle/providers/kraken.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { FakeNetwork, type FakeSocket } from "../support/fake_socket.ts";
+
+const ACK = '{"result":null,"id":1}';
+const NOTICE = '{"e":"serverShutdown"}';
+
+function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
+  const clock = new FakeClock();
+  const network = new FakeNetwork();
+  const events: string[] = [];
+  const feed = new Feed({
+    provider,
+    url: "ws://venue",
+    markets,
+    clock,
+    random: () => 1,
+    connect: network.connect,
+    handlers: {
+      onPrint: (name, market, price) => events.push(`${name} ${market} ${price}`),
+      onDrop: (_name, market) => events.push(market === undefined ? "drop" : `drop ${market}`),
+      onFault: (_name, fault) => events.push(fault),
+      onReconnect: () => events.push("reconnect"),
+      onDroppedFrame: (_name, reason) => events.push(reason),
+    },
+  });
+  feed.start();
+  const news = () => events.splice(0);
+  return { clock, network, feed, news };
+}
+
+let nextId = 1;
+
+function print(clock: FakeClock, price: number, id = nextId++): string {
+  const data = { e: "aggTrade", s: "BTCUSDT", a: id, p: String(price), T: clock.now() };
+  return JSON.stringify({ data });
+}
+
+/** Lets time pass on a connection that keeps trading. */
+function trade(clock: FakeClock, socket: FakeSocket, ms: number): void {
+  for (let passedMs = 0; passedMs < ms; passedMs += 1_000) {
+    clock.advance(1_000);
+    socket.deliver(print(clock, 1));
+  }
+}
+
+Deno.test("Feed: a connection that closes drops its prices at once and comes back", () => {
+  const { clock, network, feed, news } = setUp();
+  assert.equal(feed.session, undefined);
+  network.newest.open();
+  network.newest.deliver(ACK);
+  network.newest.deliver(print(clock, 100));
+  assert.deepEqual(news(), ["provider_a BTC/USDT 100000000"]);
+  network.newest.end(1001, "away");
+  assert.deepEqual(news(), ["closed", "drop"]);
+  assert.equal(feed.lastError, "closed: closed with 1001 away");
+  clock.advance(499);
+  assert.equal(network.sockets.length, 1);
+  clock.advance(1);
+  assert.equal(network.sockets.length, 2);
+  assert.deepEqual(news(), ["reconnect"]);
+  assert.equal(feed.reconnects, 1);
+  feed.stop();
+});
+
+Deno.test("Feed: a connection that brings nothing is dead after its deadline", () => {
+  const { clock, network, feed, news } = setUp();
+  network.newest.open();
+  network.newest.deliver(ACK);
+  clock.advance(binance.liveness.silenceMs - 1);
+  assert.deepEqual(news(), []);
+  clock.advance(1);
+  assert.deepEqual(news(), ["silent", "drop"]);
+  assert(network.newest.closed);
+  feed.stop();
+});
+
+Deno.test("Feed: waits double from 500 ms to 30 s, and start again only after health", () => {
+  const { clock, network, feed } = setUp();
+  const waits: number[] = [];
+  const waitForNext = () => {
+    const { length } = network.sockets;
+    const fromMs = clock.now();
+    while (network.sockets.length === length) clock.advance(250);
+    waits.push(clock.now() - fromMs);
+  };
+  for (let attempt = 0; attempt < 8; attempt++) {
+    network.newest.fail("refused");
+    waitForNext();
+  }
+  assert.deepEqual(waits, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+  waits.length = 0;
+  network.newest.open();
+  network.newest.deliver(ACK);
+  trade(clock, network.newest, HEALTHY_AFTER_MS - 1_000);
+  network.newest.end();
+  waitForNext();
+  network.newest.open();
+  network.newest.deliver(ACK);
+  trade(clock, network.newest, HEALTHY_AFTER_MS);
+  network.newest.end();
+  waitForNext();
+  assert.deepEqual(waits, [30_000, 500]);
+  feed.stop();
+});
+
+Deno.test("Feed: Kraken's connections are at least a second apart", () => {
+  const { clock, network, feed } = setUp({ ...kraken });
+  network.newest.fail("refused");
+  clock.advance(1_999);
+  assert.equal(network.sockets.length, 1, "with all of the jitter; half of it leaves a second");
+  clock.advance(1);
+  assert.equal(network.sockets.length, 2);
+  feed.stop();
+});
+
+Deno.test("Feed: after a notice the new connection stands before the old one goes", () => {
+  const { clock, network, feed, news } = setUp();
+  const first = network.newest;
+  first.open();
+  first.deliver(ACK);
+  first.deliver(NOTICE);
+  first.deliver(NOTICE);
+  clock.advance(500);
+  const second = network.newest;
+  assert.equal(network.sockets.length, 2);
+  second.open();
+  second.deliver(print(clock, 200, 7));
+  first.deliver(print(clock, 100));
+  assert(!first.closed);
+  second.deliver(ACK);
+  assert(first.closed);
+  second.deliver(print(clock, 201, 8));
+  assert.deepEqual(news(), [
+    "shutdown_notice",
+    "shutdown_notice",
+    "reconnect",
+    "provider_a BTC/USDT 100000000",
+    "provider_a BTC/USDT 201000000",
+  ]);
+  feed.stop();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("Feed: the old connection goes on while the new one fails", () => {
+  const { clock, network, feed, news } = setUp();
+  const first = network.newest;
+  first.open();
+  first.deliver(ACK);
+  first.deliver(NOTICE);
+  clock.advance(500);
+  network.newest.fail("refused");
+  first.deliver(print(clock, 100));
+  clock.advance(1_000);
+  network.newest.open();
+  network.newest.deliver(NOTICE);
+  first.deliver(print(clock, 101));
+  assert.deepEqual(news(), [
+    "shutdown_notice",
+    "reconnect",
+    "not_opened",
+    "provider_a BTC/USDT 100000000",
+    "reconnect",
+    "shutdown_notice",
+    "provider_a BTC/USDT 101000000",
+  ]);
+  clock.advance(2_000);
+  network.newest.open();
+  network.newest.deliver(ACK);
+  assert(first.closed);
+  feed.stop();
+});
+
+Deno.test("Feed: when the old connection dies first, its prices go and the new one carries on", () => {
+  const { clock, network, feed, news } = setUp();
+  const first = network.newest;
+  first.open();
+  first.deliver(ACK);
+  first.deliver(NOTICE);
+  clock.advance(500);
+  const second = network.newest;
+  second.open();
+  first.end(1001);
+  second.deliver(print(clock, 200));
+  second.deliver(ACK);
+  assert.deepEqual(news(), [
+    "shutdown_notice",
+    "reconnect",
+    "closed",
+    "drop",
+    "provider_a BTC/USDT 200000000",
+  ]);
+  clock.advance(5_000);
+  assert.equal(network.sockets.length, 2, "nobody replaces what stands");
+  feed.stop();
+});
+
+Deno.test("Feed: a replacement that is due is called off when the connection dies", () => {
+  const { clock, network, feed } = setUp();
+  network.newest.open();
+  network.newest.deliver(ACK);
+  network.newest.deliver(NOTICE);
+  network.newest.end(1001);
+  clock.advance(60_000);
+  const open = network.sockets.filter((socket) => !socket.closed);
+  assert(open.length <= 1);
+  feed.stop();
+});
+
+Deno.test("Feed: markets that only the old connection had are dropped when the new one takes over", () => {
+  const { clock, network, feed, news } = setUp(kraken, ["BTC/USDT", "ETH/USDT"]);
+  const answer = (symbol: string, success: boolean) =>
+    JSON.stringify({
+      method: "subscribe",
+      success,
+      ...success ? { result: { channel: "trade", symbol } } : { error: "no", symbol },
+    });
+  const first = network.newest;
+  first.open();
+  first.deliver(answer("BTC/USDT", true));
+  first.deliver(answer("ETH/USDT", true));
+  first.deliver('{"channel":"status","data":[{"system":"maintenance"}]}');
+  clock.advance(2_000);
+  network.newest.open();
+  network.newest.deliver(answer("BTC/USDT", true));
+  network.newest.deliver(answer("ETH/USDT", false));
+  assert(first.closed);
+  assert.deepEqual(news().slice(-3), ["refused", "not_acknowledged", "drop ETH/USDT"]);
+  feed.stop();
+});
+
+Deno.test("Feed: stop closes every connection and leaves no timer", () => {
+  const { clock, network, feed } = setUp();
+  network.newest.open();
+  network.newest.deliver(ACK);
+  network.newest.deliver(NOTICE);
+  clock.advance(500);
+  network.newest.open();
+  feed.stop();
+  assert.equal(network.sockets.length, 2);
+  assert(network.sockets.every((socket) => socket.closed));
+  assert.equal(clock.pending, 0);
+});

@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import { oraclePricesSchema } from "../../lib/protocol/price.ts";
+import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
+import {
+  deviations,
+  PriceBoard,
+  type PriceBoardOptions,
+} from "../../services/oracle/price_board.ts";
+
+const T = 1_700_000_000_000;
+
+function board(options: Partial<PriceBoardOptions> = {}): PriceBoard {
+  return new PriceBoard({
+    markets: MARKETS,
+    aggregation: "median",
+    minSources: 1,
+    maxSourceAgeMs: 10_000,
+    ...options,
+  });
+}
+
+function served(board: PriceBoard) {
+  return oraclePricesSchema.parse(JSON.parse(board.body));
+}
+
+Deno.test("PriceBoard: the answer is as in the spec (oracle spec, Price entry)", () => {
+  const prices = board();
+  assert.equal(prices.body, '{"timestamp":0,"prices":{}}');
+  prices.update("provider_b", "ETH/USDT", 1_666_870_001n, T);
+  prices.update("provider_a", "ETH/USDT", 1_666_870_000n, T + 5);
+  assert.deepEqual(JSON.parse(prices.body), {
+    timestamp: T + 5,
+    prices: {
+      "ETH/USDT": {
+        base: "0x0000000000000000000000000000000000000002",
+        quote: "0x0000000000000000000000000000000000000100",
+        price: "1666870001",
+        decimals: 6,
+        lastUpdate: T + 5,
+        sources: ["provider_a", "provider_b"],
+      },
+    },
+  });
+});
+
+Deno.test("PriceBoard: a pair below the minimum of sources has no entry", () => {
+  const prices = board({ minSources: 2 });
+  prices.update("provider_a", "BTC/USDT", 5n, T);
+  assert.deepEqual(served(prices).prices, {});
+  prices.update("provider_c", "BTC/USDT", 7n, T + 1);
+  assert.equal(served(prices).prices["BTC/USDT"]?.price, 6n);
+  prices.drop("provider_a", T + 2);
+  assert.deepEqual(served(prices), { timestamp: T + 2, prices: {} });
+});
+
+Deno.test("PriceBoard: drop takes one market of a provider, or all", () => {
+  const prices = board();
+  for (const { symbol } of MARKETS) prices.update("provider_a", symbol, 5n, T);
+  prices.drop("provider_a", T, "BTC/USDT");
+  assert.equal(prices.pricesOf("provider_a"), 2);
+  prices.drop("provider_b", T);
+  assert.equal(prices.pairsWithPrices, 2);
+  prices.drop("provider_a", T);
+  assert.equal(prices.pairsWithPrices, 0);
+  assert.equal(prices.lastPriceUpdateMs, 0);
+});
+
+Deno.test("PriceBoard: a source older than allowed contributes no longer", () => {
+  const prices = board();
+  assert.equal(prices.expire(T), undefined);
+  prices.update("provider_a", "BTC/USDT", 100n, T);
+  prices.update("provider_b", "BTC/USDT", 200n, T + 4_000);
+  assert.equal(prices.expire(T + 10_000), T + 10_001);
+  assert.equal(prices.entry("BTC/USDT")?.price, 150n);
+  assert.equal(prices.expire(T + 10_001), T + 14_001);
+  assert.equal(prices.entry("BTC/USDT")?.price, 200n);
+  assert.equal(prices.expire(T + 14_001), undefined);
+  assert.equal(prices.entry("BTC/USDT"), undefined);
+});
+
+Deno.test("PriceBoard: a receipt in the future counts as now, and does not make a price last", () => {
+  const prices = board();
+  prices.update("provider_a", "BTC/USDT", 100n, T + 3_600_000);
+  assert.equal(prices.expire(T), T + 10_001);
+  prices.expire(T + 10_001);
+  assert.equal(prices.entry("BTC/USDT"), undefined);
+});
+
+Deno.test("PriceBoard: a market that is not on it changes nothing", () => {
+  const prices = board();
+  prices.update("provider_a", "DOGE/USDT", 100n, T);
+  assert.equal(prices.body, '{"timestamp":0,"prices":{}}');
+  assert.deepEqual(prices.sources("DOGE/USDT"), []);
+});
+
+Deno.test("deviations: in basis points from the median, once three sources can outvote one", () => {
+  const prices = board();
+  prices.update("provider_a", "BTC/USDT", 60_000_000_000n, T);
+  prices.update("provider_b", "BTC/USDT", 60_006_000_000n, T);
+  assert.equal(deviations(prices.sources("BTC/USDT")), undefined);
+  prices.update("provider_d", "BTC/USDT", 54_000_000_000n, T);
+  assert.deepEqual(
+    deviations(prices.sources("BTC/USDT")),
+    new Map([
+      ["provider_a", 0],
+      ["provider_b", 1],
+      ["provider_d", -1000],
+    ]),
+  );
+});
+
+type Operation =
+  | { kind: "update"; provider: ProviderName; symbol: string; price: bigint }
+  | { kind: "drop"; provider: ProviderName; symbol?: string }
+  | { kind: "pass"; ms: number };
+
+const provider = fc.constantFrom(...PROVIDER_NAMES);
+const symbol = fc.constantFrom(...MARKETS.map((market) => market.symbol));
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant("update" as const),
+      provider,
+      symbol,
+      price: fc.bigInt(1n, 2n ** 64n - 1n),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop" as const), provider }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop" as const), provider, symbol }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("pass" as const), ms: fc.nat(6_000) }) },
+);
+
+/** What is served, worked out from scratch each time. */
+function naivePrices(
+  receipts: Map<string, { price: bigint; atMs: number }>,
+  { aggregation, minSources }: PriceBoardOptions,
+) {
+  const prices: Record<string, unknown> = {};
+  for (const { symbol, base, quote } of MARKETS) {
+    const sources = PROVIDER_NAMES.filter((name) => receipts.has(`${name} ${symbol}`));
+    if (sources.length < minSources) continue;
+    const live = sources.map((name) => receipts.get(`${name} ${symbol}`)!);
+    const sorted = live.map((receipt) => receipt.price).sort((a, b) => a < b ? -1 : 1);
+    const low = aggregation === "median" ? sorted[Math.ceil(sorted.length / 2) - 1]! : 0n;
+    const high = aggregation === "median" ? sorted[Math.floor(sorted.length / 2)]! : 0n;
+    const [sum, count] = aggregation === "median"
+      ? [low + high, 2n]
+      : [sorted.reduce((a, b) => a + b), BigInt(sorted.length)];
+    prices[symbol] = {
+      base,
+      quote,
+      price: sum / count + (2n * (sum % count) >= count ? 1n : 0n),
+      decimals: 6,
+      lastUpdate: Math.max(...live.map((receipt) => receipt.atMs)),
+      sources,
+    };
+  }
+  return prices;
+}
+
+Deno.test("PriceBoard: serves after every step what a naive model works out from scratch", () => {
+  fc.assert(fc.property(
+    fc.array(operation, { maxLength: 60 }),
+    fc.constantFrom("median" as const, "average" as const),
+    fc.integer({ min: 1, max: 4 }),
+    (operations, aggregation, minSources) => {
+      const options = { markets: MARKETS, aggregation, minSources, maxSourceAgeMs: 10_000 };
+      const prices = new PriceBoard(options);
+      const receipts = new Map<string, { price: bigint; atMs: number }>();
+      let nowMs = T;
+      for (const step of operations) {
+        if (step.kind === "update") {
+          prices.update(step.provider, step.symbol, step.price, nowMs);
+          receipts.set(`${step.provider} ${step.symbol}`, { price: step.price, atMs: nowMs });
+        } else if (step.kind === "drop") {
+          prices.drop(step.provider, nowMs, step.symbol);
+          for (const key of receipts.keys()) {
+            const wanted = step.symbol === undefined
+              ? key.startsWith(`${step.provider} `)
+              : key === `${step.provider} ${step.symbol}`;
+            if (wanted) receipts.delete(key);
+          }
+        } else {
+          nowMs += step.ms;
+          prices.expire(nowMs);
+          for (const [key, { atMs }] of receipts) {
+            if (nowMs - atMs > options.maxSourceAgeMs) receipts.delete(key);
+          }
+        }
+        assert.deepEqual(served(prices).prices, naivePrices(receipts, options));
+      }
+    },
+  ));
+});

@@ -1,0 +1,266 @@
+import assert from "node:assert/strict";
+import { binance } from "../../services/oracle/providers/binance.ts";
+import { coinbase } from "../../services/oracle/providers/coinbase.ts";
+import { kraken } from "../../services/oracle/providers/kraken.ts";
+import { okx } from "../../services/oracle/providers/okx.ts";
+import type { Provider } from "../../services/oracle/provider.ts";
+import {
+  ACKNOWLEDGE_MS,
+  FRAME_CHARS_MAX,
+  GAPS_MAX,
+  RETRY_REFUSED_MS,
+  Session,
+} from "../../services/oracle/session.ts";
+import { STUCK_TIME_MS } from "../../services/oracle/stream.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+
+function setUp(provider: Provider, markets = ["BTC/USDT", "ETH/USDT"]) {
+  const clock = new FakeClock();
+  const sent: string[] = [];
+  const events: string[] = [];
+  const session: Session = new Session({
+    provider,
+    markets,
+    clock,
+    send: (text) => sent.push(text),
+    handlers: {
+      onPrint: (market, price) => events.push(`${market} ${price}`),
+      onSubscribed: () => events.push("subscribed"),
+      onFault(fault, remedy, detail) {
+        events.push(`${fault} ${remedy}: ${detail}`);
+        if (remedy === "drop") session.end();
+      },
+      onDropped: (reason) => events.push(`dropped ${reason}`),
+    },
+  });
+  session.start();
+  const news = () => events.splice(0);
+  return { clock, sent, session, news };
+}
+
+function aggTrade(id: number, timeMs: number, price = "100", symbol = "BTCUSDT") {
+  return JSON.stringify({ data: { e: "aggTrade", s: symbol, a: id, p: price, T: timeMs } });
+}
+
+const ACK = '{"result":null,"id":1}';
+
+function krakenAnswer(symbol: string, success: boolean) {
+  return JSON.stringify(
+    success
+      ? { method: "subscribe", success, result: { channel: "trade", symbol } }
+      : { method: "subscribe", success, error: `not supported ${symbol}`, symbol },
+  );
+}
+
+Deno.test("Session: subscribes, is acknowledged, passes prices on", () => {
+  const { session, sent, news, clock } = setUp(binance);
+  assert.deepEqual(sent, [
+    '{"method":"SUBSCRIBE","params":["btcusdt@aggTrade","ethusdt@aggTrade"],"id":1}',
+  ]);
+  assert(!session.subscribed);
+  session.receive(ACK);
+  assert(session.subscribed);
+  session.receive(aggTrade(1, clock.now(), "100.5"));
+  session.receive(aggTrade(7, clock.now(), "3.25", "ETHUSDT"));
+  assert.deepEqual(news(), ["subscribed", "BTC/USDT 100500000", "ETH/USDT 3250000"]);
+  session.end();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("Session: a subscription without acknowledgement ends the connection", () => {
+  const { clock, news } = setUp(kraken);
+  clock.advance(ACKNOWLEDGE_MS - 1);
+  assert.deepEqual(news(), []);
+  clock.advance(1);
+  assert.deepEqual(news(), [
+    "not_acknowledged drop: BTC/USDT, ETH/USDT: no answer in 5000 ms",
+  ]);
+});
+
+Deno.test("Session: a refused market is told, the others go on, and all are asked again later", () => {
+  const { session, clock, news } = setUp(kraken);
+  session.receive(krakenAnswer("ETH/USDT", false));
+  session.receive(krakenAnswer("BTC/USDT", true));
+  assert.deepEqual(news(), [
+    "refused note: not supported ETH/USDT",
+    "not_acknowledged note: ETH/USDT: not supported ETH/USDT",
+    "subscribed",
+  ]);
+  clock.advance(ACKNOWLEDGE_MS);
+  assert.deepEqual(news(), []);
+  for (let passedMs = 0; passedMs < RETRY_REFUSED_MS; passedMs += 60_000) {
+    clock.advance(60_000);
+    session.receive(`{"channel":"heartbeat"}`);
+  }
+  assert(news().includes("not_acknowledged replace: still not ETH/USDT: not supported ETH/USDT"));
+  session.end();
+});
+
+Deno.test("Session: a refusal of everything ends the connection", () => {
+  const { session, news } = setUp(kraken);
+  session.receive(krakenAnswer("BTC/USDT", false));
+  session.receive(krakenAnswer("ETH/USDT", false));
+  assert.deepEqual(news(), [
+    "refused note: not supported BTC/USDT",
+    "refused note: not supported ETH/USDT",
+    "not_acknowledged drop: BTC/USDT, ETH/USDT: not supported ETH/USDT",
+  ]);
+});
+
+Deno.test("Session: a refusal that names no market leaves the deadline to decide", () => {
+  const { session, clock, news } = setUp(okx);
+  session.receive('{"event":"error","code":"60018","msg":"wrong"}');
+  assert.deepEqual(news(), ["refused note: 60018 wrong"]);
+  clock.advance(ACKNOWLEDGE_MS);
+  assert.deepEqual(news(), ["not_acknowledged drop: BTC/USDT, ETH/USDT: 60018 wrong"]);
+});
+
+Deno.test("Session: a stream that is silent on a living connection is replaced", () => {
+  const { session, clock, news } = setUp(kraken);
+  for (const symbol of ["BTC/USDT", "ETH/USDT"]) session.receive(krakenAnswer(symbol, true));
+  news();
+  const print = (id: number) =>
+    `{"channel":"trade","type":"update","data":[{"symbol":"BTC/USDT","price":5,"trade_id":${id},` +
+    `"timestamp":"${new Date(clock.now()).toISOString()}"}]}`;
+  for (let id = 1; id < 300; id++) {
+    clock.advance(1_000);
+    session.receive(print(id));
+  }
+  assert.equal(news().filter((event) => event.includes("silent")).length, 0);
+  clock.advance(1_000);
+  assert.deepEqual(news(), ["stream_silent replace: ETH/USDT for 300000 ms"]);
+  session.end();
+});
+
+Deno.test("Session: a stuck exchange time ends the connection, and what its frame says after it", () => {
+  const { session, clock, news } = setUp(kraken);
+  session.receive(krakenAnswer("BTC/USDT", true));
+  session.receive(krakenAnswer("ETH/USDT", true));
+  const timestamp = new Date(clock.now()).toISOString();
+  const frame = (id: number) =>
+    JSON.stringify({
+      channel: "trade",
+      type: "update",
+      data: [id, id + 1].map((trade_id) => ({
+        symbol: "BTC/USDT",
+        price: trade_id,
+        trade_id,
+        timestamp,
+      })),
+    });
+  session.receive(frame(1));
+  clock.advance(STUCK_TIME_MS);
+  news();
+  session.receive(frame(3));
+  assert.deepEqual(news(), [
+    "BTC/USDT 3000000",
+    `stuck_time drop: BTC/USDT stands at ${Date.parse(timestamp)}`,
+  ]);
+});
+
+Deno.test("Session: a gap is told, many gaps earn a new connection", () => {
+  const { session, clock, news } = setUp(binance);
+  session.receive(ACK);
+  news();
+  for (let gap = 0; gap <= GAPS_MAX; gap++) {
+    session.receive(aggTrade(10 * gap, clock.now() + gap, `${gap + 1}`));
+  }
+  assert.deepEqual(news().filter((event) => event.startsWith("sequence_gap")), [
+    "sequence_gap note: message lost: BTC/USDT before 10",
+    "sequence_gap note: message lost: BTC/USDT before 20",
+    "sequence_gap note: message lost: BTC/USDT before 30",
+  ]);
+  session.receive(aggTrade(90, clock.now() + 9, "9"));
+  assert.deepEqual(news(), [
+    "sequence_gap replace: message lost: BTC/USDT before 90",
+    "BTC/USDT 9000000",
+  ]);
+  session.end();
+});
+
+Deno.test("Session: Coinbase's heartbeat shows a ticker that was lost", () => {
+  const { session, clock, news } = setUp(coinbase, ["BTC/USDT"]);
+  const products = ["BTC-USDT"];
+  session.receive(
+    JSON.stringify({
+      type: "subscriptions",
+      channels: [{ name: "ticker", product_ids: products }],
+    }),
+  );
+  const beat = '{"type":"heartbeat","product_id":"BTC-USDT","last_trade_id":9}';
+  for (let second = 0; second < 4; second++) {
+    session.receive(beat);
+    clock.advance(1_000);
+  }
+  assert.deepEqual(news(), ["subscribed", "sequence_gap note: message lost: BTC/USDT at 9"]);
+  session.end();
+});
+
+Deno.test("Session: a count that starts again is told, its price is taken", () => {
+  const { session, clock, news } = setUp(binance);
+  session.receive(aggTrade(900, clock.now()));
+  news();
+  session.receive(aggTrade(1, clock.now() + 5, "7"));
+  assert.deepEqual(news(), ["sequence_restart note: BTC/USDT goes on at 1", "BTC/USDT 7000000"]);
+  session.end();
+});
+
+Deno.test("Session: a notice of shutdown asks for a new connection", () => {
+  const { session, news } = setUp(okx);
+  session.receive('{"event":"notice","code":"64008","msg":"soon"}');
+  assert.deepEqual(news(), ["shutdown_notice replace: notice 64008"]);
+  session.end();
+});
+
+Deno.test("Session: a connection near its 24 hours is replaced before the exchange ends it", () => {
+  const { session, clock, news } = setUp(binance, ["BTC/USDT"]);
+  session.receive(ACK);
+  const hours = 3_600_000;
+  for (let minute = 0; minute < 23 * 60; minute++) {
+    session.receive(aggTrade(minute, clock.now()));
+    clock.advance(60_000 - 1);
+    clock.advance(1);
+  }
+  assert.equal(
+    news().filter((event) => event.startsWith("lifetime")).join(),
+    `lifetime replace: connected for ${23 * hours} ms`,
+  );
+  session.end();
+});
+
+Deno.test("Session: asks after silence where the exchange answers, and only then", () => {
+  const { session, clock, sent } = setUp(okx, ["BTC/USDT"]);
+  session.receive('{"event":"subscribe","arg":{"channel":"tickers","instId":"BTC-USDT"}}');
+  sent.length = 0;
+  for (let second = 0; second < 10; second++) {
+    clock.advance(1_000);
+    session.receive("pong");
+  }
+  assert.deepEqual(sent, []);
+  clock.advance(4_999);
+  assert.deepEqual(sent, []);
+  clock.advance(1);
+  assert.deepEqual(sent, ["ping"]);
+  session.end();
+});
+
+Deno.test("Session: what gives no price is dropped with its reason", () => {
+  const { session, clock, news } = setUp(binance);
+  session.receive("{".repeat(FRAME_CHARS_MAX + 1));
+  session.receive("{");
+  session.receive('{"hello":1}');
+  session.receive(aggTrade(1, clock.now(), "0"));
+  session.receive(aggTrade(1, clock.now(), "5", "DOGEUSDT"));
+  session.receive(aggTrade(1, clock.now()));
+  session.receive(aggTrade(1, clock.now()));
+  assert.deepEqual(news(), [
+    "dropped too_long",
+    "dropped not_json",
+    "dropped unknown_shape",
+    "dropped bad_price",
+    "dropped unknown_market",
+    "BTC/USDT 100000000",
+    "dropped duplicate",
+  ]);
+  session.end();
+});

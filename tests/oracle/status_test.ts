@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import { Registry } from "prom-client";
+import { createOracleMetrics } from "../../services/oracle/metrics.ts";
+import { Oracle } from "../../services/oracle/oracle.ts";
+import { PROVIDERS } from "../../services/oracle/providers.ts";
+import { healthBody, providersBody } from "../../services/oracle/status.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { FakeNetwork } from "../support/fake_socket.ts";
+
+function setUp() {
+  const clock = new FakeClock();
+  const network = new FakeNetwork();
+  const oracle = new Oracle({
+    providers: [PROVIDERS.provider_a, PROVIDERS.provider_d]
+      .map((provider) => ({ provider, url: provider.url })),
+    markets: MARKETS,
+    board: { aggregation: "median", minSources: 1, maxSourceAgeMs: 30_000 },
+    clock,
+    random: () => 1,
+    metrics: createOracleMetrics([new Registry()]),
+    connect: network.connect,
+  });
+  oracle.start();
+  const [binance, okx] = network.sockets;
+  assert(binance !== undefined && okx !== undefined);
+  return { clock, oracle, binance, okx };
+}
+
+function aggTrade(symbol: string, timeMs: number): string {
+  return JSON.stringify({ data: { e: "aggTrade", s: symbol, a: 1, p: "5", T: timeMs } });
+}
+
+Deno.test("healthBody: unhealthy, degraded, healthy by how many pairs have a price (oracle spec, GET /health)", () => {
+  const { clock, oracle, binance } = setUp();
+  const startedAtMs = clock.now();
+  const health = () => healthBody(oracle, clock, startedAtMs);
+  clock.advance(2_500);
+  assert.deepEqual(
+    { ...health(), providers: [] },
+    {
+      status: "unhealthy",
+      uptime: 2,
+      providers: [],
+      lastPriceUpdate: 0,
+      pairsWithPrices: 0,
+      totalPairs: 3,
+    },
+  );
+  binance.open();
+  binance.deliver(aggTrade("BTCUSDT", clock.now()));
+  assert.equal(health().status, "degraded");
+  binance.deliver(aggTrade("ETHUSDT", clock.now()));
+  binance.deliver(aggTrade("SOLUSDT", clock.now()));
+  assert.equal(health().status, "healthy");
+  assert.equal(health().lastPriceUpdate, clock.now());
+  assert.equal(health().pairsWithPrices, 3);
+  oracle.stop();
+});
+
+Deno.test("providersBody: keeps the ages of connection, subscription and last trade apart (oracle spec, Provider status)", () => {
+  const { clock, oracle, binance, okx } = setUp();
+  binance.open();
+  clock.advance(100);
+  binance.deliver('{"result":null,"id":1}');
+  clock.advance(200);
+  binance.deliver(aggTrade("BTCUSDT", clock.now()));
+  clock.advance(300);
+  binance.deliver("{");
+  okx.fail("refused");
+  clock.advance(50);
+  const { providers, pairSources } = providersBody(oracle, clock);
+  assert.deepEqual(JSON.parse(JSON.stringify(providers)), [
+    {
+      name: "provider_a",
+      ready: true,
+      prices: 1,
+      exchange: "binance",
+      connectionAgeMs: 650,
+      lastFrameAgeMs: 50,
+      streams: {
+        "BTC/USDT": { subscriptionAgeMs: 550, lastTradeAgeMs: 350 },
+        "ETH/USDT": { subscriptionAgeMs: 550, lastTradeAgeMs: null },
+        "SOL/USDT": { subscriptionAgeMs: 550, lastTradeAgeMs: null },
+      },
+      reconnects: 0,
+      lastError: null,
+    },
+    {
+      name: "provider_d",
+      ready: false,
+      prices: 0,
+      exchange: "okx",
+      connectionAgeMs: null,
+      lastFrameAgeMs: null,
+      streams: {},
+      reconnects: 0,
+      lastError: "not_opened: refused",
+    },
+  ]);
+  assert.deepEqual(pairSources["BTC/USDT"]?.sources, ["provider_a"]);
+  assert.equal(pairSources["BTC/USDT"]?.price, "5000000");
+  assert.equal(pairSources["ETH/USDT"]?.price, undefined);
+  oracle.stop();
+});
+
+Deno.test("providersBody: a source far off the median of three is told, and outvoted", () => {
+  const { clock, oracle } = setUp();
+  const price = (text: string) => BigInt(text) * 1_000_000n;
+  oracle.board.update("provider_a", "BTC/USDT", price("60000"), clock.now());
+  oracle.board.update("provider_b", "BTC/USDT", price("60006"), clock.now());
+  oracle.board.update("provider_c", "BTC/USDT", price("6000"), clock.now());
+  assert.deepEqual(providersBody(oracle, clock).pairSources["BTC/USDT"], {
+    sources: ["provider_a", "provider_b", "provider_c"],
+    price: "60000000000",
+    sourcePrices: {
+      provider_a: "60000000000",
+      provider_b: "60006000000",
+      provider_c: "6000000000",
+    },
+    deviationBasisPoints: { provider_a: 0, provider_b: 1, provider_c: -9000 },
+    outliers: ["provider_c"],
+  });
+  oracle.stop();
+});
+
+Deno.test("Oracle: a quiet source contributes up to its bound and not a moment longer", () => {
+  const { clock, oracle, okx } = setUp();
+  okx.open();
+  okx.deliver('{"event":"subscribe","arg":{"channel":"tickers","instId":"BTC-USDT"}}');
+  const ticker = (last: string) =>
+    JSON.stringify({
+      arg: { channel: "tickers", instId: "BTC-USDT" },
+      data: [{ instId: "BTC-USDT", last, ts: String(clock.now()) }],
+    });
+  okx.deliver(ticker("5"));
+  const live = (ms: number) => {
+    for (let passedMs = 0; passedMs < ms; passedMs += 1_000) {
+      clock.advance(1_000);
+      okx.deliver("pong");
+    }
+  };
+  live(20_000);
+  okx.deliver(ticker("6"));
+  live(30_000);
+  assert.equal(oracle.board.entry("BTC/USDT")?.price, 6_000_000n);
+  clock.advance(1);
+  assert.equal(oracle.board.entry("BTC/USDT"), undefined);
+  oracle.stop();
+  assert.equal(clock.pending, 0);
+});

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { MISSED_AFTER_MS, Stream, STUCK_TIME_MS } from "../../services/oracle/stream.ts";
+import type { Print } from "../../services/oracle/provider.ts";
+
+const T = 1_700_000_000_000;
+
+function print(sequence: number | undefined, exchangeTimeMs: number): Print {
+  return { symbol: "X", price: 1n, exchangeTimeMs, sequence };
+}
+
+Deno.test("Stream: numbers that rise by one are in order, a hole is a gap", () => {
+  const stream = new Stream("BTC/USDT", "by_one");
+  assert.equal(stream.take(print(10, T), T), "next");
+  assert.equal(stream.take(print(11, T), T), "next");
+  assert.equal(stream.take(print(13, T), T), "gap");
+  assert.equal(stream.take(print(14, T), T), "next");
+});
+
+Deno.test("Stream: numbers that only rise have no gaps", () => {
+  const stream = new Stream("BTC/USDT", "rising");
+  assert.equal(stream.take(print(10, T), T), "next");
+  assert.equal(stream.take(print(90, T), T), "next");
+  assert.equal(stream.take(print(90, T), T), "duplicate");
+});
+
+Deno.test("Stream: what was sent before is a duplicate and no sign of life", () => {
+  const stream = new Stream("BTC/USDT", "by_one");
+  stream.take(print(10, T), T);
+  assert.equal(stream.take(print(10, T), T + 50), "duplicate");
+  assert.equal(stream.take(print(9, T - 5), T + 60), "duplicate");
+  assert.equal(stream.lastPrintAtMs, T);
+  assert.equal(stream.take(print(11, T + 1), T + 70), "next");
+});
+
+Deno.test("Stream: a number that falls while time goes on is a restart", () => {
+  const stream = new Stream("BTC/USDT", "by_one");
+  stream.take(print(1_000, T), T);
+  assert.equal(stream.take(print(1, T + 1), T + 1), "restart");
+  assert.equal(stream.take(print(2, T + 2), T + 2), "next");
+});
+
+Deno.test("Stream: without numbers every print is the next", () => {
+  const stream = new Stream("BTC/USDT", "none");
+  assert.equal(stream.take(print(undefined, T), T), "next");
+  assert.equal(stream.take(print(undefined, T), T), "next");
+});
+
+Deno.test("Stream: a time that stands still while prints come is stuck, a pause is not", () => {
+  const stream = new Stream("BTC/USDT", "by_one");
+  stream.take(print(1, T), T);
+  stream.take(print(2, T), T + 60_000);
+  assert(!stream.stuck(T + 60_000), "one print after a pause proves nothing");
+  stream.take(print(3, T), T + 60_000 + STUCK_TIME_MS - 1);
+  assert(!stream.stuck(T + 60_000 + STUCK_TIME_MS - 1));
+  stream.take(print(4, T), T + 60_000 + STUCK_TIME_MS);
+  assert(stream.stuck(T + 60_000 + STUCK_TIME_MS));
+  stream.take(print(5, T + 1), T + 60_001 + STUCK_TIME_MS);
+  assert(!stream.stuck(T + 60_001 + STUCK_TIME_MS));
+});
+
+Deno.test("Stream: a trade that a heartbeat tells of but that does not come is lost, once", () => {
+  const stream = new Stream("BTC/USDT", "rising");
+  stream.take(print(5, T), T);
+  assert(!stream.missed(5, T));
+  assert(!stream.missed(7, T + 1_000));
+  assert(!stream.missed(7, T + 1_000 + MISSED_AFTER_MS - 1));
+  assert(stream.missed(7, T + 1_000 + MISSED_AFTER_MS));
+  assert(!stream.missed(7, T + 9_000));
+  assert(!stream.missed(8, T + 10_000));
+  stream.take(print(8, T + 10_001), T + 10_001);
+  assert(!stream.missed(8, T + 20_000), "it came in time");
+});
+
+Deno.test("Stream: silence counts from the last print, or from the subscription", () => {
+  const stream = new Stream("BTC/USDT", "none");
+  assert.equal(stream.silentMs(T), undefined);
+  assert(!stream.answered);
+  stream.acknowledge(T);
+  stream.acknowledge(T + 500);
+  assert(stream.answered);
+  assert.equal(stream.silentMs(T + 1_000), 1_000);
+  stream.take(print(undefined, T), T + 2_000);
+  assert.equal(stream.silentMs(T + 2_500), 500);
+});
