@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
+import { describeIssue } from "./scalars.ts";
 
 /** The codes of JSON-RPC answers: the standard's, then Ethereum's, then this chain's. */
 export const RpcCode = {
@@ -17,14 +18,17 @@ export const RpcCode = {
 /** Identifies a request to its caller. */
 export type RpcId = string | number | null;
 
-const idSchema = z.union([z.string(), z.number(), z.null()]);
+const idSchema = z.union([z.string(), z.number(), z.null()], {
+  error: "Expected a string, a number or null",
+});
 
 const requestSchema = z.object({
-  jsonrpc: z.literal("2.0", { error: 'Expected jsonrpc "2.0"' }),
+  jsonrpc: z.literal("2.0", { error: 'Expected "2.0"' }),
   id: idSchema.optional(),
-  method: z.string({ error: "Expected a method name" }).min(1).max(256),
+  method: z.string({ error: "Expected a method name" })
+    .min(1, "Expected a method name").max(256, "Expected at most 256 characters"),
   params: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())], {
-    error: "Expected params as an array or an object",
+    error: "Expected an array or an object",
   }).optional(),
 });
 
@@ -63,8 +67,7 @@ export class RpcError extends RangemakerError {
 export function parseRequest(value: unknown): RpcRequest {
   const parsed = requestSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const message = parsed.error.issues[0]?.message ?? "not a request object";
-  throw new RpcError(RpcCode.invalidRequest, `Invalid request: ${message}`);
+  throw new RpcError(RpcCode.invalidRequest, `Invalid request: ${describeIssue(parsed.error)}`);
 }
 
 /** The id to answer a broken call with: its own where it has a proper one, else null. */

@@ -70,5 +70,8 @@ export function describeIssue(error: z.ZodError): string {
   const issue = error.issues[0];
   if (issue === undefined) return "Invalid value";
   const path = issue.path.map(String).join(".");
-  return path === "" ? issue.message : `${path}: ${issue.message}`;
+  const message = issue.code === "invalid_type" && issue.expected === "object"
+    ? "Expected an object"
+    : issue.message;
+  return path === "" ? message : `${path}: ${message}`;
 }
