@@ -3,9 +3,7 @@ import type { Call } from "./calls.ts";
 import { nodeUnreachable } from "./failures.ts";
 import { arrayElements, memberText } from "./json_text.ts";
 import type { Target } from "./methods.ts";
-import type { NodeReply } from "./node_http.ts";
-
-const decoder = new TextDecoder();
+import { bodyText, type NodeReply } from "./node_http.ts";
 
 /**
  * A node's answers to a batch, in the order of the calls and each as the node wrote it; undefined for
@@ -20,7 +18,7 @@ export function splitBatchReply(
   target: Target,
 ): (string | undefined)[] {
   if (calls.every((call) => call.id === undefined)) return calls.map(() => undefined);
-  const text = decoder.decode(reply.body);
+  const text = bodyText(reply.body);
   const value = parse(text, reply.status, target);
   if (!Array.isArray(value)) return calls.map((call) => sameError(call, value, text, target));
   const byId = answersById(value, arrayElements(text));

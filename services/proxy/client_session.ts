@@ -2,13 +2,13 @@ import type { Clock } from "../../lib/clock.ts";
 import { RpcCode, rpcFailure, type RpcId } from "../../lib/protocol/jsonrpc.ts";
 import type { Call } from "./calls.ts";
 import { limitExceeded, type ProxyError } from "./failures.ts";
-import type { SubscriptionRequest } from "./feed.ts";
 import type { Hub } from "./hub.ts";
 import type { ClientSink, HubClient } from "./hub_client.ts";
-import { memberText } from "./json_text.ts";
 import { subscriptionMethod } from "./methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
+import { bodyText } from "./node_http.ts";
 import { failureText, type Router } from "./router.ts";
+import { subscriptionRequest } from "./subscription_request.ts";
 
 /** Messages of one client that may be unanswered: what a browser tab sends at once is far below. */
 export const OPEN_MESSAGES_MAX = 256;
@@ -57,7 +57,7 @@ export class ClientSession {
     try {
       const { forwardedFor, router } = this.#options;
       const { body } = await router.answer(text, { forwardedFor, subscriptions });
-      if (body !== null) this.#send(typeof body === "string" ? body : decoder.decode(body));
+      if (body !== null) this.#send(bodyText(body));
     } finally {
       this.#open -= 1;
       if (held) {
@@ -124,22 +124,7 @@ export class ClientSession {
   }
 }
 
-const decoder = new TextDecoder();
-
 /** Bytes of a text in UTF-8, counted only where the limit could be passed. */
 function byteLength(text: string, limit: number): number {
   return text.length * 3 <= limit ? text.length : new TextEncoder().encode(text).length;
-}
-
-/** A subscription whose key is equal for parameters that differ only in spacing or member order. */
-function subscriptionRequest(namespace: string, call: Call): SubscriptionRequest {
-  const paramsText = memberText(call.text, "params") ?? "[]";
-  return { namespace, paramsText, key: `${namespace} ${canonical(call.params ?? [])}` };
-}
-
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1);
-  return `{${members.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(",")}}`;
 }

@@ -46,13 +46,17 @@ export function isHandshake(request: Request): boolean {
 export class Clients {
   readonly #options: ClientsOptions;
   readonly #sockets = new Set<WebSocket>();
-  #cancelSweep: CancelTimer;
+  #cancelSweep: CancelTimer | undefined;
   #cancelResume: CancelTimer | undefined;
   #draining = false;
 
   constructor(options: ClientsOptions) {
     this.#options = options;
-    this.#cancelSweep = this.#sweepLater();
+  }
+
+  /** Begins to watch over waits for the node. */
+  start(): void {
+    this.#sweepLater();
   }
 
   /** Turns a request into a WebSocket, or says why not. */
@@ -90,7 +94,7 @@ export class Clients {
 
   /** Stops all timers. */
   stop(): void {
-    this.#cancelSweep();
+    this.#cancelSweep?.();
     this.#cancelResume?.();
   }
 
@@ -153,11 +157,11 @@ export class Clients {
     });
   }
 
-  #sweepLater(): CancelTimer {
+  #sweepLater(): void {
     const { hub, clock } = this.#options;
-    return clock.after(SWEEP_EVERY_MS, () => {
+    this.#cancelSweep = clock.after(SWEEP_EVERY_MS, () => {
       hub.sweep(clock.now());
-      this.#cancelSweep = this.#sweepLater();
+      this.#sweepLater();
     });
   }
 }

@@ -1,3 +1,4 @@
+import type { SubscriptionRequest } from "./subscription_request.ts";
 import type { HubClient } from "./hub_client.ts";
 
 /** A notification, encoded once for all its readers. */
@@ -16,16 +17,6 @@ export interface Waiter {
   /** Unix milliseconds after which it is told that the node cannot be reached. */
   deadlineMs: number;
   answer: (outcome: SubscribeOutcome) => void;
-}
-
-/** What a client subscribes to. */
-export interface SubscriptionRequest {
-  /** As in `eth_subscribe`. */
-  namespace: string;
-  /** JSON text of the parameters, as the first client wrote them. */
-  paramsText: string;
-  /** Equal for requests that mean the same. */
-  key: string;
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { RandomSource } from "../../lib/clock.ts";
-import { Feed, type SubscriptionRequest } from "./feed.ts";
+import { Feed } from "./feed.ts";
 import type { HubClient } from "./hub_client.ts";
 import { memberText } from "./json_text.ts";
+import type { SubscriptionRequest } from "./subscription_request.ts";
 
 /** The connection to the node, as the hub sees it. */
 export interface UpstreamPort {
@@ -87,6 +88,11 @@ export class FeedBook {
   /** The feed behind an id of the node. */
   byUpstreamId(id: string): Feed | undefined {
     return this.#byUpstreamId.get(id);
+  }
+
+  /** Whether a feed with this key stands at the node. */
+  isLive(key: string): boolean {
+    return this.#byKey.get(key)?.some((feed) => feed.upstreamId !== undefined) ?? false;
   }
 
   /** Asks the node for a feed, unless it is asked for or live, or there is no connection. */

@@ -1,10 +1,11 @@
 import type { RandomSource } from "../../lib/clock.ts";
 import { RpcCode } from "../../lib/protocol/jsonrpc.ts";
 import { BroadcastRing } from "./broadcast_ring.ts";
-import type { Feed, Notice, SubscribeOutcome, SubscriptionRequest } from "./feed.ts";
+import type { Feed, Notice, SubscribeOutcome } from "./feed.ts";
 import { FeedBook, type UpstreamPort } from "./feed_book.ts";
 import { type ClientSink, HubClient } from "./hub_client.ts";
 import { memberText, replaceMember } from "./json_text.ts";
+import type { SubscriptionRequest } from "./subscription_request.ts";
 
 /** What a hub tells whoever counts. */
 export interface HubEvents {
@@ -16,8 +17,8 @@ export interface HubEvents {
   lagged(count: number): void;
   /** Clients now hold so many subscriptions, all together. */
   subscribed(total: number): void;
-  /** A feed that clients use got a notification; `value` is the parsed frame. */
-  noticed?(feed: Feed, value: object): void;
+  /** A subscription that clients use got a notification; `frame` is the parsed frame. */
+  noticed?(key: string, frame: unknown): void;
 }
 
 /** What a {@link Hub} works with. */
@@ -225,7 +226,7 @@ export class Hub {
       client.cursor = position;
       this.#fresh.push(client);
     }
-    this.#options.events.noticed?.(feed, frame);
+    this.#options.events.noticed?.(feed.request.key, frame);
   }
 
   #drain(client: HubClient): void {

@@ -1,15 +1,12 @@
 import type { Call } from "./calls.ts";
 import { memberText, replaceMember } from "./json_text.ts";
-import type { NodeReply } from "./node_http.ts";
+import { bodyText, type NodeReply } from "./node_http.ts";
 
 interface Flight {
   /** The id under which the node was asked, as text. */
   id: string;
   reply: Promise<NodeReply>;
 }
-
-const decoder = new TextDecoder();
-const encoder = new TextEncoder();
 
 /** Reads that were sent and not answered yet, so that an equal one can wait for the same answer. */
 export class InFlightReads {
@@ -41,6 +38,5 @@ export class InFlightReads {
 
 function underId(reply: NodeReply, sent: string, wanted: string): NodeReply {
   if (sent === wanted) return reply;
-  const text = replaceMember(decoder.decode(reply.body), "id", wanted);
-  return { status: reply.status, body: encoder.encode(text) };
+  return { status: reply.status, body: replaceMember(bodyText(reply.body), "id", wanted) };
 }

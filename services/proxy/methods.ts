@@ -8,11 +8,11 @@ const WRITE_METHODS = ["core_sendTransaction", "core_settleThesis"];
 const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;
 
 /**
- * Reads that ask and change nothing, so that equal ones in flight may share one answer. Filters are
- * left out, since they keep a position for their caller, and so is every method not known to be
- * harmless (`evm_mine` twice is two blocks).
+ * Reads that ask and change nothing: equal ones in flight may share one answer, and one whose answer
+ * was lost may be sent again. Filters are left out, since they keep a position for their caller, and
+ * so is every method not known to be harmless (`evm_mine` twice is two blocks).
  */
-const JOINABLE =
+const PLAIN_READ =
   /^(?:eth_(?:get(?!Filter|Work)|call$|estimateGas$|blockNumber$|chainId$|gasPrice$|feeHistory$|maxPriorityFeePerGas$|blobBaseFee$|syncing$)|core_(?:get|simulate)|net_version$|web3_clientVersion$)/;
 
 const SUBSCRIPTION = /^([^_]+)_(subscribe|unsubscribe)$/;
@@ -37,9 +37,9 @@ export class MethodTable {
     return this.#writes.has(method) || WRITE_VERB.test(method) ? "write" : "read";
   }
 
-  /** Whether equal calls in flight may share one answer; never for a write. */
-  joinable(method: string): boolean {
-    return JOINABLE.test(method) && this.targetOf(method) === "read";
+  /** Whether a method is known to ask and change nothing; never so for a write. */
+  isPlainRead(method: string): boolean {
+    return PLAIN_READ.test(method) && this.targetOf(method) === "read";
   }
 }
 

@@ -1,164 +1,23 @@
-import { z } from "zod";
 import { systemClock } from "../../lib/clock.ts";
 import { serviceCommand } from "../../lib/service/command.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
-import {
-  hostOption,
-  httpUrlSchema,
-  integerSchema,
-  portSchema,
-  switchSchema,
-  wsUrlSchema,
-} from "../../lib/service/option_types.ts";
-import { type OptionsOf, type OptionTable, UsageError } from "../../lib/service/options.ts";
+import { UsageError } from "../../lib/service/options.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
 import { createApi } from "./api.ts";
 import { callerAddress } from "./caller_address.ts";
 import { Clients, isHandshake } from "./clients.ts";
+import { HeadWatch, readHead } from "./head_watch.ts";
 import { Hub } from "./hub.ts";
 import { MethodTable } from "./methods.ts";
 import { ProxyMetrics } from "./metrics.ts";
 import { NodeHttp } from "./node_http.ts";
+import { options, type ProxyOptions } from "./options.ts";
+import { ReadSocket } from "./read_socket.ts";
 import { Router } from "./router.ts";
 import { Upstream } from "./upstream.ts";
 
-const listSchema = z.string().transform((text) =>
-  text.split(",").map((part) => part.trim()).filter((part) => part !== "")
-);
-
-/** The option table of `rangemaker proxy` (specification, "Proxy configuration"). */
-export const options = {
-  port: {
-    flags: "--port <port>",
-    env: "PORT",
-    description: "listening port; 0 takes a free one",
-    schema: portSchema,
-    default: "8546",
-  },
-  host: hostOption,
-  writeNodeUrl: {
-    flags: "--write-node-url <url>",
-    env: "WRITE_NODE_URL",
-    description: "write node for transactions",
-    schema: httpUrlSchema,
-    default: "http://localhost:8545",
-  },
-  readNodeUrl: {
-    flags: "--read-node-url <url>",
-    env: "READ_NODE_URL",
-    description: "read node for queries",
-    schema: httpUrlSchema,
-    default: "http://localhost:8547",
-  },
-  readNodeWsUrl: {
-    flags: "--read-node-ws-url <url>",
-    env: "READ_NODE_WS_URL",
-    description: "read node WebSocket URL; derived from --read-node-url unless given",
-    schema: wsUrlSchema.optional(),
-  },
-  broadcastCapacity: {
-    flags: "--broadcast-capacity <messages>",
-    env: "BROADCAST_CAPACITY",
-    description: "notifications kept for clients that are behind, all subscriptions together",
-    schema: integerSchema(1, 1_048_576),
-    default: "4096",
-  },
-  corsOrigins: {
-    flags: "--cors-origins <origins>",
-    env: "CORS_ORIGINS",
-    description: "allowed CORS origins, comma-separated; * for all",
-    schema: listSchema,
-    default: "*",
-  },
-  trustProxy: {
-    flags: "--trust-proxy [boolean]",
-    env: "TRUST_PROXY",
-    description: "trust X-Forwarded-For headers",
-    schema: switchSchema,
-    default: "true",
-    negatable: true,
-  },
-  writeMethods: {
-    flags: "--write-methods <methods>",
-    env: "WRITE_METHODS",
-    description: "methods for the write node beside those known, comma-separated",
-    schema: listSchema.prefault(""),
-  },
-  maxBodyBytes: {
-    flags: "--max-body-bytes <bytes>",
-    env: "MAX_BODY_BYTES",
-    description: "largest request over HTTP, largest message over WebSocket; 5 MiB as in geth",
-    schema: integerSchema(1_024, 1_073_741_824),
-    default: "5242880",
-  },
-  maxBatch: {
-    flags: "--max-batch <calls>",
-    env: "MAX_BATCH",
-    description: "most calls in one batch; 1000 as in geth",
-    schema: integerSchema(1, 100_000),
-    default: "1000",
-  },
-  upstreamTimeoutMs: {
-    flags: "--upstream-timeout-ms <ms>",
-    env: "UPSTREAM_TIMEOUT_MS",
-    description: "how long a node may take to answer; 30 s lets slow reads through",
-    schema: integerSchema(1, 600_000),
-    default: "30000",
-  },
-  maxWsClients: {
-    flags: "--max-ws-clients <clients>",
-    env: "MAX_WS_CLIENTS",
-    description: "most WebSocket clients at once; each costs a file descriptor and memory",
-    schema: integerSchema(1, 1_000_000),
-    default: "10000",
-  },
-  maxSubscriptionsPerClient: {
-    flags: "--max-subscriptions-per-client <subscriptions>",
-    env: "MAX_SUBSCRIPTIONS_PER_CLIENT",
-    description: "most subscriptions of one WebSocket client; a wallet holds fewer than ten",
-    schema: integerSchema(1, 10_000),
-    default: "100",
-  },
-  coalesceReads: {
-    flags: "--coalesce-reads [boolean]",
-    env: "COALESCE_READS",
-    description: "send reads that are equal and in flight together once",
-    schema: switchSchema,
-    default: "true",
-    negatable: true,
-  },
-  slowClients: {
-    flags: "--slow-clients <lag|close>",
-    env: "SLOW_CLIENTS",
-    description: "a client that missed notifications goes on (lag) or is closed with 1013 (close)",
-    schema: z.enum(["lag", "close"], { error: "Expected lag or close" }),
-    default: "lag",
-  },
-  subscribeTimeoutMs: {
-    flags: "--subscribe-timeout-ms <ms>",
-    env: "SUBSCRIBE_TIMEOUT_MS",
-    description: "how long a subscribe waits for a read node that is away; then it fails",
-    schema: integerSchema(1, 600_000),
-    default: "10000",
-  },
-  reconnectInitialMs: {
-    flags: "--reconnect-initial-ms <ms>",
-    env: "RECONNECT_INITIAL_MS",
-    description: "first wait before connecting to the read node again; doubles with each attempt",
-    schema: integerSchema(1, 600_000),
-    default: "100",
-  },
-  reconnectMaxMs: {
-    flags: "--reconnect-max-ms <ms>",
-    env: "RECONNECT_MAX_MS",
-    description: "longest wait before connecting to the read node again",
-    schema: integerSchema(1, 600_000),
-    default: "10000",
-  },
-} satisfies OptionTable;
-
-/** Options of {@link startProxy}. */
-export type ProxyOptions = OptionsOf<typeof options>;
+export { options };
+export type { ProxyOptions };
 
 /** A proxy that runs. */
 export interface RunningProxy extends RunningService {
@@ -184,7 +43,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   }
   const registry = createRegistry(systemClock.now());
   const metrics = new ProxyMetrics(registry);
-  const { router, upstream, clients } = assemble(options, metrics);
+  const { router, upstream, readSocket, clients, headWatch } = assemble(options, metrics);
   const addressOf = (request: Request, remote: string) =>
     callerAddress(request.headers, remote, options.trustProxy);
   let draining = false;
@@ -214,35 +73,51 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     },
     close() {
       clients.stop();
+      headWatch.stop();
       upstream.stop();
+      readSocket?.stop();
     },
   });
+  clients.start();
+  headWatch.start();
   upstream.start();
+  readSocket?.start();
   return { ...service, wsUrl: `${service.url.replace("http", "ws")}/ws` };
 }
 
 /** Makes the parts and connects them. */
 function assemble(options: ProxyOptions, metrics: ProxyMetrics) {
-  const timeoutMs = options.upstreamTimeoutMs;
+  const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
+  const socketOptions = {
+    url: options.readNodeWsUrl ?? webSocketUrl(options.readNodeUrl),
+    clock: systemClock,
+    random: Math.random,
+    reconnectInitialMs,
+    reconnectMaxMs,
+    metrics,
+  };
+  const readSocket = options.readsOverWs
+    ? new ReadSocket({ ...socketOptions, timeoutMs })
+    : undefined;
+  const nodes = {
+    read: new NodeHttp({ target: "read", url: options.readNodeUrl, timeoutMs, metrics }),
+    write: new NodeHttp({ target: "write", url: options.writeNodeUrl, timeoutMs, metrics }),
+  };
   const router = new Router({
     methods: new MethodTable(options.writeMethods),
-    nodes: {
-      read: new NodeHttp({ target: "read", url: options.readNodeUrl, timeoutMs, metrics }),
-      write: new NodeHttp({ target: "write", url: options.writeNodeUrl, timeoutMs, metrics }),
-    },
+    nodes,
+    readSocket,
     maxBatch: options.maxBatch,
     coalesceReads: options.coalesceReads,
     metrics,
   });
   const upstream: Upstream = new Upstream({
-    url: options.readNodeWsUrl ?? webSocketUrl(options.readNodeUrl),
-    clock: systemClock,
-    random: Math.random,
-    reconnectInitialMs: options.reconnectInitialMs,
-    reconnectMaxMs: options.reconnectMaxMs,
-    metrics,
+    ...socketOptions,
     events: {
-      opened: () => hub.upstreamOpened(systemClock.now()),
+      opened() {
+        headWatch.restart();
+        hub.upstreamOpened(systemClock.now());
+      },
       closed: () => hub.upstreamClosed(),
       received(text) {
         const understood = hub.receive(text);
@@ -257,7 +132,17 @@ function assemble(options: ProxyOptions, metrics: ProxyMetrics) {
     random: Math.random,
     subscribeTimeoutMs: options.subscribeTimeoutMs,
     slowClients: options.slowClients,
-    events: metrics.hubEvents(),
+    events: {
+      ...metrics.hubEvents(),
+      noticed: (key, frame) => headWatch.noticed(key, frame),
+    },
+  });
+  const headWatch = new HeadWatch({
+    clock: systemClock,
+    silenceMs: options.headSilenceMs,
+    isLive: (key) => hub.book.isLive(key),
+    readHead: () => readHead(nodes.read),
+    drop: (reason) => upstream.drop(reason),
   });
   const clients = new Clients({
     hub,
@@ -269,7 +154,7 @@ function assemble(options: ProxyOptions, metrics: ProxyMetrics) {
     maxMessageBytes: options.maxBodyBytes,
     maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
   });
-  return { router, upstream, clients };
+  return { router, upstream, readSocket, clients, headWatch };
 }
 
 /** The WebSocket URL of a node that answers both on one port, as most do. */

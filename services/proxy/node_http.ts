@@ -3,10 +3,17 @@ import { nodeTimeout, nodeUnreachable } from "./failures.ts";
 import type { Target } from "./methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 
-/** What a node answered, byte for byte. */
+/** What a node answered, byte for byte; as text where it came in a text frame. */
 export interface NodeReply {
   status: number;
-  body: Uint8Array<ArrayBuffer>;
+  body: Uint8Array<ArrayBuffer> | string;
+}
+
+const decoder = new TextDecoder();
+
+/** The body of an answer as text. */
+export function bodyText(body: NodeReply["body"]): string {
+  return typeof body === "string" ? body : decoder.decode(body);
 }
 
 /** A node as the router sees it. */

@@ -5,6 +5,7 @@ import { InFlightReads } from "./in_flight_reads.ts";
 import { splitBatchReply } from "./batch.ts";
 import type { MethodTable, Target } from "./methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
+import { type ReadSocket, ReadSocketLostError } from "./read_socket.ts";
 import type { NodePort, NodeReply } from "./node_http.ts";
 
 /** The caller of a message. */
@@ -19,7 +20,7 @@ export interface Caller {
 export interface Answer {
   status: number;
   /** Null where nothing is answered: the message held nothing but calls without an id. */
-  body: string | Uint8Array<ArrayBuffer> | null;
+  body: NodeReply["body"] | null;
   /** Who answered: a label of the metrics. */
   target: Target | "mixed" | "proxy";
 }
@@ -28,6 +29,8 @@ export interface Answer {
 export interface RouterOptions {
   methods: MethodTable;
   nodes: Readonly<Record<Target, NodePort>>;
+  /** A faster way to the read node for plain reads; HTTP is used where it is not usable. */
+  readSocket?: ReadSocket;
   maxBatch: number;
   /** Equal reads in flight are sent once. */
   coalesceReads: boolean;
@@ -136,18 +139,33 @@ export class Router {
   }
 
   async #send(call: Call, target: Target, caller: Caller): Promise<NodeReply> {
-    const post = async () => {
-      const reply = await this.#options.nodes[target].post(call.text, caller.forwardedFor);
-      this.#wrote(target);
-      if (call.id !== undefined && !looksLikeJson(reply.body)) {
-        throw nodeUnreachable(target, `HTTP status ${reply.status} without a JSON body`);
-      }
-      return reply;
-    };
-    if (this.#reads === undefined || !this.#options.methods.joinable(call.method)) {
-      return await post();
+    if (call.id === undefined || !this.#options.methods.isPlainRead(call.method)) {
+      return await this.#post(call, target, caller);
     }
-    return await this.#reads.ask(call, post);
+    const read = () => this.#read(call, caller);
+    return await (this.#reads === undefined ? read() : this.#reads.ask(call, read));
+  }
+
+  async #read(call: Call, caller: Caller): Promise<NodeReply> {
+    const { readSocket } = this.#options;
+    if (readSocket?.usable) {
+      try {
+        return await readSocket.ask(call);
+      } catch (thrown) {
+        if (!(thrown instanceof ReadSocketLostError)) throw thrown;
+        // A plain read may be sent again.
+      }
+    }
+    return await this.#post(call, "read", caller);
+  }
+
+  async #post(call: Call, target: Target, caller: Caller): Promise<NodeReply> {
+    const reply = await this.#options.nodes[target].post(call.text, caller.forwardedFor);
+    this.#wrote(target);
+    if (call.id !== undefined && !looksLikeJson(reply.body)) {
+      throw nodeUnreachable(target, `HTTP status ${reply.status} without a JSON body`);
+    }
+    return reply;
   }
 
   /** After a write, a read must not share the answer of one that began before it. */
@@ -171,7 +189,8 @@ function batchTarget(groups: Record<Target, number[]>): Answer["target"] {
   return groups.write.length > 0 ? "write" : "proxy";
 }
 
-function looksLikeJson(body: Uint8Array): boolean {
+function looksLikeJson(body: NodeReply["body"]): boolean {
+  if (typeof body === "string") return /^\s*[{[]/.test(body);
   const first = body.find((byte) => !SPACES.has(byte));
   return first !== undefined && OPENS_JSON.has(first);
 }

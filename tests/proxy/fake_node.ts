@@ -3,6 +3,7 @@
 /** A request as the node got it. */
 export interface Received {
   text: string;
+  over: "http" | "ws";
   forwardedFor: string | null;
 }
 
@@ -105,11 +106,14 @@ export class FakeNode {
 
   async #handle(request: Request): Promise<Response> {
     if (request.headers.get("upgrade") === "websocket") return this.#upgrade(request);
-    const text = await request.text();
-    const received = { text, forwardedFor: request.headers.get("x-forwarded-for") };
+    const forwardedFor = request.headers.get("x-forwarded-for");
+    return await this.#answer({ text: await request.text(), over: "http", forwardedFor });
+  }
+
+  async #answer(received: Received): Promise<Response> {
     this.requests.push(received);
     this.#look();
-    return await (this.#options.answer ?? echoAnswer)(text, received);
+    return await (this.#options.answer ?? echoAnswer)(received.text, received);
   }
 
   #upgrade(request: Request): Response {
@@ -119,8 +123,14 @@ export class FakeNode {
       this.#sockets.add(connection);
       this.#look();
     };
-    socket.onmessage = ({ data }) => {
+    socket.onmessage = async ({ data }) => {
       const call: Request_ = JSON.parse(data);
+      if (!/_(un)?subscribe$/.test(call.method)) {
+        const answer = await this.#answer({ text: data, over: "ws", forwardedFor: null });
+        const text = await answer.text();
+        if (socket.readyState === WebSocket.OPEN) socket.send(text);
+        return;
+      }
       this.calls.push(call);
       const result = this.#subscription(connection, call);
       socket.send(JSON.stringify({ jsonrpc: "2.0", id: call.id, result }));

@@ -28,7 +28,7 @@ async function withProxy(
     ...given,
   }));
   try {
-    await read.until(() => read.connections === 1);
+    await read.until(() => read.connections === 2);
     await play({ url: proxy.url, wsUrl: proxy.wsUrl, read, write });
   } finally {
     await proxy.stop();

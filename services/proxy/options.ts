@@ -1,0 +1,166 @@
+import { z } from "zod";
+import {
+  hostOption,
+  httpUrlSchema,
+  integerSchema,
+  portSchema,
+  switchSchema,
+  wsUrlSchema,
+} from "../../lib/service/option_types.ts";
+import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
+
+const listSchema = z.string().transform((text) =>
+  text.split(",").map((part) => part.trim()).filter((part) => part !== "")
+);
+
+/** The option table of `rangemaker proxy` (specification, "Proxy configuration"). */
+export const options = {
+  port: {
+    flags: "--port <port>",
+    env: "PORT",
+    description: "listening port; 0 takes a free one",
+    schema: portSchema,
+    default: "8546",
+  },
+  host: hostOption,
+  writeNodeUrl: {
+    flags: "--write-node-url <url>",
+    env: "WRITE_NODE_URL",
+    description: "write node for transactions",
+    schema: httpUrlSchema,
+    default: "http://localhost:8545",
+  },
+  readNodeUrl: {
+    flags: "--read-node-url <url>",
+    env: "READ_NODE_URL",
+    description: "read node for queries",
+    schema: httpUrlSchema,
+    default: "http://localhost:8547",
+  },
+  readNodeWsUrl: {
+    flags: "--read-node-ws-url <url>",
+    env: "READ_NODE_WS_URL",
+    description: "read node WebSocket URL; derived from --read-node-url unless given",
+    schema: wsUrlSchema.optional(),
+  },
+  broadcastCapacity: {
+    flags: "--broadcast-capacity <messages>",
+    env: "BROADCAST_CAPACITY",
+    description: "notifications kept for clients that are behind, all subscriptions together",
+    schema: integerSchema(1, 1_048_576),
+    default: "4096",
+  },
+  corsOrigins: {
+    flags: "--cors-origins <origins>",
+    env: "CORS_ORIGINS",
+    description: "allowed CORS origins, comma-separated; * for all",
+    schema: listSchema,
+    default: "*",
+  },
+  trustProxy: {
+    flags: "--trust-proxy [boolean]",
+    env: "TRUST_PROXY",
+    description: "trust X-Forwarded-For headers",
+    schema: switchSchema,
+    default: "true",
+    negatable: true,
+  },
+  writeMethods: {
+    flags: "--write-methods <methods>",
+    env: "WRITE_METHODS",
+    description: "methods for the write node beside those known, comma-separated",
+    schema: listSchema.prefault(""),
+  },
+  maxBodyBytes: {
+    flags: "--max-body-bytes <bytes>",
+    env: "MAX_BODY_BYTES",
+    description: "largest request over HTTP, largest message over WebSocket; 5 MiB as in geth",
+    schema: integerSchema(1_024, 1_073_741_824),
+    default: "5242880",
+  },
+  maxBatch: {
+    flags: "--max-batch <calls>",
+    env: "MAX_BATCH",
+    description: "most calls in one batch; 1000 as in geth",
+    schema: integerSchema(1, 100_000),
+    default: "1000",
+  },
+  upstreamTimeoutMs: {
+    flags: "--upstream-timeout-ms <ms>",
+    env: "UPSTREAM_TIMEOUT_MS",
+    description: "how long a node may take to answer; 30 s lets slow reads through",
+    schema: integerSchema(1, 600_000),
+    default: "30000",
+  },
+  maxWsClients: {
+    flags: "--max-ws-clients <clients>",
+    env: "MAX_WS_CLIENTS",
+    description: "most WebSocket clients at once; each costs a file descriptor and memory",
+    schema: integerSchema(1, 1_000_000),
+    default: "10000",
+  },
+  maxSubscriptionsPerClient: {
+    flags: "--max-subscriptions-per-client <subscriptions>",
+    env: "MAX_SUBSCRIPTIONS_PER_CLIENT",
+    description: "most subscriptions of one WebSocket client; a wallet holds fewer than ten",
+    schema: integerSchema(1, 10_000),
+    default: "100",
+  },
+  readsOverWs: {
+    flags: "--reads-over-ws [boolean]",
+    env: "READS_OVER_WS",
+    description: "send plain single reads over a WebSocket of their own, not over HTTP: twice as " +
+      "fast, without X-Forwarded-For",
+    schema: switchSchema,
+    default: "true",
+    negatable: true,
+  },
+  coalesceReads: {
+    flags: "--coalesce-reads [boolean]",
+    env: "COALESCE_READS",
+    description: "send reads that are equal and in flight together once",
+    schema: switchSchema,
+    default: "true",
+    negatable: true,
+  },
+  slowClients: {
+    flags: "--slow-clients <lag|close>",
+    env: "SLOW_CLIENTS",
+    description: "a client that missed notifications goes on (lag) or is closed with 1013 (close)",
+    schema: z.enum(["lag", "close"], { error: "Expected lag or close" }),
+    default: "lag",
+  },
+  subscribeTimeoutMs: {
+    flags: "--subscribe-timeout-ms <ms>",
+    env: "SUBSCRIBE_TIMEOUT_MS",
+    description: "how long a subscribe waits for a read node that is away; then it fails",
+    schema: integerSchema(1, 600_000),
+    default: "10000",
+  },
+  headSilenceMs: {
+    flags: "--head-silence-ms <ms>",
+    env: "HEAD_SILENCE_MS",
+    description:
+      "after so long without a new head, the read node's head is read over HTTP; if the " +
+      "chain went on, the WebSocket is made anew",
+    schema: integerSchema(1, 3_600_000),
+    default: "15000",
+  },
+  reconnectInitialMs: {
+    flags: "--reconnect-initial-ms <ms>",
+    env: "RECONNECT_INITIAL_MS",
+    description: "first wait before connecting to the read node again; doubles with each attempt",
+    schema: integerSchema(1, 600_000),
+    default: "100",
+  },
+  reconnectMaxMs: {
+    flags: "--reconnect-max-ms <ms>",
+    env: "RECONNECT_MAX_MS",
+    description: "longest wait before connecting to the read node again",
+    schema: integerSchema(1, 600_000),
+    default: "10000",
+  },
+} satisfies OptionTable;
+
+/** Options of `startProxy`. */
+export type ProxyOptions = OptionsOf<typeof options>;
