@@ -162,6 +162,11 @@ export class PriceRing implements PriceReader {
     this.#advance(time);
   }
 
+  /** Whether the slot that starts at `time` is one of those that the ring can hold now. */
+  holds(time: number): boolean {
+    return this.#inRing(slotAt(time));
+  }
+
   /** Gives a hole its price. @returns False if the slot has one, or lies outside the ring. */
   fill(time: number, price: bigint): boolean {
     const slot = slotAt(time);

@@ -1,22 +1,19 @@
 import type { Clock } from "../../lib/clock.ts";
-import { SLOT_MS } from "../../lib/price_ring.ts";
-import { findMarket, type Market, MARKETS } from "../../lib/protocol/markets.ts";
+import { SLOT_MS, type TimeSpan } from "../../lib/price_ring.ts";
+import type { Market } from "../../lib/protocol/markets.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
-import type { Address, Hex } from "../../lib/protocol/scalars.ts";
+import type { Hex } from "../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
-import {
-  type BackfillOracle,
-  hashTransaction,
-  type Transaction,
-} from "../../lib/protocol/transaction.ts";
+import { hashTransaction, type Transaction } from "../../lib/protocol/transaction.ts";
 import { type Block, genesisBlock, sealBlock } from "./block.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
-import type { ExecutionContext, Ledger } from "./ledger.ts";
+import type { Journal } from "./journal.ts";
+import type { ExecutionContext } from "./ledger.ts";
 import type { OracleFeed } from "./oracle_feed.ts";
-import type { PriceHistory } from "./price_history.ts";
-import { Settler } from "./settler.ts";
+import type { SettlementRecord } from "./record.ts";
 import type { Outcome } from "./settlement.ts";
-import { requireSender, type VerifiedTransaction, verifyInside } from "./verify.ts";
+import type { ChainState } from "./state.ts";
+import { requireSender, verifyInside } from "./verify.ts";
 
 /** How far the timestamp of a transaction may be off the node's clock. */
 export const TIMESTAMP_DRIFT_MAX_MS = 60_000;
@@ -30,7 +27,7 @@ export const BLOCKS_KEPT = 4_096;
  */
 export const SETTLEMENTS_PER_CHECKPOINT_MAX = 5_000;
 
-/** How often prices that no open thesis needs any more are let go. */
+/** How often backfilled prices that no open thesis needs any more are let go. */
 const PRUNE_INTERVAL_MS = 60_000;
 
 /** What the chain tells as it happens. */
@@ -40,44 +37,56 @@ export interface ChainEvents {
   onThesis(thesis: Thesis): void;
   /** A checkpoint found no fresh price for the market. */
   onMissingPrice(market: Market): void;
+  /** Settlements could not be written down; they are tried again at the next checkpoint. */
+  onJournalFailure(thrown: unknown): void;
 }
 
 /** What a chain is made of. */
 export interface ChainParts {
   chainId: number;
   clock: Clock;
-  ledger: Ledger;
+  state: ChainState;
   feed: OracleFeed;
-  /** One for each market. */
-  histories: ReadonlyMap<Market, PriceHistory>;
+  journal: Journal;
   events: ChainEvents;
+  /** Where the chain went on to before; a new genesis block by default. */
+  resumeFrom?: ResumePoint;
+}
+
+/** Where a chain that was stopped goes on. */
+export interface ResumePoint {
+  head: Block;
+  /** Number of the next block: higher than any that was ever told. */
+  nextNumber: number;
 }
 
 /**
- * The core node's state machine: transactions, checkpoints and settlement over one {@link Ledger} and
- * the price histories. Everything in it is synchronous, so nothing is ever half done.
+ * The core node's state machine: transactions, checkpoints and settlement. What changes the state is
+ * decided first, then written to the journal, then applied; all of it is synchronous, so nothing is
+ * ever half done.
  */
 export class Chain {
   readonly chainId: number;
-  readonly ledger: Ledger;
   readonly feed: OracleFeed;
-  readonly histories: ReadonlyMap<Market, PriceHistory>;
+  readonly state: ChainState;
   readonly #clock: Clock;
+  readonly #journal: Journal;
   readonly #events: ChainEvents;
-  readonly #settler = new Settler();
   readonly #blocks = new Map<number, Block>();
   #head: Block;
+  #nextNumber: number;
   #pending: Hex[] = [];
   #prunedAtMs = 0;
 
   constructor(parts: ChainParts) {
     this.chainId = parts.chainId;
-    this.ledger = parts.ledger;
     this.feed = parts.feed;
-    this.histories = parts.histories;
+    this.state = parts.state;
     this.#clock = parts.clock;
+    this.#journal = parts.journal;
     this.#events = parts.events;
-    this.#head = genesisBlock(parts.clock.now());
+    this.#head = parts.resumeFrom?.head ?? genesisBlock(parts.clock.now());
+    this.#nextNumber = parts.resumeFrom?.nextNumber ?? 1;
     this.#keep(this.#head);
   }
 
@@ -91,44 +100,35 @@ export class Chain {
     return this.#blocks.get(number);
   }
 
-  /** Theses that are not settled. */
-  get unsettled(): ReadonlyMap<number, Thesis> {
-    return this.#settler.unsettled;
-  }
-
   /**
    * Applies a transaction; the next checkpoint seals the block it is in. The same one again gives the
    * first receipt.
    *
    * @throws {SignatureError} If `from` did not sign it. @throws {RejectedTransactionError} If its
-   * timestamp is too far off. Nothing is recorded then.
+   * timestamp is too far off. @throws {JournalError} If it cannot be written down. Nothing is
+   * recorded then.
    */
   submit(tx: Transaction): Receipt {
-    const verified = this.#verify(tx);
-    if ("receipt" in verified) return verified.receipt;
-    const { receipt, thesis } = this.ledger.execute(verified, this.#context());
+    const { receipt: judged, quoteHash, isKnown } = this.#judge(tx);
+    if (isKnown) return judged;
+    const nowMs = this.#clock.now();
+    const filled = tx.type === "BackfillOracle" && judged.status === "committed"
+      ? this.state.fillable(tx)
+      : undefined;
+    const receipt = filled === undefined ? judged : { ...judged, filledSlots: slotsIn(filled) };
+    const record = { kind: "transaction" as const, atMs: nowMs, tx, receipt, quoteHash, filled };
+    this.#journal.append([record]);
+    const thesis = this.state.applyTransaction(record);
     this.#pending.push(receipt.txHash);
-    const isBackfill = tx.type === "BackfillOracle" && receipt.status === "committed";
-    if (isBackfill) receipt.filledSlots = this.#backfill(tx);
     this.#events.onTransaction(receipt, tx);
-    if (thesis !== undefined) {
-      this.#settler.add(thesis);
-      this.#events.onThesis(thesis);
-    }
-    if (isBackfill) this.#settleDue(this.#clock.now());
+    if (thesis !== undefined) this.#events.onThesis(thesis);
+    if (filled !== undefined) this.#settleDue(nowMs);
     return receipt;
   }
 
   /** The receipt that a transaction would get now. Changes nothing. Throws as {@link submit}. */
   simulate(tx: Transaction): Receipt {
-    const verified = this.#verify(tx);
-    if ("receipt" in verified) return verified.receipt;
-    const context = this.#context();
-    const error = this.ledger.refusalOf(verified, context);
-    const outcome = { txHash: verified.txHash, blockNumber: context.blockNumber };
-    if (error !== undefined) return { ...outcome, status: "failed", error };
-    const thesisId = tx.type === "RfqSubmit" ? this.ledger.theses.length + 1 : undefined;
-    return { ...outcome, status: "committed", thesisId };
+    return this.#judge(tx).receipt;
   }
 
   /**
@@ -137,17 +137,21 @@ export class Chain {
    * @param dueMs When it was due: a multiple of 100 ms, later than the one before.
    */
   checkpoint(dueMs: number): Block {
-    for (const [market, history] of this.histories) {
+    for (const [market, { ring }] of this.state.histories) {
       const price = this.feed.freshPrice(market, dueMs);
-      if (price !== undefined) history.ring.append(dueMs, price);
+      if (price !== undefined) ring.append(dueMs, price);
       else {
-        history.ring.skipTo(dueMs);
+        ring.skipTo(dueMs);
         this.#events.onMissingPrice(market);
       }
     }
     this.#settleDue(dueMs);
-    if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS) this.#prune(dueMs);
-    this.#head = sealBlock(this.#head.number + 1, this.#head.hash, dueMs, this.#pending);
+    if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS) {
+      this.#prunedAtMs = dueMs;
+      this.state.prune();
+    }
+    this.#head = sealBlock(this.#nextNumber, this.#head.hash, dueMs, this.#pending);
+    this.#nextNumber += 1;
     this.#pending = [];
     this.#keep(this.#head);
     this.#events.onHead(this.#head);
@@ -158,91 +162,69 @@ export class Chain {
    * Attempts to settle a thesis on request. One that is settled is given as it is.
    *
    * @throws {UnknownThesisError} @throws {SettlementError} If prices are missing, or it has not ended
-   * and no recorded price is outside its box.
+   * and no recorded price is outside its box. @throws {JournalError}
    */
   settle(id: number): Thesis {
-    const thesis = this.ledger.thesis(id);
+    const thesis = this.state.ledger.thesis(id);
     if (thesis === undefined) throw new UnknownThesisError(id);
     if (!isUnsettled(thesis.status)) return thesis;
-    const nowMs = this.#clock.now();
-    const outcome = this.#settler.attempt(thesis, this.#historyOf(thesis));
-    const hasEnded = this.#head.timestampMs >= thesis.endTime;
-    if (outcome.status === "needs_backfill" && !hasEnded) {
+    const outcome = this.state.attempt(thesis);
+    if (outcome.status === "needs_backfill" && this.#head.timestampMs < thesis.endTime) {
       throw SettlementError.tooEarly(thesis, this.#head.timestampMs);
     }
-    const settled = this.#apply(thesis, outcome, nowMs);
+    this.#record([settlementOf(thesis, outcome, this.#clock.now())]);
     if (outcome.status === "needs_backfill") {
       throw SettlementError.needsBackfill(thesis, outcome.missing);
     }
-    return settled;
+    return this.state.ledger.thesis(id) ?? thesis;
   }
 
-  #verify(tx: Transaction): VerifiedTransaction | { receipt: Receipt } {
+  #judge(tx: Transaction): { receipt: Receipt; quoteHash?: Hex; isKnown: boolean } {
+    const { ledger } = this.state;
     const txHash = hashTransaction(tx, this.chainId);
     requireSender(tx, txHash);
-    const receipt = this.ledger.receipt(txHash);
-    if (receipt !== undefined) return { receipt };
+    const earlier = ledger.receipt(txHash);
+    if (earlier !== undefined) return { receipt: earlier, isKnown: true };
     const offMs = Math.abs(this.#clock.now() - tx.timestamp);
     if (offMs > TIMESTAMP_DRIFT_MAX_MS) throw new RejectedTransactionError(tx.timestamp, offMs);
-    return verifyInside(tx, txHash, this.chainId);
+    const verified = verifyInside(tx, txHash, this.chainId);
+    const receipt = ledger.judge(verified, this.#context());
+    return { receipt, quoteHash: verified.quoteHash, isKnown: false };
   }
 
   #context(): ExecutionContext {
     const nowMs = this.#clock.now();
     return {
-      blockNumber: this.#head.number + 1,
+      blockNumber: this.#nextNumber,
       nowMs,
       isFresh: (market) => this.feed.isFresh(market, nowMs),
       newestSlotMs: this.#head.timestampMs,
     };
   }
 
-  /** @returns How many slots took a price. */
-  #backfill(tx: BackfillOracle): number {
-    const history = this.#historyOf(tx);
-    const span = { from: tx.startTime, to: tx.startTime + tx.prices.length * SLOT_MS };
-    const needed = this.#settler.neededSpans(tx.base, tx.quote)
-      .filter((window) => window.from < span.to && window.to > span.from);
-    let filled = 0;
-    for (const [index, price] of tx.prices.entries()) {
-      const time = tx.startTime + index * SLOT_MS;
-      const isNeeded = needed.some((window) => time >= window.from && time < window.to);
-      if (history.fill(time, price, isNeeded)) filled += 1;
-    }
-    this.#settler.retryWhere(tx.base, tx.quote, span);
-    return filled;
-  }
-
   #settleDue(nowMs: number): void {
-    for (let done = 0; done < SETTLEMENTS_PER_CHECKPOINT_MAX; done++) {
-      const thesis = this.#settler.nextDue(nowMs);
-      if (thesis === undefined) return;
-      this.#apply(thesis, this.#settler.attempt(thesis, this.#historyOf(thesis)), nowMs);
+    const records: SettlementRecord[] = [];
+    while (records.length < SETTLEMENTS_PER_CHECKPOINT_MAX) {
+      const thesis = this.state.settler.nextDue(nowMs);
+      if (thesis === undefined) break;
+      records.push(settlementOf(thesis, this.state.attempt(thesis), nowMs));
+    }
+    try {
+      this.#record(records);
+    } catch (thrown) {
+      for (const { id } of records) this.state.settler.retry(id);
+      this.#events.onJournalFailure(thrown);
     }
   }
 
-  #apply(thesis: Thesis, outcome: Outcome, nowMs: number): Thesis {
-    const settled = this.ledger.settle(thesis.id, outcome, nowMs);
-    this.#settler.record(settled, outcome);
-    if (settled.status !== thesis.status) this.#events.onThesis(settled);
-    return settled;
-  }
-
-  #prune(nowMs: number): void {
-    this.#prunedAtMs = nowMs;
-    for (const [market, history] of this.histories) {
-      if (history.held.pages === 0) continue;
-      history.held.keepOnly(this.#settler.neededSpans(market.base, market.quote));
+  #record(records: readonly SettlementRecord[]): void {
+    if (records.length === 0) return;
+    this.#journal.append(records);
+    for (const record of records) {
+      const before = this.state.ledger.thesis(record.id)?.status;
+      const thesis = this.state.applySettlement(record);
+      if (thesis.status !== before) this.#events.onThesis(thesis);
     }
-  }
-
-  #historyOf(pair: { base: Address; quote: Address }): PriceHistory {
-    const market = findMarket(pair.base, pair.quote);
-    const history = market && this.histories.get(market);
-    if (history === undefined) {
-      throw new TypeError(`Chain has no price history of ${pair.base} in ${pair.quote}`);
-    }
-    return history;
   }
 
   #keep(block: Block): void {
@@ -251,7 +233,10 @@ export class Chain {
   }
 }
 
-/** All supported markets, each with a new, empty history. */
-export function emptyHistories(make: () => PriceHistory): Map<Market, PriceHistory> {
-  return new Map(MARKETS.map((market) => [market, make()]));
+function settlementOf(thesis: Thesis, outcome: Outcome, atMs: number): SettlementRecord {
+  return { kind: "settlement", atMs, id: thesis.id, outcome };
+}
+
+function slotsIn(spans: readonly TimeSpan[]): number {
+  return spans.reduce((slots, { from, to }) => slots + (to - from) / SLOT_MS, 0);
 }

@@ -37,11 +37,19 @@ export class CheckpointLoop {
     this.#handlers = handlers;
   }
 
-  /** Starts at the next multiple of 100 ms. */
-  start(): void {
+  /**
+   * Starts at the next multiple of 100 ms. A clock that was set back is waited for: checkpoints never
+   * go back in time.
+   *
+   * @param lastMs The checkpoint made last, before a restart.
+   * @returns How long it is until the first checkpoint, in milliseconds.
+   */
+  start(lastMs = 0): number {
     this.#running = true;
-    this.#nextMs = (Math.floor(this.#clock.now() / CHECKPOINT_MS) + 1) * CHECKPOINT_MS;
+    const fromMs = Math.max(this.#clock.now(), lastMs);
+    this.#nextMs = (Math.floor(fromMs / CHECKPOINT_MS) + 1) * CHECKPOINT_MS;
     this.#schedule();
+    return this.#nextMs - this.#clock.now();
   }
 
   /** Ends; resolves when no checkpoint is under way. */

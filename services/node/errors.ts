@@ -40,3 +40,10 @@ export class SettlementError extends RangemakerError {
     );
   }
 }
+
+/** The data directory cannot be used. */
+export class DataDirError extends RangemakerError {
+  constructor(message: string, cause?: unknown) {
+    super("DATA_DIR", message, { cause });
+  }
+}

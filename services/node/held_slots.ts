@@ -12,8 +12,8 @@ import {
 const PAGE_SLOTS = 256;
 
 /**
- * Pages that one market may hold: 4,194,304 slots, 4.85 days of them, 32 MiB. Past that, nothing more
- * is held until theses that need some are settled.
+ * Pages that one market may hold: 4,194,304 slots, 4.85 days of them, 32 MiB. Past that, no backfill
+ * begins to add to them until theses that need some are settled.
  */
 export const HELD_PAGES_MAX = 16_384;
 
@@ -30,18 +30,20 @@ export class HeldSlots implements PriceReader {
     return this.#pages.size;
   }
 
-  /** Holds the price of a slot. @returns False if {@link HELD_PAGES_MAX} leaves no room. */
-  put(time: number, price: bigint): boolean {
+  /** Whether the price of one more slot should be held. */
+  hasRoomFor(time: number): boolean {
+    return this.#pages.size < HELD_PAGES_MAX || this.#pages.has(pageOf(slotFrom(time)));
+  }
+
+  /** Holds the price of a slot. */
+  put(time: number, price: bigint): void {
     const slot = slotFrom(time);
-    const number = Math.floor(slot / PAGE_SLOTS);
-    let page = this.#pages.get(number);
+    let page = this.#pages.get(pageOf(slot));
     if (page === undefined) {
-      if (this.#pages.size >= HELD_PAGES_MAX) return false;
       page = new BigUint64Array(PAGE_SLOTS);
-      this.#pages.set(number, page);
+      this.#pages.set(pageOf(slot), page);
     }
     page[slot % PAGE_SLOTS] = price;
-    return true;
   }
 
   /** The price held for a slot, or undefined. */
@@ -53,7 +55,7 @@ export class HeldSlots implements PriceReader {
     const fold = new ExtremesFold(range);
     const end = slotFrom(to);
     for (let slot = slotFrom(from); slot < end;) {
-      const pageNumber = Math.floor(slot / PAGE_SLOTS);
+      const pageNumber = pageOf(slot);
       const stop = Math.min(end, (pageNumber + 1) * PAGE_SLOTS);
       if (!this.#pages.has(pageNumber)) fold.addMissing(slot, stop);
       else this.#foldPage(fold, slot, stop);
@@ -81,7 +83,11 @@ export class HeldSlots implements PriceReader {
   }
 
   #slot(slot: number): bigint | undefined {
-    const price = this.#pages.get(Math.floor(slot / PAGE_SLOTS))?.[slot % PAGE_SLOTS];
+    const price = this.#pages.get(pageOf(slot))?.[slot % PAGE_SLOTS];
     return price === 0n ? undefined : price;
   }
+}
+
+function pageOf(slot: number): number {
+  return Math.floor(slot / PAGE_SLOTS);
 }

@@ -13,6 +13,7 @@ import {
   unsupportedPair,
   windowRefusal,
 } from "./refusals.ts";
+import type { TransactionRecord } from "./record.ts";
 import type { Outcome } from "./settlement.ts";
 import type { VerifiedTransaction } from "./verify.ts";
 
@@ -102,44 +103,32 @@ export class Ledger {
     return this.#receipts.get(txHash);
   }
 
-  /** Why the transaction would fail now, or undefined. Changes nothing. */
-  refusalOf(verified: VerifiedTransaction, context: ExecutionContext): Refusal | undefined {
-    if (verified.fault !== undefined) return verified.fault;
-    const { tx } = verified;
-    switch (tx.type) {
-      case "Deposit":
-        return this.#depositRefusal(tx);
-      case "RfqSubmit":
-        return this.#rfqRefusal(tx, verified.quoteHash, context);
-      case "BackfillOracle":
-        return this.#backfillRefusal(tx, context);
-    }
+  /**
+   * The receipt that a transaction gets now; the first one where it has one already. Changes nothing.
+   */
+  judge(verified: VerifiedTransaction, context: ExecutionContext): Receipt {
+    const { tx, txHash } = verified;
+    const earlier = this.#receipts.get(txHash);
+    if (earlier !== undefined) return earlier;
+    const { blockNumber } = context;
+    const error = this.#refusalOf(verified, context);
+    if (error !== undefined) return { txHash, status: "failed", blockNumber, error };
+    const receipt: Receipt = { txHash, status: "committed", blockNumber };
+    return tx.type === "RfqSubmit" ? { ...receipt, thesisId: this.#theses.length + 1 } : receipt;
   }
 
   /**
-   * Applies a transaction. One that was applied before changes nothing: the first receipt is given.
+   * Applies a transaction as it was judged; one that was applied before changes nothing.
    *
-   * @returns Its receipt, and the thesis that it opened.
+   * @returns The thesis that it opened.
    */
-  execute(
-    verified: VerifiedTransaction,
-    context: ExecutionContext,
-  ): { receipt: Receipt; thesis?: Thesis } {
-    const { tx, txHash } = verified;
-    const earlier = this.#receipts.get(txHash);
-    if (earlier !== undefined) return { receipt: earlier };
-    const refusal = this.refusalOf(verified, context);
-    const outcome = { txHash, blockNumber: context.blockNumber };
-    if (refusal !== undefined) {
-      const error = { code: refusal.code, message: refusal.message };
-      return { receipt: this.#record({ ...outcome, status: "failed", error }) };
-    }
+  apply(record: TransactionRecord): Thesis | undefined {
+    const { tx, receipt } = record;
+    if (this.#receipts.has(receipt.txHash)) return undefined;
+    this.#receipts.set(receipt.txHash, receipt);
+    if (receipt.status === "failed") return undefined;
     if (tx.type === "Deposit") this.#deposit(tx);
-    const thesis = tx.type === "RfqSubmit"
-      ? this.#open(tx, txHash, verified.quoteHash, context)
-      : undefined;
-    const receipt = this.#record({ ...outcome, status: "committed", thesisId: thesis?.id });
-    return { receipt, thesis };
+    if (tx.type === "RfqSubmit") return this.#open(tx, record);
   }
 
   /**
@@ -163,6 +152,19 @@ export class Ledger {
     }
     this.#theses[id - 1] = settled;
     return settled;
+  }
+
+  #refusalOf(verified: VerifiedTransaction, context: ExecutionContext): Refusal | undefined {
+    if (verified.fault !== undefined) return verified.fault;
+    const { tx } = verified;
+    switch (tx.type) {
+      case "Deposit":
+        return this.#depositRefusal(tx);
+      case "RfqSubmit":
+        return this.#rfqRefusal(tx, verified.quoteHash, context);
+      case "BackfillOracle":
+        return this.#backfillRefusal(tx, context);
+    }
   }
 
   #depositRefusal(tx: Deposit): Refusal | undefined {
@@ -228,13 +230,8 @@ export class Ledger {
     this.#issued += tx.amount;
   }
 
-  #open(
-    tx: RfqSubmit,
-    txHash: Hex,
-    quoteHash: Hex | undefined,
-    context: ExecutionContext,
-  ): Thesis {
-    if (quoteHash === undefined) throw new TypeError("Verified RfqSubmit has no quote hash");
+  #open(tx: RfqSubmit, { receipt, quoteHash, atMs }: TransactionRecord): Thesis {
+    if (quoteHash === undefined) throw new TypeError("Record of RfqSubmit has no quote hash");
     this.#quoteHashes.add(quoteHash);
     for (const [address, amount] of stakesOf(tx)) {
       this.#credit(address, -amount);
@@ -246,9 +243,9 @@ export class Ledger {
       id: this.#theses.length + 1,
       ...{ user, solver, thesisType, base, quote, lowerPrice, upperPrice },
       ...{ betAmount, payout, startTime, endTime },
-      createdAt: context.nowMs,
+      createdAt: atMs,
       quoteHash,
-      txHash,
+      txHash: receipt.txHash,
       status: "open",
     };
     this.#theses.push(thesis);
@@ -265,10 +262,5 @@ export class Ledger {
 
   #lock(address: Address, amount: bigint): void {
     this.#locked.set(address, (this.#locked.get(address) ?? 0n) + amount);
-  }
-
-  #record(receipt: Receipt): Receipt {
-    this.#receipts.set(receipt.txHash, receipt);
-    return receipt;
   }
 }

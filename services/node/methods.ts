@@ -108,24 +108,25 @@ function readMethods({ chain, clock, oracleStatus }: MethodContext): Record<stri
     },
     core_getAccount: {
       call(params) {
-        const account = chain.ledger.account(...parse(z.tuple([addressSchema]), params));
+        const account = chain.state.ledger.account(...parse(z.tuple([addressSchema]), params));
         const { balance, locked } = account;
         return { ...account, balance: balance.toString(), locked: locked.toString() };
       },
     },
     core_getTransaction: {
-      call: (params) => chain.ledger.receipt(...parse(z.tuple([hash32Schema]), params)) ?? null,
+      call: (params) =>
+        chain.state.ledger.receipt(...parse(z.tuple([hash32Schema]), params)) ?? null,
     },
     core_getThesis: {
       call(params) {
-        const thesis = chain.ledger.thesis(...parse(thesisIdParams, params));
+        const thesis = chain.state.ledger.thesis(...parse(thesisIdParams, params));
         return thesis === undefined ? null : thesisToWire(thesis);
       },
     },
     core_getTheses: {
       call(params) {
         const [filter] = parse(thesesParams, params);
-        const { theses, nextCursor } = pageOfTheses(chain.ledger.theses, filter);
+        const { theses, nextCursor } = pageOfTheses(chain.state.ledger.theses, filter);
         return { theses: theses.map(thesisToWire), nextCursor };
       },
     },
@@ -197,7 +198,7 @@ export function pricesToWire(chain: Chain, nowMs: number) {
 
 function priceHistory(chain: Chain, query: z.output<typeof historyParams>[0]) {
   const market = findMarket(query.base, query.quote);
-  const history = market && chain.histories.get(market);
+  const history = market && chain.state.histories.get(market);
   if (history === undefined) {
     throw new RpcError(
       RpcCode.invalidParams,

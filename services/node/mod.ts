@@ -1,28 +1,26 @@
 import { getLogger } from "@logtape/logtape";
 import { systemClock } from "../../lib/clock.ts";
-import { PriceRing } from "../../lib/price_ring.ts";
 import { thesisToWire } from "../../lib/protocol/thesis.ts";
 import { type RunnableCommand, serviceCommand } from "../../lib/service/command.ts";
 import { LOG_ROOT } from "../../lib/service/logging.ts";
 import type { OptionsOf } from "../../lib/service/options.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
 import { nodeApi } from "./api.ts";
-import { Chain, type ChainEvents, emptyHistories } from "./chain.ts";
-import { CheckpointLoop } from "./checkpoints.ts";
+import { toHeader } from "./block.ts";
+import { Chain, type ChainEvents } from "./chain.ts";
+import { CHECKPOINT_MS, CheckpointLoop } from "./checkpoints.ts";
 import { Clients } from "./clients.ts";
 import { Dispatcher } from "./dispatcher.ts";
-import { Ledger } from "./ledger.ts";
 import { nodeMethods, pricesToWire } from "./methods.ts";
 import { createNodeMetrics, type NodeMetrics } from "./metrics.ts";
 import { options } from "./node_options.ts";
 import { OracleFeed } from "./oracle_feed.ts";
 import { httpPull, oracleUrl } from "./oracle_pull.ts";
 import { OracleStatus } from "./oracle_status.ts";
-import { PriceHistory } from "./price_history.ts";
 import { PricePuller } from "./price_puller.ts";
 import { resolveSettings } from "./settings.ts";
+import { openStorage } from "./storage.ts";
 import { Subscriptions } from "./subscriptions.ts";
-import { toHeader } from "./block.ts";
 
 export { options };
 
@@ -43,24 +41,28 @@ export async function startNode(given: NodeOptions): Promise<RunningNode> {
   const clock = systemClock;
   const settings = resolveSettings(given);
   const { oracle } = settings;
+  if (settings.isDevGenesis) {
+    log.info("Genesis of development accounts, whose keys are public: relayer, admin, solver");
+  }
+  const storage = openStorage(settings, given.dataDir);
   const feed = new OracleFeed(oracle.maxStaleMs);
   const oracleStatus = new OracleStatus(oracleUrl(oracle.serviceUrl), feed);
   const subscriptions = new Subscriptions();
   const metrics = createNodeMetrics(clock.now(), {
-    unsettledTheses: () => chain.unsettled.size,
+    unsettledTheses: () => storage.state.settler.unsettled.size,
     clients: () => clients.count,
   });
   const chain: Chain = new Chain({
     chainId: settings.chainId,
     clock,
-    ledger: new Ledger(settings.genesis),
     feed,
-    histories: emptyHistories(() => new PriceHistory(new PriceRing(oracle.ringBufferSize))),
+    ...storage,
     events: chainEvents(subscriptions, metrics, () => pricesToWire(chain, clock.now())),
   });
   const dispatcher = new Dispatcher(
     nodeMethods({ chain, clock, oracleStatus }),
     (method, outcome) => metrics.calls.inc({ method, outcome }),
+    () => storage.journal.synced(),
   );
   const clients = new Clients({
     dispatcher,
@@ -78,17 +80,13 @@ export async function startNode(given: NodeOptions): Promise<RunningNode> {
     pull: () => puller.run(),
     seal(dueMs, lateMs) {
       metrics.checkpointLateness.observe(lateMs / 1000);
-      chain.checkpoint(dueMs);
+      storage.afterCheckpoint(chain.checkpoint(dueMs));
     },
     missed(fromMs, toMs) {
-      metrics.checkpointsMissed.inc((toMs - fromMs) / 100);
+      metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
       log.warning("Held up: the checkpoints from {fromMs} to {toMs} are missing", { fromMs, toMs });
     },
   });
-  if (settings.isDevGenesis) {
-    log.info("Genesis of development accounts, whose keys are public: relayer, admin, solver");
-  }
-
   const listen = (name: string, port: number, isReadOnly: boolean) =>
     startService({
       name,
@@ -105,20 +103,24 @@ export async function startNode(given: NodeOptions): Promise<RunningNode> {
       upgrade: (request) => clients.accept(request, isReadOnly),
       drain: () => clients.closeAll(),
     });
-  const write = listen("node", given.port, false);
-  let read: RunningService | undefined;
-  try {
-    if (given.readPort !== undefined) read = listen("node-read", given.readPort, true);
-  } catch (thrown) {
-    await write.stop();
-    throw thrown;
-  }
-  checkpoints.start();
-
+  const services: RunningService[] = [];
   const stop = async () => {
     await checkpoints.stop();
-    await Promise.all([write.stop(), read?.stop()]);
+    await Promise.all(services.map((service) => service.stop()));
+    await storage.close(chain.head);
   };
+  try {
+    services.push(listen("node", given.port, false));
+    if (given.readPort !== undefined) services.push(listen("node-read", given.readPort, true));
+  } catch (thrown) {
+    await stop();
+    throw thrown;
+  }
+  const waitMs = checkpoints.start(chain.head.timestampMs);
+  if (waitMs > CHECKPOINT_MS) {
+    log.warning("The clock is behind the chain: no checkpoint for {waitMs} ms", { waitMs });
+  }
+  const [write, read] = services as [RunningService, RunningService?]; // the first always listens
   let stopping: Promise<void> | undefined;
   return {
     url: write.url,
@@ -146,6 +148,7 @@ function chainEvents(
   metrics: NodeMetrics,
   prices: () => unknown,
 ): ChainEvents {
+  const log = getLogger([LOG_ROOT, "node"]);
   return {
     onHead(block) {
       metrics.blockNumber.set(block.number);
@@ -160,6 +163,7 @@ function chainEvents(
       if (thesis.status !== "open") metrics.thesesSettled.inc({ status: thesis.status });
       subscriptions.publishThesis(thesis, () => thesisToWire(thesis));
     },
+    onJournalFailure: (thrown) => log.error("Settlements wait: {error}", { error: thrown }),
     onMissingPrice: ({ symbol }) => metrics.slotsWithoutPrice.inc({ market: symbol }),
   };
 }

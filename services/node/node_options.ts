@@ -103,4 +103,10 @@ export const options = {
     schema: balancesSchema.optional(),
     repeatable: true,
   },
+  dataDir: {
+    flags: "-d, --data-dir <path>",
+    env: "NODE_DATA_DIR",
+    description: "where the chain is kept; in memory if not given",
+    schema: z.string().min(1).optional(),
+  },
 } satisfies OptionTable;

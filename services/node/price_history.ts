@@ -22,17 +22,20 @@ export class PriceHistory implements PriceReader {
     return this.ring.at(time) ?? this.held.at(time);
   }
 
-  /**
-   * Gives a slot its price if it has none, in the ring where that reaches back so far, and beside it
-   * where a thesis needs it.
-   *
-   * @returns Whether the price was taken.
-   */
-  fill(time: number, price: bigint, isNeeded: boolean): boolean {
+  /** Whether {@link fill} would take a price for the slot. */
+  takes(time: number, isNeeded: boolean): boolean {
     if (this.at(time) !== undefined) return false;
-    const inRing = this.ring.fill(time, price);
-    const isHeld = isNeeded && this.held.put(time, price);
-    return inRing || isHeld;
+    return this.ring.holds(time) || (isNeeded && this.held.hasRoomFor(time));
+  }
+
+  /**
+   * Gives a slot its price if it has none: in the ring where that reaches back so far, and beside it
+   * where a thesis needs it.
+   */
+  fill(time: number, price: bigint, isNeeded: boolean): void {
+    if (this.at(time) !== undefined) return;
+    this.ring.fill(time, price);
+    if (isNeeded) this.held.put(time, price);
   }
 
   extremes(from: number, to: number, range?: PriceRange): Extremes {

@@ -47,13 +47,18 @@ export class Settler {
     return settle(prices, thesis, this.#missing.get(thesis.id));
   }
 
+  /** Tries a thesis again at the next checkpoint. */
+  retry(id: number): void {
+    this.#attempts.push({ dueMs: 0, id });
+  }
+
   /** Tries theses again that lacked prices of this market and time. */
   retryWhere(base: Address, quote: Address, span: TimeSpan): void {
     for (const [id, missing] of this.#missing) {
       const thesis = this.#unsettled.get(id);
       const isHelped = thesis?.base === base && thesis.quote === quote &&
         missing.some((gap) => gap.from < span.to && gap.to > span.from);
-      if (isHelped) this.#attempts.push({ dueMs: 0, id });
+      if (isHelped) this.retry(id);
     }
   }
 

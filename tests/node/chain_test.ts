@@ -34,7 +34,7 @@ function depositAt(test: TestChain, number = 1) {
 
 function balancesOf(test: TestChain) {
   const of = (address: typeof user.address) => {
-    const { balance, locked } = test.chain.ledger.account(address);
+    const { balance, locked } = test.chain.state.ledger.account(address);
     return [balance, locked];
   };
   return { user: of(user.address), solver: of(solver.address) };
@@ -50,7 +50,7 @@ function assertFails(test: TestChain, tx: Transaction, code: string): void {
 
 Deno.test("Chain: a deposit credits its user once, in the block that the next checkpoint seals", () => {
   const test = fundedChain();
-  assert.equal(test.chain.ledger.account(user.address).balance, 5_000_000n);
+  assert.equal(test.chain.state.ledger.account(user.address).balance, 5_000_000n);
   const [receipt] = test.receipts;
   assert.equal(receipt?.blockNumber, test.chain.head.number + 1);
   test.run(1);
@@ -63,7 +63,7 @@ Deno.test("Chain: the same transaction again gives the first receipt, however la
   const receipt = test.chain.submit(tx);
   test.holdUp(3_600_000);
   assert.equal(test.chain.submit(tx), receipt);
-  assert.equal(test.chain.ledger.account(user.address).balance, 5_000_000n);
+  assert.equal(test.chain.state.ledger.account(user.address).balance, 5_000_000n);
   assert.equal(test.receipts.length, 1);
 });
 
@@ -115,7 +115,7 @@ Deno.test("Chain: an RfqSubmit takes both stakes and opens a thesis", () => {
     user: [4_000_000n, 1_000_000n],
     solver: [SOLVER_BALANCE - 70_000n, 70_000n],
   });
-  const thesis = test.chain.ledger.thesis(1);
+  const thesis = test.chain.state.ledger.thesis(1);
   assert.deepEqual(
     [thesis?.status, thesis?.user, thesis?.solver, thesis?.createdAt, thesis?.txHash],
     ["open", user.address, solver.address, test.now, receipt.txHash],
@@ -152,7 +152,7 @@ for (const [code, what, fields] of refusedQuotes) {
   Deno.test(`Chain: RfqSubmit with ${what} fails with ${code}`, () => {
     const test = fundedChain();
     assertFails(test, rfqSubmit({ timestamp: test.now, ...fields(test.now) }), code);
-    assert.equal(test.chain.ledger.theses.length, 0);
+    assert.equal(test.chain.state.ledger.theses.length, 0);
   });
 }
 
@@ -187,7 +187,7 @@ Deno.test("Chain: money is conserved where user and solver are the same", () => 
   assert.deepEqual(balancesOf(test).solver, [0n, SOLVER_BALANCE]);
   test.run(11);
   assert.deepEqual(balancesOf(test).solver, [SOLVER_BALANCE, 0n]);
-  assert.equal(test.chain.ledger.holdings, test.chain.ledger.issued);
+  assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
 });
 
 Deno.test("Chain: simulation gives the receipt and changes nothing", () => {
@@ -199,7 +199,7 @@ Deno.test("Chain: simulation gives the receipt and changes nothing", () => {
   const failing = rfqSubmit({ timestamp: test.now, lowerPrice: 9n, upperPrice: 8n });
   assert.equal(test.chain.simulate(failing).error?.code, "INVALID_PRICE_RANGE");
   assert.deepEqual(balancesOf(test), before);
-  assert.equal(test.chain.ledger.receipt(simulated.txHash), undefined);
+  assert.equal(test.chain.state.ledger.receipt(simulated.txHash), undefined);
   assert.deepEqual(test.chain.submit(tx), simulated);
   assert.deepEqual(test.chain.simulate(tx), simulated);
 });
@@ -208,9 +208,9 @@ Deno.test("Chain: a thesis whose prices stay inside pays the user at the first c
   const test = fundedChain();
   test.chain.submit(rfqSubmit({ timestamp: test.now, endTime: test.now + 950 }));
   test.run(9);
-  assert.equal(test.chain.ledger.thesis(1)?.status, "open");
+  assert.equal(test.chain.state.ledger.thesis(1)?.status, "open");
   test.run(1);
-  const thesis = test.chain.ledger.thesis(1);
+  const thesis = test.chain.state.ledger.thesis(1);
   assert.deepEqual([thesis?.status, thesis?.settledAt], ["won", test.now]);
   assert.deepEqual(balancesOf(test), {
     user: [5_070_000n, 0n],
@@ -225,7 +225,7 @@ Deno.test("Chain: a price outside pays the solver, and says which", () => {
   test.run(1, { "ETH/USDT": 3_150_000_001n });
   const time = test.now;
   test.run(5);
-  const thesis = test.chain.ledger.thesis(1);
+  const thesis = test.chain.state.ledger.thesis(1);
   assert.deepEqual([thesis?.status, thesis?.breach], ["lost", { time, price: 3_150_000_001n }]);
   assert.deepEqual(balancesOf(test).solver, [SOLVER_BALANCE + 1_000_000n, 0n]);
 });
@@ -236,21 +236,21 @@ Deno.test("Chain: prices at the bounds are inside; prices at endTime do not coun
   test.run(1, { "ETH/USDT": 2_850_000_000n });
   test.run(1, { "ETH/USDT": 3_150_000_000n });
   test.run(1, { "ETH/USDT": 1n });
-  assert.equal(test.chain.ledger.thesis(1)?.status, "won");
+  assert.equal(test.chain.state.ledger.thesis(1)?.status, "won");
 });
 
 Deno.test("Chain: settling on request before the end needs a breach", () => {
   const test = fundedChain();
   test.chain.submit(rfqSubmit({ timestamp: test.now }));
   test.run(3);
-  const { endTime } = test.chain.ledger.thesis(1)!;
+  const { endTime } = test.chain.state.ledger.thesis(1)!;
   assert.throws(() => test.chain.settle(1), (thrown: unknown) => {
     assert.ok(thrown instanceof SettlementError);
     assert.equal(thrown.code, "NotEnded");
     assert.equal(thrown.details.endTime, endTime);
     return true;
   });
-  assert.equal(test.chain.ledger.thesis(1)?.status, "open");
+  assert.equal(test.chain.state.ledger.thesis(1)?.status, "open");
   test.run(1, { "ETH/USDT": 1n });
   assert.equal(test.chain.settle(1).status, "lost");
   assert.equal(test.chain.settle(1).status, "lost", "settled already: as it is");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
+import type { Receipt } from "../../lib/protocol/receipt.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { isUnsettled } from "../../lib/protocol/thesis.ts";
 import { type ExecutionContext, Ledger } from "../../services/node/ledger.ts";
@@ -26,6 +27,14 @@ function newLedger(): Ledger {
     relayers: [actors.relayer.address],
     admins: [],
   });
+}
+
+/** Judges and applies a transaction, as the chain does. */
+function execute(ledger: Ledger, verified: VerifiedTransaction): Receipt {
+  const receipt = ledger.judge(verified, context);
+  const { tx, quoteHash } = verified;
+  ledger.apply({ kind: "transaction", atMs: NOW, tx, receipt, quoteHash });
+  return receipt;
 }
 
 function verifiedDeposit(number: number, user: Address, amount: bigint): VerifiedTransaction {
@@ -66,11 +75,11 @@ Deno.test("Ledger: balances plus open theses equal deposits plus genesis, whatev
       const roll = random();
       const number = below(step + 2);
       if (roll < 0.3) {
-        ledger.execute(verifiedDeposit(number, anyone(), BigInt(1 + below(500))), context);
+        execute(ledger, verifiedDeposit(number, anyone(), BigInt(1 + below(500))));
       } else if (roll < 0.7) {
         const betAmount = BigInt(1 + below(300));
         const amounts = { betAmount, payout: betAmount + BigInt(below(300)) };
-        ledger.execute(verifiedRfq(number, { user: anyone(), solver: anyone() }, amounts), context);
+        execute(ledger, verifiedRfq(number, { user: anyone(), solver: anyone() }, amounts));
       } else {
         const open = ledger.theses.filter(({ status }) => isUnsettled(status));
         const thesis = open[below(open.length)];
@@ -97,9 +106,9 @@ Deno.test("Ledger: balances plus open theses equal deposits plus genesis, whatev
 
 Deno.test("Ledger: a thesis is settled once", () => {
   const ledger = newLedger();
-  ledger.execute(verifiedDeposit(1, actors.user.address, 100n), context);
+  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
   const parties = { user: actors.user.address, solver: actors.solver.address };
-  ledger.execute(verifiedRfq(1, parties, { betAmount: 100n, payout: 110n }), context);
+  execute(ledger, verifiedRfq(1, parties, { betAmount: 100n, payout: 110n }));
   ledger.settle(1, { status: "won" }, NOW);
   assert.throws(() => ledger.settle(1, { status: "won" }, NOW), RangeError);
   assert.throws(() => ledger.settle(2, { status: "won" }, NOW), RangeError);
@@ -110,7 +119,7 @@ Deno.test("Ledger: a fault of a signature inside is the receipt's error, and not
   const ledger = newLedger();
   const fault = { code: "USER_SIGNATURE_INVALID" as const, message: "by another key" };
   const verified = { ...verifiedDeposit(1, actors.user.address, 1n), fault };
-  assert.deepEqual(ledger.execute(verified, context).receipt, {
+  assert.deepEqual(execute(ledger, verified), {
     txHash: verified.txHash,
     blockNumber: 1,
     status: "failed",
@@ -131,13 +140,13 @@ Deno.test("Ledger: an account that was never used has nothing", () => {
 
 Deno.test("Ledger: a stale market refuses theses on itself only", () => {
   const ledger = newLedger();
-  ledger.execute(verifiedDeposit(1, actors.user.address, 100n), context);
+  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
   const staleEth = { ...context, isFresh: (market: unknown) => market !== ETH };
   const parties = { user: actors.user.address, solver: actors.solver.address };
   const onEth = verifiedRfq(1, parties, { betAmount: 1n, payout: 2n });
-  assert.equal(ledger.refusalOf(onEth, staleEth)?.code, "ORACLE_STALE");
+  assert.equal(ledger.judge(onEth, staleEth).error?.code, "ORACLE_STALE");
   const { base, quote } = MARKETS[0]!;
   assert.ok(onEth.tx.type === "RfqSubmit");
   const onBtc = { ...onEth, tx: { ...onEth.tx, base, quote } };
-  assert.equal(ledger.refusalOf(onBtc, staleEth), undefined);
+  assert.equal(ledger.judge(onBtc, staleEth).error, undefined);
 });

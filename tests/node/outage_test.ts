@@ -27,7 +27,7 @@ function open(test: TestChain, durationMs: number): void {
 }
 
 function statusOf(test: TestChain, id = 1): string | undefined {
-  return test.chain.ledger.thesis(id)?.status;
+  return test.chain.state.ledger.thesis(id)?.status;
 }
 
 /** What a settlement on request says is missing. */
@@ -99,7 +99,7 @@ Deno.test("price oracle spec, States: a backfill makes the settlement succeed", 
   const receipt = fill(test, start + 3_000, start + 5_200);
   assert.deepEqual([receipt.status, receipt.filledSlots], ["committed", 20]);
   assert.equal(statusOf(test), "won");
-  assert.equal(test.chain.ledger.holdings, test.chain.ledger.issued);
+  assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
 });
 
 Deno.test("Outage: half a backfill leaves the other half missing", () => {
@@ -124,7 +124,7 @@ Deno.test("Outage: a breach before a hole decides without a backfill", () => {
   test.run(1);
   test.run(50, null);
   test.run(48);
-  assert.deepEqual([statusOf(test), test.chain.ledger.thesis(1)?.breach], ["lost", breach]);
+  assert.deepEqual([statusOf(test), test.chain.state.ledger.thesis(1)?.breach], ["lost", breach]);
 });
 
 Deno.test("Outage: a breach inside a backfilled span pays the solver", () => {
@@ -134,7 +134,10 @@ Deno.test("Outage: a breach inside a backfilled span pays the solver", () => {
   test.run(50, null);
   test.run(60);
   fill(test, start + 4_000, start + 4_100, OUTSIDE);
-  assert.deepEqual(test.chain.ledger.thesis(1)?.breach, { time: start + 4_000, price: OUTSIDE });
+  assert.deepEqual(test.chain.state.ledger.thesis(1)?.breach, {
+    time: start + 4_000,
+    price: OUTSIDE,
+  });
   assert.equal(statusOf(test), "lost");
 });
 
@@ -192,11 +195,11 @@ Deno.test("Outage: a thesis longer than the ring is settled after a backfill out
 Deno.test("Outage: backfilled slots are held while an open thesis needs them, and no longer", () => {
   const test = fundedChain(64);
   const start = test.now;
-  const { held } = test.chain.histories.get(ETH)!;
+  const { held } = test.chain.state.histories.get(ETH)!;
   open(test, 20_000);
   test.run(100);
   assert.equal(fill(test, start, start + 3_000).filledSlots, 30);
-  assert.equal(test.chain.histories.get(ETH)!.at(start), INSIDE);
+  assert.equal(test.chain.state.histories.get(ETH)!.at(start), INSIDE);
   test.run(101);
   assert.deepEqual(missingOf(test), [{ from: start + 3_000, to: start + 13_700 }]);
   fill(test, start + 3_000, start + 13_700);

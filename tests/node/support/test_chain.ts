@@ -3,16 +3,25 @@ import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Block } from "../../../services/node/block.ts";
-import { Chain, emptyHistories } from "../../../services/node/chain.ts";
-import { Ledger } from "../../../services/node/ledger.ts";
+import { Chain } from "../../../services/node/chain.ts";
+import { memoryJournal } from "../../../services/node/journal.ts";
+import { type Genesis, Ledger } from "../../../services/node/ledger.ts";
 import { OracleFeed } from "../../../services/node/oracle_feed.ts";
 import { PriceHistory } from "../../../services/node/price_history.ts";
+import { ChainState, historiesOf } from "../../../services/node/state.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { actors, CHAIN_ID } from "./actors.ts";
 import { pricesBody } from "./fake_oracle.ts";
 
 /** What the solver of these tests owns at genesis. */
 export const SOLVER_BALANCE = 1_000_000_000n;
+
+/** What the chains of these tests start with. */
+export const GENESIS: Genesis = {
+  balances: new Map([[actors.solver.address, SOLVER_BALANCE]]),
+  relayers: [actors.relayer.address],
+  admins: [actors.admin.address],
+};
 
 /** A chain that a test drives checkpoint by checkpoint, and all that it told. */
 export class TestChain {
@@ -27,17 +36,19 @@ export class TestChain {
     this.chain = new Chain({
       chainId: CHAIN_ID,
       clock: this.clock,
-      ledger: new Ledger({
-        balances: new Map([[actors.solver.address, SOLVER_BALANCE]]),
-        relayers: [actors.relayer.address],
-        admins: [actors.admin.address],
-      }),
+      state: new ChainState(
+        new Ledger(GENESIS),
+        historiesOf(() => new PriceHistory(new PriceRing(options.ringSlots ?? 1_024))),
+      ),
+      journal: memoryJournal,
       feed: new OracleFeed(options.maxStaleMs ?? 3_000),
-      histories: emptyHistories(() => new PriceHistory(new PriceRing(options.ringSlots ?? 1_024))),
       events: {
         onHead: (block) => this.heads.push(block),
         onTransaction: (receipt) => this.receipts.push(receipt),
         onThesis: (thesis) => this.theses.push(thesis),
+        onJournalFailure: (thrown) => {
+          throw thrown;
+        },
         onMissingPrice: (market) => this.missing.push(market),
       },
     });

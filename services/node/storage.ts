@@ -1,0 +1,78 @@
+import { getLogger } from "@logtape/logtape";
+import { PriceRing } from "../../lib/price_ring.ts";
+import { LOG_ROOT } from "../../lib/service/logging.ts";
+import type { Block } from "./block.ts";
+import type { ResumePoint } from "./chain.ts";
+import { DataDir, FLUSH_CHECKPOINTS } from "./data_dir.ts";
+import { type Journal, memoryJournal } from "./journal.ts";
+import { Ledger } from "./ledger.ts";
+import { PriceHistory } from "./price_history.ts";
+import type { NodeSettings } from "./settings.ts";
+import { ChainState, historiesOf } from "./state.ts";
+
+/** Where a node keeps its chain. */
+export interface Storage {
+  readonly state: ChainState;
+  readonly journal: Journal;
+  readonly resumeFrom: ResumePoint | undefined;
+  /** Takes note of a new head. */
+  afterCheckpoint(head: Block): void;
+  /** Writes down what is not yet, and ends. */
+  close(head: Block): Promise<void>;
+}
+
+/**
+ * Opens the data directory, or a memory where there is none.
+ *
+ * @throws {DataDirError} @throws {JournalError} As {@link DataDir.open}.
+ */
+export function openStorage(settings: NodeSettings, dataDir: string | undefined): Storage {
+  const { chainId, genesis, oracle: { ringBufferSize: ringSlots } } = settings;
+  if (dataDir !== undefined) return onDisk(DataDir.open(dataDir, { chainId, genesis, ringSlots }));
+  return {
+    state: new ChainState(
+      new Ledger(genesis),
+      historiesOf(() => new PriceHistory(new PriceRing(ringSlots))),
+    ),
+    journal: memoryJournal,
+    resumeFrom: undefined,
+    afterCheckpoint: () => {},
+    close: () => Promise.resolve(),
+  };
+}
+
+function onDisk(directory: DataDir): Storage {
+  const log = getLogger([LOG_ROOT, "node"]);
+  const { state, journal, resumeFrom, cutBytes } = directory;
+  if (cutBytes > 0) {
+    log.warning("Cut {cutBytes} bytes of a torn record off the journal", { cutBytes });
+  }
+  log.info("Resumed with {theses} theses, {unsettled} of them not settled", {
+    theses: state.ledger.theses.length,
+    unsettled: state.settler.unsettled.size,
+  });
+  let checkpoints = 0;
+  const flush = (head: Block) => {
+    try {
+      directory.flush(head);
+    } catch (thrown) {
+      // Prices stay in memory, and the next flush takes them along.
+      log.error("{error}", { error: thrown });
+    }
+  };
+  return {
+    state,
+    journal,
+    resumeFrom,
+    afterCheckpoint(head) {
+      checkpoints += 1;
+      if (checkpoints % FLUSH_CHECKPOINTS !== 0) return;
+      flush(head);
+      journal.synced().catch((thrown) => log.error("{error}", { error: thrown }));
+    },
+    close(head) {
+      flush(head);
+      return directory.close();
+    },
+  };
+}
