@@ -1,0 +1,66 @@
+/** What the stand-ins say is what the oracle's parsers, written from the exchanges' documents, read. */
+import assert from "node:assert/strict";
+import { DIALECTS } from "../../services/exchanges/dialects.ts";
+import type { NumberedTrade } from "../../services/exchanges/trade.ts";
+import { PROVIDERS } from "../../services/oracle/providers.ts";
+
+const trade: Omit<NumberedTrade, "provider"> = {
+  id: 41,
+  market: "ETH/USDT",
+  timeMs: 1_675_329_600_138,
+  price: 1_666_800_001n,
+  amount: "26.062",
+  side: "buy",
+};
+
+for (const dialect of DIALECTS) {
+  const provider = PROVIDERS[dialect.provider];
+  const symbol = dialect.symbolOf("ETH/USDT");
+
+  Deno.test(`Dialect ${dialect.provider}: is understood by its provider`, () => {
+    assert.equal(symbol, provider.symbolOf("ETH/USDT"));
+    assert.deepEqual(provider.parse(dialect.trade(symbol, { ...trade, provider: provider.name })), {
+      kind: "prints",
+      prints: [{
+        symbol,
+        price: trade.price,
+        exchangeTimeMs: trade.timeMs,
+        ...provider.sequence === "none" ? {} : { sequence: trade.id },
+      }],
+    });
+    for (const frame of dialect.acknowledge([symbol], [symbol], 1)) {
+      const parsed = provider.parse(frame);
+      assert.equal(parsed.kind, "acknowledged", frame);
+    }
+    for (const frame of dialect.refuse([symbol], "no such market", 1)) {
+      const parsed = provider.parse(frame);
+      assert(parsed.kind === "refused" && parsed.reason.includes("no such market"), frame);
+    }
+    const newest = { ...trade, provider: provider.name };
+    for (const frame of dialect.heartbeat?.frames([{ symbol, newest }], trade.timeMs) ?? []) {
+      assert.equal(provider.parse(frame).kind, "alive", frame);
+    }
+    if (dialect.notice !== undefined) {
+      assert.equal(provider.parse(dialect.notice).kind, "closing");
+    }
+  });
+
+  Deno.test(`Dialect ${dialect.provider}: understands its provider`, () => {
+    for (const frame of provider.subscribeFrames([symbol])) {
+      const read = dialect.read(frame);
+      assert(read.kind === "subscribe");
+      assert.deepEqual(read.symbols, [symbol]);
+    }
+    const { ping } = provider.liveness;
+    if (ping !== undefined) {
+      assert.deepEqual(dialect.read(ping.text), { kind: "ping" });
+      assert.deepEqual(provider.parse(dialect.pong ?? ""), { kind: "alive" });
+    }
+  });
+
+  Deno.test(`Dialect ${dialect.provider}: refuses what it does not understand`, () => {
+    for (const frame of ["", "{", "null", "[1]", "{}", '{"op":"subscribe","args":[]}']) {
+      assert.equal(dialect.read(frame).kind, "invalid", frame);
+    }
+  });
+}

@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import type { ProviderName } from "../../lib/protocol/providers.ts";
+import { DIALECTS } from "../../services/exchanges/dialects.ts";
+import { SHUTDOWN_NOTICE_MS, SLOW_MS, WRONG_CLOCK_MS } from "../../services/exchanges/faults.ts";
+import { Venue } from "../../services/exchanges/venue.ts";
+import { PROVIDERS } from "../../services/oracle/providers.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+
+const MARKETS = ["BTC/USDT", "ETH/USDT"];
+
+function setUp(name: ProviderName) {
+  const clock = new FakeClock();
+  const dialect = DIALECTS.find((dialect) => dialect.provider === name);
+  assert(dialect !== undefined);
+  const venue = new Venue({ dialect, markets: MARKETS, clock });
+  const symbols = MARKETS.map((market) => dialect.symbolOf(market));
+  const frames = PROVIDERS[name].subscribeFrames(symbols);
+  const trade = (price = 5n) =>
+    venue.trade({
+      provider: name,
+      market: "BTC/USDT",
+      timeMs: clock.now(),
+      price: price * 1_000_000n,
+      amount: "1",
+      side: "buy",
+    });
+  const connect = () => {
+    const heard: string[] = [];
+    const connection = venue.open({
+      send: (text) => heard.push(text),
+      close: (code, reason) => heard.push(`closed ${code} ${reason}`),
+    });
+    const subscribe = () => frames.forEach((frame) => connection.receive(frame));
+    /** What the client heard since it was last asked, late frames included. */
+    const news = (waitMs = dialect.lateMs) => {
+      clock.advance(waitMs);
+      return heard.splice(0);
+    };
+    return { connection, subscribe, news };
+  };
+  return { clock, venue, trade, connect };
+}
+
+function kinds(name: ProviderName, frames: string[]): string[] {
+  return frames.map((frame) =>
+    frame.startsWith("closed") ? frame : PROVIDERS[name].parse(frame).kind
+  );
+}
+
+for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
+  Deno.test(`Venue ${name}: acknowledges, then tells every trade, a little late`, () => {
+    const { connect, trade, venue } = setUp(name);
+    trade(3n);
+    const { subscribe, news, connection } = connect();
+    trade(4n);
+    assert.deepEqual(news(), [], "not subscribed");
+    subscribe();
+    assert.deepEqual(news(lateMs - 1), []);
+    const first = kinds(name, news(1));
+    assert.equal(first[0], "acknowledged");
+    assert.equal(first.filter((kind) => kind === "prints").length, sendsNewest ? 1 : 0);
+    trade(5n);
+    assert.deepEqual(kinds(name, news()), ["prints"]);
+    assert.equal(venue.connections, 1);
+    connection.closed();
+    assert.equal(venue.connections, 0);
+  });
+
+  Deno.test(`Venue ${name}: every fault shows, and is over when cleared`, () => {
+    const { connect, trade, venue, clock } = setUp(name);
+    const { subscribe, news } = connect();
+    subscribe();
+    news();
+    const told = () => {
+      trade();
+      return kinds(name, news()).filter((kind) => kind !== "alive");
+    };
+    for (const fault of ["stall", "mute"] as const) {
+      venue.inject(fault);
+      assert.deepEqual(told(), [], fault);
+      venue.clear(fault);
+      assert.deepEqual(told(), ["prints"], fault);
+    }
+    venue.inject("garbage");
+    assert.deepEqual(told(), ["dropped", "prints"]);
+    venue.clear("garbage");
+    venue.inject("duplicate");
+    assert.deepEqual(told(), ["prints", "prints"]);
+    venue.clear("duplicate");
+    venue.inject("gap");
+    assert.equal(Array.from({ length: 10 }, told).flat().length, 8);
+    venue.clear("gap");
+    venue.inject("slow");
+    assert.deepEqual(told(), []);
+    venue.clear("slow");
+    assert.equal(kinds(name, news(SLOW_MS)).filter((kind) => kind === "prints").length, 1);
+    const times = () => {
+      trade();
+      return news().map((frame) => PROVIDERS[name].parse(frame))
+        .flatMap((frame) => frame.kind === "prints" ? frame.prints : [])
+        .map((print) => print.exchangeTimeMs);
+    };
+    venue.inject("wrong_clock");
+    assert.deepEqual(times(), [clock.now() - lateMs + WRONG_CLOCK_MS]);
+    venue.clear("wrong_clock");
+    venue.inject("stuck_time");
+    const [stuck] = times();
+    clock.advance(100);
+    assert.deepEqual(times(), [stuck]);
+    venue.clear("stuck_time");
+    assert.deepEqual(times(), [clock.now() - lateMs]);
+  });
+
+  Deno.test(`Venue ${name}: subscriptions can be refused or left unanswered`, () => {
+    const { connect, venue, trade } = setUp(name);
+    venue.inject("refuse");
+    const refused = connect();
+    refused.subscribe();
+    assert(kinds(name, refused.news()).every((kind) => kind === "refused"));
+    venue.clear("refuse");
+    venue.inject("no_ack");
+    const ignored = connect();
+    ignored.subscribe();
+    trade();
+    assert.deepEqual(ignored.news(), []);
+  });
+
+  Deno.test(`Venue ${name}: closes on demand, at once or after notice`, () => {
+    const { connect, venue, clock } = setUp(name);
+    const first = connect();
+    venue.inject("close");
+    assert.deepEqual(first.news(), ["closed 1011 Fault on demand"]);
+    assert.deepEqual(connect().news(), ["closed 1011 Fault on demand"]);
+    venue.clear("close");
+    clock.advance(1_000);
+    const second = connect();
+    second.subscribe();
+    second.news();
+    venue.inject("shutdown");
+    const notice = kinds(name, second.news());
+    assert.deepEqual(notice, name === "provider_b" ? [] : ["closing"]);
+    const rest = kinds(name, second.news(SHUTDOWN_NOTICE_MS)).filter((kind) => kind !== "alive");
+    assert.deepEqual(rest, ["closed 1012 Service restart"]);
+    assert.equal(venue.connections, 0);
+  });
+}
+
+Deno.test("Venue: markets that are not traded are refused, the others acknowledged", () => {
+  const { connect } = setUp("provider_c");
+  const { connection, news } = connect();
+  connection.receive(
+    '{"method":"subscribe","params":{"channel":"trade","symbol":["BTC/USDT","X/Y"],"snapshot":false}}',
+  );
+  assert.deepEqual(kinds("provider_c", news()), ["refused", "acknowledged"]);
+});
+
+Deno.test("Venue: Binance takes 5 messages a second and 300 connections in 5 minutes", () => {
+  const { connect, clock } = setUp("provider_a");
+  const { connection, news } = connect();
+  for (let count = 0; count < 6; count++) connection.receive("{}");
+  assert.deepEqual(news().slice(-1), ["closed 1008 Too many messages"]);
+  for (let count = 0; count < 299; count++) connect();
+  assert.deepEqual(connect().news(0), ["closed 1008 Too many connections"]);
+  clock.advance(300_000);
+  assert.deepEqual(connect().news(0), []);
+});
+
+Deno.test("Venue: Binance ends a connection after 24 hours", () => {
+  const { connect } = setUp("provider_a");
+  assert.deepEqual(connect().news(86_400_000), ["closed 1001 Too old"]);
+});
+
+Deno.test("Venue: Coinbase wants a subscription within 5 s, and sends a heartbeat a second", () => {
+  const { connect, trade } = setUp("provider_b");
+  assert.deepEqual(connect().news(5_000), ["closed 1008 Not subscribed in time"]);
+  const { subscribe, news } = connect();
+  trade();
+  subscribe();
+  news();
+  const beats = news(1_000).map((frame) => JSON.parse(frame));
+  assert.deepEqual(beats.map((beat) => [beat.type, beat.product_id, beat.last_trade_id]), [
+    ["heartbeat", "BTC-USDT", 1],
+    ["heartbeat", "ETH-USDT", 0],
+  ]);
+});
+
+Deno.test("Venue: Kraken sends a heartbeat only when idle", () => {
+  const { connect, trade } = setUp("provider_c");
+  const { subscribe, news } = connect();
+  subscribe();
+  news();
+  assert.deepEqual(news(1_000), []);
+  assert.deepEqual(news(1_000), ['{"channel":"heartbeat"}']);
+  for (let count = 0; count < 30; count++) {
+    trade();
+    assert.deepEqual(kinds("provider_c", news(100)), ["prints"]);
+  }
+});
+
+Deno.test("Venue: OKX answers pings, drops the silent, and counts connections and subscriptions", () => {
+  const { connect, clock } = setUp("provider_d");
+  const first = connect();
+  first.connection.receive("ping");
+  assert.deepEqual(first.news(), ["pong"]);
+  assert.deepEqual(first.news(30_000), ["closed 1001 Idle"]);
+  connect();
+  connect();
+  connect();
+  assert.deepEqual(connect().news(0), ["closed 1008 Too many connections"]);
+  clock.advance(1_000);
+  const busy = connect();
+  for (let count = 0; count < 480; count++) busy.subscribe();
+  busy.news();
+  busy.subscribe();
+  assert.deepEqual(kinds("provider_d", busy.news()), ["refused"]);
+});
