@@ -37,3 +37,50 @@ Deno.test("Oracle and exchanges: prices of all pairs from all four venues, over 
     await exchanges.stop();
   }
 });
+
+Deno.test("Oracle: unhealthy with 503 and no prices while no source is there (oracle spec, GET /health)", async () => {
+  const oracle = await startOracle(withDefaults(oracleOptions, {
+    port: 0,
+    providers: ["provider_a"],
+    // Nothing listens on port 1.
+    providerUrls: { provider_a: "ws://127.0.0.1:1/" },
+  }));
+  try {
+    const health = await fetch(`${oracle.url}/health`);
+    assert.equal(health.status, 503);
+    assert.equal((await health.json()).status, "unhealthy");
+    const prices = await (await fetch(`${oracle.url}/prices`)).json();
+    assert.deepEqual(prices, { timestamp: 0, prices: {} });
+    const missing = await fetch(`${oracle.url}/price`);
+    assert.equal(missing.status, 404);
+    assert.deepEqual(await missing.json(), { error: "No route GET /price" });
+  } finally {
+    await oracle.stop();
+  }
+});
+
+Deno.test("Oracle: a venue that closes loses its say at once, and has it again when it is back", async () => {
+  const exchanges = await startExchanges(withDefaults(exchangesOptions, { port: 0, rate: 50 }));
+  const { providerUrls } = exchanges;
+  const oracle = await startOracle(withDefaults(oracleOptions, { port: 0, providerUrls }));
+  const sources = async (): Promise<string[]> => {
+    const response = await fetch(`${oracle.url}/prices`);
+    return oraclePricesSchema.parse(await response.json()).prices["SOL/USDT"]?.sources ?? [];
+  };
+  try {
+    await eventually("four sources", async () => (await sources()).length === 4 || undefined);
+    exchanges.inject("provider_d", "close");
+    await eventually(
+      "three sources",
+      async () => !(await sources()).includes("provider_d") || undefined,
+    );
+    exchanges.clear("provider_d", "close");
+    await eventually("four sources again", async () => (await sources()).length === 4 || undefined);
+    const { providers } = await (await fetch(`${oracle.url}/providers`)).json();
+    assert.match(providers[3].lastError, /closed with /);
+    assert(providers[3].reconnects >= 1);
+  } finally {
+    await oracle.stop();
+    await exchanges.stop();
+  }
+});

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { parseOptions, withDefaults } from "../../lib/service/options.ts";
+import { options, startExchanges } from "../../services/exchanges/mod.ts";
+import { TAPE_HEADER, TapeError } from "../../services/exchanges/tape.ts";
+import { eventually } from "../support/eventually.ts";
+
+const text = { name: "exchanges", description: "", examples: [] };
+
+/** Runs with stand-ins on a free port and ends them. */
+async function withExchanges(
+  given: Parameters<typeof withDefaults<typeof options>>[1],
+  run: (exchanges: Awaited<ReturnType<typeof startExchanges>>) => Promise<void>,
+): Promise<void> {
+  const exchanges = await startExchanges(withDefaults(options, { port: 0, ...given }));
+  try {
+    await run(exchanges);
+  } finally {
+    await exchanges.stop();
+  }
+}
+
+Deno.test("Exchanges: a tape's trades come over the socket and are in the history", async () => {
+  const tape = await Deno.makeTempFile({ suffix: ".csv" });
+  await Deno.writeTextFile(tape, `${TAPE_HEADER}\n1000,1,buy,1666.8,1\n1040,2,sell,1666.79,2\n`);
+  try {
+    await withExchanges({ tape }, async ({ providerUrls, historyUrl }) => {
+      assert.match(providerUrls.provider_a, /^ws:\/\/127\.0\.0\.1:\d+\/binance\/stream$/);
+      const socket = new WebSocket(providerUrls.provider_a);
+      const prices = new Set<string>();
+      const closed = new Promise((resolve) => socket.onclose = resolve);
+      socket.onopen = () =>
+        socket.send('{"method":"SUBSCRIBE","params":["ethusdt@aggTrade"],"id":1}');
+      socket.onmessage = ({ data }) => {
+        const frame = JSON.parse(data);
+        if (frame.data !== undefined) prices.add(frame.data.p);
+      };
+      await eventually("both prices", () => prices.size === 2 || undefined);
+      assert.deepEqual([...prices].sort(), ["1666.790000", "1666.800000"]);
+      const response = await fetch(
+        `${historyUrl}/api/v3/aggTrades?symbol=ETHUSDT&fromId=1&limit=2`,
+      );
+      assert.equal(response.status, 200);
+      const history: { p: string; q: string }[] = await response.json();
+      assert.deepEqual(history.map((trade) => [trade.p, trade.q]), [
+        ["1666.800000", "1"],
+        ["1666.790000", "2"],
+      ]);
+      socket.close();
+      await closed;
+    });
+  } finally {
+    await Deno.remove(tape);
+  }
+});
+
+Deno.test("Exchanges: what is no WebSocket, and what is not there, is answered so", async () => {
+  await withExchanges({}, async ({ url }) => {
+    const plain = await fetch(`${url}/kraken/v2`);
+    assert.equal(plain.status, 426);
+    await plain.body?.cancel();
+    const missing = await fetch(`${url}/nothing`);
+    assert.equal(missing.status, 404);
+    assert.deepEqual(await missing.json(), { error: "No route GET /nothing" });
+    const wrong = await fetch(`${url}/api/v3/aggTrades?symbol=NOPE`);
+    assert.equal(wrong.status, 400);
+    assert.equal((await wrong.json()).code, -1121);
+  });
+});
+
+Deno.test("Exchanges: connections and trades are counted", async () => {
+  await withExchanges({}, async ({ url }) => {
+    await eventually("trades in the metrics", async () => {
+      const metrics = await (await fetch(`${url}/metrics`)).text();
+      assert.match(metrics, /exchanges_connections\{provider="provider_d"\} 0/);
+      return /exchanges_trades_total\{provider="provider_a"\} [1-9]/.test(metrics) || undefined;
+    });
+  });
+});
+
+Deno.test("Exchanges: a bad tape is one clear line", async () => {
+  const options_ = withDefaults(options, { port: 0, tape: "no/such/tape.csv" });
+  await assert.rejects(startExchanges(options_), (thrown) => {
+    assert(thrown instanceof TapeError);
+    assert.match(thrown.message, /^Tape no\/such\/tape.csv cannot be read: [^\n]+$/);
+    return true;
+  });
+});
+
+Deno.test("Exchanges options: seed, rate, market and faults are checked", () => {
+  const parse = (argv: string[]) => parseOptions(text, options, argv, () => undefined);
+  assert.equal(parse([]).port, 8560);
+  assert.deepEqual(parse(["--fault", "okx=stall", "--fault", "binance=gap@5"]).faults.length, 2);
+  for (
+    const argv of [["--seed", "-1"], ["--rate", "0"], ["--tape-market", "X"], ["--fault", "x"]]
+  ) {
+    assert.throws(() => parse(argv), /^UsageError: Invalid/);
+  }
+});
