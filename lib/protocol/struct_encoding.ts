@@ -1,0 +1,79 @@
+/**
+ * The encoding of flat EIP-712 structs: one word of 32 bytes for each field. It does what viem's
+ * `hashTypedData` does, without looking for nested types and with the hash of the type at hand, which
+ * makes it several times as fast; the golden vectors hold it to viem's and ethers' results.
+ */
+import { keccak256, stringToBytes } from "viem";
+
+/** Length of a word. */
+export const WORD_BYTES = 32;
+
+/** Writes one value into the word that begins at an offset. */
+type FieldEncoder = (value: unknown, words: Uint8Array, offset: number) => void;
+
+const encoders: Readonly<Record<string, FieldEncoder>> = {
+  address: (value, words, offset) => {
+    words.set(bytesOf(value, 20), offset + WORD_BYTES - 20);
+  },
+  bytes32: (value, words, offset) => words.set(bytesOf(value, WORD_BYTES), offset),
+  uint64: (value, words, offset) => writeUint(value, 64, words, offset),
+  uint256: (value, words, offset) => writeUint(value, 256, words, offset),
+  bytes: (value, words, offset) => words.set(keccak256(bytesOf(value), "bytes"), offset),
+  string: (value, words, offset) => {
+    if (typeof value !== "string") throw misfit("a string", value);
+    words.set(keccak256(stringToBytes(value), "bytes"), offset);
+  },
+  "uint64[]": (value, words, offset) => {
+    if (!Array.isArray(value)) throw misfit("an array", value);
+    const items = new Uint8Array(value.length * WORD_BYTES);
+    value.forEach((item, index) => writeUint(item, 64, items, index * WORD_BYTES));
+    words.set(keccak256(items, "bytes"), offset);
+  },
+};
+
+/**
+ * The preimage of a struct's hash.
+ *
+ * @throws {TypeError} If a field is missing, does not fit its type, or has a type unknown here.
+ */
+export function encodeStruct(
+  typeHash: Uint8Array,
+  fields: readonly { readonly name: string; readonly type: string }[],
+  message: Record<string, unknown>,
+): Uint8Array {
+  const words = new Uint8Array((1 + fields.length) * WORD_BYTES);
+  words.set(typeHash);
+  let offset = WORD_BYTES;
+  for (const { name, type } of fields) {
+    const encode = encoders[type];
+    if (encode === undefined) throw new TypeError(`Field ${name} has type ${type}: not supported`);
+    encode(message[name], words, offset);
+    offset += WORD_BYTES;
+  }
+  return words;
+}
+
+function writeUint(value: unknown, bits: 64 | 256, words: Uint8Array, offset: number): void {
+  if (typeof value !== "bigint" || value < 0n || value >> BigInt(bits) !== 0n) {
+    throw misfit(`an integer of ${bits} bits`, value);
+  }
+  const view = new DataView(words.buffer, words.byteOffset + offset, WORD_BYTES);
+  let rest = value;
+  for (let at = WORD_BYTES - 8; rest !== 0n; at -= 8) {
+    view.setBigUint64(at, rest & 0xffff_ffff_ffff_ffffn);
+    rest >>= 64n;
+  }
+}
+
+function bytesOf(value: unknown, length?: number): Uint8Array {
+  if (typeof value !== "string" || !/^0x([0-9a-fA-F]{2})*$/.test(value)) {
+    throw misfit("hex bytes", value);
+  }
+  const bytes = Uint8Array.fromHex(value.slice(2));
+  if (length !== undefined && bytes.length !== length) throw misfit(`${length} bytes`, value);
+  return bytes;
+}
+
+function misfit(expected: string, value: unknown): TypeError {
+  return new TypeError(`Expected ${expected}: received ${String(value)}`);
+}
