@@ -9,6 +9,7 @@ import { nodeTimeout } from "./failures.ts";
 import { memberSpan, memberText, replaceMember, type Span } from "./json_text.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import type { NodeReply } from "./node_http.ts";
+import { NodeSocket } from "./node_socket.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
@@ -63,6 +64,7 @@ export class ReadSocket {
     const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
     this.#socket = new ReconnectingSocket({
       url,
+      connect: (url) => new NodeSocket(url),
       clock,
       backoff: new Backoff({ initialMs, maxMs, random }),
       handlers: {

@@ -5,6 +5,7 @@ import { LOG_ROOT } from "../../lib/service/logging.ts";
 import { ReconnectingSocket } from "../../lib/socket.ts";
 import type { UpstreamPort } from "./feed_book.ts";
 import type { ProxyMetrics } from "./metrics.ts";
+import { NodeSocket } from "./node_socket.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
@@ -40,6 +41,7 @@ export class Upstream implements UpstreamPort {
     metrics.upstreamConnected.set(0);
     this.#socket = new ReconnectingSocket({
       url,
+      connect: (url) => new NodeSocket(url),
       clock,
       backoff: new Backoff({ initialMs, maxMs, random }),
       handlers: {

@@ -1,52 +1,7 @@
 import assert from "node:assert/strict";
-import { withDefaults } from "../../lib/service/options.ts";
-import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
-import { FakeNode, type FakeNodeOptions } from "./fake_node.ts";
+import type { FakeNode } from "./fake_node.ts";
 import { RpcSocket } from "./rpc_socket.ts";
-
-interface Scene {
-  url: string;
-  wsUrl: string;
-  read: FakeNode;
-  write: FakeNode;
-}
-
-/** Plays a scene with a proxy between two nodes, and takes it all down again. */
-async function withProxy(
-  play: (scene: Scene) => Promise<void>,
-  given: Partial<ProxyOptions> = {},
-  nodes: { read?: FakeNodeOptions; write?: FakeNodeOptions } = {},
-): Promise<void> {
-  const read = new FakeNode(nodes.read);
-  const write = new FakeNode(nodes.write);
-  const proxy = await startProxy(withDefaults(options, {
-    port: 0,
-    readNodeUrl: read.url,
-    writeNodeUrl: write.url,
-    reconnectInitialMs: 5,
-    reconnectMaxMs: 20,
-    ...given,
-  }));
-  try {
-    await read.until(() => read.connections === 2);
-    await play({ url: proxy.url, wsUrl: proxy.wsUrl, read, write });
-  } finally {
-    await proxy.stop();
-    await read.stop();
-    await write.stop();
-  }
-}
-
-async function post(url: string, message: unknown): Promise<Response> {
-  return await fetch(url, {
-    method: "POST",
-    body: typeof message === "string" ? message : JSON.stringify(message),
-  });
-}
-
-function call(id: number, method: string, params: unknown[] = []) {
-  return { jsonrpc: "2.0", id, method, params };
-}
+import { call, post, withProxy } from "./support.ts";
 
 Deno.test("Proxy: reads go to the read node and writes to the write node (spec, Routing)", () =>
   withProxy(async ({ url, read, write }) => {

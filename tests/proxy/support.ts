@@ -1,0 +1,61 @@
+import { withDefaults } from "../../lib/service/options.ts";
+import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
+import { FakeNode, type FakeNodeOptions } from "./fake_node.ts";
+
+/** A proxy between a read and a write node. */
+export interface Scene {
+  url: string;
+  wsUrl: string;
+  read: FakeNode;
+  write: FakeNode;
+  /** Ends the proxy; harmless if it ended before. */
+  stopProxy(): Promise<void>;
+}
+
+/** What a scene is made of. */
+export interface SceneOptions {
+  proxy?: Partial<ProxyOptions>;
+  read?: FakeNodeOptions;
+  write?: FakeNodeOptions;
+}
+
+/** Plays a scene with a proxy between two nodes, and takes it all down again. */
+export async function withProxy(
+  play: (scene: Scene) => Promise<void>,
+  given: SceneOptions = {},
+): Promise<void> {
+  const read = new FakeNode(given.read);
+  const write = new FakeNode(given.write);
+  const proxy = await startProxy(withDefaults(options, {
+    port: 0,
+    readNodeUrl: read.url,
+    writeNodeUrl: write.url,
+    reconnectInitialMs: 5,
+    reconnectMaxMs: 20,
+    ...given.proxy,
+  }));
+  const stopProxy = () => proxy.stop();
+  try {
+    await read.until(() => read.connections === (given.proxy?.readsOverWs === false ? 1 : 2));
+    await play({ url: proxy.url, wsUrl: proxy.wsUrl, read, write, stopProxy });
+  } finally {
+    await proxy.stop();
+    await read.stop();
+    await write.stop();
+  }
+}
+
+/** Posts a message: text as it is, anything else as JSON. */
+export async function post(
+  url: string,
+  message: unknown,
+  headers: HeadersInit = {},
+): Promise<Response> {
+  const body = typeof message === "string" ? message : JSON.stringify(message);
+  return await fetch(url, { method: "POST", headers, body });
+}
+
+/** A JSON-RPC call. */
+export function call(id: number, method: string, params: unknown[] = []) {
+  return { jsonrpc: "2.0", id, method, params };
+}
