@@ -56,9 +56,9 @@ export const QUOTE_TYPE: FlatType = flatType(
   "Core:Quote(address user,string thesisType,address base,address quote,uint256 lowerPrice,uint256 upperPrice,uint256 betAmount,uint256 payout,uint256 startTime,uint256 endTime,uint256 deadline)",
 );
 
-/** The quote hash: the digest that the solver and the user sign. */
-export function hashQuote(terms: QuoteTerms, chainId: number): Hex {
-  return hashFlat(QUOTE_TYPE, chainId, {
+/** The message that is signed: the terms in one flat struct. */
+export function quoteMessage(terms: QuoteTerms): Record<string, unknown> {
+  return {
     user: terms.user,
     thesisType: terms.thesisType,
     base: terms.oraclePair.base,
@@ -70,7 +70,12 @@ export function hashQuote(terms: QuoteTerms, chainId: number): Hex {
     startTime: BigInt(terms.startTime),
     endTime: BigInt(terms.endTime),
     deadline: BigInt(terms.deadline),
-  });
+  };
+}
+
+/** The quote hash: the digest that the solver and the user sign. */
+export function hashQuote(terms: QuoteTerms, chainId: number): Hex {
+  return hashFlat(QUOTE_TYPE, chainId, quoteMessage(terms));
 }
 
 /** The quote as JSON: amounts and prices become decimal strings. */

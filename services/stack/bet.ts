@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/core_client.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { ThesisFeed } from "../../lib/thesis_feed.ts";
 import type { StackUrls } from "./stack.ts";
 import {
   askForQuote,
@@ -9,11 +10,11 @@ import {
   checkBalances,
   deposit,
   execute,
+  subscribe,
   SYMBOL,
   waitForPrices,
   waitForSettlement,
 } from "./steps.ts";
-import { ThesisFeed } from "./thesis_feed.ts";
 import { createWallet, formatUsdc } from "./user.ts";
 
 /** What came of a bet. */
@@ -55,10 +56,9 @@ export async function playBet(
   const userBefore = await step("deposit", () => deposit(context), ({ balance }) => {
     return `${formatUsdc(balance)} USDC for ${user}`;
   });
-  const feed = await step("subscribe", () => ThesisFeed.open(urls.proxyWs, user), () => {
-    return `theses of this user at ${urls.proxyWs}`;
-  });
+  const feed = new ThesisFeed({ url: urls.proxyWs, node, user, clock, random: Math.random });
   try {
+    await step("subscribe", () => subscribe(feed), () => `theses of the user at ${urls.proxyWs}`);
     const offer = await step("quote", () => askForQuote(context, price), tellOffer);
     const { thesisId, solverBefore } = await step(
       "execute",
@@ -66,11 +66,11 @@ export async function playBet(
       ({ thesisId }) => `hash and signatures checked, thesis ${thesisId} committed`,
     );
     return await step("settle", async () => {
-      const thesis = await waitForSettlement(context, feed, thesisId, offer.quote);
+      const thesis = await waitForSettlement(feed, thesisId, offer.quote);
       return { thesis, ...await checkBalances(context, thesis, userBefore, solverBefore) };
     }, tellResult);
   } finally {
-    await feed.close();
+    feed.close();
   }
 }
 

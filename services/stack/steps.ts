@@ -10,8 +10,8 @@ import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { type Quote, quoteSchema, quoteToWire } from "../../lib/protocol/quote.ts";
 import { addressSchema, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
+import type { ThesisFeed } from "../../lib/thesis_feed.ts";
 import type { StackUrls } from "./stack.ts";
-import type { ThesisFeed } from "./thesis_feed.ts";
 import { callJson, must, typedDataSchema, waitFor } from "./user.ts";
 
 /** What every step can reach: the URLs, the node through the proxy, a wallet, the time. */
@@ -70,6 +70,11 @@ export async function deposit({ urls, node, wallet, clock }: BetContext): Promis
   const account = await node.getAccount(wallet.address);
   must(account.balance === DEPOSIT, `Balance is ${account.balance} after depositing ${DEPOSIT}`);
   return account;
+}
+
+/** Step 3: the user's theses, through the proxy's WebSocket. */
+export function subscribe(feed: ThesisFeed): Promise<void> {
+  return feed.open(STEP_TIMEOUT_MS);
 }
 
 const estimateAnswerSchema = z.object({
@@ -153,16 +158,17 @@ export async function execute(
 
 /** Step 6: the thesis is created, then settled, both seen over the subscription. */
 export async function waitForSettlement(
-  { clock }: BetContext,
   feed: ThesisFeed,
   thesisId: number,
   quote: Quote,
 ): Promise<Thesis> {
-  const event = (what: string, fits: (thesis: Thesis) => boolean) =>
-    waitFor(clock, what, STEP_TIMEOUT_MS, () => feed.find(thesisId, fits));
-  const created = await event("news of the thesis", ({ status }) => status === "open");
+  const created = await feed.until(({ id, status }) => {
+    return id === thesisId && status === "open";
+  }, STEP_TIMEOUT_MS);
   must(created.payout === quote.payout, `Thesis pays ${created.payout}, not ${quote.payout}`);
-  return await event("settlement", ({ status }) => status === "won" || status === "lost");
+  return await feed.until(({ id, status }) => {
+    return id === thesisId && (status === "won" || status === "lost");
+  }, STEP_TIMEOUT_MS);
 }
 
 /**

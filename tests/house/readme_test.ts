@@ -34,7 +34,7 @@ function rowsOf(table: OptionTable): string[][] {
     .map((spec: OptionSpec) => [
       code(spec.flags),
       code(spec.env),
-      code(spec.default),
+      code(spec.default ?? spec.shownDefault),
       escaped(spec.description),
     ]);
 }

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { RangemakerClient, ServiceError } from "../../lib/client.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { SignatureError } from "../../lib/protocol/signature.ts";
+import { FREE_PORTS, type RunningStack, startStack } from "../../services/stack/stack.ts";
+import { waitForPrices } from "../../services/stack/steps.ts";
+
+const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
+
+/** A running stack whose node has prices, and a user of it. */
+async function withUser(
+  play: (client: RangemakerClient, stack: RunningStack, price: bigint) => Promise<void>,
+): Promise<void> {
+  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  const wallet = privateKeyToAccount(generatePrivateKey());
+  const client = new RangemakerClient(stack.urls, wallet);
+  try {
+    const context = { urls: stack.urls, node: client.node, wallet, clock: systemClock };
+    await play(client, stack, (await waitForPrices(context)).price);
+  } finally {
+    await stack.stop();
+  }
+}
+
+function betAround(price: bigint) {
+  const now = systemClock.now();
+  return {
+    symbol: "ETH/USDT",
+    lowerPrice: price * 99n / 100n,
+    upperPrice: price * 101n / 100n,
+    betAmount: 1_000_000n,
+    startTime: now,
+    endTime: now + 1_000,
+  };
+}
+
+Deno.test("RangemakerClient: deposits, quotes, executes and follows a bet to its end", async () => {
+  await withUser(async (client, _stack, price) => {
+    await client.deposit(5_000_000n, 7n);
+    await assert.rejects(client.deposit(5_000_000n, 7n), (thrown) => {
+      return thrown instanceof ServiceError && thrown.status === 409;
+    });
+    const bet = betAround(price);
+    assert.match((await client.estimate(bet)).multiplier, /^1\.(0[5-9]|10)\d\d$/);
+    const offer = await client.quote(bet);
+    const first = await client.execute(offer);
+    assert.equal(first.status, "committed");
+    assert.deepEqual(await client.execute(offer), first);
+    const thesis = await client.settled(first.thesisId ?? 0, 10_000);
+    const user = await client.node.getAccount(thesis.user);
+    const gain = thesis.status === "won" ? thesis.payout - thesis.betAmount : -thesis.betAmount;
+    assert.equal(user.balance, 5_000_000n + gain);
+  });
+});
+
+Deno.test("RangemakerClient: a quote by another key than the solver's is refused", async () => {
+  await withUser(async (_client, stack, price) => {
+    // A go-between that names another solver in its health than the one that signs.
+    const forger = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+      const { pathname } = new URL(request.url);
+      if (pathname === "/health") {
+        return Response.json({ solver: "0x000000000000000000000000000000000000dEaD" });
+      }
+      return fetch(`${stack.urls.solver}${pathname}`, { method: "POST", body: request.body });
+    });
+    const urls = { ...stack.urls, solver: `http://127.0.0.1:${forger.addr.port}` };
+    const user = new RangemakerClient(urls, privateKeyToAccount(generatePrivateKey()));
+    await assert.rejects(user.quote(betAround(price)), SignatureError);
+    await forger.shutdown();
+  });
+});
+
+Deno.test("README: the example of the client plays a bet on a running stack", async () => {
+  const [, example] = /```ts\n(import \{ RangemakerClient[\s\S]*?)```/.exec(readme) ?? [];
+  assert(example !== undefined, "README has no example of the client");
+  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  try {
+    const { urls } = stack;
+    const runnable = example
+      .replace("http://127.0.0.1:3000", urls.solver)
+      .replace("http://127.0.0.1:3001", urls.bridge)
+      .replace("ws://127.0.0.1:8546/ws", urls.proxyWs)
+      .replace("http://127.0.0.1:8546", urls.proxy);
+    const wallet = privateKeyToAccount(generatePrivateKey());
+    const node = new RangemakerClient(urls, wallet).node;
+    await waitForPrices({ urls, node, wallet, clock: systemClock });
+    const run = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-prompt", "--allow-net=127.0.0.1", "--ext=ts", "-"],
+      cwd: new URL("../../", import.meta.url),
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    const input = run.stdin.getWriter();
+    await input.write(new TextEncoder().encode(runnable));
+    await input.close();
+    const { code, stdout, stderr } = await run.output();
+    assert.equal(code, 0, new TextDecoder().decode(stderr));
+    assert.match(new TextDecoder().decode(stdout), /^(won|lost) \d+n\n$/);
+  } finally {
+    await stack.stop();
+  }
+});
