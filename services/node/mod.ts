@@ -19,6 +19,7 @@ import { httpPull, oracleUrl } from "./oracle_pull.ts";
 import { OracleStatus } from "./oracle_status.ts";
 import { PricePuller } from "./price_puller.ts";
 import { resolveSettings } from "./settings.ts";
+import { readSettingsFile } from "./settings_file.ts";
 import { openStorage } from "./storage.ts";
 import { Subscriptions } from "./subscriptions.ts";
 
@@ -35,11 +36,17 @@ export interface RunningNode extends RunningService {
   readonly readWsUrl?: string;
 }
 
-/** Starts a development core node (spec: price oracle, write node). */
+/**
+ * Starts a development core node (spec: price oracle, write node).
+ *
+ * @throws {UsageError} If the settings file is wrong. @throws {ListenError} If a port cannot be had.
+ * @throws {DataDirError} @throws {JournalError} If the data directory cannot be used.
+ */
 export async function startNode(given: NodeOptions): Promise<RunningNode> {
   const log = getLogger([LOG_ROOT, "node"]);
   const clock = systemClock;
-  const settings = resolveSettings(given);
+  const file = given.config === undefined ? {} : await readSettingsFile(given.config);
+  const settings = resolveSettings(given, file);
   const { oracle } = settings;
   if (settings.isDevGenesis) {
     log.info("Genesis of development accounts, whose keys are public: relayer, admin, solver");
@@ -140,6 +147,10 @@ export const run: RunnableCommand = serviceCommand({
   examples: [
     ["rangemaker node", "on port 8545, with development accounts"],
     ["rangemaker node --read-port 8547", "with a second port for readers"],
+    [
+      "rangemaker node --config node.toml --data-dir data/node",
+      "a chain that survives its process",
+    ],
   ],
 }, startNode);
 

@@ -8,8 +8,12 @@ import {
   portSchema,
 } from "../../lib/service/option_types.ts";
 import type { OptionTable } from "../../lib/service/options.ts";
-import { isServiceUrl } from "./oracle_pull.ts";
-import { DEFAULTS } from "./settings.ts";
+import {
+  DEFAULTS,
+  ORACLE_TIMEOUT_MAX_MS,
+  ringBufferSizeSchema,
+  serviceUrlSchema,
+} from "./settings.ts";
 
 /** `address=amount` several times, as a map. */
 const balancesSchema = z.array(z.string()).transform((entries, context) => {
@@ -26,18 +30,6 @@ const balancesSchema = z.array(z.string()).transform((entries, context) => {
   }
   return balances;
 });
-
-const RING_BUFFER_SIZE_MAX = 2 ** 24;
-
-/** Slots of a price ring: a power of two; the greatest takes 256 MiB per market. */
-export const ringBufferSizeSchema = z.number().int()
-  .refine(
-    (size) => size >= 1 && size <= RING_BUFFER_SIZE_MAX && Number.isInteger(Math.log2(size)),
-    `Expected a power of two of at most ${RING_BUFFER_SIZE_MAX}`,
-  );
-
-/** The greatest timeout of a pull: less than a checkpoint takes. */
-export const ORACLE_TIMEOUT_MAX_MS = 90;
 
 /** The options of `rangemaker node`. Where a default is only shown, the settings file comes first. */
 export const options = {
@@ -59,8 +51,7 @@ export const options = {
     flags: "-o, --oracle-url <url>",
     env: "ORACLE_URL",
     description: "oracle HTTP service; http:// may be left out",
-    schema: z.string().refine(isServiceUrl, "Expected host:port or an http: or https: URL")
-      .optional(),
+    schema: serviceUrlSchema.optional(),
     shownDefault: DEFAULTS.oracleUrl,
   },
   oracleTimeoutMs: {
@@ -102,6 +93,12 @@ export const options = {
     description: "what an account owns at genesis, USDC with 6 decimals; may be repeated",
     schema: balancesSchema.optional(),
     repeatable: true,
+  },
+  config: {
+    flags: "-c, --config <file>",
+    env: "NODE_CONFIG",
+    description: "TOML file with [oracle], [chain] and [genesis]; options win over it",
+    schema: z.string().min(1).optional(),
   },
   dataDir: {
     flags: "-d, --data-dir <path>",

@@ -1,7 +1,9 @@
+import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
 import { RING_SLOTS_DEFAULT } from "../../lib/price_ring.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import type { Genesis } from "./ledger.ts";
+import { isServiceUrl } from "./oracle_pull.ts";
 
 /** Settings that flags, the settings file and the defaults decide together. */
 export interface NodeSettings {
@@ -43,20 +45,38 @@ export const DEFAULTS = {
   ringBufferSize: RING_SLOTS_DEFAULT,
 } as const;
 
+/** The greatest timeout of a pull: less than a checkpoint takes. */
+export const ORACLE_TIMEOUT_MAX_MS = 90;
+
+/** The greatest ring: 256 MiB per market. */
+const RING_BUFFER_SIZE_MAX = 2 ** 24;
+
+/** Slots of a price ring. */
+export const ringBufferSizeSchema = z.number().int().refine(
+  (size) => size >= 1 && size <= RING_BUFFER_SIZE_MAX && Number.isInteger(Math.log2(size)),
+  `Expected a power of two of at most ${RING_BUFFER_SIZE_MAX}`,
+);
+
+/** Where the oracle is; the scheme may be left out. */
+export const serviceUrlSchema = z.string({ error: "Expected a URL as text" })
+  .refine(isServiceUrl, "Expected host:port or an http: or https: URL");
+
 /** What the development solver owns at genesis: 1,000,000 USDC. */
 export const DEV_SOLVER_BALANCE = 1_000_000_000_000n;
 
-/** Fills in the defaults. */
-export function resolveSettings(given: GivenSettings): NodeSettings {
-  const { relayers, admins, balances } = given;
+/** Fills in what options do not give: from the settings file, then from the defaults. */
+export function resolveSettings(options: GivenSettings, file: GivenSettings = {}): NodeSettings {
+  const pick = <K extends keyof GivenSettings>(key: K): GivenSettings[K] =>
+    options[key] ?? file[key];
+  const [relayers, admins, balances] = [pick("relayers"), pick("admins"), pick("balances")];
   const isDevGenesis = relayers === undefined && admins === undefined && balances === undefined;
   return {
-    chainId: given.chainId ?? DEFAULTS.chainId,
+    chainId: pick("chainId") ?? DEFAULTS.chainId,
     oracle: {
-      serviceUrl: given.oracleUrl ?? DEFAULTS.oracleUrl,
-      timeoutMs: given.oracleTimeoutMs ?? DEFAULTS.oracleTimeoutMs,
-      maxStaleMs: given.maxStaleMs ?? DEFAULTS.maxStaleMs,
-      ringBufferSize: given.ringBufferSize ?? DEFAULTS.ringBufferSize,
+      serviceUrl: pick("oracleUrl") ?? DEFAULTS.oracleUrl,
+      timeoutMs: pick("oracleTimeoutMs") ?? DEFAULTS.oracleTimeoutMs,
+      maxStaleMs: pick("maxStaleMs") ?? DEFAULTS.maxStaleMs,
+      ringBufferSize: pick("ringBufferSize") ?? DEFAULTS.ringBufferSize,
     },
     genesis: isDevGenesis ? devGenesis() : {
       relayers: relayers ?? [],

@@ -1,69 +1,40 @@
 import assert from "node:assert/strict";
-import { linesOf } from "./text_lines.ts";
+import { Program } from "../../support/process.ts";
 
 /** A node in a process of its own, which a test may kill. */
 export class NodeProcess {
   readonly url: string;
-  readonly #child: Deno.ChildProcess;
-  readonly #log: string[];
-  readonly #reading: Promise<void>;
+  readonly #program: Program;
 
-  private constructor(
-    url: string,
-    child: Deno.ChildProcess,
-    log: string[],
-    reading: Promise<void>,
-  ) {
+  private constructor(url: string, program: Program) {
     this.url = url;
-    this.#child = child;
-    this.#log = log;
-    this.#reading = reading;
+    this.#program = program;
   }
 
   /** Starts a node on a free port and waits until it listens. */
-  static async start(args: string[]): Promise<NodeProcess> {
-    const child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", "main.ts", "node", "--port", "0", ...args],
-      cwd: new URL("../../../", import.meta.url),
-      stdout: "null",
-      stderr: "piped",
-    }).spawn();
-    const log: string[] = [];
-    const listening = Promise.withResolvers<string>();
-    const reading = (async () => {
-      for await (const line of linesOf(child.stderr)) {
-        log.push(line);
-        const url = /Listening on (\S+)/.exec(line)?.[1];
-        if (url !== undefined) listening.resolve(url.replaceAll(/["']/g, ""));
-      }
-      listening.reject(new Error(`The node ended: ${log.join("\n")}`));
-    })();
-    try {
-      return new NodeProcess(await listening.promise, child, log, reading);
-    } catch (thrown) {
-      await child.status;
-      throw thrown;
-    }
+  static async start(args: readonly string[]): Promise<NodeProcess> {
+    const program = new Program(["node", "--port", "0", "--json-logs", ...args]);
+    const listening = /"url":"(http:[^"]+)"/;
+    await program.until(({ stderr }) => listening.test(stderr));
+    const url = listening.exec(program.stderr)?.[1];
+    assert.ok(url !== undefined);
+    return new NodeProcess(url, program);
   }
 
   /** All that it has logged. */
   get log(): string {
-    return this.#log.join("\n");
+    return this.#program.stderr;
   }
 
   /** Ends it at once, with no chance to write anything. */
   async kill(): Promise<void> {
-    this.#child.kill("SIGKILL");
-    const { signal } = await this.#child.status;
-    await this.#reading;
-    assert.equal(signal, "SIGKILL");
+    this.#program.kill("SIGKILL");
+    await this.#program.finished();
   }
 
   /** Ends it as a user does. @returns Its exit code. */
   async stop(): Promise<number> {
-    this.#child.kill("SIGTERM");
-    const { code } = await this.#child.status;
-    await this.#reading;
-    return code;
+    this.#program.kill("SIGTERM");
+    return (await this.#program.finished()).code;
   }
 }
