@@ -4,7 +4,7 @@ import { type Account, accountSchema } from "./protocol/account.ts";
 import { parseResponse, RpcError } from "./protocol/jsonrpc.ts";
 import { type NodePrice, nodePriceSchema } from "./protocol/price.ts";
 import { type Receipt, receiptSchema } from "./protocol/receipt.ts";
-import type { Address, Hex } from "./protocol/scalars.ts";
+import { type Address, type Hex, timestampSchema, uint64Schema } from "./protocol/scalars.ts";
 import { type Thesis, thesisSchema, type ThesisStatus } from "./protocol/thesis.ts";
 import { type Transaction, transactionToWire } from "./protocol/transaction.ts";
 
@@ -48,6 +48,44 @@ export interface CoreClientOptions {
   timeoutMs?: number;
 }
 
+/** Which price slots of a market. */
+export interface PriceHistoryQuery {
+  base: Address;
+  quote: Address;
+  /** Unix milliseconds; `to` is not part of it. */
+  from: number;
+  to: number;
+  /** Most slots that one answer looks at. */
+  limit?: number;
+  /** `nextCursor` of the answer before. */
+  cursor?: string;
+}
+
+const spanSchema = z.object({ from: timestampSchema, to: timestampSchema });
+
+const priceHistorySchema = z.object({
+  prices: z.array(z.object({ time: timestampSchema, price: uint64Schema })),
+  missing: z.array(spanSchema),
+  nextCursor: z.string().nullable(),
+});
+
+const headSchema = z.object({
+  number: z.string().regex(/^0x[0-9a-f]+$/),
+  timestampMs: timestampSchema,
+});
+
+const needsBackfillSchema = z.object({
+  code: z.literal("NeedsBackfill"),
+  missing: z.array(spanSchema),
+});
+
+/** The spans that a refused settlement says are missing; undefined where it was refused otherwise. */
+export function missingSpansOf(thrown: unknown): z.output<typeof spanSchema>[] | undefined {
+  if (!(thrown instanceof RpcError)) return undefined;
+  const parsed = needsBackfillSchema.safeParse(thrown.data);
+  return parsed.success ? parsed.data.missing : undefined;
+}
+
 const thesesPageSchema = z.object({
   theses: z.array(thesisSchema),
   nextCursor: z.string().nullable(),
@@ -71,6 +109,11 @@ export class CoreClient {
   /** Submits a signed transaction. Sending the same one again gives the same receipt. */
   sendTransaction(tx: Transaction): Promise<Receipt> {
     return this.#call("core_sendTransaction", [transactionToWire(tx)], receiptSchema);
+  }
+
+  /** Submits a transaction by its JSON text, as it was kept: what is sent again is the same. */
+  sendTransactionText(text: string): Promise<Receipt> {
+    return this.#call("core_sendTransaction", [JSON.parse(text)], receiptSchema);
   }
 
   /** The receipt that the transaction would get now. */
@@ -101,6 +144,17 @@ export class CoreClient {
   /** Prices by symbol, each with its age and whether bets on it are taken. */
   getPrices(): Promise<Record<string, NodePrice>> {
     return this.#call("core_getPrices", [], z.record(z.string(), nodePriceSchema));
+  }
+
+  /** A page of price slots, oldest first, with the spans between them that have no price. */
+  getPriceHistory(query: PriceHistoryQuery): Promise<z.output<typeof priceHistorySchema>> {
+    return this.#call("core_getPriceHistory", [query], priceHistorySchema);
+  }
+
+  /** The newest block: its number, and its time in Unix milliseconds. */
+  async getHead(): Promise<{ number: number; timestampMs: number }> {
+    const head = await this.#call("eth_getBlockByNumber", ["latest", false], headSchema);
+    return { number: Number(head.number), timestampMs: head.timestampMs };
   }
 
   /** Attempts settlement. @throws {RpcError} -32010 where price history is missing. */

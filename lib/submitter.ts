@@ -6,7 +6,7 @@ import { messageOf, RangemakerError } from "./errors.ts";
 import { RpcCode, RpcError } from "./protocol/jsonrpc.ts";
 import type { Receipt } from "./protocol/receipt.ts";
 import type { Hex } from "./protocol/scalars.ts";
-import { type Transaction, transactionSchema } from "./protocol/transaction.ts";
+import { transactionSchema } from "./protocol/transaction.ts";
 import { LOG_ROOT } from "./service/logging.ts";
 import {
   type Intent,
@@ -20,7 +20,7 @@ import {
 
 /** The part of a core node that a submitter needs. */
 export interface SubmissionNode {
-  sendTransaction(tx: Transaction): Promise<Receipt>;
+  sendTransactionText(text: string): Promise<Receipt>;
   getTransaction(txHash: Hex): Promise<Receipt | null>;
 }
 
@@ -189,17 +189,18 @@ export class Submitter {
   }
 
   async #send(intent: Intent): Promise<Intent> {
-    const { tx, txHash } = transactionOf(intent);
+    const { text, txHash } = transactionOf(intent);
     let refusal: RpcError;
     try {
-      return await this.#finishBy(intent, await this.#options.node.sendTransaction(tx));
+      return await this.#finishBy(intent, await this.#options.node.sendTransactionText(text));
     } catch (thrown) {
       refusal = this.#refusalIn(thrown, txHash);
     }
     // A refused transaction may be one that was taken earlier and has grown too old to be read again.
     const receipt = await this.#receiptOf(txHash);
     if (receipt !== null) return await this.#finishBy(intent, receipt);
-    if (this.#options.clock.now() - tx.timestamp > TIMESTAMP_TOLERANCE_MS - CLOCK_SKEW_MS) {
+    const ageMs = this.#options.clock.now() - timestampOf(text);
+    if (ageMs > TIMESTAMP_TOLERANCE_MS - CLOCK_SKEW_MS) {
       // The new one has a fresh timestamp, so this comes round once.
       const renewed = await this.#sign(intent);
       return isFinal(renewed.state) ? renewed : await this.#send(renewed);
@@ -212,10 +213,10 @@ export class Submitter {
 
   /** After the deadline nothing is sent any more; what was sent may still have been taken. */
   async #lookUp(intent: Intent): Promise<Intent> {
-    const { tx, txHash } = transactionOf(intent);
+    const { text, txHash } = transactionOf(intent);
     const receipt = await this.#receiptOf(txHash);
     if (receipt !== null) return await this.#finishBy(intent, receipt);
-    const tooOldAtMs = tx.timestamp + TIMESTAMP_TOLERANCE_MS + CLOCK_SKEW_MS;
+    const tooOldAtMs = timestampOf(text) + TIMESTAMP_TOLERANCE_MS + CLOCK_SKEW_MS;
     if (this.#options.clock.now() <= tooOldAtMs) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }
@@ -330,10 +331,12 @@ function isNodeAway(thrown: unknown): boolean {
   return thrown instanceof NodeUnreachableError || thrown instanceof NodeTimeoutError;
 }
 
-function transactionOf(intent: Intent): { tx: Transaction; txHash: Hex } {
-  if (intent.transaction === null) {
-    throw new TypeError(`Intent ${intent.key} has no transaction: it was not signed`);
-  }
-  const { text, txHash } = intent.transaction;
-  return { tx: transactionSchema.parse(JSON.parse(text)), txHash };
+function transactionOf(intent: Intent): SignedTransactionText {
+  if (intent.transaction !== null) return intent.transaction;
+  throw new TypeError(`Intent ${intent.key} has no transaction: it was not signed`);
+}
+
+/** When a transaction was signed, Unix milliseconds. */
+function timestampOf(text: string): number {
+  return transactionSchema.parse(JSON.parse(text)).timestamp;
 }

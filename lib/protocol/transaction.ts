@@ -122,12 +122,15 @@ export function signTransaction<T extends UnsignedTransaction>(
   return { tx: { ...tx, signature: signer.sign(txHash) }, txHash };
 }
 
+/** The transaction as JSON text: every bigint becomes a decimal string. */
+export function transactionToText(tx: Transaction): string {
+  return JSON.stringify(tx, (_key, value) => typeof value === "bigint" ? value.toString() : value);
+}
+
 /** The transaction as JSON: every bigint becomes a decimal string. */
 export function transactionToWire(tx: Transaction): TransactionWire {
   // Replacing bigints by their decimal strings is exactly what turns the output type into the input type.
-  return JSON.parse(
-    JSON.stringify(tx, (_key, value) => typeof value === "bigint" ? value.toString() : value),
-  ) as TransactionWire;
+  return JSON.parse(transactionToText(tx)) as TransactionWire;
 }
 
 /** The quote that an `RfqSubmit` carries. */

@@ -126,24 +126,22 @@ export class PostgresIntentStore implements IntentStore {
     nowMs: number,
   ): Promise<Intent> {
     const { txHash, text } = transaction;
-    return this.#run(async (sql) => {
-      await sql`
+    return this.#update(key, (sql) =>
+      sql`
         UPDATE intents SET tx_hash = ${txHash}, transaction_text = ${text}, state = 'submitted',
           updated_at_ms = ${nowMs}
         WHERE key = ${key} AND state IN ('accepted', 'submitted')
-          AND tx_hash IS NOT DISTINCT FROM ${replaces}`;
-      return await this.#existing(key);
-    });
+          AND tx_hash IS NOT DISTINCT FROM ${replaces}
+        RETURNING ${sql.unsafe(INTENT_COLUMNS)}`);
   }
 
   noteAttempt(key: string, nowMs: number): Promise<Intent> {
-    return this.#run(async (sql) => {
-      await sql`
+    return this.#update(key, (sql) =>
+      sql`
         UPDATE intents SET updated_at_ms = ${nowMs},
           state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
-        WHERE key = ${key} AND state IN ('accepted', 'submitted')`;
-      return await this.#existing(key);
-    });
+        WHERE key = ${key} AND state IN ('accepted', 'submitted')
+        RETURNING ${sql.unsafe(INTENT_COLUMNS)}`);
   }
 
   finish(
@@ -153,15 +151,14 @@ export class PostgresIntentStore implements IntentStore {
     nowMs: number,
   ): Promise<Intent> {
     const { state, receipt, failure } = outcome;
-    return this.#run(async (sql) => {
-      await sql`
+    return this.#update(key, (sql) =>
+      sql`
         UPDATE intents SET state = ${state}, receipt = ${receipt},
           failure_code = ${failure?.code ?? null}, failure_message = ${failure?.message ?? null},
           updated_at_ms = ${nowMs}
         WHERE key = ${key} AND state IN ('accepted', 'submitted')
-          AND tx_hash IS NOT DISTINCT FROM ${txHash}`;
-      return await this.#existing(key);
-    });
+          AND tx_hash IS NOT DISTINCT FROM ${txHash}
+        RETURNING ${sql.unsafe(INTENT_COLUMNS)}`);
   }
 
   check(): Promise<void> {
@@ -179,6 +176,17 @@ export class PostgresIntentStore implements IntentStore {
     const intent = await this.find(key);
     if (intent === undefined) throw new StoreError(`No intent has the key ${key}`);
     return intent;
+  }
+
+  /** @param update Gives the row as it then is, or none where it was to be left alone. */
+  #update(
+    key: string,
+    update: (sql: postgres.Sql) => postgres.PendingQuery<postgres.Row[]>,
+  ): Promise<Intent> {
+    return this.#run(async (sql) => {
+      const [row] = await update(sql);
+      return row === undefined ? await this.#existing(key) : intentOfRow(row);
+    });
   }
 
   async #run<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> {

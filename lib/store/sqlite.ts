@@ -41,17 +41,18 @@ function prepareAll(db: DatabaseSync) {
     countUnfinished: db.prepare(`SELECT count(*) AS count FROM intents WHERE ${UNFINISHED}`),
     setTransaction: db.prepare(
       `UPDATE intents SET tx_hash = ?, transaction_text = ?, state = 'submitted',
-         updated_at_ms = ? WHERE key = ? AND ${UNFINISHED} AND tx_hash IS ?`,
+         updated_at_ms = ? WHERE key = ? AND ${UNFINISHED} AND tx_hash IS ?
+       RETURNING ${INTENT_COLUMNS}`,
     ),
     noteAttempt: db.prepare(
       `UPDATE intents SET updated_at_ms = ?,
          state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
-       WHERE key = ? AND ${UNFINISHED}`,
+       WHERE key = ? AND ${UNFINISHED} RETURNING ${INTENT_COLUMNS}`,
     ),
     finish: db.prepare(
       `UPDATE intents SET state = ?, receipt = ?, failure_code = ?, failure_message = ?,
          updated_at_ms = ?
-       WHERE key = ? AND ${UNFINISHED} AND tx_hash IS ?`,
+       WHERE key = ? AND ${UNFINISHED} AND tx_hash IS ? RETURNING ${INTENT_COLUMNS}`,
     ),
   } satisfies Record<string, StatementSync>;
 }
@@ -141,15 +142,14 @@ export class SqliteIntentStore implements IntentStore {
     nowMs: number,
   ): Promise<Intent> {
     const { txHash, text } = transaction;
-    return this.#update(key, () => {
-      this.#statements.setTransaction.run(txHash, text, nowMs, key, replaces);
-    });
+    return this.#update(
+      key,
+      () => this.#statements.setTransaction.get(txHash, text, nowMs, key, replaces),
+    );
   }
 
   noteAttempt(key: string, nowMs: number): Promise<Intent> {
-    return this.#update(key, () => {
-      this.#statements.noteAttempt.run(nowMs, key);
-    });
+    return this.#update(key, () => this.#statements.noteAttempt.get(nowMs, key));
   }
 
   finish(
@@ -159,17 +159,12 @@ export class SqliteIntentStore implements IntentStore {
     nowMs: number,
   ): Promise<Intent> {
     const { state, receipt, failure } = outcome;
-    return this.#update(key, () => {
-      this.#statements.finish.run(
-        state,
-        receipt,
-        failure?.code ?? null,
-        failure?.message ?? null,
-        nowMs,
-        key,
-        txHash,
-      );
-    });
+    const code = failure?.code ?? null;
+    const message = failure?.message ?? null;
+    return this.#update(
+      key,
+      () => this.#statements.finish.get(state, receipt, code, message, nowMs, key, txHash),
+    );
   }
 
   async check(): Promise<void> {
@@ -197,10 +192,11 @@ export class SqliteIntentStore implements IntentStore {
     return intent;
   }
 
-  #update(key: string, update: () => void): Promise<Intent> {
+  /** @param update Gives the row as it then is, or undefined where it was to be left alone. */
+  #update(key: string, update: () => unknown): Promise<Intent> {
     return this.#writes.run(() => {
-      update();
-      return this.#existing(key);
+      const row = update();
+      return row === undefined ? this.#existing(key) : intentOfRow(row);
     });
   }
 

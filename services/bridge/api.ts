@@ -15,7 +15,7 @@ import type { Readiness } from "./readiness.ts";
 
 /** What the routes of the bridge answer from. */
 export interface BridgeApi {
-  depositor: Depositor;
+  depositor: Pick<Depositor, "deposit">;
   deposits: DepositBook;
   metrics: BridgeMetrics;
   limiter: MiddlewareHandler;

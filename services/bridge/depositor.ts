@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { type DepositRequest, hashDepositRequest } from "../../lib/protocol/deposit.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
-import { signTransaction, transactionToWire } from "../../lib/protocol/transaction.ts";
+import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
 import { RequestError } from "../../lib/service/envelope.ts";
 import type {
   Intent,
@@ -99,7 +99,7 @@ export class Depositor {
       signer,
       chainId,
     );
-    return { txHash, text: JSON.stringify(transactionToWire(tx)) };
+    return { txHash, text: transactionToText(tx) };
   }
 }
 

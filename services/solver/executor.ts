@@ -3,7 +3,7 @@ import { findMarket } from "../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../lib/protocol/price.ts";
 import { hashQuote, type Quote } from "../../lib/protocol/quote.ts";
 import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
-import { signTransaction, transactionToWire } from "../../lib/protocol/transaction.ts";
+import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
 import { RequestError } from "../../lib/service/envelope.ts";
 import type { Intent, IntentStore, SignedTransactionText } from "../../lib/store/intent.ts";
 import { IntentRefusedError, SubmissionFailure, type Submitter } from "../../lib/submitter.ts";
@@ -109,7 +109,7 @@ export class Executor {
       signer,
       chainId,
     );
-    return { txHash, text: JSON.stringify(transactionToWire(tx)) };
+    return { txHash, text: transactionToText(tx) };
   }
 
   #requireOpenDeadline(quote: Quote): void {

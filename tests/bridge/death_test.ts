@@ -138,12 +138,12 @@ for (const mood of moods) {
       const play = (url: string) => post(`${url}/deposit`, signedRequest());
       places = await tracePlaces(service, play);
     });
-    for (const needed of ["store.insert:after", "node.sendTransaction:before"]) {
+    for (const needed of ["store.insert:after", "node.sendTransactionText:before"]) {
       assert.ok(places.includes(needed), `${needed} is passed`);
     }
     for (const place of places) {
       // Until the node is first asked all moods are the same.
-      const early = places.indexOf(place) < places.indexOf("node.sendTransaction:before");
+      const early = places.indexOf(place) < places.indexOf("node.sendTransactionText:before");
       if (early && mood.name !== "well") continue;
       await t.step(place, () => dieAt(place, mood));
     }

@@ -8,6 +8,7 @@ import { Signer } from "../../lib/protocol/signature.ts";
 import {
   signTransaction,
   type Transaction,
+  transactionSchema,
   transactionToWire,
 } from "../../lib/protocol/transaction.ts";
 import { type Intent, type IntentStore, StoreError } from "../../lib/store/intent.ts";
@@ -33,7 +34,8 @@ class ScriptedNode {
     return receipt;
   }
 
-  async sendTransaction(tx: Transaction): Promise<Receipt> {
+  async sendTransactionText(text: string): Promise<Receipt> {
+    const tx = transactionSchema.parse(JSON.parse(text));
     this.sent.push(tx);
     return await this.onSend(tx);
   }

@@ -1,0 +1,57 @@
+/// <reference lib="deno.worker" />
+/** The callers of the bridge's benchmark: bare HTTP/1.1 on kept connections, in a worker. */
+
+interface Job {
+  port: number;
+  bodies: string[];
+  concurrency: number;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Reads one answer, which is short and comes with its length. */
+async function readAnswer(connection: Deno.Conn, buffer: Uint8Array): Promise<string> {
+  let text = "";
+  for (;;) {
+    const count = await connection.read(buffer);
+    if (count === null) throw new Error("Connection ended early");
+    text += decoder.decode(buffer.subarray(0, count));
+    const headEnd = text.indexOf("\r\n\r\n");
+    const length = /content-length: (\d+)/i.exec(text)?.[1];
+    if (headEnd >= 0 && text.length >= headEnd + 4 + Number(length)) return text;
+  }
+}
+
+async function sendAll({ port, bodies, concurrency }: Job) {
+  const requests = bodies.map((body) =>
+    encoder.encode(
+      `POST /deposit HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n` +
+        `content-length: ${body.length}\r\n\r\n${body}`,
+    )
+  );
+  const latenciesMs: number[] = [];
+  let next = 0;
+  const send = async () => {
+    const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+    const buffer = new Uint8Array(4096);
+    while (next < requests.length) {
+      const request = requests[next++];
+      if (request === undefined) break;
+      const sentAtMs = performance.now();
+      await connection.write(request);
+      const answer = await readAnswer(connection, buffer);
+      if (!answer.startsWith("HTTP/1.1 200")) throw new Error(answer);
+      latenciesMs.push(performance.now() - sentAtMs);
+    }
+    connection.close();
+  };
+  const startedAtMs = performance.now();
+  await Promise.all(Array.from({ length: concurrency }, send));
+  const seconds = (performance.now() - startedAtMs) / 1000;
+  latenciesMs.sort((a, b) => a - b);
+  const at = (share: number) => latenciesMs[Math.floor(latenciesMs.length * share)];
+  return { perSecond: bodies.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99) };
+}
+
+self.onmessage = async ({ data }: MessageEvent<Job>) => self.postMessage(await sendAll(data));
