@@ -29,6 +29,8 @@ export class VenueConnection {
   #lastSentMs: number;
   #lastHeardMs: number;
   #stuckAtMs: number | undefined;
+  /** The last trade that was told, as it was. */
+  #told: string | undefined;
   #ended = false;
 
   constructor(options: VenueConnectionOptions) {
@@ -105,7 +107,8 @@ export class VenueConnection {
     if (venue.has("garbage")) this.#send(BROKEN_FRAME);
     const text = venue.dialect.trade(symbol, { ...trade, timeMs: this.#exchangeTime(trade) });
     this.#send(text);
-    if (venue.has("duplicate")) this.#send(text);
+    if (venue.has("duplicate") && this.#told !== undefined) this.#send(this.#told);
+    this.#told = text;
   }
 
   #exchangeTime(trade: NumberedTrade): number {

@@ -4,7 +4,7 @@ export const VENUE_FAULTS = {
   mute: "sends no trades, though heartbeats and pongs go on",
   stuck_time: "keeps sending the same exchange time",
   garbage: "sends a broken frame before every trade",
-  duplicate: "sends every trade twice",
+  duplicate: "sends every trade a second time, after the next one",
   gap: "leaves out every fifth trade",
   refuse: "refuses subscriptions",
   close: "closes its connections, and new ones as they open",

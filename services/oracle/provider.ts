@@ -14,14 +14,17 @@ export interface Print {
   sequence?: number;
 }
 
-/** Why a frame gave no price; the values of a metric's label. */
+/**
+ * Why a frame gave no price; the values of a metric's label. `late` is a print that was there before,
+ * or came after a newer one.
+ */
 export const DROP_REASONS = [
   "too_long",
   "not_json",
   "unknown_shape",
   "bad_price",
   "unknown_market",
-  "duplicate",
+  "late",
 ] as const;
 
 /** One of {@link DROP_REASONS}. */

@@ -165,7 +165,7 @@ export class Session {
     if (order === "restart") {
       this.#fault("sequence_restart", "note", `${stream.market} goes on at ${print.sequence}`);
     }
-    if (order === "duplicate") handlers.onDropped("duplicate");
+    if (order === "late") handlers.onDropped("late");
     else handlers.onPrint(stream.market, print.price);
     if (stream.stuck(this.#lastFrameAtMs)) {
       this.#fault("stuck_time", "drop", `${stream.market} stands at ${print.exchangeTimeMs}`);

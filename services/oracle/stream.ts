@@ -1,7 +1,7 @@
 import type { Print, Provider } from "./provider.ts";
 
 /** What a print is to the ones before it. */
-export type PrintOrder = "next" | "gap" | "restart" | "duplicate";
+export type PrintOrder = "next" | "gap" | "restart" | "late";
 
 /** Prints that keep coming with an exchange time that stands still this long are not trusted. */
 export const STUCK_TIME_MS = 10_000;
@@ -54,24 +54,25 @@ export class Stream {
 
   /**
    * Takes a print and says how it stands to the ones before. A number that falls is a restart of the
-   * exchange's count if its time moves on, else something that was sent before: its price is old.
+   * exchange's count if its time moves on, else something from before: its price is old.
    */
   take(print: Print, nowMs: number): PrintOrder {
     const moves = print.exchangeTimeMs > this.#exchangeTimeMs;
     this.#exchangeTimeMs = Math.max(this.#exchangeTimeMs, print.exchangeTimeMs);
     this.#stillSinceMs = moves ? undefined : this.#stillSinceMs ?? nowMs;
-    const order = this.#order(print.sequence, moves);
-    if (order === "duplicate") return order;
+    const order = this.#order(print, moves);
+    if (order === "late") return order;
     this.#lastPrintAtMs = nowMs;
     this.#sequence = print.sequence;
     this.#behindSinceMs = undefined;
     return order;
   }
 
-  #order(sequence: number | undefined, moves: boolean): PrintOrder {
+  #order({ sequence, exchangeTimeMs }: Print, moves: boolean): PrintOrder {
     const last = this.#sequence;
-    if (this.#sequencing === "none" || sequence === undefined || last === undefined) return "next";
-    if (sequence <= last) return moves && sequence < last ? "restart" : "duplicate";
+    if (sequence === undefined) return exchangeTimeMs < this.#exchangeTimeMs ? "late" : "next";
+    if (last === undefined) return "next";
+    if (sequence <= last) return moves && sequence < last ? "restart" : "late";
     return this.#sequencing === "by_one" && sequence > last + 1 ? "gap" : "next";
   }
 

@@ -86,6 +86,7 @@ for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
     venue.clear("garbage");
     venue.inject("duplicate");
     assert.deepEqual(told(), ["prints", "prints"]);
+    assert.deepEqual(told(), ["prints", "prints"]);
     venue.clear("duplicate");
     venue.inject("gap");
     assert.equal(Array.from({ length: 10 }, told).flat().length, 8);

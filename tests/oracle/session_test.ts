@@ -260,7 +260,7 @@ Deno.test("Session: what gives no price is dropped with its reason", () => {
     "dropped bad_price",
     "dropped unknown_market",
     "BTC/USDT 100000000",
-    "dropped duplicate",
+    "dropped late",
   ]);
   session.end();
 });

@@ -20,14 +20,14 @@ Deno.test("Stream: numbers that only rise have no gaps", () => {
   const stream = new Stream("BTC/USDT", "rising");
   assert.equal(stream.take(print(10, T), T), "next");
   assert.equal(stream.take(print(90, T), T), "next");
-  assert.equal(stream.take(print(90, T), T), "duplicate");
+  assert.equal(stream.take(print(90, T), T), "late");
 });
 
-Deno.test("Stream: what was sent before is a duplicate and no sign of life", () => {
+Deno.test("Stream: what was there before is late and no sign of life", () => {
   const stream = new Stream("BTC/USDT", "by_one");
   stream.take(print(10, T), T);
-  assert.equal(stream.take(print(10, T), T + 50), "duplicate");
-  assert.equal(stream.take(print(9, T - 5), T + 60), "duplicate");
+  assert.equal(stream.take(print(10, T), T + 50), "late");
+  assert.equal(stream.take(print(9, T - 5), T + 60), "late");
   assert.equal(stream.lastPrintAtMs, T);
   assert.equal(stream.take(print(11, T + 1), T + 70), "next");
 });
@@ -39,10 +39,11 @@ Deno.test("Stream: a number that falls while time goes on is a restart", () => {
   assert.equal(stream.take(print(2, T + 2), T + 2), "next");
 });
 
-Deno.test("Stream: without numbers every print is the next", () => {
+Deno.test("Stream: without numbers the time says what is late", () => {
   const stream = new Stream("BTC/USDT", "none");
   assert.equal(stream.take(print(undefined, T), T), "next");
   assert.equal(stream.take(print(undefined, T), T), "next");
+  assert.equal(stream.take(print(undefined, T - 1), T), "late");
 });
 
 Deno.test("Stream: a time that stands still while prints come is stuck, a pause is not", () => {

@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { Counter, Registry } from "prom-client";
+import type { RandomSource } from "../../lib/clock.ts";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
+import { DIALECTS } from "../../services/exchanges/dialects.ts";
+import { VENUE_FAULT_NAMES, type VenueFault } from "../../services/exchanges/faults.ts";
+import { Pump } from "../../services/exchanges/pump.ts";
+import { Simulation } from "../../services/exchanges/simulation.ts";
+import { Venue } from "../../services/exchanges/venue.ts";
+import { createOracleMetrics, type OracleMetrics } from "../../services/oracle/metrics.ts";
+import { Oracle } from "../../services/oracle/oracle.ts";
+import { PROVIDERS } from "../../services/oracle/providers.ts";
+import { FAULTS } from "../../services/oracle/session.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { withSeed } from "../support/random.ts";
+import { NaiveModel, Wire } from "./oracle_world.ts";
+
+const MINUTE_MS = 60_000;
+
+const RUN_MS = 60 * MINUTE_MS;
+
+const MIN_SOURCES = 2;
+
+const MAX_SOURCE_AGE_MS = 20_000;
+
+/** Longest time that a fault lasts. */
+const FAULT_MS_MAX = 90_000;
+
+const SYMBOLS = MARKETS.map((market) => market.symbol);
+
+/** Lets one venue break and recover, again and again, until told to stop; tells what broke. */
+function breakAtRandom(
+  venue: Venue,
+  clock: FakeClock,
+  random: RandomSource,
+  broken: Set<VenueFault>,
+): () => void {
+  let stopped = false;
+  const next = () => {
+    if (stopped) return;
+    clock.after(Math.ceil(random() * MINUTE_MS), () => {
+      if (stopped) return;
+      const fault = VENUE_FAULT_NAMES[Math.floor(random() * VENUE_FAULT_NAMES.length)];
+      assert(fault !== undefined);
+      broken.add(fault);
+      venue.inject(fault);
+      clock.after(Math.ceil(random() * FAULT_MS_MAX), () => {
+        venue.clear(fault);
+        next();
+      });
+    });
+  };
+  next();
+  return () => {
+    stopped = true;
+    for (const fault of VENUE_FAULT_NAMES) venue.clear(fault);
+  };
+}
+
+/**
+ * The oracle of the run. Connections grow old and streams count as silent sooner than in life, so that
+ * an hour has many of both.
+ */
+function createOracle(
+  clock: FakeClock,
+  random: RandomSource,
+  wire: Wire,
+  metrics: OracleMetrics,
+): Oracle {
+  return new Oracle({
+    providers: PROVIDER_NAMES.map((name, index) => ({
+      provider: {
+        ...PROVIDERS[name],
+        lifetimeMs: name === "provider_a" ? MINUTE_MS : undefined,
+        liveness: { ...PROVIDERS[name].liveness, streamSilenceMs: 15_000 },
+      },
+      url: `ws://wire${DIALECTS[index]?.path}`,
+    })),
+    markets: MARKETS,
+    board: {
+      aggregation: "median",
+      minSources: MIN_SOURCES,
+      maxSourceAgeMs: MAX_SOURCE_AGE_MS,
+    },
+    clock,
+    random,
+    metrics,
+    connect: wire.connect,
+  });
+}
+
+async function faultsSeen(metrics: OracleMetrics): Promise<Set<string | undefined>> {
+  assert(metrics.faults instanceof Counter);
+  const { values } = await metrics.faults.get();
+  return new Set(values.map(({ labels }) => labels.fault?.toString()));
+}
+
+Deno.test("Oracle: through 60 minutes of every fault, serves what a naive model works out from the wire", () =>
+  withSeed(async (random) => {
+    const clock = new FakeClock();
+    const venues = DIALECTS.map((dialect) => new Venue({ dialect, markets: SYMBOLS, clock }));
+    let checks = 0;
+    let checkDue = false;
+    const check = () => {
+      checkDue = false;
+      checks += 1;
+      const { prices } = JSON.parse(oracle.board.body);
+      for (const entry of Object.values<Record<string, unknown>>(prices)) {
+        delete entry.base;
+        delete entry.quote;
+        delete entry.decimals;
+      }
+      const expected = model.served(MIN_SOURCES, MAX_SOURCE_AGE_MS);
+      if (JSON.stringify(prices) !== JSON.stringify(expected)) {
+        assert.deepEqual(prices, expected, `at ${clock.now()}`);
+      }
+    };
+    const model = new NaiveModel(clock, () => {
+      if (checkDue) return;
+      checkDue = true;
+      // After all that happens in this very millisecond.
+      clock.after(0, check);
+    });
+    const wire = new Wire(clock, random, venues, model);
+    const metrics = createOracleMetrics([new Registry()]);
+    const oracle = createOracle(clock, random, wire, metrics);
+    const pump = new Pump(
+      [new Simulation({ markets: SYMBOLS, random, startMs: clock.now(), tradesPerSecond: 1 })],
+      clock,
+      (trade) => venues[PROVIDER_NAMES.indexOf(trade.provider)]?.trade(trade),
+    );
+    oracle.start();
+    pump.start();
+    const broken = new Set<VenueFault>();
+    const repairs = venues.map((venue) => breakAtRandom(venue, clock, random, broken));
+    for (let passedMs = 0; passedMs < RUN_MS; passedMs += 50) {
+      clock.advance(50);
+      check();
+    }
+    for (const repair of repairs) repair();
+    clock.advance(2 * MINUTE_MS);
+    check();
+    for (const symbol of SYMBOLS) {
+      assert.deepEqual(oracle.board.entry(symbol)?.sources, [...PROVIDER_NAMES], symbol);
+    }
+    assert.equal(broken.size, VENUE_FAULT_NAMES.length, "every fault of a venue happened");
+    assert(checks > 50_000, `${checks} checks`);
+    const seen = await faultsSeen(metrics);
+    for (const fault of FAULTS) {
+      // A count that starts again is none of the faults of the venues.
+      if (fault !== "sequence_restart") assert(seen.has(fault), `${fault} never happened`);
+    }
+    const limits = wire.closes.filter((reason) => reason.includes("Too many"));
+    assert.deepEqual(limits, [], "the oracle stays within every venue's limits");
+    oracle.stop();
+    pump.stop();
+    for (const venue of venues) venue.stop();
+  }));
