@@ -31,6 +31,9 @@ const IDLE_TIMEOUT_S = 30;
 /** A socket tells nothing when it can take more, so those that are behind are looked at this often. */
 const RESUME_EVERY_MS = 20;
 
+/** How long clients may take to answer the close; the listener would close them with another code. */
+const CLOSE_DEADLINE_MS = 1_000;
+
 /** How often waits for the node are looked at. */
 const SWEEP_EVERY_MS = 1_000;
 
@@ -49,6 +52,7 @@ export class Clients {
   #cancelSweep: CancelTimer | undefined;
   #cancelResume: CancelTimer | undefined;
   #draining = false;
+  #drained: (() => void) | undefined;
 
   constructor(options: ClientsOptions) {
     this.#options = options;
@@ -86,10 +90,19 @@ export class Clients {
     this.#resumeLater();
   }
 
-  /** Refuses new clients and closes the open ones with 1012, service restart. */
-  drain(): void {
+  /**
+   * Refuses new clients and closes the open ones with 1012, service restart. Resolves when all have
+   * answered; those that do not within {@link CLOSE_DEADLINE_MS} are cut with the listener.
+   */
+  async drain(): Promise<void> {
     this.#draining = true;
     for (const socket of this.#sockets) socket.close(1012, "Service restart");
+    if (this.#sockets.size === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#drained = resolve;
+    const cancel = this.#options.clock.after(CLOSE_DEADLINE_MS, resolve);
+    await promise;
+    cancel();
   }
 
   /** Stops all timers. */
@@ -143,6 +156,7 @@ export class Clients {
       session.end();
       log.debug("Client {address} is gone", { address: shown });
       this.#sockets.delete(socket);
+      if (this.#sockets.size === 0) this.#drained?.();
       metrics.wsConnections.set(this.#sockets.size);
     };
   }

@@ -67,9 +67,9 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     health: () => new Response("OK"),
     upgrade: (request, remote) =>
       isHandshake(request) ? clients.accept(request, addressOf(request, remote)) : undefined,
-    drain() {
+    async drain() {
       draining = true;
-      clients.drain();
+      await clients.drain();
     },
     close() {
       clients.stop();

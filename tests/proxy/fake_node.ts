@@ -24,6 +24,8 @@ export interface FakeNodeOptions {
   port?: number;
   /** Answers an HTTP request; by default each call with its own method and parameters. */
   answer?: (text: string, received: Received) => Response | Promise<Response>;
+  /** Error for a subscription of a kind, or undefined to grant it. */
+  refuse?: (kind: unknown) => object | undefined;
   /** Id of the n-th subscription, from 1. */
   subscriptionId?: (n: number) => string;
 }
@@ -132,6 +134,11 @@ export class FakeNode {
         return;
       }
       this.calls.push(call);
+      const error = this.#options.refuse?.(call.params?.[0]);
+      if (error !== undefined) {
+        socket.send(JSON.stringify({ jsonrpc: "2.0", id: call.id, error }));
+        return;
+      }
       const result = this.#subscription(connection, call);
       socket.send(JSON.stringify({ jsonrpc: "2.0", id: call.id, result }));
       this.#look();

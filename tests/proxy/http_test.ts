@@ -1,0 +1,303 @@
+import assert from "node:assert/strict";
+import { eventually } from "../support/eventually.ts";
+import type { FakeNode, Received } from "./fake_node.ts";
+import { call, post, withProxy } from "./support.ts";
+
+const HTTP_ONLY = { readsOverWs: false, coalesceReads: false };
+
+/** Texts that a node got, without those of other transports. */
+function texts(node: FakeNode): string[] {
+  return node.requests.map(({ text }) => text);
+}
+
+Deno.test("Proxy, HTTP: bytes of request and answer go through unchanged", async (t) => {
+  const odd =
+    '{ "jsonrpc":"2.0", "id" : 1e2, "method":"eth_call","params":[1.0, "\\u0041"], "x":0}';
+  const answer = '{\n"result": 12345678901234567890.0 , "id":1e2, "jsonrpc":"2.0"}\n';
+  await t.step("single, over HTTP", () =>
+    withProxy(async ({ url, read }) => {
+      assert.equal(await (await post(url, odd)).text(), answer);
+      assert.deepEqual(texts(read), [odd]);
+    }, { proxy: HTTP_ONLY, read: { answer: () => new Response(answer) } }));
+  await t.step(
+    "single, over the socket for reads, but for the id",
+    () =>
+      withProxy(async ({ url, read }) => {
+        assert.equal(await (await post(url, odd)).text(), answer);
+        assert.deepEqual(read.requests.map(({ over }) => over), ["ws"]);
+        assert.equal(texts(read)[0]?.replace('"id" : 1,', '"id" : 1e2,'), odd);
+      }, {
+        read: {
+          answer: (text) => new Response(answer.replace("1e2", String(JSON.parse(text).id))),
+        },
+      }),
+  );
+  await t.step("batch", () =>
+    withProxy(async ({ url, read }) => {
+      assert.equal(await (await post(url, ` [ ${odd} ] `)).text(), `[${answer.trim()}]`);
+      assert.deepEqual(texts(read), [`[${odd}]`]);
+    }, { proxy: HTTP_ONLY, read: { answer: () => new Response(`[${answer}]`) } }));
+});
+
+Deno.test("Proxy, HTTP: a mixed batch is split, sent side by side and joined in order", () => {
+  const both = Promise.withResolvers<void>();
+  let arrived = 0;
+  // Neither node answers before the other was asked, and each answers in the wrong order.
+  const answer = async (text: string) => {
+    arrived += 1;
+    if (arrived === 2) both.resolve();
+    await both.promise;
+    const calls: { id: unknown; method: string }[] = JSON.parse(text);
+    const answers = calls.map(({ id, method }) => ({ jsonrpc: "2.0", id, result: method }));
+    return Response.json(answers.reverse());
+  };
+  return withProxy(async ({ url, read, write }) => {
+    const methods = [
+      "core_getAccount",
+      "core_sendTransaction",
+      "eth_call",
+      "eth_sendBundle",
+      "x_y",
+    ];
+    const batch = methods.map((method, index) => call(index, method));
+    const response = await post(url, [...batch.slice(0, 2), 7, ...batch.slice(2)]);
+    assert.equal(response.status, 200);
+    const answers: { id: number; result?: string; error?: { code: number } }[] = await response
+      .json();
+    assert.deepEqual(answers.map(({ result, error }) => result ?? error?.code), [
+      "core_getAccount",
+      "core_sendTransaction",
+      -32600,
+      "eth_call",
+      "eth_sendBundle",
+      "x_y",
+    ]);
+    assert.deepEqual([read.requests.length, write.requests.length], [1, 1]);
+  }, { read: { answer }, write: { answer } });
+});
+
+Deno.test("Proxy, HTTP: in a batch, calls of one id are answered in turn, and one left out is told", () =>
+  withProxy(async ({ url }) => {
+    const batch = [call(1, "a"), call(1, "b"), call(2, "c")];
+    const answers: unknown[] = await (await post(url, batch)).json();
+    assert.deepEqual(answers.slice(0, 2), [
+      { jsonrpc: "2.0", id: 1, result: "first" },
+      { jsonrpc: "2.0", id: 1, result: "second" },
+    ]);
+    assert.deepEqual(answers[2], {
+      jsonrpc: "2.0",
+      id: 2,
+      error: { code: -32603, message: "The read node left this call of the batch unanswered" },
+    });
+  }, {
+    read: {
+      answer: () =>
+        Response.json(["first", "second"].map((result) => ({ jsonrpc: "2.0", id: 1, result }))),
+    },
+  }));
+
+Deno.test("Proxy, HTTP: a node's one error for a whole batch becomes the answer of each call", () => {
+  const error = { code: -32600, message: "batch too large" };
+  return withProxy(async ({ url }) => {
+    const answers = await (await post(url, [call(1, "a"), call(2, "b")])).json();
+    assert.deepEqual(answers, [1, 2].map((id) => ({ jsonrpc: "2.0", id, error })));
+  }, { read: { answer: () => Response.json({ jsonrpc: "2.0", id: null, error }) } });
+});
+
+Deno.test("Proxy, HTTP: errors and statuses of a node go through untouched", () => {
+  const body = '{"jsonrpc":"2.0","id":1,"error":{"code":-32010,"message":"no","data":{"a":[1]}}}';
+  return withProxy(async ({ url }) => {
+    const response = await post(url, call(1, "core_settleThesis"));
+    assert.deepEqual([response.status, await response.text()], [429, body]);
+  }, { write: { answer: () => new Response(body, { status: 429 }) } });
+});
+
+Deno.test("Proxy, HTTP: what is no answer of a node is -32002: 502, or 504 where it takes too long", async (t) => {
+  const expectFailure = async (response: Response, status: number) => {
+    const { id, error } = await response.json();
+    assert.deepEqual([response.status, id, error.code], [status, 1, -32002], error.message);
+  };
+  for (const readsOverWs of [true, false]) {
+    const proxy = { upstreamTimeoutMs: 60, readsOverWs };
+    const way = readsOverWs ? "socket" : "HTTP";
+    await t.step(
+      `nobody there, reads over ${way}`,
+      () =>
+        withProxy(async ({ url, read, write }) => {
+          await Promise.all([read.stop(), write.stop()]);
+          await expectFailure(await post(url, call(1, "eth_chainId")), 502);
+          await expectFailure(await post(url, call(1, "core_sendTransaction")), 502);
+          const batch = await (await post(url, [call(1, "eth_chainId")])).json();
+          assert.equal(batch[0].error.code, -32002);
+        }, { proxy }),
+    );
+    const { promise: never, resolve: release } = Promise.withResolvers<void>();
+    const late = () => never.then(() => Response.json(null));
+    await t.step(`no answer in time, reads over ${way}`, () =>
+      withProxy(async ({ url }) => {
+        await expectFailure(await post(url, call(1, "eth_chainId")), 504);
+        await expectFailure(await post(url, call(1, "core_sendTransaction")), 504);
+        const metrics = await (await fetch(`${url}/metrics`)).text();
+        assert.match(metrics, /^proxy_upstream_errors_total\{target="read"\} 1$/m);
+        assert.match(metrics, /^proxy_upstream_errors_total\{target="write"\} 1$/m);
+        release();
+      }, { proxy, read: { answer: late }, write: { answer: late } }));
+  }
+  await t.step("a page instead of JSON", () =>
+    withProxy(async ({ url }) => {
+      await expectFailure(await post(url, call(1, "core_sendTransaction")), 502);
+      const batch = await (await post(url, [call(1, "core_sendTransaction")])).json();
+      assert.equal(batch[0].error.code, -32002);
+    }, { write: { answer: () => new Response("<html>", { status: 503 }) } }));
+});
+
+/** A node that answers nothing until `wanted` requests have come. */
+function gate(wanted: number) {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let arrived = 0;
+  return async (text: string) => {
+    arrived += 1;
+    if (arrived >= wanted) resolve();
+    await promise;
+    const { id } = JSON.parse(text);
+    return Response.json({ jsonrpc: "2.0", id, result: arrived });
+  };
+}
+
+Deno.test("Proxy, HTTP: reads that are the same and in flight together are sent once", () =>
+  withProxy(async ({ url, read }) => {
+    const equal = [1, 2, 3].map((id) => post(url, call(id, "core_getAccount", ["a"])));
+    await eventually("all three are in the proxy", async () => {
+      const metrics = await (await fetch(`${url}/metrics`)).text();
+      return metrics.includes('proxy_rpc_methods_total{method="core_getAccount"} 3') || undefined;
+    });
+    // Another read is what opens the gate.
+    const other = post(url, call(4, "core_getAccount", ["b"]));
+    const answers = await Promise.all(
+      [...equal, other].map(async (answer) => await (await answer).json()),
+    );
+    assert.deepEqual(answers.map(({ id }) => id), [1, 2, 3, 4]);
+    assert.equal(read.requests.length, 2);
+  }, { read: { answer: gate(2) } }));
+
+Deno.test("Proxy, HTTP: reads are not joined where that is off, nor calls that may change something", async (t) => {
+  await t.step("off", () =>
+    withProxy(async ({ url, read }) => {
+      const both = [1, 2].map((id) => post(url, call(id, "core_getAccount", ["a"])));
+      for (const answer of both) await (await answer).text();
+      assert.equal(read.requests.length, 2);
+    }, { proxy: { coalesceReads: false }, read: { answer: gate(2) } }));
+  for (
+    const method of ["core_sendTransaction", "eth_newFilter", "eth_getFilterChanges", "evm_mine"]
+  ) {
+    await t.step(method, () =>
+      withProxy(async ({ url, read, write }) => {
+        const both = [1, 2].map((id) => post(url, call(id, method, ["a"])));
+        for (const answer of both) await (await answer).text();
+        assert.equal(read.requests.length + write.requests.length, 2);
+      }, { read: { answer: gate(2) }, write: { answer: gate(2) } }));
+  }
+});
+
+Deno.test("Proxy, HTTP: after a write, a read does not share the answer of one sent before it", () => {
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  let reads = 0;
+  const answer = async (text: string) => {
+    const number = reads += 1;
+    if (number === 1) await held;
+    return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: number });
+  };
+  return withProxy(async ({ url, read }) => {
+    const before = post(url, call(1, "core_getAccount", ["a"]));
+    await read.until(() => read.requests.length === 1);
+    await (await post(url, call(2, "core_sendTransaction"))).text();
+    assert.equal((await (await post(url, call(3, "core_getAccount", ["a"]))).json()).result, 2);
+    release();
+    assert.equal((await (await before).json()).result, 1);
+  }, { read: { answer } });
+});
+
+Deno.test("Proxy, HTTP: a read whose socket is lost is sent again over HTTP; a write is sent once", () => {
+  const answer = (text: string, { over }: Received): Response | Promise<Response> => {
+    if (over === "http") {
+      return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: 1 });
+    }
+    drop();
+    return new Promise(() => {});
+  };
+  let drop = () => {};
+  return withProxy(async ({ url, read, write }) => {
+    drop = () => read.dropSockets();
+    assert.deepEqual(await (await post(url, call(9, "eth_chainId"))).json(), {
+      jsonrpc: "2.0",
+      id: 9,
+      result: 1,
+    });
+    assert.deepEqual(read.requests.map(({ over }) => over), ["ws", "http"]);
+    const failed = await post(url, call(1, "core_sendTransaction"));
+    assert.equal((await failed.json()).error.code, -32002);
+    assert.equal(write.requests.length, 1);
+  }, { read: { answer }, write: { answer: () => new Response(null, { status: 500 }) } });
+});
+
+Deno.test("Proxy, HTTP: X-Forwarded-For is passed on, or begun anew where it is not trusted", async (t) => {
+  const cases = [
+    { trustProxy: true, sent: "10.1.2.3, 10.9.9.9", got: "10.1.2.3, 10.9.9.9, 127.0.0.1" },
+    { trustProxy: true, sent: "", got: "127.0.0.1" },
+    { trustProxy: false, sent: "10.1.2.3", got: "127.0.0.1" },
+  ];
+  for (const { trustProxy, sent, got } of cases) {
+    await t.step(
+      `${trustProxy}, ${JSON.stringify(sent)}`,
+      () =>
+        withProxy(async ({ url, write }) => {
+          const headers = { "x-forwarded-for": sent };
+          await (await post(url, call(1, "core_sendTransaction"), headers)).text();
+          assert.equal(write.requests[0]?.forwardedFor, got);
+        }, { proxy: { trustProxy } }),
+    );
+  }
+});
+
+Deno.test("Proxy, HTTP: CORS for the configured origins, preflight included", () =>
+  withProxy(async ({ url }) => {
+    for (const [origin, allowed] of [["https://a.example", true], ["https://b.example", false]]) {
+      const preflight = await fetch(url, {
+        method: "OPTIONS",
+        headers: {
+          origin: String(origin),
+          "access-control-request-method": "POST",
+          "access-control-request-headers": "content-type",
+        },
+      });
+      await preflight.body?.cancel();
+      assert.equal(preflight.status, 204);
+      const expected = allowed ? origin : null;
+      assert.equal(preflight.headers.get("access-control-allow-origin"), expected);
+      assert.match(preflight.headers.get("access-control-allow-headers") ?? "", /content-type/);
+      const answer = await post(url, call(1, "eth_chainId"), { origin: String(origin) });
+      await answer.text();
+      assert.equal(answer.headers.get("access-control-allow-origin"), expected);
+    }
+  }, { proxy: { corsOrigins: ["https://a.example"] } }));
+
+Deno.test("Proxy, HTTP: ready while the read node is connected; other routes say what they take", () =>
+  withProxy(async ({ url, read }) => {
+    const status = async (path: string) => {
+      const response = await fetch(`${url}${path}`);
+      await response.text();
+      return response.status;
+    };
+    assert.equal(await status("/ready"), 200);
+    await read.stop();
+    await read.until(() => read.connections === 0);
+    while (await status("/ready") !== 503);
+    assert.equal(await status("/health"), 200);
+    assert.deepEqual(await Promise.all(["/", "/ws", "/nothing"].map(status)), [405, 426, 404]);
+  }));
+
+Deno.test("Proxy, HTTP: --write-methods sends more methods to the write node", () =>
+  withProxy(async ({ url, write }) => {
+    await (await post(url, call(1, "core_getAccount"))).text();
+    assert.equal(write.requests.length, 1);
+  }, { proxy: { writeMethods: ["core_getAccount"] } }));
