@@ -15,7 +15,8 @@ export function databaseOption(env: string, defaultPath: string) {
   return {
     flags: "--database <file|url>",
     env,
-    description: "SQLite file (:memory: keeps nothing), or postgres://user:password@host/name",
+    description:
+      "SQLite file (:memory: keeps nothing), or postgres://user@host/name with PGPASSWORD",
     schema: databaseSchema,
     default: defaultPath,
     // The URL may hold a password.
