@@ -41,33 +41,33 @@ export interface ThesisFilter {
   cursor?: string;
 }
 
+/** Slots of one market for `core_getPriceHistory`: those that start in `[from, to)`, Unix ms. */
+export interface HistoryQuery {
+  base: Address;
+  quote: Address;
+  from: number;
+  to: number;
+  /** `nextCursor` of the answer before. */
+  cursor?: string | undefined;
+}
+
+const spanSchema = z.object({ from: timestampSchema, to: timestampSchema });
+
+const historyPageSchema = z.object({
+  prices: z.array(z.object({ time: timestampSchema, price: uint64Schema })),
+  missing: z.array(spanSchema),
+  nextCursor: z.string().nullable(),
+});
+
+/** One page of recorded prices, oldest first, and the spans of slots that have none. */
+export type HistoryPage = z.output<typeof historyPageSchema>;
+
 /** Where a core node is, and how patient to be with it. */
 export interface CoreClientOptions {
   /** HTTP JSON-RPC URL. */
   url: string;
   timeoutMs?: number;
 }
-
-/** Which price slots of a market. */
-export interface PriceHistoryQuery {
-  base: Address;
-  quote: Address;
-  /** Unix milliseconds; `to` is not part of it. */
-  from: number;
-  to: number;
-  /** Most slots that one answer looks at. */
-  limit?: number;
-  /** `nextCursor` of the answer before. */
-  cursor?: string;
-}
-
-const spanSchema = z.object({ from: timestampSchema, to: timestampSchema });
-
-const priceHistorySchema = z.object({
-  prices: z.array(z.object({ time: timestampSchema, price: uint64Schema })),
-  missing: z.array(spanSchema),
-  nextCursor: z.string().nullable(),
-});
 
 const headSchema = z.object({
   number: z.string().regex(/^0x[0-9a-f]+$/),
@@ -146,15 +146,15 @@ export class CoreClient {
     return this.#call("core_getPrices", [], z.record(z.string(), nodePriceSchema));
   }
 
-  /** A page of price slots, oldest first, with the spans between them that have no price. */
-  getPriceHistory(query: PriceHistoryQuery): Promise<z.output<typeof priceHistorySchema>> {
-    return this.#call("core_getPriceHistory", [query], priceHistorySchema);
-  }
-
   /** The newest block: its number, and its time in Unix milliseconds. */
   async getHead(): Promise<{ number: number; timestampMs: number }> {
     const head = await this.#call("eth_getBlockByNumber", ["latest", false], headSchema);
     return { number: Number(head.number), timestampMs: head.timestampMs };
+  }
+
+  /** A page of recorded prices of a market, oldest first. */
+  getPriceHistory(query: HistoryQuery): Promise<HistoryPage> {
+    return this.#call("core_getPriceHistory", [query], historyPageSchema);
   }
 
   /** Attempts settlement. @throws {RpcError} -32010 where price history is missing. */

@@ -1,0 +1,32 @@
+import { formatPrice } from "../../../lib/protocol/price.ts";
+import { listen } from "../../../lib/service/listener.ts";
+import type { Trade } from "../../../services/node/trade_history.ts";
+
+/** A trade history that answers as Binance's `GET /api/v3/aggTrades` does, over real HTTP. */
+export function startFakeHistory(trades: readonly Trade[]) {
+  const queries: URLSearchParams[] = [];
+  const history = {
+    trades: [...trades],
+    queries,
+    /** Answers given before the real ones: to play a failing endpoint. */
+    failures: [] as Response[],
+  };
+  const listener = listen("127.0.0.1", 0, (request) => {
+    const url = new URL(request.url);
+    const query = url.searchParams;
+    queries.push(query);
+    const failure = history.failures.shift();
+    if (failure !== undefined) return failure;
+    if (url.pathname !== "/api/v3/aggTrades") return new Response("", { status: 404 });
+    const rows = history.trades.map(({ time, price }, index) => ({
+      ...{ a: index + 1, p: formatPrice(price), q: "1", f: index, l: index, T: time },
+      ...{ m: true, M: true },
+    }));
+    const number = (name: string, otherwise: number) => Number(query.get(name) ?? otherwise);
+    const fitting = query.has("fromId")
+      ? rows.filter(({ a }) => a >= number("fromId", 0))
+      : rows.filter(({ T }) => T >= number("startTime", 0) && T <= number("endTime", Infinity));
+    return Response.json(fitting.slice(0, number("limit", 500)));
+  });
+  return Object.assign(history, { url: listener.url, stop: () => listener.stop() });
+}
