@@ -89,7 +89,17 @@ async function withNode(
   const directory = await Deno.makeTempDir();
   const node = FakeNode.start();
   mood.set(node);
-  const args = ["bridge", "--port", "0", "--rpc-url", node.url, "--rate-limit", "0"];
+  const args = [
+    "bridge",
+    "--port",
+    "0",
+    "--rpc-url",
+    node.url,
+    "--rate-limit",
+    "0",
+    "--rate-limit-total",
+    "0",
+  ];
   try {
     await test(node, {
       args: [...args, "--database", `${directory}/bridge.sqlite`],

@@ -1,7 +1,6 @@
 /**
  * Many clients deposit through two bridges on one PostgreSQL while one of them is killed and started
- * again: what is credited is what was signed. `DEPOSITS=10000` makes it as large as it was meant;
- * the default keeps the suite fast.
+ * again: what is credited is what was signed. `DEPOSITS` in the environment sets how many.
  */
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
@@ -14,7 +13,7 @@ import { FakeNode } from "../support/fake_node.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
 import { withSeed } from "../support/random.ts";
 
-const DEPOSITS = Number(Deno.env.get("DEPOSITS") ?? 900);
+const DEPOSITS = Number(Deno.env.get("DEPOSITS") ?? 10_000);
 const CLIENTS = 200;
 const USERS = 50;
 

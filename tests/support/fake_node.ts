@@ -1,3 +1,4 @@
+import type { Permission } from "../../lib/protocol/account.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import {
   parseRequest,
@@ -15,6 +16,7 @@ import {
   type Transaction,
   transactionSchema,
 } from "../../lib/protocol/transaction.ts";
+import { FakeFeed } from "./fake_feed.ts";
 
 /** Thrown by a {@link SendBehaviour} to let the caller see an answer that broke off. */
 export class ConnectionLost extends Error {}
@@ -37,8 +39,14 @@ export class FakeNode {
   down = false;
   /** Error of the rules for the next transactions. */
   refusal: TransactionErrorCode | undefined;
+  /** What the node lets every account do. */
+  permissions: Permission[] = ["relayer"];
   /** Transactions older than this are rejected, in milliseconds. */
   timestampToleranceMs = 60_000;
+  /** Answers of methods that this node does not have by itself, by name; they get the first parameter. */
+  readonly methods = new Map<string, (param: unknown) => unknown>();
+  /** Its WebSocket side. */
+  readonly feed = new FakeFeed();
   /** Amount credited by user. */
   readonly credited = new Map<string, bigint>();
   /** Every transaction text that arrived, in order. */
@@ -76,11 +84,19 @@ export class FakeNode {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
+  /** URL of the WebSocket side. */
+  get wsUrl(): string {
+    return this.url.replace(/^http/, "ws");
+  }
+
   async stop(): Promise<void> {
+    await this.feed.disconnect();
     await this.#server.shutdown();
   }
 
   async #serve(request: Request): Promise<Response> {
+    const upgraded = this.feed.accept(request);
+    if (upgraded !== undefined) return upgraded;
     const body = await request.text();
     const { id = null, method, params } = parseRequest(JSON.parse(body));
     try {
@@ -103,8 +119,10 @@ export class FakeNode {
     if (method === "core_getAccount") {
       const address = addressSchema.parse(param);
       const balance = (this.credited.get(address) ?? 0n).toString();
-      return { address, balance, locked: "0", permissions: ["relayer"] };
+      return { address, balance, locked: "0", permissions: this.permissions };
     }
+    const answer = this.methods.get(method);
+    if (answer !== undefined) return await answer(param);
     throw new RpcError(RpcCode.methodNotFound, `No method ${method}`);
   }
 

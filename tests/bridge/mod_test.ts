@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { encryptKeystoreJson, Wallet } from "ethers";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { UsageError } from "../../lib/service/options.ts";
+import { StoreError } from "../../lib/store/intent.ts";
+import { kill, startMortal } from "../support/death.ts";
+import { assertFailure, post } from "../support/envelope.ts";
+import { FakeNode } from "../support/fake_node.ts";
+import { signedRequest, startTestBridge, user, withBridge } from "./support.ts";
+
+async function withDirectory(test: (directory: string) => Promise<void>): Promise<void> {
+  const directory = await Deno.makeTempDir();
+  try {
+    await test(directory);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+Deno.test("Bridge: used nonces outlive the process", () =>
+  withDirectory(async (directory) => {
+    const node = FakeNode.start();
+    const given = { database: `${directory}/bridge.sqlite` };
+    const request = signedRequest();
+    const first = await startTestBridge(node.url, given);
+    const { body } = await post(`${first.url}/deposit`, request);
+    await first.stop();
+    const second = await startTestBridge(node.url, given);
+    try {
+      await assertFailure(post(`${second.url}/deposit`, request), 409, String(body.txHash));
+      assert.equal(node.received.length, 1);
+    } finally {
+      await second.stop();
+      await node.stop();
+    }
+  }));
+
+Deno.test("Bridge: a locked database is 503 with nothing half done, and passes", () =>
+  withDirectory(async (directory) => {
+    const database = `${directory}/bridge.sqlite`;
+    await withBridge(async ({ url }, node) => {
+      const other = new DatabaseSync(database);
+      other.exec("BEGIN IMMEDIATE");
+      await assertFailure(post(`${url}/deposit`, signedRequest()), 503, "database is locked");
+      const { store, ready } = await (await fetch(`${url}/ready`)).json();
+      assert.deepEqual({ store, ready }, { store: false, ready: false });
+      assert.equal(node.received.length, 0);
+      other.exec("ROLLBACK");
+      other.close();
+      assert.equal((await post(`${url}/deposit`, signedRequest())).status, 200);
+    }, { database });
+  }));
+
+Deno.test("Bridge: with the node known to be away a request is refused and burns no nonce", () =>
+  withBridge(async ({ url }, node) => {
+    node.down = true;
+    const first = await post(`${url}/deposit`, signedRequest());
+    assert.equal(first.status, 504);
+    assert.match(String(first.body.error), /the same request may be sent again/);
+    await assertFailure(
+      post(`${url}/deposit`, signedRequest({ nonce: 2n })),
+      503,
+      "cannot be reached",
+    );
+    const unknown = await fetch(`${url}/deposits/${user.address}/2`);
+    assert.equal(unknown.status, 404);
+    await unknown.body?.cancel();
+    node.down = false;
+    assert.equal((await post(`${url}/deposit`, signedRequest({ nonce: 2n }))).status, 200);
+  }));
+
+Deno.test("Bridge: a caller over its rate gets 429 with Retry-After, and health stays open", () =>
+  withBridge(async ({ url }) => {
+    for (let turn = 0; turn < 3; turn += 1) await post(`${url}/deposit`, "{}");
+    const refused = await fetch(`${url}/deposit`, { method: "POST", body: "{}" });
+    assert.equal(refused.status, 429);
+    assert.match(refused.headers.get("retry-after") ?? "", /^[123]$/);
+    assert.equal((await refused.json()).success, false);
+    const health = await fetch(`${url}/health`);
+    assert.equal(health.status, 200);
+    await health.body?.cancel();
+  }, { rateLimit: 1 }));
+
+Deno.test("Bridge: without a key or with a database that cannot be opened it does not start", () =>
+  withDirectory(async (directory) => {
+    const url = "http://127.0.0.1:9";
+    await assert.rejects(() => startTestBridge(url, { privateKey: undefined }), UsageError);
+    await assert.rejects(() => startTestBridge(url, { database: directory }), StoreError);
+  }));
+
+Deno.test("Bridge: a node that does not know the relayer is said at start; a keystore gives the key", () =>
+  withDirectory(async (directory) => {
+    const node = FakeNode.start();
+    node.permissions = [];
+    const keystore = await encryptKeystoreJson(
+      new Wallet(DEV_ACCOUNTS.relayer.privateKey),
+      "correct horse",
+      { scrypt: { N: 1024, r: 8, p: 1 } },
+    );
+    await Deno.writeTextFile(`${directory}/key.json`, keystore);
+    await Deno.writeTextFile(`${directory}/password`, "correct horse\n");
+    const started = await startMortal({
+      args: [
+        ...["bridge", "--port", "0", "--rpc-url", node.url, "--database", ":memory:"],
+        ...["--keystore", `${directory}/key.json`],
+        ...["--keystore-password-file", `${directory}/password`],
+      ],
+      env: {},
+    });
+    try {
+      const { address } = DEV_ACCOUNTS.relayer;
+      const said = `Core node at ${node.url} does not know ${address} as a relayer`;
+      await started.program.until(({ stderr }) => stderr.includes(said));
+      const info = await (await fetch(`${started.url}/info`)).json();
+      assert.equal(info.bridge, address);
+      const key = DEV_ACCOUNTS.relayer.privateKey.slice(2);
+      assert.ok(!started.program.stderr.includes(key) && !started.program.stdout.includes(key));
+    } finally {
+      await kill(started);
+      await node.stop();
+    }
+  }));
