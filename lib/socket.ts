@@ -1,5 +1,6 @@
 import type { Backoff } from "./backoff.ts";
-import type { CancelTimer, Clock } from "./clock.ts";
+import type { Clock } from "./clock.ts";
+import { Timers } from "./timers.ts";
 
 /** The part of a WebSocket that is used here, so that a test can play the other side. */
 export interface SocketLike {
@@ -55,15 +56,16 @@ const HEALTHY_AFTER_MS = 5_000;
  */
 export class ReconnectingSocket {
   readonly #options: ReconnectingSocketOptions;
+  readonly #timers: Timers;
   #socket: SocketLike | undefined;
   #open = false;
   #stopped = true;
   #attempts = 0;
   #lastFrameAtMs = 0;
-  #cancelTimers = new Set<CancelTimer>();
 
   constructor(options: ReconnectingSocketOptions) {
     this.#options = options;
+    this.#timers = new Timers(options.clock);
   }
 
   /** Whether frames can be sent now. */
@@ -99,7 +101,7 @@ export class ReconnectingSocket {
   /** Ends for good. */
   stop(): void {
     this.#stopped = true;
-    this.#clearTimers();
+    this.#timers.clear();
     this.#detach();
   }
 
@@ -121,17 +123,17 @@ export class ReconnectingSocket {
       if (this.#open) return;
       this.#lose(event instanceof ErrorEvent ? event.message : "connect failed", "not_opened");
     };
-    this.#timer(connectTimeoutMs, () => {
+    this.#timers.after(connectTimeoutMs, () => {
       if (!this.#open) this.#lose(`not open after ${connectTimeoutMs} ms`, "not_opened");
     });
   }
 
   #opened(): void {
     const { clock, backoff, handlers, healthyAfterMs = HEALTHY_AFTER_MS } = this.#options;
-    this.#clearTimers();
+    this.#timers.clear();
     this.#open = true;
     this.#lastFrameAtMs = clock.now();
-    if (healthyAfterMs !== Infinity) this.#timer(healthyAfterMs, () => backoff.reset());
+    if (healthyAfterMs !== Infinity) this.#timers.after(healthyAfterMs, () => backoff.reset());
     this.#watchSilence();
     handlers.onOpen();
   }
@@ -149,15 +151,15 @@ export class ReconnectingSocket {
     if (silenceMs === undefined) return;
     const leftMs = this.#lastFrameAtMs + silenceMs - clock.now();
     if (leftMs <= 0) return this.#lose(`silent for ${silenceMs} ms`, "silent");
-    this.#timer(leftMs, () => this.#watchSilence());
+    this.#timers.after(leftMs, () => this.#watchSilence());
   }
 
   #lose(reason: string, cause: DownCause): void {
-    this.#clearTimers();
+    this.#timers.clear();
     this.#detach();
     if (this.#stopped) return;
     const waitMs = this.#options.backoff.nextMs();
-    this.#timer(waitMs, () => this.#connect());
+    this.#timers.after(waitMs, () => this.#connect());
     this.#options.handlers.onDown?.(reason, cause);
   }
 
@@ -170,18 +172,5 @@ export class ReconnectingSocket {
     // A socket that fails while it closes has nothing more to tell.
     socket.onerror = () => {};
     socket.close();
-  }
-
-  #timer(delayMs: number, task: () => void): void {
-    const cancel = this.#options.clock.after(delayMs, () => {
-      this.#cancelTimers.delete(cancel);
-      task();
-    });
-    this.#cancelTimers.add(cancel);
-  }
-
-  #clearTimers(): void {
-    for (const cancel of this.#cancelTimers) cancel();
-    this.#cancelTimers.clear();
   }
 }

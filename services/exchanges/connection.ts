@@ -1,7 +1,9 @@
-import type { CancelTimer, Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { Timers } from "../../lib/timers.ts";
 import type { ClientFrame } from "./dialect.ts";
 import { SHUTDOWN_NOTICE_MS, SLOW_MS, type VenueFault, WRONG_CLOCK_MS } from "./faults.ts";
 import { RateWindow } from "./limits.ts";
+import { Outbox } from "./outbox.ts";
 import type { NumberedTrade } from "./trade.ts";
 import type { Peer, Venue } from "./venue.ts";
 
@@ -22,10 +24,9 @@ const BROKEN_FRAME = '{"price": "1.0", "broken';
 export class VenueConnection {
   readonly #options: VenueConnectionOptions;
   readonly #subscribed = new Set<string>();
-  readonly #timers = new Set<CancelTimer>();
+  readonly #timers: Timers;
   readonly #messages: RateWindow | undefined;
-  #outbox: { dueMs: number; text: string }[] = [];
-  #lastDueMs = 0;
+  readonly #outbox: Outbox;
   #lastSentMs: number;
   #lastHeardMs: number;
   #stuckAtMs: number | undefined;
@@ -36,6 +37,12 @@ export class VenueConnection {
   constructor(options: VenueConnectionOptions) {
     this.#options = options;
     const { venue, clock } = options;
+    this.#timers = new Timers(clock);
+    this.#outbox = new Outbox({
+      clock,
+      capacity: OUTBOX_MAX,
+      deliver: (text) => this.#deliver(text),
+    });
     this.#lastSentMs = this.#lastHeardMs = clock.now();
     const { messages } = venue.dialect.limits;
     this.#messages = messages && new RateWindow(messages);
@@ -44,17 +51,17 @@ export class VenueConnection {
   /** Begins the connection's life: its limits, heartbeats, and faults that are there already. */
   start(): void {
     const { venue } = this.#options;
-    if (venue.has("close")) this.#after(0, () => this.suffer("close"));
+    if (venue.has("close")) this.#timers.after(0, () => this.suffer("close"));
     if (venue.has("shutdown")) this.suffer("shutdown");
     const { heartbeat, limits: { subscribeWithinMs, lifetimeMs, idleMs } } = venue.dialect;
     if (subscribeWithinMs !== undefined) {
-      this.#after(subscribeWithinMs, () => {
+      this.#timers.after(subscribeWithinMs, () => {
         if (this.#subscribed.size === 0) this.close(1008, "Not subscribed in time");
       });
     }
-    if (lifetimeMs !== undefined) this.#after(lifetimeMs, () => this.close(1001, "Too old"));
+    if (lifetimeMs !== undefined) this.#timers.after(lifetimeMs, () => this.close(1001, "Too old"));
     if (idleMs !== undefined) this.#watchIdle(idleMs);
-    if (heartbeat !== undefined) this.#after(heartbeat.everyMs, () => this.#beat());
+    if (heartbeat !== undefined) this.#timers.after(heartbeat.everyMs, () => this.#beat());
   }
 
   /** Takes a frame of the client. */
@@ -78,9 +85,8 @@ export class VenueConnection {
   closed(): void {
     if (this.#ended) return;
     this.#ended = true;
-    for (const cancel of this.#timers) cancel();
     this.#timers.clear();
-    this.#outbox = [];
+    this.#outbox.clear();
     this.#options.onEnd();
   }
 
@@ -97,7 +103,7 @@ export class VenueConnection {
     if (fault !== "shutdown") return;
     const { notice } = this.#options.venue.dialect;
     if (notice !== undefined) this.#send(notice);
-    this.#after(SHUTDOWN_NOTICE_MS, () => this.close(1012, "Service restart"));
+    this.#timers.after(SHUTDOWN_NOTICE_MS, () => this.close(1012, "Service restart"));
   }
 
   /** A trade has happened. */
@@ -146,7 +152,7 @@ export class VenueConnection {
   #watchIdle(idleMs: number): void {
     const silentMs = this.#options.clock.now() - Math.max(this.#lastSentMs, this.#lastHeardMs);
     if (silentMs >= idleMs) return this.close(1001, "Idle");
-    this.#after(idleMs - silentMs, () => this.#watchIdle(idleMs));
+    this.#timers.after(idleMs - silentMs, () => this.#watchIdle(idleMs));
   }
 
   #beat(): void {
@@ -161,37 +167,20 @@ export class VenueConnection {
       }));
       for (const frame of heartbeat.frames(subscriptions, clock.now())) this.#send(frame);
     }
-    this.#after(heartbeat.everyMs, () => this.#beat());
+    this.#timers.after(heartbeat.everyMs, () => this.#beat());
   }
 
   /** Sends a frame after all that were sent before it, as late as this venue is. */
   #send(text: string): void {
-    const { venue, clock } = this.#options;
+    const { venue } = this.#options;
     if (venue.has("stall") || this.#ended) return;
-    const nowMs = clock.now();
     const lateMs = venue.dialect.lateMs + (venue.has("slow") ? SLOW_MS : 0);
-    this.#lastDueMs = Math.max(this.#lastDueMs, nowMs + lateMs);
-    if (this.#outbox.length >= OUTBOX_MAX) return this.close(1008, "Client too slow");
-    this.#outbox.push({ dueMs: this.#lastDueMs, text });
-    if (this.#outbox.length === 1) this.#after(this.#lastDueMs - nowMs, () => this.#flush());
+    if (!this.#outbox.push(text, lateMs)) this.close(1008, "Client too slow");
   }
 
-  #flush(): void {
-    const { clock, peer } = this.#options;
-    const nowMs = clock.now();
-    const waiting = this.#outbox.findIndex((frame) => frame.dueMs > nowMs);
-    const due = this.#outbox.splice(0, waiting === -1 ? this.#outbox.length : waiting);
-    if (due.length > 0) this.#lastSentMs = nowMs;
-    for (const { text } of due) if (!this.#ended) peer.send(text);
-    const next = this.#outbox[0];
-    if (next !== undefined && !this.#ended) this.#after(next.dueMs - nowMs, () => this.#flush());
-  }
-
-  #after(delayMs: number, task: () => void): void {
-    const cancel = this.#options.clock.after(delayMs, () => {
-      this.#timers.delete(cancel);
-      task();
-    });
-    this.#timers.add(cancel);
+  #deliver(text: string): void {
+    if (this.#ended) return;
+    this.#lastSentMs = this.#options.clock.now();
+    this.#options.peer.send(text);
   }
 }

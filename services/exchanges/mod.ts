@@ -19,6 +19,12 @@ import { Venue } from "./venue.ts";
 
 export { type ExchangesOptions, options };
 
+/** The venue whose history is served: the one with the finest of the four. */
+const HISTORY_PROVIDER = "provider_a";
+
+/** Trades kept a market for history: nearly three hours at the default rate, longer than a ring. */
+const TRADES_KEPT = 50_000;
+
 /** The stand-ins, running. */
 export interface RunningExchanges extends RunningService {
   /** Full WebSocket URL of each venue: what the oracle's `--provider-url` takes. */
@@ -42,7 +48,14 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
   const sources = await openSources(options, clock.now());
   const registry = createRegistry(clock.now());
   const symbols = MARKETS.map((market) => market.symbol);
-  const venues = DIALECTS.map((dialect) => new Venue({ dialect, markets: symbols, clock }));
+  const venues = DIALECTS.map((dialect) =>
+    new Venue({
+      dialect,
+      markets: symbols,
+      tradesKept: dialect.provider === HISTORY_PROVIDER ? TRADES_KEPT : undefined,
+      clock,
+    })
+  );
   const byProvider = new Map(venues.map((venue) => [venue.dialect.provider, venue]));
   const metrics = createExchangesMetrics([registry], venues);
   const pump = new Pump(sources, clock, (trade) => {
@@ -53,7 +66,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     name: "exchanges",
     host: options.host,
     port: options.port,
-    app: exchangesApi((symbol) => byProvider.get("provider_a")?.log(symbol)),
+    app: exchangesApi((symbol) => byProvider.get(HISTORY_PROVIDER)?.log(symbol)),
     upgrade: (request) => upgradeToVenue(request, venues),
     health: () => Response.json({ status: "healthy" }),
     registry,

@@ -12,14 +12,13 @@ export interface Peer {
   close(code: number, reason: string): void;
 }
 
-/** Trades kept a market for history: over two hours at ten a second. */
-const TRADES_KEPT = 100_000;
-
 /** What a {@link Venue} is made of. */
 export interface VenueOptions {
   dialect: Dialect;
   /** Symbols such as `BTC/USDT`. */
   markets: readonly string[];
+  /** Trades kept a market, for history; the newest one is kept in any case. */
+  tradesKept?: number;
   clock: Clock;
 }
 
@@ -33,14 +32,14 @@ export class Venue {
   readonly #connecting: RateWindow | undefined;
   readonly #subscribing: RateWindow | undefined;
 
-  constructor({ dialect, markets, clock }: VenueOptions) {
+  constructor({ dialect, markets, clock, tradesKept = 1 }: VenueOptions) {
     this.dialect = dialect;
     this.#clock = clock;
     const { connections, subscriptions } = dialect.limits;
     this.#connecting = connections && new RateWindow(connections);
     this.#subscribing = subscriptions && new RateWindow(subscriptions);
     this.#logs = new Map(
-      markets.map((market) => [dialect.symbolOf(market), new TradeLog(TRADES_KEPT)]),
+      markets.map((market) => [dialect.symbolOf(market), new TradeLog(tradesKept)]),
     );
   }
 

@@ -4,8 +4,9 @@ import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { LOG_ROOT } from "../../lib/service/logging.ts";
 import { type DownCause, ReconnectingSocket, type SocketLike } from "../../lib/socket.ts";
+import type { Fault, Remedy } from "./faults.ts";
 import type { DropReason, Provider } from "./provider.ts";
-import { type Fault, type Remedy, Session } from "./session.ts";
+import { Session } from "./session.ts";
 
 /** What the owner of a {@link Feed} is told. */
 export interface FeedHandlers {

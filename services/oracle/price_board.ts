@@ -1,7 +1,7 @@
 import { type Market, PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import type { PriceEntry } from "../../lib/protocol/price.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
-import { type Aggregation, AGGREGATIONS, median } from "./aggregation.ts";
+import { type Aggregation, AGGREGATIONS } from "./aggregation.ts";
 
 /** How a {@link PriceBoard} makes one price of several. */
 export interface PriceBoardOptions {
@@ -181,21 +181,4 @@ export class PriceBoard {
 
 function rank(provider: ProviderName): number {
   return PROVIDER_NAMES.indexOf(provider);
-}
-
-/** How far a source may lie from the median of three or more before it is called an outlier. */
-export const OUTLIER_BASIS_POINTS = 100;
-
-/**
- * How far each source lies from the median of all, in basis points, by provider; undefined with
- * fewer than three sources, where nobody can say which of them is wrong.
- */
-export function deviations(sources: readonly Source[]): Map<ProviderName, number> | undefined {
-  if (sources.length < 3) return undefined;
-  const middle = median(sources.map((source) => source.price));
-  return new Map(sources.map(({ provider, price }) => [
-    provider,
-    // The quotient of two prices is far inside a float's range, and is only shown.
-    Number((price - middle) * 1_000_000n / middle) / 100,
-  ]));
 }

@@ -1,30 +1,8 @@
-import type { CancelTimer, Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { Timers } from "../../lib/timers.ts";
+import type { Fault, Remedy } from "./faults.ts";
 import type { DropReason, Print, Provider } from "./provider.ts";
 import { Stream } from "./stream.ts";
-
-/** What can be wrong with a connection or its streams; the values of a metric's label. */
-export const FAULTS = [
-  "not_opened",
-  "closed",
-  "silent",
-  "not_acknowledged",
-  "refused",
-  "stream_silent",
-  "stuck_time",
-  "sequence_gap",
-  "sequence_restart",
-  "shutdown_notice",
-  "lifetime",
-] as const;
-
-/** One of {@link FAULTS}. */
-export type Fault = (typeof FAULTS)[number];
-
-/**
- * What follows from a fault: the connection is given up and its prices with it; a second connection
- * is made and takes over once it stands; or it is only counted and told.
- */
-export type Remedy = "drop" | "replace" | "note";
 
 /** What the owner of a {@link Session} is told. */
 export interface SessionHandlers {
@@ -68,7 +46,7 @@ export const GAPS_WINDOW_MS = 60_000;
 export class Session {
   readonly #options: SessionOptions;
   readonly #streams: Map<string, Stream>;
-  readonly #timers = new Set<CancelTimer>();
+  readonly #timers: Timers;
   readonly #openedAtMs: number;
   #lastFrameAtMs: number;
   #settled = false;
@@ -79,6 +57,7 @@ export class Session {
   constructor(options: SessionOptions) {
     this.#options = options;
     const { provider, markets, clock } = options;
+    this.#timers = new Timers(clock);
     this.#openedAtMs = this.#lastFrameAtMs = clock.now();
     this.#streams = new Map(
       markets.map((market) => [
@@ -112,10 +91,10 @@ export class Session {
   start(): void {
     const { provider, send } = this.#options;
     for (const frame of provider.subscribeFrames([...this.#streams.keys()])) send(frame);
-    this.#after(ACKNOWLEDGE_MS, () => this.#settle());
+    this.#timers.after(ACKNOWLEDGE_MS, () => this.#settle());
     const { lifetimeMs, liveness } = provider;
     if (lifetimeMs !== undefined) {
-      this.#after(
+      this.#timers.after(
         lifetimeMs,
         () => this.#fault("lifetime", "replace", `connected for ${lifetimeMs} ms`),
       );
@@ -126,7 +105,6 @@ export class Session {
   /** Nothing more happens afterwards. */
   end(): void {
     this.#ended = true;
-    for (const cancel of this.#timers) cancel();
     this.#timers.clear();
   }
 
@@ -199,7 +177,7 @@ export class Session {
       const detail = `${names}: ${this.#refusal ?? `no answer in ${ACKNOWLEDGE_MS} ms`}`;
       if (!some) return this.#fault("not_acknowledged", "drop", detail);
       this.#fault("not_acknowledged", "note", detail);
-      this.#after(
+      this.#timers.after(
         RETRY_REFUSED_MS,
         () => this.#fault("not_acknowledged", "replace", `still not ${detail}`),
       );
@@ -234,7 +212,7 @@ export class Session {
       if (silentMs < streamSilenceMs) nextMs = Math.min(nextMs, streamSilenceMs - silentMs);
       else this.#fault("stream_silent", "replace", `${stream.market} for ${silentMs} ms`);
     }
-    this.#after(nextMs, () => this.#watchStreams());
+    this.#timers.after(nextMs, () => this.#watchStreams());
   }
 
   #watchIdle(ping: { afterMs: number; text: string }): void {
@@ -242,18 +220,10 @@ export class Session {
     const idleMs = clock.now() - this.#lastFrameAtMs;
     if (idleMs >= ping.afterMs) send(ping.text);
     const waitMs = idleMs >= ping.afterMs ? ping.afterMs : ping.afterMs - idleMs;
-    this.#after(waitMs, () => this.#watchIdle(ping));
+    this.#timers.after(waitMs, () => this.#watchIdle(ping));
   }
 
   #fault(fault: Fault, remedy: Remedy, detail: string): void {
     this.#options.handlers.onFault(fault, remedy, detail);
-  }
-
-  #after(delayMs: number, task: () => void): void {
-    const cancel = this.#options.clock.after(delayMs, () => {
-      this.#timers.delete(cancel);
-      task();
-    });
-    this.#timers.add(cancel);
   }
 }

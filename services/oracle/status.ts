@@ -1,8 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
+import { deviations, OUTLIER_BASIS_POINTS } from "./deviation.ts";
 import type { Feed } from "./feed.ts";
 import type { Oracle } from "./oracle.ts";
-import { deviations, OUTLIER_BASIS_POINTS, type PriceBoard } from "./price_board.ts";
+import type { PriceBoard } from "./price_board.ts";
 
 /**
  * What `GET /health` and `GET /providers` tell of a provider: the spec's `name`, `ready` and

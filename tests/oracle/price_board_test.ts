@@ -3,11 +3,7 @@ import fc from "fast-check";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
-import {
-  deviations,
-  PriceBoard,
-  type PriceBoardOptions,
-} from "../../services/oracle/price_board.ts";
+import { PriceBoard, type PriceBoardOptions } from "../../services/oracle/price_board.ts";
 
 const T = 1_700_000_000_000;
 
@@ -95,22 +91,6 @@ Deno.test("PriceBoard: a market that is not on it changes nothing", () => {
   assert.deepEqual(prices.sources("DOGE/USDT"), []);
 });
 
-Deno.test("deviations: in basis points from the median, once three sources can outvote one", () => {
-  const prices = board();
-  prices.update("provider_a", "BTC/USDT", 60_000_000_000n, T);
-  prices.update("provider_b", "BTC/USDT", 60_006_000_000n, T);
-  assert.equal(deviations(prices.sources("BTC/USDT")), undefined);
-  prices.update("provider_d", "BTC/USDT", 54_000_000_000n, T);
-  assert.deepEqual(
-    deviations(prices.sources("BTC/USDT")),
-    new Map([
-      ["provider_a", 0],
-      ["provider_b", 1],
-      ["provider_d", -1000],
-    ]),
-  );
-});
-
 type Operation =
   | { kind: "update"; provider: ProviderName; symbol: string; price: bigint }
   | { kind: "drop"; provider: ProviderName; symbol?: string }
@@ -140,12 +120,14 @@ function naivePrices(
 ) {
   const prices: Record<string, unknown> = {};
   for (const { symbol, base, quote } of MARKETS) {
-    const sources = PROVIDER_NAMES.filter((name) => receipts.has(`${name} ${symbol}`));
-    if (sources.length < minSources) continue;
-    const live = sources.map((name) => receipts.get(`${name} ${symbol}`)!);
+    const live = PROVIDER_NAMES.flatMap((name) => {
+      const receipt = receipts.get(`${name} ${symbol}`);
+      return receipt === undefined ? [] : [{ name, ...receipt }];
+    });
+    if (live.length < minSources) continue;
     const sorted = live.map((receipt) => receipt.price).sort((a, b) => a < b ? -1 : 1);
-    const low = aggregation === "median" ? sorted[Math.ceil(sorted.length / 2) - 1]! : 0n;
-    const high = aggregation === "median" ? sorted[Math.floor(sorted.length / 2)]! : 0n;
+    const low = aggregation === "median" ? sorted[Math.ceil(sorted.length / 2) - 1] ?? 0n : 0n;
+    const high = aggregation === "median" ? sorted[Math.floor(sorted.length / 2)] ?? 0n : 0n;
     const [sum, count] = aggregation === "median"
       ? [low + high, 2n]
       : [sorted.reduce((a, b) => a + b), BigInt(sorted.length)];
@@ -155,7 +137,7 @@ function naivePrices(
       price: sum / count + (2n * (sum % count) >= count ? 1n : 0n),
       decimals: 6,
       lastUpdate: Math.max(...live.map((receipt) => receipt.atMs)),
-      sources,
+      sources: live.map(({ name }) => name),
     };
   }
   return prices;

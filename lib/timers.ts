@@ -1,0 +1,26 @@
+import type { CancelTimer, Clock } from "./clock.ts";
+
+/** The timers of one thing, so that they end when it ends. */
+export class Timers {
+  readonly #clock: Clock;
+  readonly #pending = new Set<CancelTimer>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Runs `task` once, `delayMs` from now, unless {@link clear} comes first. */
+  after(delayMs: number, task: () => void): void {
+    const cancel = this.#clock.after(delayMs, () => {
+      this.#pending.delete(cancel);
+      task();
+    });
+    this.#pending.add(cancel);
+  }
+
+  /** Calls off all that have not fired. */
+  clear(): void {
+    for (const cancel of this.#pending) cancel();
+    this.#pending.clear();
+  }
+}
