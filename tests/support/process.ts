@@ -7,6 +7,18 @@ export interface Finished {
   stderr: string;
 }
 
+/** What is started, where that is not `main.ts` with all permissions. */
+export interface Launch extends Pick<Deno.CommandOptions, "cwd" | "uid" | "gid"> {
+  command: string | URL;
+  /** Arguments before those of the program. */
+  args: readonly string[];
+}
+
+const fromSource: Launch = {
+  command: Deno.execPath(),
+  args: ["run", "--no-prompt", "--allow-all", main],
+};
+
 /** A run of the program, its output collected as it comes. */
 export class Program {
   readonly #child: Deno.ChildProcess;
@@ -16,9 +28,14 @@ export class Program {
   stderr = "";
 
   /** Starts `rangemaker` with arguments; nothing of this process's environment is passed on. */
-  constructor(args: readonly string[], env: Record<string, string> = {}) {
-    this.#child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "--no-prompt", "--allow-all", main, ...args],
+  constructor(
+    args: readonly string[],
+    env: Record<string, string> = {},
+    { command, ...launch }: Launch = fromSource,
+  ) {
+    this.#child = new Deno.Command(command, {
+      ...launch,
+      args: [...launch.args, ...args],
       clearEnv: true,
       env: { HOME: Deno.env.get("HOME") ?? "", NO_COLOR: "1", ...denoDir(), ...env },
       stdin: "null",

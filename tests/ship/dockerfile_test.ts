@@ -1,0 +1,155 @@
+/**
+ * The Dockerfile: linted, and its steps done by hand, since no container engine runs here. What it
+ * copies is copied and what it runs is run, in a bare directory; then its entry point is started
+ * there by a user who may write nothing but `data`.
+ */
+import assert from "node:assert/strict";
+import { type Copy, DockerfileParser, type From, type JSONInstruction } from "dockerfile-ast";
+import { validate } from "dockerfile-utils";
+import { Program } from "../support/process.ts";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { fileUrl, readText, run } from "./support.ts";
+
+const text = readText("Dockerfile");
+const instructions = DockerfileParser.parse(text).getInstructions();
+const stages = instructions.filter((each): each is From => each.getKeyword() === "FROM");
+const user = 65532;
+
+/** The words of an instruction in the JSON form, such as `RUN ["a", "b"]`. */
+function words(keyword: string): string[][] {
+  return instructions.filter((each) => each.getKeyword() === keyword).map((each) => {
+    // These keywords are parsed as instructions that may be written as JSON.
+    const strings = (each as JSONInstruction).getJSONStrings();
+    assert(strings.length > 0, `${keyword} is not in the JSON form`);
+    return strings.map((string) => string.getJSONValue());
+  });
+}
+
+Deno.test("Dockerfile: the linter has nothing to say", () => {
+  assert.deepEqual(
+    validate(text).map(({ message, range }) => `${range.start.line}: ${message}`),
+    [],
+  );
+});
+
+Deno.test("Dockerfile: both stages have one pinned version, the last a user other than root", () => {
+  const tags = stages.map((stage) => stage.getImageTag() ?? "");
+  assert.deepEqual(tags.map((tag) => tag.replace("distroless-", "")), ["2.9.6", "2.9.6"]);
+  const users = instructions.filter((each) => each.getKeyword() === "USER");
+  assert.deepEqual(users.map((each) => each.getArgumentsContent()), [`${user}:${user}`]);
+});
+
+Deno.test(".dockerignore: lets through what the Dockerfile copies, and nothing else", () => {
+  const allowed = readText(".dockerignore").split("\n").filter((line) => line.startsWith("!"))
+    .map((line) => line.slice(1));
+  assert.deepEqual(allowed.toSorted(), copies().flatMap(({ sources }) => sources).toSorted());
+  assert(readText(".dockerignore").split("\n").includes("*"));
+});
+
+/** What is copied from the repository, in the first stage. */
+function copies(): { sources: string[]; target: string }[] {
+  return instructions.filter((each): each is Copy => each.getKeyword() === "COPY")
+    .filter((copy) => !copy.getFlags().some((flag) => flag.getName() === "from"))
+    .map((copy) => {
+      const places = copy.getArguments().map((argument) => argument.getValue());
+      return { sources: places.slice(0, -1), target: places.at(-1) ?? "" };
+    });
+}
+
+async function copy(source: string, target: string): Promise<void> {
+  const { code, text } = await run("cp", ["-r", source, target]);
+  assert.equal(code, 0, text);
+}
+
+/** Does the steps below a directory that stands for `/`. @returns The entry point, placed there. */
+async function buildBelow(root: string): Promise<string[]> {
+  const place = (word: string) => word.replace(/(^|=)\//, `$1${root}/`);
+  await Deno.mkdir(`${root}/build`);
+  for (const { sources, target } of copies()) {
+    for (const source of sources) {
+      const name = target === "./" ? source : target;
+      await copy(fileUrl(source).pathname, `${root}/build/${name}`);
+    }
+  }
+  for (const [program = "", ...args] of words("RUN")) {
+    const path = program === "deno" ? Deno.execPath() : program;
+    const { code, text } = await run(path, args.map(place), { cwd: `${root}/build` });
+    assert.equal(code, 0, text);
+  }
+  await Deno.rename(`${root}/data`, `${root}/app/data`);
+  await Deno.remove(`${root}/build`, { recursive: true });
+  // Where the base image has it; the one that runs this test may be out of that user's reach.
+  await Deno.copyFile(Deno.execPath(), `${root}/deno`);
+  await run("chmod", ["-R", "a-w,a+rX", root]);
+  await run("chmod", ["u+w", `${root}/app/data`]);
+  if (Deno.uid() === 0) await Deno.chown(`${root}/app/data`, user, user);
+  const [[, ...entry] = []] = words("ENTRYPOINT");
+  return [`${root}/deno`, ...entry.map(place)];
+}
+
+async function withImage(test: (root: string, entry: string[]) => Promise<void>): Promise<void> {
+  const root = await Deno.makeTempDir();
+  try {
+    await test(root, await buildBelow(root));
+  } finally {
+    await run("chmod", ["-R", "u+w", root]);
+    await Deno.remove(root, { recursive: true });
+  }
+}
+
+async function filesBelow(root: string): Promise<string> {
+  return (await run("find", [root, "-not", "-path", `${root}/app/data/*`])).text;
+}
+
+Deno.test("Dockerfile: its steps give a tree where services run, read-only and not as root", async () => {
+  await withImage(async (root, [command = "", ...args]) => {
+    const before = await filesBelow(root);
+    const launch = {
+      command,
+      args,
+      cwd: `${root}/app`,
+      ...(Deno.uid() === 0 ? { uid: user, gid: user } : {}),
+    };
+    const bridge = new Program(["bridge", "--port", "0"], {
+      BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey,
+      KAIZEN_RPC_URL: "http://127.0.0.1:1",
+      HOST: "0.0.0.0",
+    }, launch);
+    await bridge.until(({ stderr }) => stderr.includes("Listening on"));
+    bridge.kill("SIGTERM");
+    const { code, stderr } = await bridge.finished();
+    assert.equal(code, 0, stderr);
+    assert((await Deno.stat(`${root}/app/data/bridge.sqlite`)).isFile);
+    const help = await new Program(["--help"], {}, launch).finished();
+    assert.match(help.stdout, /Usage: rangemaker <command>/);
+    assert.equal(await filesBelow(root), before, "something was written outside data");
+  });
+});
+
+const answers: readonly (readonly [string, number, string, number])[] = [
+  ["the proxy's OK", 200, "OK", 0],
+  ["the solver's ok", 200, '{"status":"ok"}', 0],
+  ["the oracle's healthy", 200, '{"status":"healthy"}', 0],
+  ["a bridge that reaches its node", 200, '{"status":"healthy","rpc":true}', 0],
+  ["a bridge without its node", 200, '{"status":"healthy","rpc":false}', 1],
+  ["an oracle without some pair", 200, '{"status":"degraded"}', 1],
+  ["another program's page", 200, "<html>OK</html>", 1],
+  ["an error", 503, "OK", 1],
+];
+
+for (const [what, status, body, expected] of answers) {
+  Deno.test(`Dockerfile, HEALTHCHECK: ${what} is ${expected === 0 ? "healthy" : "unhealthy"}`, async () => {
+    const [, command = ""] = /^HEALTHCHECK .*? CMD (\[.*\])$/m.exec(text) ?? [];
+    const [, ...args] = JSON.parse(command);
+    const server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen() {} },
+      () => new Response(body, { status }),
+    );
+    const { port } = server.addr;
+    const { code } = await run(Deno.execPath(), args, {
+      env: { HEALTH_URL: `http://127.0.0.1:${port}/health` },
+    });
+    assert.equal(code, expected);
+    await server.shutdown();
+  });
+}
