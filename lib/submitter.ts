@@ -1,6 +1,5 @@
 import { getLogger } from "@logtape/logtape";
-import { Backoff } from "./backoff.ts";
-import type { CancelTimer, Clock, RandomSource } from "./clock.ts";
+import type { Clock, RandomSource } from "./clock.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "./core_client.ts";
 import { messageOf, RangemakerError } from "./errors.ts";
 import { RpcCode, RpcError } from "./protocol/jsonrpc.ts";
@@ -17,6 +16,7 @@ import {
   type SignedTransactionText,
   StoreError,
 } from "./store/intent.ts";
+import { Sweeper } from "./sweeper.ts";
 
 /** The part of a core node that a submitter needs. */
 export interface SubmissionNode {
@@ -73,16 +73,6 @@ const TIMESTAMP_TOLERANCE_MS = 60_000;
 /** Allowance for clocks that differ when a transaction is taken to be too old for the node. */
 const CLOCK_SKEW_MS = 10_000;
 
-/** Intents left alone since this long are taken up again, whoever began them. */
-const RETRY_AFTER_MS = 1_000;
-
-/** Time between two looks for unfinished intents: at first, and while the node stays away. */
-const SWEEP_INTERVAL_MS = 1_000;
-const SWEEP_INTERVAL_MS_MAX = 30_000;
-
-/** Unfinished intents that are tried at the same time. */
-const SWEEP_PAGE = 50;
-
 /** Answers of the node that no repetition will change. */
 const FINAL_RPC_CODES: ReadonlySet<number> = new Set([
   RpcCode.transactionRejected,
@@ -99,20 +89,19 @@ const FINAL_RPC_CODES: ReadonlySet<number> = new Set([
  */
 export class Submitter {
   readonly #options: SubmitterOptions;
-  readonly #backoff: Backoff;
+  readonly #sweeper: Sweeper;
   readonly #log = getLogger([LOG_ROOT, "submitter"]);
   readonly #inFlight = new Map<string, Promise<Intent>>();
-  #cancelSweep: CancelTimer = () => {};
-  #sweeping: Promise<void> = Promise.resolve();
-  #stopped = false;
   #nodeLost = false;
 
   constructor(options: SubmitterOptions) {
     this.#options = options;
-    this.#backoff = new Backoff({
-      initialMs: SWEEP_INTERVAL_MS,
-      maxMs: SWEEP_INTERVAL_MS_MAX,
+    this.#sweeper = new Sweeper({
+      store: options.store,
+      clock: options.clock,
       random: options.random,
+      submit: (intent) => this.submit(intent),
+      nodeLost: () => this.#nodeLost,
     });
   }
 
@@ -140,14 +129,12 @@ export class Submitter {
 
   /** Takes up all unfinished intents now, and what is left behind from then on. */
   start(): void {
-    this.#sweeping = this.#sweep(this.#options.clock.now());
+    this.#sweeper.start();
   }
 
   /** Takes up nothing more; resolves when no attempt is under way. */
   async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancelSweep();
-    await this.#sweeping;
+    await this.#sweeper.stop();
     await Promise.allSettled(this.#inFlight.values());
   }
 
@@ -282,46 +269,6 @@ export class Submitter {
       this.#log.error("Intent {key} cannot be marked as tried: {error}", {
         key: intent.key,
         error: thrown,
-      });
-    }
-  }
-
-  /** Tries every unfinished intent that was last touched at or before a time. */
-  async #sweep(updatedAtMostMs: number): Promise<void> {
-    try {
-      let after = 0;
-      while (!this.#stopped) {
-        const page = await this.#options.store.listUnfinished({
-          limit: SWEEP_PAGE,
-          after,
-          updatedAtMostMs,
-        });
-        await Promise.all(page.map((intent) => this.#retry(intent)));
-        if (page.length < SWEEP_PAGE || this.#nodeLost) break;
-        after = page.at(-1)?.sequence ?? after;
-      }
-    } catch (thrown) {
-      this.#log.error("Unfinished intents cannot be read: {error}", { error: thrown });
-    }
-    if (this.#stopped) return;
-    if (!this.#nodeLost) this.#backoff.reset();
-    const { clock } = this.#options;
-    this.#cancelSweep = clock.after(this.#backoff.nextMs(), () => {
-      this.#sweeping = this.#sweep(clock.now() - RETRY_AFTER_MS);
-    });
-  }
-
-  async #retry(intent: Intent): Promise<void> {
-    try {
-      const finished = await this.submit(intent);
-      this.#log.info("Intent {key} taken up again: {state}", {
-        key: finished.key,
-        state: finished.state,
-      });
-    } catch (thrown) {
-      this.#log.warning("Intent {key} stays unfinished: {reason}", {
-        key: intent.key,
-        reason: messageOf(thrown),
       });
     }
   }
