@@ -1,0 +1,206 @@
+/**
+ * What the conformance tests share. They treat the program as a stranger would: URLs, viem for
+ * wallets and digests, the type strings of the documents, and JSON as it comes.
+ */
+import assert from "node:assert/strict";
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import { z } from "zod";
+import { parseOptions } from "../../lib/service/options.ts";
+import type { OptionTable } from "../../lib/service/options.ts";
+import {
+  FREE_PORTS,
+  type RunningStack,
+  type StackUrls,
+  startStack,
+} from "../../services/stack/stack.ts";
+import { post } from "../support/envelope.ts";
+import { eventually } from "../support/eventually.ts";
+
+/** Seed of the simulated prices. */
+const SEED = 7;
+
+/** The signing domain of the documents' messages (docs/protocol.md, "Signatures"). */
+export const DOMAIN = { name: "Core", version: "1", chainId: 1337 };
+
+/** The supported pairs as the documents list them. */
+export const PAIRS = [
+  { symbol: "BTC/USDT", base: "0x0000000000000000000000000000000000000001" },
+  { symbol: "ETH/USDT", base: "0x0000000000000000000000000000000000000002" },
+  { symbol: "SOL/USDT", base: "0x0000000000000000000000000000000000000003" },
+].map((pair) => ({ ...pair, quote: "0x0000000000000000000000000000000000000100" }));
+
+/** The common types of the documents, as JSON carries them. */
+export const wire = {
+  address: z.string().regex(/^0x[0-9a-fA-F]{40}$/),
+  hash: z.string().regex(/^0x[0-9a-f]{64}$/),
+  signature: z.string().regex(/^0x[0-9a-f]{130}$/),
+  decimal: z.string().regex(/^(0|[1-9]\d*)$/),
+  timeMs: z.int().positive(),
+  success: z.literal(true),
+} as const;
+
+/** The stack that all tests of one file share. */
+export interface SharedStack {
+  readonly urls: StackUrls;
+}
+
+/** Starts a stack before the first test of the file, with prices, and stops it after the last. */
+export function sharedStack(): SharedStack {
+  let stack: RunningStack | undefined;
+  Deno.test.beforeAll(async () => {
+    stack = await startStack({ ports: FREE_PORTS, seed: SEED });
+    await untilPriced(stack.urls.node);
+  });
+  Deno.test.afterAll(async () => await stack?.stop());
+  return {
+    get urls() {
+      return stack?.urls ?? assert.fail("The stack runs from the first test to the last");
+    },
+  };
+}
+
+/**
+ * A test of one row of a document. The shared stack works on behind it, in the same process, so the
+ * sanitizers would hold its sockets and timers against whatever test happens to run.
+ */
+export function row(name: string, test: () => void | Promise<void>): void {
+  Deno.test({ name, fn: test, sanitizeOps: false, sanitizeResources: false });
+}
+
+/** Resolves once the node takes theses on every market. */
+export async function untilPriced(nodeUrl: string): Promise<void> {
+  await eventually("fresh prices on the node", async () => {
+    const { result } = await rpc(nodeUrl, "core_getOracleStatus");
+    return Object(result).state === "fresh" ? true : undefined;
+  });
+}
+
+const answerSchema = z.object({
+  result: z.unknown().optional(),
+  error: z.object({ code: z.int(), message: z.string(), data: z.unknown().optional() }).optional(),
+});
+
+/** One JSON-RPC call over HTTP, and its answer. */
+export async function rpc(
+  url: string,
+  method: string,
+  params: unknown[] = [],
+): Promise<z.output<typeof answerSchema>> {
+  const { body } = await post(url, { jsonrpc: "2.0", id: 1, method, params });
+  return answerSchema.parse(body);
+}
+
+/** `GET`s JSON and holds it to a schema. */
+export async function get<S extends z.ZodType>(url: string, schema: S): Promise<z.output<S>> {
+  const response = await fetch(url);
+  const body: unknown = await response.json();
+  assert.equal(response.status, 200, JSON.stringify(body));
+  return schema.parse(body);
+}
+
+/** A wallet with a new key. */
+export function newWallet(): PrivateKeyAccount {
+  return privateKeyToAccount(generatePrivateKey());
+}
+
+/** A type string of the documents as a wallet takes it. */
+export function typedData(typeString: string) {
+  const [primaryType = "", members = ""] = typeString.slice(0, -1).split("(");
+  const fields = members.split(",").map((member) => {
+    const [type = "", name = ""] = member.split(" ");
+    return { name, type };
+  });
+  return { domain: DOMAIN, types: { [primaryType]: fields }, primaryType };
+}
+
+const describedSchema = z.object({
+  domain: z.strictObject({ name: z.string(), version: z.string(), chainId: z.number() }),
+  types: z.record(z.string(), z.array(z.strictObject({ name: z.string(), type: z.string() }))),
+  primaryType: z.string(),
+});
+
+/** What a service tells wallets to sign by. */
+export function describedTypedData(serviceUrl: string) {
+  return get(`${serviceUrl}/typed-data`, describedSchema);
+}
+
+/** A body of `POST /deposit`, signed by its user as `/typed-data` says. */
+export async function signedDeposit(
+  bridgeUrl: string,
+  wallet: PrivateKeyAccount,
+  given: Partial<{ amount: string; nonce: string; deadline: number }> = {},
+) {
+  const message = {
+    user: wallet.address,
+    amount: "1000000000",
+    nonce: "1",
+    deadline: Date.now() + 30_000,
+    ...given,
+  };
+  const signature = await wallet.signTypedData({
+    ...await describedTypedData(bridgeUrl),
+    message,
+  });
+  return { ...message, signature };
+}
+
+/** A wallet with 1,000 USDC on the chain. */
+export async function fundedWallet(urls: StackUrls): Promise<PrivateKeyAccount> {
+  const wallet = newWallet();
+  const { status, body } = await post(
+    `${urls.bridge}/deposit`,
+    await signedDeposit(urls.bridge, wallet),
+  );
+  assert.equal(status, 200, JSON.stringify(body));
+  return wallet;
+}
+
+/** What one row of an option table says. */
+export interface OptionRow {
+  /** First column of the table, such as `-p, --port <port>`. */
+  option: string;
+  /** Its variable, where the document names one. */
+  env?: string;
+  default: unknown;
+  /** A text that is taken, and what it means; a switch is given without text. */
+  taken: readonly (readonly [text: string | undefined, value: unknown])[];
+  /** Texts that are refused. */
+  refused?: readonly string[];
+}
+
+/**
+ * A test of one row of an option table: every spelling, the variable, the default, and texts that are
+ * refused. `needed` is an environment in which the options without a default are given.
+ */
+export function optionRow(
+  section: string,
+  table: OptionTable,
+  expected: OptionRow,
+  needed: Record<string, string> = {},
+): void {
+  const { option, env, taken, refused = [] } = expected;
+  const spellings = option.replace(/ [<[].*$/, "").split(", ");
+  const key = spellings.at(-1)!.slice(2).replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
+  const parse = (argv: string[], variables: Record<string, string> = {}): unknown => {
+    const text = { name: "test", description: "", examples: [] };
+    const all = { ...needed, ...variables };
+    const values: Record<string, unknown> = parseOptions(text, table, argv, (name) => all[name]);
+    assert.ok(key in values, `no option ${key}`);
+    return values[key];
+  };
+  const variable = env === undefined ? "" : `, ${env}`;
+  Deno.test(`${section}, ${option}${variable}: default ${expected.default ?? "none"}`, () => {
+    assert.deepEqual(parse([]), expected.default);
+    for (const [text, value] of taken) {
+      for (const spelling of spellings) {
+        const argv = text === undefined ? [spelling] : [spelling, text];
+        assert.deepEqual(parse(argv), value, argv.join(" "));
+      }
+      if (env !== undefined) assert.deepEqual(parse([], { [env]: text ?? "true" }), value, env);
+    }
+    for (const text of refused) {
+      for (const spelling of spellings) assert.throws(() => parse([spelling, text]), /^UsageError/);
+      if (env !== undefined) assert.throws(() => parse([], { [env]: text }), /^UsageError/);
+    }
+  });
+}
