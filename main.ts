@@ -36,6 +36,10 @@ const doors: Record<string, Door> = {
     summary: "development core node: ledger, checkpoints, settlement",
     open: () => import("./services/node/mod.ts"),
   },
+  backfill: {
+    summary: "fills price history that the node missed, from an exchange's trades",
+    open: () => import("./services/node/backfill.ts"),
+  },
   exchanges: {
     summary: "stand-ins for the exchanges, in their own wire formats",
     open: () => import("./services/exchanges/mod.ts"),

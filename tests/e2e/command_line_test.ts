@@ -11,6 +11,7 @@ const commands = [
   "proxy",
   "oracle",
   "node",
+  "backfill",
   "exchanges",
 ];
 

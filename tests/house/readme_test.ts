@@ -6,12 +6,21 @@ import assert from "node:assert/strict";
 import type { OptionSpec, OptionTable } from "../../lib/service/options.ts";
 import { options as bridge } from "../../services/bridge/mod.ts";
 import { options as exchanges } from "../../services/exchanges/mod.ts";
+import { options as backfill } from "../../services/node/backfill.ts";
 import { options as node } from "../../services/node/mod.ts";
 import { options as oracle } from "../../services/oracle/mod.ts";
 import { options as proxy } from "../../services/proxy/mod.ts";
 import { options as solver } from "../../services/solver/mod.ts";
 
-const tables: Record<string, OptionTable> = { solver, bridge, proxy, oracle, node, exchanges };
+const tables: Record<string, OptionTable> = {
+  solver,
+  bridge,
+  proxy,
+  oracle,
+  node,
+  backfill,
+  exchanges,
+};
 const readmeUrl = new URL("../../README.md", import.meta.url);
 
 /** Options that the README tells once for all services. */
