@@ -139,7 +139,9 @@ async function backfill(
     context.print(`Thesis ${id}: ${status}`);
   }
   const isComplete = !isStopping &&
-    reports.every(({ slotsWithoutTrade }) => slotsWithoutTrade === 0);
+    reports.every(({ slotsWithoutTrade, slotsNotTaken }) =>
+      slotsWithoutTrade + slotsNotTaken === 0
+    );
   return isComplete ? ExitCode.ok : ExitCode.failed;
 }
 
@@ -156,9 +158,16 @@ function requestOf({ thesis, market, from, to }: BackfillOptions): BackfillReque
   return { market, span: { from, to } };
 }
 
-function lineOf({ symbol }: Market, { span, filledSlots, slotsWithoutTrade }: SpanReport): string {
-  const [from, to] = [span.from, span.to].map((timeMs) => new Date(timeMs).toISOString());
-  return `${symbol} ${from} to ${to}: ${filledSlots} slots filled, ${slotsWithoutTrade} without a trade`;
+function lineOf({ symbol }: Market, report: SpanReport): string {
+  const [from, to] = [report.span.from, report.span.to].map((ms) => new Date(ms).toISOString());
+  const parts = [
+    `${report.filledSlots} slots filled`,
+    `${report.slotsWithoutTrade} without a trade`,
+    ...(report.slotsNotTaken === 0
+      ? []
+      : [`${report.slotsNotTaken} not taken: too old for the ring, and no open thesis needs them`]),
+  ];
+  return `${symbol} ${from} to ${to}: ${parts.join(", ")}`;
 }
 
 /** Draws over the line before, on standard error where that is a terminal. */

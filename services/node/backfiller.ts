@@ -31,6 +31,8 @@ export interface SpanReport {
   filledSlots: number;
   /** Slots for which no trade was found: they stay missing. */
   slotsWithoutTrade: number;
+  /** Slots that the node did not take: too old for the ring, and needed by no open thesis. */
+  slotsNotTaken: number;
 }
 
 /** The node refused a backfill. */
@@ -61,13 +63,17 @@ export class Backfiller {
     const reports: SpanReport[] = [];
     let doneSlots = 0;
     for (const span of spans) {
-      const report = { span, filledSlots: 0, slotsWithoutTrade: 0 };
+      const report = { span, filledSlots: 0, slotsWithoutTrade: 0, slotsNotTaken: 0 };
       for (const batch of batchesOf(span)) {
         if (this.#parts.isStopping()) return [...reports, report];
         const runs = await this.#runsOf(market, batch);
-        for (const run of runs) report.filledSlots += await this.#submit(market, run);
-        const priced = runs.reduce((sum, { prices }) => sum + prices.length, 0);
-        report.slotsWithoutTrade += slotsIn(batch) - priced;
+        report.slotsWithoutTrade += slotsIn(batch);
+        for (const run of runs) {
+          const filledSlots = await this.#submit(market, run);
+          report.filledSlots += filledSlots;
+          report.slotsNotTaken += run.prices.length - filledSlots;
+          report.slotsWithoutTrade -= run.prices.length;
+        }
         doneSlots += slotsIn(batch);
         this.#parts.onProgress(doneSlots, totalSlots);
       }

@@ -122,7 +122,8 @@ export class Chain {
     this.#pending.push(receipt.txHash);
     this.#events.onTransaction(receipt, tx);
     if (thesis !== undefined) this.#events.onThesis(thesis);
-    if (filled !== undefined) this.#settleDue(nowMs);
+    // Not a thesis more than the newest checkpoint has settled: later slots are still to come.
+    if (filled !== undefined) this.#settleDue(this.#head.timestampMs);
     return receipt;
   }
 

@@ -51,6 +51,10 @@ export class DataDir {
       files.set(market, keep(PriceFile.open(`${path}/prices/${name}.ring`, options.ringSlots)));
     }
     this.#prices = [...files.values()];
+    this.#head = keep(new HeadFile(`${path}/head`));
+    const head = this.#head.read();
+    // Time went on to the head, whether there were prices or not.
+    if (head !== undefined) { for (const { ring } of this.#prices) ring.skipTo(head.timestampMs); }
     const historyOf = (market: Market) => new PriceHistory(files.get(market)!.ring); // one for each
     this.state = new ChainState(new Ledger(options.genesis), historiesOf(historyOf));
     const genesis = genesisRecordOf(options);
@@ -62,8 +66,7 @@ export class DataDir {
     this.journal = keep(journal);
     this.cutBytes = cutBytes;
     if (replay.isEmpty) journal.append([genesis]);
-    this.#head = keep(new HeadFile(`${path}/head`));
-    this.resumeFrom = resumePoint(this.#head.read(), replay);
+    this.resumeFrom = resumePoint(head, replay);
   }
 
   /**

@@ -22,18 +22,17 @@ export class PriceHistory implements PriceReader {
     return this.ring.at(time) ?? this.held.at(time);
   }
 
-  /** Whether {@link fill} would take a price for the slot. */
+  /** Whether a backfilled price of the slot has a place to go. */
   takes(time: number, isNeeded: boolean): boolean {
     if (this.at(time) !== undefined) return false;
     return this.ring.holds(time) || (isNeeded && this.held.hasRoomFor(time));
   }
 
   /**
-   * Gives a slot its price if it has none: in the ring where that reaches back so far, and beside it
-   * where a thesis needs it.
+   * Takes the backfilled price of a slot that was missing: into the ring where that reaches back so
+   * far, and beside it where a thesis needs it.
    */
   fill(time: number, price: bigint, isNeeded: boolean): void {
-    if (this.at(time) !== undefined) return;
     this.ring.fill(time, price);
     if (isNeeded) this.held.put(time, price);
   }

@@ -177,7 +177,7 @@ Deno.test("Backfiller: works in batches of at most ten minutes, and tells how fa
   const { backfiller, sent, asked, progress } = fakeBackfiller(halfAnHour);
   const span = { from: START, to: START + 1_500_000 };
   assert.deepEqual(await backfiller.fill(ETH, [span]), [
-    { span, filledSlots: 15_000, slotsWithoutTrade: 0 },
+    { span, filledSlots: 15_000, slotsWithoutTrade: 0, slotsNotTaken: 0 },
   ]);
   assert.deepEqual(asked.map(({ from, to }) => [from - START, to - START]), [
     [-3_000, 600_000],
@@ -280,6 +280,18 @@ Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
     assert.equal((await parts.client.getThesis(1))?.status, "lost");
     await history.stop();
   }, { maxStaleMs: 100 }));
+
+Deno.test("rangemaker backfill: says what the node did not take", () =>
+  withNode(async ({ node }) => {
+    const to = Math.floor(Date.now() / 100) * 100;
+    const history = startFakeHistory([{ time: to - 10_000, price: 5n }]);
+    const args = ["--rpc-url", node.url, "--history-url", history.url, "--market", "ETH/USDT"];
+    const span = ["--from", `${to - 10_000}`, "--to", `${to - 8_000}`];
+    const { code, lines } = await runBackfill(...args, ...span);
+    assert.equal(code, 1);
+    assert.match(lines[0]!, /: 0 slots filled, 0 without a trade, 20 not taken: too old/);
+    await history.stop();
+  }, { ringBufferSize: 16 }));
 
 Deno.test("rangemaker backfill: wrong options are usage errors; an unknown thesis and a key without right fail", () =>
   withNode(async ({ node }) => {

@@ -215,6 +215,19 @@ Deno.test("Outage: slots outside the ring that no thesis needs are not held", ()
   assert.equal(fill(test, test.now - 9_000, test.now - 8_000).filledSlots, 0);
 });
 
+Deno.test("Outage: a backfill between two checkpoints settles no thesis that the next one ends", () => {
+  const test = fundedChain();
+  open(test, 1_050);
+  test.run(10);
+  test.clock.advance(70);
+  fill(test, test.now - test.now % 100 - 5_000, test.now - test.now % 100 - 4_000);
+  assert.equal(statusOf(test), "open");
+  test.clock.advance(30);
+  test.price();
+  test.chain.checkpoint(test.now);
+  assert.equal(statusOf(test), "won");
+});
+
 Deno.test("Outage: a market without prices does not stop the others", () => {
   const test = fundedChain();
   for (let done = 0; done < 31; done++) {
