@@ -35,19 +35,25 @@ export function createSolverApi(api: SolverApi): Hono {
       address: solver,
       balance: balance.toString(),
       dryRun,
+      pricing: quoter.strategyName,
       config: configOf(basePayoutMultiplier),
     });
   });
   app.get("/pairs", (c) => c.json({ pairs: MARKETS.map(({ base, quote }) => ({ base, quote })) }));
   app.get("/typed-data", (c) => c.json(describeTypedData(QUOTE_TYPE, chainId)));
   app.post("/quote", limitBody(), async (c) => {
-    const { quote, quoteHash } = quoter.quote(await readBody(c, quoteRequestSchema));
-    return c.json({ success: true, quote: quoteToWire(quote), quoteHash });
+    const { quote, quoteHash, pricing } = quoter.quote(await readBody(c, quoteRequestSchema));
+    const expiresInMs = Math.max(0, quote.deadline - clock.now());
+    return c.json({ success: true, quote: quoteToWire(quote), quoteHash, expiresInMs, pricing });
   });
   const estimateSchema = estimateRequestSchema(() => clock.now() + LIMITS.estimateDeadlineMs);
   app.post("/estimate", limitBody(), async (c) => {
     const estimate = quoter.estimate(await readBody(c, estimateSchema));
-    return c.json({ success: true, estimate: estimateToWire(estimate) });
+    return c.json({
+      success: true,
+      estimate: estimateToWire(estimate),
+      pricing: estimate.pricing,
+    });
   });
   app.post("/execute", limitBody(), async (c) => {
     executor.requireLive();

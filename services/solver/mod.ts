@@ -1,103 +1,29 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
-import { z } from "zod";
-import { systemClock } from "../../lib/clock.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/core_client.ts";
-import { uint64Schema } from "../../lib/protocol/scalars.ts";
 import { serviceCommand } from "../../lib/service/command.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
-import {
-  chainIdOption,
-  hostOption,
-  httpUrlSchema,
-  integerSchema,
-  portSchema,
-  privateKeySchema,
-  switchSchema,
-  wsUrlSchema,
-} from "../../lib/service/option_types.ts";
-import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
 import { isFinal } from "../../lib/store/intent.ts";
-import { databaseOption, openIntentStore } from "../../lib/store/open.ts";
+import { openIntentStore } from "../../lib/store/open.ts";
 import { Submitter } from "../../lib/submitter.ts";
 import { createSolverApi } from "./api.ts";
 import { Executor } from "./executor.ts";
 import { SimulatedHedge } from "./hedge.ts";
+import { HistoryReader } from "./history_reader.ts";
+import { MarketBook } from "./market_book.ts";
 import { SolverMetrics } from "./metrics.ts";
-import { MockStrategy } from "./mock_strategy.ts";
+import { NodeFeed } from "./node_feed.ts";
+import { options, type SolverOptions } from "./options.ts";
+import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
+import { MockStrategy } from "./pricing/mock_strategy.ts";
+import type { PricingStrategy } from "./pricing/strategy.ts";
 import { Quoter } from "./quoter.ts";
+
+export { options, type SolverOptions };
 
 /** How long the node may take to answer; below the deadline of a stop. */
 const NODE_TIMEOUT_MS = 4_000;
-
-/** Longest simulated hedge: one that took longer would outlive most quotes. */
-const HEDGE_DELAY_MS_MAX = 60_000;
-
-const multiplierSchema = z.string()
-  .regex(/^\d{1,2}(\.\d{1,9})?$/, "Expected a ratio from 1.0 to 10.0")
-  .transform(Number)
-  .refine((ratio) => ratio >= 1 && ratio <= 10, "Expected a ratio from 1.0 to 10.0");
-
-/** Options of the solver (spec: quote solver, "Configuration"). */
-export const options = {
-  dryRun: {
-    flags: "-d, --dry-run",
-    description: "quotes and estimates only: no transactions submitted",
-    schema: switchSchema,
-    default: "false",
-  },
-  rpcUrl: {
-    flags: "-r, --rpc-url <url>",
-    env: "KAIZEN_RPC_URL",
-    description: "core node RPC URL",
-    schema: httpUrlSchema,
-    default: "http://localhost:8545",
-  },
-  wsUrl: {
-    flags: "-w, --ws-url <url>",
-    env: "KAIZEN_WS_URL",
-    description: "core node WebSocket URL",
-    schema: wsUrlSchema,
-    default: "ws://localhost:8546",
-  },
-  privateKey: {
-    flags: "-k, --private-key <key>",
-    env: "SOLVER_PRIVATE_KEY",
-    description: "solver private key: 0x and 64 hex digits",
-    schema: privateKeySchema,
-    secret: true,
-  },
-  port: {
-    flags: "-p, --port <port>",
-    description: "API server port; 0 takes a free one",
-    schema: portSchema,
-    default: "3000",
-  },
-  multiplier: {
-    flags: "-m, --multiplier <ratio>",
-    description: "base payout multiplier, 1.0 to 10.0; reported by /info",
-    schema: multiplierSchema,
-    default: "1.5",
-  },
-  maxRisk: {
-    flags: "--max-risk <amount>",
-    description: "most that one thesis may lose (payout minus bet), USDC with 6 decimals",
-    schema: uint64Schema,
-    default: "10000000000",
-  },
-  hedgeDelayMs: {
-    flags: "--hedge-delay-ms <ms>",
-    description: "how long the simulated hedge takes",
-    schema: integerSchema(0, HEDGE_DELAY_MS_MAX),
-    default: "50",
-  },
-  host: hostOption,
-  chainId: chainIdOption,
-  database: databaseOption("SOLVER_DATABASE", "data/solver.sqlite"),
-} satisfies OptionTable;
-
-/** Options of {@link startSolver}. */
-export type SolverOptions = OptionsOf<typeof options>;
 
 /** A running solver. */
 export type RunningSolver = RunningService;
@@ -126,7 +52,25 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     },
   });
   const hedge = new SimulatedHedge(clock, options.hedgeDelayMs);
-  const strategy = new MockStrategy(Math.random);
+  const book = new MarketBook({
+    halfLifeMs: options.volatilityHalfLifeMs,
+    floor: options.volatilityFloor,
+    minHistoryMs: options.volatilityHistoryMs,
+  });
+  const strategy = createStrategy(options, book, clock);
+  const history = new HistoryReader({ node, book, clock });
+  const feed = new NodeFeed({
+    url: options.wsUrl,
+    solver: signer.address,
+    clock,
+    random: Math.random,
+    handlers: {
+      onSubscribed() {},
+      onLost() {},
+      onThesis() {},
+      onPrices: (prices) => book.takeSpots(prices, clock.now()),
+    },
+  });
   const quoter = new Quoter({ strategy, signer, chainId, maxRisk });
   const executor = new Executor({
     store,
@@ -152,17 +96,33 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   });
   const health = () => Response.json({ status: "ok", solver, dryRun });
   const close = async () => {
-    await submitter.stop();
+    feed.stop();
+    await Promise.all([submitter.stop(), history.stop()]);
     await store.close();
   };
   try {
     const service = startService({ name: "solver", host, port, app, health, registry, close });
     if (!dryRun) submitter.start();
+    if (strategy.name === "barrier") {
+      feed.start();
+      history.start();
+    }
     return service;
   } catch (thrown) {
     await close();
     throw thrown;
   }
+}
+
+function createStrategy(
+  options: SolverOptions,
+  book: MarketBook,
+  clock: Clock,
+): PricingStrategy {
+  if (options.pricing === "mock") return new MockStrategy(Math.random);
+  const { margin, vegaCharge, maxPriceAgeMs } = options;
+  const marketView = book.of.bind(book);
+  return new BarrierStrategy({ marketView, clock, margin, vegaCharge, maxPriceAgeMs });
 }
 
 /** The `solver` subcommand. */
@@ -173,5 +133,6 @@ export const run = serviceCommand({
   examples: [
     ["rangemaker solver", "with the solver's key in SOLVER_PRIVATE_KEY"],
     ["rangemaker solver --dry-run", "quotes and estimates only"],
+    ["rangemaker solver --pricing barrier --margin 0.05", "prices by a model of the market"],
   ],
 }, startSolver);

@@ -8,7 +8,7 @@ import type { Hex } from "../../lib/protocol/scalars.ts";
 import type { Signer } from "../../lib/protocol/signature.ts";
 import { LIMITS } from "./limits.ts";
 import { type BetTerms, QuoteRuleError, requireRules } from "./rules.ts";
-import type { PricingStrategy } from "./strategy.ts";
+import type { Price, PricingDetails, PricingStrategy, StrategyName } from "./pricing/strategy.ts";
 
 /** What a {@link Quoter} works with. */
 export interface QuoterOptions {
@@ -23,12 +23,14 @@ export interface QuoterOptions {
 export interface Estimate {
   betAmount: bigint;
   payout: bigint;
+  pricing?: PricingDetails;
 }
 
 /** A signed quote with the hash that the user signs in turn. */
 export interface SignedQuote {
   quote: Quote;
   quoteHash: Hex;
+  pricing?: PricingDetails;
 }
 
 /** Prices bets and signs quotes. Nothing is kept: a quote is all that is needed to execute it. */
@@ -39,14 +41,20 @@ export class Quoter {
     this.#options = options;
   }
 
+  /** How bets are priced. */
+  get strategyName(): StrategyName {
+    return this.#options.strategy.name;
+  }
+
   /**
    * A signed quote.
    *
    * @throws {QuoteRuleError} If a rule is broken, or the payout would risk more than allowed.
+   * @throws {PricingRefusedError} If the strategy has no price.
    */
   quote(request: QuoteRequest): SignedQuote {
     requireRules(request);
-    const payout = this.#payout(request);
+    const { payout, details: pricing } = this.#price(request);
     const { signer, chainId, maxRisk } = this.#options;
     const risk = payout - request.betAmount;
     if (risk > maxRisk) {
@@ -57,19 +65,25 @@ export class Quoter {
     }
     const terms = termsOf(request, payout);
     const quoteHash = hashQuote(terms, chainId);
-    return { quote: { ...terms, signature: signer.sign(quoteHash) }, quoteHash };
+    return { quote: { ...terms, signature: signer.sign(quoteHash) }, quoteHash, pricing };
   }
 
-  /** What a quote would pay. @throws {QuoteRuleError} If a rule is broken. */
+  /**
+   * What a quote would pay.
+   *
+   * @throws {QuoteRuleError} If a rule is broken.
+   * @throws {PricingRefusedError} If the strategy has no price.
+   */
   estimate(bet: BetTerms): Estimate {
     requireRules(bet);
-    return { betAmount: bet.betAmount, payout: this.#payout(bet) };
+    const { payout, details: pricing } = this.#price(bet);
+    return { betAmount: bet.betAmount, payout, pricing };
   }
 
-  #payout(bet: BetTerms): bigint {
-    const payout = this.#options.strategy.payout(bet);
+  #price(bet: BetTerms): Price {
+    const { payout, details } = this.#options.strategy.price(bet);
     const most = bet.betAmount * LIMITS.maxPayoutRatio;
-    return payout > most ? most : payout;
+    return { payout: payout > most ? most : payout, details };
   }
 }
 

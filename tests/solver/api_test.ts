@@ -45,6 +45,7 @@ Deno.test("Solver: health, info, pairs and typed data as in the spec's endpoints
       address: solver.address,
       balance: "123",
       dryRun: false,
+      pricing: "mock",
       config: {
         basePayoutMultiplier: 1.5,
         maxPayoutRatio: 10,

@@ -93,7 +93,7 @@ Deno.test("Execute: an altered quote or another signer is refused with digest an
 Deno.test("Execute: --max-risk bounds payout minus bet of a quote that an earlier run signed", () =>
   withSolver(async ({ url }, node) => {
     const body = await execution(url);
-    const careful = await startTestSolver(node.url, { maxRisk: 10n });
+    const careful = await startTestSolver(node, { maxRisk: 10n });
     try {
       await assertFailure(post(`${careful.url}/execute`, body), 400, "above 10");
       assert.equal(node.received.length, 0);

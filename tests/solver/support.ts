@@ -64,13 +64,14 @@ export async function execution(url: string, given: Record<string, unknown> = {}
 
 /** Starts a solver in memory against a node. */
 export function startTestSolver(
-  rpcUrl: string,
+  { url, wsUrl }: { url: string; wsUrl: string },
   given: Partial<SolverOptions> = {},
 ): Promise<RunningService> {
   return startSolver(
     withDefaults(options, {
       port: 0,
-      rpcUrl,
+      rpcUrl: url,
+      wsUrl,
       privateKey: solver,
       database: ":memory:",
       hedgeDelayMs: 0,
@@ -85,7 +86,7 @@ export async function withSolver(
   given: Partial<SolverOptions> = {},
 ): Promise<void> {
   const node = FakeNode.start();
-  const running = await startTestSolver(node.url, given);
+  const running = await startTestSolver(node, given);
   try {
     await test(running, node);
   } finally {

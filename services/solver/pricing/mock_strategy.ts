@@ -1,6 +1,6 @@
-import type { RandomSource } from "../../lib/clock.ts";
-import type { BetTerms } from "./rules.ts";
-import type { PricingStrategy } from "./strategy.ts";
+import type { RandomSource } from "../../../lib/clock.ts";
+import type { BetTerms } from "../rules.ts";
+import type { Price, PricingStrategy } from "./strategy.ts";
 
 /** Random numbers are taken in steps of 2^-53, as fine as the source gives them. */
 const RANDOM_BITS = 53n;
@@ -11,17 +11,18 @@ const RANDOM_BITS = 53n;
  * (below 10) that the payout is the bet itself.
  */
 export class MockStrategy implements PricingStrategy {
+  readonly name = "mock";
   readonly #random: RandomSource;
 
   constructor(random: RandomSource) {
     this.#random = random;
   }
 
-  payout({ betAmount }: BetTerms): bigint {
+  price({ betAmount }: Pick<BetTerms, "betAmount">): Price {
     const lowest = (betAmount * 105n + 99n) / 100n;
     const highest = (betAmount * 110n) / 100n;
-    if (lowest > highest) return betAmount;
+    if (lowest > highest) return { payout: betAmount };
     const r = BigInt(Math.floor(this.#random() * 2 ** Number(RANDOM_BITS)));
-    return lowest + (((highest - lowest + 1n) * r) >> RANDOM_BITS);
+    return { payout: lowest + (((highest - lowest + 1n) * r) >> RANDOM_BITS) };
   }
 }

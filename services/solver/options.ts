@@ -1,0 +1,85 @@
+import { z } from "zod";
+import { uint64Schema } from "../../lib/protocol/scalars.ts";
+import {
+  chainIdOption,
+  hostOption,
+  httpUrlSchema,
+  integerSchema,
+  portSchema,
+  privateKeySchema,
+  switchSchema,
+  wsUrlSchema,
+} from "../../lib/service/option_types.ts";
+import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
+import { databaseOption } from "../../lib/store/open.ts";
+import { pricingOptions } from "./pricing/options.ts";
+
+/** Longest simulated hedge: one that took longer would outlive most quotes. */
+const HEDGE_DELAY_MS_MAX = 60_000;
+
+const multiplierSchema = z.string()
+  .regex(/^\d{1,2}(\.\d{1,9})?$/, "Expected a ratio from 1.0 to 10.0")
+  .transform(Number)
+  .refine((ratio) => ratio >= 1 && ratio <= 10, "Expected a ratio from 1.0 to 10.0");
+
+/** Options of the solver (spec: quote solver, "Configuration"). */
+export const options = {
+  dryRun: {
+    flags: "-d, --dry-run",
+    description: "quotes and estimates only: no transactions submitted",
+    schema: switchSchema,
+    default: "false",
+  },
+  rpcUrl: {
+    flags: "-r, --rpc-url <url>",
+    env: "KAIZEN_RPC_URL",
+    description: "core node RPC URL",
+    schema: httpUrlSchema,
+    default: "http://localhost:8545",
+  },
+  wsUrl: {
+    flags: "-w, --ws-url <url>",
+    env: "KAIZEN_WS_URL",
+    description: "core node WebSocket URL",
+    schema: wsUrlSchema,
+    default: "ws://localhost:8546",
+  },
+  privateKey: {
+    flags: "-k, --private-key <key>",
+    env: "SOLVER_PRIVATE_KEY",
+    description: "solver private key: 0x and 64 hex digits",
+    schema: privateKeySchema,
+    secret: true,
+  },
+  port: {
+    flags: "-p, --port <port>",
+    description: "API server port; 0 takes a free one",
+    schema: portSchema,
+    default: "3000",
+  },
+  multiplier: {
+    flags: "-m, --multiplier <ratio>",
+    description: "base payout multiplier, 1.0 to 10.0; reported by /info",
+    schema: multiplierSchema,
+    default: "1.5",
+  },
+  maxRisk: {
+    flags: "--max-risk <amount>",
+    description: "most that one thesis may lose (payout minus bet), USDC with 6 decimals",
+    schema: uint64Schema,
+    default: "10000000000",
+  },
+  hedgeDelayMs: {
+    flags: "--hedge-delay-ms <ms>",
+    description: "how long the simulated hedge takes",
+    schema: integerSchema(0, HEDGE_DELAY_MS_MAX),
+    default: "50",
+  },
+  ...pricingOptions,
+  host: hostOption,
+  chainId: chainIdOption,
+  database: databaseOption("SOLVER_DATABASE", "data/solver.sqlite"),
+} satisfies OptionTable;
+
+/** Options of the solver after parsing. */
+export type SolverOptions = OptionsOf<typeof options>;

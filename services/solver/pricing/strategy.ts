@@ -1,0 +1,63 @@
+import { RequestError } from "../../../lib/service/envelope.ts";
+import type { BetTerms } from "../rules.ts";
+
+/** The strategies that `--pricing` takes. */
+export const STRATEGY_NAMES = ["mock", "barrier"] as const;
+
+/** Name of a strategy; `GET /info` tells which is in use. */
+export type StrategyName = (typeof STRATEGY_NAMES)[number];
+
+/** How a price came about: `pricing` of quotes and estimates, as JSON carries it. */
+export interface PricingDetails {
+  /** By the model, that the user wins. */
+  probability: number;
+  /** The same with the volatility lowered by the vega charge: what the payout is made of. */
+  chargedProbability: number;
+  /** A year. */
+  volatility: number;
+  /** Price of now, integer with 6 decimals. */
+  spot: string;
+  margin: number;
+  vegaCharge: number;
+}
+
+/** The price of a bet. */
+export interface Price {
+  /** Total payout if the user wins, in the unit of the bet; never below the bet. */
+  payout: bigint;
+  /** Undefined where the strategy looks at nothing. */
+  details?: PricingDetails;
+}
+
+/** How bets are priced. */
+export interface PricingStrategy {
+  readonly name: StrategyName;
+  /** @throws {PricingRefusedError} If this bet has no price, or has none now. */
+  price(bet: BetTerms): Price;
+}
+
+/** Codes of quotes that a strategy refuses, with their HTTP status. */
+export const PRICING_REFUSALS = {
+  /** The price of the market is unknown, or too old. */
+  PRICE_UNAVAILABLE: 503,
+  /** Too little price history, or none up to now. */
+  VOLATILITY_UNAVAILABLE: 503,
+  /** The window has begun, and not every price of it so far is known. */
+  HISTORY_UNAVAILABLE: 503,
+  /** The window has begun, and a price was outside the range: the user cannot win. */
+  RANGE_BROKEN: 400,
+  /** The price is outside the range now. */
+  OUTSIDE_RANGE: 400,
+  /** The window is over. */
+  WINDOW_ENDED: 400,
+} as const;
+
+/** Why a strategy gives no price. */
+export type PricingRefusal = keyof typeof PRICING_REFUSALS;
+
+/** A bet without a price: the answer is `<CODE>: <message>`. */
+export class PricingRefusedError extends RequestError {
+  constructor(code: PricingRefusal, message: string) {
+    super(PRICING_REFUSALS[code], code, `${code}: ${message}`);
+  }
+}

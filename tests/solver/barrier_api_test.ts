@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { quoteSchema } from "../../lib/protocol/quote.ts";
+import { assertFailure, post } from "../support/envelope.ts";
+import { eventually } from "../support/eventually.ts";
+import type { FakeNode } from "../support/fake_node.ts";
+import { market, quoteRequest, withSolver } from "./support.ts";
+
+const SPOT = 3_000_000_000;
+
+const querySchema = z.object({ from: z.number(), to: z.number() });
+
+/** Gives the node ten minutes of prices that alternate a little, up to now. */
+function giveHistory(node: FakeNode): void {
+  node.methods.set("core_getPriceHistory", (param) => {
+    const { from, to } = querySchema.parse(param);
+    const prices = [];
+    for (let time = Math.max(from, to - 600_000); time < to; time += 100) {
+      // Up and down by a hundredth of a percent every ten seconds.
+      const price = SPOT + (Math.floor(time / 10_000) % 2) * 300_000;
+      prices.push({ time, price: String(price) });
+    }
+    return { prices, missing: [], nextCursor: null };
+  });
+}
+
+function tellPrice(node: FakeNode, price = SPOT): void {
+  const { base, quote, symbol } = market;
+  const entry = { base, quote, decimals: 6, lastUpdate: Date.now(), ageMs: 0, state: "fresh" };
+  node.feed.tell("prices", { [symbol]: { ...entry, price: String(price) } });
+}
+
+function around(spot: number): Record<string, string> {
+  return {
+    lowerPrice: String(spot - spot / 1_000),
+    upperPrice: String(spot + spot / 1_000),
+  };
+}
+
+const pricingSchema = z.strictObject({
+  probability: z.number().min(0).max(1),
+  chargedProbability: z.number().min(0).max(1),
+  volatility: z.number().positive(),
+  spot: z.literal(String(SPOT)),
+  margin: z.literal(0.05),
+  vegaCharge: z.literal(0.1),
+});
+
+Deno.test("Solver with --pricing barrier: quotes and estimates say how their price came about", () =>
+  withSolver(async ({ url }, node) => {
+    giveHistory(node);
+    await node.feed.subscribed("prices");
+    tellPrice(node);
+    const request = quoteRequest(around(SPOT));
+    // The history is read by itself, every second.
+    const { body } = await eventually("a quote", async () => {
+      tellPrice(node);
+      const answer = await post(`${url}/quote`, request);
+      return answer.status === 200 ? answer : undefined;
+    });
+    const pricing = pricingSchema.parse(body.pricing);
+    const { payout, betAmount } = quoteSchema.parse(body.quote);
+    const expected = Math.max(1, 0.95 / pricing.chargedProbability) * Number(betAmount);
+    assert.ok(Math.abs(Number(payout) - expected) <= 1);
+    const { user: _user, ...terms } = request;
+    tellPrice(node);
+    const estimate = await post(`${url}/estimate`, terms);
+    pricingSchema.parse(estimate.body.pricing);
+    assert.deepEqual(Object.keys(estimate.body), ["success", "estimate", "pricing"]);
+    const info = await (await fetch(`${url}/info`)).json();
+    assert.equal(info.pricing, "barrier");
+  }, { pricing: "barrier", margin: 0.05, volatilityHistoryMs: 1_000 }));
+
+Deno.test("Solver with --pricing barrier: without prices or history quotes fail with codes of their own", () =>
+  withSolver(async ({ url }, node) => {
+    const request = quoteRequest(around(SPOT));
+    for (const path of ["quote", "estimate"]) {
+      await assertFailure(post(`${url}/${path}`, request), 503, /^PRICE_UNAVAILABLE: /);
+    }
+    await node.feed.subscribed("prices");
+    tellPrice(node);
+    const refusal = await eventually("the price to arrive", async () => {
+      const { status, body } = await post(`${url}/quote`, request);
+      return String(body.error).startsWith("PRICE_UNAVAILABLE") ? undefined : { status, body };
+    });
+    await assertFailure(Promise.resolve(refusal), 503, /^VOLATILITY_UNAVAILABLE: /);
+  }, { pricing: "barrier" }));
+
+Deno.test("Solver: a quote says how long it lives", () =>
+  withSolver(async ({ url }) => {
+    const before = Date.now();
+    const { body } = await post(`${url}/quote`, quoteRequest({ deadline: before + 30_000 }));
+    const left = z.number().parse(body.expiresInMs);
+    assert.ok(left <= 30_000 && left >= 30_000 - (Date.now() - before), `${left}`);
+    const late = await post(`${url}/quote`, quoteRequest({ deadline: before - 1 }));
+    assert.equal(late.body.expiresInMs, 0);
+  }));

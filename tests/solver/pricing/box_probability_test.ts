@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
+import { boxProbability, type BoxView } from "../../../services/solver/pricing/box_probability.ts";
+
+const NOW_MS = 1_700_000_000_000;
+
+const fiveMinutes: BoxView = {
+  spot: 60_000_000_000n,
+  lower: 59_700_000_000n,
+  upper: 60_300_000_000n,
+  nowMs: NOW_MS,
+  startMs: NOW_MS,
+  endMs: NOW_MS + 300_000,
+  volatility: 0.5,
+};
+
+Deno.test("Box: watched every 100 ms it holds a little more often than watched at every moment", () => {
+  const probability = boxProbability(fiveMinutes);
+  assert.ok(probability > 0.99762745 && probability < 0.9978, `${probability}`);
+});
+
+Deno.test("Box: a window that has begun is worth what is left of it", () => {
+  const begun = { ...fiveMinutes, startMs: NOW_MS - 3_600_000 };
+  assert.equal(boxProbability(begun), boxProbability(fiveMinutes));
+  const almostOver = { ...fiveMinutes, endMs: NOW_MS + 1 };
+  assert.equal(boxProbability(almostOver), 1);
+});
+
+Deno.test("Box: times between two slots count as the slots that they hold", () => {
+  const odd = { ...fiveMinutes, startMs: NOW_MS - 99, endMs: NOW_MS + 299_901 };
+  assert.equal(boxProbability(odd), boxProbability(fiveMinutes));
+});
+
+Deno.test("Box: a window that starts later has to begin inside", () => {
+  const later = { ...fiveMinutes, startMs: NOW_MS + 3_600_000, endMs: NOW_MS + 3_900_000 };
+  const probability = boxProbability(later);
+  assert.ok(probability > 0.4 && probability < 0.8, `${probability}`);
+  const outside = { ...later, spot: 59_600_000_000n };
+  assert.ok(boxProbability(outside) > 0.1 && boxProbability(outside) < probability);
+});
+
+Deno.test("Box: a spot outside a window that has begun is hopeless, one on the bound is not", () => {
+  assert.equal(boxProbability({ ...fiveMinutes, spot: 59_699_999_999n }), 0);
+  const onBound = boxProbability({ ...fiveMinutes, spot: 59_700_000_000n });
+  assert.ok(onBound > 0 && onBound < 0.05, `${onBound}`);
+});
+
+Deno.test("Box: a probability for everything that the schema admits", () => {
+  const price = fc.bigInt({ min: 0n, max: UINT64_MAX });
+  const time = fc.oneof(
+    fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+    fc.integer({ min: NOW_MS - 10_000, max: NOW_MS + 10_000 }),
+  );
+  fc.assert(
+    fc.property(
+      price,
+      price,
+      fc.bigInt({ min: 1n, max: UINT64_MAX }),
+      time,
+      fc.integer({ min: 1_000, max: 86_400_000 }),
+      fc.double({ min: 1e-9, max: 10, noNaN: true }),
+      (one, other, spot, startMs, durationMs, volatility) => {
+        const [lower, upper] = one < other ? [one, other] : [other, one];
+        const endMs = startMs + durationMs;
+        const box = { spot, lower, upper, nowMs: NOW_MS, startMs, endMs, volatility };
+        const probability = boxProbability(box);
+        assert.ok(probability >= 0 && probability <= 1, `${probability}`);
+      },
+    ),
+    { numRuns: 3_000 },
+  );
+});
+
+Deno.test("Box: less for a narrower range, a longer window and a higher volatility", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 400 }),
+      fc.integer({ min: 1, max: 400 }),
+      fc.integer({ min: 0, max: 600_000 }),
+      fc.integer({ min: 1_000, max: 600_000 }),
+      (below, above, startsInMs, durationMs) => {
+        const { spot } = fiveMinutes;
+        const startMs = NOW_MS + startsInMs;
+        const box: BoxView = {
+          ...fiveMinutes,
+          lower: spot - BigInt(below) * 1_000_000n,
+          upper: spot + BigInt(above) * 1_000_000n,
+          startMs,
+          endMs: startMs + durationMs,
+        };
+        const probability = boxProbability(box);
+        const atMost = (other: Partial<BoxView>) =>
+          assert.ok(boxProbability({ ...box, ...other }) <= probability + 1e-9);
+        atMost({ lower: box.lower + (spot - box.lower) / 2n });
+        atMost({ upper: box.upper - (box.upper - spot) / 2n });
+        atMost({ endMs: box.endMs + durationMs });
+        atMost({ volatility: box.volatility * 1.1 });
+      },
+    ),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { gaussian } from "../../../lib/random.ts";
+import {
+  type Corridor,
+  discreteShift,
+  fourierSum,
+  imageSum,
+  stayProbability,
+} from "../../../services/solver/pricing/double_no_touch.ts";
+import { withSeed } from "../../support/random.ts";
+import { corridorOf, type Option, seconds, worth } from "./reference.ts";
+
+function assertNear(actual: number, expected: number, tolerance: number, what: string): void {
+  assert.ok(
+    Math.abs(actual - expected) <= tolerance,
+    `${what}: ${actual} is not within ${tolerance} of ${expected}`,
+  );
+}
+
+const haug = { spot: 100, years: 0.25, cash: 10, rate: 0.05, dividend: 0.02 };
+
+Deno.test("Double no-touch: Haug's table of 2007, p. 181", () => {
+  const table: [lower: number, upper: number, quiet: number, lively: number][] = [
+    [80, 120, 9.8716, 6.3272],
+    [85, 115, 9.7961, 3.71],
+    [90, 110, 8.9054, 0.796],
+    [95, 105, 3.6323, 0.0002],
+  ];
+  for (const [lower, upper, quiet, lively] of table) {
+    for (const [volatility, expected] of [[0.1, quiet], [0.3, lively]] as const) {
+      const option = { ...haug, lower, upper, volatility };
+      const value = worth(option, stayProbability(corridorOf(option)));
+      assertNear(value, expected, 1e-4, `${lower} to ${upper} at ${volatility}`);
+    }
+  }
+});
+
+Deno.test("Double no-touch: a spot on a barrier or outside is worth nothing", () => {
+  for (const spot of [80, 95, 105, 110]) {
+    const option = { ...haug, spot, lower: 95, upper: 105, volatility: 0.1 };
+    assert.equal(stayProbability(corridorOf(option)), 0);
+  }
+});
+
+Deno.test("Double no-touch: with one barrier infinitely far it is a single no-touch", () => {
+  const option: Option = {
+    spot: 105,
+    lower: 100,
+    upper: Infinity,
+    volatility: 0.2,
+    years: 0.5,
+    cash: 15,
+    rate: 0.1,
+  };
+  assertNear(worth(option, stayProbability(corridorOf(option))), 4.9081, 1e-4, "one barrier");
+});
+
+Deno.test("Double no-touch: crypto boxes to 8 decimals", () => {
+  const five: Option = {
+    spot: 60_000,
+    lower: 59_700,
+    upper: 60_300,
+    volatility: 0.5,
+    years: seconds(300),
+    cash: 1,
+  };
+  assertNear(stayProbability(corridorOf(five)), 0.99762745, 1e-8, "five minutes");
+  const hour = { ...five, lower: 59_400, upper: 60_600, volatility: 0.6, years: seconds(3_600) };
+  assertNear(stayProbability(corridorOf(hour)), 0.76245808, 1e-8, "an hour");
+});
+
+Deno.test("Double no-touch: 250 looks instead of every moment", () => {
+  const option = { ...haug, lower: 85, upper: 115, volatility: 0.3 };
+  const shift = discreteShift(0.3 ** 2 * 0.25 / 250);
+  const watched = corridorOf(option);
+  watched.toLower += shift;
+  watched.toUpper += shift;
+  const value = worth(option, stayProbability(watched));
+  assertNear(value, 4.037847, 1e-6, "corrected");
+  assertNear(value, 4.033291, 0.006, "against exact quadrature");
+});
+
+Deno.test("Double no-touch: image and Fourier sum agree within 1e-10 on a grid", () => {
+  for (let ratio = 0.03; ratio < 3; ratio *= 1.1) {
+    for (let place = 0.02; place < 1; place += 0.07) {
+      for (const width of [0.001, 0.02, 0.5, 2]) {
+        for (const tilt of [-0.5, 0, 1.5]) {
+          const variance = ratio * width * width;
+          const corridor: Corridor = {
+            toLower: place * width,
+            toUpper: (1 - place) * width,
+            variance,
+            drift: tilt * variance,
+          };
+          const long = fourierSum(corridor, 60);
+          const name = JSON.stringify(corridor);
+          assertNear(imageSum(corridor, 8), long, 1e-10, name);
+          assertNear(stayProbability(corridor), long, 1e-10, name);
+        }
+      }
+    }
+  }
+});
+
+Deno.test("Double no-touch: simulated paths stay as often, within their sampling error", () =>
+  withSeed((random) => {
+    const paths = 4_000;
+    const steps = 200;
+    for (const [lower, upper] of [[0.01, 0.01], [0.02, 0.008], [0.03, 0.02]] as const) {
+      const variance = 0.02 ** 2;
+      let stayed = 0;
+      for (let path = 0; path < paths; path++) {
+        let move = 0;
+        let inside = true;
+        for (let step = 0; step < steps && inside; step++) {
+          move += Math.sqrt(variance / steps) * gaussian(random) - variance / 2 / steps;
+          inside = move >= -lower && move <= upper;
+        }
+        if (inside) stayed += 1;
+      }
+      const shift = discreteShift(variance / steps);
+      const expected = stayProbability({
+        toLower: lower + shift,
+        toUpper: upper + shift,
+        variance,
+        drift: -variance / 2,
+      });
+      const error = Math.sqrt(expected * (1 - expected) / paths);
+      // Five deviations, and a little for the correction itself at 200 looks.
+      assertNear(stayed / paths, expected, 5 * error + 0.003, `${lower} and ${upper}`);
+    }
+  }));
+
+const deviations = fc.double({ min: 0.01, max: 20, noNaN: true });
+
+/** Distances in deviations of the move, so that most corridors are neither safe nor hopeless. */
+const corridors = fc.record({
+  toLower: deviations,
+  toUpper: deviations,
+  deviation: fc.double({ min: 1e-7, max: 0.6, noNaN: true }),
+}).map(({ toLower, toUpper, deviation }): Corridor => ({
+  toLower: toLower * deviation,
+  toUpper: toUpper * deviation,
+  variance: deviation ** 2,
+  drift: -(deviation ** 2) / 2,
+}));
+
+Deno.test("Double no-touch: a probability for every corridor, more for a wider one", () => {
+  fc.assert(
+    fc.property(corridors, fc.double({ min: 1, max: 3, noNaN: true }), (corridor, factor) => {
+      const probability = stayProbability(corridor);
+      assert.ok(probability >= 0 && probability <= 1, `${probability}`);
+      const wider = { ...corridor, toUpper: corridor.toUpper * factor };
+      assert.ok(stayProbability(wider) >= probability - 1e-12);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+Deno.test("Double no-touch: less for a longer time or a higher volatility", () => {
+  fc.assert(
+    fc.property(corridors, fc.double({ min: 1, max: 3, noNaN: true }), (corridor, factor) => {
+      const longer = {
+        ...corridor,
+        variance: corridor.variance * factor,
+        drift: corridor.drift * factor,
+      };
+      assert.ok(stayProbability(longer) <= stayProbability(corridor) + 1e-12);
+    }),
+    { numRuns: 2_000 },
+  );
+});

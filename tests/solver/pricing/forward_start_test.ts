@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { stayProbability } from "../../../services/solver/pricing/double_no_touch.ts";
+import {
+  type ForwardCorridor,
+  forwardStayProbability,
+} from "../../../services/solver/pricing/forward_start.ts";
+import { gaussLegendre, integrate } from "../../../services/solver/pricing/gauss_legendre.ts";
+import { normalBelow, normalBetween } from "../../../services/solver/pricing/normal.ts";
+import { corridorOf, moveOver, worth } from "./reference.ts";
+
+const base = {
+  lower: 90,
+  upper: 110,
+  volatility: 0.2,
+  years: 0.25,
+  cash: 10,
+  rate: 0.05,
+  dividend: 0.02,
+};
+
+function forward(spot: number, startYears: number): ForwardCorridor {
+  const option = { ...base, spot };
+  const start = moveOver(option, startYears);
+  return {
+    ...corridorOf(option),
+    ...moveOver(option, base.years - startYears),
+    startVariance: start.variance,
+    startDrift: start.drift,
+    watchShift: 0,
+  };
+}
+
+Deno.test("Forward start: values by quadrature with 120 nodes, spot inside and outside", () => {
+  for (const [spot, expected] of [[100, 3.703655], [112, 0.649731]] as const) {
+    const value = worth({ ...base, spot }, forwardStayProbability(forward(spot, 0.05)));
+    assert.ok(Math.abs(value - expected) < 1e-6, `${value}`);
+  }
+});
+
+Deno.test("Forward start: beginning now it is the plain corridor", () => {
+  const now = forward(100, 0);
+  assert.equal(forwardStayProbability(now), stayProbability(now));
+  const soon = forward(100, 1e-9);
+  assert.ok(Math.abs(forwardStayProbability(soon) - stayProbability(now)) < 1e-6);
+  assert.equal(forwardStayProbability(forward(112, 0)), 0);
+});
+
+Deno.test("Forward start: no finer rule changes it, whatever the scales", () => {
+  const fine = gaussLegendre(20);
+  const pieces = 400;
+  for (const startDeviation of [1e-4, 1e-3, 1e-2]) {
+    for (const deviation of [1e-3, 1e-2, 1e-1]) {
+      for (const [toLower, toUpper] of [[-0.01, 0.3], [0.001, 0.001], [0.01, 0.02], [1, 0.0001]]) {
+        const corridor = {
+          toLower: toLower!,
+          toUpper: toUpper!,
+          variance: deviation ** 2,
+          drift: -(deviation ** 2) / 2,
+          startVariance: startDeviation ** 2,
+          startDrift: -(startDeviation ** 2) / 2,
+          watchShift: 1e-5,
+        };
+        const { startDrift, watchShift } = corridor;
+        const from = Math.max(-corridor.toLower, startDrift - 9 * startDeviation);
+        const to = Math.min(corridor.toUpper, startDrift + 9 * startDeviation);
+        const step = (to - from) / pieces;
+        let expected = 0;
+        for (let piece = 0; piece < pieces && step > 0; piece++) {
+          const begin = from + piece * step;
+          expected += integrate(
+            fine,
+            begin,
+            begin + step,
+            (move) =>
+              Math.exp(-(((move - startDrift) / startDeviation) ** 2) / 2) * stayProbability({
+                ...corridor,
+                toLower: corridor.toLower + move + watchShift,
+                toUpper: corridor.toUpper - move + watchShift,
+              }),
+          );
+        }
+        expected /= startDeviation * Math.sqrt(2 * Math.PI);
+        const actual = forwardStayProbability(corridor);
+        assert.ok(
+          Math.abs(actual - expected) < 1e-9,
+          `${JSON.stringify(corridor)}: ${actual} against ${expected}`,
+        );
+      }
+    }
+  }
+});
+
+Deno.test("Forward start: a probability for every corridor", () => {
+  const deviations = fc.double({ min: 0, max: 1e6, noNaN: true });
+  const distances = fc.double({ min: -50, max: 50, noNaN: true });
+  fc.assert(
+    fc.property(
+      distances,
+      distances,
+      deviations,
+      fc.double({ min: 1e-7, max: 0.6, noNaN: true }),
+      (toLower, toUpper, startDeviation, deviation) => {
+        const probability = forwardStayProbability({
+          toLower,
+          toUpper,
+          variance: deviation ** 2,
+          drift: -(deviation ** 2) / 2,
+          startVariance: startDeviation ** 2,
+          startDrift: -(startDeviation ** 2) / 2,
+          watchShift: 1e-6,
+        });
+        assert.ok(probability >= 0 && probability <= 1, `${probability}`);
+      },
+    ),
+    { numRuns: 1_000 },
+  );
+});
+
+Deno.test("Normal distribution: known values, and digits kept in both tails", () => {
+  const known: [number, number][] = [
+    [0, 0.5],
+    [1, 0.8413447460685429],
+    [-1.96, 0.024997895148220435],
+    [-3, 0.0013498980316300933],
+    [8, 0.9999999999999993],
+    [-40, 0],
+    [40, 1],
+  ];
+  for (const [z, expected] of known) assert.ok(Math.abs(normalBelow(z) - expected) < 1e-15, `${z}`);
+  const upper = normalBetween(8, Infinity);
+  assert.ok(Math.abs(upper / 6.22096057427174e-16 - 1) < 1e-6, `${upper}`);
+  assert.equal(normalBetween(1, -1), -normalBetween(-1, 1));
+});
+
+Deno.test("Gauss-Legendre: n points are exact for polynomials of degree 2n - 1", () => {
+  const rule = gaussLegendre(5);
+  assert.ok(Math.abs(integrate(rule, 0, 2, (x) => x ** 9) - 2 ** 10 / 10) < 1e-10);
+  assert.ok(Math.abs(integrate(rule, -1, 1, (x) => x ** 10) - 2 / 11) > 1e-6);
+});

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { LIMITS } from "../../../services/solver/limits.ts";
+import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
+
+Deno.test("Mock: quote solver spec, payout rule: 1.05 to 1.10 of the bet wherever an integer lies there", () => {
+  fc.assert(fc.property(
+    fc.bigInt({ min: LIMITS.minBetAmount, max: LIMITS.maxBetAmount }),
+    fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+    (betAmount, r) => {
+      const { payout, details } = new MockStrategy(() => r).price({ betAmount });
+      assert.equal(details, undefined);
+      const holdsInteger = (betAmount * 105n + 99n) / 100n <= betAmount * 110n / 100n;
+      if (!holdsInteger) return assert.equal(payout, betAmount);
+      assert.ok(payout * 100n >= betAmount * 105n && payout * 100n <= betAmount * 110n);
+    },
+  ));
+});
+
+Deno.test("Mock: r moves the payout from one end to the other", () => {
+  const payoutAt = (r: number) => new MockStrategy(() => r).price({ betAmount: 1_000_000n }).payout;
+  assert.equal(payoutAt(0), 1_050_000n);
+  assert.equal(payoutAt(0.5), 1_075_000n);
+  assert.equal(payoutAt(1 - 2 ** -53), 1_100_000n);
+});
