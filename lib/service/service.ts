@@ -26,6 +26,8 @@ export interface ServiceDefinition {
   registry: Registry;
   /** Sees requests before the routes do: for WebSocket upgrades. Undefined passes the request on. */
   upgrade?: (request: Request, remote: string) => Response | undefined;
+  /** Sees requests next: for a route too hot for the router. Undefined passes the request on. */
+  hot?: (request: Request, remote: string) => Promise<Response> | undefined;
   /** Called first at the end: refuse new work, close sockets. */
   drain?: () => void | Promise<void>;
   /** Called last at the end, when no request is open: stop timers, close stores. */
@@ -42,7 +44,8 @@ export function startService(definition: ServiceDefinition): RunningService {
     return c.body(await registry.metrics());
   });
   const handler: RequestHandler = (request, remote) =>
-    definition.upgrade?.(request, remote) ?? app.fetch(request, { remote });
+    definition.upgrade?.(request, remote) ?? definition.hot?.(request, remote) ??
+      app.fetch(request, { remote });
   const listener = listen(definition.host, definition.port, handler);
   log.info("Listening on {url}", { url: listener.url });
   let stopping: Promise<void> | undefined;

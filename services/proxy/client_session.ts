@@ -56,7 +56,8 @@ export class ClientSession {
     };
     try {
       const { forwardedFor, router } = this.#options;
-      const { body } = await router.answer(text, { forwardedFor, subscriptions });
+      const caller = { forwardedFor: () => forwardedFor, subscriptions };
+      const { body } = await router.answer(text, caller);
       if (body !== null) this.#send(bodyText(body));
     } finally {
       this.#open -= 1;

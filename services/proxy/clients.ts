@@ -5,6 +5,7 @@ import { LOG_ROOT } from "../../lib/service/logging.ts";
 import type { CallerAddress } from "./caller_address.ts";
 import { ClientSession } from "./client_session.ts";
 import { ClientSocket } from "./client_socket.ts";
+import type { Cors } from "./cors.ts";
 import { limitExceeded, ProxyError } from "./failures.ts";
 import type { Hub } from "./hub.ts";
 import type { ProxyMetrics } from "./metrics.ts";
@@ -18,8 +19,7 @@ export interface ClientsOptions {
   router: Router;
   clock: Clock;
   metrics: ProxyMetrics;
-  /** Origins that browsers may connect from; `*` for all. */
-  origins: readonly string[];
+  cors: Cors;
   maxClients: number;
   maxMessageBytes: number;
   maxSubscriptionsPerClient: number;
@@ -65,7 +65,10 @@ export class Clients {
 
   /** Turns a request into a WebSocket, or says why not. */
   accept(request: Request, address: CallerAddress): Response {
-    if (!this.#originAllowed(request)) return new Response("Origin not allowed", { status: 403 });
+    // A page of another origin could otherwise use a proxy that only its visitor can reach.
+    if (!this.#options.cors.allows(request.headers.get("origin"))) {
+      return new Response("Origin not allowed", { status: 403 });
+    }
     const refusal = this.#refusal();
     if (refusal !== undefined) {
       return new Response(failureText(null, refusal), {
@@ -109,13 +112,6 @@ export class Clients {
   stop(): void {
     this.#cancelSweep?.();
     this.#cancelResume?.();
-  }
-
-  /** A page of another origin could otherwise use a proxy that only its visitor can reach. */
-  #originAllowed(request: Request): boolean {
-    const origin = request.headers.get("origin");
-    const { origins } = this.#options;
-    return origin === null || origins.includes("*") || origins.includes(origin);
   }
 
   #refusal(): ProxyError | undefined {

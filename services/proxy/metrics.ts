@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { HubEvents } from "./hub.ts";
+import type { Target } from "./methods.ts";
 
 /** Method names beyond the first this many are counted as `other`: callers choose names freely. */
 const METHOD_LABELS_MAX = 200;
@@ -48,11 +49,14 @@ const KNOWN_METHODS = [
   "web3_clientVersion",
 ];
 
+/** Methods of HTTP that keep a label of their own. */
+const HTTP_METHODS = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
+
+/** Adds one event, with its duration in seconds, to a series. */
+type Series = (seconds: number) => void;
+
 /** The metrics of the proxy, under the names of the specification ("Proxy metrics"). */
 export class ProxyMetrics {
-  readonly httpRequests: Counter<"method" | "target" | "status">;
-  readonly httpDuration: Histogram<"target">;
-  readonly upstreamLatency: Histogram<"target">;
   readonly upstreamErrors: Counter<"target">;
   readonly wsConnections: Gauge;
   readonly wsMessages: Counter<"direction">;
@@ -61,19 +65,24 @@ export class ProxyMetrics {
   readonly broadcastSent: Counter;
   readonly reconnectAttempts: Counter;
   readonly activeSubscriptions: Gauge;
+  readonly #httpRequests: Counter<"method" | "target" | "status">;
+  readonly #httpDuration: Histogram<"target">;
+  readonly #upstreamLatency: Histogram<"target">;
   readonly #rpcMethods: Counter<"method">;
   readonly #methodLabels = new Set(KNOWN_METHODS);
+  /** Series that were used before, by their labels: to look one up anew costs several times as much. */
+  readonly #series = new Map<string, Series>();
 
   constructor(registry: Registry) {
     const registers = [registry];
-    this.httpRequests = new Counter({
+    this.#httpRequests = new Counter({
       name: "proxy_http_requests_total",
       help:
         "HTTP requests by method, target (read, write, mixed, or proxy for its own) and status.",
       labelNames: ["method", "target", "status"],
       registers,
     });
-    this.httpDuration = new Histogram({
+    this.#httpDuration = new Histogram({
       name: "proxy_http_request_duration_seconds",
       help: "Duration of JSON-RPC requests over HTTP, by target.",
       labelNames: ["target"],
@@ -86,7 +95,7 @@ export class ProxyMetrics {
       labelNames: ["method"],
       registers,
     });
-    this.upstreamLatency = new Histogram({
+    this.#upstreamLatency = new Histogram({
       name: "proxy_upstream_latency_seconds",
       help: "Time until a node answered over HTTP, by target.",
       labelNames: ["target"],
@@ -155,14 +164,52 @@ export class ProxyMetrics {
     };
   }
 
+  /** Counts one HTTP request; `method` is that of HTTP, `target` who answered. */
+  countHttp(method: string, target: string, status: number, tookMs: number): void {
+    const label = HTTP_METHODS.has(method) ? method : "other";
+    this.#serie(`http ${label} ${target} ${status}`, () => {
+      const counter = this.#httpRequests.labels(label, target, String(status));
+      const histogram = this.#httpDuration.labels(target);
+      return (seconds) => {
+        counter.inc();
+        histogram.observe(seconds);
+      };
+    })(tookMs / 1000);
+  }
+
+  /** Notes how long a node took to answer. */
+  observeUpstream(target: Target, tookMs: number): void {
+    this.#serie(`upstream ${target}`, () => {
+      const histogram = this.#upstreamLatency.labels(target);
+      return (seconds) => histogram.observe(seconds);
+    })(tookMs / 1000);
+  }
+
   /** Counts one call of a method. */
   countCall(method: string): void {
+    const label = this.#methodLabel(method);
+    this.#serie(`call ${label}`, () => {
+      const counter = this.#rpcMethods.labels(label);
+      return () => counter.inc();
+    })(0);
+  }
+
+  #methodLabel(method: string): string {
     const labels = this.#methodLabels;
-    if (!labels.has(method)) {
-      if (labels.size >= METHOD_LABELS_MAX || !/^[a-zA-Z0-9]+_[a-zA-Z0-9]+$/.test(method)) {
-        method = "other";
-      } else labels.add(method);
+    if (labels.has(method)) return method;
+    const usable = labels.size < METHOD_LABELS_MAX && /^[a-zA-Z0-9]+_[a-zA-Z0-9]+$/.test(method);
+    if (!usable) return "other";
+    labels.add(method);
+    return method;
+  }
+
+  /** The series under a key. There are as many as there are combinations of bounded labels. */
+  #serie(key: string, make: () => Series): Series {
+    let series = this.#series.get(key);
+    if (series === undefined) {
+      series = make();
+      this.#series.set(key, series);
     }
-    this.#rpcMethods.inc({ method });
+    return series;
   }
 }

@@ -6,6 +6,7 @@ import { type RunningService, startService } from "../../lib/service/service.ts"
 import { createApi } from "./api.ts";
 import { callerAddress } from "./caller_address.ts";
 import { Clients, isHandshake } from "./clients.ts";
+import { Cors } from "./cors.ts";
 import { HeadWatch, readHead } from "./head_watch.ts";
 import { Hub } from "./hub.ts";
 import { MethodTable } from "./methods.ts";
@@ -14,6 +15,7 @@ import { NodeHttp } from "./node_http.ts";
 import { options, type ProxyOptions } from "./options.ts";
 import { ReadSocket } from "./read_socket.ts";
 import { Router } from "./router.ts";
+import { RpcEndpoint } from "./rpc_endpoint.ts";
 import { Upstream } from "./upstream.ts";
 
 export { options };
@@ -43,16 +45,16 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   }
   const registry = createRegistry(systemClock.now());
   const metrics = new ProxyMetrics(registry);
-  const { router, upstream, readSocket, clients, headWatch } = assemble(options, metrics);
+  const cors = new Cors(options.corsOrigins);
+  const { router, upstream, readSocket, clients, headWatch } = assemble(options, metrics, cors);
   const addressOf = (request: Request, remote: string) =>
     callerAddress(request.headers, remote, options.trustProxy);
+  const { maxBodyBytes } = options;
+  const endpoint = new RpcEndpoint({ router, cors, metrics, maxBodyBytes, addressOf });
   let draining = false;
   const app = createApi({
-    router,
+    cors,
     metrics,
-    corsOrigins: options.corsOrigins,
-    maxBodyBytes: options.maxBodyBytes,
-    addressOf,
     notReady() {
       if (draining) return "Shutting down";
       if (!upstream.connected) return "The read node cannot be reached";
@@ -67,6 +69,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     health: () => new Response("OK"),
     upgrade: (request, remote) =>
       isHandshake(request) ? clients.accept(request, addressOf(request, remote)) : undefined,
+    hot: (request, remote) => endpoint.handle(request, remote),
     async drain() {
       draining = true;
       await clients.drain();
@@ -86,7 +89,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
 }
 
 /** Makes the parts and connects them. */
-function assemble(options: ProxyOptions, metrics: ProxyMetrics) {
+function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cors) {
   const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
   const socketOptions = {
     url: options.readNodeWsUrl ?? webSocketUrl(options.readNodeUrl),
@@ -149,7 +152,7 @@ function assemble(options: ProxyOptions, metrics: ProxyMetrics) {
     router,
     clock: systemClock,
     metrics,
-    origins: options.corsOrigins,
+    cors,
     maxClients: options.maxWsClients,
     maxMessageBytes: options.maxBodyBytes,
     maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,

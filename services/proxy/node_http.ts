@@ -44,14 +44,14 @@ export class NodeHttp implements NodePort {
 
   async post(text: string, forwardedFor: string): Promise<NodeReply> {
     const { target, metrics } = this.#options;
-    const stopTimer = metrics.upstreamLatency.startTimer({ target });
+    const startedAtMs = performance.now();
     try {
       return await this.#post(text, forwardedFor);
     } catch (thrown) {
       metrics.upstreamErrors.inc({ target });
       throw thrown;
     } finally {
-      stopTimer();
+      metrics.observeUpstream(target, performance.now() - startedAtMs);
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
+import { setImmediate } from "node:timers";
 // @ts-types="@types/ws"
 import { WebSocket as WsClient } from "ws";
 import type { SocketLike } from "../../lib/socket.ts";
@@ -44,7 +45,7 @@ export class NodeSocket implements SocketLike {
     if (tcp !== undefined && !this.#corked) {
       this.#corked = true;
       tcp.cork();
-      queueMicrotask(() => {
+      setImmediate(() => {
         this.#corked = false;
         tcp.uncork();
       });

@@ -103,7 +103,7 @@ export class ReadSocket {
       const ownId = memberText(call.text, "id") ?? "null";
       this.#open.set(id, { id: ownId, askedAtMs: clock.now(), resolve, reject });
     });
-    const stopTimer = metrics.upstreamLatency.startTimer({ target: "read" });
+    const startedAtMs = performance.now();
     this.#socket.send(replaceMember(call.text, "id", String(id)));
     this.#watch();
     try {
@@ -112,7 +112,7 @@ export class ReadSocket {
       metrics.upstreamErrors.inc({ target: "read" });
       throw thrown;
     } finally {
-      stopTimer();
+      metrics.observeUpstream("read", performance.now() - startedAtMs);
     }
   }
 

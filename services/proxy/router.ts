@@ -10,8 +10,8 @@ import type { NodePort, NodeReply } from "./node_http.ts";
 
 /** The caller of a message. */
 export interface Caller {
-  /** Value of `X-Forwarded-For` for the node. */
-  forwardedFor: string;
+  /** Value of `X-Forwarded-For` for the node; asked for only where it is sent. */
+  forwardedFor: () => string;
   /** Takes subscription calls of a WebSocket; undefined for a call that is none, and over HTTP. */
   subscriptions?: (call: Call) => Promise<string> | undefined;
 }
@@ -129,7 +129,7 @@ export class Router {
   ): Promise<(string | undefined)[]> {
     try {
       const text = `[${calls.map((call) => call.text).join(",")}]`;
-      const reply = await this.#options.nodes[target].post(text, caller.forwardedFor);
+      const reply = await this.#options.nodes[target].post(text, caller.forwardedFor());
       this.#wrote(target);
       return splitBatchReply(calls, reply, target);
     } catch (thrown) {
@@ -160,7 +160,7 @@ export class Router {
   }
 
   async #post(call: Call, target: Target, caller: Caller): Promise<NodeReply> {
-    const reply = await this.#options.nodes[target].post(call.text, caller.forwardedFor);
+    const reply = await this.#options.nodes[target].post(call.text, caller.forwardedFor());
     this.#wrote(target);
     if (call.id !== undefined && !looksLikeJson(reply.body)) {
       throw nodeUnreachable(target, `HTTP status ${reply.status} without a JSON body`);

@@ -1,0 +1,42 @@
+/** Seconds for which a browser may remember the answer to a preflight. */
+const MAX_AGE_S = 86_400;
+
+/** Which origins browsers may call from. */
+export class Cors {
+  readonly #origins: ReadonlySet<string>;
+  readonly #any: boolean;
+
+  /** @param origins As a browser sends them (`https://app.example`); `*` for all. */
+  constructor(origins: readonly string[]) {
+    this.#origins = new Set(origins);
+    this.#any = this.#origins.has("*");
+  }
+
+  /** Whether a page may connect; a caller that is no browser sends no origin. */
+  allows(origin: string | null): boolean {
+    return this.#any || origin === null || this.#origins.has(origin);
+  }
+
+  /** Headers that an answer carries. */
+  headers(request: Request): [name: string, value: string][] {
+    if (this.#any) return [["access-control-allow-origin", "*"]];
+    const origin = request.headers.get("origin");
+    const vary: [string, string] = ["vary", "origin"];
+    if (origin === null || !this.allows(origin)) return [vary];
+    return [["access-control-allow-origin", origin], vary];
+  }
+
+  /** The answer to the question that a browser asks before it posts JSON. */
+  preflight(request: Request): Response {
+    const wanted = request.headers.get("access-control-request-headers");
+    return new Response(null, {
+      status: 204,
+      headers: [
+        ...this.headers(request),
+        ["access-control-allow-methods", "GET,POST,OPTIONS"],
+        ["access-control-max-age", String(MAX_AGE_S)],
+        ...(wanted === null ? [] : [["access-control-allow-headers", wanted] as [string, string]]),
+      ],
+    });
+  }
+}

@@ -1,0 +1,76 @@
+import type { CallerAddress } from "./caller_address.ts";
+import type { Cors } from "./cors.ts";
+import { limitExceeded } from "./failures.ts";
+import type { ProxyMetrics } from "./metrics.ts";
+import { type Answer, failureText, type Router } from "./router.ts";
+
+/** What an {@link RpcEndpoint} works with. */
+export interface RpcEndpointOptions {
+  router: Router;
+  cors: Cors;
+  metrics: ProxyMetrics;
+  maxBodyBytes: number;
+  addressOf: (request: Request, remote: string) => CallerAddress;
+}
+
+/**
+ * `POST /`: a message in, its answer out. It stands beside the router of the other routes because
+ * it is the hot path: middleware that rewrites headers or reads the body as a stream would cost more
+ * than all the rest of a request.
+ */
+export class RpcEndpoint {
+  readonly #options: RpcEndpointOptions;
+
+  constructor(options: RpcEndpointOptions) {
+    this.#options = options;
+  }
+
+  /** Answers `POST /`; undefined for every other request. */
+  handle(request: Request, remote: string): Promise<Response> | undefined {
+    if (request.method !== "POST" || pathOf(request.url) !== "/") return undefined;
+    return this.#handle(request, remote);
+  }
+
+  async #handle(request: Request, remote: string): Promise<Response> {
+    const { router, metrics, cors, maxBodyBytes, addressOf } = this.#options;
+    const startedAtMs = performance.now();
+    const text = await readText(request, maxBodyBytes);
+    const answer = text === undefined
+      ? tooLarge(maxBodyBytes)
+      : await router.answer(text, { forwardedFor: () => addressOf(request, remote).forwardedFor });
+    const { status, body, target } = answer;
+    metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
+    const headers = cors.headers(request);
+    if (body === null) return new Response(null, { status: 204, headers });
+    headers.push(["content-type", "application/json"]);
+    return new Response(body, { status, headers });
+  }
+}
+
+function tooLarge(maxBytes: number): Answer {
+  const error = limitExceeded(413, `Body is over ${maxBytes} bytes`);
+  return { status: error.status, body: failureText(null, error), target: "proxy" };
+}
+
+/** The path of an absolute URL. */
+function pathOf(url: string): string {
+  const start = url.indexOf("/", "https://".length);
+  const query = url.indexOf("?", start);
+  return query === -1 ? url.slice(start) : url.slice(start, query);
+}
+
+/** The body, or undefined where it is over the limit; such a body is not read to its end. */
+async function readText(request: Request, maxBytes: number): Promise<string | undefined> {
+  const length = request.headers.get("content-length");
+  if (length !== null) return Number(length) <= maxBytes ? await request.text() : undefined;
+  // A body sent in chunks tells its size by its end only.
+  const decoder = new TextDecoder();
+  let bytes = 0;
+  let text = "";
+  for await (const chunk of request.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) return undefined;
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}

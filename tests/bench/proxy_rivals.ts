@@ -1,0 +1,114 @@
+/** What the benchmarks of the proxy run beside it: the programs of others, as child processes. */
+
+/** Exact version of Bun, fetched by `npx` when it is first used. */
+const BUN = "bun@1.3.0";
+
+/** A child process that a benchmark started. */
+export interface Rival extends AsyncDisposable {
+  port: number;
+}
+
+/** A port that was free a moment ago. */
+export function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
+
+/** Where a program is, or how to get it. @throws {Error} If it is not installed. */
+export async function locate(program: string, hint: string): Promise<string> {
+  const found = await output("sh", ["-c", `command -v ${program}`]);
+  if (found === "") throw new Error(`This benchmark needs ${program}: ${hint}`);
+  return found;
+}
+
+/** The path of Bun's executable. */
+export async function locateBun(): Promise<string> {
+  return await output("npx", ["--yes", "-p", BUN, "sh", "-c", "command -v bun"]);
+}
+
+/** Runs a program to its end. @returns What it printed. */
+export async function output(program: string, args: string[]): Promise<string> {
+  const { stdout } = await new Deno.Command(program, { args, stderr: "null" }).output();
+  return new TextDecoder().decode(stdout).trim();
+}
+
+/** Starts a program that listens on a port, and waits until it does. */
+export async function start(program: string, args: string[], port: number): Promise<Rival> {
+  const child = new Deno.Command(program, { args, stdout: "null", stderr: "inherit" }).spawn();
+  for (let attempt = 0;; attempt += 1) {
+    try {
+      (await Deno.connect({ hostname: "127.0.0.1", port })).close();
+      break;
+    } catch (thrown) {
+      if (attempt === 200) throw new Error(`${program} does not listen`, { cause: thrown });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+  return {
+    port,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await child.status;
+    },
+  };
+}
+
+/** A node that answers each call at once, over HTTP and WebSocket. */
+export async function startBunNode(bun: string): Promise<Rival> {
+  const port = freePort();
+  const source = `
+    const answer = (text) => {
+      const { id } = JSON.parse(text);
+      return JSON.stringify({ jsonrpc: "2.0", id, result: "0x1234567890" });
+    };
+    Bun.serve({
+      hostname: "127.0.0.1",
+      port: ${port},
+      async fetch(request, server) {
+        if (server.upgrade(request)) return;
+        const headers = { "content-type": "application/json" };
+        return new Response(answer(await request.text()), { headers });
+      },
+      websocket: { message(socket, text) { socket.send(answer(text)); } },
+    });`;
+  return await start(bun, ["-e", source], port);
+}
+
+/** nginx with one worker in front of a node, its connections kept. */
+export async function startNginx(nodePort: number, dir: string): Promise<Rival> {
+  const nginx = await locate("nginx", "apt-get install nginx-light");
+  const port = freePort();
+  const config = `
+    worker_processes 1; daemon off; pid ${dir}/nginx.pid; error_log ${dir}/nginx.log;
+    events { worker_connections 1024; }
+    http {
+      access_log off; keepalive_requests 100000000; client_body_temp_path ${dir}/body;
+      proxy_temp_path ${dir}/proxy;
+      upstream node {
+        server 127.0.0.1:${nodePort}; keepalive 64; keepalive_requests 100000000;
+      }
+      server {
+        listen 127.0.0.1:${port};
+        location / {
+          proxy_pass http://node; proxy_http_version 1.1; proxy_set_header Connection "";
+        }
+      }
+    }`;
+  await Deno.writeTextFile(`${dir}/nginx.conf`, config);
+  return await start(nginx, ["-e", `${dir}/nginx.log`, "-c", `${dir}/nginx.conf`], port);
+}
+
+/** This program's proxy in front of a node. */
+export async function startOwnProxy(nodePort: number, flags: string[]): Promise<Rival> {
+  const port = freePort();
+  const node = `http://127.0.0.1:${nodePort}`;
+  const main = new URL("../../main.ts", import.meta.url).pathname;
+  const args = ["run", "-A", main, "proxy", "--port", String(port), "--log-level", "warning"];
+  const nodes = ["--read-node-url", node, "--write-node-url", node];
+  return await start(Deno.execPath(), [...args, ...nodes, ...flags], port);
+}
+
+/** The middle of some figures. */
+export function median(figures: readonly number[]): number {
+  return figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? NaN;
+}
