@@ -1,3 +1,4 @@
+import { clearImmediate, setImmediate } from "node:timers";
 import { StoreError } from "./intent.ts";
 
 /** Writes that may wait for one commit; beyond it the store says that it is busy. */
@@ -16,7 +17,7 @@ interface Waiting {
 export class WriteQueue {
   readonly #commit: (run: () => void) => void;
   #waiting: Waiting[] = [];
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #next: ReturnType<typeof setImmediate> | undefined;
 
   /** @param commit Runs a function inside a durable transaction, or throws having undone it. */
   constructor(commit: (run: () => void) => void) {
@@ -33,14 +34,14 @@ export class WriteQueue {
     return new Promise<T>((resolve, reject) => {
       // The value handed to resolve is what this very write returned.
       this.#waiting.push({ write, resolve: resolve as (value: unknown) => void, reject });
-      this.#timer ??= setTimeout(() => this.flush(), 0);
+      this.#next ??= setImmediate(() => this.flush());
     });
   }
 
   /** Commits what waits, now. */
   flush(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    clearImmediate(this.#next);
+    this.#next = undefined;
     const batch = this.#waiting;
     this.#waiting = [];
     if (batch.length === 0) return;

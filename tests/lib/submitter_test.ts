@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
 import { NodeUnreachableError } from "../../lib/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
 import { RpcError } from "../../lib/protocol/jsonrpc.ts";
@@ -110,7 +111,7 @@ class Bench {
 
   /** Resolves when the submitter sleeps until its next look for unfinished intents. */
   async untilIdle(): Promise<void> {
-    while (this.clock.pending === 0) await new Promise((resolve) => setTimeout(resolve, 0));
+    while (this.clock.pending === 0) await setImmediate();
   }
 }
 

@@ -1,0 +1,220 @@
+/**
+ * Two bridges on one store in a world where requests, answers, the node and the bridges themselves
+ * are lost at random, replayed by its seed. In the end every deposit has a final state, and it is
+ * true: committed is credited once, failed is not credited, unrecorded was never promised.
+ */
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import type { RandomSource } from "../../lib/clock.ts";
+import { NodeUnreachableError } from "../../lib/core_client.ts";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { watched } from "../../lib/fault_points.ts";
+import { depositRequestSchema, hashDepositRequest } from "../../lib/protocol/deposit.ts";
+import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
+import type { Receipt } from "../../lib/protocol/receipt.ts";
+import type { Hex } from "../../lib/protocol/scalars.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
+import { hashTransaction, transactionSchema } from "../../lib/protocol/transaction.ts";
+import type { IntentStore } from "../../lib/store/intent.ts";
+import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
+import { type SubmissionNode, Submitter } from "../../lib/submitter.ts";
+import { depositKey, Depositor } from "../../services/bridge/depositor.ts";
+import { signedRequest } from "../bridge/support.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { withSeed } from "../support/random.ts";
+
+const CHAIN_ID = 1337;
+const STEPS = 120;
+const USERS = [1, 2, 3].map((n) => new Signer(`0x${n.toString().padStart(64, "0")}`));
+
+/** A chain that takes deposits as the protocol says, over a network that loses things. */
+class World implements SubmissionNode {
+  readonly receipts = new Map<Hex, Receipt>();
+  /** How often each external hash was credited. */
+  readonly credited = new Map<Hex, number>();
+  /** Share of calls that never arrive, and of answers that never come back. */
+  lossRate = 0.2;
+  up = true;
+  readonly #used = new Set<Hex>();
+  readonly #clock: FakeClock;
+  readonly #random: RandomSource;
+
+  constructor(clock: FakeClock, random: RandomSource) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  sendTransactionText(text: string): Promise<Receipt> {
+    return this.#call(() => this.#take(text));
+  }
+
+  getTransaction(txHash: Hex): Promise<Receipt | null> {
+    return this.#call(() => this.receipts.get(txHash) ?? null);
+  }
+
+  probe(): Promise<void> {
+    return this.#call(() => {});
+  }
+
+  async #call<T>(work: () => T): Promise<T> {
+    await Promise.resolve();
+    const lost = () => !this.up || this.#random() < this.lossRate;
+    if (lost()) throw new NodeUnreachableError("world", "request lost");
+    const answer = work();
+    if (lost()) throw new NodeUnreachableError("world", "answer lost");
+    return answer;
+  }
+
+  #take(text: string): Receipt {
+    const tx = transactionSchema.parse(JSON.parse(text));
+    assert.equal(tx.type, "Deposit");
+    const txHash = hashTransaction(tx, CHAIN_ID);
+    const earlier = this.receipts.get(txHash);
+    if (earlier !== undefined) return earlier;
+    if (Math.abs(this.#clock.now() - tx.timestamp) > 60_000) {
+      throw new RpcError(RpcCode.transactionRejected, "Timestamp is too far from now");
+    }
+    const blockNumber = this.receipts.size + 1;
+    const receipt: Receipt = this.#used.has(tx.externalTxHash)
+      ? {
+        txHash,
+        status: "failed",
+        blockNumber,
+        error: { code: "DEPOSIT_ALREADY_PROCESSED", message: "Used" },
+      }
+      : { txHash, status: "committed", blockNumber };
+    if (receipt.status === "committed") {
+      this.#used.add(tx.externalTxHash);
+      this.credited.set(tx.externalTxHash, (this.credited.get(tx.externalTxHash) ?? 0) + 1);
+    }
+    this.receipts.set(txHash, receipt);
+    return receipt;
+  }
+}
+
+class Died extends Error {}
+
+/** One bridge; once dead, nothing that its code still does reaches the store or the node. */
+class Bridge {
+  readonly depositor: Depositor;
+  readonly submitter: Submitter;
+  #dead = false;
+  #doomedAfter = Number.POSITIVE_INFINITY;
+
+  constructor(store: IntentStore, world: World, clock: FakeClock, random: RandomSource) {
+    const faults = () => {
+      this.#doomedAfter -= 1;
+      if (this.#doomedAfter < 0) this.#dead = true;
+      if (this.#dead) throw new Died("Killed by the simulation");
+    };
+    const ownStore = watched("store", store, faults);
+    const node = watched("node", world, faults);
+    this.submitter = new Submitter({
+      store: ownStore,
+      node,
+      clock,
+      random,
+      sign: (intent) => Promise.resolve(this.depositor.resign(intent)),
+    });
+    this.depositor = new Depositor({
+      store: ownStore,
+      submitter: this.submitter,
+      probeNode: () => node.probe(),
+      signer: new Signer(DEV_ACCOUNTS.relayer.privateKey),
+      chainId: CHAIN_ID,
+      clock,
+    });
+    this.submitter.start();
+  }
+
+  get dead(): boolean {
+    return this.#dead;
+  }
+
+  /** Dies after so many more places before or after a call. */
+  doom(places: number): void {
+    this.#doomedAfter = places;
+  }
+}
+
+/** Lets everything run that needs no time to pass. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 30; turn += 1) await setImmediate();
+}
+
+async function simulate(random: RandomSource): Promise<void> {
+  const clock = new FakeClock();
+  const world = new World(clock, random);
+  const store = SqliteIntentStore.open(":memory:");
+  const start = () => new Bridge(store, world, clock, random);
+  const bridges = [start(), start()];
+  const below = (bound: number) => Math.floor(random() * bound);
+  const requests: ReturnType<typeof newRequest>[] = [];
+  const promised = new Set<string>();
+
+  function newRequest() {
+    const signer = USERS[below(USERS.length)] ?? assert.fail("There are users");
+    const deadline = clock.now() + (random() < 0.5 ? 5_000 + below(20_000) : 200_000);
+    const nonce = BigInt(below(1_000_000));
+    const terms = { user: signer.address, amount: BigInt(1 + below(1_000)), nonce, deadline };
+    return depositRequestSchema.parse(signedRequest(terms, { signer }));
+  }
+
+  const deposit = async (request: ReturnType<typeof newRequest>) => {
+    const bridge = bridges[below(bridges.length)];
+    // Errors are for callers; what counts here is what was promised to one of them.
+    await bridge?.depositor.deposit(request)
+      .then(() => promised.add(depositKey(request.user, request.nonce)), () => {});
+  };
+
+  const actions: (() => unknown)[] = [
+    () => {
+      const request = newRequest();
+      requests.push(request);
+      return deposit(request);
+    },
+    () => {
+      const again = requests[below(requests.length)];
+      return again && Promise.all([deposit(again), deposit(again)]);
+    },
+    () => clock.advance(below(3_000)),
+    () => random() < 0.3 && clock.advance(below(90_000)),
+    () => world.up = random() < 0.7,
+    () => bridges[below(bridges.length)]?.doom(below(8)),
+    () => {
+      bridges.forEach((bridge, index) => {
+        if (bridge.dead) bridges[index] = start();
+      });
+    },
+  ];
+
+  for (let step = 0; step < STEPS; step += 1) {
+    // Not awaited: what one step begins may be cut short by the next.
+    void actions[below(actions.length)]?.();
+    if (random() < 0.7) await settle();
+  }
+
+  world.up = true;
+  world.lossRate = 0;
+  bridges.push(start());
+  for (let wait = 0; await store.countUnfinished() > 0; wait += 1) {
+    assert.ok(wait < 60, "every deposit reaches a final state");
+    await settle();
+    clock.advance(10_000);
+  }
+  await settle();
+  for (const request of requests) {
+    const key = depositKey(request.user, request.nonce);
+    const credits = world.credited.get(hashDepositRequest(request, CHAIN_ID)) ?? 0;
+    const state = (await store.find(key))?.state;
+    assert.equal(credits, state === "committed" ? 1 : 0, `${key} is ${state}`);
+    if (promised.has(key)) assert.equal(state, "committed", `${key} was promised`);
+  }
+  await Promise.all(bridges.map(({ submitter }) => submitter.stop()));
+  await store.close();
+}
+
+Deno.test("Depositor: losses, outages and deaths at random: every deposit ends, once and truly", () =>
+  withSeed(async (random) => {
+    for (let run = 0; run < 10; run += 1) await simulate(random);
+  }));
