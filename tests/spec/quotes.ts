@@ -1,0 +1,109 @@
+/** Quotes as a user of the solver handles them: plain JSON and a wallet. */
+import assert from "node:assert/strict";
+import type { PrivateKeyAccount } from "viem/accounts";
+import { z } from "zod";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
+import { withDefaults } from "../../lib/service/options.ts";
+import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
+import type { StackUrls } from "../../services/stack/stack.ts";
+import { post } from "../support/envelope.ts";
+import { newWallet, PAIRS, typedData, wire } from "./support.ts";
+
+/** What solver and user sign (docs/protocol.md, "What users and solvers sign"). */
+export const QUOTE_TYPE =
+  "Core:Quote(address user,string thesisType,address base,address quote,uint256 lowerPrice,uint256 upperPrice,uint256 betAmount,uint256 payout,uint256 startTime,uint256 endTime,uint256 deadline)";
+
+/** Every price is inside, so the user wins. */
+const WIDEST = { lowerPrice: "1", upperPrice: "18446744073709551615" };
+
+/** The quote solver document, "Quote": these fields, and no others. */
+export const quoteFields = {
+  user: wire.address,
+  thesisType: z.literal("box"),
+  oraclePair: z.strictObject({ base: wire.address, quote: wire.address }),
+  priceRange: z.strictObject({ lower: wire.decimal, upper: wire.decimal }),
+  betAmount: wire.decimal,
+  payout: wire.decimal,
+  startTime: wire.timeMs,
+  endTime: wire.timeMs,
+  deadline: wire.timeMs,
+  signature: wire.signature,
+} as const;
+
+const quoteSchema = z.strictObject(quoteFields);
+
+/** A quote as it came. */
+export type PlainQuote = z.output<typeof quoteSchema>;
+
+/** A body of `POST /quote`: 100 USDC on a minute of ETH/USDT, unless told otherwise. */
+export function quoteBody(given: Record<string, unknown> = {}): Record<string, unknown> {
+  const now = Date.now();
+  return {
+    user: newWallet().address,
+    thesisType: "box",
+    base: PAIRS[1]!.base,
+    quote: PAIRS[1]!.quote,
+    ...WIDEST,
+    betAmount: "100000000",
+    startTime: now,
+    endTime: now + 60_000,
+    deadline: now + 30_000,
+    ...given,
+  };
+}
+
+/** Asks for a quote. */
+export async function askQuote(
+  solverUrl: string,
+  wallet: PrivateKeyAccount,
+  given: Record<string, unknown> = {},
+): Promise<PlainQuote> {
+  const request = quoteBody({ user: wallet.address, ...given });
+  const { status, body } = await post(`${solverUrl}/quote`, request);
+  assert.equal(status, 200, JSON.stringify(body));
+  return quoteSchema.parse(body.quote);
+}
+
+/** The message of a quote's typed data. */
+export function termsOf(quote: PlainQuote) {
+  const { oraclePair, priceRange, signature: _, ...rest } = quote;
+  return { ...rest, ...oraclePair, lowerPrice: priceRange.lower, upperPrice: priceRange.upper };
+}
+
+/** A body of `POST /execute`: a new quote that lasts `durationMs` from now, signed by its user. */
+export async function signedExecution(
+  solverUrl: string,
+  wallet: PrivateKeyAccount,
+  durationMs = 60_000,
+  given: Record<string, unknown> = {},
+) {
+  const now = Date.now();
+  const times = { startTime: now, endTime: now + durationMs };
+  const quote = await askQuote(solverUrl, wallet, { ...times, ...given });
+  const message = termsOf(quote);
+  const userSignature = await wallet.signTypedData({ ...typedData(QUOTE_TYPE), message });
+  return { quote, userSignature };
+}
+
+/** Plays against a second solver on the node of a stack. */
+export async function withSolver(
+  urls: StackUrls,
+  given: Partial<SolverOptions>,
+  play: (url: string) => Promise<void>,
+): Promise<void> {
+  const running = await startSolver(withDefaults(options, {
+    port: 0,
+    rpcUrl: urls.node,
+    wsUrl: urls.proxyWs,
+    privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
+    database: ":memory:",
+    hedgeDelayMs: 0,
+    ...given,
+  }));
+  try {
+    await play(running.url);
+  } finally {
+    await running.stop();
+  }
+}
