@@ -1,0 +1,102 @@
+/**
+ * Notifications of 600 bytes to 1,000 clients, through the proxy and through a relay of Bun's publish,
+ * in turns; then what idle clients cost.
+ *
+ *     deno run -A tests/bench/proxy_fanout_bench.ts [ROUNDS]
+ *
+ * It needs `npx` to fetch Bun, which also plays the node and the clients. A tick begins with the
+ * node's first frame and ends with the last byte at the last client; then the next one begins.
+ */
+import {
+  freePort,
+  locateBun,
+  median,
+  output,
+  type Rival,
+  start,
+  startOwnProxy,
+} from "./proxy_rivals.ts";
+
+const CLIENTS = 1_000;
+const IDLE_CLIENTS = 5_000;
+const ROUND_S = 2;
+const rounds = Number(Deno.args[0] ?? 5);
+
+interface Figures {
+  perSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+}
+
+const bun = await locateBun();
+const file = (name: string) => new URL(`./${name}`, import.meta.url).pathname;
+
+async function startRelay(nodePort: number): Promise<Rival> {
+  const port = freePort();
+  return await start(bun, [file("proxy_fanout_relay.js"), String(nodePort), String(port)], port);
+}
+
+const relays: Record<string, (nodePort: number) => Promise<Rival>> = {
+  "proxy": (nodePort) => startOwnProxy(nodePort, ["--reconnect-max-ms", "100"]),
+  "Bun publish": startRelay,
+};
+
+async function measure(name: string, perTick: number): Promise<Figures> {
+  const nodePort = freePort();
+  await using relay = await relays[name]?.(nodePort);
+  const args = [nodePort, relay?.port, CLIENTS, perTick, ROUND_S].map(String);
+  return JSON.parse(await output(bun, [file("proxy_fanout_driver.js"), ...args]));
+}
+
+for (const perTick of [1, 20]) {
+  const figures = new Map<string, Figures[]>();
+  for (let round = 0; round < rounds; round += 1) {
+    for (const name of Object.keys(relays)) {
+      figures.set(name, [...(figures.get(name) ?? []), await measure(name, perTick)]);
+    }
+  }
+  console.log(`${perTick} a tick, ${CLIENTS} clients`);
+  for (const [name, taken] of figures) {
+    const of = (pick: (figure: Figures) => number) => median(taken.map(pick));
+    const perSecond = String(Math.round(of((figure) => figure.perSecond))).padStart(9);
+    const p50 = of((figure) => figure.p50Ms).toFixed(1);
+    const p99 = of((figure) => figure.p99Ms).toFixed(1);
+    console.log(
+      `  ${name.padEnd(12)} ${perSecond} deliveries/s   last client p50 ${p50} ms, p99 ${p99} ms`,
+    );
+  }
+  const [own = [], rival = []] = [...figures.values()];
+  const ratios = own.map(({ perSecond }, round) => perSecond / (rival[round]?.perSecond ?? NaN));
+  console.log(`  ratio        ${median(ratios).toFixed(2)} of Bun`);
+}
+
+await holdIdle();
+
+/** What a client costs that is subscribed and gets nothing. */
+async function holdIdle(): Promise<void> {
+  const nodePort = freePort();
+  await using proxy = await startOwnProxy(nodePort, ["--reconnect-max-ms", "100"]);
+  const resident = async () => {
+    const text = await (await fetch(`http://127.0.0.1:${proxy.port}/metrics`)).text();
+    const of = (metric: string) => Number(new RegExp(`^${metric} (\\S+)$`, "m").exec(text)?.[1]);
+    return {
+      bytes: of("process_resident_memory_bytes"),
+      clients: of("proxy_ws_connections_active"),
+    };
+  };
+  const before = await resident();
+  const args = [nodePort, proxy.port, IDLE_CLIENTS, 1, 0].map(String);
+  const driver = new Deno.Command(bun, {
+    args: [file("proxy_fanout_driver.js"), ...args],
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+  const reader = driver.stdout.getReader();
+  await reader.read();
+  const held = await resident();
+  const each = (held.bytes - before.bytes) / held.clients / 1024;
+  console.log(`${held.clients} idle clients held, ${each.toFixed(1)} KiB each`);
+  await driver.stdin.close();
+  await reader.cancel();
+  await driver.status;
+}
