@@ -5,7 +5,6 @@ import { Signer } from "../../lib/protocol/signature.ts";
 import { loggingOptions } from "../../lib/service/logging.ts";
 import { type OptionTable, parseOptions } from "../../lib/service/options.ts";
 import { options as bridgeOptions } from "../../services/bridge/mod.ts";
-import { resolveSettings } from "../../services/node/settings.ts";
 import { options as oracleOptions } from "../../services/oracle/mod.ts";
 import { options as proxyOptions } from "../../services/proxy/mod.ts";
 import { options as solverOptions } from "../../services/solver/mod.ts";
@@ -150,15 +149,6 @@ for (
     },
   ]
 ) optionRow("price oracle, Service options", oracleOptions, expected);
-
-Deno.test("price oracle, Write node [oracle] settings: every key has its default", () => {
-  assert.deepEqual(resolveSettings({}).oracle, {
-    ringBufferSize: 65_536,
-    maxStaleMs: 3_000,
-    serviceUrl: "localhost:8550",
-    timeoutMs: 10,
-  });
-});
 
 /** A key is a secret: what was parsed can sign and says whose it is, and no error repeats it. */
 function keyRow(
