@@ -11,7 +11,7 @@ export type Aggregation = keyof typeof AGGREGATIONS;
  * @param prices At least one price, none negative.
  */
 export function median(prices: readonly bigint[]): bigint {
-  const sorted = [...prices].sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
+  const sorted = prices.toSorted((a, b) => a < b ? -1 : a > b ? 1 : 0);
   return average(sorted.slice((sorted.length - 1) >> 1, (sorted.length >> 1) + 1));
 }
 

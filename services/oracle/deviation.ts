@@ -1,6 +1,6 @@
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { median } from "./aggregation.ts";
-import type { Source } from "./price_board.ts";
+import type { Source } from "./pair.ts";
 
 /** How far a source may lie from the median of three or more before it is called an outlier. */
 export const OUTLIER_BASIS_POINTS = 100;

@@ -42,6 +42,9 @@ const RECONNECT = { initialMs: 500, maxMs: 30_000 };
  */
 export const HEALTHY_AFTER_MS = 30_000;
 
+/** One kind of fault is logged at most this often, in milliseconds; all of them are counted. */
+const LOG_EVERY_MS = 5_000;
+
 /** A socket and, while it is open, the session on it. */
 interface Link {
   socket: ReconnectingSocket;
@@ -62,6 +65,7 @@ export class Feed {
   #cancelHealth: CancelTimer | undefined;
   #attempts = 0;
   #lastError: string | undefined;
+  readonly #loggedAtMs = new Map<Fault, number>();
 
   constructor(options: FeedOptions) {
     this.#options = options;
@@ -201,6 +205,9 @@ export class Feed {
   #tell(fault: Fault, detail: string): void {
     this.#lastError = `${fault}: ${detail}`;
     this.#options.handlers.onFault(this.name, fault);
+    const nowMs = this.#options.clock.now();
+    if (nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity) < LOG_EVERY_MS) return;
+    this.#loggedAtMs.set(fault, nowMs);
     this.#log.warn("{provider} {fault}: {detail}", { provider: this.name, fault, detail });
   }
 }

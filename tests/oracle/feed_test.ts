@@ -1,4 +1,6 @@
+import { configure, type LogRecord, reset } from "@logtape/logtape";
 import assert from "node:assert/strict";
+import { LOG_ROOT } from "../../lib/service/logging.ts";
 import { Feed, HEALTHY_AFTER_MS } from "../../services/oracle/feed.ts";
 import type { Provider } from "../../services/oracle/provider.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
@@ -244,4 +246,41 @@ Deno.test("Feed: stop closes every connection and leaves no timer", () => {
   assert.equal(network.sockets.length, 2);
   assert(network.sockets.every((socket) => socket.closed));
   assert.equal(clock.pending, 0);
+});
+
+Deno.test("Feed: every fault is counted, and logged with what happened, one kind at most every 5 s", async () => {
+  const records: LogRecord[] = [];
+  await configure({
+    reset: true,
+    sinks: { memory: (record) => records.push(record) },
+    loggers: [
+      { category: LOG_ROOT, lowestLevel: "warning", sinks: ["memory"] },
+      { category: ["logtape", "meta"], lowestLevel: "error", sinks: [] },
+    ],
+  });
+  try {
+    const { clock, network, feed, news } = setUp();
+    network.newest.open();
+    network.newest.deliver(ACK);
+    const gap = () => {
+      nextId += 10;
+      network.newest.deliver(print(clock, 1));
+    };
+    gap();
+    gap();
+    gap();
+    clock.advance(5_000);
+    gap();
+    network.newest.deliver(NOTICE);
+    assert.equal(news().filter((event) => event === "sequence_gap").length, 3);
+    assert.deepEqual(records.map(({ properties }) => [properties.provider, properties.fault]), [
+      ["provider_a", "sequence_gap"],
+      ["provider_a", "sequence_gap"],
+      ["provider_a", "shutdown_notice"],
+    ]);
+    assert.match(String(records[0]?.properties.detail), /^message lost: BTC\/USDT before \d+$/);
+    feed.stop();
+  } finally {
+    await reset();
+  }
 });

@@ -80,6 +80,7 @@ Deno.test("PriceBoard: a receipt in the future counts as now, and does not make 
   const prices = board();
   prices.update("provider_a", "BTC/USDT", 100n, T + 3_600_000);
   assert.equal(prices.expire(T), T + 10_001);
+  assert.equal(served(prices).prices["BTC/USDT"]?.lastUpdate, T);
   prices.expire(T + 10_001);
   assert.equal(prices.entry("BTC/USDT"), undefined);
 });
