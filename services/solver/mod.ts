@@ -1,7 +1,7 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/core_client.ts";
-import { serviceCommand } from "../../lib/service/command.ts";
+import { type RunnableCommand, serviceCommand } from "../../lib/service/command.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
 import { isFinal } from "../../lib/store/intent.ts";
@@ -125,14 +125,25 @@ function createStrategy(
   return new BarrierStrategy({ marketView, clock, margin, vegaCharge, maxPriceAgeMs });
 }
 
-/** The `solver` subcommand. */
-export const run = serviceCommand({
+const serve = serviceCommand({
   name: "solver",
   description: "Signs quotes for range bets, and submits those that the user has signed too.",
   options,
   examples: [
     ["rangemaker solver", "with the solver's key in SOLVER_PRIVATE_KEY"],
     ["rangemaker solver --dry-run", "quotes and estimates only"],
+    [
+      "rangemaker solver backtest --tape trades.csv",
+      "what mock and barrier earn on recorded trades",
+    ],
     ["rangemaker solver --pricing barrier --margin 0.05", "prices by a model of the market"],
   ],
 }, startSolver);
+
+/** The `solver` subcommand; `solver backtest` is one of its own. */
+export const run: RunnableCommand = async (argv, context) => {
+  const [first, ...rest] = argv;
+  if (first !== "backtest") return await serve(argv, context);
+  const backtest = await import("./backtest/command.ts");
+  return await backtest.run(rest, context);
+};

@@ -71,7 +71,12 @@ export class BarrierStrategy implements PricingStrategy {
     const volatility = volatilityOf(market, view, nowMs);
     requireInside(bet, spot);
     requireUnbroken(bet, view, nowMs);
-    return priceOf(bet, spot, volatility, nowMs, this.#options);
+    const { margin, vegaCharge } = this.#options;
+    const { payout, ...probabilities } = priceOf(bet, spot, volatility, nowMs, this.#options);
+    return {
+      payout,
+      details: { ...probabilities, volatility, spot: spot.toString(), margin, vegaCharge },
+    };
   }
 
   #spot({ symbol }: Market, { spot }: MarketView, nowMs: number): bigint {
@@ -90,6 +95,15 @@ export class BarrierStrategy implements PricingStrategy {
   }
 }
 
+/** The model's price of a bet. */
+export interface ModelPrice {
+  payout: bigint;
+  /** That the user wins. */
+  probability: number;
+  /** The same with the volatility lowered by the vega charge. */
+  chargedProbability: number;
+}
+
 /** The price of a bet whose window is not broken, from a spot inside its range. */
 export function priceOf(
   bet: Pick<BetTerms, "betAmount" | "lowerPrice" | "upperPrice" | "startTime" | "endTime">,
@@ -97,7 +111,7 @@ export function priceOf(
   volatility: number,
   nowMs: number,
   { margin, vegaCharge }: Charges,
-): Price {
+): ModelPrice {
   const box = {
     spot,
     lower: bet.lowerPrice,
@@ -107,20 +121,14 @@ export function priceOf(
     endMs: bet.endTime,
   };
   const probability = boxProbability({ ...box, volatility });
-  const charged = vegaCharge === 0
-    ? probability
-    : boxProbability({ ...box, volatility: volatility * (1 - vegaCharge) });
-  const chargedProbability = Math.max(probability, charged);
+  const chargedProbability = vegaCharge === 0 ? probability : Math.max(
+    probability,
+    boxProbability({ ...box, volatility: volatility * (1 - vegaCharge) }),
+  );
   return {
     payout: payoutFor(bet.betAmount, chargedProbability, margin),
-    details: {
-      probability,
-      chargedProbability,
-      volatility,
-      spot: spot.toString(),
-      margin,
-      vegaCharge,
-    },
+    probability,
+    chargedProbability,
   };
 }
 
