@@ -1,0 +1,87 @@
+/**
+ * `deno task compile [--target <target>]… [--outdir <folder>] [name]…`: executables in
+ * `dist/<target>/`, by default one for all commands (`rangemaker`) and one per service
+ * (`rangemaker-proxy`), for every target of Deno. Each may do what the service's task in deno.json
+ * grants, and no more.
+ */
+import { parseArgs } from "node:util";
+import config from "../deno.json" with { type: "json" };
+
+const ALL = "all";
+const TARGETS = [
+  "x86_64-unknown-linux-gnu",
+  "aarch64-unknown-linux-gnu",
+  "x86_64-apple-darwin",
+  "aarch64-apple-darwin",
+  "x86_64-pc-windows-msvc",
+  "aarch64-pc-windows-msvc",
+];
+
+/** The flags of every task that runs a command of main.ts, by the command. */
+const flagsByCommand = new Map(
+  Object.values(config.tasks).flatMap((task) => {
+    const [, flags, command] = /^deno run (.*) main\.ts (\w+)$/.exec(task) ?? [];
+    return flags === undefined || command === undefined ? [] : [[command, flags.split(" ")]];
+  }),
+);
+
+/** What grants everything that any of several lists of flags grants. */
+function union(lists: Iterable<string[]>): string[] {
+  const granted = new Map<string, Set<string> | "everything">();
+  for (const flag of [...lists].flat()) {
+    const [name = "", values] = flag.split("=");
+    const earlier = granted.get(name) ?? new Set();
+    granted.set(
+      name,
+      values === undefined || earlier === "everything"
+        ? "everything"
+        : earlier.union(new Set(values.split(","))),
+    );
+  }
+  return [...granted].map(([name, values]) =>
+    values === "everything" ? name : `${name}=${[...values].join(",")}`
+  );
+}
+
+async function deno(...args: string[]): Promise<void> {
+  const { success, code } = await new Deno.Command(Deno.execPath(), { args }).spawn().status;
+  if (!success) Deno.exit(code);
+}
+
+/** Makes one executable from the bundle. */
+async function compile(name: string, target: string, outdir: string): Promise<void> {
+  const extension = target.includes("windows") ? ".exe" : "";
+  const file = name === ALL ? "rangemaker" : `rangemaker-${name}`;
+  const flags = name === ALL ? union(flagsByCommand.values()) : flagsByCommand.get(name) ?? [];
+  await deno(
+    "compile",
+    ...flags,
+    `--target=${target}`,
+    `--output=${outdir}/${target}/${file}${extension}`,
+    `${outdir}/bundle/main.js`,
+    ...(name === ALL ? [] : [name]),
+  );
+}
+
+const { values, positionals } = parseArgs({
+  args: Deno.args,
+  allowPositionals: true,
+  options: {
+    target: { type: "string", multiple: true, default: TARGETS },
+    outdir: { type: "string", default: "dist" },
+  },
+});
+// The stack and the demo run several services: they are commands of the one for all.
+const services = [...flagsByCommand.keys()].filter((name) => !["demo", "stack"].includes(name));
+const names = positionals.length > 0 ? positionals : [ALL, ...services];
+const unknown = names.find((name) => name !== ALL && !services.includes(name));
+if (unknown !== undefined) {
+  console.error(`Unknown executable ${unknown}: expected ${[ALL, ...services].join(", ")}`);
+  Deno.exit(2);
+}
+
+// From a bundle: what no command reaches is left out, and deno compile 2.9.6 overflows its stack
+// on the packages themselves (denoland/deno#36746).
+const { target: targets, outdir } = values;
+await deno("bundle", "--platform=deno", "--code-splitting", `--outdir=${outdir}/bundle`, "main.ts");
+for (const target of targets) for (const name of names) await compile(name, target, outdir);
