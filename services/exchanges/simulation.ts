@@ -45,7 +45,10 @@ export interface SimulationOptions {
   tradesPerSecond: number;
 }
 
-/** A market's true price at a time: a geometric Brownian motion with rare jumps. */
+/**
+ * A market's true price at a time: a geometric Brownian motion with rare jumps. Times are counted
+ * from the start, so that the same seed gives the same prices whenever it runs.
+ */
 interface Path {
   price: number;
   atMs: number;
@@ -59,6 +62,7 @@ interface Stream {
   path: Path;
   /** The venue's price as a share of the true one. */
   level: number;
+  /** Counted from the start. */
   nextAtMs: number;
 }
 
@@ -68,22 +72,24 @@ interface Stream {
  */
 export class Simulation implements TradeSource {
   readonly #random: RandomSource;
+  readonly #startMs: number;
   readonly #meanGapMs: number;
   readonly #streams: Stream[];
 
   constructor(options: SimulationOptions) {
     const { markets, random, startMs, tradesPerSecond } = options;
     this.#random = random;
+    this.#startMs = startMs;
     this.#meanGapMs = 1000 / tradesPerSecond;
     this.#streams = markets.flatMap((market) => {
       const { startPrice, volatility } = CHARACTERS[market] ?? PLAIN;
-      const path: Path = { price: startPrice, atMs: startMs, volatility };
+      const path: Path = { price: startPrice, atMs: 0, volatility };
       return PROVIDER_NAMES.map((provider) => ({
         provider,
         market,
         path,
         level: 1 + VENUE_SHARE * gaussian(random),
-        nextAtMs: startMs + this.#gapMs(),
+        nextAtMs: this.#gapMs(),
       }));
     });
     if (this.#streams.length === 0) {
@@ -93,15 +99,15 @@ export class Simulation implements TradeSource {
 
   next(): Trade {
     const stream = this.#streams.reduce((a, b) => b.nextAtMs < a.nextAtMs ? b : a);
-    const timeMs = stream.nextAtMs;
+    const atMs = stream.nextAtMs;
     stream.nextAtMs += this.#gapMs();
     const { provider, market, level } = stream;
-    const price = this.#move(stream.path, timeMs) * level *
+    const price = this.#move(stream.path, atMs) * level *
       (1 + TRADE_SHARE * gaussian(this.#random));
     return {
       provider,
       market,
-      timeMs: Math.floor(timeMs),
+      timeMs: this.#startMs + Math.floor(atMs),
       price: toTicks(price),
       amount: (0.001 + this.#random()).toFixed(4),
       side: this.#random() < 0.5 ? "buy" : "sell",
@@ -113,13 +119,13 @@ export class Simulation implements TradeSource {
     return -Math.log(1 - this.#random()) * this.#meanGapMs;
   }
 
-  #move(path: Path, timeMs: number): number {
-    const elapsedMs = timeMs - path.atMs;
+  #move(path: Path, atMs: number): number {
+    const elapsedMs = atMs - path.atMs;
     const variance = path.volatility ** 2 * elapsedMs / YEAR_MS;
     let logMove = Math.sqrt(variance) * gaussian(this.#random) - variance / 2;
     if (this.#random() < elapsedMs / JUMP_EVERY_MS) logMove += JUMP_SHARE * gaussian(this.#random);
     path.price *= Math.exp(logMove);
-    path.atMs = timeMs;
+    path.atMs = atMs;
     return path.price;
   }
 }

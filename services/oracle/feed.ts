@@ -159,7 +159,10 @@ export class Feed {
     this.#cancelHealth = this.#options.clock.after(HEALTHY_AFTER_MS, () => this.#backoff.reset());
   }
 
-  /** The second connection stands: the first one goes, and what only it was subscribed to. */
+  /**
+   * The second connection stands: the first one goes, and with it what only it was subscribed to. The
+   * other prices stay, at the age they have, until the new connection brings newer ones.
+   */
   #takeOver(link: Link): void {
     if (this.#current !== undefined) close(this.#current);
     this.#current = link;

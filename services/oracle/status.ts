@@ -22,6 +22,7 @@ export function providerStatus(feed: Feed, board: PriceBoard, nowMs: number) {
     streams: Object.fromEntries((session?.streams ?? []).map((stream) => [stream.market, {
       subscriptionAgeMs: ageMs(stream.acknowledgedAtMs),
       lastTradeAgeMs: ageMs(stream.lastPrintAtMs),
+      exchangeLagMs: stream.lagMs ?? null,
     }])),
     reconnects: feed.reconnects,
     lastError: feed.lastError ?? null,

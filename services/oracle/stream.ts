@@ -16,6 +16,7 @@ export class Stream {
   #acknowledgedAtMs: number | undefined;
   #refused = false;
   #lastPrintAtMs: number | undefined;
+  #lagMs: number | undefined;
   #exchangeTimeMs = -Infinity;
   #stillSinceMs: number | undefined;
   #sequence: number | undefined;
@@ -34,6 +35,14 @@ export class Stream {
   /** When the last print came, Unix milliseconds; undefined before the first. */
   get lastPrintAtMs(): number | undefined {
     return this.#lastPrintAtMs;
+  }
+
+  /**
+   * How far the exchange's time lay behind the receipt of the last print, in milliseconds: slow frames
+   * or a wrong clock, here or there, which would make it negative.
+   */
+  get lagMs(): number | undefined {
+    return this.#lagMs;
   }
 
   get acknowledged(): boolean {
@@ -63,6 +72,7 @@ export class Stream {
     const order = this.#order(print, moves);
     if (order === "late") return order;
     this.#lastPrintAtMs = nowMs;
+    this.#lagMs = nowMs - print.exchangeTimeMs;
     this.#sequence = print.sequence;
     this.#behindSinceMs = undefined;
     return order;

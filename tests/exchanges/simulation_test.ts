@@ -5,11 +5,11 @@ import type { Trade } from "../../services/exchanges/trade.ts";
 
 const MARKETS = ["BTC/USDT", "ETH/USDT"];
 
-function trades(seed: number, count: number): Trade[] {
+function trades(seed: number, count: number, startMs = 1_000): Trade[] {
   const simulation = new Simulation({
     markets: MARKETS,
     random: seededRandom(seed),
-    startMs: 1_000,
+    startMs,
     tradesPerSecond: 5,
   });
   return Array.from({ length: count }, () => simulation.next());
@@ -18,6 +18,8 @@ function trades(seed: number, count: number): Trade[] {
 Deno.test("Simulation: the same seed gives the same trades, another seed others", () => {
   assert.deepEqual(trades(7, 200), trades(7, 200));
   assert.notDeepEqual(trades(7, 200), trades(8, 200));
+  const prices = (startMs: number) => trades(7, 200, startMs).map((trade) => trade.price);
+  assert.deepEqual(prices(1_000), prices(1_700_000_000_123), "whenever it runs");
 });
 
 Deno.test("Simulation: trades come in order of time, at the rate asked for, in every market at every venue", () => {

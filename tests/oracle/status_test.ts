@@ -64,7 +64,7 @@ Deno.test("providersBody: keeps the ages of connection, subscription and last tr
   clock.advance(100);
   binance.deliver('{"result":null,"id":1}');
   clock.advance(200);
-  binance.deliver(aggTrade("BTCUSDT", clock.now()));
+  binance.deliver(aggTrade("BTCUSDT", clock.now() - 12));
   clock.advance(300);
   binance.deliver("{");
   okx.fail("refused");
@@ -79,9 +79,9 @@ Deno.test("providersBody: keeps the ages of connection, subscription and last tr
       connectionAgeMs: 650,
       lastFrameAgeMs: 50,
       streams: {
-        "BTC/USDT": { subscriptionAgeMs: 550, lastTradeAgeMs: 350 },
-        "ETH/USDT": { subscriptionAgeMs: 550, lastTradeAgeMs: null },
-        "SOL/USDT": { subscriptionAgeMs: 550, lastTradeAgeMs: null },
+        "BTC/USDT": { subscriptionAgeMs: 550, lastTradeAgeMs: 350, exchangeLagMs: 12 },
+        "ETH/USDT": { subscriptionAgeMs: 550, lastTradeAgeMs: null, exchangeLagMs: null },
+        "SOL/USDT": { subscriptionAgeMs: 550, lastTradeAgeMs: null, exchangeLagMs: null },
       },
       reconnects: 0,
       lastError: null,
