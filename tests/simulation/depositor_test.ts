@@ -14,7 +14,11 @@ import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { hashTransaction, transactionSchema } from "../../lib/protocol/transaction.ts";
+import {
+  type Deposit,
+  hashTransaction,
+  transactionSchema,
+} from "../../lib/protocol/transaction.ts";
 import type { IntentStore } from "../../lib/store/intent.ts";
 import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
 import { type SubmissionNode, Submitter } from "../../lib/submitter.ts";
@@ -32,6 +36,8 @@ class World implements SubmissionNode {
   readonly receipts = new Map<Hex, Receipt>();
   /** How often each external hash was credited. */
   readonly credited = new Map<Hex, number>();
+  /** When a transaction for each external hash was last sent, Unix milliseconds. */
+  readonly sentAtMs = new Map<Hex, number>();
   /** Share of calls that never arrive, and of answers that never come back. */
   lossRate = 0.2;
   up = true;
@@ -45,7 +51,14 @@ class World implements SubmissionNode {
   }
 
   sendTransactionText(text: string): Promise<Receipt> {
-    return this.#call(() => this.#take(text));
+    const tx = transactionSchema.parse(JSON.parse(text));
+    assert.ok(tx.type === "Deposit");
+    this.sentAtMs.set(tx.externalTxHash, this.#clock.now());
+    // Some of what seems lost on the way arrives late.
+    if (this.#random() < this.lossRate) {
+      this.#clock.after(this.#random() * 90_000, () => this.#late(tx));
+    }
+    return this.#call(() => this.#take(tx));
   }
 
   getTransaction(txHash: Hex): Promise<Receipt | null> {
@@ -65,9 +78,16 @@ class World implements SubmissionNode {
     return answer;
   }
 
-  #take(text: string): Receipt {
-    const tx = transactionSchema.parse(JSON.parse(text));
-    assert.equal(tx.type, "Deposit");
+  /** Whoever sent it does not hear of it. */
+  #late(tx: Deposit): void {
+    try {
+      this.#take(tx);
+    } catch (thrown) {
+      if (!(thrown instanceof RpcError)) throw thrown;
+    }
+  }
+
+  #take(tx: Deposit): Receipt {
     const txHash = hashTransaction(tx, CHAIN_ID);
     const earlier = this.receipts.get(txHash);
     if (earlier !== undefined) return earlier;
@@ -166,6 +186,7 @@ async function simulate(random: RandomSource): Promise<void> {
     await bridge?.depositor.deposit(request)
       .then(() => promised.add(depositKey(request.user, request.nonce)), () => {});
   };
+  const asked: Promise<unknown>[] = [];
 
   const actions: (() => unknown)[] = [
     () => {
@@ -189,13 +210,14 @@ async function simulate(random: RandomSource): Promise<void> {
   ];
 
   for (let step = 0; step < STEPS; step += 1) {
-    // Not awaited: what one step begins may be cut short by the next.
-    void actions[below(actions.length)]?.();
+    // Not awaited here: what one step begins may be cut short by the next.
+    asked.push(Promise.resolve(actions[below(actions.length)]?.()));
     if (random() < 0.7) await settle();
   }
 
   world.up = true;
   world.lossRate = 0;
+  await Promise.all(asked);
   bridges.push(start());
   for (let wait = 0; await store.countUnfinished() > 0; wait += 1) {
     assert.ok(wait < 60, "every deposit reaches a final state");
@@ -205,9 +227,15 @@ async function simulate(random: RandomSource): Promise<void> {
   await settle();
   for (const request of requests) {
     const key = depositKey(request.user, request.nonce);
-    const credits = world.credited.get(hashDepositRequest(request, CHAIN_ID)) ?? 0;
+    const externalHash = hashDepositRequest(request, CHAIN_ID);
     const state = (await store.find(key))?.state;
-    assert.equal(credits, state === "committed" ? 1 : 0, `${key} is ${state}`);
+    assert.equal(
+      world.credited.get(externalHash) ?? 0,
+      state === "committed" ? 1 : 0,
+      `${key} is ${state}`,
+    );
+    const sentAtMs = world.sentAtMs.get(externalHash) ?? 0;
+    assert.ok(sentAtMs <= request.deadline, `${key} was sent in time`);
     if (promised.has(key)) assert.equal(state, "committed", `${key} was promised`);
   }
   await Promise.all(bridges.map(({ submitter }) => submitter.stop()));
