@@ -1,0 +1,134 @@
+/**
+ * Part A of the proxy and bridge document: endpoints, metrics and events of the RPC proxy against a
+ * whole stack. Routing, hub, states and limits: rpc_proxy_upstream_test.ts.
+ */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { post as postEnvelope } from "../support/envelope.ts";
+import { eventually } from "../support/eventually.ts";
+import { RpcSocket } from "../proxy/rpc_socket.ts";
+import { post } from "../proxy/support.ts";
+import { newWallet, row, rpc, sharedStack, signedDeposit, untilPriced } from "./support.ts";
+
+const stack = sharedStack();
+
+/** The metrics page of a service. */
+async function metricsOf(url: string): Promise<string[]> {
+  return (await (await fetch(`${url}/metrics`)).text()).split("\n");
+}
+
+row(
+  "RPC proxy, Routing: a write that the read node does not know is answered by the write node",
+  async () => {
+    const { urls } = stack;
+    const codeAt = async (url: string) =>
+      (await rpc(url, "core_sendTransaction", ["no transaction"])).error?.code;
+    assert.deepEqual(
+      [await codeAt(urls.node), await codeAt(urls.nodeRead), await codeAt(urls.proxy)],
+      [-32602, -32601, -32602],
+    );
+  },
+);
+
+row("RPC proxy, POST /: a JSON-RPC request is answered as the node answers it", async () => {
+  const { urls } = stack;
+  const wallet = newWallet();
+  await postEnvelope(`${urls.bridge}/deposit`, await signedDeposit(urls.bridge, wallet));
+  for (const [method, params] of [["core_getAccount", [wallet.address]], ["eth_chainId", []]]) {
+    const message = JSON.stringify({ jsonrpc: "2.0", id: "x", method, params });
+    const [direct, proxied] = await Promise.all(
+      [urls.nodeRead, urls.proxy].map(async (url) => await (await post(url, message)).text()),
+    );
+    assert.equal(proxied, direct);
+  }
+});
+
+row("RPC proxy, GET /health: plain text OK", async () => {
+  const response = await fetch(`${stack.urls.proxy}/health`);
+  assert.deepEqual([response.status, await response.text()], [200, "OK"]);
+  assert.match(response.headers.get("content-type") ?? "", /^text\/plain\b/);
+});
+
+row("RPC proxy, GET /metrics: every line is of the scrape format", async () => {
+  const response = await fetch(`${stack.urls.proxy}/metrics`);
+  assert.match(response.headers.get("content-type") ?? "", /^text\/plain; version=0\.0\.4/);
+  const sample = /^[a-z_]+(\{([a-z_]+="[^"]*",?)+\})? -?[\d.]+(e[+-]?\d+)?$/;
+  for (const line of (await response.text()).split("\n")) {
+    assert.ok(line === "" || /^# (HELP|TYPE) \w+ ./.test(line) || sample.test(line), line);
+  }
+});
+
+const headSchema = z.looseObject({ number: z.string().regex(/^0x/), hash: z.string() });
+
+row("RPC proxy, GET /ws and Events: a notification of the node arrives unchanged", async () => {
+  const { urls } = stack;
+  const clients = await Promise.all(
+    [urls.proxyWs, urls.nodeRead.replace("http", "ws")].map((url) => RpcSocket.open(url)),
+  );
+  const heads = await Promise.all(clients.map(async (client) => {
+    const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
+    return () => client.notices(id).map((head) => headSchema.parse(head));
+  }));
+  const pair = await eventually("a head that both were told", () => {
+    const [proxied = [], direct = []] = heads.map((told) => told());
+    const both = proxied.map((head) => [head, direct.find(({ hash }) => hash === head.hash)]);
+    return both.find(([, other]) => other !== undefined);
+  });
+  assert.deepEqual(pair[0], pair[1]);
+  await Promise.all(clients.map((client) => client.close()));
+});
+
+row("RPC proxy, What the service does: a client receives only what it subscribed to", async () => {
+  const { urls } = stack;
+  const [heads, theses] = await Promise.all([1, 2].map(() => RpcSocket.open(urls.proxyWs)));
+  const id = (await heads!.call(1, "eth_subscribe", ["newHeads"])).result;
+  const filter = { user: newWallet().address };
+  await theses!.call(1, "eth_subscribe", ["theses", filter]);
+  await eventually("three heads", () => heads!.notices(id).length >= 3 || undefined);
+  assert.equal(theses!.frames.length, 1, "nothing but the answer to its own call");
+  await Promise.all([heads!.close(), theses!.close()]);
+});
+
+/** Every metric of the document: its type, and a sample that the traffic before must have made. */
+const METRICS: [name: string, type: string, sample: RegExp][] = [
+  ["proxy_http_requests_total", "counter", /\{method="POST",target="read",status="200"\} [1-9]/],
+  ["proxy_http_request_duration_seconds", "histogram", /_bucket\{le="0\.001",target="write"\} /],
+  ["proxy_rpc_methods_total", "counter", /\{method="core_sendTransaction"\} [1-9]/],
+  ["proxy_upstream_latency_seconds", "histogram", /_count\{target="(read|write)"\} [1-9]/],
+  ["proxy_upstream_errors_total", "counter", /\{target="read"\} 0/],
+  ["proxy_ws_connections_active", "gauge", / 1$/],
+  ["proxy_ws_messages_total", "counter", /\{direction="upstream"\} [1-9]/],
+  ["proxy_ws_messages_total", "counter", /\{direction="downstream"\} [1-9]/],
+  ["proxy_ws_messages_total", "counter", /\{direction="lagged"\} 0/],
+  ["proxy_broadcast_upstream_connected", "gauge", / 1$/],
+  ["proxy_broadcast_messages_received", "counter", / [1-9]/],
+  ["proxy_broadcast_messages_sent", "counter", / [1-9]/],
+  ["proxy_broadcast_reconnect_attempts", "counter", / 0$/],
+  ["proxy_broadcast_active_subscriptions", "gauge", / 1$/],
+];
+for (const [name, type, sample] of METRICS) {
+  const label = /direction="(\w+)"/.exec(sample.source)?.[1];
+  row(
+    `RPC proxy, Proxy metrics, ${name}${label ? ` ${label}` : ""}: a ${type} that counts`,
+    async () => {
+      const { urls } = stack;
+      await rpc(urls.proxy, "core_getAccount", [newWallet().address]);
+      await rpc(urls.proxy, "core_sendTransaction", [{}]);
+      const client = await RpcSocket.open(urls.proxyWs);
+      await client.call(1, "eth_subscribe", ["newHeads"]);
+      await client.frame((frame) => frame.method === "eth_subscription");
+      const found = await eventually(`${name} as expected`, async () => {
+        const lines = await metricsOf(urls.proxy);
+        assert.ok(lines.includes(`# TYPE ${name} ${type}`), `${name} is no ${type}`);
+        return lines.find((line) => line.startsWith(name) && sample.test(line.slice(name.length)));
+      });
+      assert.ok(found);
+      await client.close();
+    },
+  );
+}
+
+row(
+  "RPC proxy, What the service does: the node is priced through the proxy as it is directly",
+  () => untilPriced(stack.urls.proxy),
+);

@@ -1,0 +1,280 @@
+/**
+ * Part A of the proxy and bridge document: routing, the hub's subscription lifecycle step by step,
+ * states and limits. The nodes are ones that show what the proxy asked of them.
+ */
+import assert from "node:assert/strict";
+import { Backoff } from "../../lib/backoff.ts";
+import { ReconnectingSocket } from "../../lib/socket.ts";
+import { withDefaults } from "../../lib/service/options.ts";
+import { Hub } from "../../services/proxy/hub.ts";
+import { options, startProxy } from "../../services/proxy/mod.ts";
+import { FakeNode } from "../proxy/fake_node.ts";
+import { RpcSocket } from "../proxy/rpc_socket.ts";
+import { call, post, withProxy } from "../proxy/support.ts";
+import { eventually } from "../support/eventually.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { FakeNetwork } from "../support/fake_socket.ts";
+
+const SECTION = "RPC proxy, Subscription lifecycle";
+const HEADS = ["newHeads"];
+const LOGS = ["logs", {}];
+
+for (
+  const [method, target] of [
+    ["core_sendTransaction", "write"],
+    ["core_getAccount", "read"],
+    ["core_simulateTransaction", "read"],
+  ] as const
+) {
+  Deno.test(`RPC proxy, Routing, ${method}: goes to the ${target} node and to no other`, () =>
+    withProxy(async ({ url, read, write }) => {
+      const message = call(5, method, [{ any: "thing" }]);
+      const answer = await (await post(url, message)).json();
+      const result = { method, params: [{ any: "thing" }] };
+      assert.deepEqual(answer, { jsonrpc: "2.0", id: 5, result });
+      const asked = { read, write }[target].requests.map(({ text }) => JSON.parse(text).method);
+      assert.deepEqual(asked, [method]);
+      assert.equal(read.requests.length + write.requests.length, 1);
+    }));
+}
+
+for (const method of ["eth_subscribe", "eth_unsubscribe"]) {
+  Deno.test(`RPC proxy, Routing, ${method}: goes to the read node through the hub`, () =>
+    withProxy(async ({ wsUrl, read, write }) => {
+      const client = await RpcSocket.open(wsUrl);
+      const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
+      if (method === "eth_unsubscribe") await client.call(2, method, [id]);
+      await read.until(() => read.calls.some((sent) => sent.method === method));
+      assert.deepEqual([write.calls.length, write.connections], [0, 0]);
+      await client.close();
+    }));
+}
+
+/** Opens a client, and subscribes it. */
+async function subscribed(wsUrl: string, params: unknown[]) {
+  const client = await RpcSocket.open(wsUrl);
+  const { result: id } = await client.call(1, "eth_subscribe", params);
+  assert.ok(typeof id === "string");
+  return { client, id };
+}
+
+const isNotice = ({ method }: { method?: string }) => method === "eth_subscription";
+
+Deno.test(`${SECTION}, step 1: eth_subscribe is forwarded upstream`, () =>
+  withProxy(async ({ wsUrl, read }) => {
+    const { client } = await subscribed(wsUrl, LOGS);
+    assert.deepEqual(
+      read.calls.map(({ method, params }) => ({ method, params })),
+      [{ method: "eth_subscribe", params: LOGS }],
+    );
+    await client.close();
+  }));
+
+Deno.test(`${SECTION}, step 2: the id that the node returned leads to the client`, () =>
+  withProxy(async ({ wsUrl, read }) => {
+    const { client, id } = await subscribed(wsUrl, HEADS);
+    assert.equal(id, "0xabc1");
+    read.notify(HEADS, { number: "0x1" });
+    const frame = await client.frame(isNotice);
+    assert.deepEqual(frame.params, { subscription: "0xabc1", result: { number: "0x1" } });
+    await client.close();
+  }, { read: { subscriptionId: (n) => `0xabc${n}` } }));
+
+Deno.test(`${SECTION}, step 3: a notification reaches the clients of its subscription only`, () =>
+  withProxy(async ({ wsUrl, read }) => {
+    const [alice, bob, carol] = [
+      await subscribed(wsUrl, HEADS),
+      await subscribed(wsUrl, HEADS),
+      await subscribed(wsUrl, LOGS),
+    ];
+    read.notify(HEADS, "head");
+    read.notify(LOGS, "log");
+    await Promise.all([alice, bob, carol].map(({ client }) => client.frame(isNotice)));
+    assert.deepEqual(alice.client.notices(alice.id), ["head"]);
+    assert.deepEqual(bob.client.notices(bob.id), ["head"]);
+    assert.deepEqual(carol.client.notices(carol.id), ["log"]);
+    const frames = [alice, bob, carol].map(({ client }) => client.frames.length);
+    assert.deepEqual(frames, [2, 2, 2], "an answer and a notification each");
+    await Promise.all([alice, bob, carol].map(({ client }) => client.close()));
+  }));
+
+Deno.test(`${SECTION}, step 4: eth_unsubscribe removes that client and no other`, () =>
+  withProxy(async ({ wsUrl, read }) => {
+    const [alice, bob] = [await subscribed(wsUrl, HEADS), await subscribed(wsUrl, HEADS)];
+    assert.equal((await alice.client.call(2, "eth_unsubscribe", [alice.id])).result, true);
+    read.notify(HEADS, "head");
+    await bob.client.frame(isNotice);
+    // A call after the notification: had one come for this client, it would be there by now.
+    await alice.client.call(3, "eth_chainId");
+    assert.deepEqual(alice.client.notices(alice.id), []);
+    await Promise.all([alice.client.close(), bob.client.close()]);
+  }));
+
+for (const leave of ["unsubscribes", "disconnects"] as const) {
+  Deno.test(`${SECTION}, step 5: upstream is unsubscribed when the last client ${leave}, not before`, () =>
+    withProxy(async ({ url, wsUrl, read }) => {
+      const [alice, bob] = [await subscribed(wsUrl, HEADS), await subscribed(wsUrl, HEADS)];
+      const end = async ({ client, id }: typeof alice) => {
+        if (leave === "unsubscribes") await client.call(2, "eth_unsubscribe", [id]);
+        else await client.close();
+      };
+      const ended = () =>
+        read.calls.filter(({ method, params }) =>
+          method === "eth_unsubscribe" && params?.[0] === alice.id
+        ).length;
+      await end(alice);
+      await eventually("one client left", async () => {
+        return await metric(url, "proxy_broadcast_active_subscriptions") === 1 || undefined;
+      });
+      // The node has read all that came before this: an unsubscribe would be there by now.
+      await bob.client.call(3, "eth_subscribe", LOGS);
+      assert.equal(ended(), 0);
+      await end(bob);
+      await read.until(() => !read.subscriptions.includes(JSON.stringify(HEADS)));
+      assert.equal(ended(), 1);
+      if (leave === "unsubscribes") await Promise.all([alice.client.close(), bob.client.close()]);
+    }));
+}
+
+Deno.test(`${SECTION}: each subscription has its own upstream id, and only that one ends`, () =>
+  withProxy(async ({ wsUrl, read }) => {
+    const client = await RpcSocket.open(wsUrl);
+    const heads = (await client.call(1, "eth_subscribe", HEADS)).result;
+    const logs = (await client.call(2, "eth_subscribe", LOGS)).result;
+    assert.notEqual(heads, logs);
+    await client.call(3, "eth_unsubscribe", [heads]);
+    await read.until(() => read.subscriptions.length === 1);
+    assert.deepEqual(read.subscriptions, [JSON.stringify(LOGS)]);
+    assert.deepEqual(read.calls.at(-1)?.params, [heads]);
+    await client.close();
+  }));
+
+Deno.test("RPC proxy, What the service does: one upstream connection, however many clients", () =>
+  withProxy(async ({ wsUrl, read }) => {
+    const clients = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => subscribed(wsUrl, index % 2 ? HEADS : LOGS)),
+    );
+    assert.equal(read.connections, 1);
+    assert.equal(read.subscriptions.length, 2);
+    await Promise.all(clients.map(({ client }) => client.close()));
+  }, { proxy: { readsOverWs: false } }));
+
+Deno.test("RPC proxy, Proxy configuration, --read-node-ws-url: used in place of the derived one", async () => {
+  const [derived, given] = [new FakeNode(), new FakeNode()];
+  const proxy = await startProxy(withDefaults(options, {
+    port: 0,
+    readNodeUrl: derived.url,
+    readNodeWsUrl: given.url.replace("http", "ws"),
+  }));
+  await given.until(() => given.connections > 0);
+  assert.equal(derived.connections, 0);
+  await proxy.stop();
+  await Promise.all([derived.stop(), given.stop()]);
+});
+
+/** The value of a metric without labels. */
+async function metric(url: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1]);
+}
+
+Deno.test("RPC proxy, Errors: a node that fails is counted in proxy_upstream_errors_total", () =>
+  withProxy(async ({ url, write }) => {
+    const errors = () => metric(url, 'proxy_upstream_errors_total\\{target="write"\\}');
+    assert.equal(await errors(), 0);
+    await write.stop();
+    const response = await post(url, call(1, "core_sendTransaction"));
+    assert.equal((await response.json()).error.code, -32002);
+    assert.equal(response.status, 502);
+    assert.equal(await errors(), 1);
+  }));
+
+Deno.test("RPC proxy, States: connected, disconnected with counted attempts, connected again", () =>
+  withProxy(async ({ url, wsUrl, read }) => {
+    const state = () => metric(url, "proxy_broadcast_upstream_connected");
+    const attempts = () => metric(url, "proxy_broadcast_reconnect_attempts");
+    assert.deepEqual([await state(), await attempts()], [1, 0]);
+    const { client, id } = await subscribed(wsUrl, HEADS);
+    await read.stop();
+    await eventually("disconnected", async () => await state() === 0 || undefined);
+    await eventually("attempts counted", async () => await attempts() >= 3 || undefined);
+    const again = new FakeNode({ port: read.port });
+    await again.until(() => again.subscriptions.length === 1);
+    assert.equal(await state(), 1);
+    again.notify(HEADS, "after");
+    await client.frame(isNotice);
+    assert.deepEqual(client.notices(id), ["after"]);
+    await client.close();
+    await again.stop();
+  }));
+
+Deno.test("RPC proxy, States, upstream failure: attempts come with exponential backoff", () => {
+  const clock = new FakeClock();
+  const network = new FakeNetwork();
+  const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = withDefaults(options, {});
+  const socket = new ReconnectingSocket({
+    url: "ws://node.example",
+    clock,
+    backoff: new Backoff({ initialMs, maxMs, random: () => 1 }),
+    handlers: { onOpen: () => {}, onText: () => {} },
+    connect: network.connect,
+  });
+  socket.start();
+  const waitsMs: number[] = [];
+  for (let failure = 0; failure < 9; failure += 1) {
+    const attempts = network.sockets.length;
+    network.newest.end();
+    const failedAtMs = clock.now();
+    while (network.sockets.length === attempts) clock.advance(10);
+    waitsMs.push(clock.now() - failedAtMs);
+  }
+  assert.deepEqual(waitsMs, [100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000]);
+  socket.stop();
+});
+
+for (
+  const [behind, missed] of [[1, 0], [4096, 0], [4097, 1], [5000, 904]] as const
+) {
+  Deno.test(`RPC proxy, Limits, broadcast capacity 4096: a client ${behind} behind misses ${missed}`, () => {
+    const { broadcastCapacity } = withDefaults(options, {});
+    let lagged = 0;
+    const sent: string[] = [];
+    const hub = new Hub({
+      capacity: broadcastCapacity,
+      random: Math.random,
+      subscribeTimeoutMs: 1_000,
+      slowClients: "lag",
+      upstream: {
+        send(text) {
+          const { id } = JSON.parse(text);
+          queueMicrotask(() => hub.receive(JSON.stringify({ jsonrpc: "2.0", id, result: "0x1" })));
+          return true;
+        },
+        drop: () => {},
+      },
+      events: {
+        received: () => {},
+        sent: () => {},
+        subscribed: () => {},
+        lagged: (count) => lagged += count,
+      },
+    });
+    hub.upstreamOpened(0);
+    const sink = { writable: false, send: (text: string) => sent.push(text), close: () => {} };
+    const client = hub.connect(sink);
+    return new Promise<void>((resolve) => {
+      const request = { namespace: "eth", paramsText: '["newHeads"]', key: 'eth ["newHeads"]' };
+      hub.subscribe(client, request, 0, () => resolve());
+    }).then(() => {
+      for (let n = 0; n < behind; n += 1) {
+        const params = { subscription: "0x1", result: n };
+        hub.receive(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
+        hub.flush();
+      }
+      sink.writable = true;
+      hub.resume(client);
+      assert.deepEqual([lagged, sent.length], [missed, behind - missed]);
+      assert.equal(JSON.parse(sent[0]!).params.result, missed, "the oldest are missed");
+    });
+  });
+}
