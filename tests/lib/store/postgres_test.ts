@@ -30,15 +30,16 @@ Deno.test({
   fn: () =>
     withSchema(async (url) => {
       const store = await PostgresIntentStore.open(url);
-      const admin = postgres(url, { max: 1 });
+      const admin = postgres(url, { max: 2 });
       try {
         // The lock keeps the insert under way while its connection is cut.
         await admin.begin(async (tx) => {
           await tx`LOCK TABLE intents IN ACCESS EXCLUSIVE MODE`;
           const cut = store.insert(intent);
           const refused = assert.rejects(() => cut, StoreError);
+          // Within its transaction the lock's connection would see the same activity for ever.
           for (let found = 0; found === 0;) {
-            const rows = await tx`
+            const rows = await admin`
               SELECT pg_terminate_backend(pid) FROM pg_stat_activity
               WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT INTO intents%'`;
             found = rows.length;
@@ -59,7 +60,7 @@ Deno.test({
   fn: () =>
     withSchema(async (url) => {
       const store = await PostgresIntentStore.open(`${url}&statement_timeout=50`);
-      const admin = postgres(url, { max: 1 });
+      const admin = postgres(url, { max: 2 });
       try {
         await admin.begin(async (tx) => {
           await tx`LOCK TABLE intents IN ACCESS EXCLUSIVE MODE`;
@@ -127,14 +128,14 @@ Deno.test({
       const relayed = new URL(url);
       relayed.port = String(relay.port);
       const store = await PostgresIntentStore.open(relayed.href);
-      const admin = postgres(url, { max: 1 });
+      const admin = postgres(url, { max: 2 });
       try {
         await admin.begin(async (tx) => {
           await tx`LOCK TABLE intents IN ACCESS EXCLUSIVE MODE`;
           const inserted = store.insert(intent);
           const refused = assert.rejects(() => inserted, StoreConnectionLostError);
           for (let waiting = 0; waiting === 0;) {
-            const rows = await tx`
+            const rows = await admin`
               SELECT pid FROM pg_stat_activity
               WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT INTO intents%'`;
             waiting = rows.length;
