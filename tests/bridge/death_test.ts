@@ -72,9 +72,14 @@ interface DepositView {
   txHash: string;
 }
 
+/** A bridge that has not finished a deposit by then never will. */
+const FINAL_WITHIN_MS = 15_000;
+
 /** What the bridge says of the deposit once it says something final; undefined where it has none. */
 async function finalView(url: string): Promise<DepositView | undefined> {
+  const deadlineMs = Date.now() + FINAL_WITHIN_MS;
   for (;;) {
+    assert.ok(Date.now() < deadlineMs, "The deposit gets a final state");
     const response = await fetch(`${url}/deposits/${user.address}/1`);
     const { deposit } = await response.json();
     if (response.status === 404) return undefined;
