@@ -1,0 +1,248 @@
+/**
+ * The price oracle document: the service itself, against a whole stack and its exchanges. How the
+ * write node pulls, ages, keeps and backfills prices: price_oracle_node_test.ts.
+ */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { withDefaults } from "../../lib/service/options.ts";
+import {
+  options as exchangesOptions,
+  type RunningExchanges,
+  startExchanges,
+} from "../../services/exchanges/mod.ts";
+import { options, type OracleOptions, startOracle } from "../../services/oracle/mod.ts";
+import { PROVIDERS } from "../../services/oracle/providers.ts";
+import { eventually } from "../support/eventually.ts";
+import { get, PAIRS, row, rpc, sharedStack, wire } from "./support.ts";
+
+const stack = sharedStack();
+
+const SYMBOLS = PAIRS.map(({ symbol }) => symbol);
+const NAMES = ["provider_a", "provider_b", "provider_c", "provider_d"];
+
+const entrySchema = z.strictObject({
+  base: wire.address,
+  quote: wire.address,
+  price: wire.decimal,
+  decimals: z.literal(6),
+  lastUpdate: wire.timeMs,
+  sources: z.array(z.enum(NAMES)).min(1),
+});
+const pricesSchema = z.strictObject({
+  timestamp: wire.timeMs,
+  prices: z.record(z.string(), entrySchema),
+});
+/** Beside the document's fields come figures for operators (docs/operating.md). */
+const providerSchema = z.looseObject({
+  name: z.enum(NAMES),
+  ready: z.boolean(),
+  prices: z.int().nonnegative(),
+});
+const pairSourceSchema = z.looseObject({
+  sources: z.array(z.enum(NAMES)),
+  price: wire.decimal.optional(),
+  sourcePrices: z.record(z.string(), wire.decimal),
+});
+const providersSchema = z.strictObject({
+  providers: z.array(providerSchema),
+  pairSources: z.record(z.string(), pairSourceSchema),
+});
+const healthSchema = z.strictObject({
+  status: z.enum(["healthy", "degraded", "unhealthy"]),
+  uptime: z.number().nonnegative(),
+  providers: z.array(providerSchema),
+  lastPriceUpdate: wire.timeMs,
+  pairsWithPrices: z.int(),
+  totalPairs: z.literal(3),
+});
+
+const pricesOf = (url: string) => get(`${url}/prices`, pricesSchema);
+const providersOf = (url: string) => get(`${url}/providers`, providersSchema);
+
+/** Plays with an oracle of its own on exchanges of its own. */
+async function withOracle(
+  given: Partial<OracleOptions>,
+  play: (url: string, exchanges: RunningExchanges) => Promise<void>,
+): Promise<void> {
+  const exchanges = await startExchanges(withDefaults(exchangesOptions, { port: 0, rate: 50 }));
+  const oracle = await startOracle(
+    withDefaults(options, { port: 0, providerUrls: exchanges.providerUrls, ...given }),
+  );
+  try {
+    await play(oracle.url, exchanges);
+  } finally {
+    await oracle.stop();
+    await exchanges.stop();
+  }
+}
+
+/** Resolves once every pair has this many sources. */
+function untilSources(url: string, count: number) {
+  return eventually(`${count} sources for every pair`, async () => {
+    const { pairSources } = await providersOf(url);
+    const all = Object.values(pairSources);
+    return all.every(({ sources }) => sources.length === count) ? pairSources : undefined;
+  });
+}
+
+for (const { symbol, base, quote } of PAIRS) {
+  row(
+    `price oracle, Supported pairs, ${symbol}: has a price under its symbol and addresses`,
+    async () => {
+      const entry = (await pricesOf(stack.urls.oracle)).prices[symbol];
+      assert.deepEqual([entry?.base, entry?.quote], [base, quote]);
+    },
+  );
+}
+
+for (const field of Object.keys(entrySchema.shape)) {
+  row(`price oracle, Price entry, ${field}: present, and of its type, in every pair`, async () => {
+    const { prices } = await pricesOf(stack.urls.oracle);
+    assert.deepEqual(Object.keys(prices), SYMBOLS);
+    for (const entry of Object.values(prices)) assert.ok(field in entry);
+  });
+}
+
+row("price oracle, Price entry, price and decimals: an integer scaled by 10^6", async () => {
+  const { prices } = await pricesOf(stack.urls.oracle);
+  const bitcoin = Number(prices["BTC/USDT"]?.price) / 10 ** 6;
+  assert.ok(Math.abs(bitcoin / 60_000 - 1) < 0.05, `simulated around 60,000: ${bitcoin}`);
+});
+
+row("price oracle, Price entry, sources: absent in the write node's simplified view", async () => {
+  const { result } = await rpc(stack.urls.node, "core_getPrices");
+  const simplified = entrySchema.omit({ sources: true }).extend({
+    ageMs: z.int().nonnegative(),
+    state: z.enum(["fresh", "stale"]),
+  });
+  const view = z.record(z.string(), simplified).parse(result);
+  assert.deepEqual(Object.keys(view).sort(), SYMBOLS);
+});
+
+for (const field of ["name", "ready", "prices"] as const) {
+  row(
+    `price oracle, Provider status, ${field}: of its type, in /providers and /health`,
+    async () => {
+      await untilSources(stack.urls.oracle, 4);
+      const expected = { name: NAMES, ready: Array(4).fill(true), prices: Array(4).fill(3) }[field];
+      const { providers } = await providersOf(stack.urls.oracle);
+      assert.deepEqual(providers.map((provider) => provider[field]), expected);
+      const health = await get(`${stack.urls.oracle}/health`, healthSchema);
+      assert.deepEqual(health.providers.map((provider) => provider[field]), expected);
+    },
+  );
+}
+
+row(
+  "price oracle, GET /prices, timestamp and prices: all supported pairs, updated by then",
+  async () => {
+    const { timestamp, prices } = await pricesOf(stack.urls.oracle);
+    assert.deepEqual(Object.keys(prices), SYMBOLS);
+    for (const { lastUpdate } of Object.values(prices)) assert.ok(lastUpdate <= timestamp);
+    assert.ok(Math.abs(Date.now() - timestamp) < 5_000);
+  },
+);
+
+for (const field of Object.keys(healthSchema.shape)) {
+  row(`price oracle, GET /health, ${field}: present, of its type, and right`, async () => {
+    const health = await get(`${stack.urls.oracle}/health`, healthSchema);
+    assert.ok(field in health);
+    assert.deepEqual([health.status, health.pairsWithPrices], ["healthy", 3]);
+    assert.ok(Math.abs(Date.now() - health.lastPriceUpdate) < 5_000);
+  });
+}
+
+row(
+  "price oracle, GET /providers, providers and pairSources: sources and price by symbol",
+  async () => {
+    const { providers, pairSources } = await providersOf(stack.urls.oracle);
+    assert.equal(providers.length, 4);
+    assert.deepEqual(Object.keys(pairSources), SYMBOLS);
+    for (const { sources, price } of Object.values(pairSources)) {
+      assert.ok(sources.length >= 2 && price !== undefined);
+    }
+  },
+);
+
+/** The channel of the document must be what the subscription asks for. */
+const CHANNELS = {
+  provider_a: "aggTrade",
+  provider_b: "ticker",
+  provider_c: "trade",
+  provider_d: "tickers",
+};
+for (const [name, channel] of Object.entries(CHANNELS)) {
+  const provider = Object.values(PROVIDERS).find((one) => one.name === name);
+  row(
+    `price oracle, Providers, ${name}: subscribes to ${channel}, and its prices come`,
+    async () => {
+      const symbols = SYMBOLS.map((symbol) => provider?.symbolOf(symbol) ?? "");
+      const frames = provider?.subscribeFrames(symbols).join("\n") ?? "";
+      assert.match(frames, new RegExp(`[@"]${channel}"`));
+      await eventually(`${name} in every pair`, async () => {
+        const { pairSources } = await providersOf(stack.urls.oracle);
+        const all = Object.values(pairSources);
+        return all.every(({ sources }) => sources.includes(name)) || undefined;
+      });
+    },
+  );
+}
+
+/** The document's rules, worked out from the sources that the oracle itself names. */
+const RULES: Record<OracleOptions["aggregation"], (prices: bigint[]) => bigint> = {
+  median(prices) {
+    const sorted = prices.sort((a, b) => a < b ? -1 : 1);
+    const middle = sorted.slice(
+      Math.ceil(sorted.length / 2) - 1,
+      Math.floor(sorted.length / 2) + 1,
+    );
+    return mean(middle);
+  },
+  average: mean,
+};
+
+/** To the nearest integer, since prices have no more decimals. */
+function mean(prices: bigint[]): bigint {
+  const count = BigInt(prices.length);
+  return (prices.reduce((sum, price) => sum + price, 0n) * 2n + count) / (count * 2n);
+}
+
+const LISTS = [["provider_b"], ["provider_a", "provider_c", "provider_d"], NAMES] as const;
+for (const aggregation of ["median", "average"] as const) {
+  for (const names of LISTS) {
+    row(
+      `price oracle, Aggregation, ${aggregation} of ${names.length}: the rule's price of the sources`,
+      () =>
+        withOracle({
+          aggregation,
+          providers: names as OracleOptions["providers"], // names of the table above
+        }, async (url) => {
+          const pairs = await untilSources(url, names.length);
+          for (const { sources, price, sourcePrices } of Object.values(pairs)) {
+            assert.deepEqual(sources, [...names]);
+            const expected = RULES[aggregation](Object.values(sourcePrices).map(BigInt));
+            assert.equal(price, expected.toString());
+          }
+        }),
+    );
+  }
+}
+
+for (const minSources of [1, 3, 4]) {
+  const enough = minSources <= 3;
+  row(
+    `price oracle, --min-sources ${minSources}: with three sources a pair has ${
+      enough ? "a" : "no"
+    } price`,
+    () =>
+      withOracle({ minSources }, async (url, exchanges) => {
+        await untilSources(url, 4);
+        assert.deepEqual(Object.keys((await pricesOf(url)).prices), SYMBOLS);
+        exchanges.inject("provider_c", "close");
+        await untilSources(url, 3);
+        assert.deepEqual(Object.keys((await pricesOf(url)).prices), enough ? SYMBOLS : []);
+        const { status } = await fetch(`${url}/health`).then((response) => response.json());
+        assert.equal(status, enough ? "healthy" : "unhealthy");
+      }),
+  );
+}
