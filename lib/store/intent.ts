@@ -62,7 +62,8 @@ export interface Insertion {
 /**
  * Durable intents. What a method has resolved for survives the death of the process and of the
  * machine. Several processes may share a store: its unique key and its conditional updates decide,
- * never what one of them remembers.
+ * never what one of them remembers. Nothing is deleted, for a key that was used stays used: a
+ * deposit takes about 1.5 KB of SQLite for good.
  *
  * Every method throws {@link StoreError} where the store cannot do it, and then has done nothing;
  * only after a {@link StoreConnectionLostError} it may have.

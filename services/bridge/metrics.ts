@@ -48,7 +48,8 @@ export class BridgeMetrics {
       help: "Deposits without a final state, of all bridges that share the database.",
       registers,
       async collect() {
-        this.set(await countPending());
+        // A store that cannot be read must not take all other figures with it.
+        this.set(await countPending().catch(() => Number.NaN));
       },
     });
   }

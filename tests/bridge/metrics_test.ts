@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { createRegistry } from "../../lib/service/metrics.ts";
+import { StoreError } from "../../lib/store/intent.ts";
+import { BridgeMetrics } from "../../services/bridge/metrics.ts";
 import { post } from "../support/envelope.ts";
 import { signedRequest, withBridge } from "./support.ts";
 
@@ -36,3 +39,12 @@ Deno.test("Bridge metrics: outcomes, answers, time to commit, retries, pending a
     for (const [name, value] of Object.entries(expected)) assert.equal(seen.get(name), value, name);
     assert.ok((seen.get("bridge_retries_total") ?? 0) >= 1);
   }));
+
+Deno.test("Bridge metrics: a store that cannot be read leaves the other figures readable", async () => {
+  const registry = createRegistry(0);
+  const metrics = new BridgeMetrics(registry, () => Promise.reject(new StoreError("Away")));
+  metrics.retried();
+  const text = await registry.metrics();
+  assert.match(text, /^bridge_deposits_pending Nan$/mi);
+  assert.match(text, /^bridge_retries_total 1$/m);
+});
