@@ -5,8 +5,9 @@
  *
  * Three processes: stand-in exchanges that push 10,000 prints a second in total, the oracle, and this
  * one, which plays eight nodes that each pull `GET /prices` every 100 ms (spec: price oracle, "Pull
- * cycle", with its timeout of 10 ms). Each pull of the oracle is followed by one of a bare server that
- * answers a constant body of the same length and has nothing else to do: what HTTP itself takes.
+ * cycle", with its timeout of 10 ms). With each pull of the oracle goes one of a bare server that
+ * answers a constant body of the same length and has nothing else to do: what HTTP itself takes, and
+ * what the machine does to both at that moment.
  */
 import { systemClock } from "../../lib/clock.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
@@ -171,6 +172,7 @@ async function measurePulls(seconds: number): Promise<void> {
   const endMs = fromMs + seconds * 1_000;
   const oracleTimes: number[] = [];
   const bareTimes: number[] = [];
+  let lateAlone = 0;
   const memory: number[] = [];
   const watchMemory = async () => {
     for (let dueMs = fromMs; dueMs <= endMs; dueMs += seconds * 1_000 / MEMORY_SAMPLES) {
@@ -182,8 +184,10 @@ async function measurePulls(seconds: number): Promise<void> {
     const firstMs = fromMs + index * PULL_EVERY_MS / NODES;
     for (let dueMs = firstMs; dueMs < endMs; dueMs += PULL_EVERY_MS) {
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, dueMs - performance.now())));
-      oracleTimes.push(await pull(`${oracle.url}/prices`));
-      bareTimes.push(await pull(bare.url));
+      const [ours, theirs] = await Promise.all([pull(`${oracle.url}/prices`), pull(bare.url)]);
+      oracleTimes.push(ours);
+      bareTimes.push(theirs);
+      if (ours > PULL_TIMEOUT_MS && theirs <= PULL_TIMEOUT_MS) lateAlone += 1;
     }
   };
   await Promise.all([watchMemory(), ...Array.from({ length: NODES }, (_, index) => node(index))]);
@@ -196,6 +200,7 @@ async function measurePulls(seconds: number): Promise<void> {
   );
   const ours = report("oracle", oracleTimes);
   const theirs = report("bare  ", bareTimes);
+  console.log(`  oracle late while the bare server was in time: ${lateAlone}`);
   const series = memory.map((bytes) => (bytes / 1024 / 1024).toFixed(0));
   console.log(`  resident memory, from start to end: ${series.join(" ")} MiB`);
   console.log(`  ratio of p99, oracle to bare server: ${(ours / theirs).toFixed(2)}`);
