@@ -10,6 +10,7 @@ import {
 } from "../support/death.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { ConnectionLost, FakeNode, type SendBehaviour } from "../support/fake_node.ts";
+import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
 import { signedRequest, user } from "./support.ts";
 
 /** How the node behaves while the bridge is killed; at the second start it is well again. */
@@ -25,8 +26,9 @@ const slowly: SendBehaviour = async (apply) => {
   return apply();
 };
 
-const moods: NodeMood[] = [
-  { name: "well", set: () => {}, credited: true },
+const well: NodeMood = { name: "well", set: () => {}, credited: true };
+
+const ill: NodeMood[] = [
   { name: "slow", set: (node) => node.behaviour = slowly, credited: true },
   {
     name: "answering twice",
@@ -87,37 +89,37 @@ async function finalView(url: string): Promise<DepositView | undefined> {
   }
 }
 
+/** Gives a test an empty database. */
+type Engine = (test: (database: string) => Promise<void>) => Promise<void>;
+
+const onSqlite: Engine = async (test) => {
+  const directory = await Deno.makeTempDir();
+  try {
+    await test(`${directory}/bridge.sqlite`);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+};
+
 async function withNode(
   mood: NodeMood,
+  engine: Engine,
   test: (node: FakeNode, service: MortalService) => Promise<void>,
 ): Promise<void> {
-  const directory = await Deno.makeTempDir();
   const node = FakeNode.start();
   mood.set(node);
-  const args = [
-    "bridge",
-    "--port",
-    "0",
-    "--rpc-url",
-    node.url,
-    "--rate-limit",
-    "0",
-    "--rate-limit-total",
-    "0",
-  ];
+  const noLimits = ["--rate-limit", "0", "--rate-limit-total", "0"];
+  const args = ["bridge", "--port", "0", "--rpc-url", node.url, ...noLimits];
+  const env = { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey };
   try {
-    await test(node, {
-      args: [...args, "--database", `${directory}/bridge.sqlite`],
-      env: { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey },
-    });
+    await engine((database) => test(node, { args: [...args, "--database", database], env }));
   } finally {
     await node.stop();
-    await Deno.remove(directory, { recursive: true });
   }
 }
 
-async function dieAt(place: string, mood: NodeMood): Promise<void> {
-  await withNode(mood, async (node, service) => {
+async function dieAt(place: string, mood: NodeMood, engine: Engine): Promise<void> {
+  await withNode(mood, engine, async (node, service) => {
     const request = signedRequest();
     const answer = await playUntilDeath(service, place, (url) => post(`${url}/deposit`, request));
     node.down = false;
@@ -146,29 +148,38 @@ async function dieAt(place: string, mood: NodeMood): Promise<void> {
   });
 }
 
-for (const mood of moods) {
-  Deno.test(`Bridge: killed at every step with the node ${mood.name}: one deposit, one truth`, async (t) => {
-    let places: string[] = [];
-    await withNode(mood, async (_node, service) => {
-      const play = (url: string) => post(`${url}/deposit`, signedRequest());
-      places = await tracePlaces(service, play);
-    });
-    for (const needed of ["store.insert:after", "node.sendTransactionText:before"]) {
-      assert.ok(places.includes(needed), `${needed} is passed`);
-    }
-    for (const place of places) {
-      // Until the node is first asked all moods are the same.
-      const early = places.indexOf(place) < places.indexOf("node.sendTransactionText:before");
-      if (early && mood.name !== "well") continue;
-      await t.step(place, () => dieAt(place, mood));
-    }
+async function dieEverywhere(t: Deno.TestContext, mood: NodeMood, engine: Engine): Promise<void> {
+  let places: string[] = [];
+  await withNode(mood, engine, async (_node, service) => {
+    const play = (url: string) => post(`${url}/deposit`, signedRequest());
+    places = await tracePlaces(service, play);
   });
+  for (const needed of ["store.insert:after", "node.sendTransactionText:before"]) {
+    assert.ok(places.includes(needed), `${needed} is passed`);
+  }
+  for (const place of places) {
+    // Until the node is first asked all moods are the same.
+    const early = places.indexOf(place) < places.indexOf("node.sendTransactionText:before");
+    if (early && mood !== well) continue;
+    await t.step(place, () => dieAt(place, mood, engine));
+  }
 }
 
+for (const mood of [well, ...ill]) {
+  Deno.test(
+    `Bridge: killed at every step with the node ${mood.name}: one deposit, one truth`,
+    (t) => dieEverywhere(t, mood, onSqlite),
+  );
+}
+
+Deno.test({
+  name: `Bridge: killed at every step on PostgreSQL: one deposit, one truth${NEEDS_POSTGRES}`,
+  ignore: POSTGRES_URL === undefined,
+  fn: (t) => dieEverywhere(t, well, withSchema),
+});
+
 Deno.test("Bridge: killed while the node works on the transaction: one deposit, one truth", async () => {
-  const [well] = moods;
-  assert.ok(well);
-  await withNode(well, async (node, service) => {
+  await withNode(well, onSqlite, async (node, service) => {
     const request = signedRequest();
     const started = await startMortal(service);
     let release = () => {};
