@@ -21,6 +21,8 @@ export class BridgeMetrics {
       labelNames: ["outcome"],
       registers,
     });
+    // There from the start, so that the first failure is an increase and not a new series.
+    for (const outcome of ["committed", "failed"]) this.#deposits.inc({ outcome }, 0);
     this.#requests = new Counter({
       name: "bridge_deposit_requests_total",
       help: "Answers to POST /deposit, by HTTP status.",

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { MARKETS } from "../../lib/protocol/markets.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
 
 /** The node's metrics. */
@@ -29,7 +30,7 @@ const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.
 export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): NodeMetrics {
   const registry = createRegistry(startedAtMs);
   const registers = [registry];
-  return {
+  const metrics = {
     registry,
     blockNumber: new Gauge({
       name: "node_block_number",
@@ -99,4 +100,8 @@ export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): Node
       registers,
     }),
   };
+  // There from the start, so that the first of each is an increase and not a new series.
+  for (const { symbol } of MARKETS) metrics.slotsWithoutPrice.inc({ market: symbol }, 0);
+  for (const status of ["won", "lost", "needs_backfill"]) metrics.thesesSettled.inc({ status }, 0);
+  return metrics;
 }

@@ -100,6 +100,21 @@ Deno.test("Dashboard and alerts: name metrics that the services have, and the da
   });
 });
 
+Deno.test("Alerts: what they watch for an increase is there before the first", async () => {
+  await withStack(async (stack) => {
+    const texts = await Promise.all(
+      Object.values(urlsByJob(stack)).map(async (url) => (await fetch(`${url}/metrics`)).text()),
+    );
+    const lines = texts.join("\n").split("\n");
+    for (const { expr } of rules) {
+      for (const [, name = "", label = ""] of expr.matchAll(/increase\((\w+)(?:\{(.*?)\})?\[/g)) {
+        const isThere = lines.some((line) => line.startsWith(name) && line.includes(label));
+        assert(isThere, `${name}{${label}} has no value at the start`);
+      }
+    }
+  });
+});
+
 Deno.test("Alerts: each has a test, and a chapter of its name in docs/operating.md", () => {
   const tests = readText("docs/monitoring/alerts_test.yml");
   const chapters = new Set<string>(readText("docs/operating.md").match(/(?<=^### ).*$/gm) ?? []);
