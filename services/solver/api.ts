@@ -1,21 +1,27 @@
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import type { Clock } from "../../lib/clock.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { QUOTE_TYPE, quoteRequestSchema, quoteToWire } from "../../lib/protocol/quote.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
-import { limitBody, readBody, useEnvelope } from "../../lib/service/envelope.ts";
+import { limitBody, parseInput, readBody, useEnvelope } from "../../lib/service/envelope.ts";
 import { estimateRequestSchema, estimateToWire } from "./estimate.ts";
 import { executionSchema } from "./execution.ts";
 import type { Executor } from "./executor.ts";
+import type { ExposureBook } from "./exposure_book.ts";
 import { LIMITS } from "./limits.ts";
+import type { SolverMetrics } from "./metrics.ts";
 import type { Quoter } from "./quoter.ts";
+import { thesesQuerySchema, viewTheses } from "./theses.ts";
 
 /** What the routes of the solver answer from. */
 export interface SolverApi {
   quoter: Quoter;
   executor: Executor;
+  exposure: ExposureBook;
+  metrics: SolverMetrics;
+  limiter: MiddlewareHandler;
   node: { getAccount(address: Address): Promise<Account> };
   solver: Address;
   chainId: number;
@@ -26,7 +32,8 @@ export interface SolverApi {
 
 /** The routes of the solver (spec: quote solver, "Endpoints"). */
 export function createSolverApi(api: SolverApi): Hono {
-  const { quoter, executor, node, solver, chainId, dryRun, basePayoutMultiplier, clock } = api;
+  const { quoter, executor, exposure, metrics, limiter, node, solver, chainId, dryRun, clock } =
+    api;
   const app = new Hono();
   useEnvelope(app, "solver");
   app.get("/info", async (c) => {
@@ -36,18 +43,21 @@ export function createSolverApi(api: SolverApi): Hono {
       balance: balance.toString(),
       dryRun,
       pricing: quoter.strategyName,
-      config: configOf(basePayoutMultiplier),
+      config: configOf(api.basePayoutMultiplier),
     });
   });
   app.get("/pairs", (c) => c.json({ pairs: MARKETS.map(({ base, quote }) => ({ base, quote })) }));
   app.get("/typed-data", (c) => c.json(describeTypedData(QUOTE_TYPE, chainId)));
-  app.post("/quote", limitBody(), async (c) => {
+  app.get("/theses", limiter, (c) => {
+    return c.json(viewTheses(exposure, parseInput(c.req.query(), thesesQuerySchema)));
+  });
+  app.post("/quote", metrics.quoting("quote"), limiter, limitBody(), async (c) => {
     const { quote, quoteHash, pricing } = quoter.quote(await readBody(c, quoteRequestSchema));
     const expiresInMs = Math.max(0, quote.deadline - clock.now());
     return c.json({ success: true, quote: quoteToWire(quote), quoteHash, expiresInMs, pricing });
   });
   const estimateSchema = estimateRequestSchema(() => clock.now() + LIMITS.estimateDeadlineMs);
-  app.post("/estimate", limitBody(), async (c) => {
+  app.post("/estimate", metrics.quoting("estimate"), limiter, limitBody(), async (c) => {
     const estimate = quoter.estimate(await readBody(c, estimateSchema));
     return c.json({
       success: true,
@@ -55,7 +65,7 @@ export function createSolverApi(api: SolverApi): Hono {
       pricing: estimate.pricing,
     });
   });
-  app.post("/execute", limitBody(), async (c) => {
+  app.post("/execute", metrics.executing, limiter, limitBody(), async (c) => {
     executor.requireLive();
     const result = await executor.execute(await readBody(c, executionSchema));
     return c.json({ success: true, result });

@@ -1,12 +1,15 @@
 import type { Clock } from "../../lib/clock.ts";
-import { findMarket } from "../../lib/protocol/markets.ts";
-import type { NodePrice } from "../../lib/protocol/price.ts";
-import { hashQuote, type Quote } from "../../lib/protocol/quote.ts";
+import { hashQuote } from "../../lib/protocol/quote.ts";
 import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
 import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
 import { RequestError } from "../../lib/service/envelope.ts";
-import type { Intent, IntentStore, SignedTransactionText } from "../../lib/store/intent.ts";
-import { IntentRefusedError, SubmissionFailure, type Submitter } from "../../lib/submitter.ts";
+import {
+  type Intent,
+  type IntentStore,
+  isFinal,
+  type SignedTransactionText,
+} from "../../lib/store/intent.ts";
+import { IntentRefusedError, type Submitter } from "../../lib/submitter.ts";
 import {
   decodeExecution,
   encodeExecution,
@@ -14,22 +17,26 @@ import {
   type Execution,
   resultOf,
 } from "./execution.ts";
+import { type ExposureBook, riskOf } from "./exposure_book.ts";
 import type { Hedge } from "./hedge.ts";
+import type { LastChecks } from "./last_checks.ts";
 
 /** What an {@link Executor} works with. */
 export interface ExecutorOptions {
   store: IntentStore;
   submitter: Pick<Submitter, "submit">;
-  node: { getPrices(): Promise<Record<string, NodePrice>> };
+  checks: LastChecks;
+  exposure: ExposureBook;
   hedge: Hedge;
   signer: Signer;
   chainId: number;
   clock: Clock;
-  /** Most that the solver may lose on one thesis (payout minus bet), USDC with 6 decimals. */
-  maxRisk: bigint;
   /** Nothing is executed at all. */
   dryRun: boolean;
 }
+
+/** Unfinished executions that are read at once at the start. */
+const RESTORE_PAGE = 500;
 
 /** Carries out quotes that the user has signed, each once; the quote hash is what makes it one. */
 export class Executor {
@@ -49,21 +56,19 @@ export class Executor {
    * Submits the thesis of a quote, or gives the result that the same quote had before.
    *
    * @throws {SignatureError} If the quote is not this solver's or not signed by its user.
-   * @throws {RequestError} 400 deadline passed or too risky, 503 no fresh price; nothing is recorded.
+   * @throws {RequestError} If a limit or a last check fails; nothing is recorded.
    * @throws {OutcomeUnknownError} If the node gave no answer yet.
    */
   async execute(execution: Execution): Promise<ExecuteResult> {
     this.requireLive();
-    const { store, submitter, signer, chainId, clock } = this.#options;
+    const { store, submitter, exposure, signer, chainId, clock } = this.#options;
     const { quote, userSignature } = execution;
     const quoteHash = hashQuote(quote, chainId);
     requireSigner("Quote signature", quoteHash, quote.signature, signer.address);
     requireSigner("User signature", quoteHash, userSignature, quote.user);
     const earlier = await store.find(quoteHash);
     if (earlier !== undefined) return resultOf(await submitter.submit(earlier));
-    this.#requireOpenDeadline(quote);
-    this.#requireRisk(quote);
-    await this.#requireFreshMarket(quote);
+    await this.#admit(quoteHash, execution);
     const { intent } = await store.insert({
       key: quoteHash,
       subject: quote.user,
@@ -71,22 +76,64 @@ export class Executor {
       transaction: null,
       expiresAtMs: quote.deadline,
       createdAtMs: clock.now(),
+    }).catch((thrown) => {
+      exposure.release(quoteHash);
+      throw thrown;
     });
-    return resultOf(await submitter.submit(intent));
+    const finished = await submitter.submit(intent);
+    this.ended(finished);
+    return resultOf(finished);
+  }
+
+  /** Puts the risk aside, then makes the last checks; gives it back where one fails. */
+  async #admit(quoteHash: string, { quote }: Execution): Promise<void> {
+    const { exposure, checks } = this.#options;
+    exposure.reserve(quoteHash, riskOf(quote));
+    try {
+      await checks.require(quote);
+    } catch (thrown) {
+      exposure.release(quoteHash);
+      throw thrown;
+    }
+  }
+
+  /** Puts aside what earlier runs left unfinished: it may be on the chain already. */
+  async restore(): Promise<void> {
+    const { store, exposure, clock } = this.#options;
+    let after = 0;
+    let page: Intent[];
+    do {
+      page = await store.listUnfinished({
+        limit: RESTORE_PAGE,
+        after,
+        updatedAtMostMs: clock.now(),
+      });
+      for (const { key, payload } of page) {
+        exposure.hold(key, riskOf(decodeExecution(payload).quote));
+      }
+      after = page.at(-1)?.sequence ?? after;
+    } while (page.length === RESTORE_PAGE);
+  }
+
+  /** Tells the exposure how an execution ended. */
+  ended({ key, state }: Intent): void {
+    const { exposure } = this.#options;
+    if (state === "committed") exposure.committed(key);
+    else if (isFinal(state)) exposure.release(key);
   }
 
   /**
    * Hedges a recorded execution and signs its transaction.
    *
-   * @throws {IntentRefusedError} If the deadline passed meanwhile.
+   * @throws {IntentRefusedError} If a bound on exposure would be passed, or the deadline was.
    */
   async prepare(intent: Intent): Promise<SignedTransactionText> {
-    const { hedge, signer, chainId, clock } = this.#options;
+    const { hedge, checks, exposure, signer, chainId, clock } = this.#options;
     const { quote, userSignature } = decodeExecution(intent.payload);
+    // Put aside already, but for an execution that another one of the same quote gave back.
+    refusing(() => exposure.reserve(intent.key, riskOf(quote)));
     await hedge.cover(hashQuote(quote, chainId), quote);
-    if (clock.now() > quote.deadline) {
-      throw new IntentRefusedError(SubmissionFailure.deadlinePassed, this.#deadlinePassed(quote));
-    }
+    refusing(() => checks.requireTimeLeft(quote, 0));
     const { tx, txHash } = signTransaction(
       {
         type: "RfqSubmit" as const,
@@ -111,38 +158,14 @@ export class Executor {
     );
     return { txHash, text: transactionToText(tx) };
   }
+}
 
-  #requireOpenDeadline(quote: Quote): void {
-    if (this.#options.clock.now() <= quote.deadline) return;
-    throw new RequestError(400, SubmissionFailure.deadlinePassed, this.#deadlinePassed(quote));
-  }
-
-  #deadlinePassed({ deadline }: Quote): string {
-    return `Quote deadline ${deadline} passed ${this.#options.clock.now() - deadline} ms ago`;
-  }
-
-  #requireRisk({ payout, betAmount }: Quote): void {
-    const risk = payout - betAmount;
-    const { maxRisk } = this.#options;
-    if (risk <= maxRisk) return;
-    throw new RequestError(
-      400,
-      "RISK_TOO_LARGE",
-      `Payout ${payout} would risk ${risk} on one thesis, above ${maxRisk}`,
-    );
-  }
-
-  /** A node that is away or has no fresh price would refuse, so the user is told before anything. */
-  async #requireFreshMarket({ oraclePair }: Quote): Promise<void> {
-    const prices = await this.#options.node.getPrices();
-    const symbol = findMarket(oraclePair.base, oraclePair.quote)?.symbol ?? "this pair";
-    const price = prices[symbol];
-    if (price?.state === "fresh") return;
-    const age = price === undefined ? "none was ever seen" : `the last is ${price.ageMs} ms old`;
-    throw new RequestError(
-      503,
-      "PRICE_STALE",
-      `Core node has no fresh price of ${symbol}: ${age}`,
-    );
+/** Runs a check of a recorded execution: what it refuses ends the execution for good. */
+function refusing(check: () => void): void {
+  try {
+    check();
+  } catch (thrown) {
+    if (!(thrown instanceof RequestError)) throw thrown;
+    throw new IntentRefusedError(thrown.code, thrown.message, { cause: thrown });
   }
 }

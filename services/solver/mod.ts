@@ -1,7 +1,9 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/core_client.ts";
+import { faultPointsAt, watched } from "../../lib/fault_points.ts";
 import { type RunnableCommand, serviceCommand } from "../../lib/service/command.ts";
+import { RequestLimiter } from "../../lib/service/limiter.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
 import { isFinal } from "../../lib/store/intent.ts";
@@ -9,8 +11,11 @@ import { openIntentStore } from "../../lib/store/open.ts";
 import { Submitter } from "../../lib/submitter.ts";
 import { createSolverApi } from "./api.ts";
 import { Executor } from "./executor.ts";
+import { ExposureBook } from "./exposure_book.ts";
+import { ExposureReader } from "./exposure_reader.ts";
 import { SimulatedHedge } from "./hedge.ts";
 import { HistoryReader } from "./history_reader.ts";
+import { LastChecks } from "./last_checks.ts";
 import { MarketBook } from "./market_book.ts";
 import { SolverMetrics } from "./metrics.ts";
 import { NodeFeed } from "./node_feed.ts";
@@ -35,59 +40,56 @@ export type RunningSolver = RunningService;
  * @throws {ListenError} If the port cannot be had.
  */
 export async function startSolver(options: SolverOptions): Promise<RunningSolver> {
-  const { host, port, rpcUrl, chainId, privateKey: signer, maxRisk, dryRun } = options;
+  const { host, port, chainId, privateKey: signer, maxRisk, dryRun } = options;
+  const solver = signer.address;
   const clock = systemClock;
   const registry = createRegistry(clock.now());
   const metrics = new SolverMetrics(registry);
-  const node = new CoreClient({ url: rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
-  const store = await openIntentStore(options.database);
+  const faults = faultPointsAt(options.faultPoint);
+  const client = new CoreClient({ url: options.rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
+  const node = watched("node", client, faults);
+  const store = watched("store", await openIntentStore(options.database), faults);
+  const exposure = new ExposureBook(options.maxExposure);
+  metrics.watchExposure(exposure);
+  const pricing = createPricing(options, client, clock);
+  const follower = followNode(options, client, clock, exposure, pricing.book);
   const submitter: Submitter = new Submitter({
     store,
     node,
     clock,
     random: Math.random,
     sign: (intent) => executor.prepare(intent),
-    observe(event, { state }) {
-      if (event === "final" && isFinal(state)) metrics.executionEnded(state);
+    observe(event, intent) {
+      if (event !== "final" || !isFinal(intent.state)) return;
+      executor.ended(intent);
+      metrics.executionEnded(intent.state);
     },
   });
-  const hedge = new SimulatedHedge(clock, options.hedgeDelayMs);
-  const book = new MarketBook({
-    halfLifeMs: options.volatilityHalfLifeMs,
-    floor: options.volatilityFloor,
-    minHistoryMs: options.volatilityHistoryMs,
-  });
-  const strategy = createStrategy(options, book, clock);
-  const history = new HistoryReader({ node, book, clock });
-  const feed = new NodeFeed({
-    url: options.wsUrl,
-    solver: signer.address,
-    clock,
-    random: Math.random,
-    handlers: {
-      onSubscribed() {},
-      onLost() {},
-      onThesis() {},
-      onPrices: (prices) => book.takeSpots(prices, clock.now()),
-    },
-  });
-  const quoter = new Quoter({ strategy, signer, chainId, maxRisk });
+  const hedge = metrics.timed(
+    watched("hedge", new SimulatedHedge(clock, options.hedgeDelayMs), faults),
+  );
+  const reserved = () => exposure.reserved;
+  const hedgeMs = hedge.expectedMs;
+  const checks = new LastChecks({ node: client, solver, clock, maxRisk, hedgeMs, reserved });
   const executor = new Executor({
     store,
     submitter,
-    node,
+    checks,
+    exposure,
     hedge,
     signer,
     chainId,
     clock,
-    maxRisk,
     dryRun,
   });
-  const solver = signer.address;
+  const limiter = new RequestLimiter(options);
   const app = createSolverApi({
-    quoter,
+    quoter: new Quoter({ strategy: pricing.strategy, signer, chainId, maxRisk }),
     executor,
-    node,
+    exposure,
+    metrics,
+    limiter: limiter.handle,
+    node: client,
     solver,
     chainId,
     dryRun,
@@ -96,17 +98,15 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   });
   const health = () => Response.json({ status: "ok", solver, dryRun });
   const close = async () => {
-    feed.stop();
-    await Promise.all([submitter.stop(), history.stop()]);
+    await Promise.all([submitter.stop(), follower.stop(), pricing.stop(), limiter.stop()]);
     await store.close();
   };
   try {
+    if (!dryRun) await executor.restore();
     const service = startService({ name: "solver", host, port, app, health, registry, close });
     if (!dryRun) submitter.start();
-    if (strategy.name === "barrier") {
-      feed.start();
-      history.start();
-    }
+    follower.start();
+    pricing.start();
     return service;
   } catch (thrown) {
     await close();
@@ -114,15 +114,62 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   }
 }
 
-function createStrategy(
+/** Something that runs beside the requests. */
+interface Running {
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** The strategy, and what keeps its prices up to date. */
+function createPricing(
   options: SolverOptions,
-  book: MarketBook,
+  node: CoreClient,
   clock: Clock,
-): PricingStrategy {
-  if (options.pricing === "mock") return new MockStrategy(Math.random);
+): Running & { strategy: PricingStrategy; book: MarketBook | undefined } {
+  if (options.pricing === "mock") {
+    const strategy = new MockStrategy(Math.random);
+    return { strategy, book: undefined, start() {}, stop: () => Promise.resolve() };
+  }
+  const book = new MarketBook({
+    halfLifeMs: options.volatilityHalfLifeMs,
+    floor: options.volatilityFloor,
+    minHistoryMs: options.volatilityHistoryMs,
+  });
   const { margin, vegaCharge, maxPriceAgeMs } = options;
   const marketView = book.of.bind(book);
-  return new BarrierStrategy({ marketView, clock, margin, vegaCharge, maxPriceAgeMs });
+  const strategy = new BarrierStrategy({ marketView, clock, margin, vegaCharge, maxPriceAgeMs });
+  const reader = new HistoryReader({ node, book, clock });
+  return { strategy, book, start: () => reader.start(), stop: () => reader.stop() };
+}
+
+/** Follows the node's WebSocket: the solver's theses into its exposure, prices into the book. */
+function followNode(
+  { wsUrl, privateKey: { address: solver } }: SolverOptions,
+  node: CoreClient,
+  clock: Clock,
+  exposure: ExposureBook,
+  book: MarketBook | undefined,
+): Running {
+  const reader = new ExposureReader({ book: exposure, node, solver, clock });
+  const feed = new NodeFeed({
+    url: wsUrl,
+    solver,
+    clock,
+    random: Math.random,
+    handlers: {
+      onSubscribed: () => reader.connected(),
+      onLost: () => reader.lost(),
+      onThesis: (thesis) => exposure.see(thesis),
+      onPrices: (prices) => book?.takeSpots(prices, clock.now()),
+    },
+  });
+  return {
+    start: () => feed.start(),
+    stop() {
+      feed.stop();
+      return reader.stop();
+    },
+  };
 }
 
 const serve = serviceCommand({

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { uint64Schema } from "../../lib/protocol/scalars.ts";
+import { faultPointOption } from "../../lib/fault_points.ts";
+import { limiterOptions } from "../../lib/service/limiter.ts";
 import {
   chainIdOption,
   hostOption,
@@ -69,6 +71,12 @@ export const options = {
     schema: uint64Schema,
     default: "10000000000",
   },
+  maxExposure: {
+    flags: "--max-exposure <amount>",
+    description:
+      "most that all open theses together may lose, USDC with 6 decimals; off if not given",
+    schema: uint64Schema.optional(),
+  },
   hedgeDelayMs: {
     flags: "--hedge-delay-ms <ms>",
     description: "how long the simulated hedge takes",
@@ -79,6 +87,8 @@ export const options = {
   host: hostOption,
   chainId: chainIdOption,
   database: databaseOption("SOLVER_DATABASE", "data/solver.sqlite"),
+  ...limiterOptions,
+  faultPoint: faultPointOption,
 } satisfies OptionTable;
 
 /** Options of the solver after parsing. */

@@ -60,13 +60,11 @@ Deno.test("Execute: a deadline that passed is refused with a message saying so",
     assert.equal(node.received.length, 0);
   }));
 
-Deno.test("Execute: a deadline that passes while hedging ends the execution for good", () =>
+Deno.test("Execute: a deadline that comes before the hedge is over is refused, and says by how much", () =>
   withSolver(async ({ url }, node) => {
     const body = await execution(url, { deadline: Date.now() + 100 });
-    const answers = await Promise.all([1, 2].map(() => post(`${url}/execute`, body)));
-    for (const answer of [...answers, await post(`${url}/execute`, body)]) {
-      await assertFailure(Promise.resolve(answer), 400, /^Quote deadline \d+ passed/);
-    }
+    const words = /^Quote deadline \d+ is \d+ ms away: hedging takes 150 ms, \d+ ms too long$/;
+    await assertFailure(post(`${url}/execute`, body), 400, words);
     assert.equal(node.received.length, 0);
   }, { hedgeDelayMs: 150 }));
 
@@ -100,6 +98,18 @@ Deno.test("Execute: --max-risk bounds payout minus bet of a quote that an earlie
     } finally {
       await careful.stop();
     }
+  }));
+
+Deno.test("Execute: a balance too low for what is at risk is refused, and says by how much", () =>
+  withSolver(async ({ url }, node) => {
+    const body = await execution(url);
+    const quote = quoteSchema.parse(body.quote);
+    const risk = quote.payout - quote.betAmount;
+    node.credited.set(solver.address, risk - 1n);
+    const words = `Solver balance ${risk - 1n} is 1 short of the ${risk} at risk`;
+    await assertFailure(post(`${url}/execute`, body), 503, words);
+    node.credited.set(solver.address, risk);
+    assert.equal((await post(`${url}/execute`, body)).status, 200);
   }));
 
 Deno.test("Execute: dry-run quotes and estimates but answers 503 to execute", () =>

@@ -1,29 +1,13 @@
 import assert from "node:assert/strict";
 import { subscriptionNotice } from "../../lib/protocol/jsonrpc.ts";
-import { type Thesis, thesisToWire } from "../../lib/protocol/thesis.ts";
+import { thesisToWire } from "../../lib/protocol/thesis.ts";
 import { NodeFeed } from "../../services/solver/node_feed.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
-import { market, solver, user } from "./support.ts";
+import { market, solver } from "./support.ts";
+import { thesisOf } from "./theses.ts";
 
-const thesis: Thesis = {
-  id: 1,
-  user: user.address,
-  solver: solver.address,
-  thesisType: "box",
-  base: market.base,
-  quote: market.quote,
-  lowerPrice: 1n,
-  upperPrice: 2n,
-  betAmount: 3n,
-  payout: 4n,
-  startTime: 5,
-  endTime: 6,
-  createdAt: 7,
-  quoteHash: `0x${"ab".repeat(32)}`,
-  txHash: `0x${"cd".repeat(32)}`,
-  status: "open",
-};
+const thesis = thesisOf(1);
 
 const prices = {
   "ETH/USDT": {

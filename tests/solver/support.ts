@@ -18,6 +18,9 @@ export const user = new Signer(`0x${"11".repeat(32)}`);
 /** The key of the solver. */
 export const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
 
+/** What the solver owns, USDC with 6 decimals. */
+export const SOLVER_BALANCE = 1_000_000_000_000n;
+
 /** ETH/USDT. */
 export const market = findMarketBySymbol("ETH/USDT") ?? assert.fail("ETH/USDT is a market");
 
@@ -75,6 +78,8 @@ export function startTestSolver(
       privateKey: solver,
       database: ":memory:",
       hedgeDelayMs: 0,
+      rateLimit: 0,
+      rateLimitTotal: 0,
       ...given,
     }),
   );
@@ -86,6 +91,8 @@ export async function withSolver(
   given: Partial<SolverOptions> = {},
 ): Promise<void> {
   const node = FakeNode.start();
+  node.credited.set(solver.address, SOLVER_BALANCE);
+  node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
   const running = await startTestSolver(node, given);
   try {
     await test(running, node);

@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
+import { type Thesis, thesisToWire } from "../../lib/protocol/thesis.ts";
+import { assertFailure, post } from "../support/envelope.ts";
+import { eventually } from "../support/eventually.ts";
+import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
+import { CHAIN_ID, execution, withSolver } from "./support.ts";
+import { thesisOf } from "./theses.ts";
+
+const viewSchema = z.strictObject({
+  exposure: z.string().transform(BigInt),
+  maxExposure: z.string().transform(BigInt).nullable(),
+  complete: z.boolean(),
+  count: z.number(),
+  theses: z.array(z.looseObject({ id: z.number(), status: z.string() })),
+  nextCursor: z.string().nullable(),
+});
+
+async function viewOf(url: string, query = ""): Promise<z.output<typeof viewSchema>> {
+  return viewSchema.parse(await (await fetch(`${url}/theses${query}`)).json());
+}
+
+/** Resolves once the solver knows all its theses. */
+function untilComplete(url: string): Promise<unknown> {
+  return eventually("all open theses known", async () => (await viewOf(url)).complete || undefined);
+}
+
+function riskOf(body: { quote: unknown }): bigint {
+  const { payout, betAmount } = quoteSchema.parse(body.quote);
+  return payout - betAmount;
+}
+
+/** The thesis that an execution opened, as the node tells it. */
+function openedBy(body: { quote: unknown }, id: number): Thesis {
+  const quote = quoteSchema.parse(body.quote);
+  const { payout, betAmount } = quote;
+  return thesisOf(id, { payout, betAmount, quoteHash: hashQuote(quote, CHAIN_ID) });
+}
+
+/** Lets the node answer with these open theses. */
+function hold(node: FakeNode, theses: readonly Thesis[]): void {
+  node.methods.set("core_getTheses", (param) => {
+    const { status } = z.object({ status: z.string() }).parse(param);
+    const found = theses.filter((thesis) => thesis.status === status).map(thesisToWire);
+    return { theses: found, nextCursor: null };
+  });
+}
+
+/** Three bets of 100 USDC can lose 15 to 30 USDC: more than two do not always fit. */
+const BOUND = 21_000_000n;
+const BET = { betAmount: "100000000" };
+
+Deno.test("Solver: GET /theses tells own open theses and the exposure, page by page", () =>
+  withSolver(async ({ url }, node) => {
+    await untilComplete(url);
+    const none = { exposure: 0n, maxExposure: null, complete: true, count: 0, theses: [] };
+    assert.deepEqual(await viewOf(url), { ...none, nextCursor: null });
+    for (const id of [1, 2, 3]) node.feed.tell("theses", thesisToWire(thesisOf(id)));
+    const first = await eventually("three theses", async () => {
+      const view = await viewOf(url, "?limit=2");
+      return view.count === 3 ? view : undefined;
+    });
+    assert.equal(first.exposure, 30n);
+    assert.deepEqual(first.theses.map(({ id }) => id), [1, 2]);
+    assert.equal(first.nextCursor, "2");
+    const second = await viewOf(url, `?limit=2&cursor=${first.nextCursor}`);
+    assert.deepEqual([second.theses.map(({ id }) => id), second.nextCursor], [[3], null]);
+    for (const query of ["limit=0", "limit=1001", "limit=x", "cursor=-1"]) {
+      const response = await fetch(`${url}/theses?${query}`);
+      const answer = { status: response.status, body: await response.json() };
+      await assertFailure(Promise.resolve(answer), 400, /^INVALID_REQUEST: (limit|cursor): /);
+    }
+  }));
+
+Deno.test("Solver: executions at once cannot pass --max-exposure together", () =>
+  withSolver(async ({ url }, node) => {
+    await untilComplete(url);
+    const bodies = await Promise.all(Array.from({ length: 12 }, () => execution(url, BET)));
+    const answers = await Promise.all(bodies.map((body) => post(`${url}/execute`, body)));
+    const accepted = bodies.filter((_, index) => answers[index]?.status === 200);
+    const sum = accepted.reduce((risks, body) => risks + riskOf(body), 0n);
+    assert.ok(sum <= BOUND, `${sum}`);
+    assert.ok(accepted.length >= 2 && accepted.length <= 4, `${accepted.length} accepted`);
+    assert.equal(node.committed.length, accepted.length);
+    assert.equal((await viewOf(url)).exposure, sum);
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      await assertFailure(
+        Promise.resolve(answer),
+        503,
+        /^Exposure would be \d+ .* above 21000000$/,
+      );
+    }
+  }, { maxExposure: BOUND, hedgeDelayMs: 20 }));
+
+Deno.test("Solver: exposure is given back where the submit fails, and where the thesis settles", () =>
+  withSolver(async ({ url }, node) => {
+    await untilComplete(url);
+    node.refusal = "ORACLE_STALE";
+    for (let n = 0; n < 6; n++) {
+      assert.equal((await post(`${url}/execute`, await execution(url, BET))).status, 200);
+    }
+    assert.equal((await viewOf(url)).exposure, 0n);
+    node.refusal = undefined;
+    const body = await execution(url, BET);
+    assert.equal((await post(`${url}/execute`, body)).status, 200);
+    assert.equal((await viewOf(url)).exposure, riskOf(body));
+    // The node knows the thesis by the hash of its quote.
+    const thesis = openedBy(body, 1);
+    node.feed.tell("theses", thesisToWire(thesis));
+    await eventually("the thesis", async () => (await viewOf(url)).count === 1 || undefined);
+    assert.equal((await viewOf(url)).exposure, riskOf(body));
+    node.feed.tell("theses", thesisToWire({ ...thesis, status: "lost" }));
+    await eventually("the settlement", async () => (await viewOf(url)).count === 0 || undefined);
+    assert.equal((await viewOf(url)).exposure, 0n);
+  }, { maxExposure: BOUND }));
+
+Deno.test("Solver: with --max-exposure nothing is executed while the theses are not known", () =>
+  withSolver(async ({ url }, node) => {
+    await untilComplete(url);
+    const body = await execution(url, BET);
+    hold(node, [thesisOf(1, { betAmount: 1n, payout: BOUND + 1n })]);
+    await node.feed.disconnect();
+    await eventually("the loss", async () => (await viewOf(url)).complete ? undefined : true);
+    await assertFailure(post(`${url}/execute`, body), 503, /^Exposure is not known/);
+    await untilComplete(url);
+    await assertFailure(post(`${url}/execute`, body), 503, /^Exposure would be /);
+    assert.equal(node.received.length, 0);
+  }, { maxExposure: BOUND }));
+
+Deno.test("Solver: what the last run left unfinished counts from the start", async () => {
+  const folder = await Deno.makeTempDir();
+  const database = `${folder}/solver.sqlite`;
+  try {
+    let risk = 0n;
+    await withSolver(async ({ url }, node) => {
+      node.behaviour = () => {
+        node.down = true;
+        throw new ConnectionLost("The node dies");
+      };
+      const body = await execution(url, BET);
+      risk = riskOf(body);
+      await assertFailure(post(`${url}/execute`, body), 504, /may be sent again/);
+      assert.equal((await viewOf(url)).exposure, risk);
+    }, { database });
+    await withSolver(async ({ url }, node) => {
+      assert.equal((await viewOf(url)).exposure, risk);
+      await eventually("the execution taken up", () => node.committed[0]);
+      assert.equal((await viewOf(url)).exposure, risk);
+    }, { database, maxExposure: 1n });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});

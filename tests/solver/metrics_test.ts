@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { assertFailure, post } from "../support/envelope.ts";
+import { askQuote, execution, quoteRequest, withSolver } from "./support.ts";
+
+async function figures(url: string): Promise<Map<string, number>> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return new Map(
+    text.split("\n").filter((line) => line !== "" && !line.startsWith("#")).map((line) => {
+      const end = line.lastIndexOf(" ");
+      return [line.slice(0, end), Number(line.slice(end + 1))];
+    }),
+  );
+}
+
+Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and signature failures", () =>
+  withSolver(async ({ url }, node) => {
+    await askQuote(url);
+    await post(`${url}/estimate`, quoteRequest());
+    await post(`${url}/quote`, quoteRequest({ betAmount: "0" }));
+    await post(`${url}/quote`, "{");
+    await post(`${url}/quote`, "x".repeat(70_000));
+    const body = await execution(url);
+    await post(`${url}/execute`, body);
+    await post(`${url}/execute`, { ...body, userSignature: "0x11" });
+    node.priceState = "stale";
+    await post(`${url}/execute`, await execution(url));
+    const found = await figures(url);
+    const expected: [string, number][] = [
+      ['solver_quotes_total{kind="quote",outcome="quoted"}', 3],
+      ['solver_quotes_total{kind="quote",outcome="BET_TOO_SMALL"}', 1],
+      ['solver_quotes_total{kind="quote",outcome="INVALID_REQUEST"}', 1],
+      ['solver_quotes_total{kind="quote",outcome="HTTP_413"}', 1],
+      ['solver_quotes_total{kind="estimate",outcome="quoted"}', 1],
+      ['solver_quote_seconds_count{kind="quote"}', 6],
+      ['solver_execute_answers_total{outcome="executed"}', 1],
+      ['solver_execute_answers_total{outcome="INVALID_SIGNATURE"}', 1],
+      ['solver_execute_answers_total{outcome="PRICE_STALE"}', 1],
+      ['solver_executions_total{outcome="committed"}', 1],
+      ["solver_signature_failures_total", 1],
+      ["solver_hedge_seconds_count", 1],
+    ];
+    for (const [name, value] of expected) assert.equal(found.get(name), value, name);
+    const risk = BigInt(body.quote.payout) - BigInt(body.quote.betAmount);
+    assert.equal(found.get("solver_exposure_usdc"), Number(risk) / 1e6);
+  }));
+
+Deno.test("Solver: callers over the rate get 429 on every route that costs something", () =>
+  withSolver(async ({ url }) => {
+    for (let n = 0; n < 3; n++) {
+      assert.equal((await post(`${url}/estimate`, quoteRequest())).status, 200);
+    }
+    for (const path of ["quote", "estimate", "execute"]) {
+      await assertFailure(post(`${url}/${path}`, "{}"), 429, /^RATE_LIMITED: /);
+    }
+    assert.equal((await (await fetch(`${url}/theses`)).json()).success, false);
+    assert.equal((await fetch(`${url}/health`).then((it) => it.json())).status, "ok");
+  }, { rateLimit: 1, dryRun: true }));
