@@ -18,6 +18,9 @@ export interface VenueConnectionOptions {
 /** Frames that wait to be sent; a client this far behind is cut off. */
 const OUTBOX_MAX = 50_000;
 
+/** The longest frame of a client that is read: a real one asks for a few markets. */
+const FRAME_CHARS_MAX = 16 * 1024;
+
 const BROKEN_FRAME = '{"price": "1.0", "broken';
 
 /** One client of a venue: what it is subscribed to, and the frames on their way to it. */
@@ -71,6 +74,7 @@ export class VenueConnection {
     if (this.#messages?.take(this.#lastHeardMs) === false) {
       return this.close(1008, "Too many messages");
     }
+    if (text.length > FRAME_CHARS_MAX) return this.close(1009, "Frame too long");
     const frame = this.#options.venue.dialect.read(text);
     if (frame.kind === "subscribe") return this.#subscribe(frame);
     const { dialect } = this.#options.venue;

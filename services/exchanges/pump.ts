@@ -18,6 +18,7 @@ export class Pump {
     if (this.#heads.length === 0) throw new RangeError("Pump needs a source: received none");
   }
 
+  /** Plays what is due, and goes on by itself. */
   start(): void {
     const nowMs = this.#clock.now();
     let dueMs = Infinity;
@@ -34,6 +35,7 @@ export class Pump {
     this.#cancelTimer = this.#clock.after(dueMs - nowMs, () => this.start());
   }
 
+  /** Plays nothing more. */
   stop(): void {
     this.#cancelTimer?.();
   }

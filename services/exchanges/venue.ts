@@ -12,6 +12,9 @@ export interface Peer {
   close(code: number, reason: string): void;
 }
 
+/** Connections at a time, of all clients together: a stand-in serves a handful. */
+const CONNECTIONS_MAX = 1_000;
+
 /** What a {@link Venue} is made of. */
 export interface VenueOptions {
   dialect: Dialect;
@@ -78,7 +81,8 @@ export class Venue {
       onEnd: () => this.#connections.delete(connection),
     });
     this.#connections.add(connection);
-    if (this.#connecting?.take(this.#clock.now()) === false) {
+    const tooMany = this.#connections.size > CONNECTIONS_MAX;
+    if (tooMany || this.#connecting?.take(this.#clock.now()) === false) {
       connection.close(1008, "Too many connections");
     } else connection.start();
     return connection;

@@ -8,27 +8,23 @@ import {
 } from "../../lib/service/option_types.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "../../lib/service/options.ts";
 
-const providerSchema = z.string().transform((text, context): ProviderName => {
-  const name = findProvider(text.trim());
-  if (name !== undefined) return name;
-  context.addIssue(`Expected ${PROVIDER_NAMES.join(", ")} or an exchange's name`);
-  return z.NEVER;
-});
+const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange's name`;
 
 /** `all`, or a comma-separated list; each provider once, in the order of the spec. */
-const providersSchema = z.string()
-  .transform((text) => text.trim() === "all" ? [...PROVIDER_NAMES] : text.split(","))
-  .pipe(z.array(providerSchema))
-  .transform((names) => PROVIDER_NAMES.filter((name) => names.includes(name)));
+const providersSchema = z.string().transform((text, context): ProviderName[] => {
+  if (text.trim() === "all") return [...PROVIDER_NAMES];
+  const names = text.split(",").map((part) => findProvider(part.trim()));
+  if (names.includes(undefined)) context.addIssue(NAME_RULE);
+  return PROVIDER_NAMES.filter((name) => names.includes(name));
+});
 
-const providerUrlSchema = z.string()
-  .transform((text, context) => {
-    const [, name, url] = /^([^=]+)=(.+)$/.exec(text) ?? [];
-    if (name !== undefined && url !== undefined) return { name, url };
-    context.addIssue("Expected name=url");
-    return z.NEVER;
-  })
-  .pipe(z.object({ name: providerSchema, url: wsUrlSchema }));
+const providerUrlSchema = z.string().transform((text, context) => {
+  const [, typed = "", url = ""] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+  const name = findProvider(typed.trim());
+  if (name !== undefined) return { name, url };
+  context.addIssue(url === "" ? "Expected name=url" : NAME_RULE);
+  return z.NEVER;
+}).pipe(z.object({ name: z.enum(PROVIDER_NAMES), url: wsUrlSchema }));
 
 const providerUrlsSchema = z.array(providerUrlSchema).optional()
   .transform((pairs = []): Partial<Record<ProviderName, string>> =>

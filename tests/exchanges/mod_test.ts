@@ -19,6 +19,17 @@ async function withExchanges(
   }
 }
 
+/** Sends a request that `fetch` would not, and reads the answer. */
+async function rawRequest(url: string, head: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  using connection = await Deno.connect({ hostname, port: Number(port) });
+  const text = `${head}Host: ${hostname}\r\nConnection: upgrade, close\r\n\r\n`;
+  await connection.write(new TextEncoder().encode(text));
+  const bytes = new Uint8Array(4_096);
+  const length = await connection.read(bytes);
+  return new TextDecoder().decode(bytes.subarray(0, length ?? 0));
+}
+
 Deno.test("Exchanges: a tape's trades come over the socket and are in the history", async () => {
   const tape = await Deno.makeTempFile({ suffix: ".csv" });
   await Deno.writeTextFile(tape, `${TAPE_HEADER}\n1000,1,buy,1666.8,1\n1040,2,sell,1666.79,2\n`);
@@ -58,6 +69,8 @@ Deno.test("Exchanges: what is no WebSocket, and what is not there, is answered s
     const plain = await fetch(`${url}/kraken/v2`);
     assert.equal(plain.status, 426);
     await plain.body?.cancel();
+    const half = await rawRequest(url, "GET /coinbase HTTP/1.1\r\nUpgrade: websocket\r\n");
+    assert.match(half, /^HTTP\/1\.1 400 /, "a handshake without its key");
     const missing = await fetch(`${url}/nothing`);
     assert.equal(missing.status, 404);
     assert.deepEqual(await missing.json(), { error: "No route GET /nothing" });

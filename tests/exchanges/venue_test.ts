@@ -155,6 +155,21 @@ Deno.test("Venue: markets that are not traded are refused, the others acknowledg
   assert.deepEqual(kinds("provider_c", news()), ["refused", "acknowledged"]);
 });
 
+Deno.test("Venue: a frame too long to be a request ends the connection", () => {
+  const { connect } = setUp("provider_d");
+  const { connection, news } = connect();
+  connection.receive(" ".repeat(16 * 1024 + 1));
+  assert.deepEqual(news(), ["closed 1009 Frame too long"]);
+});
+
+Deno.test("Venue: a thousand clients at a time, and not one more", () => {
+  const { connect } = setUp("provider_b");
+  const clients = Array.from({ length: 1_000 }, connect);
+  assert.deepEqual(connect().news(0), ["closed 1008 Too many connections"]);
+  clients[0]?.connection.closed();
+  assert.deepEqual(connect().news(0), []);
+});
+
 Deno.test("Venue: Binance takes 5 messages a second and 300 connections in 5 minutes", () => {
   const { connect, clock } = setUp("provider_a");
   const { connection, news } = connect();

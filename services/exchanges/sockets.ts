@@ -1,0 +1,51 @@
+import type { Venue } from "./venue.ts";
+
+/** A client whose socket holds this many unsent bytes is cut off. */
+const UNSENT_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Seconds without a sign of life after which a client is pinged, as Binance does. */
+const PING_AFTER_S = 20;
+
+/**
+ * Upgrades a request to the WebSocket of the venue whose path it asks for.
+ *
+ * @returns Undefined for the path of no venue; a refusal for what is no WebSocket handshake.
+ */
+export function upgradeToVenue(request: Request, venues: readonly Venue[]): Response | undefined {
+  const { pathname } = new URL(request.url);
+  const venue = venues.find((venue) => venue.dialect.path === pathname);
+  if (venue === undefined) return undefined;
+  if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
+    return new Response("Expected a WebSocket\n", {
+      status: 426,
+      headers: { upgrade: "websocket" },
+    });
+  }
+  let upgrade: Deno.WebSocketUpgrade;
+  try {
+    upgrade = Deno.upgradeWebSocket(request, { idleTimeout: PING_AFTER_S });
+  } catch (thrown) {
+    // The request lacks a header of the handshake; the message names it.
+    return new Response(`${thrown}\n`, { status: 400 });
+  }
+  upgrade.socket.onopen = () => serve(upgrade.socket, venue);
+  return upgrade.response;
+}
+
+function serve(socket: WebSocket, venue: Venue): void {
+  const connection = venue.open({
+    send(text) {
+      if (socket.readyState !== WebSocket.OPEN) return;
+      if (socket.bufferedAmount > UNSENT_BYTES_MAX) connection.close(1008, "Client too slow");
+      else socket.send(text);
+    },
+    close: (code, reason) => socket.close(code, reason),
+  });
+  socket.onmessage = ({ data }) => {
+    if (typeof data === "string") connection.receive(data);
+    else connection.close(1003, "Expected text");
+  };
+  socket.onclose = () => connection.closed();
+  // The close event follows and says all there is to do.
+  socket.onerror = () => {};
+}
