@@ -9,65 +9,10 @@ import {
   tracePlaces,
 } from "../support/death.ts";
 import { assertFailure, post } from "../support/envelope.ts";
-import { ConnectionLost, FakeNode, type SendBehaviour } from "../support/fake_node.ts";
+import { FakeNode } from "../support/fake_node.ts";
+import { ILL, makeWell, type NodeMood, WELL } from "../support/node_moods.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
 import { signedRequest, user } from "./support.ts";
-
-/** How the node behaves while the bridge is killed; at the second start it is well again. */
-interface NodeMood {
-  name: string;
-  set(node: FakeNode): void;
-  /** Whether the deposit is credited in the end. */
-  credited: boolean;
-}
-
-const slowly: SendBehaviour = async (apply) => {
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  return apply();
-};
-
-const well: NodeMood = { name: "well", set: () => {}, credited: true };
-
-const ill: NodeMood[] = [
-  { name: "slow", set: (node) => node.behaviour = slowly, credited: true },
-  {
-    name: "answering twice",
-    set: (node) =>
-      node.behaviour = (apply) => {
-        apply();
-        return apply();
-      },
-    credited: true,
-  },
-  {
-    name: "answering and dying",
-    set: (node) =>
-      node.behaviour = (apply) => {
-        apply();
-        node.down = true;
-        throw new ConnectionLost("Node died");
-      },
-    credited: true,
-  },
-  {
-    name: "away",
-    set: (node) =>
-      node.behaviour = () => {
-        throw new ConnectionLost("Node is away");
-      },
-    credited: true,
-  },
-  {
-    name: "refusing",
-    set: (node) => node.refusal = "PERMISSION_DENIED",
-    credited: false,
-  },
-  {
-    name: "rejecting",
-    set: (node) => node.timestampToleranceMs = -1,
-    credited: false,
-  },
-];
 
 interface DepositView {
   state: string;
@@ -122,8 +67,7 @@ async function dieAt(place: string, mood: NodeMood, engine: Engine): Promise<voi
   await withNode(mood, engine, async (node, service) => {
     const request = signedRequest();
     const answer = await playUntilDeath(service, place, (url) => post(`${url}/deposit`, request));
-    node.down = false;
-    node.behaviour = (apply) => apply();
+    makeWell(node);
 
     const started = await startMortal(service);
     const { url } = started;
@@ -133,14 +77,14 @@ async function dieAt(place: string, mood: NodeMood, engine: Engine): Promise<voi
       if (first === undefined) {
         assert.notEqual(answer?.status, 200);
         const retry = await post(`${url}/deposit`, request);
-        assert.equal(retry.status, mood.credited ? 200 : 503);
+        assert.equal(retry.status, mood.commits ? 200 : 503);
       }
       const view = await finalView(url) ?? assert.fail("The deposit is recorded");
-      assert.equal(view.state, mood.credited ? "committed" : "failed");
+      assert.equal(view.state, mood.commits ? "committed" : "failed");
       if (answer?.status === 200) assert.equal(answer.body.txHash, view.txHash);
       await assertFailure(post(`${url}/deposit`, request), 409, view.txHash);
-      assert.equal(node.credited.get(user.address), mood.credited ? 25_000_000n : undefined);
-      assert.equal(node.committed.length, mood.credited ? 1 : 0);
+      assert.equal(node.credited.get(user.address), mood.commits ? 25_000_000n : undefined);
+      assert.equal(node.committed.length, mood.commits ? 1 : 0);
       assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
     } finally {
       await kill(started);
@@ -160,12 +104,12 @@ async function dieEverywhere(t: Deno.TestContext, mood: NodeMood, engine: Engine
   for (const place of places) {
     // Until the node is first asked all moods are the same.
     const early = places.indexOf(place) < places.indexOf("node.sendTransactionText:before");
-    if (early && mood !== well) continue;
+    if (early && mood !== WELL) continue;
     await t.step(place, () => dieAt(place, mood, engine));
   }
 }
 
-for (const mood of [well, ...ill]) {
+for (const mood of [WELL, ...ILL]) {
   Deno.test(
     `Bridge: killed at every step with the node ${mood.name}: one deposit, one truth`,
     (t) => dieEverywhere(t, mood, onSqlite),
@@ -175,11 +119,11 @@ for (const mood of [well, ...ill]) {
 Deno.test({
   name: `Bridge: killed at every step on PostgreSQL: one deposit, one truth${NEEDS_POSTGRES}`,
   ignore: POSTGRES_URL === undefined,
-  fn: (t) => dieEverywhere(t, well, withSchema),
+  fn: (t) => dieEverywhere(t, WELL, withSchema),
 });
 
 Deno.test("Bridge: killed while the node works on the transaction: one deposit, one truth", async () => {
-  await withNode(well, onSqlite, async (node, service) => {
+  await withNode(WELL, onSqlite, async (node, service) => {
     const request = signedRequest();
     const started = await startMortal(service);
     let release = () => {};
