@@ -1,0 +1,106 @@
+/** The solver is killed at every statement that touches store, node or hedge: one thesis, one truth. */
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { hashQuote, type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
+import {
+  kill,
+  type MortalService,
+  playUntilDeath,
+  startMortal,
+  tracePlaces,
+} from "../support/death.ts";
+import { assertFailure, post } from "../support/envelope.ts";
+import { FakeNode } from "../support/fake_node.ts";
+import { ILL, makeWell, type NodeMood, WELL } from "../support/node_moods.ts";
+import { CHAIN_ID, market, solver, SOLVER_BALANCE, user } from "./support.ts";
+
+/** What is needed before a new execution is even recorded. */
+const FIRST_SEND = "node.sendTransactionText:before";
+
+/** A body of `POST /execute` that solver and user have signed, made without the solver's help. */
+function signedExecution() {
+  const now = Date.now();
+  const terms: QuoteTerms = {
+    user: user.address,
+    thesisType: "box",
+    oraclePair: { base: market.base, quote: market.quote },
+    priceRange: { lower: 1_600_000_000n, upper: 1_700_000_000n },
+    betAmount: 10_000_000n,
+    payout: 10_700_000n,
+    startTime: now,
+    endTime: now + 60_000,
+    deadline: now + 30_000,
+  };
+  const quoteHash = hashQuote(terms, CHAIN_ID);
+  const quote = quoteToWire({ ...terms, signature: solver.sign(quoteHash) });
+  return { quote, userSignature: user.sign(quoteHash) };
+}
+
+async function withNode(
+  mood: NodeMood,
+  test: (node: FakeNode, service: MortalService) => Promise<void>,
+): Promise<void> {
+  const directory = await Deno.makeTempDir();
+  const node = FakeNode.start();
+  node.credited.set(solver.address, SOLVER_BALANCE);
+  mood.set(node);
+  try {
+    await test(node, {
+      args: [
+        ...["solver", "--port", "0", "--rpc-url", node.url, "--ws-url", "ws://127.0.0.1:9"],
+        ...["--hedge-delay-ms", "1", "--database", `${directory}/solver.sqlite`],
+      ],
+      env: { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey },
+    });
+  } finally {
+    await node.stop();
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+async function dieAt(place: string, mood: NodeMood): Promise<void> {
+  await withNode(mood, async (node, service) => {
+    const body = signedExecution();
+    const answer = await playUntilDeath(service, place, (url) => post(`${url}/execute`, body));
+    makeWell(node);
+    const started = await startMortal(service);
+    try {
+      const url = `${started.url}/execute`;
+      const result = await post(url, body);
+      if (answer?.status === 200) assert.deepEqual(result, answer);
+      assert.deepEqual(await post(url, body), result, "the same quote has one result");
+      if (mood.commits) {
+        const [receipt] = node.committed;
+        const { txHash, thesisId } = receipt ?? assert.fail("There is a thesis");
+        assert.deepEqual(result.body, {
+          success: true,
+          result: { txHash, status: "committed", thesisId },
+        });
+      } else if (result.status !== 200) {
+        await assertFailure(Promise.resolve(result), 503, "Core node refused the transaction");
+      } else assert.match(JSON.stringify(result.body), /"status":"failed".*PERMISSION_DENIED/);
+      assert.equal(node.committed.length, mood.commits ? 1 : 0);
+      assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
+    } finally {
+      await kill(started);
+    }
+  });
+}
+
+for (const mood of [WELL, ...ILL]) {
+  Deno.test(`Solver: killed at every step with the node ${mood.name}: one thesis, one truth`, async (t) => {
+    let places: string[] = [];
+    await withNode(mood, async (_node, service) => {
+      places = await tracePlaces(service, (url) => post(`${url}/execute`, signedExecution()));
+    });
+    for (const needed of ["store.insert:after", "hedge.cover:after", FIRST_SEND]) {
+      assert.ok(places.includes(needed), `${needed} is passed`);
+    }
+    for (const place of places) {
+      // Until the transaction is sent all moods are the same.
+      const early = places.indexOf(place) < places.indexOf(FIRST_SEND);
+      if (early && mood !== WELL) continue;
+      await t.step(place, () => dieAt(place, mood));
+    }
+  });
+}
