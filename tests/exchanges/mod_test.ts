@@ -3,6 +3,7 @@ import { parseOptions, withDefaults } from "../../lib/service/options.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { TAPE_HEADER, TapeError } from "../../services/exchanges/tape.ts";
 import { eventually } from "../support/eventually.ts";
+import { runProgram } from "../support/process.ts";
 
 const text = { name: "exchanges", description: "", examples: [] };
 
@@ -91,12 +92,15 @@ Deno.test("Exchanges: connections and trades are counted", async () => {
 });
 
 Deno.test("Exchanges: a bad tape is one clear line", async () => {
-  const options_ = withDefaults(options, { port: 0, tape: "no/such/tape.csv" });
-  await assert.rejects(startExchanges(options_), (thrown) => {
-    assert(thrown instanceof TapeError);
-    assert.match(thrown.message, /^Tape no\/such\/tape.csv cannot be read: [^\n]+$/);
-    return true;
-  });
+  const bad = withDefaults(options, { port: 0, tape: "no/such/tape.csv" });
+  await assert.rejects(startExchanges(bad), TapeError);
+  const tape = new URL("../../deno.json", import.meta.url).pathname;
+  const { code, stdout, stderr } = await runProgram(["exchanges", "--port", "0", "--tape", tape]);
+  assert.deepEqual([code, stdout], [1, ""]);
+  assert.match(
+    stderr,
+    /^Tape \S+ cannot be played: Expected time_ms,.* in line 1: received "{"\n$/,
+  );
 });
 
 Deno.test("Exchanges options: seed, rate, market and faults are checked", () => {

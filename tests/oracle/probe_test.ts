@@ -7,6 +7,7 @@ import { probeProvider, probeTable } from "../../services/oracle/probe.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
+import { runProgram } from "../support/process.ts";
 
 const SYMBOLS = ["BTC/USDT", "ETH/USDT"];
 
@@ -133,4 +134,25 @@ Deno.test("oracle probe: exit code 0 only if every pair reaches the minimum of s
   } finally {
     await exchanges.stop();
   }
+});
+
+Deno.test("oracle probe: as a program, ends by itself and says why it is not ready", async () => {
+  // Nothing listens on port 1.
+  const { code, stdout, stderr } = await runProgram(
+    [
+      "oracle",
+      "probe",
+      "-p",
+      "okx",
+      "--provider-url",
+      "okx=ws://127.0.0.1:1/",
+      "--log-level=error",
+    ],
+  );
+  assert.equal(code, 1, stderr);
+  assert.match(stdout, /^provider +exchange +connected .*\nprovider_d +okx +no .*\n/);
+  assert.match(stdout, /Not ready\n$/);
+  const wrong = await runProgram(["oracle", "probe", "--min-sources", "2", "-p", "okx"]);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /^Invalid --min-sources: .* See rangemaker oracle probe --help\n$/);
 });
