@@ -70,7 +70,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   );
   const reserved = () => exposure.reserved;
   const hedgeMs = hedge.expectedMs;
-  const checks = new LastChecks({ node: client, solver, clock, maxRisk, hedgeMs, reserved });
+  const checks = new LastChecks({ node, solver, clock, maxRisk, hedgeMs, reserved });
   const executor = new Executor({
     store,
     submitter,
