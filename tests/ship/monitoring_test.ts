@@ -8,7 +8,15 @@ import { systemClock } from "../../lib/clock.ts";
 import { playBet } from "../../services/stack/bet.ts";
 import { FREE_PORTS, type RunningStack, startStack } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
-import { fileUrl, hasPrometheus, NEEDS_PROMETHEUS, readText, readYaml, run } from "./support.ts";
+import {
+  fileUrl,
+  freePorts,
+  hasPrometheus,
+  NEEDS_PROMETHEUS,
+  readText,
+  readYaml,
+  run,
+} from "./support.ts";
 
 /** The twelve of the specification (RPC proxy, "Proxy metrics"). */
 const PROXY_METRICS = [
@@ -153,13 +161,6 @@ for (const args of [["check", "config", "prometheus.yml"], ["test", "rules", "al
   });
 }
 
-/** A port that was free a moment ago: Prometheus does not say which it takes for 0. */
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  listener.close();
-  return (listener.addr as Deno.NetAddr).port; // as for every TCP listener
-}
-
 /** Runs Prometheus with the repository's configuration, but fast, on the ports of a stack. */
 async function withPrometheus(
   stack: RunningStack,
@@ -179,7 +180,7 @@ async function withPrometheus(
       })),
     }),
   );
-  const address = `127.0.0.1:${freePort()}`;
+  const address = `127.0.0.1:${freePorts(1)[0]}`;
   const prometheus = new Deno.Command("prometheus", {
     args: [
       `--config.file=${folder}/prometheus.yml`,

@@ -1,4 +1,5 @@
 import { parse } from "yaml";
+import { z } from "zod";
 
 const root = new URL("../../", import.meta.url);
 
@@ -46,4 +47,23 @@ export async function run(
   }).output();
   const decoder = new TextDecoder();
   return { code, text: decoder.decode(stdout) + decoder.decode(stderr) };
+}
+
+/** Ports that were free a moment ago, for programs that do not say which they take for 0. */
+export function freePorts(count: number): number[] {
+  const listeners = Array.from(
+    { length: count },
+    () => Deno.listen({ hostname: "127.0.0.1", port: 0 }),
+  );
+  return listeners.map((listener) => {
+    listener.close();
+    return (listener.addr as Deno.NetAddr).port; // as for every TCP listener
+  });
+}
+
+/** Runs the health check of the Dockerfile. */
+export async function checkHealth(url: string): Promise<{ code: number; text: string }> {
+  const [, command = ""] = /^HEALTHCHECK .*? CMD (\[.*\])$/m.exec(readText("Dockerfile")) ?? [];
+  const [, ...args] = z.array(z.string()).parse(JSON.parse(command));
+  return await run(Deno.execPath(), args, { env: { HEALTH_URL: url } });
 }

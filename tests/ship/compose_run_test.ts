@@ -1,0 +1,96 @@
+/**
+ * The services of compose.yaml as processes in place of containers: its commands and variables, each
+ * with the permissions of its task in deno.json and no others, and a whole bet played through them.
+ */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import config from "../../deno.json" with { type: "json" };
+import { systemClock } from "../../lib/clock.ts";
+import { playBet } from "../../services/stack/bet.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Finished, Program } from "../support/process.ts";
+import { checkHealth, fileUrl, freePorts, readYaml } from "./support.ts";
+
+const NAMES = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const;
+
+/** Every port that compose.yaml gives to one of these services. */
+const PORTS = ["8560", "8550", "8545", "8546", "8547", "3000", "3001"];
+
+const { services } = z.object({
+  services: z.record(
+    z.string(),
+    z.object({
+      command: z.array(z.string()).default([]),
+      environment: z.record(z.string(), z.string()).default({}),
+    }),
+  ),
+}).parse(readYaml("compose.yaml"));
+
+const tasks: Record<string, string> = config.tasks;
+
+/** A service as compose.yaml starts it, moved to a port that is free. */
+function start(name: string, ports: Map<string, string>, folder: string): Program {
+  const { command, environment } = services[name] ?? assert.fail(name);
+  const moved = (text: string) =>
+    text.replaceAll(/\$\{\w+:-([^}]*)\}/g, "$1")
+      .replaceAll(new RegExp(`\\b(${NAMES.join("|")}):`, "g"), "127.0.0.1:")
+      .replaceAll(/(?<=[:=])\d{4}\b/g, (port) => ports.get(port) ?? port);
+  const { HEALTH_URL = "", ...variables } = environment;
+  const env = Object.fromEntries(
+    Object.entries(variables).map(([variable, value]) => [variable, moved(value)]),
+  );
+  // PostgreSQL has tests of its own; here each has the file that it keeps without one.
+  for (const variable of ["BRIDGE_DATABASE", "SOLVER_DATABASE"]) delete env[variable];
+  const [, flags = ""] = /^deno run (.*) main\.ts \w+$/.exec(tasks[name] ?? "") ?? [];
+  const { port } = new URL(HEALTH_URL);
+  const args = [
+    ...command.map(moved),
+    ...command.includes(`--port=${port}`) ? [] : [
+      `--port=${ports.get(port)}`,
+    ],
+  ];
+  return new Program(args, env, {
+    command: Deno.execPath(),
+    args: ["run", ...flags.split(" "), fileUrl("main.ts").pathname],
+    cwd: folder,
+  });
+}
+
+Deno.test("compose.yaml: its commands, with the permissions of their tasks, are healthy and serve a bet", async () => {
+  const folder = await Deno.makeTempDir();
+  const free = freePorts(PORTS.length);
+  const ports = new Map(PORTS.map((port, index) => [port, String(free[index])]));
+  const programs: Program[] = [];
+  const ends: Finished[] = [];
+  const url = (port: string) => `http://127.0.0.1:${ports.get(port)}`;
+  try {
+    for (const name of NAMES) {
+      const program = start(name, ports, folder);
+      await program.until(({ stderr }) => stderr.includes("Listening on"));
+      programs.push(program);
+    }
+    await eventually("fresh prices at the node", async () => {
+      const { oracle } = await (await fetch(`${url("8545")}/health`)).json();
+      return oracle === "fresh" || undefined;
+    });
+    const bet = await playBet(
+      {
+        oracle: url("8550"),
+        node: url("8545"),
+        nodeRead: url("8547"),
+        proxy: url("8546"),
+        proxyWs: `${url("8546").replace("http", "ws")}/ws`,
+        bridge: url("3001"),
+        solver: url("3000"),
+      },
+      systemClock,
+      () => {},
+    );
+    assert.match(bet.thesis.status, /^(won|lost)$/);
+  } finally {
+    for (const program of programs.toReversed()) program.kill("SIGTERM");
+    for (const program of programs) ends.push(await program.finished());
+    await Deno.remove(folder, { recursive: true });
+  }
+  for (const { code, stderr } of ends) assert.equal(code, 0, stderr);
+});
