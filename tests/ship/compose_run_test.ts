@@ -73,6 +73,11 @@ Deno.test("compose.yaml: its commands, with the permissions of their tasks, are 
       const { oracle } = await (await fetch(`${url("8545")}/health`)).json();
       return oracle === "fresh" || undefined;
     });
+    for (const name of NAMES) {
+      const { port } = new URL(services[name]?.environment.HEALTH_URL ?? "");
+      const { code, text } = await checkHealth(`${url(port)}/health`);
+      assert.equal(code, 0, `${name}: ${text}`);
+    }
     const bet = await playBet(
       {
         oracle: url("8550"),
