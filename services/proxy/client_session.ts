@@ -7,6 +7,7 @@ import type { ClientSink, HubClient } from "./hub_client.ts";
 import { subscriptionMethod } from "./methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import { bodyText } from "./node_http.ts";
+import { OutgoingMessage } from "./outgoing_message.ts";
 import { failureText, type Router } from "./router.ts";
 import { subscriptionRequest } from "./subscription_request.ts";
 
@@ -121,7 +122,7 @@ export class ClientSession {
   #send(text: string): void {
     if (this.#ended) return;
     this.#options.metrics.wsMessages.inc({ direction: "downstream" });
-    this.#options.sink.send(text);
+    this.#options.sink.send([new OutgoingMessage(text)]);
   }
 }
 

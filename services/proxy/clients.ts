@@ -1,10 +1,11 @@
+import { setImmediate } from "node:timers";
 import { getLogger } from "@logtape/logtape";
 import type { CancelTimer, Clock } from "../../lib/clock.ts";
 import { RpcCode } from "../../lib/protocol/jsonrpc.ts";
 import { LOG_ROOT } from "../../lib/service/logging.ts";
 import type { CallerAddress } from "./caller_address.ts";
 import { ClientSession } from "./client_session.ts";
-import { ClientSocket } from "./client_socket.ts";
+import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
 import type { Cors } from "./cors.ts";
 import { limitExceeded, ProxyError } from "./failures.ts";
 import type { Hub } from "./hub.ts";
@@ -24,9 +25,6 @@ export interface ClientsOptions {
   maxMessageBytes: number;
   maxSubscriptionsPerClient: number;
 }
-
-/** Seconds without a pong after which a client is taken for gone. */
-const IDLE_TIMEOUT_S = 30;
 
 /** A socket tells nothing when it can take more, so those that are behind are looked at this often. */
 const RESUME_EVERY_MS = 20;
@@ -48,10 +46,11 @@ export function isHandshake(request: Request): boolean {
 /** All open client WebSockets. */
 export class Clients {
   readonly #options: ClientsOptions;
-  readonly #sockets = new Set<WebSocket>();
+  readonly #connections = new Set<ClientConnection>();
   #cancelSweep: CancelTimer | undefined;
   #cancelResume: CancelTimer | undefined;
   #draining = false;
+  #flushing = false;
   #drained: (() => void) | undefined;
 
   constructor(options: ClientsOptions) {
@@ -65,17 +64,8 @@ export class Clients {
 
   /** Turns a request into a WebSocket, or says why not. */
   accept(request: Request, address: CallerAddress): Response {
-    // A page of another origin could otherwise use a proxy that only its visitor can reach.
-    if (!this.#options.cors.allows(request.headers.get("origin"))) {
-      return new Response("Origin not allowed", { status: 403 });
-    }
-    const refusal = this.#refusal();
-    if (refusal !== undefined) {
-      return new Response(failureText(null, refusal), {
-        status: refusal.status,
-        headers: { "content-type": "application/json" },
-      });
-    }
+    const refusal = this.refusal(request.headers);
+    if (refusal !== undefined) return refusal;
     let upgrade: Deno.WebSocketUpgrade;
     try {
       upgrade = Deno.upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
@@ -83,14 +73,66 @@ export class Clients {
       // The request lacks a header of the handshake; the message names it.
       return new Response(String(thrown), { status: 400 });
     }
-    this.#attach(upgrade.socket, address);
+    this.adopt(new NativeConnection(upgrade.socket), address);
     return upgrade.response;
   }
 
-  /** Sends what frames of the node brought, and keeps at it for those that are behind. */
-  flush(): void {
-    this.#options.hub.flush();
-    this.#resumeLater();
+  /** Why a handshake is refused, or undefined where it is not. */
+  refusal(headers: Headers): Response | undefined {
+    // A page of another origin could otherwise use a proxy that only its visitor can reach.
+    if (!this.#options.cors.allows(headers.get("origin"))) {
+      return new Response("Origin not allowed", { status: 403 });
+    }
+    const error = this.#noRoom();
+    return error && new Response(failureText(null, error), {
+      status: error.status,
+      headers: { "content-type": "application/json" },
+    });
+  }
+
+  /** Serves a connection until it ends. */
+  adopt(connection: ClientConnection, { shown, forwardedFor }: CallerAddress): void {
+    const { hub, router, clock, metrics, maxMessageBytes } = this.#options;
+    const session = new ClientSession({
+      hub,
+      router,
+      sink: connection,
+      clock,
+      metrics,
+      forwardedFor,
+      maxMessageBytes,
+      maxSubscriptions: this.#options.maxSubscriptionsPerClient,
+    });
+    this.#connections.add(connection);
+    metrics.wsConnections.set(this.#connections.size);
+    log.debug("Client {address} connected", { address: shown });
+    connection.onText = (text) => {
+      session.receive(text).then(() => this.#resumeLater()).catch((error: unknown) => {
+        log.error("A client's message could not be handled: {error}", { error });
+        connection.close(1011, "Internal error");
+      });
+    };
+    connection.onGone = () => {
+      session.end();
+      log.debug("Client {address} is gone", { address: shown });
+      this.#connections.delete(connection);
+      metrics.wsConnections.set(this.#connections.size);
+      if (this.#connections.size === 0) this.#drained?.();
+    };
+  }
+
+  /**
+   * Sends what frames of the node brought, at the end of this turn of the event loop, so that frames
+   * that came together leave together; and keeps at it for clients that are behind.
+   */
+  flushSoon(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    setImmediate(() => {
+      this.#flushing = false;
+      this.#options.hub.flush();
+      this.#resumeLater();
+    });
   }
 
   /**
@@ -99,8 +141,8 @@ export class Clients {
    */
   async drain(): Promise<void> {
     this.#draining = true;
-    for (const socket of this.#sockets) socket.close(1012, "Service restart");
-    if (this.#sockets.size === 0) return;
+    for (const connection of this.#connections) connection.close(1012, "Service restart");
+    if (this.#connections.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#drained = resolve;
     const cancel = this.#options.clock.after(CLOSE_DEADLINE_MS, resolve);
@@ -114,47 +156,14 @@ export class Clients {
     this.#cancelResume?.();
   }
 
-  #refusal(): ProxyError | undefined {
+  #noRoom(): ProxyError | undefined {
     if (this.#draining) {
       return new ProxyError(503, RpcCode.resourceUnavailable, "The proxy is shutting down");
     }
     const { maxClients } = this.#options;
-    if (this.#sockets.size >= maxClients) {
+    if (this.#connections.size >= maxClients) {
       return limitExceeded(429, `${maxClients} clients are connected: no more are taken`);
     }
-  }
-
-  #attach(socket: WebSocket, { shown, forwardedFor }: CallerAddress): void {
-    const { hub, router, clock, metrics, maxMessageBytes } = this.#options;
-    socket.binaryType = "arraybuffer";
-    const session = new ClientSession({
-      hub,
-      router,
-      sink: new ClientSocket(socket),
-      clock,
-      metrics,
-      forwardedFor,
-      maxMessageBytes,
-      maxSubscriptions: this.#options.maxSubscriptionsPerClient,
-    });
-    this.#sockets.add(socket);
-    metrics.wsConnections.set(this.#sockets.size);
-    log.debug("Client {address} connected", { address: shown });
-    socket.onmessage = ({ data }) => {
-      const text = typeof data === "string" ? data : new TextDecoder().decode(data);
-      session.receive(text).then(() => this.#resumeLater()).catch((error: unknown) => {
-        log.error("A client's message could not be handled: {error}", { error });
-        socket.close(1011, "Internal error");
-      });
-    };
-    socket.onerror = () => {}; // a close event follows and says all there is to do
-    socket.onclose = () => {
-      session.end();
-      log.debug("Client {address} is gone", { address: shown });
-      this.#sockets.delete(socket);
-      if (this.#sockets.size === 0) this.#drained?.();
-      metrics.wsConnections.set(this.#sockets.size);
-    };
   }
 
   #resumeLater(): void {

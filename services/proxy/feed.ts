@@ -1,12 +1,13 @@
 import type { SubscriptionRequest } from "./subscription_request.ts";
 import type { HubClient } from "./hub_client.ts";
+import type { OutgoingMessage } from "./outgoing_message.ts";
 
 /** A notification, encoded once for all its readers. */
 export interface Notice {
   feed: Feed;
   /** Its number among the notifications of the feed, from 0. */
   index: number;
-  text: string;
+  message: OutgoingMessage;
 }
 
 /** What a client that asked to subscribe is told: an id, or the JSON text of an error. */

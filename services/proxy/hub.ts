@@ -5,6 +5,7 @@ import type { Feed, Notice, SubscribeOutcome } from "./feed.ts";
 import { FeedBook, type UpstreamPort } from "./feed_book.ts";
 import { type ClientSink, HubClient } from "./hub_client.ts";
 import { memberText, replaceMember } from "./json_text.ts";
+import { OutgoingMessage } from "./outgoing_message.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
 /** What a hub tells whoever counts. */
@@ -217,7 +218,8 @@ export class Hub {
       return;
     }
     const position = this.#ring.end;
-    const notice = { feed, index: feed.emitted, text: underPublicId(feed, upstreamId, text) };
+    const message = new OutgoingMessage(underPublicId(feed, upstreamId, text));
+    const notice = { feed, index: feed.emitted, message };
     feed.emitted += 1;
     const evicted = this.#ring.push(notice);
     if (evicted !== undefined) evicted.feed.evicted = evicted.index + 1;
@@ -231,7 +233,8 @@ export class Hub {
 
   #drain(client: HubClient): void {
     if (!this.#clients.has(client)) return;
-    const missed = client.skipMissed();
+    const behind = client.cursor !== undefined && client.cursor < this.#ring.start;
+    const missed = behind ? client.skipMissed() : 0;
     this.#lagged(missed);
     if (missed > 0 && this.#options.slowClients === "close") {
       this.#close(client, `Too slow: ${missed} messages missed`);

@@ -1,11 +1,13 @@
 import type { BroadcastRing } from "./broadcast_ring.ts";
 import type { Feed, Notice } from "./feed.ts";
+import type { OutgoingMessage } from "./outgoing_message.ts";
 
 /** The outgoing side of a client's connection, as the hub sees it. */
 export interface ClientSink {
-  /** False while the connection holds as many unsent bytes as it may. */
-  readonly writable: boolean;
-  send(text: string): void;
+  /** Bytes that the connection takes before it holds as many unsent ones as it may; 0 or less: none. */
+  readonly room: number;
+  /** Sends messages in their order; at least the first one is always taken. */
+  send(messages: readonly OutgoingMessage[]): void;
   /** Ends the connection with a WebSocket close code. */
   close(code: number, reason: string): void;
 }
@@ -72,22 +74,29 @@ export class HubClient {
     return missed;
   }
 
-  /** Sends what is due while the connection takes it. @returns How many were sent. */
+  /** Sends what is due and what the connection takes of it. @returns How many were sent. */
   drain(ring: BroadcastRing<Notice>): number {
-    if (this.cursor === undefined) return 0;
-    let sent = 0;
+    if (this.cursor === undefined || this.#holds > 0) return 0;
+    const due: OutgoingMessage[] = [];
+    let { room } = this.sink;
     let position = Math.max(this.cursor, ring.start);
-    for (; position < ring.end; position += 1) {
-      if (this.#holds > 0 || !this.sink.writable) break;
-      const notice = ring.at(position);
-      const due = notice && this.#due.get(notice.feed);
-      if (notice === undefined || due === undefined || notice.index < due) continue;
-      this.sink.send(notice.text);
-      this.#due.set(notice.feed, notice.index + 1);
-      sent += 1;
+    for (; position < ring.end && room > 0; position += 1) {
+      const message = this.#take(ring.at(position));
+      if (message === undefined) continue;
+      due.push(message);
+      room -= message.text.length;
     }
     this.cursor = position === ring.end ? undefined : position;
-    return sent;
+    if (due.length > 0) this.sink.send(due);
+    return due.length;
+  }
+
+  /** The message of a notification, where it is this client's and due; it is not due again. */
+  #take(notice: Notice | undefined): OutgoingMessage | undefined {
+    const due = notice && this.#due.get(notice.feed);
+    if (notice === undefined || due === undefined || notice.index < due) return undefined;
+    this.#due.set(notice.feed, notice.index + 1);
+    return notice.message;
   }
 
   #missedOf(feed: Feed): number {

@@ -17,6 +17,7 @@ import { ReadSocket } from "./read_socket.ts";
 import { Router } from "./router.ts";
 import { RpcEndpoint } from "./rpc_endpoint.ts";
 import { Upstream } from "./upstream.ts";
+import { WsListener } from "./ws_listener.ts";
 
 export { options };
 export type { ProxyOptions };
@@ -25,6 +26,8 @@ export type { ProxyOptions };
 export interface RunningProxy extends RunningService {
   /** WebSocket URL for clients. */
   readonly wsUrl: string;
+  /** WebSocket URL of the port for WebSockets alone, where there is one. */
+  readonly wsPortUrl?: string;
 }
 
 /**
@@ -34,8 +37,6 @@ export interface RunningProxy extends RunningService {
  * @throws {ListenError} If the address cannot be had.
  * @throws {UsageError} If options contradict each other.
  */
-// Async as every start is, so that what it throws comes as a rejection.
-// deno-lint-ignore require-await
 export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const { reconnectInitialMs, reconnectMaxMs } = options;
   if (reconnectInitialMs > reconnectMaxMs) {
@@ -47,10 +48,11 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const metrics = new ProxyMetrics(registry);
   const cors = new Cors(options.corsOrigins);
   const { router, upstream, readSocket, clients, headWatch } = assemble(options, metrics, cors);
-  const addressOf = (request: Request, remote: string) =>
-    callerAddress(request.headers, remote, options.trustProxy);
+  const addressOf = (headers: Headers, remote: string) =>
+    callerAddress(headers, remote, options.trustProxy);
   const { maxBodyBytes } = options;
   const endpoint = new RpcEndpoint({ router, cors, metrics, maxBodyBytes, addressOf });
+  let wsListener: WsListener | undefined;
   let draining = false;
   const app = createApi({
     cors,
@@ -68,13 +70,16 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     registry,
     health: () => new Response("OK"),
     upgrade: (request, remote) =>
-      isHandshake(request) ? clients.accept(request, addressOf(request, remote)) : undefined,
+      isHandshake(request)
+        ? clients.accept(request, addressOf(request.headers, remote))
+        : undefined,
     hot: (request, remote) => endpoint.handle(request, remote),
     async drain() {
       draining = true;
       await clients.drain();
     },
-    close() {
+    async close() {
+      await wsListener?.stop();
       clients.stop();
       headWatch.stop();
       upstream.stop();
@@ -85,7 +90,22 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   headWatch.start();
   upstream.start();
   readSocket?.start();
-  return { ...service, wsUrl: `${service.url.replace("http", "ws")}/ws` };
+  const wsUrl = `${service.url.replace("http", "ws")}/ws`;
+  if (options.wsPort === undefined) return { ...service, wsUrl };
+  try {
+    wsListener = await WsListener.start({
+      host: options.host,
+      port: options.wsPort,
+      clock: systemClock,
+      refuse: (headers) => clients.refusal(headers),
+      accepted: (connection, headers, remote) =>
+        clients.adopt(connection, addressOf(headers, remote)),
+    });
+  } catch (thrown) {
+    await service.stop();
+    throw thrown;
+  }
+  return { ...service, wsUrl, wsPortUrl: wsUrl.replace(/:\d+\/ws$/, `:${wsListener.port}/ws`) };
 }
 
 /** Makes the parts and connects them. */
@@ -124,7 +144,7 @@ function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cors) {
       closed: () => hub.upstreamClosed(),
       received(text) {
         const understood = hub.receive(text);
-        clients.flush();
+        clients.flushSoon();
         return understood;
       },
     },

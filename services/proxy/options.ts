@@ -23,6 +23,14 @@ export const options = {
     default: "8546",
   },
   host: hostOption,
+  wsPort: {
+    flags: "--ws-port <port>",
+    env: "WS_PORT",
+    description:
+      "second port for WebSockets alone, where bursts of notifications reach thousands of " +
+      "clients several times as fast; 0 takes a free one",
+    schema: portSchema.optional(),
+  },
   writeNodeUrl: {
     flags: "--write-node-url <url>",
     env: "WRITE_NODE_URL",

@@ -10,7 +10,7 @@ export interface RpcEndpointOptions {
   cors: Cors;
   metrics: ProxyMetrics;
   maxBodyBytes: number;
-  addressOf: (request: Request, remote: string) => CallerAddress;
+  addressOf: (headers: Headers, remote: string) => CallerAddress;
 }
 
 /**
@@ -35,9 +35,9 @@ export class RpcEndpoint {
     const { router, metrics, cors, maxBodyBytes, addressOf } = this.#options;
     const startedAtMs = performance.now();
     const text = await readText(request, maxBodyBytes);
-    const answer = text === undefined
-      ? tooLarge(maxBodyBytes)
-      : await router.answer(text, { forwardedFor: () => addressOf(request, remote).forwardedFor });
+    const answer = text === undefined ? tooLarge(maxBodyBytes) : await router.answer(text, {
+      forwardedFor: () => addressOf(request.headers, remote).forwardedFor,
+    });
     const { status, body, target } = answer;
     metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
     const headers = cors.headers(request);

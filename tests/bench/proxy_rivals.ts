@@ -103,7 +103,7 @@ export async function startOwnProxy(nodePort: number, flags: string[]): Promise<
   const port = freePort();
   const node = `http://127.0.0.1:${nodePort}`;
   const main = new URL("../../main.ts", import.meta.url).pathname;
-  const args = ["run", "-A", main, "proxy", "--port", String(port), "--log-level", "warning"];
+  const args = ["run", "-A", main, "proxy", "--port", String(port)];
   const nodes = ["--read-node-url", node, "--write-node-url", node];
   return await start(Deno.execPath(), [...args, ...nodes, ...flags], port);
 }

@@ -1,8 +1,8 @@
 /** A WebSocket client on a bare connection: it sends, and reads only when told to. */
 export interface DeafClient {
   send(message: unknown): Promise<void>;
-  /** Reads until the connection ends or `bytes` have come. @returns How many came. */
-  read(bytes: number): Promise<number>;
+  /** Reads until `last` has come. @returns All that came, without any letter x. */
+  readUntil(last: string): Promise<string>;
   close(): void;
 }
 
@@ -20,15 +20,15 @@ export async function deafClient(wsUrl: string): Promise<DeafClient> {
     async send(message) {
       await connection.write(maskedFrame(JSON.stringify(message)));
     },
-    async read(bytes) {
+    async readUntil(last) {
       const buffer = new Uint8Array(65_536);
-      let total = 0;
-      while (total < bytes) {
+      let text = "";
+      while (!text.includes(last)) {
         const length = await connection.read(buffer);
-        if (length === null) break;
-        total += length;
+        if (length === null) throw new Error(`The connection ended before ${last} came`);
+        text += new TextDecoder("latin1").decode(buffer.subarray(0, length)).replaceAll("x", "");
       }
-      return total;
+      return text;
     },
     close: () => connection.close(),
   };

@@ -1,34 +1,40 @@
 import assert from "node:assert/strict";
 import { STOP_DEADLINE_MS } from "../../lib/service/command.ts";
 import { RpcSocket } from "./rpc_socket.ts";
-import { withProxy } from "./support.ts";
+import { onBothPorts } from "./support.ts";
 import { deafClient } from "./deaf_client.ts";
 
-Deno.test("Proxy, shutdown: clients are closed with 1012, and none is taken any more", () =>
-  withProxy(async ({ wsUrl, read, stopProxy }) => {
-    const clients = await Promise.all([1, 2].map(() => RpcSocket.open(wsUrl)));
-    await clients[0]?.call(1, "eth_subscribe", ["newHeads"]);
-    await stopProxy();
-    for (const client of clients) assert.equal((await client.closed).code, 1012);
-    await assert.rejects(RpcSocket.open(wsUrl));
-    await read.until(() => read.connections === 0);
-  }));
+onBothPorts(
+  "Proxy, shutdown: clients are closed with 1012, and none is taken any more",
+  (withProxy) =>
+    withProxy(async ({ wsUrl, read, stopProxy }) => {
+      const clients = await Promise.all([1, 2].map(() => RpcSocket.open(wsUrl)));
+      await clients[0]?.call(1, "eth_subscribe", ["newHeads"]);
+      await stopProxy();
+      for (const client of clients) assert.equal((await client.closed).code, 1012);
+      await assert.rejects(RpcSocket.open(wsUrl));
+      await read.until(() => read.connections === 0);
+    }),
+);
 
-Deno.test("Proxy, shutdown: ends in time though a client reads nothing", () =>
-  withProxy(async ({ url, wsUrl, read, stopProxy }) => {
-    const client = await deafClient(wsUrl);
-    await client.send({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["newHeads"] });
-    await read.until(() => read.subscriptions.length === 1);
-    const padding = "x".repeat(100_000);
-    for (let n = 0; n < 200; n += 1) read.notify(["newHeads"], { n, padding });
-    const witness = await RpcSocket.open(wsUrl);
-    const { result } = await witness.call(1, "eth_subscribe", ["newHeads"]);
-    read.notify(["newHeads"], "last");
-    await witness.frame((frame) => frame.params?.subscription === result);
-    const startedAt = performance.now();
-    const stopped = stopProxy();
-    assert.equal(await (await fetch(`${url}/ready`)).text(), "Shutting down");
-    await stopped;
-    assert(performance.now() - startedAt < STOP_DEADLINE_MS);
-    client.close();
-  }));
+onBothPorts(
+  "Proxy, shutdown: ends in time though a client reads nothing",
+  (withProxy) =>
+    withProxy(async ({ url, wsUrl, read, stopProxy }) => {
+      const client = await deafClient(wsUrl);
+      await client.send({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["newHeads"] });
+      await read.until(() => read.subscriptions.length === 1);
+      const padding = "x".repeat(100_000);
+      for (let n = 0; n < 200; n += 1) read.notify(["newHeads"], { n, padding });
+      const witness = await RpcSocket.open(wsUrl);
+      const { result } = await witness.call(1, "eth_subscribe", ["newHeads"]);
+      read.notify(["newHeads"], "last");
+      await witness.frame((frame) => frame.params?.subscription === result);
+      const startedAt = performance.now();
+      const stopped = stopProxy();
+      assert.equal(await (await fetch(`${url}/ready`)).text(), "Shutting down");
+      await stopped;
+      assert(performance.now() - startedAt < STOP_DEADLINE_MS);
+      client.close();
+    }),
+);

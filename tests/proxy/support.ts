@@ -12,8 +12,12 @@ export interface Scene {
   stopProxy(): Promise<void>;
 }
 
+/** Where clients connect: the one port for everything, or the second one for WebSockets alone. */
+export type ClientPort = "main port" | "WebSocket port";
+
 /** What a scene is made of. */
 export interface SceneOptions {
+  clientPort?: ClientPort;
   proxy?: Partial<ProxyOptions>;
   read?: FakeNodeOptions;
   write?: FakeNodeOptions;
@@ -32,12 +36,14 @@ export async function withProxy(
     writeNodeUrl: write.url,
     reconnectInitialMs: 5,
     reconnectMaxMs: 20,
+    wsPort: given.clientPort === "WebSocket port" ? 0 : undefined,
     ...given.proxy,
   }));
   const stopProxy = () => proxy.stop();
   try {
     await read.until(() => read.connections === (given.proxy?.readsOverWs === false ? 1 : 2));
-    await play({ url: proxy.url, wsUrl: proxy.wsUrl, read, write, stopProxy });
+    const wsUrl = proxy.wsPortUrl ?? proxy.wsUrl;
+    await play({ url: proxy.url, wsUrl, read, write, stopProxy });
   } finally {
     await proxy.stop();
     await read.stop();
@@ -58,4 +64,15 @@ export async function post(
 /** A JSON-RPC call. */
 export function call(id: number, method: string, params: unknown[] = []) {
   return { jsonrpc: "2.0", id, method, params };
+}
+
+/** Registers a test once for each {@link ClientPort}; it gets a {@link withProxy} for that port. */
+export function onBothPorts(
+  name: string,
+  test: (playOnPort: typeof withProxy) => Promise<void>,
+): void {
+  for (const clientPort of ["main port", "WebSocket port"] as const) {
+    Deno.test(`${name} (${clientPort})`, () =>
+      test((play, given) => withProxy(play, { ...given, clientPort })));
+  }
 }

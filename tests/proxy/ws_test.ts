@@ -1,188 +1,228 @@
 import assert from "node:assert/strict";
 import { RpcSocket } from "./rpc_socket.ts";
-import { call, post, withProxy } from "./support.ts";
+import { call, onBothPorts, post } from "./support.ts";
 
-Deno.test("Proxy, WebSocket: one client asking twice gets two ids, each with every notification", () =>
-  withProxy(async ({ wsUrl, read }) => {
-    const client = await RpcSocket.open(wsUrl);
-    const first = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
-    const second = (await client.call(2, "eth_subscribe", ["newHeads"])).result;
-    assert.notEqual(first, second);
-    read.notify(["newHeads"], 1);
-    for (const id of [first, second]) {
-      await client.frame((frame) => frame.params?.subscription === id);
-      assert.deepEqual(client.notices(id), [1]);
-    }
-    await client.close();
-  }));
+onBothPorts(
+  "Proxy, WebSocket: one client asking twice gets two ids, each with every notification",
+  (withProxy) =>
+    withProxy(async ({ wsUrl, read }) => {
+      const client = await RpcSocket.open(wsUrl);
+      const first = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
+      const second = (await client.call(2, "eth_subscribe", ["newHeads"])).result;
+      assert.notEqual(first, second);
+      read.notify(["newHeads"], 1);
+      for (const id of [first, second]) {
+        await client.frame((frame) => frame.params?.subscription === id);
+        assert.deepEqual(client.notices(id), [1]);
+      }
+      await client.close();
+    }),
+);
 
-Deno.test("Proxy, WebSocket: a client is told the node's own id", () =>
-  withProxy(async ({ wsUrl }) => {
-    const client = await RpcSocket.open(wsUrl);
-    assert.equal((await client.call(1, "eth_subscribe", ["newHeads"])).result, "0xnode-1");
-    await client.close();
-  }, { read: { subscriptionId: (n) => `0xnode-${n}` } }));
+onBothPorts(
+  "Proxy, WebSocket: a client is told the node's own id",
+  (withProxy) =>
+    withProxy(async ({ wsUrl }) => {
+      const client = await RpcSocket.open(wsUrl);
+      assert.equal((await client.call(1, "eth_subscribe", ["newHeads"])).result, "0xnode-1");
+      await client.close();
+    }, { read: { subscriptionId: (n) => `0xnode-${n}` } }),
+);
 
-Deno.test("Proxy, WebSocket: an id that another client still holds for something else is not given", () => {
-  // The node numbers from 1 anew after each of its restarts.
-  let epochStart = 0;
-  let granted = 0;
-  const subscriptionId = (n: number) => {
-    granted = n;
-    return `0x${n - epochStart}`;
-  };
-  return withProxy(async ({ wsUrl, read }) => {
-    const [heads, logs] = await Promise.all([RpcSocket.open(wsUrl), RpcSocket.open(wsUrl)]);
-    assert.equal((await heads.call(1, "eth_subscribe", ["newHeads"])).result, "0x1");
-    assert.equal((await heads.call(2, "eth_subscribe", ["a"])).result, "0x2");
-    await heads.call(3, "eth_unsubscribe", ["0x1"]);
-    epochStart = granted;
-    read.dropSockets();
-    await read.until(() => read.subscriptions.length === 0);
-    await read.until(() => read.subscriptions.length === 1); // "a" is 0x1 at the node now
-    const id = (await logs.call(1, "eth_subscribe", ["b"])).result; // and "b" is 0x2 there
-    assert.notEqual(id, "0x2");
-    read.notify(["a"], "for a");
-    read.notify(["b"], "for b");
-    await heads.frame((frame) => frame.params?.subscription === "0x2");
-    await logs.frame((frame) => frame.params?.subscription === id);
-    assert.deepEqual([heads.notices("0x2"), logs.notices(id)], [["for a"], ["for b"]]);
-    await Promise.all([heads.close(), logs.close()]);
-  }, { read: { subscriptionId } });
-});
-
-Deno.test("Proxy, WebSocket: numbers of a notification stay as the node wrote them, under any id", () => {
-  let epochStart = 0;
-  return withProxy(async ({ wsUrl, read }) => {
-    const client = await RpcSocket.open(wsUrl);
-    const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
-    epochStart = 5;
-    read.dropSockets();
-    await read.until(() => read.subscriptions.length === 0);
-    await read.until(() => read.subscriptions.length === 1);
-    const body = '"result":{"big":12345678901234567890,"subscription":"0x7"}';
-    read.sendRaw(
-      `{"jsonrpc":"2.0","method":"eth_subscription","params":{${body},"subscription":"0x7"}}`,
-    );
-    await client.frame((frame) => frame.method === "eth_subscription");
-    assert.equal(
-      client.frames.at(-1),
-      `{"jsonrpc":"2.0","method":"eth_subscription","params":{${body},"subscription":"${id}"}}`,
-    );
-    await client.close();
-  }, { read: { subscriptionId: (n) => `0x${n + epochStart}` } });
-});
-
-Deno.test("Proxy, WebSocket: other calls and batches go the way of HTTP ones, subscriptions among them", () =>
-  withProxy(async ({ wsUrl, read, write }) => {
-    const client = await RpcSocket.open(wsUrl);
-    assert.deepEqual((await client.call(1, "core_getAccount", ["a"])).result, {
-      method: "core_getAccount",
-      params: ["a"],
-    });
-    client.send([
-      call(10, "core_getAccount"),
-      call(11, "eth_subscribe", ["newHeads"]),
-      call(12, "core_sendTransaction", [{}]),
-      { jsonrpc: "2.0", method: "net_version" },
-      call(13, "eth_unsubscribe", ["0xnone"]),
-    ]);
-    await client.frame((frame) => Array.isArray(frame));
-    const batch: { id: number; result: unknown }[] = JSON.parse(client.frames.at(-1) ?? "");
-    assert.deepEqual(batch.map(({ id }) => id), [10, 11, 12, 13]);
-    assert.equal(batch[3]?.result, false);
-    assert.equal(write.requests.length, 1);
-    read.notify(["newHeads"], 1);
-    await client.frame((frame) => frame.params?.subscription === batch[1]?.result);
-    await client.close();
-  }));
-
-Deno.test("Proxy, WebSocket: the id is answered before the first notification, in a slow batch too", () => {
-  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
-  const answer = async (text: string) => {
-    await gate;
-    return Response.json(
-      JSON.parse(text).map(({ id }: { id: number }) => ({ jsonrpc: "2.0", id, result: 0 })),
-    );
-  };
-  return withProxy(async ({ wsUrl, read }) => {
-    const client = await RpcSocket.open(wsUrl);
-    client.send([call(1, "eth_getLogs"), call(2, "eth_subscribe", ["newHeads"])]);
-    await read.until(() => read.subscriptions.length === 1 && read.requests.length === 1);
-    for (const number of [1, 2, 3]) read.notify(["newHeads"], number);
-    // The notifications are in the proxy once another client has them.
-    const witness = await RpcSocket.open(wsUrl);
-    const id = (await witness.call(1, "eth_subscribe", ["newHeads"])).result;
-    read.notify(["newHeads"], 4);
-    await witness.frame((frame) => frame.params?.result === 4);
-    assert.deepEqual(client.frames, []);
-    open();
-    await client.frame((frame) => frame.params?.result === 4);
-    assert(Array.isArray(JSON.parse(client.frames[0] ?? "")));
-    assert.deepEqual(client.notices(id), [1, 2, 3, 4]);
-    await Promise.all([client.close(), witness.close()]);
-  }, { read: { answer } });
-});
-
-Deno.test("Proxy, WebSocket: binary frames are read as text, answers are text", () =>
-  withProxy(async ({ wsUrl }) => {
-    const client = await RpcSocket.open(wsUrl);
-    client.socket.send(new TextEncoder().encode(JSON.stringify(call(5, "core_getAccount", ["€"]))));
-    const { result } = await client.frame((frame) => frame.id === 5);
-    assert.deepEqual(result, { method: "core_getAccount", params: ["€"] });
-    await client.close();
-  }));
-
-Deno.test("Proxy, WebSocket: a node's refusal to subscribe goes through as it is", () =>
-  withProxy(async ({ wsUrl }) => {
-    const client = await RpcSocket.open(wsUrl);
-    const { error } = await client.call(1, "eth_subscribe", ["nonsense"]);
-    assert.deepEqual(error, { code: -32602, message: "no such kind", data: { kind: "nonsense" } });
-    await client.close();
-  }, {
-    read: {
-      refuse: (kind) =>
-        kind === "nonsense" ? { code: -32602, message: "no such kind", data: { kind } } : undefined,
-    },
-  }));
-
-Deno.test("Proxy, WebSocket: a subscribe while the node is away waits, then fails with -32002", () =>
-  withProxy(async ({ wsUrl, read }) => {
-    await read.stop();
-    const client = await RpcSocket.open(wsUrl);
-    const { error } = await client.call(1, "eth_subscribe", ["newHeads"]);
-    assert.equal(error?.code, -32002);
-    await client.close();
-  }, { proxy: { subscribeTimeoutMs: 50 } }));
-
-Deno.test("Proxy, WebSocket: limits on clients, subscriptions and origins", () =>
-  withProxy(async ({ url, wsUrl }) => {
-    const first = await RpcSocket.open(wsUrl);
-    const second = await RpcSocket.open(wsUrl);
-    const headers = {
-      connection: "upgrade",
-      upgrade: "websocket",
-      "sec-websocket-version": "13",
-      "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+onBothPorts(
+  "Proxy, WebSocket: an id that another client still holds for something else is not given",
+  (withProxy) => {
+    // The node numbers from 1 anew after each of its restarts.
+    let epochStart = 0;
+    let granted = 0;
+    const subscriptionId = (n: number) => {
+      granted = n;
+      return `0x${n - epochStart}`;
     };
-    const third = await rawHandshake(wsUrl, headers);
-    assert.match(third, /^HTTP\/1\.1 429 /);
-    assert.match(third, /"code":-32005/);
-    assert.match(
-      await rawHandshake(wsUrl, { ...headers, origin: "https://evil" }),
-      /^HTTP\/1\.1 403 /,
-    );
-    await first.call(1, "eth_subscribe", ["a"]);
-    await first.call(2, "eth_subscribe", ["b"]);
-    assert.equal((await first.call(3, "eth_subscribe", ["c"])).error?.code, -32005);
-    await first.call(4, "eth_unsubscribe", [(await second.call(1, "eth_subscribe", ["a"])).result]);
-    assert.equal((await first.call(5, "eth_subscribe", ["c"])).error, undefined);
-    const { result } = await (await post(url, call(1, "eth_chainId"))).json();
-    assert.notEqual(result, undefined, "HTTP goes on as before");
-    await Promise.all([first.close(), second.close()]);
-  }, {
-    proxy: { maxWsClients: 2, maxSubscriptionsPerClient: 2, corsOrigins: ["https://good"] },
-  }));
+    return withProxy(async ({ wsUrl, read }) => {
+      const [heads, logs] = await Promise.all([RpcSocket.open(wsUrl), RpcSocket.open(wsUrl)]);
+      assert.equal((await heads.call(1, "eth_subscribe", ["newHeads"])).result, "0x1");
+      assert.equal((await heads.call(2, "eth_subscribe", ["a"])).result, "0x2");
+      await heads.call(3, "eth_unsubscribe", ["0x1"]);
+      epochStart = granted;
+      read.dropSockets();
+      await read.until(() => read.subscriptions.length === 0);
+      await read.until(() => read.subscriptions.length === 1); // "a" is 0x1 at the node now
+      const id = (await logs.call(1, "eth_subscribe", ["b"])).result; // and "b" is 0x2 there
+      assert.notEqual(id, "0x2");
+      read.notify(["a"], "for a");
+      read.notify(["b"], "for b");
+      await heads.frame((frame) => frame.params?.subscription === "0x2");
+      await logs.frame((frame) => frame.params?.subscription === id);
+      assert.deepEqual([heads.notices("0x2"), logs.notices(id)], [["for a"], ["for b"]]);
+      await Promise.all([heads.close(), logs.close()]);
+    }, { read: { subscriptionId } });
+  },
+);
+
+onBothPorts(
+  "Proxy, WebSocket: numbers of a notification stay as the node wrote them, under any id",
+  (withProxy) => {
+    let epochStart = 0;
+    return withProxy(async ({ wsUrl, read }) => {
+      const client = await RpcSocket.open(wsUrl);
+      const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
+      epochStart = 5;
+      read.dropSockets();
+      await read.until(() => read.subscriptions.length === 0);
+      await read.until(() => read.subscriptions.length === 1);
+      const body = '"result":{"big":12345678901234567890,"subscription":"0x7"}';
+      read.sendRaw(
+        `{"jsonrpc":"2.0","method":"eth_subscription","params":{${body},"subscription":"0x7"}}`,
+      );
+      await client.frame((frame) => frame.method === "eth_subscription");
+      assert.equal(
+        client.frames.at(-1),
+        `{"jsonrpc":"2.0","method":"eth_subscription","params":{${body},"subscription":"${id}"}}`,
+      );
+      await client.close();
+    }, { read: { subscriptionId: (n) => `0x${n + epochStart}` } });
+  },
+);
+
+onBothPorts(
+  "Proxy, WebSocket: other calls and batches go the way of HTTP ones, subscriptions among them",
+  (withProxy) =>
+    withProxy(async ({ wsUrl, read, write }) => {
+      const client = await RpcSocket.open(wsUrl);
+      assert.deepEqual((await client.call(1, "core_getAccount", ["a"])).result, {
+        method: "core_getAccount",
+        params: ["a"],
+      });
+      client.send([
+        call(10, "core_getAccount"),
+        call(11, "eth_subscribe", ["newHeads"]),
+        call(12, "core_sendTransaction", [{}]),
+        { jsonrpc: "2.0", method: "net_version" },
+        call(13, "eth_unsubscribe", ["0xnone"]),
+      ]);
+      await client.frame((frame) => Array.isArray(frame));
+      const batch: { id: number; result: unknown }[] = JSON.parse(client.frames.at(-1) ?? "");
+      assert.deepEqual(batch.map(({ id }) => id), [10, 11, 12, 13]);
+      assert.equal(batch[3]?.result, false);
+      assert.equal(write.requests.length, 1);
+      read.notify(["newHeads"], 1);
+      await client.frame((frame) => frame.params?.subscription === batch[1]?.result);
+      await client.close();
+    }),
+);
+
+onBothPorts(
+  "Proxy, WebSocket: the id is answered before the first notification, in a slow batch too",
+  (withProxy) => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const answer = async (text: string) => {
+      await gate;
+      return Response.json(
+        JSON.parse(text).map(({ id }: { id: number }) => ({ jsonrpc: "2.0", id, result: 0 })),
+      );
+    };
+    return withProxy(async ({ wsUrl, read }) => {
+      const client = await RpcSocket.open(wsUrl);
+      client.send([call(1, "eth_getLogs"), call(2, "eth_subscribe", ["newHeads"])]);
+      await read.until(() => read.subscriptions.length === 1 && read.requests.length === 1);
+      for (const number of [1, 2, 3]) read.notify(["newHeads"], number);
+      // The notifications are in the proxy once another client has them.
+      const witness = await RpcSocket.open(wsUrl);
+      const id = (await witness.call(1, "eth_subscribe", ["newHeads"])).result;
+      read.notify(["newHeads"], 4);
+      await witness.frame((frame) => frame.params?.result === 4);
+      assert.deepEqual(client.frames, []);
+      open();
+      await client.frame((frame) => frame.params?.result === 4);
+      assert(Array.isArray(JSON.parse(client.frames[0] ?? "")));
+      assert.deepEqual(client.notices(id), [1, 2, 3, 4]);
+      await Promise.all([client.close(), witness.close()]);
+    }, { read: { answer } });
+  },
+);
+
+onBothPorts(
+  "Proxy, WebSocket: binary frames are read as text, answers are text",
+  (withProxy) =>
+    withProxy(async ({ wsUrl }) => {
+      const client = await RpcSocket.open(wsUrl);
+      client.socket.send(
+        new TextEncoder().encode(JSON.stringify(call(5, "core_getAccount", ["€"]))),
+      );
+      const { result } = await client.frame((frame) => frame.id === 5);
+      assert.deepEqual(result, { method: "core_getAccount", params: ["€"] });
+      await client.close();
+    }),
+);
+
+onBothPorts(
+  "Proxy, WebSocket: a node's refusal to subscribe goes through as it is",
+  (withProxy) =>
+    withProxy(async ({ wsUrl }) => {
+      const client = await RpcSocket.open(wsUrl);
+      const { error } = await client.call(1, "eth_subscribe", ["nonsense"]);
+      assert.deepEqual(error, {
+        code: -32602,
+        message: "no such kind",
+        data: { kind: "nonsense" },
+      });
+      await client.close();
+    }, {
+      read: {
+        refuse: (kind) =>
+          kind === "nonsense"
+            ? { code: -32602, message: "no such kind", data: { kind } }
+            : undefined,
+      },
+    }),
+);
+
+onBothPorts(
+  "Proxy, WebSocket: a subscribe while the node is away waits, then fails with -32002",
+  (withProxy) =>
+    withProxy(async ({ wsUrl, read }) => {
+      await read.stop();
+      const client = await RpcSocket.open(wsUrl);
+      const { error } = await client.call(1, "eth_subscribe", ["newHeads"]);
+      assert.equal(error?.code, -32002);
+      await client.close();
+    }, { proxy: { subscribeTimeoutMs: 50 } }),
+);
+
+onBothPorts(
+  "Proxy, WebSocket: limits on clients, subscriptions and origins",
+  (withProxy) =>
+    withProxy(async ({ url, wsUrl }) => {
+      const first = await RpcSocket.open(wsUrl);
+      const second = await RpcSocket.open(wsUrl);
+      const headers = {
+        connection: "upgrade",
+        upgrade: "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+      };
+      const third = await rawHandshake(wsUrl, headers);
+      assert.match(third, /^HTTP\/1\.1 429 /);
+      assert.match(third, /"code":-32005/);
+      assert.match(
+        await rawHandshake(wsUrl, { ...headers, origin: "https://evil" }),
+        /^HTTP\/1\.1 403 /,
+      );
+      await first.call(1, "eth_subscribe", ["a"]);
+      await first.call(2, "eth_subscribe", ["b"]);
+      assert.equal((await first.call(3, "eth_subscribe", ["c"])).error?.code, -32005);
+      await first.call(4, "eth_unsubscribe", [
+        (await second.call(1, "eth_subscribe", ["a"])).result,
+      ]);
+      assert.equal((await first.call(5, "eth_subscribe", ["c"])).error, undefined);
+      const { result } = await (await post(url, call(1, "eth_chainId"))).json();
+      assert.notEqual(result, undefined, "HTTP goes on as before");
+      await Promise.all([first.close(), second.close()]);
+    }, {
+      proxy: { maxWsClients: 2, maxSubscriptionsPerClient: 2, corsOrigins: ["https://good"] },
+    }),
+);
 
 /** The answer to a handshake, as text: `fetch` may not send its headers. */
 async function rawHandshake(wsUrl: string, headers: Record<string, string>): Promise<string> {

@@ -28,7 +28,7 @@ interface Client extends ClientSink {
   open: Set<number>;
   frames: string[];
   gone: boolean;
-  /** Whether the connection ever refused anything. */
+  /** Whether it ever was behind, be it that its connection took nothing or that no flush came. */
   slow: boolean;
 }
 
@@ -105,6 +105,9 @@ export class HubWorld {
     else if (draw < 0.78) this.#nodeNotifies(this.#pick([...this.#granted.keys()]));
     else this.#hubReads();
     if (this.#random() < 0.7) this.#hub.flush();
+    for (const client of this.#clients) {
+      if (client.hub.cursor !== undefined) client.slow = true;
+    }
   }
 
   /** Lets everything come to rest, then checks what must hold. */
@@ -154,9 +157,14 @@ export class HubWorld {
 
   #connectClient(): void {
     if (this.#clients.filter(({ gone }) => !gone).length >= CLIENTS_MAX) return;
+    const below = (limit: number) => this.#below(limit);
     const client: Client = {
       writable: true,
-      send: (text) => this.#delivered(client, text),
+      // A message has some 90 bytes, so that often not all that is due is taken at once.
+      get room() {
+        return this.writable ? 1 + below(400) : 0;
+      },
+      send: (messages) => messages.forEach(({ text }) => this.#delivered(client, text)),
       close: () => assert.fail("No client is closed in mode lag"),
       hub: undefined as unknown as HubClient, // set in the next statement
       claims: new Map(),
@@ -235,7 +243,6 @@ export class HubWorld {
     const client = this.#anyClient();
     if (client === undefined) return;
     client.writable = !client.writable;
-    if (!client.writable) client.slow = true;
   }
 
   #resume(): void {
@@ -365,7 +372,9 @@ export class HubWorld {
       this.#hub.flush();
     }
     this.#hub.flush();
-    for (const client of [...this.#hub.stuck]) this.#hub.resume(client);
+    while (this.#hub.stuck.size > 0) {
+      for (const client of [...this.#hub.stuck]) this.#hub.resume(client);
+    }
   }
 
   #anyClient(): Client | undefined {

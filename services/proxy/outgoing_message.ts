@@ -1,0 +1,55 @@
+import { Buffer } from "node:buffer";
+
+/** First byte of a frame that is a whole text message (RFC 6455, section 5.2). */
+const WHOLE_TEXT = 0x81;
+
+/** A text message on its way to clients, encoded at most once however many get it. */
+export class OutgoingMessage {
+  readonly text: string;
+  #frame: Uint8Array | undefined;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** The message as a WebSocket frame of a server. */
+  get frame(): Uint8Array {
+    return this.#frame ??= textFrame(this.text);
+  }
+}
+
+/** Puts frames into one piece, and gives the same piece again to the next who wants the same frames. */
+export class FrameJoiner {
+  #messages: readonly OutgoingMessage[] = [];
+  #joined: Uint8Array = new Uint8Array();
+
+  /** The frames of some messages, one after the other. */
+  join(messages: readonly OutgoingMessage[]): Uint8Array {
+    const [first] = messages;
+    if (messages.length === 1 && first !== undefined) return first.frame;
+    const same = messages.length === this.#messages.length &&
+      messages.every((message, index) => message === this.#messages[index]);
+    if (!same) {
+      this.#messages = messages;
+      this.#joined = Buffer.concat(messages.map(({ frame }) => frame));
+    }
+    return this.#joined;
+  }
+}
+
+function textFrame(text: string): Uint8Array {
+  const length = Buffer.byteLength(text);
+  const headerBytes = length < 126 ? 2 : length < 65_536 ? 4 : 10;
+  const frame = Buffer.allocUnsafe(headerBytes + length);
+  frame[0] = WHOLE_TEXT;
+  if (headerBytes === 2) frame[1] = length;
+  else if (headerBytes === 4) {
+    frame[1] = 126;
+    frame.writeUInt16BE(length, 2);
+  } else {
+    frame[1] = 127;
+    frame.writeBigUInt64BE(BigInt(length), 2);
+  }
+  frame.write(text, headerBytes);
+  return frame;
+}

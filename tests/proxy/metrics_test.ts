@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { Registry } from "prom-client";
+import { ProxyMetrics } from "../../services/proxy/metrics.ts";
+
+Deno.test("ProxyMetrics: invented method names do not grow the metrics, nor push real ones out", async () => {
+  const registry = new Registry();
+  const metrics = new ProxyMetrics(registry);
+  for (let n = 0; n < 5_000; n += 1) metrics.countCall(`eth_invented${n}`);
+  for (const method of ["no underscore", "__proto__", "constructor", '"}\n']) {
+    metrics.countCall(method);
+  }
+  metrics.countCall("eth_call");
+  const lines = (await registry.metrics()).split("\n")
+    .filter((line) => line.startsWith("proxy_rpc_methods_total{"));
+  assert(lines.length < 250, `${lines.length}`);
+  assert(lines.includes('proxy_rpc_methods_total{method="eth_call"} 1'));
+  const total = lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+  assert.equal(total, 5_005);
+});
+
+Deno.test("ProxyMetrics: methods of HTTP that nobody knows share a label", async () => {
+  const registry = new Registry();
+  const metrics = new ProxyMetrics(registry);
+  metrics.countHttp("BREW", "proxy", 404, 1);
+  metrics.countHttp("PROPFIND", "proxy", 404, 1);
+  const line = 'proxy_http_requests_total{method="other",target="proxy",status="404"} 2';
+  assert((await registry.metrics()).includes(line));
+});
