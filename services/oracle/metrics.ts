@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { Clock } from "../../lib/clock.ts";
+import { deviations } from "./deviation.ts";
 import type { PriceBoard } from "./price_board.ts";
 
 /** One aggregation in this many is timed: reading the clock twice costs as much as the work. */
@@ -87,6 +88,20 @@ export function observeBoard(registers: Registry[], board: PriceBoard, clock: Cl
         const entry = board.entry(pair);
         if (entry === undefined) continue;
         this.set({ pair }, Math.max(0, clock.now() - entry.lastUpdate) / 1000);
+      }
+    },
+  });
+  new Gauge({
+    name: "oracle_source_deviation_ratio",
+    help: "How far a source lies from the median of three or more, as a share of it.",
+    labelNames: ["pair", "provider"],
+    registers,
+    collect() {
+      this.reset();
+      for (const pair of board.symbols) {
+        for (const [provider, basisPoints] of deviations(board.sources(pair)) ?? []) {
+          this.set({ pair, provider }, basisPoints / 10_000);
+        }
       }
     },
   });

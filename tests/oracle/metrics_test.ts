@@ -47,5 +47,18 @@ Deno.test("Oracle metrics: prints, ages, sources, reconnects, faults, dropped fr
     assert(text.includes(line), `${line} is not in\n${text}`);
   }
   assert(!text.includes('oracle_price_age_seconds{pair="ETH/USDT"}'), "no price has no age");
+  assert(!text.includes("oracle_source_deviation_ratio{"), "one source has no median");
+  for (
+    const [provider, price] of [["provider_b", 100n], ["provider_c", 100n], [
+      "provider_d",
+      90n,
+    ]] as const
+  ) {
+    oracle.board.update(provider, "SOL/USDT", price, clock.now());
+  }
+  assert.match(
+    await registry.metrics(),
+    /oracle_source_deviation_ratio\{pair="SOL\/USDT",provider="provider_d"\} -0\.1\n/,
+  );
   oracle.stop();
 });
