@@ -32,7 +32,7 @@ const pricesSchema = z.strictObject({
   timestamp: wire.timeMs,
   prices: z.record(z.string(), entrySchema),
 });
-/** Beside the document's fields come figures for operators (docs/operating.md). */
+/** The service tells more of a provider and of a source than the document asks for. */
 const providerSchema = z.looseObject({
   name: z.enum(NAMES),
   ready: z.boolean(),

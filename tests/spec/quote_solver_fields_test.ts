@@ -70,7 +70,7 @@ for (const field of Object.keys(quoteFields)) {
   row(`quote solver, Quote, ${field}: present, of its type, as requested`, async () => {
     const request = quoteBody({ user: newWallet().address });
     const { body } = await post(`${stack.urls.solver}/quote`, request);
-    // Beside `quote` the answer carries `quoteHash` and `expiresInMs` (docs/protocol.md).
+    // Beside `quote` the answer carries `quoteHash` and `expiresInMs` (README, Endpoints).
     assert.equal(body.success, true);
     const schema = z.object({ [field]: quoteFields[field as keyof typeof quoteFields] });
     const value = schema.parse(body.quote)[field];

@@ -14,6 +14,12 @@ import { call, post, withProxy } from "../proxy/support.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
+import { inTime } from "./support.ts";
+
+/** A test between two nodes; it fails, and does not hang, where what it waits for never comes. */
+function scene(name: string, ...play: Parameters<typeof withProxy>): void {
+  Deno.test(name, () => inTime(withProxy(...play)));
+}
 
 const SECTION = "RPC proxy, Subscription lifecycle";
 const HEADS = ["newHeads"];
@@ -26,8 +32,9 @@ for (
     ["core_simulateTransaction", "read"],
   ] as const
 ) {
-  Deno.test(`RPC proxy, Routing, ${method}: goes to the ${target} node and to no other`, () =>
-    withProxy(async ({ url, read, write }) => {
+  scene(
+    `RPC proxy, Routing, ${method}: goes to the ${target} node and to no other`,
+    async ({ url, read, write }) => {
       const message = call(5, method, [{ any: "thing" }]);
       const answer = await (await post(url, message)).json();
       const result = { method, params: [{ any: "thing" }] };
@@ -35,19 +42,22 @@ for (
       const asked = { read, write }[target].requests.map(({ text }) => JSON.parse(text).method);
       assert.deepEqual(asked, [method]);
       assert.equal(read.requests.length + write.requests.length, 1);
-    }));
+    },
+  );
 }
 
 for (const method of ["eth_subscribe", "eth_unsubscribe"]) {
-  Deno.test(`RPC proxy, Routing, ${method}: goes to the read node through the hub`, () =>
-    withProxy(async ({ wsUrl, read, write }) => {
+  scene(
+    `RPC proxy, Routing, ${method}: goes to the read node through the hub`,
+    async ({ wsUrl, read, write }) => {
       const client = await RpcSocket.open(wsUrl);
       const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
       if (method === "eth_unsubscribe") await client.call(2, method, [id]);
       await read.until(() => read.calls.some((sent) => sent.method === method));
       assert.deepEqual([write.calls.length, write.connections], [0, 0]);
       await client.close();
-    }));
+    },
+  );
 }
 
 /** Opens a client, and subscribes it. */
@@ -60,28 +70,31 @@ async function subscribed(wsUrl: string, params: unknown[]) {
 
 const isNotice = ({ method }: { method?: string }) => method === "eth_subscription";
 
-Deno.test(`${SECTION}, step 1: eth_subscribe is forwarded upstream`, () =>
-  withProxy(async ({ wsUrl, read }) => {
-    const { client } = await subscribed(wsUrl, LOGS);
-    assert.deepEqual(
-      read.calls.map(({ method, params }) => ({ method, params })),
-      [{ method: "eth_subscribe", params: LOGS }],
-    );
-    await client.close();
-  }));
+scene(`${SECTION}, step 1: eth_subscribe is forwarded upstream`, async ({ wsUrl, read }) => {
+  const { client } = await subscribed(wsUrl, LOGS);
+  assert.deepEqual(
+    read.calls.map(({ method, params }) => ({ method, params })),
+    [{ method: "eth_subscribe", params: LOGS }],
+  );
+  await client.close();
+});
 
-Deno.test(`${SECTION}, step 2: the id that the node returned leads to the client`, () =>
-  withProxy(async ({ wsUrl, read }) => {
+scene(
+  `${SECTION}, step 2: the id that the node returned leads to the client`,
+  async ({ wsUrl, read }) => {
     const { client, id } = await subscribed(wsUrl, HEADS);
     assert.equal(id, "0xabc1");
     read.notify(HEADS, { number: "0x1" });
     const frame = await client.frame(isNotice);
     assert.deepEqual(frame.params, { subscription: "0xabc1", result: { number: "0x1" } });
     await client.close();
-  }, { read: { subscriptionId: (n) => `0xabc${n}` } }));
+  },
+  { read: { subscriptionId: (n) => `0xabc${n}` } },
+);
 
-Deno.test(`${SECTION}, step 3: a notification reaches the clients of its subscription only`, () =>
-  withProxy(async ({ wsUrl, read }) => {
+scene(
+  `${SECTION}, step 3: a notification reaches the clients of its subscription only`,
+  async ({ wsUrl, read }) => {
     const [alice, bob, carol] = [
       await subscribed(wsUrl, HEADS),
       await subscribed(wsUrl, HEADS),
@@ -96,10 +109,12 @@ Deno.test(`${SECTION}, step 3: a notification reaches the clients of its subscri
     const frames = [alice, bob, carol].map(({ client }) => client.frames.length);
     assert.deepEqual(frames, [2, 2, 2], "an answer and a notification each");
     await Promise.all([alice, bob, carol].map(({ client }) => client.close()));
-  }));
+  },
+);
 
-Deno.test(`${SECTION}, step 4: eth_unsubscribe removes that client and no other`, () =>
-  withProxy(async ({ wsUrl, read }) => {
+scene(
+  `${SECTION}, step 4: eth_unsubscribe removes that client and no other`,
+  async ({ wsUrl, read }) => {
     const [alice, bob] = [await subscribed(wsUrl, HEADS), await subscribed(wsUrl, HEADS)];
     assert.equal((await alice.client.call(2, "eth_unsubscribe", [alice.id])).result, true);
     read.notify(HEADS, "head");
@@ -108,11 +123,13 @@ Deno.test(`${SECTION}, step 4: eth_unsubscribe removes that client and no other`
     await alice.client.call(3, "eth_chainId");
     assert.deepEqual(alice.client.notices(alice.id), []);
     await Promise.all([alice.client.close(), bob.client.close()]);
-  }));
+  },
+);
 
 for (const leave of ["unsubscribes", "disconnects"] as const) {
-  Deno.test(`${SECTION}, step 5: upstream is unsubscribed when the last client ${leave}, not before`, () =>
-    withProxy(async ({ url, wsUrl, read }) => {
+  scene(
+    `${SECTION}, step 5: upstream is unsubscribed when the last client ${leave}, not before`,
+    async ({ url, wsUrl, read }) => {
       const [alice, bob] = [await subscribed(wsUrl, HEADS), await subscribed(wsUrl, HEADS)];
       const end = async ({ client, id }: typeof alice) => {
         if (leave === "unsubscribes") await client.call(2, "eth_unsubscribe", [id]);
@@ -133,11 +150,13 @@ for (const leave of ["unsubscribes", "disconnects"] as const) {
       await read.until(() => !read.subscriptions.includes(JSON.stringify(HEADS)));
       assert.equal(ended(), 1);
       if (leave === "unsubscribes") await Promise.all([alice.client.close(), bob.client.close()]);
-    }));
+    },
+  );
 }
 
-Deno.test(`${SECTION}: each subscription has its own upstream id, and only that one ends`, () =>
-  withProxy(async ({ wsUrl, read }) => {
+scene(
+  `${SECTION}: each subscription has its own upstream id, and only that one ends`,
+  async ({ wsUrl, read }) => {
     const client = await RpcSocket.open(wsUrl);
     const heads = (await client.call(1, "eth_subscribe", HEADS)).result;
     const logs = (await client.call(2, "eth_subscribe", LOGS)).result;
@@ -147,17 +166,21 @@ Deno.test(`${SECTION}: each subscription has its own upstream id, and only that 
     assert.deepEqual(read.subscriptions, [JSON.stringify(LOGS)]);
     assert.deepEqual(read.calls.at(-1)?.params, [heads]);
     await client.close();
-  }));
+  },
+);
 
-Deno.test("RPC proxy, What the service does: one upstream connection, however many clients", () =>
-  withProxy(async ({ wsUrl, read }) => {
+scene(
+  "RPC proxy, What the service does: one upstream connection, however many clients",
+  async ({ wsUrl, read }) => {
     const clients = await Promise.all(
       Array.from({ length: 20 }, (_, index) => subscribed(wsUrl, index % 2 ? HEADS : LOGS)),
     );
     assert.equal(read.connections, 1);
     assert.equal(read.subscriptions.length, 2);
     await Promise.all(clients.map(({ client }) => client.close()));
-  }, { proxy: { readsOverWs: false } }));
+  },
+  { proxy: { readsOverWs: false } },
+);
 
 Deno.test("RPC proxy, Proxy configuration, --read-node-ws-url: used in place of the derived one", async () => {
   const [derived, given] = [new FakeNode(), new FakeNode()];
@@ -178,8 +201,9 @@ async function metric(url: string, name: string): Promise<number> {
   return Number(new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1]);
 }
 
-Deno.test("RPC proxy, Errors: a node that fails is counted in proxy_upstream_errors_total", () =>
-  withProxy(async ({ url, write }) => {
+scene(
+  "RPC proxy, Errors: a node that fails is counted in proxy_upstream_errors_total",
+  async ({ url, write }) => {
     const errors = () => metric(url, 'proxy_upstream_errors_total\\{target="write"\\}');
     assert.equal(await errors(), 0);
     await write.stop();
@@ -187,10 +211,12 @@ Deno.test("RPC proxy, Errors: a node that fails is counted in proxy_upstream_err
     assert.equal((await response.json()).error.code, -32002);
     assert.equal(response.status, 502);
     assert.equal(await errors(), 1);
-  }));
+  },
+);
 
-Deno.test("RPC proxy, States: connected, disconnected with counted attempts, connected again", () =>
-  withProxy(async ({ url, wsUrl, read }) => {
+scene(
+  "RPC proxy, States: connected, disconnected with counted attempts, connected again",
+  async ({ url, wsUrl, read }) => {
     const state = () => metric(url, "proxy_broadcast_upstream_connected");
     const attempts = () => metric(url, "proxy_broadcast_reconnect_attempts");
     assert.deepEqual([await state(), await attempts()], [1, 0]);
@@ -206,7 +232,8 @@ Deno.test("RPC proxy, States: connected, disconnected with counted attempts, con
     assert.deepEqual(client.notices(id), ["after"]);
     await client.close();
     await again.stop();
-  }));
+  },
+);
 
 Deno.test("RPC proxy, States, upstream failure: attempts come with exponential backoff", () => {
   const clock = new FakeClock();

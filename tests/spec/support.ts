@@ -64,7 +64,27 @@ export function sharedStack(): SharedStack {
  * sanitizers would hold its sockets and timers against whatever test happens to run.
  */
 export function row(name: string, test: () => void | Promise<void>): void {
-  Deno.test({ name, fn: test, sanitizeOps: false, sanitizeResources: false });
+  const fn = () => inTime(Promise.resolve().then(test));
+  Deno.test({ name, fn, sanitizeOps: false, sanitizeResources: false });
+}
+
+/** How long one test may take: more than the longest single wait in it. */
+const TEST_DEADLINE_MS = 20_000;
+
+/** What a promise gives. @throws {Error} If it gives nothing in time, where a test would hang. */
+export async function inTime<T>(promise: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`Not done within ${TEST_DEADLINE_MS} ms`)),
+      TEST_DEADLINE_MS,
+    );
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Resolves once the node takes theses on every market. */
