@@ -237,6 +237,16 @@ Deno.test({
         const { length } = Object.keys(urlsByJob(stack));
         const scraped = `count(count_over_time(up[30s]) >= 2 and up == 1) == ${length}`;
         await eventually("two scrapes of every service", () => hasData(url, scraped));
+        // The first of a kind makes its series; only from the second on there is an increase.
+        for (const kind of ["quote", "estimate"]) {
+          const answer = await fetch(`${stack.urls.solver}/${kind}`, {
+            method: "POST",
+            body: "{}",
+          });
+          await answer.body?.cancel();
+          const isSeen = `solver_quotes_total{kind="${kind}"}`;
+          await eventually(`the first ${kind}`, () => hasData(url, isSeen));
+        }
         await playBet(stack.urls, systemClock, () => {});
         for (const { title, expr } of queries) {
           await eventually(`${title}: ${expr}`, () => hasData(url, expr));
