@@ -96,7 +96,6 @@ const METRICS: [name: string, type: string, sample: RegExp][] = [
   ["proxy_rpc_methods_total", "counter", /\{method="core_sendTransaction"\} [1-9]/],
   ["proxy_upstream_latency_seconds", "histogram", /_count\{target="(read|write)"\} [1-9]/],
   ["proxy_upstream_errors_total", "counter", /\{target="read"\} 0/],
-  ["proxy_ws_connections_active", "gauge", / 1$/],
   ["proxy_ws_messages_total", "counter", /\{direction="upstream"\} [1-9]/],
   ["proxy_ws_messages_total", "counter", /\{direction="downstream"\} [1-9]/],
   ["proxy_ws_messages_total", "counter", /\{direction="lagged"\} 0/],
@@ -104,7 +103,6 @@ const METRICS: [name: string, type: string, sample: RegExp][] = [
   ["proxy_broadcast_messages_received", "counter", / [1-9]/],
   ["proxy_broadcast_messages_sent", "counter", / [1-9]/],
   ["proxy_broadcast_reconnect_attempts", "counter", / 0$/],
-  ["proxy_broadcast_active_subscriptions", "gauge", / 1$/],
 ];
 for (const [name, type, sample] of METRICS) {
   const label = /direction="(\w+)"/.exec(sample.source)?.[1];
@@ -124,6 +122,27 @@ for (const [name, type, sample] of METRICS) {
       });
       assert.ok(found);
       await client.close();
+    },
+  );
+}
+
+for (const name of ["proxy_ws_connections_active", "proxy_broadcast_active_subscriptions"]) {
+  row(
+    `RPC proxy, Proxy metrics, ${name}: a gauge that follows a client's coming and going`,
+    async () => {
+      const { urls } = stack;
+      const value = async () => {
+        const lines = await metricsOf(urls.proxy);
+        assert.ok(lines.includes(`# TYPE ${name} gauge`));
+        return Number(lines.find((line) => line.startsWith(`${name} `))?.split(" ")[1]);
+      };
+      // The solver of the stack is a client, too.
+      const before = await value();
+      const client = await RpcSocket.open(urls.proxyWs);
+      await client.call(1, "eth_subscribe", ["newHeads"]);
+      assert.equal(await value(), before + 1);
+      await client.close();
+      await eventually("the client is gone", async () => await value() === before || undefined);
     },
   );
 }
