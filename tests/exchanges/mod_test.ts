@@ -81,6 +81,16 @@ Deno.test("Exchanges: what is no WebSocket, and what is not there, is answered s
   });
 });
 
+Deno.test("Exchanges: a client that sends bytes is told that text is expected", async () => {
+  await withExchanges({}, async ({ providerUrls }) => {
+    const socket = new WebSocket(providerUrls.provider_b);
+    const closed = new Promise<CloseEvent>((resolve) => socket.onclose = resolve);
+    socket.onopen = () => socket.send(new Uint8Array([1, 2, 3]));
+    const { code, reason } = await closed;
+    assert.deepEqual([code, reason], [1003, "Expected text"]);
+  });
+});
+
 Deno.test("Exchanges: connections and trades are counted", async () => {
   await withExchanges({}, async ({ url }) => {
     await eventually("trades in the metrics", async () => {
