@@ -15,7 +15,8 @@ export const MIGRATIONS: readonly Migration[] = [
     sqlite: `
       CREATE TABLE intents (
         sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-        key TEXT NOT NULL UNIQUE,
+        service TEXT NOT NULL,
+        key TEXT NOT NULL,
         subject TEXT NOT NULL,
         payload TEXT NOT NULL,
         state TEXT NOT NULL CHECK (state IN ('accepted', 'submitted', 'committed', 'failed')),
@@ -26,15 +27,17 @@ export const MIGRATIONS: readonly Migration[] = [
         failure_message TEXT,
         expires_at_ms INTEGER NOT NULL,
         created_at_ms INTEGER NOT NULL,
-        updated_at_ms INTEGER NOT NULL
+        updated_at_ms INTEGER NOT NULL,
+        UNIQUE (service, key)
       ) STRICT;
-      CREATE INDEX intents_by_subject ON intents (subject, sequence);
-      CREATE INDEX intents_unfinished ON intents (sequence)
+      CREATE INDEX intents_by_subject ON intents (service, subject, sequence);
+      CREATE INDEX intents_unfinished ON intents (service, sequence)
         WHERE state IN ('accepted', 'submitted');`,
     postgres: `
       CREATE TABLE intents (
         sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-        key TEXT NOT NULL UNIQUE,
+        service TEXT NOT NULL,
+        key TEXT NOT NULL,
         subject TEXT NOT NULL,
         payload TEXT NOT NULL,
         state TEXT NOT NULL CHECK (state IN ('accepted', 'submitted', 'committed', 'failed')),
@@ -45,10 +48,11 @@ export const MIGRATIONS: readonly Migration[] = [
         failure_message TEXT,
         expires_at_ms BIGINT NOT NULL,
         created_at_ms BIGINT NOT NULL,
-        updated_at_ms BIGINT NOT NULL
+        updated_at_ms BIGINT NOT NULL,
+        UNIQUE (service, key)
       );
-      CREATE INDEX intents_by_subject ON intents (subject, sequence);
-      CREATE INDEX intents_unfinished ON intents (sequence)
+      CREATE INDEX intents_by_subject ON intents (service, subject, sequence);
+      CREATE INDEX intents_unfinished ON intents (service, sequence)
         WHERE state IN ('accepted', 'submitted');`,
   },
 ];

@@ -38,18 +38,21 @@ const LOST_CODES = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "ECONNR
  */
 export class PostgresIntentStore implements IntentStore {
   readonly #sql: postgres.Sql;
+  readonly #service: string;
 
-  private constructor(sql: postgres.Sql) {
+  private constructor(sql: postgres.Sql, service: string) {
     this.#sql = sql;
+    this.#service = service;
   }
 
   /**
    * Connects and brings the tables up to date.
    *
    * @param url `postgres://user:password@host:port/database`; `?search_path=` chooses a schema.
+   * @param service Whose intents these are: others in the same database are not seen.
    * @throws {StoreError} Where the server cannot be used.
    */
-  static async open(url: string): Promise<PostgresIntentStore> {
+  static async open(url: string, service: string): Promise<PostgresIntentStore> {
     const sql = postgres(url, {
       max: CONNECTIONS_MAX,
       connect_timeout: CONNECT_TIMEOUT_SECONDS,
@@ -60,7 +63,7 @@ export class PostgresIntentStore implements IntentStore {
     });
     try {
       await migrate(sql);
-      return new PostgresIntentStore(sql);
+      return new PostgresIntentStore(sql, service);
     } catch (cause) {
       await sql.end({ timeout: CLOSE_TIMEOUT_SECONDS });
       throw asStoreError(cause);
@@ -71,11 +74,13 @@ export class PostgresIntentStore implements IntentStore {
     const { key, subject, payload, transaction, expiresAtMs, createdAtMs } = intent;
     return this.#run(async (sql) => {
       const [row] = await sql`
-        INSERT INTO intents (key, subject, payload, state, tx_hash, transaction_text,
+        INSERT INTO intents (service, key, subject, payload, state, tx_hash, transaction_text,
           expires_at_ms, created_at_ms, updated_at_ms)
-        VALUES (${key}, ${subject}, ${payload}, 'accepted', ${transaction?.txHash ?? null},
+        VALUES (${this.#service}, ${key}, ${subject}, ${payload}, 'accepted', ${
+        transaction?.txHash ?? null
+      },
           ${transaction?.text ?? null}, ${expiresAtMs}, ${createdAtMs}, ${createdAtMs})
-        ON CONFLICT (key) DO NOTHING RETURNING ${sql.unsafe(INTENT_COLUMNS)}`;
+        ON CONFLICT (service, key) DO NOTHING RETURNING ${sql.unsafe(INTENT_COLUMNS)}`;
       if (row !== undefined) return { inserted: true, intent: intentOfRow(row) };
       return { inserted: false, intent: await this.#existing(key) };
     });
@@ -83,7 +88,9 @@ export class PostgresIntentStore implements IntentStore {
 
   find(key: string): Promise<Intent | undefined> {
     return this.#run(async (sql) => {
-      const [row] = await sql`SELECT ${sql.unsafe(INTENT_COLUMNS)} FROM intents WHERE key = ${key}`;
+      const [row] = await sql`
+        SELECT ${sql.unsafe(INTENT_COLUMNS)} FROM intents
+        WHERE service = ${this.#service} AND key = ${key}`;
       return row === undefined ? undefined : intentOfRow(row);
     });
   }
@@ -93,7 +100,8 @@ export class PostgresIntentStore implements IntentStore {
     return this.#run(async (sql) => {
       const rows = await sql`
         SELECT ${sql.unsafe(INTENT_COLUMNS)} FROM intents
-        WHERE subject = ${subject} AND sequence < ${before} ORDER BY sequence DESC LIMIT ${limit}`;
+        WHERE service = ${this.#service} AND subject = ${subject} AND sequence < ${before}
+        ORDER BY sequence DESC LIMIT ${limit}`;
       return rows.map(intentOfRow);
     });
   }
@@ -104,8 +112,8 @@ export class PostgresIntentStore implements IntentStore {
     return this.#run(async (sql) => {
       const rows = await sql`
         SELECT ${sql.unsafe(INTENT_COLUMNS)} FROM intents
-        WHERE state IN ('accepted', 'submitted') AND sequence > ${page.after}
-          AND updated_at_ms <= ${page.updatedAtMostMs}
+        WHERE service = ${this.#service} AND state IN ('accepted', 'submitted')
+          AND sequence > ${page.after} AND updated_at_ms <= ${page.updatedAtMostMs}
         ORDER BY sequence LIMIT ${page.limit}`;
       return rows.map(intentOfRow);
     });
@@ -114,7 +122,8 @@ export class PostgresIntentStore implements IntentStore {
   countUnfinished(): Promise<number> {
     return this.#run(async (sql) => {
       const [row] = await sql`
-        SELECT count(*) AS count FROM intents WHERE state IN ('accepted', 'submitted')`;
+        SELECT count(*) AS count FROM intents
+        WHERE service = ${this.#service} AND state IN ('accepted', 'submitted')`;
       return countOfRow(row);
     });
   }
@@ -130,7 +139,7 @@ export class PostgresIntentStore implements IntentStore {
       sql`
         UPDATE intents SET tx_hash = ${txHash}, transaction_text = ${text}, state = 'submitted',
           updated_at_ms = ${nowMs}
-        WHERE key = ${key} AND state IN ('accepted', 'submitted')
+        WHERE service = ${this.#service} AND key = ${key} AND state IN ('accepted', 'submitted')
           AND tx_hash IS NOT DISTINCT FROM ${replaces}
         RETURNING ${sql.unsafe(INTENT_COLUMNS)}`);
   }
@@ -140,7 +149,7 @@ export class PostgresIntentStore implements IntentStore {
       sql`
         UPDATE intents SET updated_at_ms = ${nowMs},
           state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
-        WHERE key = ${key} AND state IN ('accepted', 'submitted')
+        WHERE service = ${this.#service} AND key = ${key} AND state IN ('accepted', 'submitted')
         RETURNING ${sql.unsafe(INTENT_COLUMNS)}`);
   }
 
@@ -156,7 +165,7 @@ export class PostgresIntentStore implements IntentStore {
         UPDATE intents SET state = ${state}, receipt = ${receipt},
           failure_code = ${failure?.code ?? null}, failure_message = ${failure?.message ?? null},
           updated_at_ms = ${nowMs}
-        WHERE key = ${key} AND state IN ('accepted', 'submitted')
+        WHERE service = ${this.#service} AND key = ${key} AND state IN ('accepted', 'submitted')
           AND tx_hash IS NOT DISTINCT FROM ${txHash}
         RETURNING ${sql.unsafe(INTENT_COLUMNS)}`);
   }

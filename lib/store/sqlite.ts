@@ -24,35 +24,38 @@ const UNFINISHED = "state IN ('accepted', 'submitted')";
 function prepareAll(db: DatabaseSync) {
   return {
     insert: db.prepare(
-      `INSERT INTO intents (key, subject, payload, state, tx_hash, transaction_text,
+      `INSERT INTO intents (service, key, subject, payload, state, tx_hash, transaction_text,
          expires_at_ms, created_at_ms, updated_at_ms)
-       VALUES (?, ?, ?, 'accepted', ?, ?, ?, ?, ?)
-       ON CONFLICT (key) DO NOTHING RETURNING ${INTENT_COLUMNS}`,
+       VALUES (?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?)
+       ON CONFLICT (service, key) DO NOTHING RETURNING ${INTENT_COLUMNS}`,
     ),
-    find: db.prepare(`SELECT ${INTENT_COLUMNS} FROM intents WHERE key = ?`),
+    find: db.prepare(`SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ? AND key = ?`),
     listBySubject: db.prepare(
-      `SELECT ${INTENT_COLUMNS} FROM intents WHERE subject = ? AND sequence < ?
+      `SELECT ${INTENT_COLUMNS} FROM intents
+       WHERE service = ? AND subject = ? AND sequence < ?
        ORDER BY sequence DESC LIMIT ?`,
     ),
     listUnfinished: db.prepare(
       `SELECT ${INTENT_COLUMNS} FROM intents
-       WHERE ${UNFINISHED} AND sequence > ? AND updated_at_ms <= ? ORDER BY sequence LIMIT ?`,
+       WHERE service = ? AND ${UNFINISHED} AND sequence > ? AND updated_at_ms <= ? ORDER BY sequence LIMIT ?`,
     ),
-    countUnfinished: db.prepare(`SELECT count(*) AS count FROM intents WHERE ${UNFINISHED}`),
+    countUnfinished: db.prepare(
+      `SELECT count(*) AS count FROM intents WHERE service = ? AND ${UNFINISHED}`,
+    ),
     setTransaction: db.prepare(
       `UPDATE intents SET tx_hash = ?, transaction_text = ?, state = 'submitted',
-         updated_at_ms = ? WHERE key = ? AND ${UNFINISHED} AND tx_hash IS ?
+         updated_at_ms = ? WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS ?
        RETURNING ${INTENT_COLUMNS}`,
     ),
     noteAttempt: db.prepare(
       `UPDATE intents SET updated_at_ms = ?,
          state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
-       WHERE key = ? AND ${UNFINISHED} RETURNING ${INTENT_COLUMNS}`,
+       WHERE service = ? AND key = ? AND ${UNFINISHED} RETURNING ${INTENT_COLUMNS}`,
     ),
     finish: db.prepare(
       `UPDATE intents SET state = ?, receipt = ?, failure_code = ?, failure_message = ?,
          updated_at_ms = ?
-       WHERE key = ? AND ${UNFINISHED} AND tx_hash IS ? RETURNING ${INTENT_COLUMNS}`,
+       WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS ? RETURNING ${INTENT_COLUMNS}`,
     ),
   } satisfies Record<string, StatementSync>;
 }
@@ -60,12 +63,14 @@ function prepareAll(db: DatabaseSync) {
 /** Intents in one SQLite file: write-ahead log, every commit flushed to the disk. */
 export class SqliteIntentStore implements IntentStore {
   readonly #db: DatabaseSync;
+  readonly #service: string;
   readonly #statements: ReturnType<typeof prepareAll>;
   readonly #writes: WriteQueue;
   #closed = false;
 
-  private constructor(db: DatabaseSync) {
+  private constructor(db: DatabaseSync, service: string) {
     this.#db = db;
+    this.#service = service;
     this.#statements = prepareAll(db);
     this.#writes = new WriteQueue((run) => commit(db, run));
   }
@@ -73,10 +78,11 @@ export class SqliteIntentStore implements IntentStore {
   /**
    * Opens a file, making it and its directory where they are missing; `:memory:` keeps nothing.
    *
+   * @param service Whose intents these are: others in the same file are not seen.
    * @param pagesMax Bounds the file in pages of 4 KiB, as a quota would.
    * @throws {StoreError} Where the file cannot be used.
    */
-  static open(path: string, pagesMax?: number): SqliteIntentStore {
+  static open(path: string, service: string, pagesMax?: number): SqliteIntentStore {
     let db: DatabaseSync | undefined;
     try {
       if (path !== ":memory:") Deno.mkdirSync(dirname(path), { recursive: true });
@@ -85,7 +91,7 @@ export class SqliteIntentStore implements IntentStore {
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
       migrate(db);
       if (pagesMax !== undefined) db.exec(`PRAGMA max_page_count = ${pagesMax}`);
-      return new SqliteIntentStore(db);
+      return new SqliteIntentStore(db, service);
     } catch (cause) {
       db?.close();
       if (cause instanceof StoreError) throw cause;
@@ -97,6 +103,7 @@ export class SqliteIntentStore implements IntentStore {
     const { key, subject, payload, transaction, expiresAtMs, createdAtMs } = intent;
     return this.#writes.run(() => {
       const row = this.#statements.insert.get(
+        this.#service,
         key,
         subject,
         payload,
@@ -118,7 +125,7 @@ export class SqliteIntentStore implements IntentStore {
   listBySubject(subject: string, page: { limit: number; before?: number }): Promise<Intent[]> {
     const { limit, before = Number.MAX_SAFE_INTEGER } = page;
     return this.#read(() =>
-      this.#statements.listBySubject.all(subject, before, limit).map(intentOfRow)
+      this.#statements.listBySubject.all(this.#service, subject, before, limit).map(intentOfRow)
     );
   }
 
@@ -126,13 +133,18 @@ export class SqliteIntentStore implements IntentStore {
     page: { limit: number; after: number; updatedAtMostMs: number },
   ): Promise<Intent[]> {
     return this.#read(() =>
-      this.#statements.listUnfinished.all(page.after, page.updatedAtMostMs, page.limit)
+      this.#statements.listUnfinished.all(
+        this.#service,
+        page.after,
+        page.updatedAtMostMs,
+        page.limit,
+      )
         .map(intentOfRow)
     );
   }
 
   countUnfinished(): Promise<number> {
-    return this.#read(() => countOfRow(this.#statements.countUnfinished.get()));
+    return this.#read(() => countOfRow(this.#statements.countUnfinished.get(this.#service)));
   }
 
   setTransaction(
@@ -144,12 +156,12 @@ export class SqliteIntentStore implements IntentStore {
     const { txHash, text } = transaction;
     return this.#update(
       key,
-      () => this.#statements.setTransaction.get(txHash, text, nowMs, key, replaces),
+      () => this.#statements.setTransaction.get(txHash, text, nowMs, this.#service, key, replaces),
     );
   }
 
   noteAttempt(key: string, nowMs: number): Promise<Intent> {
-    return this.#update(key, () => this.#statements.noteAttempt.get(nowMs, key));
+    return this.#update(key, () => this.#statements.noteAttempt.get(nowMs, this.#service, key));
   }
 
   finish(
@@ -163,7 +175,17 @@ export class SqliteIntentStore implements IntentStore {
     const message = failure?.message ?? null;
     return this.#update(
       key,
-      () => this.#statements.finish.get(state, receipt, code, message, nowMs, key, txHash),
+      () =>
+        this.#statements.finish.get(
+          state,
+          receipt,
+          code,
+          message,
+          nowMs,
+          this.#service,
+          key,
+          txHash,
+        ),
     );
   }
 
@@ -182,7 +204,7 @@ export class SqliteIntentStore implements IntentStore {
   }
 
   #find(key: string): Intent | undefined {
-    const row = this.#statements.find.get(key);
+    const row = this.#statements.find.get(this.#service, key);
     return row === undefined ? undefined : intentOfRow(row);
   }
 

@@ -82,7 +82,7 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
   const faults = faultPointsAt(options.faultPoint);
   const node = watched("node", new CoreClient({ url: rpcUrl, timeoutMs: NODE_TIMEOUT_MS }), faults);
   const probe = new CoreClient({ url: rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
-  const store = watched("store", await openIntentStore(options.database), faults);
+  const store = watched("store", await openIntentStore(options.database, "bridge"), faults);
   const registry = createRegistry(clock.now());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const submitter: Submitter = new Submitter({

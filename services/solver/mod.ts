@@ -48,7 +48,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   const faults = faultPointsAt(options.faultPoint);
   const client = new CoreClient({ url: options.rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
   const node = watched("node", client, faults);
-  const store = watched("store", await openIntentStore(options.database), faults);
+  const store = watched("store", await openIntentStore(options.database, "solver"), faults);
   const exposure = new ExposureBook(options.maxExposure);
   metrics.watchExposure(exposure);
   const pricing = createPricing(options, client, clock);

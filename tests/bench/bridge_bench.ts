@@ -162,7 +162,7 @@ function sendAll(url: string, bodies: string[]): Promise<Figures> {
 
 async function measure(path: Path, bodies: string[]): Promise<Figures> {
   const directory = await Deno.makeTempDir();
-  const store = SqliteIntentStore.open(`${directory}/bench.sqlite`);
+  const store = SqliteIntentStore.open(`${directory}/bench.sqlite`, "bench");
   const submitter: Submitter = new Submitter({
     store,
     node: instantNode,

@@ -53,7 +53,7 @@ const away = () => {
 
 class Bench {
   readonly clock = new FakeClock();
-  readonly store: IntentStore = SqliteIntentStore.open(":memory:");
+  readonly store: IntentStore = SqliteIntentStore.open(":memory:", "test");
   readonly node = new ScriptedNode();
   readonly events: string[] = [];
   readonly #waiting: (() => void)[] = [];

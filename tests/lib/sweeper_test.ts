@@ -7,7 +7,7 @@ import { FakeClock } from "../support/fake_clock.ts";
 
 class Bench {
   readonly clock = new FakeClock();
-  readonly store: IntentStore = SqliteIntentStore.open(":memory:");
+  readonly store: IntentStore = SqliteIntentStore.open(":memory:", "test");
   readonly tried: string[] = [];
   nodeLost = false;
   submit = (intent: Intent): Promise<Intent> => {

@@ -165,7 +165,7 @@ async function settle(): Promise<void> {
 async function simulate(random: RandomSource): Promise<void> {
   const clock = new FakeClock();
   const world = new World(clock, random);
-  const store = SqliteIntentStore.open(":memory:");
+  const store = SqliteIntentStore.open(":memory:", "test");
   const start = () => new Bridge(store, world, clock, random);
   const bridges = [start(), start()];
   const below = (bound: number) => Math.floor(random() * bound);

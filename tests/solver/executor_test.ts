@@ -41,7 +41,7 @@ async function withExecutor(
   }) => Promise<void>,
   clock: FakeClock = new FakeClock(),
 ): Promise<void> {
-  const store = SqliteIntentStore.open(":memory:");
+  const store = SqliteIntentStore.open(":memory:", "test");
   const exposure = new ExposureBook(undefined);
   const sent: string[] = [];
   const node = {

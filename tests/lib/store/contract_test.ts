@@ -81,7 +81,7 @@ const contract: Record<string, StoreTest> = {
   },
 
   async "the key decides which of many equal inserts is the one"(store, database) {
-    const other = await openIntentStore(database);
+    const other = await openIntentStore(database, "test");
     try {
       const inserts = await Promise.all(
         Array.from({ length: 20 }, (_, index) =>
@@ -102,7 +102,7 @@ const contract: Record<string, StoreTest> = {
     await store.insert(newIntent("b"));
     const finished = await store.finish("b", committed, hash(1), 5);
     await store.close();
-    const again = await openIntentStore(database);
+    const again = await openIntentStore(database, "test");
     try {
       assert.equal((await again.find("a"))?.state, "accepted");
       assert.deepEqual(await again.find("b"), finished);
@@ -199,6 +199,24 @@ const contract: Record<string, StoreTest> = {
     assert.equal(await store.countUnfinished(), 0);
   },
 
+  async "services that share a database do not see each other's intents"(store, database) {
+    const other = await openIntentStore(database, "other");
+    try {
+      await store.insert(newIntent("same"));
+      assert.equal((await other.insert(newIntent("same", { payload: "2" }))).inserted, true);
+      await store.finish("same", committed, hash(1), 5);
+      assert.equal((await other.find("same"))?.state, "accepted");
+      assert.equal((await other.noteAttempt("same", 6)).payload, "2");
+      assert.deepEqual((await other.listUnfinished(ALL)).map(({ payload }) => payload), ["2"]);
+      assert.deepEqual(await store.listUnfinished(ALL), []);
+      assert.equal((await other.listBySubject("alice", { limit: 9 })).length, 1);
+      assert.equal(await store.countUnfinished(), 0);
+      assert.equal(await other.countUnfinished(), 1);
+    } finally {
+      await other.close();
+    }
+  },
+
   async "a closed store refuses with an error, and may be closed again"(store) {
     await store.close();
     await assert.rejects(() => store.insert(newIntent("a")), StoreError);
@@ -215,7 +233,7 @@ for (const { name, ignore, withDatabase } of engines) {
       ignore,
       fn: () =>
         withDatabase(async (database) => {
-          const store = await openIntentStore(database);
+          const store = await openIntentStore(database, "test");
           try {
             await test(store, database);
           } finally {
@@ -230,7 +248,7 @@ for (const { name, ignore, withDatabase } of engines) {
     ignore,
     fn: () =>
       withDatabase(async (database) => {
-        const stores = await Promise.all([1, 2, 3, 4].map(() => openIntentStore(database)));
+        const stores = await Promise.all([1, 2, 3, 4].map(() => openIntentStore(database, "test")));
         try {
           for (const [index, store] of stores.entries()) {
             await store.insert(newIntent(String(index)));

@@ -15,7 +15,7 @@ const intent: NewIntent = {
 
 Deno.test("PostgresIntentStore: a server that is away is an error that names no password", async () => {
   const url = "postgres://user:secret@127.0.0.1:9/none";
-  await assert.rejects(() => PostgresIntentStore.open(url), (thrown) => {
+  await assert.rejects(() => PostgresIntentStore.open(url, "test"), (thrown) => {
     assert.ok(thrown instanceof StoreError);
     assert.match(thrown.message, /^Database failed: .*ECONNREFUSED/);
     assert.ok(!thrown.message.includes("secret"));
@@ -29,7 +29,7 @@ Deno.test({
   ignore: POSTGRES_URL === undefined,
   fn: () =>
     withSchema(async (url) => {
-      const store = await PostgresIntentStore.open(url);
+      const store = await PostgresIntentStore.open(url, "test");
       const admin = postgres(url, { max: 2 });
       try {
         // The lock keeps the insert under way while its connection is cut.
@@ -59,7 +59,7 @@ Deno.test({
   ignore: POSTGRES_URL === undefined,
   fn: () =>
     withSchema(async (url) => {
-      const store = await PostgresIntentStore.open(`${url}&statement_timeout=50`);
+      const store = await PostgresIntentStore.open(`${url}&statement_timeout=50`, "test");
       const admin = postgres(url, { max: 2 });
       try {
         await admin.begin(async (tx) => {
@@ -86,7 +86,10 @@ Deno.test({
   fn: () =>
     withSchema(async (url) => {
       const readOnly = `${url}&default_transaction_read_only=on`;
-      await assert.rejects(() => PostgresIntentStore.open(readOnly), /read-only transaction/);
+      await assert.rejects(
+        () => PostgresIntentStore.open(readOnly, "test"),
+        /read-only transaction/,
+      );
     }),
 });
 
@@ -127,7 +130,7 @@ Deno.test({
       const relay = relayTo(new URL(url));
       const relayed = new URL(url);
       relayed.port = String(relay.port);
-      const store = await PostgresIntentStore.open(relayed.href);
+      const store = await PostgresIntentStore.open(relayed.href, "test");
       const admin = postgres(url, { max: 2 });
       try {
         await admin.begin(async (tx) => {

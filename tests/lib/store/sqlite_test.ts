@@ -25,7 +25,7 @@ async function withFile(test: (path: string) => void | Promise<void>): Promise<v
 
 Deno.test("SqliteIntentStore: a full disk refuses with an error and leaves nothing half done", () =>
   withFile(async (path) => {
-    const store = SqliteIntentStore.open(path, 12);
+    const store = SqliteIntentStore.open(path, "test", 12);
     try {
       const big = "x".repeat(64 * 1024);
       await assert.rejects(() => store.insert(newIntent("big", big)), (thrown) => {
@@ -42,7 +42,7 @@ Deno.test("SqliteIntentStore: a full disk refuses with an error and leaves nothi
 
 Deno.test("SqliteIntentStore: a locked file refuses with an error and works when it is free", () =>
   withFile(async (path) => {
-    const store = SqliteIntentStore.open(path);
+    const store = SqliteIntentStore.open(path, "test");
     const other = new DatabaseSync(path);
     try {
       other.exec("BEGIN IMMEDIATE");
@@ -67,10 +67,10 @@ Deno.test("SqliteIntentStore: what cannot be opened is an error that names the f
       message: new RegExp(`^Database ${path} cannot be opened: `),
     };
     await Deno.writeTextFile(path, "this is no database, whatever its name says".repeat(100));
-    assert.throws(() => SqliteIntentStore.open(path), named);
+    assert.throws(() => SqliteIntentStore.open(path, "test"), named);
     await Deno.remove(path);
     await Deno.mkdir(path);
-    assert.throws(() => SqliteIntentStore.open(path), named);
+    assert.throws(() => SqliteIntentStore.open(path, "test"), named);
   }));
 
 Deno.test("SqliteIntentStore: a database of a newer program is refused", () =>
@@ -78,12 +78,15 @@ Deno.test("SqliteIntentStore: a database of a newer program is refused", () =>
     const db = new DatabaseSync(path);
     db.exec("PRAGMA user_version = 99");
     db.close();
-    assert.throws(() => SqliteIntentStore.open(path), /version 99, made by a newer program/);
+    assert.throws(
+      () => SqliteIntentStore.open(path, "test"),
+      /version 99, made by a newer program/,
+    );
   }));
 
 Deno.test("SqliteIntentStore: commits are flushed to a write-ahead log", () =>
   withFile(async (path) => {
-    const store = SqliteIntentStore.open(path);
+    const store = SqliteIntentStore.open(path, "test");
     try {
       await store.insert(newIntent("a"));
       assert.ok((await Deno.stat(`${path}-wal`)).size > 0);
