@@ -64,7 +64,7 @@ export class ReadSocket {
     const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
     this.#socket = new ReconnectingSocket({
       url,
-      connect: (url) => new NodeSocket(url),
+      connect: (url) => new NodeSocket(url, clock),
       clock,
       backoff: new Backoff({ initialMs, maxMs, random }),
       handlers: {

@@ -41,7 +41,7 @@ export class Upstream implements UpstreamPort {
     metrics.upstreamConnected.set(0);
     this.#socket = new ReconnectingSocket({
       url,
-      connect: (url) => new NodeSocket(url),
+      connect: (url) => new NodeSocket(url, clock),
       clock,
       backoff: new Backoff({ initialMs, maxMs, random }),
       handlers: {
