@@ -23,8 +23,11 @@ export interface SessionOptions {
   handlers: SessionHandlers;
 }
 
-/** A subscription is acknowledged within this time or counts as not made. */
-export const ACKNOWLEDGE_MS = 5_000;
+/**
+ * A subscription is acknowledged within this time or counts as not made; sooner than any venue counts as
+ * silent, so that the fault has its right name.
+ */
+export const ACKNOWLEDGE_MS = 4_000;
 
 /** Where some markets were refused and others not, all are asked for again after this time. */
 export const RETRY_REFUSED_MS = 300_000;

@@ -73,7 +73,7 @@ Deno.test("Session: a subscription without acknowledgement ends the connection",
   assert.deepEqual(news(), []);
   clock.advance(1);
   assert.deepEqual(news(), [
-    "not_acknowledged drop: BTC/USDT, ETH/USDT: no answer in 5000 ms",
+    "not_acknowledged drop: BTC/USDT, ETH/USDT: no answer in 4000 ms",
   ]);
 });
 
