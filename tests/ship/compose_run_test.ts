@@ -7,7 +7,9 @@ import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 import { systemClock } from "../../lib/clock.ts";
 import { playBet } from "../../services/stack/bet.ts";
+import type { StackUrls } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
+import { POSTGRES_URL, withSchema } from "../support/postgres.ts";
 import { type Finished, Program } from "../support/process.ts";
 import { checkHealth, fileUrl, freePorts, readYaml } from "./support.ts";
 
@@ -28,19 +30,36 @@ const { services } = z.object({
 
 const tasks: Record<string, string> = config.tasks;
 
+/** Databases in place of those of compose.yaml; without a PostgreSQL each service keeps its file. */
+async function withDatabases(
+  test: (databases: Record<string, string>) => Promise<void>,
+): Promise<void> {
+  if (POSTGRES_URL === undefined) return await test({});
+  await withSchema((bridge) =>
+    withSchema((solver) => test({ BRIDGE_DATABASE: bridge, SOLVER_DATABASE: solver }))
+  );
+}
+
+/** Where this run has what compose.yaml names. */
+interface Place {
+  ports: Map<string, string>;
+  folder: string;
+  databases: Record<string, string>;
+}
+
 /** A service as compose.yaml starts it, moved to a port that is free. */
-function start(name: string, ports: Map<string, string>, folder: string): Program {
+function start(name: string, { ports, folder, databases }: Place): Program {
   const { command, environment } = services[name] ?? assert.fail(name);
   const moved = (text: string) =>
     text.replaceAll(/\$\{\w+:-([^}]*)\}/g, "$1")
       .replaceAll(new RegExp(`\\b(${NAMES.join("|")}):`, "g"), "127.0.0.1:")
       .replaceAll(/(?<=[:=])\d{4}\b/g, (port) => ports.get(port) ?? port);
   const { HEALTH_URL = "", ...variables } = environment;
-  const env = Object.fromEntries(
-    Object.entries(variables).map(([variable, value]) => [variable, moved(value)]),
-  );
-  // PostgreSQL has tests of its own; here each has the file that it keeps without one.
-  for (const variable of ["BRIDGE_DATABASE", "SOLVER_DATABASE"]) delete env[variable];
+  const env: Record<string, string> = {};
+  for (const [variable, value] of Object.entries(variables)) {
+    const own = variable.endsWith("_DATABASE") ? databases[variable] : moved(value);
+    if (own !== undefined) env[variable] = own;
+  }
   const [, flags = ""] = /^deno run (.*) main\.ts \w+$/.exec(tasks[name] ?? "") ?? [];
   const { port } = new URL(HEALTH_URL);
   const args = [
@@ -56,30 +75,41 @@ function start(name: string, ports: Map<string, string>, folder: string): Progra
   });
 }
 
+/** Starts all services, and ends them afterwards, each with exit code 0. */
+async function withServices(place: Place, test: () => Promise<void>): Promise<void> {
+  const programs: Program[] = [];
+  const ends: Finished[] = [];
+  try {
+    for (const name of NAMES) {
+      const program = start(name, place);
+      await program.until(({ stderr }) => stderr.includes("Listening on"));
+      programs.push(program);
+    }
+    await test();
+  } finally {
+    for (const program of programs.toReversed()) program.kill("SIGTERM");
+    for (const program of programs) ends.push(await program.finished());
+  }
+  for (const { code, stderr } of ends) assert.equal(code, 0, stderr);
+}
+
 Deno.test("compose.yaml: its commands, with the permissions of their tasks, are healthy and serve a bet", async () => {
   const folder = await Deno.makeTempDir();
   const free = freePorts(PORTS.length);
   const ports = new Map(PORTS.map((port, index) => [port, String(free[index])]));
-  const programs: Program[] = [];
-  const ends: Finished[] = [];
   const url = (port: string) => `http://127.0.0.1:${ports.get(port)}`;
-  try {
-    for (const name of NAMES) {
-      const program = start(name, ports, folder);
-      await program.until(({ stderr }) => stderr.includes("Listening on"));
-      programs.push(program);
-    }
-    await eventually("fresh prices at the node", async () => {
-      const { oracle } = await (await fetch(`${url("8545")}/health`)).json();
-      return oracle === "fresh" || undefined;
-    });
-    for (const name of NAMES) {
-      const { port } = new URL(services[name]?.environment.HEALTH_URL ?? "");
-      const { code, text } = await checkHealth(`${url(port)}/health`);
-      assert.equal(code, 0, `${name}: ${text}`);
-    }
-    const bet = await playBet(
-      {
+  await withDatabases((databases) =>
+    withServices({ ports, folder, databases }, async () => {
+      await eventually("fresh prices at the node", async () => {
+        const { oracle } = await (await fetch(`${url("8545")}/health`)).json();
+        return oracle === "fresh" || undefined;
+      });
+      for (const name of NAMES) {
+        const { port } = new URL(services[name]?.environment.HEALTH_URL ?? "");
+        const { code, text } = await checkHealth(`${url(port)}/health`);
+        assert.equal(code, 0, `${name}: ${text}`);
+      }
+      const urls: StackUrls = {
         oracle: url("8550"),
         node: url("8545"),
         nodeRead: url("8547"),
@@ -87,15 +117,10 @@ Deno.test("compose.yaml: its commands, with the permissions of their tasks, are 
         proxyWs: `${url("8546").replace("http", "ws")}/ws`,
         bridge: url("3001"),
         solver: url("3000"),
-      },
-      systemClock,
-      () => {},
-    );
-    assert.match(bet.thesis.status, /^(won|lost)$/);
-  } finally {
-    for (const program of programs.toReversed()) program.kill("SIGTERM");
-    for (const program of programs) ends.push(await program.finished());
-    await Deno.remove(folder, { recursive: true });
-  }
-  for (const { code, stderr } of ends) assert.equal(code, 0, stderr);
+      };
+      const bet = await playBet(urls, systemClock, () => {});
+      assert.match(bet.thesis.status, /^(won|lost)$/);
+    })
+  );
+  await Deno.remove(folder, { recursive: true });
 });

@@ -37,6 +37,8 @@ const PROXY_METRICS = [
 const dashboardSchema = z.object({
   panels: z.array(z.object({
     title: z.string(),
+    gridPos: z.object({ x: z.number(), y: z.number(), w: z.number(), h: z.number() }),
+    datasource: z.object({ uid: z.string() }).optional(),
     targets: z.array(z.object({ expr: z.string() })).default([]),
   })),
 });
@@ -90,6 +92,21 @@ async function withStack(test: (stack: RunningStack) => Promise<void>): Promise<
 Deno.test("Dashboard: shows the twelve metrics of the proxy by the specification's names", () => {
   const shown = new Set(queries.flatMap(({ expr }) => metricsOf(expr)));
   for (const metric of PROXY_METRICS) assert(shown.has(metric), metric);
+});
+
+Deno.test("Dashboard: no panel lies on another, all ask the data source that is provisioned", () => {
+  const { datasources } = z.object({ datasources: z.array(z.object({ uid: z.string() })) })
+    .parse(readYaml("docs/monitoring/grafana/datasource.yml"));
+  const taken = new Set<string>();
+  for (const { title, gridPos: { x, y, w, h }, datasource } of panels) {
+    if (datasource !== undefined) assert.equal(datasource.uid, datasources[0]?.uid, title);
+    assert(x + w <= 24, `${title} reaches beyond the 24 columns`);
+    for (let place = 0; place < w * h; place += 1) {
+      const cell = `${x + place % w},${y + Math.floor(place / w)}`;
+      assert(!taken.has(cell), `${title} lies on another panel`);
+      taken.add(cell);
+    }
+  }
 });
 
 Deno.test("Dashboard and alerts: name metrics that the services have, and the dashboard all of them", async () => {
