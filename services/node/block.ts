@@ -1,4 +1,5 @@
 import { bytesToHex, concatHex, keccak256, numberToHex } from "viem";
+import { SLOT_MS } from "../../lib/price_ring.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 
 /** A sealed checkpoint. */
@@ -33,9 +34,9 @@ export function sealBlock(
   return { number, hash, parentHash, timestampMs, transactions };
 }
 
-/** The block before the first. */
-export function genesisBlock(timestampMs: number): Block {
-  return sealBlock(0, ZERO_HASH, timestampMs, []);
+/** The block before the first checkpoint: of the multiple of 100 ms at or before a time. */
+export function genesisBlock(nowMs: number): Block {
+  return sealBlock(0, ZERO_HASH, nowMs - nowMs % SLOT_MS, []);
 }
 
 /**

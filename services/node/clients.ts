@@ -1,5 +1,5 @@
 import type { Dispatcher } from "./dispatcher.ts";
-import type { Subscriptions } from "./subscriptions.ts";
+import type { Subscriber, Subscriptions } from "./subscriptions.ts";
 
 /** The largest frame a client may send: a `BackfillOracle` of 6,000 prices fits with room to spare. */
 export const FRAME_CHARS_MAX = 1024 * 1024;
@@ -68,9 +68,15 @@ export class Clients {
   }
 
   #serve(socket: WebSocket, isReadOnly: boolean): void {
-    const { dispatcher, subscriptions } = this.#options;
-    const send = (text: string) => this.#send(socket, text);
-    const client = subscriptions.connect({ send });
+    const { dispatcher, subscriptions, onSlowClient } = this.#options;
+    const send = (text: string) => {
+      if (socket.readyState !== WebSocket.OPEN) return;
+      if (socket.bufferedAmount <= QUEUE_BYTES_MAX) return socket.send(text);
+      onSlowClient();
+      client.disconnect();
+      socket.close(CLOSE_TRY_LATER, "Reading too slowly");
+    };
+    const client: Subscriber = subscriptions.connect({ send });
     let underWay = 0;
     socket.binaryType = "arraybuffer";
     this.#sockets.add(socket);
@@ -96,16 +102,6 @@ export class Clients {
     socket.onclose = leave;
     // A close event follows every error and does what there is to do.
     socket.onerror = () => {};
-  }
-
-  #send(socket: WebSocket, text: string): void {
-    if (socket.readyState !== WebSocket.OPEN) return;
-    if (socket.bufferedAmount > QUEUE_BYTES_MAX) {
-      this.#options.onSlowClient();
-      socket.close(CLOSE_TRY_LATER, "Reading too slowly");
-      return;
-    }
-    socket.send(text);
   }
 }
 

@@ -17,6 +17,7 @@ import { LOG_ROOT } from "../../lib/service/logging.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { Method } from "./methods.ts";
 import type { Subscriber } from "./subscriptions.ts";
+import type { Turnstile } from "./turnstile.ts";
 
 /** Calls that one batch may hold. */
 export const BATCH_MAX = 100;
@@ -39,21 +40,28 @@ export interface Answer {
   isMalformed: boolean;
 }
 
+/** What a {@link Dispatcher} works with. */
+export interface DispatcherParts {
+  methods: ReadonlyMap<string, Method>;
+  observe: CallObserver;
+  /** Costly methods pass through it. */
+  turnstile: Turnstile;
+  /** Resolves when what was written would outlive the process. */
+  afterWrite(): Promise<void>;
+}
+
 /** Turns the text of a request or a batch into the text of its answer. Never throws. */
 export class Dispatcher {
   readonly #methods: ReadonlyMap<string, Method>;
   readonly #observe: CallObserver;
+  readonly #turnstile: Turnstile;
   readonly #afterWrite: () => Promise<void>;
 
-  /** @param afterWrite Resolves when what was written would outlive the process. */
-  constructor(
-    methods: ReadonlyMap<string, Method>,
-    observe: CallObserver,
-    afterWrite: () => Promise<void> = () => Promise.resolve(),
-  ) {
-    this.#methods = methods;
-    this.#observe = observe;
-    this.#afterWrite = afterWrite;
+  constructor(parts: DispatcherParts) {
+    this.#methods = parts.methods;
+    this.#observe = parts.observe;
+    this.#turnstile = parts.turnstile;
+    this.#afterWrite = parts.afterWrite;
   }
 
   /** Answers one body or frame. */
@@ -85,8 +93,6 @@ export class Dispatcher {
     for (const item of items) {
       const response = await this.#answer(item, caller);
       if (response !== undefined) responses.push(response);
-      // Signature checks take long: a checkpoint that falls due in a batch comes first.
-      await new Promise((resolve) => setTimeout(resolve, 0));
     }
     return {
       text: responses.length > 0 ? JSON.stringify(responses) : undefined,
@@ -119,7 +125,8 @@ export class Dispatcher {
       if (method.isWrite && caller.isReadOnly) {
         throw new RpcError(RpcCode.methodNotFound, `Method not available on a read port: ${name}`);
       }
-      const result = await method.call(params, caller.client);
+      const call = () => method.call(params, caller.client);
+      const result = method.isCostly ? await this.#turnstile.run(call) : call();
       if (method.isWrite) await this.#afterWrite();
       this.#observe(name, "ok");
       return rpcResult(id, result);

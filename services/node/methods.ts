@@ -29,6 +29,8 @@ export interface MethodContext {
 export interface Method {
   /** Changes the chain: the read port refuses it. */
   isWrite?: boolean;
+  /** Checks signatures, which takes long: such calls pass one at a time. */
+  isCostly?: boolean;
   /**
    * @param params As they came.
    * @param client The caller's subscriptions; undefined over HTTP.
@@ -92,6 +94,7 @@ function writeMethods({ chain }: MethodContext): Record<string, Method> {
   return {
     core_sendTransaction: {
       isWrite: true,
+      isCostly: true,
       call: (params) => chain.submit(...parse(transactionParams, params)),
     },
     core_settleThesis: {
@@ -104,6 +107,7 @@ function writeMethods({ chain }: MethodContext): Record<string, Method> {
 function readMethods({ chain, clock, oracleStatus }: MethodContext): Record<string, Method> {
   return {
     core_simulateTransaction: {
+      isCostly: true,
       call: (params) => chain.simulate(...parse(transactionParams, params)),
     },
     core_getAccount: {

@@ -22,6 +22,7 @@ import { resolveSettings } from "./settings.ts";
 import { readSettingsFile } from "./settings_file.ts";
 import { openStorage } from "./storage.ts";
 import { Subscriptions } from "./subscriptions.ts";
+import { Turnstile } from "./turnstile.ts";
 
 export { options };
 
@@ -66,11 +67,13 @@ export async function startNode(given: NodeOptions): Promise<RunningNode> {
     ...storage,
     events: chainEvents(subscriptions, metrics, () => pricesToWire(chain, clock.now())),
   });
-  const dispatcher = new Dispatcher(
-    nodeMethods({ chain, clock, oracleStatus }),
-    (method, outcome) => metrics.calls.inc({ method, outcome }),
-    () => storage.journal.synced(),
-  );
+  const turnstile = new Turnstile();
+  const dispatcher = new Dispatcher({
+    methods: nodeMethods({ chain, clock, oracleStatus }),
+    observe: (method, outcome) => metrics.calls.inc({ method, outcome }),
+    turnstile,
+    afterWrite: () => storage.journal.synced(),
+  });
   const clients = new Clients({
     dispatcher,
     subscriptions,
@@ -84,7 +87,8 @@ export async function startNode(given: NodeOptions): Promise<RunningNode> {
     onPull: (outcome) => metrics.pulls.inc({ outcome }),
   });
   const checkpoints = new CheckpointLoop(clock, {
-    pull: () => puller.run(),
+    // Nothing costly comes between the oracle's answer and its timeout.
+    pull: () => turnstile.closedDuring(() => puller.run()),
     seal(dueMs, lateMs) {
       metrics.checkpointLateness.observe(lateMs / 1000);
       storage.afterCheckpoint(chain.checkpoint(dueMs));

@@ -3,6 +3,7 @@ import { CoreClient } from "../../lib/core_client.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
 import type { Deposit } from "../../lib/protocol/transaction.ts";
 import { startNode } from "../../services/node/mod.ts";
+import { eventually } from "../support/eventually.ts";
 import { withSeed } from "../support/random.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "./support/actors.ts";
 import { startFakeOracle } from "./support/fake_oracle.ts";
@@ -168,6 +169,28 @@ Deno.test("Data directory: a bet outlives kill -9 and is settled by what was rec
     assert.equal(locked, 1_000_000n);
     await socket.close();
     await second.stop();
+  }));
+
+Deno.test("Node: while its process stands still nothing is made up, and it goes on afterwards", () =>
+  withDirectory(async (directory) => {
+    const node = await NodeProcess.start(processArgs(directory));
+    const client = new CoreClient({ url: node.url });
+    const before = await eventually("prices", async () => (await client.getPrices())["ETH/USDT"]);
+    node.signal("SIGSTOP");
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    node.signal("SIGCONT");
+    const { base, quote, lastUpdate } = before;
+    const from = Math.ceil(lastUpdate / 100) * 100;
+    const missing = await eventually("a hole with prices after it", async () => {
+      const { timestampMs } = await client.getHead();
+      const page = await client.getPriceHistory({ base, quote, from, to: timestampMs + 100 });
+      const [hole] = page.missing;
+      const last = page.prices.at(-1);
+      return hole !== undefined && last !== undefined && last.time > hole.to ? hole : undefined;
+    });
+    const missingMs = missing.to - missing.from;
+    assert.ok(missingMs >= 1_000 && missingMs < 5_000, `${missingMs} ms are missing`);
+    assert.equal(await node.stop(), 0);
   }));
 
 Deno.test("Data directory: a torn tail is cut and logged", () =>

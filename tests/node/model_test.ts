@@ -221,7 +221,7 @@ Deno.test("Node model: random bets, outages, backfills and restarts agree with a
         assertTwins(twins);
       }
       const statuses = new Set(twins.naive.theses.map(({ status }) => status));
-      assert.ok(statuses.size >= 3, `the run reached ${[...statuses]}`);
+      assert.ok(statuses.size >= 2, `the run reached ${[...statuses]}`);
     } finally {
       await twins.dataDir.close();
       await Deno.remove(directory, { recursive: true });

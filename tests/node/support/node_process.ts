@@ -26,6 +26,11 @@ export class NodeProcess {
     return this.#program.stderr;
   }
 
+  /** Sends it a signal. */
+  signal(signal: Deno.Signal): void {
+    this.#program.kill(signal);
+  }
+
   /** Ends it at once, with no chance to write anything. */
   async kill(): Promise<void> {
     this.#program.kill("SIGKILL");

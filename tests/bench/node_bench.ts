@@ -1,0 +1,243 @@
+/**
+ * The core node: price slots, settlement of 100,000 theses at once, and transactions through
+ * JSON-RPC with the lateness of checkpoints meanwhile. Run with
+ * `deno run --allow-all tests/bench/node_bench.ts [transactions]`.
+ */
+import { systemClock } from "../../lib/clock.ts";
+import { type Extremes, PriceRing, SLOT_MS } from "../../lib/price_ring.ts";
+import { withDefaults } from "../../lib/service/options.ts";
+import { Chain, type ChainEvents } from "../../services/node/chain.ts";
+import { CheckpointLoop } from "../../services/node/checkpoints.ts";
+import { DataDir } from "../../services/node/data_dir.ts";
+import { memoryJournal } from "../../services/node/journal.ts";
+import { Ledger } from "../../services/node/ledger.ts";
+import { options, startNode } from "../../services/node/mod.ts";
+import { OracleFeed } from "../../services/node/oracle_feed.ts";
+import { PriceHistory } from "../../services/node/price_history.ts";
+import { ChainState, historiesOf } from "../../services/node/state.ts";
+import { actors, CHAIN_ID, ETH, hashOf } from "../node/support/actors.ts";
+import { pricesBody, startFakeOracle } from "../node/support/fake_oracle.ts";
+import { GENESIS } from "../node/support/test_chain.ts";
+
+const THESES = 100_000;
+const transactions = Number(Deno.args[0] ?? 10_000);
+
+const silent: ChainEvents = {
+  onHead: () => {},
+  onTransaction: () => {},
+  onThesis: () => {},
+  onMissingPrice: () => {},
+  onJournalFailure: (thrown) => {
+    throw thrown;
+  },
+};
+
+/** Microseconds of one call, best of five rounds. */
+function time(calls: number, run: (call: number) => unknown): number {
+  let bestMs = Infinity;
+  for (let round = 0; round < 5; round++) {
+    const startMs = performance.now();
+    for (let call = 0; call < calls; call++) run(call);
+    bestMs = Math.min(bestMs, performance.now() - startMs);
+  }
+  return bestMs * 1_000 / calls;
+}
+
+/** What a ring without block summaries does: looks at every slot. */
+function scan(prices: Map<number, bigint>, from: number, to: number): Partial<Extremes> {
+  let lowest: bigint | undefined;
+  let highest: bigint | undefined;
+  for (let at = from; at < to; at += SLOT_MS) {
+    const price = prices.get(at);
+    if (price === undefined) continue;
+    if (lowest === undefined || price < lowest) lowest = price;
+    if (highest === undefined || price > highest) highest = price;
+  }
+  return { lowest, highest };
+}
+
+function benchRing(): void {
+  const start = 1_700_000_000_000;
+  const laps = 4 * 65_536;
+  const price = (index: number) => 3_000_000_000n + BigInt(index % 977);
+  let ring = new PriceRing();
+  const appendUs = time(1, () => {
+    ring = new PriceRing();
+    for (let index = 0; index < laps; index++) ring.append(start + index * SLOT_MS, price(index));
+  }) / laps;
+  console.log(`append: ${Math.round(1e6 / appendUs).toLocaleString("en")} a second`);
+
+  const end = start + laps * SLOT_MS;
+  const prices = new Map<number, bigint>();
+  for (let index = laps - 65_536; index < laps; index++) {
+    prices.set(start + index * SLOT_MS, price(index));
+  }
+  const range = { lower: 1n, upper: 4_000_000_000n };
+  for (
+    const [name, spanMs] of [["1 s", 1_000], ["10 min", 600_000], [
+      "whole ring",
+      6_553_600,
+    ]] as const
+  ) {
+    const ringUs = time(2_000, () => ring.extremes(end - spanMs, end, range));
+    const scanUs = time(20, () => scan(prices, end - spanMs, end));
+    console.log(
+      `extremes over ${name}: ${ringUs.toFixed(2)} us; a Map slot by slot: ${
+        scanUs.toFixed(2)
+      } us, ` +
+        `${(scanUs / ringUs).toFixed(1)} times as long`,
+    );
+  }
+}
+
+/** Settles 100,000 theses that end together, while checkpoints go on in real time. */
+async function benchSettlement(where: "memory" | "disk"): Promise<void> {
+  const genesis = { ...GENESIS, balances: new Map([[actors.solver.address, 10n ** 15n]]) };
+  const directory = await Deno.makeTempDir();
+  const dataDir = where === "disk"
+    ? DataDir.open(directory, { chainId: CHAIN_ID, genesis, ringSlots: 65_536 })
+    : undefined;
+  const state = dataDir?.state ??
+    new ChainState(
+      new Ledger(genesis),
+      historiesOf(() => new PriceHistory(new PriceRing())),
+    );
+  const feed = new OracleFeed(3_000);
+  const journal = dataDir?.journal ?? memoryJournal;
+  const clock = systemClock;
+  const chain = new Chain({ chainId: CHAIN_ID, clock, feed, state, journal, events: silent });
+  // Late enough that all of them are open by then.
+  const startTime = clock.now() + 5_000;
+  const endTime = startTime + 2_000;
+  for (let index = 0; index < THESES; index++) openThesis(state, index, startTime, endTime);
+
+  const lateness: number[] = [];
+  const done = Promise.withResolvers<void>();
+  const loop = new CheckpointLoop(clock, {
+    pull() {
+      feed.update(pricesBody(clock.now()), clock.now());
+      return Promise.resolve();
+    },
+    seal(dueMs, lateMs) {
+      lateness.push(lateMs);
+      chain.checkpoint(dueMs);
+      if (state.settler.unsettled.size === 0) done.resolve();
+    },
+  });
+  loop.start();
+  await done.promise;
+  const tookMs = clock.now() - endTime;
+  await loop.stop();
+  await dataDir?.close();
+  await Deno.remove(directory, { recursive: true });
+  console.log(
+    `${
+      THESES.toLocaleString("en")
+    } theses that end together, ${where}: settled ${tookMs} ms after ` +
+      `their end; latest checkpoint of ${lateness.length}: ${Math.max(...lateness)} ms`,
+  );
+}
+
+function openThesis(
+  state: ChainState,
+  index: number,
+  startTime: number,
+  endTime: number,
+): void {
+  const solver = actors.solver.address;
+  state.applyTransaction({
+    ...{ kind: "transaction", atMs: startTime, quoteHash: hashOf(index) },
+    tx: {
+      ...{ type: "RfqSubmit", timestamp: startTime, from: solver, user: solver, signature: "0x" },
+      ...{ thesisType: "box", base: ETH.base, quote: ETH.quote, startTime, endTime },
+      ...{ lowerPrice: 1n, upperPrice: 10n ** 12n, betAmount: 100n, payout: 110n },
+      ...{ deadline: endTime, solverSignature: "0x", userSignature: "0x" },
+    },
+    receipt: {
+      ...{ txHash: hashOf(1_000_000 + index), status: "committed", blockNumber: 1 },
+      thesisId: index + 1,
+    },
+  });
+}
+
+/** Signed transactions through HTTP, from a worker of its own; checkpoints go on meanwhile. */
+async function benchTransactions(where: "memory" | "disk"): Promise<void> {
+  const directory = await Deno.makeTempDir();
+  const oracle = startFakeOracle();
+  const node = await startNode(withDefaults(options, {
+    port: 0,
+    oracleUrl: oracle.url,
+    relayers: [actors.relayer.address],
+    balances: new Map([[actors.solver.address, 10n ** 15n]]),
+    ...(where === "disk" ? { dataDir: directory } : {}),
+  }));
+  for (const type of ["Deposit", "RfqSubmit"]) {
+    const load = new Load(node.url, type);
+    await load.signed();
+    const before = await latenessBuckets(node.url);
+    const tookMs = await load.send();
+    const after = await latenessBuckets(node.url);
+    console.log(
+      `${type} through JSON-RPC, ${where}: ${
+        Math.round(transactions / tookMs * 1_000)
+      } a second; ` +
+        describeLateness(before, after),
+    );
+  }
+  await node.stop();
+  await oracle.stop();
+  await Deno.remove(directory, { recursive: true });
+}
+
+/** The process that makes the load: it signs everything first, then sends it. */
+class Load {
+  readonly #child: Deno.ChildProcess;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor(url: string, type: string) {
+    const script = new URL("node_bench_load.ts", import.meta.url).pathname;
+    this.#child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--allow-net", "--allow-read", script, url, type, `${transactions}`],
+      stdin: "piped",
+      stdout: "piped",
+    }).spawn();
+    this.#lines = this.#child.stdout.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+  }
+
+  /** Resolves when all transactions are signed. */
+  async signed(): Promise<void> {
+    await this.#lines.next();
+  }
+
+  /** @returns Milliseconds that sending took. */
+  async send(): Promise<number> {
+    const writer = this.#child.stdin.getWriter();
+    await writer.write(new TextEncoder().encode("\n"));
+    const { value } = await this.#lines.next();
+    await writer.close();
+    await this.#child.status;
+    return Number(value);
+  }
+}
+
+/** The cumulative counts of the lateness histogram, by upper bound in seconds. */
+async function latenessBuckets(url: string): Promise<Map<string, number>> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const rows = text.matchAll(/^node_checkpoint_lateness_seconds_bucket\{le="([^"]+)"\} (\d+)$/gm);
+  return new Map([...rows].map(([, bound, count]) => [bound!, Number(count)]));
+}
+
+function describeLateness(before: Map<string, number>, after: Map<string, number>): string {
+  const counts = [...after].map(([bound, count]) => [bound, count - (before.get(bound) ?? 0)]);
+  const total = Number(counts.at(-1)?.[1]);
+  const boundOf = (share: number) =>
+    counts.find(([, count]) => Number(count) >= share * total)?.[0];
+  return `${total} checkpoints sealed within ${boundOf(0.5)} s (median), ${
+    boundOf(0.99)
+  } s (p99), ` +
+    `${boundOf(0.999)} s (p99.9) of their time, the pull included`;
+}
+
+benchRing();
+for (const where of ["memory", "disk"] as const) await benchSettlement(where);
+for (const where of ["memory", "disk"] as const) await benchTransactions(where);
