@@ -17,8 +17,8 @@ import { thesesQuerySchema, viewTheses } from "./theses.ts";
 
 /** What the routes of the solver answer from. */
 export interface SolverApi {
-  quoter: Quoter;
-  executor: Executor;
+  quoter: Pick<Quoter, "quote" | "estimate" | "strategyName">;
+  executor: Pick<Executor, "requireLive" | "execute">;
   exposure: ExposureBook;
   metrics: SolverMetrics;
   limiter: MiddlewareHandler;

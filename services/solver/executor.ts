@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { hashQuote } from "../../lib/protocol/quote.ts";
+import { hash32Schema } from "../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
 import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
 import { RequestError } from "../../lib/service/envelope.ts";
@@ -132,7 +133,7 @@ export class Executor {
     const { quote, userSignature } = decodeExecution(intent.payload);
     // Put aside already, but for an execution that another one of the same quote gave back.
     refusing(() => exposure.reserve(intent.key, riskOf(quote)));
-    await hedge.cover(hashQuote(quote, chainId), quote);
+    await hedge.cover(hash32Schema.parse(intent.key), quote);
     refusing(() => checks.requireTimeLeft(quote, 0));
     const { tx, txHash } = signTransaction(
       {

@@ -1,4 +1,4 @@
-import { PriceRing } from "../../lib/price_ring.ts";
+import { PriceRing, SLOT_MS } from "../../lib/price_ring.ts";
 import { type Market, MARKETS } from "../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../lib/protocol/price.ts";
 import type { MarketView } from "./pricing/barrier_strategy.ts";
@@ -34,18 +34,22 @@ export class MarketPrices implements MarketView {
     return this.#historyEndMs;
   }
 
-  /** Takes the newest price. An update that claims to come from the future counts as now. */
+  /**
+   * Takes the newest price. An update that claims to come from the future counts as now; a price of 0
+   * is none.
+   */
   takeSpot({ price, lastUpdate, state }: NodePrice, nowMs: number): void {
+    if (price === 0n) return;
     this.#spot = { price, lastUpdateMs: Math.min(lastUpdate, nowMs), fresh: state === "fresh" };
   }
 
   /**
    * Takes prices of the past in order of time, and that there are no others before `endMs`. Slots
-   * that are not newer than those known are left as they are.
+   * that are not newer than those known are left as they are; what is no price of a slot is left out.
    */
   takeHistory(slots: readonly KnownSlot[], endMs: number): void {
     for (const { time, price } of slots) {
-      if (time <= (this.history.newest ?? -1)) continue;
+      if (time <= (this.history.newest ?? -1) || time % SLOT_MS !== 0 || price === 0n) continue;
       this.history.append(time, price);
       this.#estimator.add(time, price);
     }

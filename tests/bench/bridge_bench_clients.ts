@@ -3,6 +3,8 @@
 
 interface Job {
   port: number;
+  /** Route that the bodies go to; the bridge's unless told otherwise. */
+  path?: string;
   bodies: string[];
   concurrency: number;
 }
@@ -23,10 +25,10 @@ async function readAnswer(connection: Deno.Conn, buffer: Uint8Array): Promise<st
   }
 }
 
-async function sendAll({ port, bodies, concurrency }: Job) {
+async function sendAll({ port, path = "/deposit", bodies, concurrency }: Job) {
   const requests = bodies.map((body) =>
     encoder.encode(
-      `POST /deposit HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n` +
+      `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n` +
         `content-length: ${body.length}\r\n\r\n${body}`,
     )
   );

@@ -114,3 +114,16 @@ Deno.test("Market book: prices go to their markets; an update from the future co
     assert.equal(book.of(other).spot, undefined);
   }
 });
+
+Deno.test("Market book: what is no price of a slot is left out", () => {
+  const book = new MarketBook({ halfLifeMs: 600_000, floor: 0.1, minHistoryMs: 60_000 });
+  const prices = book.of(market);
+  const slots = [[100, 5n], [150, 6n], [200, 0n], [300, 7n], [300, 8n], [200, 9n]] as const;
+  prices.takeHistory(slots.map(([time, price]) => ({ time, price })), 400);
+  const found = [100, 200, 300].map((time) => prices.history.at(time));
+  assert.deepEqual(found, [5n, undefined, 7n]);
+  const { base, quote } = market;
+  const entry = { base, quote, decimals: 6 as const, ageMs: 0, state: "fresh" as const };
+  prices.takeSpot({ ...entry, price: 0n, lastUpdate: 1 }, 1);
+  assert.equal(prices.spot, undefined);
+});

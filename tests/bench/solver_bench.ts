@@ -1,0 +1,375 @@
+/**
+ * The solver over HTTP on one core: quotes a second, and executions a second with every one flushed to
+ * disk and a node that answers at once; each beside the same route on plain viem calls, quotes also
+ * beside bare libsecp256k1 signing. Run with
+ * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
+ */
+import { instantiateSecp256k1 } from "@bitauth/libauth";
+import { Hono } from "hono";
+import { hashTypedData, hexToBytes, recoverTypedDataAddress } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { systemClock } from "../../lib/clock.ts";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import {
+  hashQuote,
+  QUOTE_TYPE,
+  quoteRequestSchema,
+  type QuoteTerms,
+  quoteToWire,
+} from "../../lib/protocol/quote.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
+import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
+import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
+import { limitBody, readBody, useEnvelope } from "../../lib/service/envelope.ts";
+import { listen } from "../../lib/service/listener.ts";
+import { createRegistry } from "../../lib/service/metrics.ts";
+import type { IntentStore, SignedTransactionText } from "../../lib/store/intent.ts";
+import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
+import { type SubmissionNode, Submitter } from "../../lib/submitter.ts";
+import { createSolverApi } from "../../services/solver/api.ts";
+import {
+  decodeExecution,
+  encodeExecution,
+  type Execution,
+  resultOf,
+} from "../../services/solver/execution.ts";
+import { Executor } from "../../services/solver/executor.ts";
+import { ExposureBook } from "../../services/solver/exposure_book.ts";
+import { SimulatedHedge } from "../../services/solver/hedge.ts";
+import { LastChecks } from "../../services/solver/last_checks.ts";
+import { SolverMetrics } from "../../services/solver/metrics.ts";
+import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
+import { Quoter } from "../../services/solver/quoter.ts";
+import { requireRules } from "../../services/solver/rules.ts";
+
+const CHAIN_ID = 1337;
+const CONCURRENCY = 32;
+const ROUNDS = 3;
+const MAX_RISK = 10_000_000_000n;
+const BET = 1_000_000n;
+
+const { privateKey, address: solver } = DEV_ACCOUNTS.solver;
+const signer = new Signer(privateKey);
+const account = privateKeyToAccount(privateKey);
+const user = new Signer(`0x${"11".repeat(32)}`);
+const market = MARKETS[0]!;
+const strategy = new MockStrategy(Math.random);
+
+/** Commits at once what it is sent, has every price and money without end. */
+const instantNode = {
+  sendTransactionText() {
+    const txHash = `0x${"33".repeat(32)}` as const;
+    return Promise.resolve({ txHash, status: "committed" as const, blockNumber: 1, thesisId: 1 });
+  },
+  getTransaction: () => Promise.resolve(null),
+  getPrices() {
+    const { base, quote, symbol } = market;
+    const price = { base, quote, price: 1n, decimals: 6 as const, lastUpdate: 0, ageMs: 0 };
+    return Promise.resolve({ [symbol]: { ...price, state: "fresh" as const } });
+  },
+  getAccount: () =>
+    Promise.resolve({ address: solver, balance: 10n ** 18n, locked: 0n, permissions: [] }),
+} satisfies SubmissionNode & Record<string, unknown>;
+
+function definitionOf(type: FlatType, message: Record<string, unknown>) {
+  return {
+    domain: signingDomain(CHAIN_ID),
+    types: { [type.primaryType]: type.fields },
+    primaryType: type.primaryType,
+    message,
+  };
+}
+
+function quoteMessage({ oraclePair, priceRange, ...terms }: QuoteTerms): Record<string, unknown> {
+  return {
+    ...terms,
+    ...oraclePair,
+    lowerPrice: priceRange.lower,
+    upperPrice: priceRange.upper,
+    startTime: BigInt(terms.startTime),
+    endTime: BigInt(terms.endTime),
+    deadline: BigInt(terms.deadline),
+  };
+}
+
+/** The application with the solver's own classes, and what carries out its executions. */
+function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
+  return createSolverApi({
+    quoter: new Quoter({ strategy, signer, chainId: CHAIN_ID, maxRisk: MAX_RISK }),
+    executor: execute,
+    exposure: new ExposureBook(undefined),
+    metrics: new SolverMetrics(createRegistry(Date.now())),
+    limiter: (_c, next) => next(),
+    node: instantNode,
+    solver,
+    chainId: CHAIN_ID,
+    dryRun: false,
+    basePayoutMultiplier: 1.5,
+    clock: systemClock,
+  });
+}
+
+/** `POST /quote` with the same parsing, rules and payout, signed by viem. */
+function viemQuotes(): Hono {
+  const app = new Hono();
+  useEnvelope(app, "solver");
+  app.post("/quote", limitBody(), async (c) => {
+    const request = await readBody(c, quoteRequestSchema);
+    requireRules(request);
+    const { base, quote: quoteToken, lowerPrice, upperPrice, ...rest } = request;
+    const terms: QuoteTerms = {
+      ...rest,
+      oraclePair: { base, quote: quoteToken },
+      priceRange: { lower: lowerPrice, upper: upperPrice },
+      payout: strategy.price(request).payout,
+    };
+    const definition = definitionOf(QUOTE_TYPE, quoteMessage(terms));
+    const quoteHash = hashTypedData(definition);
+    const quote = { ...terms, signature: await account.signTypedData(definition) };
+    return c.json({ success: true, quote: quoteToWire(quote), quoteHash });
+  });
+  return app;
+}
+
+interface Executing {
+  store: IntentStore;
+  submitter: Submitter;
+}
+
+/** What the executor does, with hashes and signatures by viem. */
+function viemExecutor({ store, submitter }: Executing): Pick<Executor, "requireLive" | "execute"> {
+  return {
+    requireLive() {},
+    async execute(execution) {
+      const { quote, userSignature } = execution;
+      const definition = definitionOf(QUOTE_TYPE, quoteMessage(quote));
+      const quoteHash = hashTypedData(definition);
+      const signers = await Promise.all(
+        [quote.signature, userSignature].map((signature) =>
+          recoverTypedDataAddress({ ...definition, signature })
+        ),
+      );
+      if (signers[0] !== solver || signers[1] !== quote.user) throw new Error("signature");
+      const earlier = await store.find(quoteHash);
+      if (earlier !== undefined) return resultOf(await submitter.submit(earlier));
+      await Promise.all([instantNode.getPrices(), instantNode.getAccount()]);
+      const { intent } = await store.insert({
+        key: quoteHash,
+        subject: quote.user,
+        payload: encodeExecution(execution),
+        transaction: null,
+        expiresAtMs: quote.deadline,
+        createdAtMs: Date.now(),
+      });
+      return resultOf(await submitter.submit(intent));
+    },
+  };
+}
+
+async function signOnViem({ quote, userSignature }: Execution): Promise<SignedTransactionText> {
+  const { signature: solverSignature, oraclePair, priceRange, ...terms } = quote;
+  const tx = {
+    type: "RfqSubmit" as const,
+    timestamp: Date.now(),
+    from: account.address,
+    ...terms,
+    ...oraclePair,
+    lowerPrice: priceRange.lower,
+    upperPrice: priceRange.upper,
+    solverSignature,
+    userSignature,
+  };
+  const definition = definitionOf(TRANSACTION_TYPES.RfqSubmit, {
+    ...tx,
+    timestamp: BigInt(tx.timestamp),
+    startTime: BigInt(tx.startTime),
+    endTime: BigInt(tx.endTime),
+    deadline: BigInt(tx.deadline),
+  });
+  const txHash = hashTypedData(definition);
+  const signature = await account.signTypedData(definition);
+  return { txHash, text: transactionToText({ ...tx, signature }) };
+}
+
+/** The solver's own executor, without a delay for the hedge. */
+function ownExecutor({ store, submitter }: Executing): Executor {
+  const exposure = new ExposureBook(undefined);
+  const hedge = new SimulatedHedge({ ...systemClock, after: (_ms, task) => (task(), () => {}) }, 0);
+  const checks = new LastChecks({
+    node: instantNode,
+    solver,
+    clock: systemClock,
+    maxRisk: MAX_RISK,
+    hedgeMs: 0,
+    reserved: () => exposure.reserved,
+  });
+  return new Executor({
+    store,
+    submitter,
+    checks,
+    exposure,
+    hedge,
+    signer,
+    chainId: CHAIN_ID,
+    clock: systemClock,
+    dryRun: false,
+  });
+}
+
+/** Terms of a quote that differ in their prices. */
+function termsOf(index: number, nowMs: number): QuoteTerms {
+  return {
+    user: user.address,
+    thesisType: "box",
+    oraclePair: { base: market.base, quote: market.quote },
+    priceRange: { lower: BigInt(index + 1), upper: 10n ** 12n },
+    betAmount: BET,
+    payout: BET + BET / 20n,
+    startTime: nowMs,
+    endTime: nowMs + 60_000,
+    deadline: nowMs + 3_600_000,
+  };
+}
+
+function quoteBodies(count: number): string[] {
+  const nowMs = Date.now();
+  return Array.from({ length: count }, (_, index) => {
+    const { oraclePair, priceRange, payout: _payout, betAmount, ...rest } = termsOf(index, nowMs);
+    const lowerPrice = priceRange.lower.toString();
+    const upperPrice = priceRange.upper.toString();
+    const amounts = { betAmount: betAmount.toString(), lowerPrice, upperPrice };
+    return JSON.stringify({ ...rest, ...oraclePair, ...amounts });
+  });
+}
+
+function executionBodies(count: number): string[] {
+  const nowMs = Date.now();
+  return Array.from({ length: count }, (_, index) => {
+    const terms = termsOf(index, nowMs);
+    const quoteHash = hashQuote(terms, CHAIN_ID);
+    const quote = quoteToWire({ ...terms, signature: signer.sign(quoteHash) });
+    return JSON.stringify({ quote, userSignature: user.sign(quoteHash) });
+  });
+}
+
+interface Figures {
+  perSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+}
+
+/** Sends from a worker, so that the callers' work takes as little as can be from the solver's. */
+function sendAll(url: string, path: string, bodies: string[]): Promise<Figures> {
+  const worker = new Worker(new URL("bridge_bench_clients.ts", import.meta.url), {
+    type: "module",
+  });
+  return new Promise((resolve, reject) => {
+    worker.onmessage = ({ data }) => {
+      worker.terminate();
+      resolve(data);
+    };
+    worker.onerror = (event) => reject(new Error(event.message));
+    worker.postMessage({ port: Number(new URL(url).port), path, bodies, concurrency: CONCURRENCY });
+  });
+}
+
+async function measureQuotes(app: Hono, bodies: string[]): Promise<Figures> {
+  const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
+  try {
+    return await sendAll(listener.url, "/quote", bodies);
+  } finally {
+    await listener.stop();
+  }
+}
+
+async function measureExecutions(isOwn: boolean, bodies: string[]): Promise<Figures> {
+  const directory = await Deno.makeTempDir();
+  const store = SqliteIntentStore.open(`${directory}/bench.sqlite`, "bench");
+  const submitter: Submitter = new Submitter({
+    store,
+    node: instantNode,
+    clock: systemClock,
+    random: Math.random,
+    sign: (intent) =>
+      isOwn ? executor.prepare(intent) : signOnViem(decodeExecution(intent.payload)),
+  });
+  const executor = ownExecutor({ store, submitter });
+  const app = ownApp(isOwn ? executor : viemExecutor({ store, submitter }));
+  const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
+  try {
+    return await sendAll(listener.url, "/execute", bodies);
+  } finally {
+    await listener.stop();
+    await submitter.stop();
+    await store.close();
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+/** Signatures a second of bare libsecp256k1 (WebAssembly) on one core. */
+async function bareSignings(): Promise<number> {
+  const secp256k1 = await instantiateSecp256k1();
+  const key = hexToBytes(privateKey);
+  const digest = hexToBytes(`0x${"22".repeat(32)}`);
+  const count = 5_000;
+  const startedMs = performance.now();
+  for (let n = 0; n < count; n++) secp256k1.signMessageHashRecoverableCompact(key, digest);
+  return count / ((performance.now() - startedMs) / 1000);
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+/** Measures two ways in turn. @returns Median rates of both. */
+async function compare(
+  what: string,
+  own: () => Promise<Figures>,
+  viem: () => Promise<Figures>,
+): Promise<[number, number]> {
+  const ways = [["solver", own, [] as Figures[]], ["viem", viem, [] as Figures[]]] as const;
+  for (const [, measure] of ways) await measure();
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [, measure, figures] of ways) figures.push(await measure());
+  }
+  const rates = ways.map(([name, , figures]) => {
+    const of = (key: keyof Figures) => median(figures.map((one) => one[key]));
+    const rate = of("perSecond");
+    console.log(
+      `${name.padEnd(8)} ${rate.toFixed(0).padStart(6)} ${what}/s  p50 ${
+        of("p50Ms").toFixed(1)
+      } ms` +
+        `  p99 ${of("p99Ms").toFixed(1)} ms`,
+    );
+    return rate;
+  });
+  return [rates[0] ?? NaN, rates[1] ?? NaN];
+}
+
+async function main(): Promise<void> {
+  const quotes = quoteBodies(Number(Deno.args[0] ?? 5_000));
+  const executions = executionBodies(Number(Deno.args[1] ?? 2_000));
+  console.log(`${CONCURRENCY} callers at a time, median of ${ROUNDS} rounds`);
+  const dead = { requireLive() {}, execute: () => Promise.reject(new Error("not executed here")) };
+  const [own, viem] = await compare(
+    "quotes",
+    () => measureQuotes(ownApp(dead), quotes),
+    () => measureQuotes(viemQuotes(), quotes),
+  );
+  const bare = await bareSignings();
+  console.log(`bare     ${bare.toFixed(0).padStart(6)} signatures/s (libsecp256k1, nothing else)`);
+  console.log(
+    `ratio quotes: solver / viem ${(own / viem).toFixed(2)}, solver / bare ${
+      (own / bare).toFixed(2)
+    }`,
+  );
+  const [ownExecutions, viemExecutions] = await compare(
+    "executions",
+    () => measureExecutions(true, executions),
+    () => measureExecutions(false, executions),
+  );
+  console.log(`ratio executions: solver / viem ${(ownExecutions / viemExecutions).toFixed(2)}`);
+}
+
+await main();

@@ -1,0 +1,75 @@
+/** The solver on a whole stack: prices and theses reach it through the proxy. */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { CoreClient } from "../../lib/core_client.ts";
+import { hashDepositRequest } from "../../lib/protocol/deposit.ts";
+import { FREE_PORTS, type StackUrls, startStack } from "../../services/stack/stack.ts";
+import { post } from "../support/envelope.ts";
+import { eventually } from "../support/eventually.ts";
+import { CHAIN_ID, market, quoteRequest, signQuote, startTestSolver, user } from "./support.ts";
+import { quoteSchema, quoteToWire } from "../../lib/protocol/quote.ts";
+
+const viewSchema = z.object({ exposure: z.string(), complete: z.boolean(), count: z.number() });
+
+async function viewOf(url: string) {
+  return viewSchema.parse(await (await fetch(`${url}/theses`)).json());
+}
+
+async function fund(urls: StackUrls): Promise<void> {
+  const terms = {
+    user: user.address,
+    amount: 100_000_000n,
+    nonce: 1n,
+    deadline: Date.now() + 30_000,
+  };
+  const signature = user.sign(hashDepositRequest(terms, CHAIN_ID));
+  const body = { ...terms, amount: "100000000", nonce: "1", signature };
+  assert.equal((await post(`${urls.bridge}/deposit`, body)).status, 200);
+}
+
+Deno.test("Solver on a whole stack: barrier quotes live prices, executes, and follows its thesis to the end", async () => {
+  const stack = await startStack({ ports: FREE_PORTS, seed: 3 });
+  const { urls } = stack;
+  const solver = await startTestSolver({ url: urls.node, wsUrl: urls.proxyWs }, {
+    pricing: "barrier",
+    volatilityHistoryMs: 1_000,
+    maxExposure: 1_000_000_000n,
+  });
+  try {
+    await fund(urls);
+    const node = new CoreClient({ url: urls.node });
+    const offer = await eventually("a quote by the model", async () => {
+      const { price } = (await node.getPrices())[market.symbol] ?? {};
+      if (price === undefined) return undefined;
+      const now = Date.now();
+      const { status, body } = await post(
+        `${solver.url}/quote`,
+        quoteRequest({
+          lowerPrice: (price - price / 8_000n).toString(),
+          upperPrice: (price + price / 8_000n).toString(),
+          startTime: now,
+          endTime: now + 1_500,
+        }),
+      );
+      return status === 200 ? body : undefined;
+    });
+    z.object({ probability: z.number().min(0).max(1) }).parse(offer.pricing);
+    const quote = quoteToWire(quoteSchema.parse(offer.quote));
+    const body = { quote, userSignature: signQuote(quote) };
+    const executed = await post(`${solver.url}/execute`, body);
+    assert.equal(Object(executed.body.result).status, "committed", JSON.stringify(executed.body));
+    const risk = (BigInt(quote.payout) - BigInt(quote.betAmount)).toString();
+    const open = await eventually("the thesis among its own", async () => {
+      const view = await viewOf(solver.url);
+      return view.count === 1 ? view : undefined;
+    });
+    assert.deepEqual(open, { exposure: risk, complete: true, count: 1 });
+    await eventually("its settlement", async () => {
+      const { count, exposure } = await viewOf(solver.url);
+      return count === 0 && exposure === "0" ? true : undefined;
+    });
+  } finally {
+    await solver.stop();
+    await stack.stop();
+  }
+});
