@@ -8,12 +8,15 @@ export interface Journal {
   append(records: readonly JournalRecord[]): void;
   /** Resolves when all that was appended is on the disk. @throws {JournalError} If it never will be. */
   synced(): Promise<void>;
+  /** Why nothing more is taken; undefined while all is well. */
+  readonly failure: JournalError | undefined;
 }
 
 /** The journal of a chain that lives in memory: remembers nothing. */
 export const memoryJournal: Journal = {
   append: () => {},
   synced: () => Promise.resolve(),
+  failure: undefined,
 };
 
 /** The journal cannot be read or written. */
@@ -72,6 +75,10 @@ export class FileJournal implements Journal {
       file.close();
       throw thrown;
     }
+  }
+
+  get failure(): JournalError | undefined {
+    return this.#failure;
   }
 
   append(records: readonly JournalRecord[]): void {

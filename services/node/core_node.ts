@@ -1,0 +1,137 @@
+import { getLogger } from "@logtape/logtape";
+import type { Clock } from "../../lib/clock.ts";
+import { thesisToWire } from "../../lib/protocol/thesis.ts";
+import { LOG_ROOT } from "../../lib/service/logging.ts";
+import { toHeader } from "./block.ts";
+import { Chain, type ChainEvents } from "./chain.ts";
+import { CHECKPOINT_MS, CheckpointLoop } from "./checkpoints.ts";
+import { Clients } from "./clients.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import { nodeMethods, pricesToWire } from "./methods.ts";
+import { createNodeMetrics, type NodeMetrics } from "./metrics.ts";
+import { OracleFeed } from "./oracle_feed.ts";
+import { httpPull, oracleUrl } from "./oracle_pull.ts";
+import { OracleStatus } from "./oracle_status.ts";
+import { PricePuller } from "./price_puller.ts";
+import type { NodeSettings, OracleSettings } from "./settings.ts";
+import type { Storage } from "./storage.ts";
+import { Subscriptions } from "./subscriptions.ts";
+import { Turnstile } from "./turnstile.ts";
+
+/** All parts of a node but its ports, put together. */
+export class CoreNode {
+  readonly chain: Chain;
+  readonly dispatcher: Dispatcher;
+  readonly clients: Clients;
+  readonly metrics: NodeMetrics;
+  readonly #clock: Clock;
+  readonly #storage: Storage;
+  readonly #oracleStatus: OracleStatus;
+  readonly #checkpoints: CheckpointLoop;
+  readonly #log = getLogger([LOG_ROOT, "node"]);
+
+  constructor(settings: NodeSettings, storage: Storage, clock: Clock) {
+    if (settings.isDevGenesis) {
+      this.#log.info("Genesis of development accounts, whose keys are public");
+    }
+    this.#clock = clock;
+    this.#storage = storage;
+    const feed = new OracleFeed(settings.oracle.maxStaleMs);
+    const subscriptions = new Subscriptions();
+    const turnstile = new Turnstile();
+    this.#oracleStatus = new OracleStatus(oracleUrl(settings.oracle.serviceUrl), feed);
+    this.metrics = createNodeMetrics(clock.now(), {
+      unsettledTheses: () => storage.state.settler.unsettled.size,
+      clients: () => this.clients.count,
+    });
+    const { chainId } = settings;
+    const events = this.#chainEvents(subscriptions);
+    this.chain = new Chain({ ...storage, chainId, clock, feed, events });
+    this.dispatcher = new Dispatcher({
+      methods: nodeMethods({ chain: this.chain, clock, oracleStatus: this.#oracleStatus }),
+      observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
+      turnstile,
+      afterWrite: () => storage.journal.synced(),
+    });
+    this.clients = new Clients({
+      dispatcher: this.dispatcher,
+      subscriptions,
+      onSlowClient: () => this.metrics.slowClients.inc(),
+    });
+    const puller = this.#puller(settings.oracle, feed);
+    this.#checkpoints = new CheckpointLoop(clock, {
+      // Nothing costly comes between the oracle's answer and its timeout.
+      pull: () => turnstile.closedDuring(() => puller.run()),
+      seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
+      missed: (fromMs, toMs) => this.#missed(fromMs, toMs),
+    });
+  }
+
+  /** Begins to make checkpoints. */
+  start(): void {
+    const waitMs = this.#checkpoints.start(this.chain.head.timestampMs);
+    if (waitMs > CHECKPOINT_MS) {
+      this.#log.warning("The clock is behind the chain: no checkpoint for {waitMs} ms", { waitMs });
+    }
+  }
+
+  /** Makes no more checkpoints. */
+  stop(): Promise<void> {
+    return this.#checkpoints.stop();
+  }
+
+  /** The answer of `GET /health`: 503 once the journal takes nothing more. */
+  health(): Response {
+    const { failure } = this.#storage.journal;
+    if (failure !== undefined) {
+      return Response.json({ status: "failed", error: failure.message }, { status: 503 });
+    }
+    return Response.json({
+      status: "healthy",
+      blockNumber: this.chain.head.number,
+      oracle: this.#oracleStatus.state(this.#clock.now()),
+    });
+  }
+
+  #seal(dueMs: number, lateMs: number): void {
+    this.metrics.checkpointLateness.observe(lateMs / 1000);
+    this.#storage.afterCheckpoint(this.chain.checkpoint(dueMs));
+  }
+
+  #missed(fromMs: number, toMs: number): void {
+    this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
+    const span = { fromMs, toMs };
+    this.#log.warning("Held up: the checkpoints from {fromMs} to {toMs} are missing", span);
+  }
+
+  #puller(oracle: OracleSettings, feed: OracleFeed): PricePuller {
+    return new PricePuller({
+      pull: httpPull(oracle.serviceUrl, oracle.timeoutMs, this.#clock),
+      feed,
+      status: this.#oracleStatus,
+      clock: this.#clock,
+      onPull: (outcome) => this.metrics.pulls.inc({ outcome }),
+    });
+  }
+
+  #chainEvents(subscriptions: Subscriptions): ChainEvents {
+    const { metrics } = this;
+    return {
+      onHead: (block) => {
+        metrics.blockNumber.set(block.number);
+        subscriptions.publish("newHeads", () => toHeader(block));
+        subscriptions.publish("prices", () => pricesToWire(this.chain, this.#clock.now()));
+      },
+      onTransaction: (receipt, { type }) => {
+        metrics.transactions.inc({ type, status: receipt.status });
+        subscriptions.publish("transactions", () => receipt);
+      },
+      onThesis: (thesis) => {
+        if (thesis.status !== "open") metrics.thesesSettled.inc({ status: thesis.status });
+        subscriptions.publishThesis(thesis, () => thesisToWire(thesis));
+      },
+      onMissingPrice: ({ symbol }) => metrics.slotsWithoutPrice.inc({ market: symbol }),
+      onJournalFailure: (thrown) => this.#log.error("Settlements wait: {error}", { error: thrown }),
+    };
+  }
+}
