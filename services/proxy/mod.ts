@@ -5,18 +5,12 @@ import { UsageError } from "../../lib/service/options.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
 import { createApi } from "./api.ts";
 import { callerAddress } from "./caller_address.ts";
-import { Clients, isHandshake } from "./clients.ts";
+import { isHandshake } from "./clients.ts";
 import { Cors } from "./cors.ts";
-import { HeadWatch, readHead } from "./head_watch.ts";
-import { Hub } from "./hub.ts";
-import { MethodTable } from "./methods.ts";
 import { ProxyMetrics } from "./metrics.ts";
-import { NodeHttp } from "./node_http.ts";
 import { options, type ProxyOptions } from "./options.ts";
-import { ReadSocket } from "./read_socket.ts";
-import { Router } from "./router.ts";
+import { assemble } from "./parts.ts";
 import { RpcEndpoint } from "./rpc_endpoint.ts";
-import { Upstream } from "./upstream.ts";
 import { WsListener } from "./ws_listener.ts";
 
 export { options };
@@ -47,7 +41,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const registry = createRegistry(systemClock.now());
   const metrics = new ProxyMetrics(registry);
   const cors = new Cors(options.corsOrigins);
-  const { router, upstream, readSocket, clients, headWatch } = assemble(options, metrics, cors);
+  const { router, clients, upstream, start, stop } = assemble(options, metrics, cors);
   const addressOf = (headers: Headers, remote: string) =>
     callerAddress(headers, remote, options.trustProxy);
   const { maxBodyBytes } = options;
@@ -80,16 +74,10 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     },
     async close() {
       await wsListener?.stop();
-      clients.stop();
-      headWatch.stop();
-      upstream.stop();
-      readSocket?.stop();
+      stop();
     },
   });
-  clients.start();
-  headWatch.start();
-  upstream.start();
-  readSocket?.start();
+  start();
   const wsUrl = `${service.url.replace("http", "ws")}/ws`;
   if (options.wsPort === undefined) return { ...service, wsUrl };
   try {
@@ -106,83 +94,6 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     throw thrown;
   }
   return { ...service, wsUrl, wsPortUrl: wsUrl.replace(/:\d+\/ws$/, `:${wsListener.port}/ws`) };
-}
-
-/** Makes the parts and connects them. */
-function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cors) {
-  const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
-  const socketOptions = {
-    url: options.readNodeWsUrl ?? webSocketUrl(options.readNodeUrl),
-    clock: systemClock,
-    random: Math.random,
-    reconnectInitialMs,
-    reconnectMaxMs,
-    metrics,
-  };
-  const readSocket = options.readsOverWs
-    ? new ReadSocket({ ...socketOptions, timeoutMs })
-    : undefined;
-  const nodes = {
-    read: new NodeHttp({ target: "read", url: options.readNodeUrl, timeoutMs, metrics }),
-    write: new NodeHttp({ target: "write", url: options.writeNodeUrl, timeoutMs, metrics }),
-  };
-  const router = new Router({
-    methods: new MethodTable(options.writeMethods),
-    nodes,
-    readSocket,
-    maxBatch: options.maxBatch,
-    coalesceReads: options.coalesceReads,
-    metrics,
-  });
-  const upstream: Upstream = new Upstream({
-    ...socketOptions,
-    events: {
-      opened() {
-        headWatch.restart();
-        hub.upstreamOpened(systemClock.now());
-      },
-      closed: () => hub.upstreamClosed(),
-      received(text) {
-        const understood = hub.receive(text);
-        clients.flushSoon();
-        return understood;
-      },
-    },
-  });
-  const hub = new Hub({
-    capacity: options.broadcastCapacity,
-    upstream,
-    random: Math.random,
-    subscribeTimeoutMs: options.subscribeTimeoutMs,
-    slowClients: options.slowClients,
-    events: {
-      ...metrics.hubEvents(),
-      noticed: (key, frame) => headWatch.noticed(key, frame),
-    },
-  });
-  const headWatch = new HeadWatch({
-    clock: systemClock,
-    silenceMs: options.headSilenceMs,
-    isLive: (key) => hub.book.isLive(key),
-    readHead: () => readHead(nodes.read),
-    drop: (reason) => upstream.drop(reason),
-  });
-  const clients = new Clients({
-    hub,
-    router,
-    clock: systemClock,
-    metrics,
-    cors,
-    maxClients: options.maxWsClients,
-    maxMessageBytes: options.maxBodyBytes,
-    maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
-  });
-  return { router, upstream, readSocket, clients, headWatch };
-}
-
-/** The WebSocket URL of a node that answers both on one port, as most do. */
-function webSocketUrl(httpUrl: string): string {
-  return httpUrl.replace(/^http/i, "ws");
 }
 
 export const run = serviceCommand({

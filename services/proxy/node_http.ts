@@ -1,3 +1,4 @@
+import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { nodeTimeout, nodeUnreachable } from "./failures.ts";
 import type { Target } from "./methods.ts";
@@ -31,6 +32,7 @@ export interface NodeHttpOptions {
   target: Target;
   url: string;
   timeoutMs: number;
+  clock: Clock;
   metrics: ProxyMetrics;
 }
 
@@ -56,20 +58,23 @@ export class NodeHttp implements NodePort {
   }
 
   async #post(text: string, forwardedFor: string): Promise<NodeReply> {
-    const { target, url, timeoutMs } = this.#options;
+    const { target, url, timeoutMs, clock } = this.#options;
+    // AbortSignal.timeout would keep a timer alive for the whole timeout after every quick answer.
+    const late = new AbortController();
+    const cancel = clock.after(timeoutMs, () => late.abort());
     try {
       const response = await fetch(url, {
         method: "POST",
         headers: { "content-type": "application/json", "x-forwarded-for": forwardedFor },
         body: text,
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: late.signal,
       });
       return { status: response.status, body: await response.bytes() };
     } catch (cause) {
-      if (cause instanceof DOMException && cause.name === "TimeoutError") {
-        throw nodeTimeout(target, timeoutMs);
-      }
+      if (late.signal.aborted) throw nodeTimeout(target, timeoutMs);
       throw nodeUnreachable(target, messageOf(cause), cause);
+    } finally {
+      cancel();
     }
   }
 }

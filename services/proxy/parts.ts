@@ -1,0 +1,108 @@
+import { systemClock } from "../../lib/clock.ts";
+import { Clients } from "./clients.ts";
+import type { Cors } from "./cors.ts";
+import { HeadWatch, readHead } from "./head_watch.ts";
+import { Hub } from "./hub.ts";
+import { MethodTable } from "./methods.ts";
+import type { ProxyMetrics } from "./metrics.ts";
+import { NodeHttp } from "./node_http.ts";
+import type { ProxyOptions } from "./options.ts";
+import { ReadSocket } from "./read_socket.ts";
+import { Router } from "./router.ts";
+import { Upstream } from "./upstream.ts";
+
+/** What a proxy is made of, connected with each other. */
+export interface ProxyParts {
+  router: Router;
+  clients: Clients;
+  upstream: Upstream;
+  /** Connects to the nodes and starts all timers. */
+  start(): void;
+  /** Ends what {@link start} began. */
+  stop(): void;
+}
+
+/** Makes the parts and connects them. */
+export function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cors): ProxyParts {
+  const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
+  const socketOptions = {
+    url: options.readNodeWsUrl ?? webSocketUrl(options.readNodeUrl),
+    clock: systemClock,
+    random: Math.random,
+    reconnectInitialMs,
+    reconnectMaxMs,
+    metrics,
+  };
+  const readSocket = options.readsOverWs
+    ? new ReadSocket({ ...socketOptions, timeoutMs })
+    : undefined;
+  const httpOptions = { timeoutMs, clock: systemClock, metrics };
+  const nodes = {
+    read: new NodeHttp({ target: "read", url: options.readNodeUrl, ...httpOptions }),
+    write: new NodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions }),
+  };
+  const router = new Router({
+    methods: new MethodTable(options.writeMethods),
+    nodes,
+    readSocket,
+    maxBatch: options.maxBatch,
+    coalesceReads: options.coalesceReads,
+    metrics,
+  });
+  const upstream: Upstream = new Upstream({
+    ...socketOptions,
+    events: {
+      opened() {
+        headWatch.restart();
+        hub.upstreamOpened(systemClock.now());
+      },
+      closed: () => hub.upstreamClosed(),
+      received(text) {
+        const understood = hub.receive(text);
+        clients.flushSoon();
+        return understood;
+      },
+    },
+  });
+  const hub = new Hub({
+    capacity: options.broadcastCapacity,
+    upstream,
+    random: Math.random,
+    subscribeTimeoutMs: options.subscribeTimeoutMs,
+    slowClients: options.slowClients,
+    events: {
+      ...metrics.hubEvents(),
+      noticed: (key, frame) => headWatch.noticed(key, frame),
+    },
+  });
+  const headWatch = new HeadWatch({
+    clock: systemClock,
+    silenceMs: options.headSilenceMs,
+    isLive: (key) => hub.book.isLive(key),
+    readHead: () => readHead(nodes.read),
+    drop: (reason) => upstream.drop(reason),
+  });
+  const clients = new Clients({
+    hub,
+    router,
+    clock: systemClock,
+    metrics,
+    cors,
+    maxClients: options.maxWsClients,
+    maxMessageBytes: options.maxBodyBytes,
+    maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
+  });
+  const running = [clients, headWatch, upstream, ...(readSocket === undefined ? [] : [readSocket])];
+  return {
+    router,
+    clients,
+    upstream,
+    start: () => running.forEach((part) => part.start()),
+    stop: () => running.forEach((part) => part.stop()),
+  };
+}
+
+/** The WebSocket URL of a node that answers both on one port, as most do. */
+function webSocketUrl(httpUrl: string): string {
+  return httpUrl.replace(/^http/i, "ws");
+}
