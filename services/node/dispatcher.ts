@@ -16,7 +16,7 @@ import { SignatureError } from "../../lib/protocol/signature.ts";
 import { LOG_ROOT } from "../../lib/service/logging.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { Method } from "./methods.ts";
-import type { Subscriber } from "./subscriptions.ts";
+import { type Subscriber, TooManySubscriptionsError } from "./subscriptions.ts";
 import type { Turnstile } from "./turnstile.ts";
 
 /** Calls that one batch may hold. */
@@ -157,6 +157,7 @@ function rpcCodeOf(error: RangemakerError): number | undefined {
   if (error instanceof SignatureError || error instanceof RejectedTransactionError) {
     return RpcCode.transactionRejected;
   }
+  if (error instanceof TooManySubscriptionsError) return RpcCode.limitExceeded;
   if (error instanceof SettlementError) return RpcCode.settlementRefused;
   if (error instanceof UnknownThesisError) return RpcCode.invalidParams;
 }

@@ -18,6 +18,7 @@ const headSchema = z.object({
 export class HeadFile {
   readonly #file: Deno.FsFile;
 
+  /** Opens the file, making it where there is none. */
   constructor(path: string) {
     this.#file = Deno.openSync(path, { read: true, write: true, create: true });
   }
@@ -32,13 +33,14 @@ export class HeadFile {
     return { ...headSchema.parse(JSON.parse(text)), transactions: [] };
   }
 
-  /** @throws {Error} If the disk does not take it. */
+  /** Writes the newest block down. @throws {Error} If the disk does not take it. */
   write({ number, hash, parentHash, timestampMs }: Block): void {
     const text = JSON.stringify({ number, hash, parentHash, timestampMs });
     const line = encodeLine(text.padEnd(LINE_CHARS - encodeLine("").length));
     writeAt(this.#file, 0, new TextEncoder().encode(line));
   }
 
+  /** Ends. */
   close(): void {
     this.#file.close();
   }

@@ -95,10 +95,12 @@ export class Ledger {
     };
   }
 
+  /** A thesis as it is now. */
   thesis(id: number): Thesis | undefined {
     return this.#theses[id - 1];
   }
 
+  /** What became of a transaction. */
   receipt(txHash: Hex): Receipt | undefined {
     return this.#receipts.get(txHash);
   }

@@ -15,7 +15,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { toEthereumBlock } from "./block.ts";
 import type { Chain } from "./chain.ts";
 import type { OracleStatus } from "./oracle_status.ts";
-import { type Subscriber, SUBSCRIPTION_KINDS, TooManySubscriptionsError } from "./subscriptions.ts";
+import { type Subscriber, SUBSCRIPTION_KINDS } from "./subscriptions.ts";
 import { pageOfTheses } from "./theses_page.ts";
 
 /** What the methods work on. */
@@ -177,12 +177,7 @@ function subscriptionMethods(): Record<string, Method> {
     eth_subscribe: {
       call(params, client) {
         const [kind, filter] = parse(subscribeParams, params);
-        try {
-          return overWebSocket(client).subscribe(kind, filter);
-        } catch (thrown) {
-          if (!(thrown instanceof TooManySubscriptionsError)) throw thrown;
-          throw new RpcError(RpcCode.limitExceeded, thrown.message, { cause: thrown });
-        }
+        return overWebSocket(client).subscribe(kind, filter);
       },
     },
     eth_unsubscribe: {

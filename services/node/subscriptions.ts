@@ -1,3 +1,4 @@
+import { RangemakerError } from "../../lib/errors.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 
 /** What can be subscribed to with `eth_subscribe`. */
@@ -16,7 +17,14 @@ export interface ThesesFilter {
 export const SUBSCRIPTIONS_PER_CLIENT_MAX = 4_096;
 
 /** The client has {@link SUBSCRIPTIONS_PER_CLIENT_MAX} subscriptions already. */
-export class TooManySubscriptionsError extends Error {}
+export class TooManySubscriptionsError extends RangemakerError {
+  constructor() {
+    super(
+      "TOO_MANY_SUBSCRIPTIONS",
+      `A client may have ${SUBSCRIPTIONS_PER_CLIENT_MAX} subscriptions`,
+    );
+  }
+}
 
 interface Subscription {
   id: string;
@@ -121,9 +129,7 @@ export class Subscriber {
    */
   subscribe(kind: SubscriptionKind, filter: ThesesFilter = {}): string {
     if (this.#kinds.size >= SUBSCRIPTIONS_PER_CLIENT_MAX) {
-      throw new TooManySubscriptionsError(
-        `A client may have ${SUBSCRIPTIONS_PER_CLIENT_MAX} subscriptions`,
-      );
+      throw new TooManySubscriptionsError();
     }
     const id = this.#newId();
     this.#kinds.set(id, kind);
