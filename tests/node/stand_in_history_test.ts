@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { systemClock } from "../../lib/clock.ts";
+import { withDefaults } from "../../lib/service/options.ts";
+import { options, startExchanges } from "../../services/exchanges/mod.ts";
+import { slotPrices } from "../../services/node/slot_prices.ts";
+import { BinanceTradeHistory, type Trade } from "../../services/node/trade_history.ts";
+import { eventually } from "../support/eventually.ts";
+
+Deno.test("BinanceTradeHistory: reads what the stand-in exchange has traded", async () => {
+  const startMs = Math.floor(Date.now() / 100) * 100;
+  const exchanges = await startExchanges(withDefaults(options, { port: 0, seed: 7 }));
+  try {
+    const history = new BinanceTradeHistory(exchanges.historyUrl, systemClock);
+    const span = { from: startMs, to: startMs + 60_000 };
+    const trades = await eventually("some trades", async () => {
+      const found: Trade[] = [];
+      for await (const trade of history.trades("ETH/USDT", span)) found.push(trade);
+      return found.length >= 5 ? found : undefined;
+    });
+    const ordered = trades.toSorted((a, b) => a.time - b.time);
+    assert.deepEqual(trades, ordered);
+    const until = { from: span.from, to: Math.ceil(trades.at(-1)!.time / 100) * 100 + 100 };
+    const runs = await slotPrices(history.trades("ETH/USDT", span), until, 3_000);
+    const [run] = runs;
+    assert.equal(runs.length, 1);
+    assert.equal(run!.startTime + run!.prices.length * 100, until.to);
+    assert.ok(run!.prices.every((price) => price > 0n));
+  } finally {
+    await exchanges.stop();
+  }
+});
