@@ -1,8 +1,12 @@
 import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { nodeTimeout, nodeUnreachable } from "./failures.ts";
+import { bytesWithin } from "./bounded_body.ts";
+import { nodeTimeout, nodeUnreachable, ProxyError } from "./failures.ts";
 import type { Target } from "./methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
+
+/** The largest answer that is held in memory on its way: what WebSockets take, too. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 /** What a node answered, byte for byte; as text where it came in a text frame. */
 export interface NodeReply {
@@ -67,10 +71,17 @@ export class NodeHttp implements NodePort {
         method: "POST",
         headers: { "content-type": "application/json", "x-forwarded-for": forwardedFor },
         body: text,
+        // To follow one would send a write a second time.
+        redirect: "manual",
         signal: late.signal,
       });
-      return { status: response.status, body: await response.bytes() };
+      const body = await bytesWithin(response, ANSWER_BYTES_MAX);
+      if (body === undefined) {
+        throw nodeUnreachable(target, `its answer is over ${ANSWER_BYTES_MAX} bytes`);
+      }
+      return { status: response.status, body };
     } catch (cause) {
+      if (cause instanceof ProxyError) throw cause;
       if (late.signal.aborted) throw nodeTimeout(target, timeoutMs);
       throw nodeUnreachable(target, messageOf(cause), cause);
     } finally {

@@ -1,3 +1,4 @@
+import { textWithin } from "./bounded_body.ts";
 import type { CallerAddress } from "./caller_address.ts";
 import type { Cors } from "./cors.ts";
 import { limitExceeded } from "./failures.ts";
@@ -34,7 +35,7 @@ export class RpcEndpoint {
   async #handle(request: Request, remote: string): Promise<Response> {
     const { router, metrics, cors, maxBodyBytes, addressOf } = this.#options;
     const startedAtMs = performance.now();
-    const text = await readText(request, maxBodyBytes);
+    const text = await textWithin(request, maxBodyBytes);
     const answer = text === undefined ? tooLarge(maxBodyBytes) : await router.answer(text, {
       forwardedFor: () => addressOf(request.headers, remote).forwardedFor,
     });
@@ -57,20 +58,4 @@ function pathOf(url: string): string {
   const start = url.indexOf("/", "https://".length);
   const query = url.indexOf("?", start);
   return query === -1 ? url.slice(start) : url.slice(start, query);
-}
-
-/** The body, or undefined where it is over the limit; such a body is not read to its end. */
-async function readText(request: Request, maxBytes: number): Promise<string | undefined> {
-  const length = request.headers.get("content-length");
-  if (length !== null) return Number(length) <= maxBytes ? await request.text() : undefined;
-  // A body sent in chunks tells its size by its end only.
-  const decoder = new TextDecoder();
-  let bytes = 0;
-  let text = "";
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) return undefined;
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }

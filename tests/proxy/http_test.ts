@@ -143,6 +143,22 @@ Deno.test("Proxy, HTTP: what is no answer of a node is -32002: 502, or 504 where
         release();
       }, { proxy, read: { answer: late }, write: { answer: late } }));
   }
+  await t.step("a redirect, which would send a write twice", () => {
+    const answer = () => new Response(null, { status: 307, headers: { location: "/again" } });
+    return withProxy(async ({ url, write }) => {
+      await expectFailure(await post(url, call(1, "core_sendTransaction")), 502);
+      assert.equal(write.requests.length, 1);
+    }, { write: { answer } });
+  });
+  await t.step("an answer that would fill the memory", () => {
+    const huge = () => {
+      const chunk = new Uint8Array(1024 * 1024).fill(0x20);
+      return new Response(new ReadableStream({ pull: (controller) => controller.enqueue(chunk) }));
+    };
+    return withProxy(async ({ url }) => {
+      await expectFailure(await post(url, call(1, "core_sendTransaction")), 502);
+    }, { write: { answer: huge } });
+  });
   await t.step("a page instead of JSON", () =>
     withProxy(async ({ url }) => {
       await expectFailure(await post(url, call(1, "core_sendTransaction")), 502);
@@ -301,3 +317,15 @@ Deno.test("Proxy, HTTP: --write-methods sends more methods to the write node", (
     await (await post(url, call(1, "core_getAccount"))).text();
     assert.equal(write.requests.length, 1);
   }, { proxy: { writeMethods: ["core_getAccount"] } }));
+
+Deno.test("Proxy, HTTP: a body sent in chunks is held to the limit, and read where it is within", () =>
+  withProxy(async ({ url }) => {
+    const send = (letters: number) => {
+      const text = JSON.stringify(call(1, "core_getAccount", ["€".repeat(letters)]));
+      return fetch(url, { method: "POST", body: new Blob([text]).stream() });
+    };
+    const small = await (await send(100)).json();
+    assert.deepEqual(small.result.params, ["€".repeat(100)]);
+    const large = await send(2_000);
+    assert.deepEqual([large.status, (await large.json()).error.code], [413, -32005]);
+  }, { proxy: { maxBodyBytes: 4_096 } }));
