@@ -9,7 +9,6 @@ import { transactionSchema } from "./protocol/transaction.ts";
 import { LOG_ROOT } from "./service/logging.ts";
 import {
   type Intent,
-  type IntentFailure,
   type IntentOutcome,
   type IntentStore,
   isFinal,
@@ -157,7 +156,9 @@ export class Submitter {
       if (this.#options.clock.now() > signed.expiresAtMs) return await this.#lookUp(signed);
       return await this.#send(signed);
     } catch (thrown) {
-      if (thrown instanceof IntentRefusedError) return await this.#fail(intent, thrown);
+      if (thrown instanceof IntentRefusedError) {
+        return await this.#fail(intent, thrown.code, thrown.message);
+      }
       throw thrown;
     }
   }
@@ -175,7 +176,23 @@ export class Submitter {
     }
   }
 
+  /**
+   * Sends a transaction. Where the connection broke the answer alone may be lost, so the node is asked
+   * what it knows, and sent the same bytes once more, before the outcome is called unknown.
+   */
   async #send(intent: Intent): Promise<Intent> {
+    try {
+      return await this.#sendOnce(intent);
+    } catch (thrown) {
+      if (!(thrown instanceof OutcomeUnknownError)) throw thrown;
+      if (!(thrown.cause instanceof NodeUnreachableError)) throw thrown;
+    }
+    const receipt = await this.#receiptOf(transactionOf(intent).txHash);
+    if (receipt !== null) return await this.#finishBy(intent, receipt);
+    return await this.#sendOnce(intent);
+  }
+
+  async #sendOnce(intent: Intent): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
     let refusal: RpcError;
     try {
@@ -190,12 +207,10 @@ export class Submitter {
     if (ageMs > TIMESTAMP_TOLERANCE_MS - CLOCK_SKEW_MS) {
       // The new one has a fresh timestamp, so this comes round once.
       const renewed = await this.#sign(intent);
-      return isFinal(renewed.state) ? renewed : await this.#send(renewed);
+      return isFinal(renewed.state) ? renewed : await this.#sendOnce(renewed);
     }
-    return await this.#fail(intent, {
-      code: SubmissionFailure.nodeRefused,
-      message: `Core node refused the transaction: ${refusal.message}`,
-    });
+    const reason = `Core node refused the transaction: ${refusal.message}`;
+    return await this.#fail(intent, SubmissionFailure.nodeRefused, reason);
   }
 
   /** After the deadline nothing is sent any more; what was sent may still have been taken. */
@@ -207,10 +222,8 @@ export class Submitter {
     if (this.#options.clock.now() <= tooOldAtMs) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }
-    return await this.#fail(intent, {
-      code: SubmissionFailure.deadlinePassed,
-      message: `Deadline ${intent.expiresAtMs} passed before the core node took the transaction`,
-    });
+    const reason = `Deadline ${intent.expiresAtMs} passed before the core node took it`;
+    return await this.#fail(intent, SubmissionFailure.deadlinePassed, reason);
   }
 
   async #receiptOf(txHash: Hex): Promise<Receipt | null> {
@@ -245,7 +258,7 @@ export class Submitter {
     });
   }
 
-  #fail(intent: Intent, { code, message }: IntentFailure): Promise<Intent> {
+  #fail(intent: Intent, code: string, message: string): Promise<Intent> {
     return this.#finish(intent, { state: "failed", receipt: null, failure: { code, message } });
   }
 
@@ -266,10 +279,8 @@ export class Submitter {
     try {
       await store.noteAttempt(intent.key, clock.now());
     } catch (thrown) {
-      this.#log.error("Intent {key} cannot be marked as tried: {error}", {
-        key: intent.key,
-        error: thrown,
-      });
+      const { key } = intent;
+      this.#log.error("Intent {key} cannot be marked as tried: {error}", { key, error: thrown });
     }
   }
 }

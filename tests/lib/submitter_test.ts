@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { NodeUnreachableError } from "../../lib/core_client.ts";
+import { NodeTimeoutError, NodeUnreachableError } from "../../lib/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
 import { RpcError } from "../../lib/protocol/jsonrpc.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
@@ -185,7 +185,7 @@ Deno.test("Submitter: no answer is unknown; the same bytes are sent again until 
     assert.equal(bench.submitter.nodeLost, false);
     const bytes = new Set(bench.node.sent.map((tx) => JSON.stringify(transactionToWire(tx))));
     assert.equal(bytes.size, 1);
-    assert.equal(bench.node.sent.length, 3);
+    assert.equal(bench.node.sent.length, 5, "twice in each attempt without an answer");
   }));
 
 Deno.test("Submitter: while the node stays away the time between attempts grows, to a bound", () =>
@@ -203,7 +203,7 @@ Deno.test("Submitter: while the node stays away the time between attempts grows,
         waitMs += 500;
       }
       await bench.untilIdle();
-      assert.equal(bench.node.sent.length, seen + 1);
+      assert.equal(bench.node.sent.length, seen + 2);
       waitsMs.push(waitMs);
     }
     assert.deepEqual(waitsMs, [1, 2, 4, 8, 16, 30, 30, 30].map((seconds) => seconds * 1_000));
@@ -240,11 +240,39 @@ Deno.test("Submitter: a refusal that no repetition changes is final", () =>
     assert.equal(bench.node.lookups, 1, "it might have been taken before");
   }));
 
-Deno.test("Submitter: a refused resend of what was taken before ends with the first receipt", () =>
+Deno.test("Submitter: a lost answer is looked up at once", () =>
   withBench(async (bench) => {
     bench.node.onSend = (tx) => {
       bench.node.commit(tx);
       return away();
+    };
+    assert.equal((await bench.submitter.submit(await bench.record())).state, "committed");
+    assert.deepEqual([bench.node.sent.length, bench.node.lookups], [1, 1]);
+  }));
+
+Deno.test("Submitter: a lost request is sent again at once, as the same bytes", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = (tx) => bench.node.sent.length === 1 ? away() : bench.node.commit(tx);
+    assert.equal((await bench.submitter.submit(await bench.record())).state, "committed");
+    assert.deepEqual(bench.node.sent[0], bench.node.sent[1]);
+    assert.equal(bench.node.sent.length, 2);
+  }));
+
+Deno.test("Submitter: a node that is too slow is not asked again within the same attempt", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = () => {
+      throw new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
+    };
+    const intent = await bench.record();
+    await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
+    assert.deepEqual([bench.node.sent.length, bench.node.lookups], [1, 0]);
+  }));
+
+Deno.test("Submitter: a refused resend of what was taken before ends with the first receipt", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = (tx) => {
+      bench.node.commit(tx);
+      throw new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
     };
     const intent = await bench.record();
     await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
@@ -302,6 +330,7 @@ Deno.test("Submitter: after the deadline nothing is sent, and only the node's wo
     bench.node.onSend = away;
     const intent = await bench.record({ lifeMs: 1_000 });
     await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
+    const sent = bench.node.sent.length;
     bench.clock.advance(1_001);
     // What was sent may still be on its way until it is too old for the node.
     await assert.rejects(() => bench.submitter.submit(intent), /deadline passed/);
@@ -313,14 +342,14 @@ Deno.test("Submitter: after the deadline nothing is sent, and only the node's wo
     const finished = await bench.submitter.submit(intent);
     assert.equal(finished.state, "failed");
     assert.equal(finished.failure?.code, "DEADLINE_PASSED");
-    assert.equal(bench.node.sent.length, 1);
+    assert.equal(bench.node.sent.length, sent);
   }));
 
 Deno.test("Submitter: after the deadline a receipt of the node is still found", () =>
   withBench(async (bench) => {
     bench.node.onSend = (tx) => {
       bench.node.commit(tx);
-      return away();
+      throw new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
     };
     const intent = await bench.record({ lifeMs: 1_000 });
     await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
