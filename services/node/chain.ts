@@ -22,7 +22,7 @@ export const TIMESTAMP_DRIFT_MAX_MS = 60_000;
 export const BLOCKS_KEPT = 4_096;
 
 /**
- * Theses that one checkpoint settles at most, which takes it well under its interval; when more end
+ * Theses that one checkpoint tries to settle at most, which takes it well under its interval; when more end
  * together, the next checkpoints go on.
  */
 export const SETTLEMENTS_PER_CHECKPOINT_MAX = 5_000;
@@ -173,7 +173,9 @@ export class Chain {
     if (outcome.status === "needs_backfill" && this.#head.timestampMs < thesis.endTime) {
       throw SettlementError.tooEarly(thesis, this.#head.timestampMs);
     }
-    this.#record([settlementOf(thesis, outcome, this.#clock.now())]);
+    if (this.state.settler.isNews(thesis, outcome)) {
+      this.#record([settlementOf(thesis, outcome, this.#clock.now())]);
+    }
     if (outcome.status === "needs_backfill") {
       throw SettlementError.needsBackfill(thesis, outcome.missing);
     }
@@ -205,10 +207,13 @@ export class Chain {
 
   #settleDue(nowMs: number): void {
     const records: SettlementRecord[] = [];
-    while (records.length < SETTLEMENTS_PER_CHECKPOINT_MAX) {
+    for (let attempts = 0; attempts < SETTLEMENTS_PER_CHECKPOINT_MAX; attempts++) {
       const thesis = this.state.settler.nextDue(nowMs);
       if (thesis === undefined) break;
-      records.push(settlementOf(thesis, this.state.attempt(thesis), nowMs));
+      const outcome = this.state.attempt(thesis);
+      if (this.state.settler.isNews(thesis, outcome)) {
+        records.push(settlementOf(thesis, outcome, nowMs));
+      }
     }
     try {
       this.#record(records);

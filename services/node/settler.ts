@@ -47,6 +47,13 @@ export class Settler {
     return settle(prices, thesis, this.#missing.get(thesis.id));
   }
 
+  /** Whether an attempt has found out anything that the last one had not. */
+  isNews({ id }: Thesis, outcome: Outcome): boolean {
+    const known = this.#missing.get(id);
+    return outcome.status !== "needs_backfill" || known === undefined ||
+      JSON.stringify(known) !== JSON.stringify(outcome.missing);
+  }
+
   /** Tries a thesis again at the next checkpoint. */
   retry(id: number): void {
     this.#attempts.push({ dueMs: 0, id });

@@ -271,3 +271,19 @@ Deno.test("Chain: blocks follow each other by hash, and old ones are let go", ()
   assert.equal(test.chain.block(4), undefined);
   assert.equal(new Set(test.heads.map(({ hash }) => hash)).size, 4_100);
 });
+
+Deno.test("Chain: what cannot be written down does not happen, and is done when it can be", () => {
+  const test = fundedChain();
+  test.chain.submit(rfqSubmit({ timestamp: test.now }));
+  const before = balancesOf(test);
+  test.failJournal(true);
+  assert.throws(() => test.chain.submit(depositAt(test, 2)), /disk is full/);
+  test.run(12);
+  assert.deepEqual(balancesOf(test), before);
+  assert.equal(test.chain.state.ledger.thesis(1)?.status, "open");
+  assert.ok(test.journalFailures > 0);
+  test.failJournal(false);
+  test.run(1);
+  assert.equal(test.chain.state.ledger.thesis(1)?.status, "won");
+  assert.equal(test.chain.submit(depositAt(test, 2)).status, "committed");
+});

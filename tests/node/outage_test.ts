@@ -102,6 +102,17 @@ Deno.test("price oracle spec, States: a backfill makes the settlement succeed", 
   assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
 });
 
+Deno.test("Outage: asking again and again for what is missing writes nothing down", () => {
+  const test = fundedChain();
+  open(test, 10_000);
+  test.run(50, null);
+  test.run(60);
+  const before = test.journal.length;
+  const missing = missingOf(test);
+  assert.deepEqual(missingOf(test), missing);
+  assert.equal(test.journal.length, before);
+});
+
 Deno.test("Outage: half a backfill leaves the other half missing", () => {
   const test = fundedChain();
   const start = test.now;

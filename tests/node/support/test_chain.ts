@@ -4,10 +4,11 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Block } from "../../../services/node/block.ts";
 import { Chain } from "../../../services/node/chain.ts";
-import { memoryJournal } from "../../../services/node/journal.ts";
+import { JournalError, memoryJournal } from "../../../services/node/journal.ts";
 import { type Genesis, Ledger } from "../../../services/node/ledger.ts";
 import { OracleFeed } from "../../../services/node/oracle_feed.ts";
 import { PriceHistory } from "../../../services/node/price_history.ts";
+import type { JournalRecord } from "../../../services/node/record.ts";
 import { ChainState, historiesOf } from "../../../services/node/state.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { actors, CHAIN_ID } from "./actors.ts";
@@ -30,7 +31,11 @@ export class TestChain {
   readonly receipts: Receipt[] = [];
   readonly theses: Thesis[] = [];
   readonly missing: Market[] = [];
+  readonly journal: JournalRecord[] = [];
   readonly chain: Chain;
+  /** How often settlements could not be written down. */
+  journalFailures = 0;
+  #isJournalFailing = false;
 
   constructor(options: { ringSlots?: number; maxStaleMs?: number } = {}) {
     this.chain = new Chain({
@@ -40,15 +45,13 @@ export class TestChain {
         new Ledger(GENESIS),
         historiesOf(() => new PriceHistory(new PriceRing(options.ringSlots ?? 1_024))),
       ),
-      journal: memoryJournal,
+      journal: { ...memoryJournal, append: (records) => this.#append(records) },
       feed: new OracleFeed(options.maxStaleMs ?? 3_000),
       events: {
         onHead: (block) => this.heads.push(block),
         onTransaction: (receipt) => this.receipts.push(receipt),
         onThesis: (thesis) => this.theses.push(thesis),
-        onJournalFailure: (thrown) => {
-          throw thrown;
-        },
+        onJournalFailure: () => this.journalFailures += 1,
         onMissingPrice: (market) => this.missing.push(market),
       },
     });
@@ -73,8 +76,18 @@ export class TestChain {
     }
   }
 
+  /** Decides whether the journal takes records. */
+  failJournal(isFailing: boolean): void {
+    this.#isJournalFailing = isFailing;
+  }
+
   /** Time goes on by this much without any checkpoint. */
   holdUp(byMs: number): void {
     this.clock.jump(byMs);
+  }
+
+  #append(records: readonly JournalRecord[]): void {
+    if (this.#isJournalFailing) throw new JournalError("The disk is full");
+    this.journal.push(...records);
   }
 }
