@@ -8,6 +8,8 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import { RequestError } from "../../lib/service/envelope.ts";
 import { SubmissionFailure } from "../../lib/submitter.ts";
 import { riskOf } from "./exposure_book.ts";
+import { PricingRefusedError, type PricingStrategy } from "./pricing/strategy.ts";
+import { betOf } from "./rules.ts";
 
 /** What the checks look at. */
 export interface LastChecksOptions {
@@ -21,6 +23,8 @@ export interface LastChecksOptions {
   maxRisk: bigint;
   /** How long a hedge takes. */
   hedgeMs: number;
+  /** Looks at the price again. */
+  strategy: Pick<PricingStrategy, "reconsider">;
   /** What of the solver's balance is promised to executions under way, this one included. */
   reserved(): bigint;
 }
@@ -43,6 +47,7 @@ export class LastChecks {
   async require(quote: Quote): Promise<void> {
     this.requireTimeLeft(quote, this.#options.hedgeMs);
     this.#requireRisk(quote);
+    this.#requirePrice(quote);
     const { node, solver } = this.#options;
     const [prices, { balance }] = await Promise.all([node.getPrices(), node.getAccount(solver)]);
     requireFreshPrice(quote, prices);
@@ -78,6 +83,16 @@ export class LastChecks {
       "RISK_TOO_LARGE",
       `Payout ${quote.payout} would risk ${risk} on one thesis, ${risk - maxRisk} above ${maxRisk}`,
     );
+  }
+
+  /** In plain words: codes stand in front of messages in answers to quotes only. */
+  #requirePrice(quote: Quote): void {
+    try {
+      this.#options.strategy.reconsider(betOf(quote), quote.payout);
+    } catch (thrown) {
+      if (!(thrown instanceof PricingRefusedError)) throw thrown;
+      throw new RequestError(thrown.status, thrown.code, thrown.reason, thrown);
+    }
   }
 
   #requireBalance(balance: bigint): void {

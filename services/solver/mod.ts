@@ -68,9 +68,15 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   const hedge = metrics.timed(
     watched("hedge", new SimulatedHedge(clock, options.hedgeDelayMs), faults),
   );
-  const reserved = () => exposure.reserved;
-  const hedgeMs = hedge.expectedMs;
-  const checks = new LastChecks({ node, solver, clock, maxRisk, hedgeMs, reserved });
+  const checks = new LastChecks({
+    node,
+    solver,
+    clock,
+    maxRisk,
+    hedgeMs: hedge.expectedMs,
+    strategy: pricing.strategy,
+    reserved: () => exposure.reserved,
+  });
   const executor = new Executor({
     store,
     submitter,

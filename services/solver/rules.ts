@@ -1,5 +1,5 @@
 import { findMarket } from "../../lib/protocol/markets.ts";
-import type { QuoteRequest } from "../../lib/protocol/quote.ts";
+import type { QuoteRequest, QuoteTerms } from "../../lib/protocol/quote.ts";
 import { RequestError } from "../../lib/service/envelope.ts";
 import { LIMITS } from "./limits.ts";
 
@@ -21,6 +21,20 @@ export class QuoteRuleError extends RequestError {
 
 /** The terms of a bet that the rules and the price depend on: all but whose it is. */
 export type BetTerms = Omit<QuoteRequest, "user" | "deadline">;
+
+/** The bet of a quote. */
+export function betOf({ oraclePair, priceRange, ...terms }: QuoteTerms): BetTerms {
+  return {
+    thesisType: terms.thesisType,
+    base: oraclePair.base,
+    quote: oraclePair.quote,
+    lowerPrice: priceRange.lower,
+    upperPrice: priceRange.upper,
+    betAmount: terms.betAmount,
+    startTime: terms.startTime,
+    endTime: terms.endTime,
+  };
+}
 
 /**
  * Holds the rules of `POST /quote` in the spec's order: pair, bet, duration, price range.

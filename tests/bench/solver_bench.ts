@@ -202,6 +202,7 @@ function ownExecutor({ store, submitter }: Executing): Executor {
     clock: systemClock,
     maxRisk: MAX_RISK,
     hedgeMs: 0,
+    strategy,
     reserved: () => exposure.reserved,
   });
   return new Executor({

@@ -7,6 +7,7 @@ import { Executor } from "../../services/solver/executor.ts";
 import { ExposureBook } from "../../services/solver/exposure_book.ts";
 import type { Hedge } from "../../services/solver/hedge.ts";
 import { LastChecks } from "../../services/solver/last_checks.ts";
+import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { CHAIN_ID, market, solver, user } from "./support.ts";
 
@@ -75,6 +76,7 @@ async function withExecutor(
     clock,
     maxRisk: 50n,
     hedgeMs: hedge.expectedMs,
+    strategy: new MockStrategy(() => 0),
     reserved: () => exposure.reserved,
   });
   const executor = new Executor({

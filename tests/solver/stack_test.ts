@@ -38,11 +38,12 @@ Deno.test("Solver on a whole stack: barrier quotes live prices, executes, and fo
   try {
     await fund(urls);
     const node = new CoreClient({ url: urls.node });
-    const offer = await eventually("a quote by the model", async () => {
+    // A price that moves in between spoils the quote, and another one is asked for.
+    const quote = await eventually("an executed quote by the model", async () => {
       const { price } = (await node.getPrices())[market.symbol] ?? {};
       if (price === undefined) return undefined;
       const now = Date.now();
-      const { status, body } = await post(
+      const offer = await post(
         `${solver.url}/quote`,
         quoteRequest({
           lowerPrice: (price - price / 8_000n).toString(),
@@ -51,13 +52,15 @@ Deno.test("Solver on a whole stack: barrier quotes live prices, executes, and fo
           endTime: now + 1_500,
         }),
       );
-      return status === 200 ? body : undefined;
+      if (offer.status !== 200) return undefined;
+      z.object({ probability: z.number().min(0).max(1) }).parse(offer.body.pricing);
+      const quote = quoteToWire(quoteSchema.parse(offer.body.quote));
+      const executed = await post(`${solver.url}/execute`, {
+        quote,
+        userSignature: signQuote(quote),
+      });
+      return Object(executed.body.result).status === "committed" ? quote : undefined;
     });
-    z.object({ probability: z.number().min(0).max(1) }).parse(offer.pricing);
-    const quote = quoteToWire(quoteSchema.parse(offer.quote));
-    const body = { quote, userSignature: signQuote(quote) };
-    const executed = await post(`${solver.url}/execute`, body);
-    assert.equal(Object(executed.body.result).status, "committed", JSON.stringify(executed.body));
     const risk = (BigInt(quote.payout) - BigInt(quote.betAmount)).toString();
     const open = await eventually("the thesis among its own", async () => {
       const view = await viewOf(solver.url);

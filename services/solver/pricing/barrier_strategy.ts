@@ -5,7 +5,12 @@ import { formatPrice } from "../../../lib/protocol/price.ts";
 import { LIMITS } from "../limits.ts";
 import type { BetTerms } from "../rules.ts";
 import { boxProbability } from "./box_probability.ts";
-import { type Price, PricingRefusedError, type PricingStrategy } from "./strategy.ts";
+import {
+  type Price,
+  type PricingDetails,
+  PricingRefusedError,
+  type PricingStrategy,
+} from "./strategy.ts";
 
 /** A market as far as the solver sees it. */
 export interface MarketView {
@@ -41,6 +46,9 @@ export interface BarrierOptions extends Charges {
 /** A history that ends further back than this says too little of now. */
 const HISTORY_LAG_MAX_MS = 10_000;
 
+/** Two evaluations of the same price differ by less than this. */
+const WORTH_TOLERANCE = 1e-9;
+
 /** Payout ratios are rounded down to multiples of one over this. */
 const RATIO_SCALE = 1e12;
 
@@ -53,7 +61,7 @@ export class BarrierStrategy implements PricingStrategy {
     this.#options = options;
   }
 
-  price(bet: BetTerms): Price {
+  price(bet: BetTerms): Price & { details: PricingDetails } {
     const { marketView, clock } = this.#options;
     const nowMs = clock.now();
     if (bet.endTime <= nowMs) {
@@ -77,6 +85,20 @@ export class BarrierStrategy implements PricingStrategy {
       payout,
       details: { ...probabilities, volatility, spot: spot.toString(), margin, vegaCharge },
     };
+  }
+
+  /** A quote stands until its charges are eaten up: until its payout is worth more than the bet. */
+  reconsider(bet: BetTerms, payout: bigint): void {
+    const { details } = this.price(bet);
+    const worth = Number(payout) * details.probability;
+    // A payout of the bet itself can be lost by nobody, and rounding is no move of the price.
+    if (payout === bet.betAmount || worth <= Number(bet.betAmount) * (1 + WORTH_TOLERANCE)) return;
+    throw new PricingRefusedError(
+      "PRICE_MOVED",
+      `Payout ${payout} is worth ${Math.ceil(worth)} by now, ${
+        Math.ceil(worth - Number(bet.betAmount))
+      } above the bet ${bet.betAmount}: ask for a new quote`,
+    );
   }
 
   #spot({ symbol }: Market, { spot }: MarketView, nowMs: number): bigint {

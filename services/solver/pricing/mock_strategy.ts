@@ -25,4 +25,7 @@ export class MockStrategy implements PricingStrategy {
     const r = BigInt(Math.floor(this.#random() * 2 ** Number(RANDOM_BITS)));
     return { payout: lowest + (((highest - lowest + 1n) * r) >> RANDOM_BITS) };
   }
+
+  /** The mock knows no price that could move. */
+  reconsider(): void {}
 }

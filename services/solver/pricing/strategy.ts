@@ -34,6 +34,13 @@ export interface PricingStrategy {
   readonly name: StrategyName;
   /** @throws {PricingRefusedError} If this bet has no price, or has none now. */
   price(bet: BetTerms): Price;
+  /**
+   * Looks at a quote again before it is executed: its user has had time to see where the price goes.
+   *
+   * @param payout What the quote promises.
+   * @throws {PricingRefusedError} If the same bet must not be taken at that payout any more.
+   */
+  reconsider(bet: BetTerms, payout: bigint): void;
 }
 
 /** Codes of quotes that a strategy refuses, with their HTTP status. */
@@ -50,14 +57,20 @@ export const PRICING_REFUSALS = {
   OUTSIDE_RANGE: 400,
   /** The window is over. */
   WINDOW_ENDED: 400,
+  /** Of an execution: the bet has become worth more than it costs since it was quoted. */
+  PRICE_MOVED: 400,
 } as const;
 
 /** Why a strategy gives no price. */
 export type PricingRefusal = keyof typeof PRICING_REFUSALS;
 
-/** A bet without a price: the answer is `<CODE>: <message>`. */
+/** A bet without a price: the answer to a quote is `<CODE>: <reason>`. */
 export class PricingRefusedError extends RequestError {
-  constructor(code: PricingRefusal, message: string) {
-    super(PRICING_REFUSALS[code], code, `${code}: ${message}`);
+  /** What is wrong, without the code. */
+  readonly reason: string;
+
+  constructor(code: PricingRefusal, reason: string) {
+    super(PRICING_REFUSALS[code], code, `${code}: ${reason}`);
+    this.reason = reason;
   }
 }

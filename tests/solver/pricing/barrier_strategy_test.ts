@@ -21,7 +21,7 @@ function barrier(given: Partial<MarketView> = {}) {
   const nowMs = clock.now();
   const ring = new PriceRing(1_024);
   for (let time = nowMs - 60_000; time < nowMs; time += 100) ring.append(time, SPOT);
-  const view: MarketView = {
+  const view = {
     spot: { price: SPOT, lastUpdateMs: nowMs, fresh: true },
     volatility: 0.6,
     history: ring,
@@ -45,7 +45,7 @@ function barrier(given: Partial<MarketView> = {}) {
     startTime: nowMs,
     endTime: nowMs + 150_000,
   };
-  return { strategy, bet, clock };
+  return { strategy, bet, clock, view, ring };
 }
 
 function assertRefused(call: () => unknown, code: string, status: number, words: RegExp): void {
@@ -156,4 +156,22 @@ Deno.test("Barrier: WINDOW_ENDED for a window that is over", () => {
   const { strategy, bet, clock } = barrier();
   clock.advance(150_000);
   assertRefused(() => strategy.price(bet), "WINDOW_ENDED", 400, /0 ms ago/);
+});
+
+Deno.test("Barrier: a quote stands while its charges are not eaten up, and no longer", () => {
+  const { strategy, bet, clock, view, ring } = barrier();
+  const { payout } = strategy.price(bet);
+  assert.ok(payout > bet.betAmount);
+  strategy.reconsider(bet, payout);
+  // Time goes by and the price stays inside: what is left of the window is ever safer.
+  clock.advance(100_000);
+  const nowMs = clock.now();
+  view.spot = { price: SPOT, lastUpdateMs: nowMs, fresh: true };
+  for (let time = bet.startTime; time < nowMs; time += 100) ring.append(time, SPOT);
+  view.historyEndMs = nowMs;
+  const words = /Payout \d+ is worth \d+ by now, \d+ above the bet 100000000/;
+  assertRefused(() => strategy.reconsider(bet, payout), "PRICE_MOVED", 400, words);
+  strategy.reconsider(bet, bet.betAmount);
+  view.spot = { price: 1n, lastUpdateMs: nowMs, fresh: true };
+  assertRefused(() => strategy.reconsider(bet, payout), "OUTSIDE_RANGE", 400, /outside/);
 });
