@@ -5,7 +5,8 @@
  *
  * It needs `wrk` and `nginx` on the path, and `npx` to fetch Bun, which plays the node. Every request
  * is a read of another account, so that nothing is joined. What matters is the ratio, taken in each
- * round anew: figures on a shared machine drift by half.
+ * round anew: figures on a shared machine drift by half. What it gave stands in
+ * `services/proxy/README.md`.
  */
 import {
   freePort,
