@@ -9,6 +9,9 @@ export interface RpcMessage {
   params?: { subscription: string; result: Record<string, unknown> };
 }
 
+/** How long a message may take to come. */
+const DEADLINE_MS = 15_000;
+
 /** A WebSocket client that keeps every message, in order. */
 export class RpcSocket {
   readonly messages: RpcMessage[] = [];
@@ -64,13 +67,29 @@ export class RpcSocket {
     );
   }
 
-  /** The first message, past or to come, that meets the condition. */
+  /**
+   * The first message, past or to come, that meets the condition.
+   *
+   * @throws {Error} If there is none within {@link DEADLINE_MS}, with the last message that came.
+   */
   async waitFor(condition: (message: RpcMessage) => boolean): Promise<RpcMessage> {
-    for (;;) {
-      const found = this.messages.find(condition);
-      if (found !== undefined) return found;
-      await new Promise<void>((resolve) => this.#wake = resolve);
+    let isLate = false;
+    const deadline = setTimeout(() => {
+      isLate = true;
+      this.#wake();
+    }, DEADLINE_MS);
+    try {
+      while (!isLate) {
+        const found = this.messages.find(condition);
+        if (found !== undefined) return found;
+        await new Promise<void>((resolve) => this.#wake = resolve);
+      }
+    } finally {
+      clearTimeout(deadline);
     }
+    throw new Error(
+      `Not within ${DEADLINE_MS} ms: last came ${JSON.stringify(this.messages.at(-1))}`,
+    );
   }
 
   /** Closes, and waits until it is closed. */
