@@ -4,9 +4,9 @@
  * lead somewhere.
  */
 import assert from "node:assert/strict";
-import { FREE_PORTS, type RunningStack, startStack } from "../../services/stack/stack.ts";
+import type { RunningStack } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
-import { fileUrl, hasProgram, readText, run } from "./support.ts";
+import { fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
 
 const documents = ["architecture.md", "operating.md", "scaling.md", "security.md"]
   .map((name) => `docs/${name}`);
@@ -56,15 +56,6 @@ function* commandsOf(text: string): Generator<{ command: string; answer: string 
 function patternOf(answer: string): RegExp {
   const parts = answer.split("…").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(`^${parts.join("[^]*")}$`);
-}
-
-async function withStack(test: (stack: RunningStack) => Promise<void>): Promise<void> {
-  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
-  try {
-    await test(stack);
-  } finally {
-    await stack.stop();
-  }
 }
 
 const hasCurl = hasProgram("curl");

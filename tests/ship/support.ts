@@ -1,5 +1,6 @@
 import { parse } from "yaml";
 import { z } from "zod";
+import { FREE_PORTS, type RunningStack, startStack } from "../../services/stack/stack.ts";
 
 const root = new URL("../../", import.meta.url);
 
@@ -23,14 +24,11 @@ export function hasProgram(name: string): boolean {
   try {
     return new Deno.Command(name, { args: ["--version"], stdout: "null", stderr: "null" })
       .outputSync().success;
-  } catch {
-    return false;
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.NotFound) return false;
+    throw thrown;
   }
 }
-
-/** What the name of a test says where it needs Debian's `prometheus`. */
-export const hasPrometheus = hasProgram("promtool") && hasProgram("prometheus");
-export const NEEDS_PROMETHEUS = hasPrometheus ? "" : " (left out: no prometheus and promtool here)";
 
 /** Runs a program to its end. */
 export async function run(
@@ -66,4 +64,14 @@ export async function checkHealth(url: string): Promise<{ code: number; text: st
   const [, command = ""] = /^HEALTHCHECK .*? CMD (\[.*\])$/m.exec(readText("Dockerfile")) ?? [];
   const [, ...args] = z.array(z.string()).parse(JSON.parse(command));
   return await run(Deno.execPath(), args, { env: { HEALTH_URL: url } });
+}
+
+/** Runs a test on a stack of its own. */
+export async function withStack(test: (stack: RunningStack) => Promise<void>): Promise<void> {
+  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  try {
+    await test(stack);
+  } finally {
+    await stack.stop();
+  }
 }

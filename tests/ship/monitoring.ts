@@ -1,0 +1,59 @@
+/** Dashboard, rules and Prometheus configuration, as the tests read them. */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import type { RunningStack } from "../../services/stack/stack.ts";
+import { readText, readYaml } from "./support.ts";
+
+const dashboardSchema = z.object({
+  panels: z.array(z.object({
+    title: z.string(),
+    gridPos: z.object({ x: z.number(), y: z.number(), w: z.number(), h: z.number() }),
+    datasource: z.object({ uid: z.string() }).optional(),
+    targets: z.array(z.object({ expr: z.string() })).default([]),
+  })),
+});
+const rulesSchema = z.object({
+  groups: z.array(z.object({
+    rules: z.array(z.object({
+      alert: z.string(),
+      expr: z.string(),
+      annotations: z.object({ runbook: z.string() }),
+    })),
+  })),
+});
+const configSchema = z.object({
+  global: z.record(z.string(), z.string()),
+  scrape_configs: z.array(z.object({
+    job_name: z.string(),
+    static_configs: z.array(z.object({ targets: z.array(z.string()) })),
+  })),
+});
+
+/** The panels of the dashboard, rows included. */
+export const { panels } = dashboardSchema.parse(
+  JSON.parse(readText("docs/monitoring/grafana/dashboard.json")),
+);
+
+/** All alert rules. */
+export const rules = rulesSchema.parse(readYaml("docs/monitoring/alerts.yml"))
+  .groups.flatMap((group) => group.rules);
+
+/** Every query of every panel. */
+export const queries = panels.flatMap(({ title, targets }) =>
+  targets.map(({ expr }) => ({ title, expr }))
+);
+
+/** The metrics that a query names, a histogram without the suffix of its parts. */
+export function metricsOf(expr: string): string[] {
+  return (expr.match(/\b(proxy|oracle|node|bridge|solver|exchanges|process)_\w+/g) ?? [])
+    .map((name) => name.replace(/_bucket$/, ""));
+}
+
+/** The configuration of Prometheus. */
+export const prometheusConfig = configSchema.parse(readYaml("docs/monitoring/prometheus.yml"));
+
+/** Where each job of prometheus.yml is in a stack on free ports. */
+export function urlsByJob({ urls }: RunningStack): Record<string, string> {
+  const { exchanges, oracle, node, proxy, bridge, solver } = urls;
+  return { exchanges: exchanges ?? assert.fail(), oracle, node, proxy, bridge, solver };
+}
