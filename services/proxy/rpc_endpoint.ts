@@ -1,9 +1,13 @@
+import { getLogger } from "@logtape/logtape";
+import { LOG_ROOT } from "../../lib/service/logging.ts";
 import { textWithin } from "./bounded_body.ts";
 import type { CallerAddress } from "./caller_address.ts";
 import type { Cors } from "./cors.ts";
 import { limitExceeded } from "./failures.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import { type Answer, failureText, type Router } from "./router.ts";
+
+const log = getLogger([LOG_ROOT, "proxy"]);
 
 /** What an {@link RpcEndpoint} works with. */
 export interface RpcEndpointOptions {
@@ -41,6 +45,10 @@ export class RpcEndpoint {
     });
     const { status, body, target } = answer;
     metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
+    if (status >= 400) {
+      const { shown } = addressOf(request.headers, remote);
+      log.debug("Request of {address} was answered {status}", { address: shown, status });
+    }
     const headers = cors.headers(request);
     if (body === null) return new Response(null, { status: 204, headers });
     headers.push(["content-type", "application/json"]);
