@@ -5,35 +5,19 @@
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
 import { instantiateSecp256k1 } from "@bitauth/libauth";
-import { Hono } from "hono";
-import { hashTypedData, hexToBytes, recoverTypedDataAddress } from "viem";
-import { privateKeyToAccount } from "viem/accounts";
+import type { Hono } from "hono";
+import { hexToBytes } from "viem";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import {
-  hashQuote,
-  QUOTE_TYPE,
-  quoteRequestSchema,
-  type QuoteTerms,
-  quoteToWire,
-} from "../../lib/protocol/quote.ts";
+import { hashQuote, type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
-import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
-import { limitBody, readBody, useEnvelope } from "../../lib/service/envelope.ts";
 import { listen } from "../../lib/service/listener.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
-import type { IntentStore, SignedTransactionText } from "../../lib/store/intent.ts";
 import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
 import { type SubmissionNode, Submitter } from "../../lib/submitter.ts";
 import { createSolverApi } from "../../services/solver/api.ts";
-import {
-  decodeExecution,
-  encodeExecution,
-  type Execution,
-  resultOf,
-} from "../../services/solver/execution.ts";
+import { decodeExecution } from "../../services/solver/execution.ts";
 import { Executor } from "../../services/solver/executor.ts";
 import { ExposureBook } from "../../services/solver/exposure_book.ts";
 import { SimulatedHedge } from "../../services/solver/hedge.ts";
@@ -41,9 +25,8 @@ import { LastChecks } from "../../services/solver/last_checks.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
 import { Quoter } from "../../services/solver/quoter.ts";
-import { requireRules } from "../../services/solver/rules.ts";
+import { CHAIN_ID, type Executing, signOnViem, viemExecutor, viemQuotes } from "./solver_rivals.ts";
 
-const CHAIN_ID = 1337;
 const CONCURRENCY = 32;
 const ROUNDS = 3;
 const MAX_RISK = 10_000_000_000n;
@@ -51,7 +34,6 @@ const BET = 1_000_000n;
 
 const { privateKey, address: solver } = DEV_ACCOUNTS.solver;
 const signer = new Signer(privateKey);
-const account = privateKeyToAccount(privateKey);
 const user = new Signer(`0x${"11".repeat(32)}`);
 const market = MARKETS[0]!;
 const strategy = new MockStrategy(Math.random);
@@ -72,27 +54,6 @@ const instantNode = {
     Promise.resolve({ address: solver, balance: 10n ** 18n, locked: 0n, permissions: [] }),
 } satisfies SubmissionNode & Record<string, unknown>;
 
-function definitionOf(type: FlatType, message: Record<string, unknown>) {
-  return {
-    domain: signingDomain(CHAIN_ID),
-    types: { [type.primaryType]: type.fields },
-    primaryType: type.primaryType,
-    message,
-  };
-}
-
-function quoteMessage({ oraclePair, priceRange, ...terms }: QuoteTerms): Record<string, unknown> {
-  return {
-    ...terms,
-    ...oraclePair,
-    lowerPrice: priceRange.lower,
-    upperPrice: priceRange.upper,
-    startTime: BigInt(terms.startTime),
-    endTime: BigInt(terms.endTime),
-    deadline: BigInt(terms.deadline),
-  };
-}
-
 /** The application with the solver's own classes, and what carries out its executions. */
 function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
   return createSolverApi({
@@ -108,88 +69,6 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
     basePayoutMultiplier: 1.5,
     clock: systemClock,
   });
-}
-
-/** `POST /quote` with the same parsing, rules and payout, signed by viem. */
-function viemQuotes(): Hono {
-  const app = new Hono();
-  useEnvelope(app, "solver");
-  app.post("/quote", limitBody(), async (c) => {
-    const request = await readBody(c, quoteRequestSchema);
-    requireRules(request);
-    const { base, quote: quoteToken, lowerPrice, upperPrice, ...rest } = request;
-    const terms: QuoteTerms = {
-      ...rest,
-      oraclePair: { base, quote: quoteToken },
-      priceRange: { lower: lowerPrice, upper: upperPrice },
-      payout: strategy.price(request).payout,
-    };
-    const definition = definitionOf(QUOTE_TYPE, quoteMessage(terms));
-    const quoteHash = hashTypedData(definition);
-    const quote = { ...terms, signature: await account.signTypedData(definition) };
-    return c.json({ success: true, quote: quoteToWire(quote), quoteHash });
-  });
-  return app;
-}
-
-interface Executing {
-  store: IntentStore;
-  submitter: Submitter;
-}
-
-/** What the executor does, with hashes and signatures by viem. */
-function viemExecutor({ store, submitter }: Executing): Pick<Executor, "requireLive" | "execute"> {
-  return {
-    requireLive() {},
-    async execute(execution) {
-      const { quote, userSignature } = execution;
-      const definition = definitionOf(QUOTE_TYPE, quoteMessage(quote));
-      const quoteHash = hashTypedData(definition);
-      const signers = await Promise.all(
-        [quote.signature, userSignature].map((signature) =>
-          recoverTypedDataAddress({ ...definition, signature })
-        ),
-      );
-      if (signers[0] !== solver || signers[1] !== quote.user) throw new Error("signature");
-      const earlier = await store.find(quoteHash);
-      if (earlier !== undefined) return resultOf(await submitter.submit(earlier));
-      await Promise.all([instantNode.getPrices(), instantNode.getAccount()]);
-      const { intent } = await store.insert({
-        key: quoteHash,
-        subject: quote.user,
-        payload: encodeExecution(execution),
-        transaction: null,
-        expiresAtMs: quote.deadline,
-        createdAtMs: Date.now(),
-      });
-      return resultOf(await submitter.submit(intent));
-    },
-  };
-}
-
-async function signOnViem({ quote, userSignature }: Execution): Promise<SignedTransactionText> {
-  const { signature: solverSignature, oraclePair, priceRange, ...terms } = quote;
-  const tx = {
-    type: "RfqSubmit" as const,
-    timestamp: Date.now(),
-    from: account.address,
-    ...terms,
-    ...oraclePair,
-    lowerPrice: priceRange.lower,
-    upperPrice: priceRange.upper,
-    solverSignature,
-    userSignature,
-  };
-  const definition = definitionOf(TRANSACTION_TYPES.RfqSubmit, {
-    ...tx,
-    timestamp: BigInt(tx.timestamp),
-    startTime: BigInt(tx.startTime),
-    endTime: BigInt(tx.endTime),
-    deadline: BigInt(tx.deadline),
-  });
-  const txHash = hashTypedData(definition);
-  const signature = await account.signTypedData(definition);
-  return { txHash, text: transactionToText({ ...tx, signature }) };
 }
 
 /** The solver's own executor, without a delay for the hedge. */
@@ -296,7 +175,7 @@ async function measureExecutions(isOwn: boolean, bodies: string[]): Promise<Figu
       isOwn ? executor.prepare(intent) : signOnViem(decodeExecution(intent.payload)),
   });
   const executor = ownExecutor({ store, submitter });
-  const app = ownApp(isOwn ? executor : viemExecutor({ store, submitter }));
+  const app = ownApp(isOwn ? executor : viemExecutor({ store, submitter, node: instantNode }));
   const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
   try {
     return await sendAll(listener.url, "/execute", bodies);

@@ -1,0 +1,141 @@
+/** What the solver's benchmark is measured against: the same work with hashes and signatures by viem. */
+import { Hono } from "hono";
+import { hashTypedData, recoverTypedDataAddress } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import {
+  QUOTE_TYPE,
+  quoteRequestSchema,
+  type QuoteTerms,
+  quoteToWire,
+} from "../../lib/protocol/quote.ts";
+import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
+import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
+import { limitBody, readBody, useEnvelope } from "../../lib/service/envelope.ts";
+import type { IntentStore, SignedTransactionText } from "../../lib/store/intent.ts";
+import type { Submitter } from "../../lib/submitter.ts";
+import { encodeExecution, type Execution, resultOf } from "../../services/solver/execution.ts";
+import type { Executor } from "../../services/solver/executor.ts";
+import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
+import { requireRules } from "../../services/solver/rules.ts";
+
+/** Chain of the benchmark. */
+export const CHAIN_ID = 1337;
+
+const account = privateKeyToAccount(DEV_ACCOUNTS.solver.privateKey);
+const strategy = new MockStrategy(Math.random);
+
+function definitionOf(type: FlatType, message: Record<string, unknown>) {
+  return {
+    domain: signingDomain(CHAIN_ID),
+    types: { [type.primaryType]: type.fields },
+    primaryType: type.primaryType,
+    message,
+  };
+}
+
+function quoteMessage({ oraclePair, priceRange, ...terms }: QuoteTerms): Record<string, unknown> {
+  return {
+    ...terms,
+    ...oraclePair,
+    lowerPrice: priceRange.lower,
+    upperPrice: priceRange.upper,
+    startTime: BigInt(terms.startTime),
+    endTime: BigInt(terms.endTime),
+    deadline: BigInt(terms.deadline),
+  };
+}
+
+/** `POST /quote` with the same parsing, rules and payout, signed by viem. */
+export function viemQuotes(): Hono {
+  const app = new Hono();
+  useEnvelope(app, "solver");
+  app.post("/quote", limitBody(), async (c) => {
+    const request = await readBody(c, quoteRequestSchema);
+    requireRules(request);
+    const { base, quote: quoteToken, lowerPrice, upperPrice, ...rest } = request;
+    const terms: QuoteTerms = {
+      ...rest,
+      oraclePair: { base, quote: quoteToken },
+      priceRange: { lower: lowerPrice, upper: upperPrice },
+      payout: strategy.price(request).payout,
+    };
+    const definition = definitionOf(QUOTE_TYPE, quoteMessage(terms));
+    const quoteHash = hashTypedData(definition);
+    const quote = { ...terms, signature: await account.signTypedData(definition) };
+    return c.json({ success: true, quote: quoteToWire(quote), quoteHash });
+  });
+  return app;
+}
+
+/** What an execution asks of the node before it is recorded. */
+export interface ExecutionNode {
+  getPrices(): Promise<unknown>;
+  getAccount(): Promise<unknown>;
+}
+
+/** What executions are recorded in and submitted by. */
+export interface Executing {
+  store: IntentStore;
+  submitter: Submitter;
+}
+
+/** What the executor does, with hashes and signatures by viem. */
+export function viemExecutor(
+  { store, submitter, node }: Executing & { node: ExecutionNode },
+): Pick<Executor, "requireLive" | "execute"> {
+  return {
+    requireLive() {},
+    async execute(execution) {
+      const { quote, userSignature } = execution;
+      const definition = definitionOf(QUOTE_TYPE, quoteMessage(quote));
+      const quoteHash = hashTypedData(definition);
+      const signers = await Promise.all(
+        [quote.signature, userSignature].map((signature) =>
+          recoverTypedDataAddress({ ...definition, signature })
+        ),
+      );
+      if (signers[0] !== account.address || signers[1] !== quote.user) throw new Error("signature");
+      const earlier = await store.find(quoteHash);
+      if (earlier !== undefined) return resultOf(await submitter.submit(earlier));
+      await Promise.all([node.getPrices(), node.getAccount()]);
+      const { intent } = await store.insert({
+        key: quoteHash,
+        subject: quote.user,
+        payload: encodeExecution(execution),
+        transaction: null,
+        expiresAtMs: quote.deadline,
+        createdAtMs: Date.now(),
+      });
+      return resultOf(await submitter.submit(intent));
+    },
+  };
+}
+
+/** Signs the transaction of an execution. */
+export async function signOnViem(
+  { quote, userSignature }: Execution,
+): Promise<SignedTransactionText> {
+  const { signature: solverSignature, oraclePair, priceRange, ...terms } = quote;
+  const tx = {
+    type: "RfqSubmit" as const,
+    timestamp: Date.now(),
+    from: account.address,
+    ...terms,
+    ...oraclePair,
+    lowerPrice: priceRange.lower,
+    upperPrice: priceRange.upper,
+    solverSignature,
+    userSignature,
+  };
+  const definition = definitionOf(TRANSACTION_TYPES.RfqSubmit, {
+    ...tx,
+    timestamp: BigInt(tx.timestamp),
+    startTime: BigInt(tx.startTime),
+    endTime: BigInt(tx.endTime),
+    deadline: BigInt(tx.deadline),
+  });
+  const txHash = hashTypedData(definition);
+  const signature = await account.signTypedData(definition);
+  return { txHash, text: transactionToText({ ...tx, signature }) };
+}
