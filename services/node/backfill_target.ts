@@ -1,6 +1,6 @@
 import { type CoreClient, missingSpansOf } from "../../lib/core_client.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/price_ring.ts";
+import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/price_slots.ts";
 import { findMarket, type Market } from "../../lib/protocol/markets.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { CoreClient } from "../../lib/core_client.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { SLOT_MS, type TimeSpan } from "../../lib/price_ring.ts";
+import { SLOT_MS, type TimeSpan } from "../../lib/price_slots.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { Signer } from "../../lib/protocol/signature.ts";
 import { BACKFILL_SLOTS_MAX, signTransaction } from "../../lib/protocol/transaction.ts";

@@ -1,5 +1,5 @@
 import { bytesToHex, concatHex, keccak256, numberToHex } from "viem";
-import { SLOT_MS } from "../../lib/price_ring.ts";
+import { SLOT_MS } from "../../lib/price_slots.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 
 /** A sealed checkpoint. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import { SLOT_MS, type TimeSpan } from "../../lib/price_ring.ts";
+import { SLOT_MS, type TimeSpan } from "../../lib/price_slots.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";

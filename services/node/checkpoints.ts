@@ -1,5 +1,5 @@
 import type { CancelTimer, Clock } from "../../lib/clock.ts";
-import { SLOT_MS } from "../../lib/price_ring.ts";
+import { SLOT_MS } from "../../lib/price_slots.ts";
 
 /** The interval of checkpoints (spec: price oracle, Limits). */
 export const CHECKPOINT_MS = SLOT_MS;

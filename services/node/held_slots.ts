@@ -6,7 +6,7 @@ import {
   SLOT_MS,
   slotFrom,
   type TimeSpan,
-} from "../../lib/price_ring.ts";
+} from "../../lib/price_slots.ts";
 
 /** Slots of a page: 25.6 s. */
 const PAGE_SLOTS = 256;

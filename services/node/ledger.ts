@@ -4,7 +4,7 @@ import type { Receipt } from "../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import type { BackfillOracle, Deposit, RfqSubmit } from "../../lib/protocol/transaction.ts";
-import { SLOT_MS } from "../../lib/price_ring.ts";
+import { SLOT_MS } from "../../lib/price_slots.ts";
 import {
   lacksPermission,
   type Refusal,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
-import { SLOT_MS, slotFrom } from "../../lib/price_ring.ts";
+import { SLOT_MS, slotFrom } from "../../lib/price_slots.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
 import { findMarket } from "../../lib/protocol/markets.ts";
 import {

@@ -1,5 +1,6 @@
 import { messageOf } from "../../lib/errors.ts";
-import { PriceRing, SLOT_BYTES, SLOT_MS } from "../../lib/price_ring.ts";
+import { PriceRing, SLOT_BYTES } from "../../lib/price_ring.ts";
+import { SLOT_MS } from "../../lib/price_slots.ts";
 import { DataDirError } from "./errors.ts";
 
 /**

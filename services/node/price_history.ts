@@ -1,11 +1,11 @@
+import type { PriceRing } from "../../lib/price_ring.ts";
 import type {
   Extremes,
   PricePoint,
   PriceRange,
   PriceReader,
-  PriceRing,
   TimeSpan,
-} from "../../lib/price_ring.ts";
+} from "../../lib/price_slots.ts";
 import { HeldSlots } from "./held_slots.ts";
 
 /** All prices known of one market: those in the ring, and backfilled ones that theses need. */

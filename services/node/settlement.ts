@@ -1,4 +1,4 @@
-import type { PricePoint, PriceReader, TimeSpan } from "../../lib/price_ring.ts";
+import type { PricePoint, PriceReader, TimeSpan } from "../../lib/price_slots.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 
 /**

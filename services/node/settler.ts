@@ -1,5 +1,5 @@
 import TinyQueue from "tinyqueue";
-import type { PriceReader, TimeSpan } from "../../lib/price_ring.ts";
+import type { PriceReader, TimeSpan } from "../../lib/price_slots.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { type Outcome, settle } from "./settlement.ts";

@@ -1,4 +1,4 @@
-import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/price_ring.ts";
+import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/price_slots.ts";
 import type { Trade } from "./trade_history.ts";
 
 /** Neighbouring slots with their prices, as one `BackfillOracle` carries them. */

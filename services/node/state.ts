@@ -1,4 +1,4 @@
-import { SLOT_MS, type TimeSpan } from "../../lib/price_ring.ts";
+import { SLOT_MS, type TimeSpan } from "../../lib/price_slots.ts";
 import { findMarket, type Market, MARKETS } from "../../lib/protocol/markets.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
-import type { TimeSpan } from "../../lib/price_ring.ts";
+import type { TimeSpan } from "../../lib/price_slots.ts";
 import { parsePrice } from "../../lib/protocol/price.ts";
 
 /** A trade that took place: what a price slot is made of. */

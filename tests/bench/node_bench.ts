@@ -4,7 +4,8 @@
  * `deno run --allow-all tests/bench/node_bench.ts [transactions]`.
  */
 import { systemClock } from "../../lib/clock.ts";
-import { type Extremes, PriceRing, SLOT_MS } from "../../lib/price_ring.ts";
+import { PriceRing } from "../../lib/price_ring.ts";
+import { type Extremes, SLOT_MS } from "../../lib/price_slots.ts";
 import { withDefaults } from "../../lib/service/options.ts";
 import { Chain, type ChainEvents } from "../../services/node/chain.ts";
 import { CheckpointLoop } from "../../services/node/checkpoints.ts";
@@ -215,7 +216,8 @@ class Load {
     await writer.write(new TextEncoder().encode("\n"));
     const { value } = await this.#lines.next();
     await writer.close();
-    await this.#child.status;
+    const { success } = await this.#child.status;
+    if (!success) throw new Error("The load ended before all was sent");
     return Number(value);
   }
 }

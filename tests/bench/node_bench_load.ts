@@ -10,9 +10,13 @@ const CONCURRENCY = 16;
 /** Long enough for all theses to be open while the load runs. */
 const THESIS_MS = 120_000;
 
+/** Transactions are dated ahead, as far as a node allows with some room: signing takes a while. */
+const AHEAD_MS = 50_000;
+
 async function sendAll(url: string, bodies: string[]): Promise<void> {
+  let next = 0;
   const sender = async () => {
-    for (let body = bodies.pop(); body !== undefined; body = bodies.pop()) {
+    for (let body = bodies[next++]; body !== undefined; body = bodies[next++]) {
       const response = await fetch(url, { method: "POST", body });
       const text = await response.text();
       if (!text.includes('"committed"')) throw new Error(text);
@@ -23,7 +27,7 @@ async function sendAll(url: string, bodies: string[]): Promise<void> {
 
 function depositBody(number: number): string {
   return bodyOf(deposit({
-    timestamp: Date.now(),
+    timestamp: Date.now() + AHEAD_MS,
     user: actors.user.address,
     amount: 10_000_000n,
     externalTxHash: hashOf(number),
@@ -31,7 +35,7 @@ function depositBody(number: number): string {
 }
 
 function rfqBody(number: number): string {
-  const timestamp = Date.now();
+  const timestamp = Date.now() + AHEAD_MS;
   const terms = { betAmount: 100n, payout: 110n, upperPrice: 3_200_000_000n + BigInt(number) };
   return bodyOf(rfqSubmit({ timestamp, endTime: timestamp + THESIS_MS, ...terms }));
 }

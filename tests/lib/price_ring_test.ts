@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
-import { type Extremes, PriceRing, SLOT_MS, type TimeSpan } from "../../lib/price_ring.ts";
+import { PriceRing } from "../../lib/price_ring.ts";
+import { type Extremes, SLOT_MS, type TimeSpan } from "../../lib/price_slots.ts";
 import { withSeed } from "../support/random.ts";
 
 /** Slot number of the first slot in these tests. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { TimeSpan } from "../../lib/price_ring.ts";
+import type { TimeSpan } from "../../lib/price_slots.ts";
 import { parsePrice } from "../../lib/protocol/price.ts";
 import { BACKFILL_SLOTS_MAX, type Transaction } from "../../lib/protocol/transaction.ts";
 import { Backfiller } from "../../services/node/backfiller.ts";
