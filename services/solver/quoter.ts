@@ -12,7 +12,7 @@ import type { Price, PricingDetails, PricingStrategy, StrategyName } from "./pri
 
 /** What a {@link Quoter} works with. */
 export interface QuoterOptions {
-  strategy: PricingStrategy;
+  strategy: Pick<PricingStrategy, "name" | "price">;
   signer: Signer;
   chainId: number;
   /** Most that the solver may lose on one thesis (payout minus bet), USDC with 6 decimals. */
