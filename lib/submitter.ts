@@ -131,7 +131,7 @@ export class Submitter {
     this.#sweeper.start();
   }
 
-  /** Takes up nothing more; resolves when no attempt is under way. */
+  /** Takes up nothing more by itself; resolves when no attempt is under way. May be called again. */
   async stop(): Promise<void> {
     await this.#sweeper.stop();
     await Promise.allSettled(this.#inFlight.values());

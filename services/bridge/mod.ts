@@ -116,12 +116,23 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
       timestamp: clock.now(),
     });
   let firstLook: Promise<void> = Promise.resolve();
+  // Begun first, so that nothing new is taken up while open requests come to their end.
+  const drain = () => void submitter.stop();
   const close = async () => {
     await Promise.all([submitter.stop(), limiter.stop(), firstLook]);
     await store.close();
   };
   try {
-    const service = startService({ name: "bridge", host, port, app, health, registry, close });
+    const service = startService({
+      name: "bridge",
+      host,
+      port,
+      app,
+      health,
+      registry,
+      drain,
+      close,
+    });
     submitter.start();
     firstLook = warnOfProblems(readiness);
     return service;

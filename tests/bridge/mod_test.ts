@@ -121,3 +121,35 @@ Deno.test("Bridge: a node that does not know the relayer is said at start; a key
       await node.stop();
     }
   }));
+
+Deno.test("Bridge: ends in time with a node that answers nothing, and leaves nothing undone", () =>
+  withDirectory(async (directory) => {
+    const node = FakeNode.start();
+    const given = { database: `${directory}/bridge.sqlite` };
+    let release = () => {};
+    const released = new Promise<void>((resolve) => release = resolve);
+    node.behaviour = async (apply) => {
+      await released;
+      return apply();
+    };
+    const first = await startTestBridge(node.url, given);
+    const arrived = node.nextTransaction();
+    const answer = post(`${first.url}/deposit`, signedRequest()).catch(() => undefined);
+    await arrived;
+    const startedMs = Date.now();
+    await first.stop();
+    assert.ok(Date.now() - startedMs < 5_000, "the stop takes less than 5 s");
+    assert.notEqual((await answer)?.status, 200);
+    release();
+    const second = await startTestBridge(node.url, given);
+    try {
+      for (let state = ""; state !== "committed";) {
+        const response = await fetch(`${second.url}/deposits/${user.address}/1`);
+        state = (await response.json()).deposit.state;
+      }
+      assert.equal(node.credited.get(user.address), 25_000_000n);
+    } finally {
+      await second.stop();
+      await node.stop();
+    }
+  }));
