@@ -104,6 +104,10 @@ Deno.test("compose.yaml: its commands, with the permissions of their tasks, are 
         const { oracle } = await (await fetch(`${url("8545")}/health`)).json();
         return oracle === "fresh" || undefined;
       });
+      await eventually("every provider at the oracle", async () => {
+        const { providers } = await (await fetch(`${url("8550")}/providers`)).json();
+        return providers.every(({ ready }: { ready: boolean }) => ready) || undefined;
+      });
       for (const name of NAMES) {
         const { port } = new URL(services[name]?.environment.HEALTH_URL ?? "");
         const { code, text } = await checkHealth(`${url(port)}/health`);
