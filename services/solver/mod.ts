@@ -103,13 +103,24 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     clock,
   });
   const health = () => Response.json({ status: "ok", solver, dryRun });
+  // Begun first, so that nothing new is taken up while open requests come to their end.
+  const drain = () => void submitter.stop();
   const close = async () => {
     await Promise.all([submitter.stop(), follower.stop(), pricing.stop(), limiter.stop()]);
     await store.close();
   };
   try {
     if (!dryRun) await executor.restore();
-    const service = startService({ name: "solver", host, port, app, health, registry, close });
+    const service = startService({
+      name: "solver",
+      host,
+      port,
+      app,
+      health,
+      registry,
+      drain,
+      close,
+    });
     if (!dryRun) submitter.start();
     follower.start();
     pricing.start();
