@@ -99,8 +99,11 @@ export class DataDir {
   async close(): Promise<void> {
     for (const file of this.#prices) file.close();
     this.#head.close();
-    await this.journal.close();
-    this.#lock.close();
+    try {
+      await this.journal.close();
+    } finally {
+      this.#lock.close();
+    }
   }
 }
 

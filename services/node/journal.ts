@@ -151,7 +151,7 @@ export class FileJournal implements Journal {
   /** @returns Bytes cut off the end. */
   #replay(onRecord: (record: JournalRecord) => void): number {
     let tornAt: number | undefined;
-    for (const { bytes, offset, isWhole } of linesOf(this.#file)) {
+    for (const { bytes, offset, isWhole } of linesOf(this.#file, this.#path)) {
       const json = isWhole ? decodeLine(bytes) : undefined;
       if (json === undefined) tornAt ??= offset;
       else if (tornAt !== undefined) {
@@ -179,7 +179,7 @@ export class FileJournal implements Journal {
 }
 
 /** The lines of a file from its start, without their newline. The last one may lack it. */
-function* linesOf(file: Deno.FsFile) {
+function* linesOf(file: Deno.FsFile, path: string) {
   const chunk = new Uint8Array(READ_BYTES);
   let rest = new Uint8Array(0);
   let offset = 0;
@@ -196,7 +196,9 @@ function* linesOf(file: Deno.FsFile) {
     rest = bytes.slice(start);
     offset += start;
     if (rest.length > LINE_BYTES_MAX) {
-      throw new JournalError(`Journal has a line over ${LINE_BYTES_MAX} bytes at byte ${offset}`);
+      throw new JournalError(
+        `Journal ${path} has a line over ${LINE_BYTES_MAX} bytes at byte ${offset}`,
+      );
     }
   }
   if (rest.length > 0) yield { bytes: rest, offset, isWhole: false };

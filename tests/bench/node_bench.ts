@@ -2,6 +2,12 @@
  * The core node: price slots, settlement of 100,000 theses at once, and transactions through
  * JSON-RPC with the lateness of checkpoints meanwhile. Run with
  * `deno run --allow-all tests/bench/node_bench.ts [transactions]`.
+ *
+ * On two cores, with the load on the same machine: 15 million appends a second; extremes in 0.3 us
+ * over a second, 2.5 us over ten minutes, 3 to 13 us over the whole ring; 100,000 theses settled
+ * within 2 s with no checkpoint more than 38 ms late; 3,200 deposits and 1,500 bets a second in
+ * memory, 2,800 and 1,200 on the disk, checkpoints within 20 ms of their time (p99.9). When the two
+ * cores were shared with other work, transactions fell to a third, and that p99.9 rose to 0.25 s.
  */
 import { systemClock } from "../../lib/clock.ts";
 import { PriceRing } from "../../lib/price_ring.ts";
