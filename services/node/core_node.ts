@@ -44,9 +44,15 @@ export class CoreNode {
       unsettledTheses: () => storage.state.settler.unsettled.size,
       clients: () => this.clients.count,
     });
-    const { chainId } = settings;
-    const events = this.#chainEvents(subscriptions);
-    this.chain = new Chain({ ...storage, chainId, clock, feed, events });
+    this.chain = new Chain({
+      chainId: settings.chainId,
+      clock,
+      feed,
+      state: storage.state,
+      journal: storage.journal,
+      resumeFrom: storage.resumeFrom,
+      events: this.#chainEvents(subscriptions),
+    });
     this.dispatcher = new Dispatcher({
       methods: nodeMethods({ chain: this.chain, clock, oracleStatus: this.#oracleStatus }),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),

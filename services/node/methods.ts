@@ -44,7 +44,7 @@ const transactionParams = z.tuple([transactionSchema]);
 const thesisIdParams = z.tuple([z.number().int().positive("Expected the id of a thesis")]);
 const subscriptionIdParams = z.tuple([z.string()]);
 
-/** Theses and price slots that one answer holds at most. */
+/** Theses that one answer holds at most, and unless told otherwise. */
 const THESES_PAGE_MAX = 1_000;
 const THESES_PAGE_DEFAULT = 100;
 
