@@ -33,6 +33,8 @@ export class ExposureReader {
   readonly #log = getLogger([LOG_ROOT, "solver"]);
   #cancel: CancelTimer = () => {};
   #reading: Promise<void> = Promise.resolve();
+  /** Whether the present failure was told: once is enough. */
+  #failureLogged = false;
   /** Counts connections: what was read over an earlier one no longer counts. */
   #epoch = 0;
 
@@ -93,10 +95,14 @@ export class ExposureReader {
           cursor = page.nextCursor ?? undefined;
         } while (cursor !== undefined);
       }
+      this.#failureLogged = false;
       return theses;
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
-      this.#log.warn("Open theses cannot be read: {reason}", { reason: messageOf(thrown) });
+      if (!this.#failureLogged) {
+        this.#log.warn("Open theses cannot be read: {reason}", { reason: messageOf(thrown) });
+      }
+      this.#failureLogged = true;
       return undefined;
     }
   }

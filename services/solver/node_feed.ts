@@ -54,6 +54,8 @@ export class NodeFeed {
   readonly #options: NodeFeedOptions;
   readonly #socket: ReconnectingSocket;
   readonly #log = getLogger([LOG_ROOT, "solver"]);
+  /** Whether the present outage was told: once is enough. */
+  #outageLogged = false;
   /** What each subscription id brings. */
   readonly #kinds = new Map<string, keyof typeof REQUESTS>();
 
@@ -69,10 +71,7 @@ export class NodeFeed {
       handlers: {
         onOpen: () => this.#subscribe(),
         onText: (text) => this.#receive(text),
-        onDown: (reason) => {
-          this.#log.warn("No feed of the core node at {url}: {reason}", { url, reason });
-          options.handlers.onLost();
-        },
+        onDown: (reason) => this.#lost(reason),
       },
     });
   }
@@ -112,7 +111,21 @@ export class NodeFeed {
 
   #subscribed(id: number, subscription: string): void {
     this.#kinds.set(subscription, id === REQUESTS.theses ? "theses" : "prices");
-    if (this.#kinds.size === Object.keys(REQUESTS).length) this.#options.handlers.onSubscribed();
+    if (this.#kinds.size < Object.keys(REQUESTS).length) return;
+    if (this.#outageLogged) {
+      this.#log.info("Core node is followed at {url}", { url: this.#options.url });
+    }
+    this.#outageLogged = false;
+    this.#options.handlers.onSubscribed();
+  }
+
+  #lost(reason: string): void {
+    const { url, handlers } = this.#options;
+    if (!this.#outageLogged) {
+      this.#log.warn("Core node cannot be followed at {url}: {reason}", { url, reason });
+    }
+    this.#outageLogged = true;
+    handlers.onLost();
   }
 
   #tell(kind: keyof typeof REQUESTS | undefined, result: unknown): boolean {

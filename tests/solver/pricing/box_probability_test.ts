@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { gaussian } from "../../../lib/random.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { boxProbability, type BoxView } from "../../../services/solver/pricing/box_probability.ts";
+import { YEAR_MS } from "../../../services/solver/pricing/volatility.ts";
+import { withSeed } from "../../support/random.ts";
 
 const NOW_MS = 1_700_000_000_000;
 
@@ -45,6 +48,41 @@ Deno.test("Box: a spot outside a window that has begun is hopeless, one on the b
   const onBound = boxProbability({ ...fiveMinutes, spot: 59_700_000_000n });
   assert.ok(onBound > 0 && onBound < 0.05, `${onBound}`);
 });
+
+Deno.test("Box: prices simulated slot by slot hold as often, starting now, later or before", () =>
+  withSeed((random) => {
+    const paths = 10_000;
+    const volatility = 5;
+    const deviation = volatility * Math.sqrt(100 / YEAR_MS);
+    for (const startsInMs of [-1_000, 0, 2_000]) {
+      const box: BoxView = {
+        ...fiveMinutes,
+        lower: 59_900_000_000n,
+        upper: 60_080_000_000n,
+        volatility,
+        startMs: NOW_MS + startsInMs,
+        endMs: NOW_MS + startsInMs + 5_000,
+      };
+      const lower = Math.log(Number(box.lower) / Number(box.spot));
+      const upper = Math.log(Number(box.upper) / Number(box.spot));
+      let held = 0;
+      for (let path = 0; path < paths; path++) {
+        let move = 0;
+        let inside = true;
+        for (let time = NOW_MS + 100; time < box.endMs && inside; time += 100) {
+          move += deviation * gaussian(random) - deviation ** 2 / 2;
+          inside = time < box.startMs || (move >= lower && move <= upper);
+        }
+        if (inside) held += 1;
+      }
+      const expected = boxProbability(box);
+      const error = Math.sqrt(expected * (1 - expected) / paths);
+      assert.ok(
+        Math.abs(held / paths - expected) < 5 * error + 0.005,
+        `${startsInMs}: ${held / paths} held of ${expected}`,
+      );
+    }
+  }));
 
 Deno.test("Box: a probability for everything that the schema admits", () => {
   const price = fc.bigInt({ min: 0n, max: UINT64_MAX });
