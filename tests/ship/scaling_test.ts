@@ -15,12 +15,13 @@ import { options as solverOptions, startSolver } from "../../services/solver/mod
 import { playBet } from "../../services/stack/bet.ts";
 import { FREE_PORTS, type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
-import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
+import { POSTGRES_URL, withSchema } from "../support/postgres.ts";
+
+/** Takes note of a service that has to be ended. */
+type Keep = <S extends { stop(): Promise<void> }>(service: S) => S;
 
 /** Starts what a test asks for and ends it afterwards, the last first. */
-async function withServices(
-  test: (keep: <S extends { stop(): Promise<void> }>(service: S) => S) => Promise<void>,
-): Promise<void> {
+async function withServices(test: (keep: Keep) => Promise<void>): Promise<void> {
   const started: { stop(): Promise<void> }[] = [];
   try {
     await test((service) => {
@@ -65,58 +66,55 @@ function proxyBefore(write: string, read: string, readWs?: string) {
   }));
 }
 
-Deno.test("Scaling: several proxies on the same nodes, and a proxy behind a proxy, serve one bet", async () => {
+/** Two bridges and two solvers in place of one of each, each pair on one PostgreSQL, asked in turn. */
+async function inPairs(urls: StackUrls, keep: Keep, databases: [string, string]) {
+  const [bridges, solvers] = databases;
+  const bridge = async () =>
+    keep(
+      await startBridge(withDefaults(bridgeOptions, {
+        port: 0,
+        rpcUrl: urls.node,
+        privateKey: new Signer(DEV_ACCOUNTS.relayer.privateKey),
+        database: bridges,
+      })),
+    );
+  const solver = async () =>
+    keep(
+      await startSolver(withDefaults(solverOptions, {
+        port: 0,
+        rpcUrl: urls.node,
+        wsUrl: urls.proxyWs,
+        privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
+        database: solvers,
+      })),
+    );
+  return {
+    bridge: keep(inTurn([await bridge(), await bridge()])).url,
+    solver: keep(inTurn([await solver(), await solver()])).url,
+  };
+}
+
+/** Plays a bet through several proxies, and through pairs of bridges and solvers where it can. */
+async function playScaledBet(databases?: [string, string]): Promise<void> {
   await withServices(async (keep) => {
     const { urls } = keep(await startStack({ ports: FREE_PORTS, seed: 1 }));
     const second = keep(await proxyBefore(urls.node, urls.nodeRead));
     const edge = keep(await proxyBefore(second.url, second.url, second.wsUrl));
+    const pairs = databases && await inPairs(urls, keep, databases);
     // Calls go through the stack's own proxy, the subscription through two others in a row.
-    const bet = await playBet({ ...urls, proxyWs: edge.wsUrl }, systemClock, () => {});
+    const scaled = { ...urls, proxyWs: edge.wsUrl, ...pairs };
+    const bet = await playBet(scaled, systemClock, () => {});
     assert.match(bet.thesis.status, /^(won|lost)$/);
     const through = new CoreClient({ url: edge.url });
     assert.deepEqual(await through.getAccount(bet.user.address), bet.user);
   });
-});
+}
 
-Deno.test({
-  name:
-    `Scaling: two bridges and two solvers, each pair on one PostgreSQL, serve one bet in turn${NEEDS_POSTGRES}`,
-  ignore: POSTGRES_URL === undefined,
-  async fn() {
-    await withSchema((bridges) =>
-      withSchema((solvers) =>
-        withServices(async (keep) => {
-          const { urls } = keep(await startStack({ ports: FREE_PORTS, seed: 1 }));
-          const bridge = async () =>
-            keep(
-              await startBridge(withDefaults(bridgeOptions, {
-                port: 0,
-                rpcUrl: urls.node,
-                privateKey: new Signer(DEV_ACCOUNTS.relayer.privateKey),
-                database: bridges,
-              })),
-            );
-          const solver = async () =>
-            keep(
-              await startSolver(withDefaults(solverOptions, {
-                port: 0,
-                rpcUrl: urls.node,
-                wsUrl: urls.proxyWs,
-                privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
-                database: solvers,
-              })),
-            );
-          const several: StackUrls = {
-            ...urls,
-            bridge: keep(inTurn([await bridge(), await bridge()])).url,
-            solver: keep(inTurn([await solver(), await solver()])).url,
-          };
-          const bet = await playBet(several, systemClock, () => {});
-          assert.match(bet.thesis.status, /^(won|lost)$/);
-        })
-      )
-    );
-  },
+const PAIRS = POSTGRES_URL === undefined ? "" : ", two bridges and two solvers on PostgreSQL";
+
+Deno.test(`Scaling: proxies beside and behind each other${PAIRS} serve one bet`, async () => {
+  if (POSTGRES_URL === undefined) return await playScaledBet();
+  await withSchema((bridges) => withSchema((solvers) => playScaledBet([bridges, solvers])));
 });
 
 Deno.test("Scaling: with two oracles behind one address, prices stay fresh when one ends", async () => {
