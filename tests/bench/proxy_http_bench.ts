@@ -22,6 +22,7 @@ import {
 } from "./proxy_rivals.ts";
 
 const ROUND_S = 1;
+const WARM_UP_S = 4;
 const CONNECTIONS = 32;
 const rounds = Number(Deno.args[0] ?? 9);
 
@@ -65,7 +66,7 @@ async function startForwarder(way: string, nodePort: number): Promise<Rival> {
   contenders["proxy"] = stack.use(await startOwnProxy(node.port, []));
 
   const figures = new Map<string, { rate: number; ratio: number }[]>();
-  for (const { port } of Object.values(contenders)) await requestsPerSecond(port, 2);
+  for (const { port } of Object.values(contenders)) await requestsPerSecond(port, WARM_UP_S);
   for (let round = 0; round < rounds; round += 1) {
     for (const [name, { port }] of Object.entries(contenders)) {
       const rival = await requestsPerSecond(nginx.port, ROUND_S);
