@@ -2,9 +2,10 @@
  * Clients of other projects through the proxy to Anvil. It runs where Anvil's executable is named by
  * ANVIL or found on the path, as with
  *
- *     npx --yes -p @foundry-rs/anvil@1.7.1 -- deno test -A tests/proxy/anvil_test.ts
+ *     npx --yes -p @foundry-rs/anvil-linux-amd64@1.7.1 -- deno test -A tests/proxy/anvil_test.ts
  *
- * It is no dependency of the project: its binary would make up most of a fresh clone.
+ * (the package for all platforms starts the node from a script, and a kill ends the script alone). It
+ * is no dependency of the project: its binary would make up most of a fresh clone.
  */
 import assert from "node:assert/strict";
 import { WebSocketProvider } from "ethers";
@@ -44,23 +45,28 @@ function freePort(): number {
   return listener.addr.port;
 }
 
+/** Whether somebody listens. */
+async function listens(port: number): Promise<boolean> {
+  try {
+    (await Deno.connect({ hostname: "127.0.0.1", port })).close();
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.ConnectionRefused) return false;
+    throw thrown;
+  }
+}
+
 async function startAnvil(port: number): Promise<Deno.ChildProcess> {
   const args = ["--port", String(port), "--silent", "--chain-id", "1337"];
   const child = new Deno.Command(anvil ?? "", { args, stdout: "null", stderr: "null" }).spawn();
-  await eventually("Anvil listens", async () => {
-    try {
-      (await Deno.connect({ hostname: "127.0.0.1", port })).close();
-      return true;
-    } catch {
-      return undefined; // not yet
-    }
-  });
+  await eventually("Anvil listens", async () => await listens(port) || undefined);
   return child;
 }
 
-async function stopAnvil(child: Deno.ChildProcess): Promise<void> {
+async function killAnvil(child: Deno.ChildProcess, port: number): Promise<void> {
   child.kill("SIGKILL");
   await child.status;
+  assert.equal(await listens(port), false, "What was killed was a script, not the node itself");
 }
 
 interface Scene {
@@ -81,14 +87,14 @@ async function withAnvil(play: (scene: Scene) => Promise<void>): Promise<void> {
     reconnectMaxMs: 20,
   }));
   const restart = async () => {
-    await stopAnvil(child);
+    await killAnvil(child, port);
     child = await startAnvil(port);
   };
   try {
     await play({ url: proxy.url, wsUrl: proxy.wsUrl, restart });
   } finally {
     await proxy.stop();
-    await stopAnvil(child);
+    await killAnvil(child, port);
   }
 }
 
