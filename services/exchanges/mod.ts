@@ -5,6 +5,7 @@ import { seededRandom } from "../../lib/random.ts";
 import { serviceCommand } from "../../lib/service/command.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
+import { readTape } from "../../lib/tape.ts";
 import { exchangesApi } from "./api.ts";
 import { DIALECTS } from "./dialects.ts";
 import { planFaults } from "./fault_plan.ts";
@@ -14,7 +15,7 @@ import { type ExchangesOptions, options } from "./options.ts";
 import { Pump } from "./pump.ts";
 import { Simulation } from "./simulation.ts";
 import { upgradeToVenue } from "./sockets.ts";
-import { readTape, Tape } from "./tape.ts";
+import { Tape } from "./tape.ts";
 import type { TradeSource } from "./trade.ts";
 import { Venue } from "./venue.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { parseOptions, withDefaults } from "../../lib/service/options.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
-import { TAPE_HEADER, TapeError } from "../../services/exchanges/tape.ts";
+import { TAPE_HEADER, TapeError } from "../../lib/tape.ts";
 import { eventually } from "../support/eventually.ts";
 import { runProgram } from "../support/process.ts";
 
@@ -109,7 +109,7 @@ Deno.test("Exchanges: a bad tape is one clear line", async () => {
   assert.deepEqual([code, stdout], [1, ""]);
   assert.match(
     stderr,
-    /^Tape \S+ cannot be played: Expected time_ms,.* in line 1: received "{"\n$/,
+    /^Tape \S+ cannot be used: Expected time_ms,.* in line 1: received "{"\n$/,
   );
 });
 
