@@ -8,10 +8,6 @@ import {
   slotFrom,
 } from "./price_slots.ts";
 
-export { SLOT_MS, slotFrom };
-export type { Extremes, PriceRange, PriceReader };
-export type { PricePoint, TimeSpan } from "./price_slots.ts";
-
 /** Slots of a ring unless told otherwise: 6553.6 s (spec: price oracle, "Price history"). */
 export const RING_SLOTS_DEFAULT = 65_536;
 

@@ -1,4 +1,5 @@
-import { PriceRing, SLOT_MS } from "../../lib/price_ring.ts";
+import { PriceRing } from "../../lib/price_ring.ts";
+import { SLOT_MS } from "../../lib/price_slots.ts";
 import { type Market, MARKETS } from "../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../lib/protocol/price.ts";
 import type { MarketView } from "./pricing/barrier_strategy.ts";

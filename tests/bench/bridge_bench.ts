@@ -180,6 +180,7 @@ async function measure(path: Path, bodies: string[]): Promise<Figures> {
     rpcUrl: "",
     version: "",
     chainId: CHAIN_ID,
+    corsOrigins: ["*"],
   });
   const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
   try {

@@ -57,7 +57,7 @@ const instantNode = {
 /** The application with the solver's own classes, and what carries out its executions. */
 function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
   return createSolverApi({
-    quoter: new Quoter({ strategy, signer, chainId: CHAIN_ID, maxRisk: MAX_RISK }),
+    quoter: new Quoter({ strategy, signer, chainId: CHAIN_ID }),
     executor: execute,
     exposure: new ExposureBook(undefined),
     metrics: new SolverMetrics(createRegistry(Date.now())),
@@ -65,6 +65,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
     node: instantNode,
     solver,
     chainId: CHAIN_ID,
+    corsOrigins: ["*"],
     dryRun: false,
     basePayoutMultiplier: 1.5,
     clock: systemClock,

@@ -49,7 +49,7 @@ function quoteMessage({ oraclePair, priceRange, ...terms }: QuoteTerms): Record<
 /** `POST /quote` with the same parsing, rules and payout, signed by viem. */
 export function viemQuotes(): Hono {
   const app = new Hono();
-  useEnvelope(app, "solver");
+  useEnvelope(app, "solver", ["*"]);
   app.post("/quote", limitBody(), async (c) => {
     const request = await readBody(c, quoteRequestSchema);
     requireRules(request);

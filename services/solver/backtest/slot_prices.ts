@@ -1,5 +1,5 @@
-import { PriceRing, slotFrom } from "../../../lib/price_ring.ts";
-import { SLOT_MS } from "../../../lib/price_ring.ts";
+import { PriceRing } from "../../../lib/price_ring.ts";
+import { SLOT_MS, slotFrom } from "../../../lib/price_slots.ts";
 import { TapeError, type TapeRow } from "../../../lib/tape.ts";
 
 /** Slots of the longest tape that is studied: 4.8 days, 64 MiB. */
