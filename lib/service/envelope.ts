@@ -2,6 +2,7 @@
 import { getLogger } from "@logtape/logtape";
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import { cors } from "hono/cors";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { z } from "zod";
@@ -82,9 +83,13 @@ function statusOf(thrown: unknown): ContentfulStatusCode | undefined {
   return undefined;
 }
 
-/** Answers unknown routes and thrown errors in the envelope. */
-export function useEnvelope(app: Hono, service: string): void {
+/**
+ * Answers unknown routes and thrown errors in the envelope, and lets pages of the given origins read
+ * all answers; `*` stands for every origin.
+ */
+export function useEnvelope(app: Hono, service: string, corsOrigins: readonly string[]): void {
   const log = getLogger([LOG_ROOT, service]);
+  app.use(cors({ origin: corsOrigins.includes("*") ? "*" : [...corsOrigins] }));
   app.notFound((c) => failure(c, 404, `NOT_FOUND: No route ${c.req.method} ${c.req.path}`));
   app.onError((thrown, c) => {
     const status = statusOf(thrown);

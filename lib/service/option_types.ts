@@ -63,6 +63,16 @@ export const hostOption = {
   default: "127.0.0.1",
 } satisfies OptionSpec;
 
+/** Web pages that may call a service from a browser. */
+export const corsOriginsOption = {
+  flags: "--cors-origins <origins>",
+  env: "CORS_ORIGINS",
+  description: "allowed CORS origins, comma-separated; * for all",
+  schema: z.string().transform((text) => text.split(",").map((origin) => origin.trim()))
+    .pipe(z.array(z.string().min(1, "Expected origins, separated by commas"))),
+  default: "*",
+} satisfies OptionSpec;
+
 /** The chain that signatures are made for. */
 export const chainIdOption = {
   flags: "--chain-id <id>",

@@ -24,13 +24,15 @@ export interface BridgeApi {
   rpcUrl: string;
   version: string;
   chainId: number;
+  /** Web pages that may call the service from a browser; `*` for all. */
+  corsOrigins: readonly string[];
 }
 
 /** The routes of the bridge (spec: deposit bridge, "Endpoints"). */
 export function createBridgeApi(api: BridgeApi): Hono {
   const { depositor, deposits, metrics, limiter, bridge, rpcUrl, version, chainId } = api;
   const app = new Hono();
-  useEnvelope(app, "bridge");
+  useEnvelope(app, "bridge", api.corsOrigins);
   app.get("/info", (c) => c.json({ name: "rangemaker bridge", version, bridge, rpcUrl }));
   app.get("/typed-data", (c) => c.json(describeTypedData(DEPOSIT_REQUEST_TYPE, chainId)));
   app.get("/ready", async (c) => {

@@ -11,6 +11,7 @@ import { LOG_ROOT } from "../../lib/service/logging.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
 import {
   chainIdOption,
+  corsOriginsOption,
   hostOption,
   httpUrlSchema,
   portSchema,
@@ -41,6 +42,7 @@ export const options = {
     default: "3000",
   },
   host: hostOption,
+  corsOrigins: corsOriginsOption,
   rpcUrl: {
     flags: "-r, --rpc-url <url>",
     env: "KAIZEN_RPC_URL",
@@ -103,6 +105,7 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
     metrics,
     limiter: limiter.handle,
     checkReadiness: readiness,
+    corsOrigins: options.corsOrigins,
     bridge: signer.address,
     rpcUrl,
     version: config.version,

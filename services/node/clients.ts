@@ -1,3 +1,4 @@
+import { messageOf } from "../../lib/errors.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Subscriber, Subscriptions } from "./subscriptions.ts";
 
@@ -47,9 +48,15 @@ export class Clients {
   /** Takes over a connection that asks for a WebSocket; undefined where it does not. */
   accept(request: Request, isReadOnly: boolean): Response | undefined {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return undefined;
-    const { socket, response } = Deno.upgradeWebSocket(request);
-    this.#serve(socket, isReadOnly);
-    return response;
+    let upgrade: Deno.WebSocketUpgrade;
+    try {
+      upgrade = Deno.upgradeWebSocket(request);
+    } catch (thrown) {
+      // The request lacks a header of the handshake; the message names it.
+      return new Response(messageOf(thrown), { status: 400 });
+    }
+    this.#serve(upgrade.socket, isReadOnly);
+    return upgrade.response;
   }
 
   /** Asks all clients to come back later, and waits for them to go, up to {@link CLOSE_WAIT_MS}. */

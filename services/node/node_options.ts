@@ -35,7 +35,7 @@ const balancesSchema = z.array(z.string()).transform((entries, context) => {
 export const options = {
   port: {
     flags: "-p, --port <port>",
-    env: "PORT",
+    env: "NODE_PORT",
     description: "port of JSON-RPC over HTTP and WebSocket; 0 takes a free one",
     schema: portSchema,
     default: "8545",
@@ -43,7 +43,7 @@ export const options = {
   host: hostOption,
   readPort: {
     flags: "--read-port <port>",
-    env: "READ_PORT",
+    env: "NODE_READ_PORT",
     description: "second port, without the write methods; 0 takes a free one",
     schema: portSchema.optional(),
   },

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import {
+  corsOriginsOption,
   hostOption,
   httpUrlSchema,
   integerSchema,
@@ -58,13 +59,7 @@ export const options = {
     schema: integerSchema(1, 1_048_576),
     default: "4096",
   },
-  corsOrigins: {
-    flags: "--cors-origins <origins>",
-    env: "CORS_ORIGINS",
-    description: "allowed CORS origins, comma-separated; * for all",
-    schema: listSchema,
-    default: "*",
-  },
+  corsOrigins: corsOriginsOption,
   trustProxy: {
     flags: "--trust-proxy [boolean]",
     env: "TRUST_PROXY",

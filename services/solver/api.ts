@@ -25,6 +25,8 @@ export interface SolverApi {
   node: { getAccount(address: Address): Promise<Account> };
   solver: Address;
   chainId: number;
+  /** Web pages that may call the service from a browser; `*` for all. */
+  corsOrigins: readonly string[];
   dryRun: boolean;
   basePayoutMultiplier: number;
   clock: Clock;
@@ -35,7 +37,7 @@ export function createSolverApi(api: SolverApi): Hono {
   const { quoter, executor, exposure, metrics, limiter, node, solver, chainId, dryRun, clock } =
     api;
   const app = new Hono();
-  useEnvelope(app, "solver");
+  useEnvelope(app, "solver", api.corsOrigins);
   app.get("/info", async (c) => {
     const { balance } = await node.getAccount(solver);
     return c.json({

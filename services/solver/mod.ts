@@ -90,7 +90,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   });
   const limiter = new RequestLimiter(options);
   const app = createSolverApi({
-    quoter: new Quoter({ strategy: pricing.strategy, signer, chainId, maxRisk }),
+    quoter: new Quoter({ strategy: pricing.strategy, signer, chainId }),
     executor,
     exposure,
     metrics,
@@ -100,6 +100,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     chainId,
     dryRun,
     basePayoutMultiplier: options.multiplier,
+    corsOrigins: options.corsOrigins,
     clock,
   });
   const health = () => Response.json({ status: "ok", solver, dryRun });

@@ -4,6 +4,7 @@ import { faultPointOption } from "../../lib/fault_points.ts";
 import { limiterOptions } from "../../lib/service/limiter.ts";
 import {
   chainIdOption,
+  corsOriginsOption,
   hostOption,
   httpUrlSchema,
   integerSchema,
@@ -85,6 +86,7 @@ export const options = {
   },
   ...pricingOptions,
   host: hostOption,
+  corsOrigins: corsOriginsOption,
   chainId: chainIdOption,
   database: databaseOption("SOLVER_DATABASE", "data/solver.sqlite"),
   ...limiterOptions,

@@ -7,7 +7,7 @@ import {
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import type { Signer } from "../../lib/protocol/signature.ts";
 import { LIMITS } from "./limits.ts";
-import { type BetTerms, QuoteRuleError, requireRules } from "./rules.ts";
+import { type BetTerms, requireRules } from "./rules.ts";
 import type { Price, PricingDetails, PricingStrategy, StrategyName } from "./pricing/strategy.ts";
 
 /** What a {@link Quoter} works with. */
@@ -15,8 +15,6 @@ export interface QuoterOptions {
   strategy: Pick<PricingStrategy, "name" | "price">;
   signer: Signer;
   chainId: number;
-  /** Most that the solver may lose on one thesis (payout minus bet), USDC with 6 decimals. */
-  maxRisk: bigint;
 }
 
 /** A preview of a quote (spec: quote solver, "Estimate"). */
@@ -47,22 +45,16 @@ export class Quoter {
   }
 
   /**
-   * A signed quote.
+   * A signed quote. What it risks is looked at when it is executed: the rules of a quote know the
+   * bounds of the bet alone (spec: quote solver, flow step 4).
    *
-   * @throws {QuoteRuleError} If a rule is broken, or the payout would risk more than allowed.
+   * @throws {QuoteRuleError} If a rule is broken.
    * @throws {PricingRefusedError} If the strategy has no price.
    */
   quote(request: QuoteRequest): SignedQuote {
     requireRules(request);
     const { payout, details: pricing } = this.#price(request);
-    const { signer, chainId, maxRisk } = this.#options;
-    const risk = payout - request.betAmount;
-    if (risk > maxRisk) {
-      throw new QuoteRuleError(
-        "BET_TOO_LARGE",
-        `Payout ${payout} would risk ${risk} on one thesis, above ${maxRisk}`,
-      );
-    }
+    const { signer, chainId } = this.#options;
     const terms = termsOf(request, payout);
     const quoteHash = hashQuote(terms, chainId);
     return { quote: { ...terms, signature: signer.sign(quoteHash) }, quoteHash, pricing };

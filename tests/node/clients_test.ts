@@ -17,24 +17,39 @@ function textFrame(text: string): Uint8Array<ArrayBuffer> {
   return frame;
 }
 
-/** Opens a WebSocket by hand, so that the test decides whether anything is read. */
-async function connectByHand(url: string): Promise<Deno.TcpConn> {
+const KEY = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==";
+
+/** Asks for a WebSocket by hand, and gives the connection with the head of the answer. */
+async function handshake(url: string, ...headers: string[]): Promise<[Deno.TcpConn, string]> {
   const { hostname, port } = new URL(url);
   const connection = await Deno.connect({ hostname, port: Number(port) });
-  const handshake = [
+  const lines = [
     "GET / HTTP/1.1",
     `Host: ${hostname}:${port}`,
     "Upgrade: websocket",
     "Connection: Upgrade",
     "Sec-WebSocket-Version: 13",
-    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+    ...headers,
   ];
-  await connection.write(new TextEncoder().encode(`${handshake.join("\r\n")}\r\n\r\n`));
+  await connection.write(new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`));
   const answer = new Uint8Array(1_024);
   const read = await connection.read(answer);
-  assert.match(new TextDecoder().decode(answer.subarray(0, read ?? 0)), /^HTTP\/1\.1 101 /);
+  return [connection, new TextDecoder().decode(answer.subarray(0, read ?? 0))];
+}
+
+/** Opens a WebSocket by hand, so that the test decides whether anything is read. */
+async function connectByHand(url: string): Promise<Deno.TcpConn> {
+  const [connection, answer] = await handshake(url, KEY);
+  assert.match(answer, /^HTTP\/1\.1 101 /);
   return connection;
 }
+
+Deno.test("Node: a handshake that lacks its key is a bad request, not a fault of the node", () =>
+  withNode(async ({ node }) => {
+    const [connection, answer] = await handshake(node.url);
+    assert.match(answer, /^HTTP\/1\.1 400 /);
+    connection.close();
+  }));
 
 async function slowClients(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();

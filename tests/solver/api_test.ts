@@ -3,16 +3,7 @@ import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../lib/protocol/signature.ts";
 import { badBodies, type FieldKind } from "../support/bad_bodies.ts";
 import { assertFailure, post } from "../support/envelope.ts";
-import {
-  askQuote,
-  CHAIN_ID,
-  execution,
-  market,
-  quoteRequest,
-  solver,
-  user,
-  withSolver,
-} from "./support.ts";
+import { CHAIN_ID, execution, market, quoteRequest, solver, user, withSolver } from "./support.ts";
 
 const QUOTE_FIELDS: Record<string, FieldKind> = {
   user: "address",
@@ -149,12 +140,20 @@ Deno.test("Solver: an estimate has the spec's defaults and four decimals, and no
     assert.equal(solverCollateral, String(Number(payout) - 1_000_000));
   }));
 
-Deno.test("Solver: --max-risk bounds payout minus bet of a quote", () =>
+Deno.test("Solver: pages of the allowed origins may call it from a browser, others may not", () =>
   withSolver(async ({ url }) => {
-    await askQuote(url, { betAmount: "1000" });
-    const risky = quoteRequest({ betAmount: "3000" });
-    await assertFailure(post(`${url}/quote`, risky), 400, /^BET_TOO_LARGE: .* above 100$/);
-  }, { maxRisk: 100n }));
+    const allowed = async (origin: string) => {
+      const headers = { origin, "access-control-request-method": "POST" };
+      const preflight = await fetch(`${url}/quote`, { method: "OPTIONS", headers });
+      const answer = await fetch(`${url}/health`, { headers: { origin } });
+      await answer.body?.cancel();
+      assert.equal(preflight.status, 204);
+      return [preflight, answer].map(({ headers }) => headers.get("access-control-allow-origin"));
+    };
+    const page = "https://bets.example";
+    assert.deepEqual(await allowed(page), [page, page]);
+    assert.deepEqual(await allowed("https://other.example"), [null, null]);
+  }, { corsOrigins: ["https://bets.example"] }));
 
 Deno.test("Solver: every wrong body of quote and estimate gets the right answer", () =>
   withSolver(async ({ url }) => {

@@ -5,7 +5,8 @@
  */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
-import { PriceRing, SLOT_MS } from "../../lib/price_ring.ts";
+import { PriceRing } from "../../lib/price_ring.ts";
+import { SLOT_MS } from "../../lib/price_slots.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/service/options.ts";
 import { SettlementError } from "../../services/node/errors.ts";

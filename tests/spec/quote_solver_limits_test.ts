@@ -61,16 +61,18 @@ const RULES: [
   ["rule 4, crossed bounds", "INVALID_PRICE_RANGE", { lowerPrice: "6", upperPrice: "5" }, {}],
 ];
 for (const [name, code, bad, good] of RULES) {
-  row(`quote solver, Errors and Limits, ${name}: ${code}, and just inside it is taken`, () =>
-    // The risk of the largest bet is above the default of --max-risk.
-    withSolver(stack.urls, { maxRisk: 100_000_000_000n }, async (url) => {
-      for (const path of ["quote", "estimate"]) {
-        const error = new RegExp(`^${code}: .+`);
-        await assertFailure(post(`${url}/${path}`, quoteBody(bad)), 400, error);
-        const { status, body } = await post(`${url}/${path}`, quoteBody(good));
-        assert.equal(status, 200, JSON.stringify(body));
-      }
-    }));
+  row(
+    `quote solver, Errors and Limits, ${name}: ${code}, and just inside it is taken`,
+    () =>
+      withSolver(stack.urls, {}, async (url) => {
+        for (const path of ["quote", "estimate"]) {
+          const error = new RegExp(`^${code}: .+`);
+          await assertFailure(post(`${url}/${path}`, quoteBody(bad)), 400, error);
+          const { status, body } = await post(`${url}/${path}`, quoteBody(good));
+          assert.equal(status, 200, JSON.stringify(body));
+        }
+      }),
+  );
 }
 
 for (const path of ["quote", "execute", "estimate"]) {
@@ -88,7 +90,6 @@ for (const [ratio, payout] of [[9n, 9n], [10n, 10n], [11n, 10n]] as const) {
         strategy: { name: "mock", price: ({ betAmount }) => ({ payout: betAmount * ratio }) },
         signer: new Signer(DEV_ACCOUNTS.solver.privateKey),
         chainId: DOMAIN.chainId,
-        maxRisk: 1_000_000n,
       });
       assert.equal(quoter.estimate(termsForStrategy).payout, payout);
     },

@@ -27,7 +27,7 @@ const thrown: [error: Error, status: number][] = [
 
 function appThatThrows(error: Error): Hono {
   const app = new Hono();
-  useEnvelope(app, "test");
+  useEnvelope(app, "test", ["*"]);
   app.get("/", () => {
     throw error;
   });
@@ -53,7 +53,7 @@ Deno.test("useEnvelope: a bug is 500 and tells nothing of itself", async () => {
 Deno.test("readBody and parseInput: name the field and its rule", async () => {
   const schema = z.object({ a: z.object({ b: z.number("Expected a number") }) });
   const app = new Hono();
-  useEnvelope(app, "test");
+  useEnvelope(app, "test", ["*"]);
   app.post("/", async (c) => c.json(await readBody(c, schema)));
   const bad = await app.request("/", { method: "POST", body: '{"a":{"b":"x"}}' });
   assert.equal((await bad.json()).error, "INVALID_REQUEST: a.b: Expected a number");
