@@ -59,6 +59,8 @@ export class Hub {
   readonly #clients = new Set<HubClient>();
   /** Clients that a notification has just put behind: they are drained by the next flush. */
   #fresh: HubClient[] = [];
+  /** Position in the ring of the first message that the next flush brings. */
+  #freshFrom = 0;
   /** Clients whose connection did not take all that was due. */
   readonly #stuck = new Set<HubClient>();
   #subscriptions = 0;
@@ -145,6 +147,7 @@ export class Hub {
   flush(): void {
     const fresh = this.#fresh;
     this.#fresh = [];
+    this.#freshFrom = this.#ring.end;
     for (const client of fresh) this.#drain(client);
   }
 
@@ -217,7 +220,10 @@ export class Hub {
       this.#book.stray(upstreamId, String(frame.method).replace(/_subscription$/, ""));
       return;
     }
+    // A burst longer than the ring must not cost clients that are up to date anything.
+    if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
     const position = this.#ring.end;
+    if (this.#fresh.length === 0) this.#freshFrom = position;
     const message = new OutgoingMessage(underPublicId(feed, upstreamId, text));
     const notice = { feed, index: feed.emitted, message };
     feed.emitted += 1;
