@@ -3,6 +3,7 @@
  * writes them anew; `deno fmt` aligns them.
  */
 import assert from "node:assert/strict";
+import config from "../../deno.json" with { type: "json" };
 import type { OptionSpec, OptionTable } from "../../lib/service/options.ts";
 import { options as bridge } from "../../services/bridge/mod.ts";
 import { options as exchanges } from "../../services/exchanges/mod.ts";
@@ -55,6 +56,12 @@ function code(text: string | undefined): string {
 function escaped(text: string): string {
   return text.replaceAll("|", "\\|");
 }
+
+Deno.test("README: names every dependency", () => {
+  const [, section = ""] = Deno.readTextFileSync(readmeUrl).split("\n## Dependencies\n");
+  const unnamed = Object.keys(config.imports).filter((name) => !section.includes(`\`${name}\``));
+  assert.deepEqual(unnamed, []);
+});
 
 for (const [service, table] of Object.entries(tables)) {
   Deno.test(`README: the options of ${service} are those of the program`, () => {
