@@ -5,6 +5,7 @@
  * @module
  */
 import { z } from "zod";
+import { callJson, ServiceError } from "./call_json.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { CoreClient } from "./core_client.ts";
 import { RangemakerError } from "./errors.ts";
@@ -29,6 +30,8 @@ import {
   type TypedDataDescription,
 } from "./protocol/typed_data.ts";
 import { ThesisFeed } from "./thesis_feed.ts";
+
+export { ServiceError };
 
 /** Base URLs of the services that a user talks to. */
 export interface ClientUrls {
@@ -67,21 +70,8 @@ export interface Offer {
   quoteHash: Hex;
 }
 
-/** A service refused, or answered something else than it should. */
-export class ServiceError extends RangemakerError {
-  /** HTTP status. */
-  readonly status: number;
-
-  constructor(url: string, status: number, message: string, cause?: unknown) {
-    super("SERVICE", `${url} answered ${status}: ${message}`, { cause });
-    this.status = status;
-  }
-}
-
 const REQUEST_LIFE_MS = 60_000;
-const REQUEST_TIMEOUT_MS = 10_000;
-/** Longest text of an answer that goes into an error. */
-const ANSWER_TEXT_MAX = 300;
+const FEED_TIMEOUT_MS = 10_000;
 
 const healthSchema = z.object({ solver: addressSchema });
 const estimateAnswerSchema = z.object({
@@ -184,7 +174,7 @@ export class RangemakerClient {
       random: Math.random,
     });
     try {
-      await feed.open(REQUEST_TIMEOUT_MS);
+      await feed.open(FEED_TIMEOUT_MS);
     } catch (thrown) {
       feed.close();
       throw thrown;
@@ -243,24 +233,5 @@ function requireSameTerms(url: string, request: Record<string, unknown>, quote: 
   for (const [field, asked] of Object.entries(request)) {
     if (String(offered[field]) === String(asked)) continue;
     throw new ServiceError(url, 200, `Quote has ${field} ${offered[field]}: asked for ${asked}`);
-  }
-}
-
-async function callJson<S extends z.ZodType>(
-  url: string,
-  schema: S,
-  body?: unknown,
-): Promise<z.output<S>> {
-  const init = body === undefined ? {} : {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  };
-  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
-  const text = await response.text();
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch (cause) {
-    throw new ServiceError(url, response.status, text.slice(0, ANSWER_TEXT_MAX), cause);
   }
 }

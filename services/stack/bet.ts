@@ -31,7 +31,7 @@ const STEPS = 6;
  * Plays one bet as a user who was given nothing but the URLs, checking every answer.
  *
  * @param report Receives one line a step, with the time it took.
- * @throws {BetError} At the first thing that is not as it must be.
+ * @throws {RangemakerError} At the first thing that is not as it must be.
  */
 export async function playBet(
   urls: StackUrls,

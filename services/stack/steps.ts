@@ -2,6 +2,7 @@
 import { hashTypedData, recoverTypedDataAddress } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { z } from "zod";
+import { callJson } from "../../lib/call_json.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { CoreClient } from "../../lib/core_client.ts";
 import type { Account } from "../../lib/protocol/account.ts";
@@ -12,7 +13,7 @@ import { addressSchema, hash32Schema, type Hex } from "../../lib/protocol/scalar
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import type { ThesisFeed } from "../../lib/thesis_feed.ts";
 import type { StackUrls } from "./stack.ts";
-import { callJson, must, typedDataSchema, waitFor } from "./user.ts";
+import { must, typedDataSchema, waitFor } from "./user.ts";
 
 /** What every step can reach: the URLs, the node through the proxy, a wallet, the time. */
 export interface BetContext {

@@ -22,34 +22,6 @@ export function createWallet(): ReturnType<typeof privateKeyToAccount> {
   return privateKeyToAccount(generatePrivateKey());
 }
 
-const REQUEST_TIMEOUT_MS = 5_000;
-
-/** `GET`s or, with a body, `POST`s JSON, and parses the answer. @throws {BetError} If it does not fit. */
-export async function callJson<S extends z.ZodType>(
-  url: string,
-  schema: S,
-  body?: unknown,
-): Promise<z.output<S>> {
-  const init = body === undefined ? {} : {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  };
-  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
-  const text = await response.text();
-  const parsed = schema.safeParse(parseJsonOr(text));
-  if (parsed.success) return parsed.data;
-  throw new BetError(`${url} answered ${response.status} ${text.slice(0, 300)}`, parsed.error);
-}
-
-function parseJsonOr(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // The schema refuses it, and the text is in the error.
-  }
-}
-
 /** What `GET /typed-data` of bridge and solver answers, ready for a wallet. */
 export const typedDataSchema = z.object({
   domain: z.object({ name: z.string(), version: z.string(), chainId: z.number() }),

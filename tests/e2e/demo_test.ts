@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
+import { ServiceError } from "../../lib/call_json.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
 import { playBet } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
-import { BetError } from "../../services/stack/user.ts";
 import { Program, runProgram } from "../support/process.ts";
 
 const tape = new URL("../../../shared/data/eth-usdt-trades-2023-02-02.csv", import.meta.url);
@@ -71,7 +71,7 @@ Deno.test("playBet: the first step that is not as it must be ends it with the re
     const urls = { ...stack.urls, bridge: stack.urls.oracle };
     await assert.rejects(
       playBet(urls, systemClock, (line) => lines.push(line)),
-      (thrown) => thrown instanceof BetError && /typed-data answered 404/.test(thrown.message),
+      (thrown) => thrown instanceof ServiceError && /typed-data answered 404/.test(thrown.message),
     );
     assert.equal(lines.length, 1);
   } finally {

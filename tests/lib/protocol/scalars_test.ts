@@ -16,7 +16,7 @@ import {
 
 const address = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 
-Deno.test("addressSchema: any case is taken and given in EIP-55 form", () => {
+Deno.test("addressSchema: takes each case and gives the EIP-55 form", () => {
   for (const text of [address, `0x${address.slice(2).toUpperCase()}`, getAddress(address)]) {
     assert.equal(addressSchema.parse(text), "0x70997970C51812dc3A010C7d01b50e0d17dc79C8");
   }
