@@ -91,11 +91,6 @@ export function rpcFailure(id: RpcId, code: number, message: string, data?: unkn
   };
 }
 
-/** A notification of a subscription, as `eth_subscribe` promises it. */
-export function subscriptionNotice(subscription: string, result: unknown): unknown {
-  return { jsonrpc: "2.0", method: "eth_subscription", params: { subscription, result } };
-}
-
 const responseSchema = z.object({
   id: idSchema,
   result: z.unknown().optional(),

@@ -73,6 +73,15 @@ export const corsOriginsOption = {
   default: "*",
 } satisfies OptionSpec;
 
+/** Where the core node takes JSON-RPC. */
+export const rpcUrlOption = {
+  flags: "-r, --rpc-url <url>",
+  env: "KAIZEN_RPC_URL",
+  description: "core node RPC URL",
+  schema: httpUrlSchema,
+  default: "http://localhost:8545",
+} satisfies OptionSpec;
+
 /** The chain that signatures are made for. */
 export const chainIdOption = {
   flags: "--chain-id <id>",

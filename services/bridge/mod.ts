@@ -13,9 +13,9 @@ import {
   chainIdOption,
   corsOriginsOption,
   hostOption,
-  httpUrlSchema,
   portSchema,
   privateKeySchema,
+  rpcUrlOption,
 } from "../../lib/service/option_types.ts";
 import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
@@ -43,13 +43,7 @@ export const options = {
   },
   host: hostOption,
   corsOrigins: corsOriginsOption,
-  rpcUrl: {
-    flags: "-r, --rpc-url <url>",
-    env: "KAIZEN_RPC_URL",
-    description: "core node RPC URL",
-    schema: httpUrlSchema,
-    default: "http://localhost:8545",
-  },
+  rpcUrl: rpcUrlOption,
   privateKey: {
     flags: "-k, --private-key <key>",
     env: "BRIDGE_PRIVATE_KEY",

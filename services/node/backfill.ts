@@ -8,6 +8,7 @@ import {
   httpUrlSchema,
   integerSchema,
   privateKeySchema,
+  rpcUrlOption,
 } from "../../lib/service/option_types.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "../../lib/service/options.ts";
 import { BACKFILL_SPAN_MAX_MS, type BackfillRequest, targetOf } from "./backfill_target.ts";
@@ -55,13 +56,7 @@ export const options = {
     description: "end, which is not filled itself",
     schema: timeSchema.optional(),
   },
-  rpcUrl: {
-    flags: "-r, --rpc-url <url>",
-    env: "KAIZEN_RPC_URL",
-    description: "core node RPC URL",
-    schema: httpUrlSchema,
-    default: "http://localhost:8545",
-  },
+  rpcUrl: rpcUrlOption,
   privateKey: {
     flags: "-k, --private-key <key>",
     env: "ADMIN_PRIVATE_KEY",

@@ -6,10 +6,10 @@ import {
   chainIdOption,
   corsOriginsOption,
   hostOption,
-  httpUrlSchema,
   integerSchema,
   portSchema,
   privateKeySchema,
+  rpcUrlOption,
   switchSchema,
   wsUrlSchema,
 } from "../../lib/service/option_types.ts";
@@ -33,13 +33,7 @@ export const options = {
     schema: switchSchema,
     default: "false",
   },
-  rpcUrl: {
-    flags: "-r, --rpc-url <url>",
-    env: "KAIZEN_RPC_URL",
-    description: "core node RPC URL",
-    schema: httpUrlSchema,
-    default: "http://localhost:8545",
-  },
+  rpcUrl: rpcUrlOption,
   wsUrl: {
     flags: "-w, --ws-url <url>",
     env: "KAIZEN_WS_URL",

@@ -5,23 +5,8 @@
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
 import type { OptionSpec, OptionTable } from "../../lib/service/options.ts";
-import { options as bridge } from "../../services/bridge/mod.ts";
-import { options as exchanges } from "../../services/exchanges/mod.ts";
-import { options as backfill } from "../../services/node/backfill.ts";
-import { options as node } from "../../services/node/mod.ts";
-import { options as oracle } from "../../services/oracle/mod.ts";
-import { options as proxy } from "../../services/proxy/mod.ts";
-import { options as solver } from "../../services/solver/mod.ts";
+import { OPTION_TABLES } from "./option_tables.ts";
 
-const tables: Record<string, OptionTable> = {
-  solver,
-  bridge,
-  proxy,
-  oracle,
-  node,
-  backfill,
-  exchanges,
-};
 const readmeUrl = new URL("../../README.md", import.meta.url);
 
 /** Options that the README tells once for all services. */
@@ -63,7 +48,7 @@ Deno.test("README: names every dependency", () => {
   assert.deepEqual(unnamed, []);
 });
 
-for (const [service, table] of Object.entries(tables)) {
+for (const [service, table] of Object.entries(OPTION_TABLES)) {
   Deno.test(`README: the options of ${service} are those of the program`, () => {
     let readme = Deno.readTextFileSync(readmeUrl);
     const expected = rowsOf(table);

@@ -2,27 +2,11 @@
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
 import { loggingOptions } from "../../lib/service/logging.ts";
-import type { OptionTable } from "../../lib/service/options.ts";
-import { options as bridge } from "../../services/bridge/mod.ts";
-import { options as exchanges } from "../../services/exchanges/mod.ts";
-import { options as backfill } from "../../services/node/backfill.ts";
-import { options as node } from "../../services/node/mod.ts";
-import { options as oracle } from "../../services/oracle/mod.ts";
-import { options as proxy } from "../../services/proxy/mod.ts";
-import { options as solver } from "../../services/solver/mod.ts";
+import { OPTION_TABLES } from "./option_tables.ts";
 
-const tables: Record<string, OptionTable> = {
-  solver,
-  bridge,
-  proxy,
-  oracle,
-  node,
-  backfill,
-  exchanges,
-};
 const tasks: Record<string, string> = config.tasks;
 
-for (const [name, table] of Object.entries(tables)) {
+for (const [name, table] of Object.entries(OPTION_TABLES)) {
   Deno.test(`Task ${name}: may read the variables of its option table, and no others`, () => {
     const needed = Object.values({ ...table, ...loggingOptions })
       .flatMap((spec) => "env" in spec && spec.env !== undefined ? [spec.env] : []);

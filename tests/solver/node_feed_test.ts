@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { subscriptionNotice } from "../../lib/protocol/jsonrpc.ts";
 import { thesisToWire } from "../../lib/protocol/thesis.ts";
 import { NodeFeed } from "../../services/solver/node_feed.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { subscriptionNotice } from "../support/fake_feed.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
 import { market, solver } from "./support.ts";
 import { thesisOf } from "./theses.ts";

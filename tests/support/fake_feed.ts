@@ -1,4 +1,4 @@
-import { rpcResult, subscriptionNotice } from "../../lib/protocol/jsonrpc.ts";
+import { rpcResult } from "../../lib/protocol/jsonrpc.ts";
 import { z } from "zod";
 
 const requestSchema = z.object({
@@ -67,4 +67,9 @@ export class FakeFeed {
     this.#sockets.delete(socket);
     this.#subscriptions = this.#subscriptions.filter((one) => one.socket !== socket);
   }
+}
+
+/** A notification of a subscription, as `eth_subscribe` promises it. */
+export function subscriptionNotice(subscription: string, result: unknown): unknown {
+  return { jsonrpc: "2.0", method: "eth_subscription", params: { subscription, result } };
 }
