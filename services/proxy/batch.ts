@@ -3,7 +3,7 @@ import type { Call } from "./calls.ts";
 import { nodeUnreachable } from "./failures.ts";
 import { arrayElements, memberText } from "./json_text.ts";
 import type { Target } from "./methods.ts";
-import { bodyText, type NodeReply } from "./node_http.ts";
+import { bodyText, type NodeReply } from "./node_reply.ts";
 
 /**
  * A node's answers to a batch, in the order of the calls and each as the node wrote it; undefined for

@@ -6,7 +6,7 @@ import type { Hub } from "./hub.ts";
 import type { ClientSink, HubClient } from "./hub_client.ts";
 import { subscriptionMethod } from "./methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
-import { bodyText } from "./node_http.ts";
+import { bodyText } from "./node_reply.ts";
 import { OutgoingMessage } from "./outgoing_message.ts";
 import { failureText, type Router } from "./router.ts";
 import { subscriptionRequest } from "./subscription_request.ts";

@@ -4,7 +4,8 @@ import type { CancelTimer, Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { parseJson, parseResponse } from "../../lib/protocol/jsonrpc.ts";
 import { LOG_ROOT } from "../../lib/service/logging.ts";
-import { bodyText, type NodePort } from "./node_http.ts";
+import type { NodePort } from "./node_http.ts";
+import { bodyText } from "./node_reply.ts";
 import { NEW_HEADS_KEY } from "./subscription_request.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);

@@ -1,6 +1,6 @@
 import type { Call } from "./calls.ts";
 import { memberText, replaceMember } from "./json_text.ts";
-import { bodyText, type NodeReply } from "./node_http.ts";
+import { bodyText, type NodeReply } from "./node_reply.ts";
 
 interface Flight {
   /** The id under which the node was asked, as text. */

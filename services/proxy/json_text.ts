@@ -11,16 +11,31 @@ export interface Span {
   end: number;
 }
 
+/** A text in three pieces: a value, and all that stands before and after it. */
+export interface Cut {
+  before: string;
+  value: string;
+  after: string;
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
 /** The texts of the elements of a JSON array. */
 export function arrayElements(text: string): string[] {
   const elements: string[] = [];
   let at = skipSpace(text, text.indexOf("[") + 1);
-  while (at < text.length && text[at] !== "]") {
+  while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET) {
     const end = endOfValue(text, at);
     if (end === at) break; // no value stands here
     elements.push(text.slice(at, end));
     at = skipSpace(text, end);
-    if (text[at] === ",") at = skipSpace(text, at + 1);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }
   return elements;
 }
@@ -29,14 +44,13 @@ export function arrayElements(text: string): string[] {
 export function memberSpan(text: string, name: string): Span | undefined {
   let found: Span | undefined;
   let at = skipSpace(text, text.indexOf("{") + 1);
-  while (at < text.length && text[at] !== "}") {
+  while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACE) {
     const keyEnd = endOfValue(text, at);
-    const key = text.slice(at, keyEnd);
     const start = skipSpace(text, skipSpace(text, keyEnd) + 1); // beyond the colon
     const end = endOfValue(text, start);
-    if (isKey(key, name)) found = { start, end };
+    if (isKey(text, at, keyEnd, name)) found = { start, end };
     at = skipSpace(text, end);
-    if (text[at] === ",") at = skipSpace(text, at + 1);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }
   return found;
 }
@@ -47,46 +61,74 @@ export function memberText(text: string, name: string): string | undefined {
   return span && text.slice(span.start, span.end);
 }
 
-/** The text with the value of one member replaced; unchanged where there is no such member. */
-export function replaceMember(text: string, name: string, value: string): string {
+/** The text cut at the value of a member, or undefined where it has none of that name. */
+export function cutAtMember(text: string, name: string): Cut | undefined {
   const span = memberSpan(text, name);
-  return span ? text.slice(0, span.start) + value + text.slice(span.end) : text;
+  return span && cutAt(text, span);
 }
 
-function isKey(quoted: string, name: string): boolean {
-  return quoted.includes("\\") ? JSON.parse(quoted) === name : quoted.slice(1, -1) === name;
+/** The text cut at a span. */
+export function cutAt(text: string, { start, end }: Span): Cut {
+  return { before: text.slice(0, start), value: text.slice(start, end), after: text.slice(end) };
+}
+
+/** The text with the value of one member replaced; unchanged where there is no such member. */
+export function replaceMember(text: string, name: string, value: string): string {
+  const cut = cutAtMember(text, name);
+  return cut ? cut.before + value + cut.after : text;
+}
+
+function isKey(text: string, start: number, end: number, name: string): boolean {
+  const length = end - start - 2; // without its quotes
+  if (length === name.length && text.startsWith(name, start + 1)) return true;
+  if (length <= name.length) return false;
+  const quoted = text.slice(start, end);
+  return quoted.includes("\\") && JSON.parse(quoted) === name;
 }
 
 function skipSpace(text: string, from: number): number {
   let at = from;
-  while (text[at] === " " || text[at] === "\n" || text[at] === "\r" || text[at] === "\t") at += 1;
+  while (isSpace(text.charCodeAt(at))) at += 1;
   return at;
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
 function endOfValue(text: string, start: number): number {
-  const first = text[start];
-  if (first === '"') return endOfString(text, start);
-  if (first === "{" || first === "[") return endOfNested(text, start);
+  const first = text.charCodeAt(start);
+  if (first === QUOTE) return endOfString(text, start);
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) return endOfNested(text, start);
   let at = start;
-  while (at < text.length && !",]} \n\r\t".includes(text.charAt(at))) at += 1;
+  while (at < text.length && !endsScalar(text.charCodeAt(at))) at += 1;
   return at;
 }
 
+function endsScalar(code: number): boolean {
+  return code === COMMA || code === CLOSE_BRACKET || code === CLOSE_BRACE || isSpace(code);
+}
+
+/** Strings can be long, so they are searched and not walked through. */
 function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at += 1) {
-    if (text[at] === "\\") at += 1;
-    else if (text[at] === '"') return at + 1;
-  }
-  return text.length;
+  let quote = text.indexOf('"', start + 1);
+  while (quote !== -1 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);
+  return quote === -1 ? text.length : quote + 1;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let first = at;
+  while (text.charCodeAt(first - 1) === BACKSLASH) first -= 1;
+  return (at - first) % 2 === 1;
 }
 
 function endOfNested(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at += 1) {
-    const letter = text[at];
-    if (letter === '"') at = endOfString(text, at) - 1;
-    else if (letter === "{" || letter === "[") depth += 1;
-    else if (letter === "}" || letter === "]") {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at) - 1;
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth += 1;
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       depth -= 1;
       if (depth === 0) return at + 1;
     }

@@ -1,32 +1,19 @@
 import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { bytesWithin } from "./bounded_body.ts";
-import { nodeTimeout, nodeUnreachable, ProxyError } from "./failures.ts";
+import { limitExceeded, nodeTimeout, nodeUnreachable } from "./failures.ts";
+import { FetchTransport } from "./fetch_transport.ts";
+import { BusyError, KeptConnections } from "./kept_connections.ts";
 import type { Target } from "./methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
-
-/** The largest answer that is held in memory on its way: what WebSockets take, too. */
-const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
-
-/** What a node answered, byte for byte; as text where it came in a text frame. */
-export interface NodeReply {
-  status: number;
-  body: Uint8Array<ArrayBuffer> | string;
-}
-
-const decoder = new TextDecoder();
-
-/** The body of an answer as text. */
-export function bodyText(body: NodeReply["body"]): string {
-  return typeof body === "string" ? body : decoder.decode(body);
-}
+import type { NodeReply } from "./node_reply.ts";
+import { type HttpTransport, ReplyTimeoutError } from "./transport.ts";
 
 /** A node as the router sees it. */
 export interface NodePort {
   /**
    * Posts a message once; it is never repeated.
    *
-   * @throws {ProxyError} -32002 where no JSON came back (502) or not in time (504).
+   * @throws {ProxyError} -32002 where no answer came (502) or not in time (504).
    */
   post(text: string, forwardedFor: string): Promise<NodeReply>;
 }
@@ -43,49 +30,36 @@ export interface NodeHttpOptions {
 /** One node over HTTP. */
 export class NodeHttp implements NodePort {
   readonly #options: NodeHttpOptions;
+  readonly #transport: HttpTransport;
 
   constructor(options: NodeHttpOptions) {
     this.#options = options;
+    const { url, timeoutMs, clock } = options;
+    const transportOptions = { url: new URL(url), timeoutMs, clock };
+    this.#transport = transportOptions.url.protocol === "http:"
+      ? new KeptConnections(transportOptions)
+      : new FetchTransport(transportOptions);
+  }
+
+  /** Ends what is under way, and the connections that are kept. */
+  stop(): void {
+    this.#transport.stop();
   }
 
   async post(text: string, forwardedFor: string): Promise<NodeReply> {
-    const { target, metrics } = this.#options;
+    const { target, timeoutMs, metrics } = this.#options;
     const startedAtMs = performance.now();
     try {
-      return await this.#post(text, forwardedFor);
+      return await this.#transport.post(text, forwardedFor);
     } catch (thrown) {
       metrics.upstreamErrors.inc({ target });
-      throw thrown;
+      if (thrown instanceof ReplyTimeoutError) throw nodeTimeout(target, timeoutMs);
+      if (thrown instanceof BusyError) {
+        throw limitExceeded(429, `The ${target} node: ${thrown.message}`);
+      }
+      throw nodeUnreachable(target, messageOf(thrown), thrown);
     } finally {
       metrics.observeUpstream(target, performance.now() - startedAtMs);
-    }
-  }
-
-  async #post(text: string, forwardedFor: string): Promise<NodeReply> {
-    const { target, url, timeoutMs, clock } = this.#options;
-    // AbortSignal.timeout would keep a timer alive for the whole timeout after every quick answer.
-    const late = new AbortController();
-    const cancel = clock.after(timeoutMs, () => late.abort());
-    try {
-      const response = await fetch(url, {
-        method: "POST",
-        headers: { "content-type": "application/json", "x-forwarded-for": forwardedFor },
-        body: text,
-        // To follow one would send a write a second time.
-        redirect: "manual",
-        signal: late.signal,
-      });
-      const body = await bytesWithin(response, ANSWER_BYTES_MAX);
-      if (body === undefined) {
-        throw nodeUnreachable(target, `its answer is over ${ANSWER_BYTES_MAX} bytes`);
-      }
-      return { status: response.status, body };
-    } catch (cause) {
-      if (cause instanceof ProxyError) throw cause;
-      if (late.signal.aborted) throw nodeTimeout(target, timeoutMs);
-      throw nodeUnreachable(target, messageOf(cause), cause);
-    } finally {
-      cancel();
     }
   }
 }

@@ -93,12 +93,13 @@ export function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cor
     maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
   });
   const running = [clients, headWatch, upstream, ...(readSocket === undefined ? [] : [readSocket])];
+  const stopping = [...running, nodes.read, nodes.write];
   return {
     router,
     clients,
     upstream,
     start: () => running.forEach((part) => part.start()),
-    stop: () => running.forEach((part) => part.stop()),
+    stop: () => stopping.forEach((part) => part.stop()),
   };
 }
 

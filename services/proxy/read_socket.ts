@@ -8,7 +8,7 @@ import type { Call } from "./calls.ts";
 import { nodeTimeout } from "./failures.ts";
 import { memberSpan, memberText, replaceMember, type Span } from "./json_text.ts";
 import type { ProxyMetrics } from "./metrics.ts";
-import type { NodeReply } from "./node_http.ts";
+import type { NodeReply } from "./node_reply.ts";
 import { NodeSocket } from "./node_socket.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);

@@ -6,7 +6,8 @@ import { splitBatchReply } from "./batch.ts";
 import type { MethodTable, Target } from "./methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import { type ReadSocket, ReadSocketLostError } from "./read_socket.ts";
-import type { NodePort, NodeReply } from "./node_http.ts";
+import type { NodePort } from "./node_http.ts";
+import type { NodeReply } from "./node_reply.ts";
 
 /** The caller of a message. */
 export interface Caller {
