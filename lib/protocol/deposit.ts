@@ -2,17 +2,17 @@ import type { Hex } from "viem";
 import { z } from "zod";
 import {
   addressSchema,
+  positiveUint64Schema,
   signatureSchema,
   timestampSchema,
   uint256Schema,
-  uint64Schema,
 } from "./scalars.ts";
 import { type FlatType, flatType, hashFlat } from "./typed_data.ts";
 
 /** Body of `POST /deposit` (spec: deposit bridge, "Deposit request"). */
 export const depositRequestSchema = z.object({
   user: addressSchema,
-  amount: uint64Schema.refine((amount) => amount > 0n, "Expected an amount of at least 1"),
+  amount: positiveUint64Schema("Expected an amount of at least 1"),
   nonce: uint256Schema,
   deadline: timestampSchema,
   signature: signatureSchema,

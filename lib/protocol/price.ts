@@ -1,12 +1,18 @@
 import { z } from "zod";
 import { PRICE_DECIMALS } from "./markets.ts";
-import { addressSchema, timestampSchema, UINT64_MAX, uint64Schema } from "./scalars.ts";
+import {
+  addressSchema,
+  positiveUint64Schema,
+  timestampSchema,
+  UINT64_MAX,
+  uint64Schema,
+} from "./scalars.ts";
 
 /** One value in `prices` of the oracle's `GET /prices` (spec: price oracle, "Price entry"). */
 export const priceEntrySchema = z.object({
   base: addressSchema,
   quote: addressSchema,
-  price: uint64Schema.refine((price) => price > 0n, "Expected a price above 0"),
+  price: positiveUint64Schema("Expected a price above 0"),
   decimals: z.literal(6, { error: "Expected 6 decimals" }),
   lastUpdate: timestampSchema,
   sources: z.array(z.string()).min(1),

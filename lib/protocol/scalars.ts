@@ -13,23 +13,18 @@ export const UINT64_MAX = 2n ** 64n - 1n;
 /** The largest nonce: 256 unsigned bits. */
 export const UINT256_MAX = 2n ** 256n - 1n;
 
-/** Decimal digits of {@link UINT256_MAX}: longer text is refused before it becomes a number. */
-const UINT256_DIGITS = 78;
-
-function isHexOf(bytes: number): (text: string) => boolean {
-  const pattern = new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`);
-  return (text) => pattern.test(text);
-}
-
 /** An address in any case, given in its EIP-55 form. */
 export const addressSchema = z.string({ error: "Expected an address string" })
-  .refine(isHexOf(20), "Expected an address: 0x and 40 hex digits")
-  .transform((text): Address => getAddress(text));
+  .regex(/^0x[0-9a-fA-F]{40}$/, "Expected an address: 0x and 40 hex digits")
+  .meta({ examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"] })
+  .transform((text): Address => getAddress(text))
+  .meta({ id: "Address", description: "Address: any case is taken, the EIP-55 form is sent" });
 
 /** Thirty-two bytes as hex, given in lower case. */
 export const hash32Schema = z.string({ error: "Expected a hash string" })
-  .refine(isHexOf(32), "Expected a hash: 0x and 64 hex digits")
-  .transform((text) => text.toLowerCase() as Hex); // the pattern above is what Hex means
+  .regex(/^0x[0-9a-fA-F]{64}$/, "Expected a hash: 0x and 64 hex digits")
+  .transform((text) => text.toLowerCase() as Hex) // the pattern above is what Hex means
+  .meta({ id: "Hash", description: "32 bytes as hex: any case is taken, lower case is sent" });
 
 /** Longest hex text admitted where a signature is expected; its exact form is checked later. */
 const SIGNATURE_TEXT_MAX = 1024;
@@ -37,27 +32,74 @@ const SIGNATURE_TEXT_MAX = 1024;
 /** Hex bytes meant as a signature: the strict form is checked where it is used, with its reason. */
 export const signatureSchema = z.string({ error: "Expected a signature string" })
   .max(SIGNATURE_TEXT_MAX, "Expected a signature: 0x and 130 hex digits")
-  .refine((text) => /^0x([0-9a-fA-F]{2})*$/.test(text), "Expected a signature: 0x and hex digits")
-  .transform((text) => text.toLowerCase() as Hex); // the pattern above is what Hex means
+  .regex(/^0x([0-9a-fA-F]{2})*$/, "Expected a signature: 0x and hex digits")
+  .transform((text) => text.toLowerCase() as Hex) // the pattern above is what Hex means
+  .meta({
+    id: "Signature",
+    description: "Signature: 65 bytes `r || s || v` as hex, v 27 or 28, low s; " +
+      "bytes of another form fail the check of the signature, which says why",
+  });
 
-function decimalSchema(max: bigint, bits: number) {
+/** Every decimal integer without sign and leading zeros, whatever its size. */
+const DECIMAL = /^(0|[1-9][0-9]*)$/;
+
+/**
+ * A decimal integer from `min` to all of so many bits, given as a bigint. One pattern holds the whole
+ * rule, so that a JSON schema made of this says all of it.
+ *
+ * @param zeroRule What an error says of a 0 where `min` is 1.
+ */
+function decimalSchema(bits: 64 | 256, min: 0 | 1, zeroRule?: string) {
+  const notZero = decimalPattern(2n ** BigInt(bits) - 1n);
+  const pattern = new RegExp(min === 0 ? `^(0|${notZero})$` : `^${notZero}$`);
+  const ruleBroken = (input: unknown) => {
+    if (!DECIMAL.test(String(input))) {
+      return "Expected a decimal integer without sign or leading zeros";
+    }
+    return input === "0" ? zeroRule : `Expected an integer of at most ${bits} bits`;
+  };
   return z.string({ error: "Expected a decimal integer as a string" })
-    .max(UINT256_DIGITS, `Expected an integer of at most ${bits} bits`)
-    .regex(/^(0|[1-9][0-9]*)$/, "Expected a decimal integer without sign or leading zeros")
-    .transform(BigInt)
-    .refine((value) => value <= max, `Expected an integer of at most ${bits} bits`);
+    .regex(pattern, { error: ({ input }) => ruleBroken(input) })
+    .meta({ examples: ["60000000000"] })
+    .transform(BigInt);
+}
+
+/** Source of a pattern for the decimal integers from 1 to `max`, which has two digits or more. */
+function decimalPattern(max: bigint): string {
+  const digits = [...max.toString()].map(Number);
+  // From the last digit to the first: a lower digit here and any after it, or this one and the rest.
+  const asLong = digits.reduceRight((rest, digit, index) => {
+    const lowest = index === 0 ? 1 : 0;
+    const after = digits.length - 1 - index;
+    if (after === 0) return `[0-${digit}]`;
+    const lower = digit > lowest ? `[${lowest}-${digit - 1}][0-9]{${after}}|` : "";
+    return `(${lower}${digit}${rest})`;
+  }, "");
+  return `([1-9][0-9]{0,${digits.length - 2}}|${asLong})`;
 }
 
 /** A price or an amount: decimal text of at most 64 unsigned bits, given as a bigint. */
-export const uint64Schema = decimalSchema(UINT64_MAX, 64);
+export const uint64Schema = decimalSchema(64, 0).meta({
+  id: "Uint64",
+  description: "Price or amount with 6 decimals: a decimal integer of at most 64 bits, as text",
+});
+
+/** As {@link uint64Schema}, but not 0; `zeroRule` is what an error says of a 0. */
+export function positiveUint64Schema(zeroRule: string) {
+  return decimalSchema(64, 1, zeroRule);
+}
 
 /** A nonce: decimal text of at most 256 unsigned bits, given as a bigint. */
-export const uint256Schema = decimalSchema(UINT256_MAX, 256);
+export const uint256Schema = decimalSchema(256, 0).meta({
+  id: "Uint256",
+  description: "Decimal integer of at most 256 bits, as text",
+});
 
 /** Unix time in milliseconds. */
 export const timestampSchema = z.number({ error: "Expected a time in Unix milliseconds" })
   .int("Expected a whole number of milliseconds")
-  .nonnegative("Expected a time that is not negative");
+  .nonnegative("Expected a time that is not negative")
+  .meta({ id: "Timestamp", description: "Unix time in milliseconds", examples: [1795174732757] });
 
 /** The chain id as every signing service takes it. */
 export const chainIdSchema = z.coerce.number().int().positive();

@@ -3,6 +3,7 @@ import { z } from "zod";
 import {
   addressSchema,
   hash32Schema,
+  positiveUint64Schema,
   signatureSchema,
   thesisTypeSchema,
   timestampSchema,
@@ -21,7 +22,7 @@ const depositSchema = z.object({
   type: z.literal("Deposit"),
   ...envelope,
   user: addressSchema,
-  amount: uint64Schema.refine((amount) => amount > 0n, "Expected an amount of at least 1"),
+  amount: positiveUint64Schema("Expected an amount of at least 1"),
   externalTxHash: hash32Schema,
 });
 
@@ -34,7 +35,7 @@ const rfqSubmitSchema = z.object({
   quote: addressSchema,
   lowerPrice: uint64Schema,
   upperPrice: uint64Schema,
-  betAmount: uint64Schema.refine((amount) => amount > 0n, "Expected a bet of at least 1"),
+  betAmount: positiveUint64Schema("Expected a bet of at least 1"),
   payout: uint64Schema,
   startTime: timestampSchema,
   endTime: timestampSchema,
@@ -49,7 +50,7 @@ const backfillOracleSchema = z.object({
   base: addressSchema,
   quote: addressSchema,
   startTime: timestampSchema.multipleOf(100, "Expected a multiple of 100 ms"),
-  prices: z.array(uint64Schema.refine((price) => price > 0n, "Expected a price above 0"))
+  prices: z.array(positiveUint64Schema("Expected a price above 0"))
     .min(1, "Expected at least one price")
     .max(BACKFILL_SLOTS_MAX, `Expected at most ${BACKFILL_SLOTS_MAX} prices`),
 });

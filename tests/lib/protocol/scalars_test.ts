@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { getAddress } from "viem";
-import type { z } from "zod";
+import { z } from "zod";
 import {
   addressSchema,
   describeIssue,
   hash32Schema,
+  positiveUint64Schema,
   signatureSchema,
   timestampSchema,
   UINT256_MAX,
@@ -75,3 +76,32 @@ for (const [name, schema, values] of refused) {
     });
   }
 }
+
+Deno.test("uint64Schema, uint256Schema: their JSON Schema takes what they take, up to the last number", () => {
+  for (const [schema, max] of [[uint64Schema, UINT64_MAX], [uint256Schema, UINT256_MAX]] as const) {
+    const pattern = new RegExp(z.toJSONSchema(schema, { io: "input" }).pattern ?? "");
+    const agree = (text: string) =>
+      assert.equal(pattern.test(text), schema.safeParse(text).success, text);
+    fc.assert(fc.property(fc.bigInt(0n, 2n * max), (value) => agree(value.toString())));
+    for (let off = -20n; off <= 20n; off++) {
+      assert.equal(pattern.test((max + off).toString()), off <= 0n);
+      agree((max + off).toString());
+    }
+    fc.assert(fc.property(fc.stringMatching(pattern), agree));
+  }
+});
+
+Deno.test("positiveUint64Schema: refuses 0 in its own words, all else as uint64Schema does", () => {
+  const schema = positiveUint64Schema("Expected a bet");
+  const issueOf = (value: unknown, { safeParse }: z.ZodType = schema) => {
+    const { error } = safeParse(value);
+    return error && describeIssue(error);
+  };
+  assert.equal(issueOf("0"), "Expected a bet");
+  fc.assert(fc.property(fc.bigInt(1n, 2n * UINT64_MAX), (value) => {
+    assert.equal(issueOf(value.toString()), issueOf(value.toString(), uint64Schema));
+  }));
+  for (const value of ["00", "-0", "", "1.5", null]) {
+    assert.equal(issueOf(value), issueOf(value, uint64Schema));
+  }
+});
