@@ -1,13 +1,15 @@
 import config from "./deno.json" with { type: "json" };
-import type { CommandContext, RunnableCommand } from "./lib/service/command.ts";
+import {
+  type CommandContext,
+  type CommandEntries,
+  ExitCode,
+  openCommand,
+  told,
+} from "./lib/service/command.ts";
+import { progressOn } from "./lib/service/progress.ts";
 
-/** One subcommand: its line in the help, and where it is. Nothing else of it is loaded. */
-interface Door {
-  summary: string;
-  open: () => Promise<{ run: RunnableCommand }>;
-}
-
-const doors: Record<string, Door> = {
+/** Every command of the program; only the one that is asked for is loaded. */
+export const commands: CommandEntries = {
   demo: {
     summary: "play one whole bet against a fresh stack, then exit",
     open: () => import("./services/stack/demo.ts"),
@@ -44,10 +46,16 @@ const doors: Record<string, Door> = {
     summary: "stand-ins for the exchanges, in their own wire formats",
     open: () => import("./services/exchanges/mod.ts"),
   },
+  completion: {
+    summary: "prints what makes bash, zsh or fish complete commands and options",
+    open: async () => (await import("./lib/completion/command.ts")).completionOf(commands),
+  },
 };
 
 function helpText(): string {
-  const rows = Object.entries(doors).map(([name, door]) => `  ${name.padEnd(10)} ${door.summary}`);
+  const rows = Object.entries(commands).map(([name, { summary }]) =>
+    `  ${name.padEnd(10)} ${summary}`
+  );
   return [
     `rangemaker ${config.version}: everything around the core node of an RFQ chain`,
     "",
@@ -60,6 +68,8 @@ function helpText(): string {
     "  -h, --help     show this help; after a command, the help of that command",
     "  -V, --version  show the version",
     "",
+    "Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 interrupted by a second signal",
+    "",
     "Start with: deno task demo",
   ].join("\n");
 }
@@ -69,7 +79,7 @@ function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
     let asked = false;
     const onSignal = () => {
-      if (asked) Deno.exit(130);
+      if (asked) Deno.exit(ExitCode.interrupted);
       asked = true;
       resolve();
     };
@@ -78,34 +88,35 @@ function untilSignal(): Promise<void> {
   });
 }
 
+const progress = progressOn(Deno.stderr, () => Deno.consoleSize().columns);
+
 const context: CommandContext = {
   env: (name) => Deno.env.get(name),
-  print: (line) => console.log(line),
+  print(line) {
+    progress("");
+    console.log(line);
+  },
   untilSignal,
+  progress,
   color: Deno.stderr.isTerminal() && !Deno.noColor,
+  printsColor: Deno.stdout.isTerminal() && !Deno.noColor,
 };
 
-async function main(argv: readonly string[]): Promise<number> {
-  const [name, ...rest] = argv;
+function main([name, ...rest]: readonly string[]): Promise<number> | number {
+  if (name === "help" && rest.length > 0) return main([...rest, "--help"]);
   if (name === undefined) {
     console.error(helpText());
-    return 2;
+    return ExitCode.usage;
   }
   if (name === "-h" || name === "--help" || name === "help") {
     console.log(helpText());
-    return 0;
+    return ExitCode.ok;
   }
   if (name === "-V" || name === "--version") {
     console.log(`rangemaker ${config.version}`);
-    return 0;
+    return ExitCode.ok;
   }
-  const door = Object.hasOwn(doors, name) ? doors[name] : undefined;
-  if (door === undefined) {
-    console.error(`Unknown command ${JSON.stringify(name)}. See rangemaker --help`);
-    return 2;
-  }
-  const { run } = await door.open();
-  return await run(rest, context);
+  return told("", context, async () => await (await openCommand(commands, name))(rest, context));
 }
 
 if (import.meta.main) Deno.exit(await main(Deno.args));

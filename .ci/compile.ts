@@ -71,8 +71,9 @@ const { values, positionals } = parseArgs({
     outdir: { type: "string", default: "dist" },
   },
 });
-// The stack and the demo run several services: they are commands of the one for all.
-const services = [...flagsByCommand.keys()].filter((name) => !["demo", "stack"].includes(name));
+// What has to do with several commands comes with the one executable for all.
+const several = ["demo", "stack", "doctor", "completion"];
+const services = [...flagsByCommand.keys()].filter((name) => !several.includes(name));
 const names = positionals.length > 0 ? positionals : [ALL, ...services];
 const unknown = names.find((name) => name !== ALL && !services.includes(name));
 if (unknown !== undefined) {

@@ -56,6 +56,10 @@ export interface CommandText {
   description: string;
   /** Command lines, each with what it does: shown below the options. */
   examples: readonly (readonly [commandLine: string, meaning: string])[];
+  /** What may stand between the name and the options, as in `[service...]`. */
+  operands?: string;
+  /** Commands of its own, each with its line in the help. */
+  subcommands?: Readonly<Record<string, { readonly summary: string }>>;
 }
 
 const HELP_WIDTH = 100;
@@ -63,6 +67,13 @@ const HELP_WIDTH = 100;
 /** Hides anything that could be a private key typed into the wrong place. */
 function redactKeys(text: string): string {
   return text.replace(/[0-9a-fA-F]{64}/g, "…");
+}
+
+/** What came of reading options: the values that are as they must be, and what is wrong with the rest. */
+export interface OptionReading<T extends OptionTable> {
+  values: Partial<OptionsOf<T>>;
+  /** By the key of the option. */
+  problems: Map<keyof T & string, UsageError>;
 }
 
 /**
@@ -77,13 +88,38 @@ export function parseOptions<T extends OptionTable>(
   argv: readonly string[],
   env: Environment,
 ): OptionsOf<T> {
+  const { values, problems } = readOptions(text, table, argv, env);
+  for (const problem of problems.values()) throw problem;
+  // Without a problem there is a value for every key.
+  return values as OptionsOf<T>;
+}
+
+/**
+ * Reads options as {@link parseOptions} does, but to the end: a value that is wrong or missing is
+ * told of, and the others are there all the same.
+ *
+ * @throws {UsageError} If the arguments name what is no option.
+ * @throws {HelpRequest} On `--help`.
+ */
+export function readOptions<T extends OptionTable>(
+  text: CommandText,
+  table: T,
+  argv: readonly string[],
+  env: Environment,
+): OptionReading<T> {
   const flags = readFlags(text, table, argv);
   const values: Record<string, unknown> = {};
+  const problems = new Map<keyof T & string, UsageError>();
   for (const [key, spec] of Object.entries(table)) {
-    values[key] = readOption(spec, flags[attributeOf(spec)], env);
+    try {
+      values[key] = readOption(spec, flags[attributeOf(spec)], env);
+    } catch (thrown) {
+      if (!(thrown instanceof UsageError)) throw thrown;
+      problems.set(key, thrown);
+    }
   }
   // Each value came out of the schema of its own key.
-  return values as OptionsOf<T>;
+  return { values: values as Partial<OptionsOf<T>>, problems };
 }
 
 /**
@@ -113,7 +149,8 @@ function readFlags(
   const parser = new Parser(`rangemaker ${text.name}`)
     .description(text.description)
     .helpOption("-h, --help", "show this help")
-    .addHelpText("after", examplesText(text))
+    .usage(usageOf(text))
+    .addHelpText("after", subcommandsText(text) + examplesText(text))
     .allowExcessArguments(false)
     .exitOverride()
     .configureOutput({
@@ -130,7 +167,7 @@ function readFlags(
   } catch (thrown) {
     if (!(thrown instanceof CommanderError)) throw thrown;
     if (thrown.code === "commander.helpDisplayed") throw new HelpRequest(help);
-    throw new UsageError(sentence(thrown.message.replace(/^error: /, "")));
+    throw new UsageError(oneLine(thrown.message));
   }
   return parser.opts();
 }
@@ -191,7 +228,24 @@ function examplesText(text: CommandText): string {
   return `\nExamples:\n${rows.join("\n")}`;
 }
 
-function sentence(text: string): string {
-  const line = text.trim().replace(/\.$/, "");
+function usageOf({ operands, subcommands = {} }: CommandText): string {
+  const words = operands ?? (Object.keys(subcommands).length > 0 ? "[command]" : undefined);
+  return words === undefined ? "[options]" : `${words} [options]`;
+}
+
+function subcommandsText({ name, subcommands = {} }: CommandText): string {
+  const rows = Object.entries(subcommands);
+  if (rows.length === 0) return "";
+  const width = Math.max(...rows.map(([command]) => command.length));
+  const lines = rows.map(([command, { summary }]) => `  ${command.padEnd(width)}  ${summary}`);
+  return `\nCommands, each with its own --help (rangemaker ${name} <command>):\n${
+    lines.join("\n")
+  }\n`;
+}
+
+/** What commander says of wrong arguments, in the house's wording. */
+export function oneLine(message: string): string {
+  const line = message.replace(/^error: /, "").replace(/\n\(Did/, " (did").trim()
+    .replace(/\.$/, "");
   return line.charAt(0).toUpperCase() + line.slice(1);
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { findMarketBySymbol, MARKETS } from "../../lib/protocol/markets.ts";
+import { MARKETS } from "../../lib/protocol/markets.ts";
 import { hostOption, integerSchema, portSchema } from "../../lib/service/option_types.ts";
 import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
 import { plannedFaultSchema } from "./fault_plan.ts";
@@ -37,10 +37,7 @@ export const options = {
   tapeMarket: {
     flags: "--tape-market <symbol>",
     description: "market of the tape; the others stay simulated",
-    schema: z.string().refine(
-      (symbol) => findMarketBySymbol(symbol) !== undefined,
-      `Expected one of ${SYMBOLS.join(", ")}`,
-    ),
+    schema: z.enum(SYMBOLS, { error: `Expected one of ${SYMBOLS.join(", ")}` }),
     default: "ETH/USDT",
   },
   faults: {

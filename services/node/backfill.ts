@@ -11,9 +11,9 @@ import {
   rpcUrlOption,
 } from "../../lib/service/option_types.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "../../lib/service/options.ts";
+import { progressBar } from "../../lib/service/progress.ts";
 import { BACKFILL_SPAN_MAX_MS, type BackfillRequest, targetOf } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
-import { progressBar } from "./progress_bar.ts";
 import { BinanceTradeHistory } from "./trade_history.ts";
 
 /** The longest that a trade may stand for the slots after it. */
@@ -26,13 +26,11 @@ const timeSchema = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-const marketSchema = z.string().transform((text, context) => {
-  const market = findMarketBySymbol(text.toUpperCase());
-  if (market !== undefined) return market;
-  const symbols = MARKETS.map(({ symbol }) => symbol).join(", ");
-  context.addIssue({ code: "custom", message: `Expected one of ${symbols}` });
-  return z.NEVER;
-});
+const SYMBOLS = MARKETS.map(({ symbol }) => symbol);
+
+const marketSchema = z.string().toUpperCase()
+  .pipe(z.enum(SYMBOLS, { error: `Expected one of ${SYMBOLS.join(", ")}` }))
+  .transform((symbol) => findMarketBySymbol(symbol)!); // each symbol is a market's
 
 /** Options of `rangemaker backfill`. */
 export const options = {
@@ -122,10 +120,10 @@ async function backfill(
     clock,
     maxCarryMs: options.maxCarryMs,
     isStopping: () => isStopping,
-    onProgress: (done, total) => showProgress(progressBar(done, total, "slots")),
+    onProgress: (done, total) => context.progress(progressBar(done, total, "slots")),
   });
   const reports = await backfiller.fill(market, missing);
-  if (reports.length > 0) showProgress("\n", "");
+  context.progress("");
   for (const report of reports) context.print(lineOf(market, report));
   if (reports.length === 0) context.print(`${market.symbol}: nothing is missing`);
   if (isStopping) context.print("Stopped: start again to go on");
@@ -163,9 +161,4 @@ function lineOf({ symbol }: Market, report: SpanReport): string {
       : [`${report.slotsNotTaken} not taken: too old for the ring, and no open thesis needs them`]),
   ];
   return `${symbol} ${from} to ${to}: ${parts.join(", ")}`;
-}
-
-/** Draws over the line before, on standard error where that is a terminal. */
-function showProgress(text: string, start = "\r"): void {
-  if (Deno.stderr.isTerminal()) Deno.stderr.writeSync(new TextEncoder().encode(start + text));
 }

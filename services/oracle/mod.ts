@@ -1,13 +1,12 @@
 import { systemClock } from "../../lib/clock.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import { type RunnableCommand, serviceCommand } from "../../lib/service/command.ts";
+import { serviceCommand } from "../../lib/service/command.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
 import { answerHealth, oracleApi } from "./api.ts";
 import { createOracleMetrics, observeBoard } from "./metrics.ts";
 import { options, type OracleOptions, requireSources } from "./options.ts";
 import { Oracle } from "./oracle.ts";
-import { run as probe } from "./probe.ts";
 import { endpoints } from "./providers.ts";
 
 export { options, type OracleOptions };
@@ -55,7 +54,8 @@ function start(options: OracleOptions): RunningOracle {
   return service;
 }
 
-const serve = serviceCommand({
+/** `rangemaker oracle`, and `rangemaker oracle probe`. */
+export const run = serviceCommand({
   name: "oracle",
   description: "One trusted price per pair from four exchanges, ready when the node asks for it.",
   options,
@@ -65,8 +65,10 @@ const serve = serviceCommand({
     ["rangemaker oracle probe", "connects once to each provider and shows what it brings"],
     ["curl http://127.0.0.1:8550/prices", "what the node pulls every 100 ms"],
   ],
+  subcommands: {
+    probe: {
+      summary: "connects once to each provider and shows what it brings",
+      open: () => import("./probe.ts"),
+    },
+  },
 }, startOracle);
-
-/** `rangemaker oracle`, and `rangemaker oracle probe`. */
-export const run: RunnableCommand = (argv, context) =>
-  argv[0] === "probe" ? probe(argv.slice(1), context) : serve(argv, context);

@@ -2,7 +2,7 @@
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/core_client.ts";
 import { faultPointsAt, watched } from "../../lib/fault_points.ts";
-import { type RunnableCommand, serviceCommand } from "../../lib/service/command.ts";
+import { serviceCommand } from "../../lib/service/command.ts";
 import { RequestLimiter } from "../../lib/service/limiter.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
@@ -190,7 +190,8 @@ function followNode(
   };
 }
 
-const serve = serviceCommand({
+/** The `solver` subcommand; `solver backtest` is one of its own. */
+export const run = serviceCommand({
   name: "solver",
   description: "Signs quotes for range bets, and submits those that the user has signed too.",
   options,
@@ -203,12 +204,10 @@ const serve = serviceCommand({
     ],
     ["rangemaker solver --pricing barrier --margin 0.05", "prices by a model of the market"],
   ],
+  subcommands: {
+    backtest: {
+      summary: "what mock and barrier would have earned on recorded trades",
+      open: () => import("./backtest/command.ts"),
+    },
+  },
 }, startSolver);
-
-/** The `solver` subcommand; `solver backtest` is one of its own. */
-export const run: RunnableCommand = async (argv, context) => {
-  const [first, ...rest] = argv;
-  if (first !== "backtest") return await serve(argv, context);
-  const backtest = await import("./backtest/command.ts");
-  return await backtest.run(rest, context);
-};

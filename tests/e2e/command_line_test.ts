@@ -1,19 +1,10 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
 import config from "../../deno.json" with { type: "json" };
+import { commands as entries } from "../../main.ts";
 import { Program, runProgram } from "../support/process.ts";
 
-const commands = [
-  "demo",
-  "stack",
-  "solver",
-  "bridge",
-  "proxy",
-  "oracle",
-  "node",
-  "backfill",
-  "exchanges",
-];
+const commands = Object.keys(entries);
 
 Deno.test("rangemaker --version: tells the version of deno.json", async () => {
   const { code, stdout } = await runProgram(["--version"]);
@@ -31,7 +22,10 @@ Deno.test("rangemaker: an unknown command is one line and exit code 2", async ()
   const { code, stdout, stderr } = await runProgram(["sovler"]);
   assert.equal(code, 2);
   assert.equal(stdout, "");
-  assert.equal(stderr.trim(), 'Unknown command "sovler". See rangemaker --help');
+  assert.equal(
+    stderr,
+    "Unknown command 'sovler' (did you mean solver?). See rangemaker --help\n",
+  );
 });
 
 Deno.test("rangemaker: without a command the help goes to stderr with exit code 2", async () => {

@@ -4,7 +4,6 @@ import { parsePrice } from "../../lib/protocol/price.ts";
 import { BACKFILL_SLOTS_MAX, type Transaction } from "../../lib/protocol/transaction.ts";
 import { Backfiller } from "../../services/node/backfiller.ts";
 import { run } from "../../services/node/backfill.ts";
-import { progressBar } from "../../services/node/progress_bar.ts";
 import { slotPrices } from "../../services/node/slot_prices.ts";
 import {
   ATTEMPTS_MAX,
@@ -204,12 +203,6 @@ Deno.test("Backfiller: begins no batch after it was told to stop", async () => {
   assert.deepEqual([sent.length, report?.filledSlots], [1, 6_000]);
 });
 
-Deno.test("progressBar: draws what is done of the total", () => {
-  assert.equal(progressBar(0, 10, "slots"), `${"░".repeat(40)} 0 % of 10 slots`);
-  assert.equal(progressBar(5, 10, "slots"), `${"█".repeat(20)}${"░".repeat(20)} 50 % of 10 slots`);
-  assert.equal(progressBar(0, 0, "slots"), `${"█".repeat(40)} 100 % of 0 slots`);
-});
-
 /** Runs the command in this process. */
 async function runBackfill(...argv: string[]): Promise<{ code: number; lines: string[] }> {
   const lines: string[] = [];
@@ -217,7 +210,9 @@ async function runBackfill(...argv: string[]): Promise<{ code: number; lines: st
     env: (name) => name === "ADMIN_PRIVATE_KEY" ? `0x${"a2".repeat(32)}` : undefined,
     print: (line) => lines.push(line),
     untilSignal: () => new Promise(() => {}),
+    progress: () => {},
     color: false,
+    printsColor: false,
   });
   return { code, lines };
 }

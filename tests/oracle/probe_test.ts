@@ -107,7 +107,9 @@ async function probe(argv: string[]): Promise<{ code: number; lines: string[] }>
     env: () => undefined,
     print: (line) => lines.push(line),
     untilSignal: () => new Promise(() => {}),
+    progress: () => {},
     color: false,
+    printsColor: false,
   };
   const code = await run(["probe", "--timeout-ms", "2000", ...argv], context);
   return { code, lines };

@@ -2,6 +2,8 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { FREE_PORTS, type RunningStack, startStack } from "../../services/stack/stack.ts";
 
+export { hasProgram } from "../support/process.ts";
+
 const root = new URL("../../", import.meta.url);
 
 /** A file of the project, by its path from the top. */
@@ -17,17 +19,6 @@ export function readText(path: string): string {
 /** A YAML file of the project, as the tools read it: with anchors merged. */
 export function readYaml(path: string): unknown {
   return parse(readText(path), { merge: true });
-}
-
-/** Whether a program of the operating system is there. */
-export function hasProgram(name: string): boolean {
-  try {
-    return new Deno.Command(name, { args: ["--version"], stdout: "null", stderr: "null" })
-      .outputSync().success;
-  } catch (thrown) {
-    if (thrown instanceof Deno.errors.NotFound) return false;
-    throw thrown;
-  }
 }
 
 /** Runs a program to its end. */

@@ -98,3 +98,14 @@ export function runProgram(
 ): Promise<Finished> {
   return new Program(args, env).finished();
 }
+
+/** Whether a program of the operating system is there. */
+export function hasProgram(name: string): boolean {
+  try {
+    return new Deno.Command(name, { args: ["--version"], stdout: "null", stderr: "null" })
+      .outputSync().success;
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.NotFound) return false;
+    throw thrown;
+  }
+}

@@ -1,0 +1,66 @@
+/** A terminal of its own for a program: util-linux's `script` gives it one. */
+import { hasProgram } from "./process.ts";
+
+const hasTerminals = hasProgram("script");
+
+/** What the name of a test says where it needs a terminal and cannot have one. */
+export const NEEDS_TERMINAL = hasTerminals ? "" : " (left out: no script of util-linux here)";
+
+/** Whether tests that need a terminal are left out. */
+export const lacksTerminal = !hasTerminals;
+
+/** A program on a terminal, its output collected as it comes, both streams together. */
+export class Terminal {
+  readonly #child: Deno.ChildProcess;
+  readonly #keys: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #ended: Promise<[Deno.CommandStatus, void]>;
+  #wake: () => void = () => {};
+  /** All that was shown, with its escape sequences. */
+  output = "";
+
+  /** @param command A line for `sh`. */
+  constructor(command: string, env: Record<string, string> = {}) {
+    this.#child = new Deno.Command("script", {
+      args: ["--quiet", "--return", "--flush", "--command", command, "/dev/null"],
+      clearEnv: true,
+      env: { HOME: "/nonexistent", PATH: Deno.env.get("PATH") ?? "", TERM: "xterm", ...env },
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "null",
+    }).spawn();
+    this.#keys = this.#child.stdin.getWriter();
+    this.#ended = Promise.all([this.#child.status, this.#collect()]);
+  }
+
+  /** Types text. */
+  async type(text: string): Promise<void> {
+    await this.#keys.write(new TextEncoder().encode(text));
+  }
+
+  /** Resolves when text has been shown. @throws {Error} If the program ends before that. */
+  async until(text: string): Promise<void> {
+    let hasEnded = false;
+    this.#ended.then(() => {
+      hasEnded = true;
+      this.#wake();
+    });
+    while (!this.output.includes(text)) {
+      if (hasEnded) throw new Error(`Ended without showing ${text}:\n${this.output}`);
+      await new Promise<void>((resolve) => this.#wake = resolve);
+    }
+  }
+
+  /** How the program ended. */
+  async finished(): Promise<{ code: number; output: string }> {
+    const [{ code }] = await this.#ended;
+    await this.#keys.close().catch(() => {}); // it may have gone with the program
+    return { code, output: this.output };
+  }
+
+  async #collect(): Promise<void> {
+    for await (const text of this.#child.stdout.pipeThrough(new TextDecoderStream())) {
+      this.output += text;
+      this.#wake();
+    }
+  }
+}
