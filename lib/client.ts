@@ -4,11 +4,19 @@
  *
  * @module
  */
-import { z } from "zod";
+import type { z } from "zod";
 import { callJson, ServiceError } from "./call_json.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { CoreClient } from "./core_client.ts";
 import { RangemakerError } from "./errors.ts";
+import {
+  depositAnswerSchema,
+  estimateAnswerSchema,
+  executeAnswerSchema,
+  type ExecuteResult,
+  quoteAnswerSchema,
+  solverHealthSchema,
+} from "./protocol/answers.ts";
 import { DEPOSIT_REQUEST_TYPE } from "./protocol/deposit.ts";
 import { findMarketBySymbol } from "./protocol/markets.ts";
 import {
@@ -16,12 +24,10 @@ import {
   type Quote,
   QUOTE_TYPE,
   quoteMessage,
-  quoteSchema,
   type QuoteTerms,
   quoteToWire,
 } from "./protocol/quote.ts";
-import { receiptSchema } from "./protocol/receipt.ts";
-import { type Address, addressSchema, hash32Schema, type Hex } from "./protocol/scalars.ts";
+import type { Address, Hex } from "./protocol/scalars.ts";
 import { requireSigner } from "./protocol/signature.ts";
 import { isUnsettled, type Thesis } from "./protocol/thesis.ts";
 import {
@@ -31,7 +37,7 @@ import {
 } from "./protocol/typed_data.ts";
 import { ThesisFeed } from "./thesis_feed.ts";
 
-export { ServiceError };
+export { type ExecuteResult, ServiceError };
 
 /** Base URLs of the services that a user talks to. */
 export interface ClientUrls {
@@ -73,28 +79,11 @@ export interface Offer {
 const REQUEST_LIFE_MS = 60_000;
 const FEED_TIMEOUT_MS = 10_000;
 
-const healthSchema = z.object({ solver: addressSchema });
-const estimateAnswerSchema = z.object({
-  success: z.literal(true),
-  estimate: z.object({
-    betAmount: z.string(),
-    payout: z.string(),
-    multiplier: z.string(),
-    solverCollateral: z.string(),
-  }),
-});
-const quoteAnswerSchema = z.object({ success: z.literal(true), quote: quoteSchema });
-const executeAnswerSchema = z.object({
-  success: z.literal(true),
-  result: receiptSchema.omit({ blockNumber: true }),
-});
-const depositAnswerSchema = z.object({ success: z.literal(true), txHash: hash32Schema });
+/** All that is asked of the solver's health here: who it is. */
+const identitySchema = solverHealthSchema.pick({ solver: true });
 
-/** What a preview says (spec: quote solver, "Estimate"). */
+/** What a preview says, amounts in USDC with 6 decimals (spec: quote solver, "Estimate"). */
 export type Estimate = z.output<typeof estimateAnswerSchema>["estimate"];
-
-/** What became of an execution (spec: quote solver, "Execute result"). */
-export type ExecuteResult = z.output<typeof executeAnswerSchema>["result"];
 
 /** The services as one user sees them. Every method throws {@link ServiceError} where one refuses. */
 export class RangemakerClient {
@@ -151,7 +140,7 @@ export class RangemakerClient {
     const request = { user: this.#wallet.address, ...terms };
     const { quote } = await callJson(`${base}/quote`, quoteAnswerSchema, request);
     requireSameTerms(`${base}/quote`, request, quote);
-    const { solver } = await callJson(`${base}/health`, healthSchema);
+    const { solver } = await callJson(`${base}/health`, identitySchema);
     const quoteHash = hashQuote(quote, await this.node.chainId());
     requireSigner("Quote signature", quoteHash, quote.signature, solver);
     return { quote, quoteHash };

@@ -11,12 +11,13 @@ import { type FlatType, flatType, hashFlat } from "./typed_data.ts";
 
 /** Body of `POST /deposit` (spec: deposit bridge, "Deposit request"). */
 export const depositRequestSchema = z.object({
-  user: addressSchema,
-  amount: positiveUint64Schema("Expected an amount of at least 1"),
-  nonce: uint256Schema,
-  deadline: timestampSchema,
+  user: addressSchema.describe("Who is credited, and signs"),
+  amount: positiveUint64Schema("Expected an amount of at least 1")
+    .describe("USDC with 6 decimals: a decimal integer of at most 64 bits, above 0, as text"),
+  nonce: uint256Schema.describe("One that the user never used before"),
+  deadline: timestampSchema.describe("Until when it may be carried out, Unix milliseconds"),
   signature: signatureSchema,
-});
+}).meta({ id: "DepositRequest" });
 
 /** Amount in USDC with 6 decimals; `nonce` is one that the user never used before. */
 export type DepositRequest = z.output<typeof depositRequestSchema>;

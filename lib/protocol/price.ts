@@ -12,19 +12,22 @@ import {
 export const priceEntrySchema = z.object({
   base: addressSchema,
   quote: addressSchema,
-  price: positiveUint64Schema("Expected a price above 0"),
+  price: positiveUint64Schema("Expected a price above 0").describe(
+    "Integer of 6 decimals, as text",
+  ),
   decimals: z.literal(6, { error: "Expected 6 decimals" }),
-  lastUpdate: timestampSchema,
-  sources: z.array(z.string()).min(1),
-});
+  lastUpdate: timestampSchema.describe("Newest receipt among the sources, Unix milliseconds"),
+  sources: z.array(z.string()).min(1).describe("Providers behind the price"),
+}).meta({ id: "PriceEntry" });
 
 /** A trusted price: `lastUpdate` is the newest receipt among its sources, Unix milliseconds. */
 export type PriceEntry = z.output<typeof priceEntrySchema>;
 
 /** The body of the oracle's `GET /prices`. */
 export const oraclePricesSchema = z.object({
-  timestamp: timestampSchema,
-  prices: z.record(z.string(), priceEntrySchema),
+  timestamp: timestampSchema.describe("When a price last changed, Unix milliseconds"),
+  prices: z.record(z.string(), priceEntrySchema)
+    .describe("By symbol, such as `ETH/USDT`: each pair that enough sources back"),
 });
 
 /** All prices of one answer, by symbol. */

@@ -11,17 +11,17 @@ import { type FlatType, flatType, hashFlat } from "./typed_data.ts";
 
 /** Body of `POST /quote` (spec: quote solver, "Quote request"). */
 export const quoteRequestSchema = z.object({
-  user: addressSchema,
+  user: addressSchema.describe("Who bets"),
   thesisType: thesisTypeSchema,
-  base: addressSchema,
-  quote: addressSchema,
-  lowerPrice: uint64Schema,
-  upperPrice: uint64Schema,
-  betAmount: uint64Schema,
-  startTime: timestampSchema,
-  endTime: timestampSchema,
-  deadline: timestampSchema,
-});
+  base: addressSchema.describe("Base token of a supported pair"),
+  quote: addressSchema.describe("Quote token of a supported pair"),
+  lowerPrice: uint64Schema.describe("Lower bound of the range, 6 decimals"),
+  upperPrice: uint64Schema.describe("Upper bound of the range, 6 decimals"),
+  betAmount: uint64Schema.describe("Bet in USDC, 6 decimals"),
+  startTime: timestampSchema.describe("Start of the thesis, Unix milliseconds"),
+  endTime: timestampSchema.describe("End of the thesis, Unix milliseconds"),
+  deadline: timestampSchema.describe("Until when it may be executed, Unix milliseconds"),
+}).meta({ id: "QuoteRequest" });
 
 /** A quote request as it is used inside. */
 export type QuoteRequest = z.output<typeof quoteRequestSchema>;
@@ -32,8 +32,8 @@ export const quoteTermsSchema = z.object({
   thesisType: thesisTypeSchema,
   oraclePair: z.object({ base: addressSchema, quote: addressSchema }),
   priceRange: z.object({ lower: uint64Schema, upper: uint64Schema }),
-  betAmount: uint64Schema,
-  payout: uint64Schema,
+  betAmount: uint64Schema.describe("Bet in USDC, 6 decimals"),
+  payout: uint64Schema.describe("Total payout in USDC if the user wins, 6 decimals"),
   startTime: timestampSchema,
   endTime: timestampSchema,
   deadline: timestampSchema,
@@ -43,7 +43,8 @@ export const quoteTermsSchema = z.object({
 export type QuoteTerms = z.output<typeof quoteTermsSchema>;
 
 /** The signed quote object (spec: quote solver, "Quote"). */
-export const quoteSchema = quoteTermsSchema.extend({ signature: signatureSchema });
+export const quoteSchema = quoteTermsSchema.extend({ signature: signatureSchema })
+  .meta({ id: "Quote", description: "A quote with the solver's signature over the quote hash" });
 
 /** A quote with the solver's signature over {@link hashQuote}. */
 export type Quote = z.output<typeof quoteSchema>;

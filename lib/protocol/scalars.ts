@@ -23,6 +23,7 @@ export const addressSchema = z.string({ error: "Expected an address string" })
 /** Thirty-two bytes as hex, given in lower case. */
 export const hash32Schema = z.string({ error: "Expected a hash string" })
   .regex(/^0x[0-9a-fA-F]{64}$/, "Expected a hash: 0x and 64 hex digits")
+  .meta({ examples: [`0x${"1a".repeat(32)}`] })
   .transform((text) => text.toLowerCase() as Hex) // the pattern above is what Hex means
   .meta({ id: "Hash", description: "32 bytes as hex: any case is taken, lower case is sent" });
 
@@ -33,6 +34,7 @@ const SIGNATURE_TEXT_MAX = 1024;
 export const signatureSchema = z.string({ error: "Expected a signature string" })
   .max(SIGNATURE_TEXT_MAX, "Expected a signature: 0x and 130 hex digits")
   .regex(/^0x([0-9a-fA-F]{2})*$/, "Expected a signature: 0x and hex digits")
+  .meta({ examples: [`0x${"1a".repeat(64)}1b`] })
   .transform((text) => text.toLowerCase() as Hex) // the pattern above is what Hex means
   .meta({
     id: "Signature",
@@ -51,7 +53,7 @@ const DECIMAL = /^(0|[1-9][0-9]*)$/;
  */
 function decimalSchema(bits: 64 | 256, min: 0 | 1, zeroRule?: string) {
   const notZero = decimalPattern(2n ** BigInt(bits) - 1n);
-  const pattern = new RegExp(min === 0 ? `^(0|${notZero})$` : `^${notZero}$`);
+  const pattern = new RegExp(min === 0 ? `^(0|${notZero})$` : `^(${notZero})$`);
   const ruleBroken = (input: unknown) => {
     if (!DECIMAL.test(String(input))) {
       return "Expected a decimal integer without sign or leading zeros";
@@ -69,13 +71,17 @@ function decimalPattern(max: bigint): string {
   const digits = [...max.toString()].map(Number);
   // From the last digit to the first: a lower digit here and any after it, or this one and the rest.
   const asLong = digits.reduceRight((rest, digit, index) => {
-    const lowest = index === 0 ? 1 : 0;
     const after = digits.length - 1 - index;
-    if (after === 0) return `[0-${digit}]`;
-    const lower = digit > lowest ? `[${lowest}-${digit - 1}][0-9]{${after}}|` : "";
-    return `(${lower}${digit}${rest})`;
+    if (after === 0) return digitPattern(0, digit);
+    const lowest = index === 0 ? 1 : 0;
+    if (digit === lowest) return `${digit}${rest}`;
+    return `(${digitPattern(lowest, digit - 1)}[0-9]{${after}}|${digit}${rest})`;
   }, "");
-  return `([1-9][0-9]{0,${digits.length - 2}}|${asLong})`;
+  return `[1-9][0-9]{0,${digits.length - 2}}|${asLong}`;
+}
+
+function digitPattern(from: number, to: number): string {
+  return from === to ? `${from}` : `[${from}-${to}]`;
 }
 
 /** A price or an amount: decimal text of at most 64 unsigned bits, given as a bigint. */

@@ -32,8 +32,9 @@ export const thesisSchema = z.object({
   txHash: hash32Schema,
   status: thesisStatusSchema,
   settledAt: timestampSchema.optional(),
-  breach: z.object({ time: timestampSchema, price: uint64Schema }).optional(),
-});
+  breach: z.object({ time: timestampSchema, price: uint64Schema }).optional()
+    .describe("The slot that decided against the user"),
+}).meta({ id: "Thesis", description: "A bet as the ledger holds it" });
 
 /** A bet as the ledger holds it; times in Unix milliseconds, `breach` is the slot that decided. */
 export type Thesis = z.output<typeof thesisSchema>;

@@ -1,4 +1,5 @@
 import { type Hex, keccak256, stringToBytes } from "viem";
+import { z } from "zod";
 import { encodeStruct, WORD_BYTES } from "./struct_encoding.ts";
 
 /** A member of an EIP-712 struct. */
@@ -18,12 +19,19 @@ export interface FlatType {
   readonly typeHash: Uint8Array;
 }
 
-/** What `GET /typed-data` answers: all a wallet needs to sign. */
-export interface TypedDataDescription {
-  domain: { name: string; version: string; chainId: number };
-  types: Record<string, TypedField[]>;
-  primaryType: string;
-}
+/** What `GET /typed-data` answers (spec: deposit bridge, "Typed-data description"). */
+export const typedDataSchema = z.object({
+  domain: z.object({
+    name: z.string(),
+    version: z.string(),
+    chainId: z.number().int().positive(),
+  }),
+  types: z.record(z.string(), z.array(z.object({ name: z.string(), type: z.string() }))),
+  primaryType: z.string(),
+}).meta({ id: "TypedData", description: "EIP-712 typed data without its message" });
+
+/** All a wallet needs to sign a message of a type. */
+export type TypedDataDescription = z.output<typeof typedDataSchema>;
 
 /** The domain every signature is made in; there is no verifying contract. */
 export function signingDomain(chainId: number): { name: string; version: string; chainId: number } {

@@ -1,8 +1,9 @@
 import { getLogger } from "@logtape/logtape";
-import type { Hono } from "hono";
+import type { Handler, Hono } from "hono";
 import type { Registry } from "prom-client";
 import { listen, type RequestHandler } from "./listener.ts";
 import { LOG_ROOT } from "./logging.ts";
+import { documented, metricsOperation } from "./openapi.ts";
 
 /** What every `start…` gives back: where the service is, and how to end it. */
 export interface RunningService {
@@ -22,7 +23,7 @@ export interface ServiceDefinition {
   /** Routes of the service; `GET /health` and `GET /metrics` are added here. */
   app: Hono;
   /** Answers `GET /health` in the service's own words. */
-  health: () => Response | Promise<Response>;
+  health: Handler;
   registry: Registry;
   /** Sees requests before the routes do: for WebSocket upgrades. Undefined passes the request on. */
   upgrade?: (request: Request, remote: string) => Response | undefined;
@@ -38,11 +39,12 @@ export interface ServiceDefinition {
 export function startService(definition: ServiceDefinition): RunningService {
   const { name, app, registry } = definition;
   const log = getLogger([LOG_ROOT, name]);
-  app.get("/health", () => definition.health());
-  app.get("/metrics", async (c) => {
+  app.get("/health", definition.health);
+  const metrics = documented(metricsOperation, async (c) => {
     c.header("content-type", registry.contentType);
     return c.body(await registry.metrics());
   });
+  app.get("/metrics", metrics);
   const handler: RequestHandler = (request, remote) =>
     definition.upgrade?.(request, remote) ?? definition.hot?.(request, remote) ??
       app.fetch(request, { remote });

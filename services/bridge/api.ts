@@ -1,16 +1,13 @@
 import { Hono, type MiddlewareHandler } from "hono";
-import { DEPOSIT_REQUEST_TYPE, depositRequestSchema } from "../../lib/protocol/deposit.ts";
+import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
 import { limitBody, parseInput, readBody, useEnvelope } from "../../lib/service/envelope.ts";
+import { answering, documented, serveDocument } from "../../lib/service/openapi.ts";
 import type { Depositor } from "./depositor.ts";
-import {
-  type DepositBook,
-  depositPathSchema,
-  depositsQuerySchema,
-  userPathSchema,
-} from "./deposits.ts";
+import type { DepositBook } from "./deposits.ts";
 import type { BridgeMetrics } from "./metrics.ts";
+import { description, operations } from "./operations.ts";
 import type { Readiness } from "./readiness.ts";
 
 /** What the routes of the bridge answer from. */
@@ -33,12 +30,22 @@ export function createBridgeApi(api: BridgeApi): Hono {
   const { depositor, deposits, metrics, limiter, bridge, rpcUrl, version, chainId } = api;
   const app = new Hono();
   useEnvelope(app, "bridge", api.corsOrigins);
-  app.get("/info", (c) => c.json({ name: "rangemaker bridge", version, bridge, rpcUrl }));
-  app.get("/typed-data", (c) => c.json(describeTypedData(DEPOSIT_REQUEST_TYPE, chainId)));
-  app.get("/ready", async (c) => {
-    const readiness = await api.checkReadiness();
-    return c.json(readiness, readiness.ready ? 200 : 503);
-  });
+  serveDocument(app, description);
+  app.get(
+    "/info",
+    answering(operations.info, () => ({ name: "rangemaker bridge", version, bridge, rpcUrl })),
+  );
+  app.get(
+    "/typed-data",
+    answering(operations.typedData, () => describeTypedData(DEPOSIT_REQUEST_TYPE, chainId)),
+  );
+  app.get(
+    "/ready",
+    documented(operations.ready, async (c) => {
+      const readiness = await api.checkReadiness();
+      return c.json(readiness, readiness.ready ? 200 : 503);
+    }),
+  );
   app.post(
     "/deposit",
     async (c, next) => {
@@ -47,19 +54,27 @@ export function createBridgeApi(api: BridgeApi): Hono {
     },
     limiter,
     limitBody(),
-    async (c) => {
-      const txHash = await depositor.deposit(await readBody(c, depositRequestSchema));
-      return c.json({ success: true, txHash });
-    },
+    answering(operations.deposit, async (c) => {
+      const txHash = await depositor.deposit(await readBody(c, operations.deposit.body));
+      return { success: true as const, txHash };
+    }),
   );
-  app.get("/deposits/:user", limiter, async (c) => {
-    const query = parseInput(c.req.query(), depositsQuerySchema);
-    const page = await deposits.list(parseInput(c.req.param(), userPathSchema), query);
-    return c.json({ success: true, ...page });
-  });
-  app.get("/deposits/:user/:nonce", limiter, async (c) => {
-    const deposit = await deposits.find(parseInput(c.req.param(), depositPathSchema));
-    return c.json({ success: true, deposit });
-  });
+  app.get(
+    "/deposits/:user",
+    limiter,
+    answering(operations.deposits, async (c) => {
+      const query = parseInput(c.req.query(), operations.deposits.query);
+      const page = await deposits.list(parseInput(c.req.param(), operations.deposits.path), query);
+      return { success: true as const, ...page };
+    }),
+  );
+  app.get(
+    "/deposits/:user/:nonce",
+    limiter,
+    answering(operations.depositByNonce, async (c) => {
+      const path = parseInput(c.req.param(), operations.depositByNonce.path);
+      return { success: true as const, deposit: await deposits.find(path) };
+    }),
+  );
   return app;
 }

@@ -1,7 +1,14 @@
 import { z } from "zod";
-import { addressSchema, type Hex, uint256Schema } from "../../lib/protocol/scalars.ts";
-import type { Intent, IntentFailure, IntentState, IntentStore } from "../../lib/store/intent.ts";
+import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
+import {
+  addressSchema,
+  hash32Schema,
+  timestampSchema,
+  uint256Schema,
+} from "../../lib/protocol/scalars.ts";
 import { RequestError } from "../../lib/service/envelope.ts";
+import { cursorSchema, limitSchema } from "../../lib/service/page_query.ts";
+import type { Intent, IntentStore } from "../../lib/store/intent.ts";
 import { decodePayload } from "./payload.ts";
 import { depositKey } from "./depositor.ts";
 
@@ -11,32 +18,32 @@ const PAGE_DEFAULT = 50;
 
 /** Query of `GET /deposits/:user`. */
 export const depositsQuerySchema = z.object({
-  limit: z.string().regex(/^\d{1,3}$/, `Expected 1 to ${PAGE_MAX}`).transform(Number)
-    .refine((limit) => limit >= 1 && limit <= PAGE_MAX, `Expected 1 to ${PAGE_MAX}`)
-    .default(PAGE_DEFAULT),
-  cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").transform(Number)
-    .optional(),
+  limit: limitSchema(PAGE_MAX, PAGE_DEFAULT),
+  cursor: cursorSchema.optional(),
 });
 
 /** Path of `GET /deposits/:user`. */
-export const userPathSchema = z.object({ user: addressSchema });
+export const userPathSchema = z.object({ user: addressSchema.describe("Who was credited") });
 
 /** Path of `GET /deposits/:user/:nonce`. */
-export const depositPathSchema = userPathSchema.extend({ nonce: uint256Schema });
+export const depositPathSchema = userPathSchema.extend({
+  nonce: uint256Schema.describe("Of the deposit request"),
+});
 
-/** A deposit as its user may see it; times in Unix milliseconds. */
-export interface DepositView {
-  user: string;
-  amount: string;
-  nonce: string;
-  deadline: number;
-  state: IntentState;
-  txHash: Hex | null;
-  externalTxHash: Hex;
-  reason?: IntentFailure;
-  createdAt: number;
-  updatedAt: number;
-}
+/** A deposit as its user may see it. */
+export const depositViewSchema = depositRequestSchema.omit({ signature: true }).extend({
+  state: z.enum(["accepted", "submitted", "committed", "failed"])
+    .describe("`accepted` and `submitted` are under way, the others final"),
+  txHash: hash32Schema.nullable().describe("The deposit transaction, as soon as it is signed"),
+  externalTxHash: hash32Schema.describe("Digest of the request"),
+  reason: z.object({ code: z.string(), message: z.string() }).optional()
+    .describe("Why it failed"),
+  createdAt: timestampSchema,
+  updatedAt: timestampSchema,
+}).meta({ id: "Deposit" });
+
+/** A deposit as JSON carries it. */
+export type DepositView = z.input<typeof depositViewSchema>;
 
 /** Tells what became of deposits. */
 export class DepositBook {

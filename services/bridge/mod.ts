@@ -9,6 +9,7 @@ import { keystoreOptions, signerFrom } from "../../lib/service/keystore.ts";
 import { limiterOptions, RequestLimiter } from "../../lib/service/limiter.ts";
 import { LOG_ROOT } from "../../lib/service/logging.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
+import { answering } from "../../lib/service/openapi.ts";
 import {
   chainIdOption,
   corsOriginsOption,
@@ -25,6 +26,7 @@ import { createBridgeApi } from "./api.ts";
 import { Depositor } from "./depositor.ts";
 import { DepositBook } from "./deposits.ts";
 import { BridgeMetrics } from "./metrics.ts";
+import { operations } from "./operations.ts";
 import { checkReadiness } from "./readiness.ts";
 
 /** How long the node may take to answer; below the deadline of a stop. */
@@ -105,13 +107,12 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
     version: config.version,
     chainId,
   });
-  const health = async () =>
-    Response.json({
-      status: "healthy",
-      rpc: await probeNode().then(() => true, () => false),
-      bridge: signer.address,
-      timestamp: clock.now(),
-    });
+  const health = answering(operations.health, async () => ({
+    status: "healthy" as const,
+    rpc: await probeNode().then(() => true, () => false),
+    bridge: signer.address,
+    timestamp: clock.now(),
+  }));
   let firstLook: Promise<void> = Promise.resolve();
   // Begun first, so that nothing new is taken up while open requests come to their end.
   const drain = () => void submitter.stop();

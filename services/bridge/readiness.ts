@@ -1,18 +1,20 @@
+import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 
 /** What the bridge needs to work, each with the reason where it is missing. */
-export interface Readiness {
-  ready: boolean;
-  store: boolean;
-  /** The node answers, and is of the chain that signatures are made for. */
-  node: boolean;
-  /** The node knows the bridge's account as a relayer. */
-  relayer: boolean;
-  /** One sentence for each thing that is missing. */
-  problems: string[];
-}
+export const readinessSchema = z.object({
+  ready: z.boolean(),
+  store: z.boolean().describe("The store can be written to"),
+  node: z.boolean()
+    .describe("The node answers, and is of the chain that signatures are made for"),
+  relayer: z.boolean().describe("The node knows the bridge's account as a relayer"),
+  problems: z.array(z.string()).describe("One sentence for each thing that is missing"),
+}).meta({ id: "Readiness" });
+
+/** What `GET /ready` answers. */
+export type Readiness = z.output<typeof readinessSchema>;
 
 /** What {@link checkReadiness} looks at. */
 export interface ReadinessPorts {

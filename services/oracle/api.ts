@@ -1,6 +1,8 @@
-import { Hono } from "hono";
+import { type Handler, Hono } from "hono";
 import type { Clock } from "../../lib/clock.ts";
+import { answering, documented, serveDocument } from "../../lib/service/openapi.ts";
 import type { OracleMetrics } from "./metrics.ts";
+import { description, operations } from "./operations.ts";
 import type { Oracle } from "./oracle.ts";
 import { healthBody, providersBody } from "./status.ts";
 
@@ -12,10 +14,11 @@ export interface OracleApi {
   startedAtMs: number;
 }
 
-/** Routes of the oracle (spec: price oracle, "Endpoints"); `/health` is {@link answerHealth}. */
+/** Routes of the oracle (spec: price oracle, "Endpoints"); `/health` is {@link healthHandler}. */
 export function oracleApi({ oracle, clock, metrics }: OracleApi): Hono {
   const app = new Hono();
-  app.get("/prices", () => {
+  serveDocument(app, description);
+  const prices = documented(operations.prices, () => {
     const end = metrics.requestSeconds.startTimer({ path: "/prices" });
     const response = new Response(oracle.board.body, {
       headers: { "content-type": "application/json", "cache-control": "no-store" },
@@ -23,18 +26,22 @@ export function oracleApi({ oracle, clock, metrics }: OracleApi): Hono {
     end();
     return response;
   });
-  app.get("/providers", (c) => {
+  const providers = answering(operations.providers, () => {
     const end = metrics.requestSeconds.startTimer({ path: "/providers" });
     const body = providersBody(oracle, clock);
     end();
-    return c.json(body);
+    return body;
   });
+  app.get("/prices", prices);
+  app.get("/providers", providers);
   app.notFound((c) => c.json({ error: `No route ${c.req.method} ${c.req.path}` }, 404));
   return app;
 }
 
 /** Answers `GET /health`: 503 while no pair has a price. */
-export function answerHealth({ oracle, clock, startedAtMs }: OracleApi): Response {
-  const body = healthBody(oracle, clock, startedAtMs);
-  return Response.json(body, { status: body.status === "unhealthy" ? 503 : 200 });
+export function healthHandler({ oracle, clock, startedAtMs }: OracleApi): Handler {
+  return documented(operations.health, (c) => {
+    const body = healthBody(oracle, clock, startedAtMs);
+    return c.json(body, body.status === "unhealthy" ? 503 : 200);
+  });
 }

@@ -3,7 +3,7 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import { serviceCommand } from "../../lib/service/command.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
-import { answerHealth, oracleApi } from "./api.ts";
+import { healthHandler, oracleApi } from "./api.ts";
 import { createOracleMetrics, observeBoard } from "./metrics.ts";
 import { options, type OracleOptions, requireSources } from "./options.ts";
 import { Oracle } from "./oracle.ts";
@@ -46,7 +46,7 @@ function start(options: OracleOptions): RunningOracle {
     host: options.host,
     port: options.port,
     app: oracleApi(api),
-    health: () => answerHealth(api),
+    health: healthHandler(api),
     registry,
     close: () => oracle.stop(),
   });

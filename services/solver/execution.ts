@@ -1,13 +1,17 @@
 import { z } from "zod";
+import type { ExecuteResult } from "../../lib/protocol/answers.ts";
 import { quoteSchema, quoteToWire } from "../../lib/protocol/quote.ts";
 import { receiptSchema } from "../../lib/protocol/receipt.ts";
-import { type Hex, signatureSchema } from "../../lib/protocol/scalars.ts";
+import { signatureSchema } from "../../lib/protocol/scalars.ts";
 import { RequestError } from "../../lib/service/envelope.ts";
 import type { Intent } from "../../lib/store/intent.ts";
 import { SubmissionFailure } from "../../lib/submitter.ts";
 
 /** Body of `POST /execute`, and what the store keeps of an execution. */
-export const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureSchema });
+export const executionSchema = z.object({
+  quote: quoteSchema,
+  userSignature: signatureSchema.describe("The user's signature over the quote hash"),
+}).meta({ id: "Execution" });
 
 /** A quote that solver and user have signed. */
 export type Execution = z.output<typeof executionSchema>;
@@ -20,14 +24,6 @@ export function encodeExecution({ quote, userSignature }: Execution): string {
 /** Reads what {@link encodeExecution} wrote. */
 export function decodeExecution(text: string): Execution {
   return executionSchema.parse(JSON.parse(text));
-}
-
-/** `result` of `POST /execute` (spec: quote solver, "Execute result"), with the node's reason. */
-export interface ExecuteResult {
-  txHash: Hex;
-  status: "committed" | "failed";
-  thesisId?: number;
-  error?: { code: string; message: string };
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import type { ExecuteResult } from "../../lib/protocol/answers.ts";
 import { hashQuote } from "../../lib/protocol/quote.ts";
 import { hash32Schema } from "../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
@@ -11,13 +12,7 @@ import {
   type SignedTransactionText,
 } from "../../lib/store/intent.ts";
 import { IntentRefusedError, type Submitter } from "../../lib/submitter.ts";
-import {
-  decodeExecution,
-  encodeExecution,
-  type ExecuteResult,
-  type Execution,
-  resultOf,
-} from "./execution.ts";
+import { decodeExecution, encodeExecution, type Execution, resultOf } from "./execution.ts";
 import { type ExposureBook, riskOf } from "./exposure_book.ts";
 import type { Hedge } from "./hedge.ts";
 import type { LastChecks } from "./last_checks.ts";

@@ -5,6 +5,7 @@ import { faultPointsAt, watched } from "../../lib/fault_points.ts";
 import { serviceCommand } from "../../lib/service/command.ts";
 import { RequestLimiter } from "../../lib/service/limiter.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
+import { answering } from "../../lib/service/openapi.ts";
 import { type RunningService, startService } from "../../lib/service/service.ts";
 import { isFinal } from "../../lib/store/intent.ts";
 import { openIntentStore } from "../../lib/store/open.ts";
@@ -19,6 +20,7 @@ import { LastChecks } from "./last_checks.ts";
 import { MarketBook } from "./market_book.ts";
 import { SolverMetrics } from "./metrics.ts";
 import { NodeFeed } from "./node_feed.ts";
+import { operations } from "./operations.ts";
 import { options, type SolverOptions } from "./options.ts";
 import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
 import { MockStrategy } from "./pricing/mock_strategy.ts";
@@ -103,7 +105,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     corsOrigins: options.corsOrigins,
     clock,
   });
-  const health = () => Response.json({ status: "ok", solver, dryRun });
+  const health = answering(operations.health, () => ({ status: "ok" as const, solver, dryRun }));
   // Begun first, so that nothing new is taken up while open requests come to their end.
   const drain = () => void submitter.stop();
   const close = async () => {

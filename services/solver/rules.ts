@@ -4,13 +4,17 @@ import { RequestError } from "../../lib/service/envelope.ts";
 import { LIMITS } from "./limits.ts";
 
 /** Codes of refused quotes and estimates (spec: quote solver, "Errors"). */
-export type QuoteRule =
-  | "UNSUPPORTED_PAIR"
-  | "BET_TOO_SMALL"
-  | "BET_TOO_LARGE"
-  | "DURATION_TOO_SHORT"
-  | "DURATION_TOO_LONG"
-  | "INVALID_PRICE_RANGE";
+export const QUOTE_RULES = [
+  "UNSUPPORTED_PAIR",
+  "BET_TOO_SMALL",
+  "BET_TOO_LARGE",
+  "DURATION_TOO_SHORT",
+  "DURATION_TOO_LONG",
+  "INVALID_PRICE_RANGE",
+] as const;
+
+/** One of {@link QUOTE_RULES}. */
+export type QuoteRule = (typeof QUOTE_RULES)[number];
 
 /** A quote that breaks a rule: the answer is 400 with `<CODE>: <message>`. */
 export class QuoteRuleError extends RequestError {

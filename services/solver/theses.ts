@@ -1,5 +1,7 @@
 import { z } from "zod";
-import { thesisToWire, type ThesisWire } from "../../lib/protocol/thesis.ts";
+import { uint256Schema, uint64Schema } from "../../lib/protocol/scalars.ts";
+import { thesisSchema, thesisToWire } from "../../lib/protocol/thesis.ts";
+import { cursorSchema, limitSchema, nextCursorSchema } from "../../lib/service/page_query.ts";
 import type { ExposureBook } from "./exposure_book.ts";
 
 /** Theses in one answer at most, and where the caller names no number. */
@@ -8,34 +10,30 @@ const PAGE_DEFAULT = 100;
 
 /** Query of `GET /theses`. */
 export const thesesQuerySchema = z.object({
-  limit: z.string().regex(/^\d{1,4}$/, `Expected 1 to ${PAGE_MAX}`).transform(Number)
-    .refine((limit) => limit >= 1 && limit <= PAGE_MAX, `Expected 1 to ${PAGE_MAX}`)
-    .default(PAGE_DEFAULT),
-  cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").transform(Number)
-    .default(0),
+  limit: limitSchema(PAGE_MAX, PAGE_DEFAULT),
+  cursor: cursorSchema.prefault("0"),
 });
 
 /** Answer of `GET /theses`; amounts in USDC with 6 decimals. */
-export interface ThesesView {
-  /** What may be lost on all open theses and on executions under way. */
-  exposure: string;
-  /** The bound on it, or null. */
-  maxExposure: string | null;
-  /** Whether every open thesis is known; if not, the exposure may be higher or lower. */
-  complete: boolean;
-  /** Open theses that are known. */
-  count: number;
-  /** Oldest first. */
-  theses: ThesisWire[];
-  /** Id of the last one, where more follow. */
-  nextCursor: string | null;
-}
+export const thesesAnswerSchema = z.object({
+  exposure: uint256Schema
+    .describe("What may be lost on all open theses and on executions under way, USDC, 6 decimals"),
+  maxExposure: uint64Schema.nullable().describe("The bound on it, or null"),
+  complete: z.boolean()
+    .describe("Every open thesis is known; if not, the exposure may be higher or lower"),
+  count: z.number().int().nonnegative().describe("Open theses that are known"),
+  theses: z.array(thesisSchema).describe("Oldest first"),
+  nextCursor: nextCursorSchema,
+});
+
+/** A page of theses as JSON carries it. */
+export type ThesesAnswer = z.input<typeof thesesAnswerSchema>;
 
 /** A page of the solver's open theses, with its exposure. */
 export function viewTheses(
   book: ExposureBook,
   { limit, cursor }: z.output<typeof thesesQuerySchema>,
-): ThesesView {
+): ThesesAnswer {
   const { theses } = book;
   const rest = theses.filter(({ id }) => id > cursor);
   const page = rest.slice(0, limit);

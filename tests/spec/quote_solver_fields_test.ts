@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
-import { estimateRequestSchema } from "../../services/solver/estimate.ts";
-import { LIMITS } from "../../services/solver/limits.ts";
+import { estimateRequestSchema, estimateTermsOf } from "../../services/solver/estimate.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { askQuote, quoteBody, quoteFields, signedExecution, withSolver } from "./quotes.ts";
 import { fundedWallet, get, newWallet, PAIRS, row, rpc, sharedStack, wire } from "./support.ts";
@@ -58,7 +57,7 @@ async function refuses(path: string, field: string, values: readonly unknown[]):
 
 row("quote solver, Estimate request, defaults: box on BTC and USDT, deadline now + 60 s", () => {
   const { user: _, thesisType: _1, base: _2, quote: _3, deadline: _4, ...rest } = quoteBody();
-  const parsed = estimateRequestSchema(() => 5_000 + LIMITS.estimateDeadlineMs).parse(rest);
+  const parsed = estimateTermsOf(estimateRequestSchema.parse(rest), 5_000);
   const { base, quote } = PAIRS[0]!;
   assert.deepEqual(
     [parsed.thesisType, parsed.base, parsed.quote, parsed.deadline],

@@ -1,3 +1,5 @@
+import { z } from "zod";
+import { uint64Schema } from "../../../lib/protocol/scalars.ts";
 import { RequestError } from "../../../lib/service/envelope.ts";
 import type { BetTerms } from "../rules.ts";
 
@@ -7,19 +9,21 @@ export const STRATEGY_NAMES = ["mock", "barrier"] as const;
 /** Name of a strategy; `GET /info` tells which is in use. */
 export type StrategyName = (typeof STRATEGY_NAMES)[number];
 
-/** How a price came about: `pricing` of quotes and estimates, as JSON carries it. */
-export interface PricingDetails {
-  /** By the model, that the user wins. */
-  probability: number;
-  /** The same with the volatility lowered by the vega charge: what the payout is made of. */
-  chargedProbability: number;
-  /** A year. */
-  volatility: number;
-  /** Price of now, integer with 6 decimals. */
-  spot: string;
-  margin: number;
-  vegaCharge: number;
-}
+/** How a price came about: `pricing` of quotes and estimates. */
+export const pricingDetailsSchema = z.object({
+  probability: z.number().describe("By the model, that the user wins"),
+  chargedProbability: z.number()
+    .describe(
+      "The same with the volatility lowered by the vega charge: what the payout is made of",
+    ),
+  volatility: z.number().describe("A year"),
+  spot: uint64Schema.describe("Price of now, 6 decimals"),
+  margin: z.number(),
+  vegaCharge: z.number(),
+}).meta({ id: "Pricing", description: "How a price came about, with `--pricing barrier`" });
+
+/** The details of a price as JSON carries them. */
+export type PricingDetails = z.input<typeof pricingDetailsSchema>;
 
 /** The price of a bet. */
 export interface Price {
