@@ -4,14 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import config from "../../deno.json" with { type: "json" };
 import { systemClock } from "../../lib/clock.ts";
 import { playBet } from "../../services/stack/bet.ts";
 import type { StackUrls } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { POSTGRES_URL, withSchema } from "../support/postgres.ts";
-import { type Finished, Program } from "../support/process.ts";
-import { checkHealth, fileUrl, freePorts, readYaml } from "./support.ts";
+import type { Finished, Program } from "../support/process.ts";
+import { checkHealth, freePorts, readYaml, startTask } from "./support.ts";
 
 const NAMES = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const;
 
@@ -27,8 +26,6 @@ const { services } = z.object({
     }),
   ),
 }).parse(readYaml("compose.yaml"));
-
-const tasks: Record<string, string> = config.tasks;
 
 /** Databases in place of those of compose.yaml; without a PostgreSQL each service keeps its file. */
 async function withDatabases(
@@ -60,19 +57,12 @@ function start(name: string, { ports, folder, databases }: Place): Program {
     const own = variable.endsWith("_DATABASE") ? databases[variable] : moved(value);
     if (own !== undefined) env[variable] = own;
   }
-  const [, flags = ""] = /^deno run (.*) main\.ts \w+$/.exec(tasks[name] ?? "") ?? [];
   const { port } = new URL(HEALTH_URL);
   const args = [
-    ...command.map(moved),
-    ...command.includes(`--port=${port}`) ? [] : [
-      `--port=${ports.get(port)}`,
-    ],
+    ...command.slice(1).map(moved),
+    ...command.includes(`--port=${port}`) ? [] : [`--port=${ports.get(port)}`],
   ];
-  return new Program(args, env, {
-    command: Deno.execPath(),
-    args: ["run", ...flags.split(" "), fileUrl("main.ts").pathname],
-    cwd: folder,
-  });
+  return startTask(name, args, env, folder);
 }
 
 /** Starts all services, and ends them afterwards, each with exit code 0. */

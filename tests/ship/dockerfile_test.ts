@@ -8,6 +8,7 @@ import { type Copy, DockerfileParser, type From, type JSONInstruction } from "do
 import { validate } from "dockerfile-utils";
 import { Program } from "../support/process.ts";
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { OPTION_TABLES } from "../house/option_tables.ts";
 import { checkHealth, fileUrl, readText, run } from "./support.ts";
 
 const text = readText("Dockerfile");
@@ -32,9 +33,11 @@ Deno.test("Dockerfile: the linter has nothing to say", () => {
   );
 });
 
-Deno.test("Dockerfile: both stages have one pinned version, the last a user other than root", () => {
-  const tags = stages.map((stage) => stage.getImageTag() ?? "");
-  assert.deepEqual(tags.map((tag) => tag.replace("distroless-", "")), ["2.9.6", "2.9.6"]);
+Deno.test("Dockerfile: every image is pinned by its digest, the last has a user other than root", () => {
+  for (const stage of stages) {
+    assert.match(stage.getImageDigest() ?? "", /^sha256:[\da-f]{64}$/, stage.getImage() ?? "");
+    assert.notEqual(stage.getImageTag(), null);
+  }
   const users = instructions.filter((each) => each.getKeyword() === "USER");
   assert.deepEqual(users.map((each) => each.getArgumentsContent()), [`${user}:${user}`]);
 });
@@ -67,7 +70,7 @@ async function buildBelow(root: string): Promise<string[]> {
   await Deno.mkdir(`${root}/build`);
   for (const { sources, target } of copies()) {
     for (const source of sources) {
-      const name = target === "./" ? source : target;
+      const name = target === "./" ? source.split("/").at(-1) : target;
       await copy(fileUrl(source).pathname, `${root}/build/${name}`);
     }
   }
@@ -79,12 +82,13 @@ async function buildBelow(root: string): Promise<string[]> {
   await Deno.rename(`${root}/data`, `${root}/app/data`);
   await Deno.remove(`${root}/build`, { recursive: true });
   // Where the base image has it; the one that runs this test may be out of that user's reach.
-  await Deno.copyFile(Deno.execPath(), `${root}/deno`);
+  await Deno.mkdir(`${root}/usr/bin`, { recursive: true });
+  await Deno.copyFile(Deno.execPath(), `${root}/usr/bin/deno`);
   await run("chmod", ["-R", "a-w,a+rX", root]);
   await run("chmod", ["u+w", `${root}/app/data`]);
   if (Deno.uid() === 0) await Deno.chown(`${root}/app/data`, user, user);
   const [[, ...entry] = []] = words("ENTRYPOINT");
-  return [`${root}/deno`, ...entry.map(place)];
+  return [`${root}/usr/bin/deno`, ...entry.map(place)];
 }
 
 async function withImage(test: (root: string, entry: string[]) => Promise<void>): Promise<void> {
@@ -110,17 +114,27 @@ Deno.test("Dockerfile: its steps give a tree where services run, read-only and n
       cwd: `${root}/app`,
       ...(Deno.uid() === 0 ? { uid: user, gid: user } : {}),
     };
+    // In a container there is no home to keep a cache in.
+    const home = { HOME: "/nonexistent", DENO_DIR: "/nonexistent" };
     const bridge = new Program(["bridge", "--port", "0"], {
+      ...home,
       BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey,
       KAIZEN_RPC_URL: "http://127.0.0.1:1",
       HOST: "0.0.0.0",
     }, launch);
     await bridge.until(({ stderr }) => stderr.includes("Listening on"));
+    const [, port = ""] = /Listening on http:\/\/[^:]+:(\d+)/.exec(bridge.stderr) ?? [];
+    const health = await checkHealth(
+      `http://127.0.0.1:${port}/health`,
+      `${root}/app/health_check.js`,
+    );
+    assert.equal(health.code, 1, "a bridge without its node is not well");
+    assert.match(health.text, /"rpc":false/);
     bridge.kill("SIGTERM");
     const { code, stderr } = await bridge.finished();
     assert.equal(code, 0, stderr);
     assert((await Deno.stat(`${root}/app/data/bridge.sqlite`)).isFile);
-    const demo = await new Program(["demo"], {}, launch).finished();
+    const demo = await new Program(["demo"], home, launch).finished();
     assert.equal(demo.code, 0, demo.stderr);
     assert.equal(await filesBelow(root), before, "something was written outside data");
   });
@@ -149,3 +163,23 @@ for (const [what, status, body, expected] of answers) {
     await server.shutdown();
   });
 }
+
+Deno.test("Dockerfile, HEALTHCHECK: without HEALTH_URL the one service that is there is asked", async () => {
+  const script = readText("docs/deployment/health_check.ts");
+  const defaults = Object.entries(OPTION_TABLES).filter(([name]) => name !== "backfill")
+    .map(([, { port }]) => Number(port?.default ?? port?.shownDefault));
+  const [list = ""] = /(?<=const PORTS = )\[.*\]/.exec(script) ?? [];
+  assert.deepEqual(new Set(JSON.parse(list)), new Set(defaults));
+
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    () => new Response("OK"),
+  );
+  const folder = await Deno.makeTempDir();
+  const moved = `${folder}/health_check.ts`;
+  await Deno.writeTextFile(moved, script.replace(list, `[1, ${server.addr.port}]`));
+  const { code, text } = await checkHealth(undefined, moved);
+  assert.equal(code, 0, text);
+  await server.shutdown();
+  await Deno.remove(folder, { recursive: true });
+});

@@ -1,6 +1,8 @@
 import { parse } from "yaml";
 import { z } from "zod";
+import config from "../../deno.json" with { type: "json" };
 import { FREE_PORTS, type RunningStack, startStack } from "../../services/stack/stack.ts";
+import { Program } from "../support/process.ts";
 
 export { hasProgram } from "../support/process.ts";
 
@@ -21,13 +23,13 @@ export function readYaml(path: string): unknown {
   return parse(readText(path), { merge: true });
 }
 
-/** Runs a program to its end. */
+/** Runs a program to its end. @returns What it printed on both its outputs, and on the first. */
 export async function run(
   name: string,
   args: string[],
   options: Deno.CommandOptions = {},
-): Promise<{ code: number; text: string }> {
-  const { code, stdout, stderr } = await new Deno.Command(name, {
+): Promise<{ code: number; text: string; stdout: string }> {
+  const output = await new Deno.Command(name, {
     stdin: "null",
     stdout: "piped",
     stderr: "piped",
@@ -35,7 +37,8 @@ export async function run(
     args,
   }).output();
   const decoder = new TextDecoder();
-  return { code, text: decoder.decode(stdout) + decoder.decode(stderr) };
+  const stdout = decoder.decode(output.stdout);
+  return { code: output.code, text: stdout + decoder.decode(output.stderr), stdout };
 }
 
 /** Ports that were free a moment ago, for programs that do not say which they take for 0. */
@@ -50,11 +53,36 @@ export function freePorts(count: number): number[] {
   });
 }
 
-/** Runs the health check of the Dockerfile. */
-export async function checkHealth(url: string): Promise<{ code: number; text: string }> {
+const tasks: Record<string, string> = config.tasks;
+
+/**
+ * Starts a service as its task in deno.json does, with the permissions of that task, in a folder of
+ * its own.
+ */
+export function startTask(
+  name: string,
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd: string,
+): Program {
+  const [, flags] = /^deno run (.*) main\.ts \w+$/.exec(tasks[name] ?? "") ?? [];
+  if (flags === undefined) throw new Error(`No task of deno.json starts ${name}`);
+  return new Program([name, ...args], env, {
+    command: Deno.execPath(),
+    args: ["run", ...flags.split(" "), fileUrl("main.ts").pathname],
+    cwd,
+  });
+}
+
+/** Runs the health check of the Dockerfile, from its source, with a HEALTH_URL or without. */
+export async function checkHealth(
+  url: string | undefined,
+  script = fileUrl("docs/deployment/health_check.ts").pathname,
+): Promise<{ code: number; text: string }> {
   const [, command = ""] = /^HEALTHCHECK .*? CMD (\[.*\])$/m.exec(readText("Dockerfile")) ?? [];
   const [, ...args] = z.array(z.string()).parse(JSON.parse(command));
-  return await run(Deno.execPath(), args, { env: { HEALTH_URL: url } });
+  const env: Record<string, string> = url === undefined ? {} : { HEALTH_URL: url };
+  return await run(Deno.execPath(), [...args.slice(0, -1), script], { env });
 }
 
 /** Runs a test on a stack of its own. */
