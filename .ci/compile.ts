@@ -50,14 +50,15 @@ async function deno(...args: string[]): Promise<void> {
 
 /** Makes one executable from the bundle. */
 async function compile(name: string, target: string, outdir: string): Promise<void> {
-  const extension = target.includes("windows") ? ".exe" : "";
+  const isWindows = target.includes("windows");
   const file = name === ALL ? "rangemaker" : `rangemaker-${name}`;
   const flags = name === ALL ? union(flagsByCommand.values()) : flagsByCommand.get(name) ?? [];
   await deno(
     "compile",
     ...flags,
     `--target=${target}`,
-    `--output=${outdir}/${target}/${file}${extension}`,
+    ...(isWindows ? ["--icon=docs/icon.ico"] : []), // only there does an executable hold one
+    `--output=${outdir}/${target}/${file}${isWindows ? ".exe" : ""}`,
     `${outdir}/bundle/main.js`,
     ...(name === ALL ? [] : [name]),
   );

@@ -8,8 +8,6 @@ import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 import { fileUrl, run } from "./support.ts";
 
-const target = "x86_64-unknown-linux-gnu";
-
 const metadataSchema = z.object({
   argv: z.array(z.string()),
   permissions: z.object({
@@ -34,8 +32,15 @@ async function metadataOf(file: string): Promise<z.output<typeof metadataSchema>
   });
 }
 
+/** What is compiled, and what stands in for Deno's runtime part. */
+interface Compilation {
+  target: string;
+  runtime: string;
+  names: string[];
+}
+
 async function withExecutables(
-  names: string[],
+  { target, runtime, names }: Compilation,
   test: (folder: string) => Promise<void>,
 ): Promise<void> {
   const outdir = await Deno.makeTempDir();
@@ -43,7 +48,7 @@ async function withExecutables(
     const args = ["task", "compile", `--outdir=${outdir}`, `--target=${target}`, ...names];
     const { code, text } = await run(Deno.execPath(), args, {
       cwd: fileUrl(".").pathname,
-      env: { DENORT_BIN: Deno.execPath() },
+      env: { DENORT_BIN: runtime },
     });
     assert.equal(code, 0, text);
     await test(`${outdir}/${target}`);
@@ -53,7 +58,8 @@ async function withExecutables(
 }
 
 Deno.test("compile: each executable starts its command with the permissions of its task", async () => {
-  await withExecutables(["bridge", "all"], async (folder) => {
+  const linux = { target: "x86_64-unknown-linux-gnu", runtime: Deno.execPath() };
+  await withExecutables({ ...linux, names: ["bridge", "all"] }, async (folder) => {
     const bridge = await metadataOf(`${folder}/rangemaker-bridge`);
     assert.deepEqual(bridge.argv, ["bridge"]);
     const [, variables = ""] = /--allow-env=(\S+)/.exec(config.tasks.bridge) ?? [];
@@ -68,6 +74,50 @@ Deno.test("compile: each executable starts its command with the permissions of i
     assert.deepEqual(permissions.allow_net, [], "every host");
     assert.deepEqual(permissions.allow_write, ["data"]);
   });
+});
+
+/** The least that counts as a program for Windows: headers, and a section with nothing in it. */
+function emptyWindowsProgram(): Uint8Array {
+  const bytes = new Uint8Array(0x400);
+  const view = new DataView(bytes.buffer);
+  const text = new TextEncoder();
+  bytes.set(text.encode("MZ"));
+  view.setUint32(0x3c, 0x40, true); // where the headers begin
+  bytes.set(text.encode("PE\0\0"), 0x40);
+  view.setUint16(0x44, 0x8664, true); // x86-64
+  view.setUint16(0x46, 1, true); // sections
+  view.setUint16(0x54, 240, true); // bytes of the optional header
+  view.setUint16(0x56, 0x22, true); // an executable
+  view.setUint16(0x58, 0x20b, true); // 64 bits
+  view.setUint32(0x78, 0x1000, true); // alignment in memory
+  view.setUint32(0x7c, 0x200, true); // alignment in the file
+  view.setUint32(0x90, 0x2000, true); // bytes in memory
+  view.setUint32(0x94, 0x200, true); // bytes of all headers
+  view.setUint32(0xc4, 16, true); // directories, none of them used
+  bytes.set(text.encode(".text"), 0x148);
+  view.setUint32(0x150, 0x200, true); // bytes of the section in memory, and where
+  view.setUint32(0x154, 0x1000, true);
+  view.setUint32(0x158, 0x200, true); // and in the file
+  view.setUint32(0x15c, 0x200, true);
+  view.setUint32(0x16c, 0x60000020, true); // code
+  return bytes;
+}
+
+/** The sizes, in pixels, that Deno makes of an icon for Windows. */
+const ICON_SIZES = [256, 128, 48, 32, 24, 16];
+
+Deno.test("compile: an executable for Windows has the icon in all its sizes", async () => {
+  const runtime = await Deno.makeTempFile({ suffix: ".exe" });
+  await Deno.writeFile(runtime, emptyWindowsProgram());
+  const windows = { target: "x86_64-pc-windows-msvc", runtime };
+  await withExecutables({ ...windows, names: ["exchanges"] }, async (folder) => {
+    const bytes = await Deno.readFile(`${folder}/rangemaker-exchanges.exe`);
+    const images = new TextDecoder("latin1").decode(bytes).matchAll(/PNG\r\n.{6}IHDR/gs);
+    // What begins an image has 15 bytes after the first; then comes its width.
+    const widths = [...images].map(({ index }) => new DataView(bytes.buffer).getUint32(index + 15));
+    assert.deepEqual(widths.toSorted((one, other) => other - one), ICON_SIZES);
+  });
+  await Deno.remove(runtime);
 });
 
 Deno.test("compile: an unknown executable is one clear line, exit code 2", async () => {
