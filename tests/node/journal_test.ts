@@ -188,7 +188,7 @@ Deno.test({
       const limited = new Deno.Command("bash", {
         args: [
           "-c",
-          'trap "" XFSZ; ulimit -f 8; exec "$0" run -A --quiet --config "$1" -',
+          'trap "" XFSZ; unset DENO_COVERAGE_DIR; ulimit -f 8; exec "$0" run -A --quiet --config "$1" -',
           Deno.execPath(),
           new URL(import.meta.resolve("../../deno.json")).pathname,
         ],

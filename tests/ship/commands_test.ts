@@ -1,0 +1,244 @@
+/**
+ * Every command of every document, by the rules below: it is run here, or somewhere else, or it
+ * cannot be run and its chapter says so. A command that no rule fits fails.
+ */
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { seededRandom } from "../../lib/random.ts";
+import { parseOptions } from "../../lib/service/options.ts";
+import { options as backfillOptions } from "../../services/node/backfill.ts";
+import { describeStack } from "../../services/stack/stack.ts";
+import { eventually } from "../support/eventually.ts";
+import { simulatedTape, tapeText } from "../solver/backtest/support.ts";
+import { type DocumentedCommand, DOCUMENTS, type Passage, passagesOf } from "./documents.ts";
+import { Shell } from "./shell.ts";
+import { fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
+
+/** What a command of a document is run with. */
+interface Place {
+  shell: Shell;
+  /** What the stack that is there says when it is up. */
+  greeting: string;
+  /** What a demo printed. */
+  demo: Promise<string>;
+}
+
+/** How a command is exercised. */
+type Rule =
+  | { kind: "run"; act: (command: string, place: Place) => Promise<string>; needs?: string }
+  | { kind: "elsewhere"; file: string; text: string }
+  | { kind: "not run" };
+
+/** It is run here. @returns What it printed. */
+const here = (act: (command: string, place: Place) => Promise<string>, needs?: string): Rule => ({
+  kind: "run",
+  act,
+  ...(needs === undefined ? {} : { needs }),
+});
+
+/** It is run by another file, of which a text says so. */
+const elsewhere = (file: string, text: string): Rule => ({ kind: "elsewhere", file, text });
+
+/** It cannot be run where this is built. */
+const notRun: Rule = { kind: "not run" };
+
+/** The first that fits is the rule of a command. */
+const RULES: readonly (readonly [RegExp, Rule])[] = [
+  [/^curl /, here((command, { shell }) => shell.run(command), "curl")],
+  [/^promtool /, here((command, { shell }) => shell.run(command), "promtool")],
+  [/^(\w+=0x… )?deno task (exchanges|oracle|node|proxy|bridge|solver)\b(?! probe)/, here(start)],
+  [/^(npx --yes deno@2\.9\.6|deno) task demo$/, here((_command, { demo }) => demo)],
+  // Its ports may be taken where this runs: what it says is said by the stack that is there.
+  [/^deno task stack$/, here((_command, { greeting }) => Promise.resolve(greeting))],
+  [/^(deno task|rangemaker) oracle probe$/, here(probe)],
+  [/^deno task backtest --tape trades\.csv --svg backtest\.svg$/, here(backtest)],
+  [/^deno run --allow-all tests\/bench\/bridge_bench\.ts$/, here(benchmark)],
+  [/^deno install --frozen=false$/, here(install)],
+  // Named in a sentence, not given as a line: that there is such a command.
+  [/^rangemaker [a-z ]+$/, here((command) => deno("run", "-A", ...words(command), "--help"))],
+  [/^deno task <service>$/, elsewhere("tests/ship/compose_run_test.ts", "startTask(")],
+  [/^(npx --yes deno@2\.9\.6|deno) task test\b/, elsewhere(".ci/run", "deno task test")],
+  [/^deno task coverage --raise$/, elsewhere(".ci/run", "deno task --quiet coverage")],
+  [/^npx --yes deno@2\.9\.6$/, elsewhere(".ci/run", "npx --yes deno@2.9.6")],
+  [/^deno task ok$/, elsewhere(".ci/run", "deno task check")],
+  // It downloads: there something else stands in for what it would get.
+  [/^deno task compile\b/, elsewhere("tests/ship/compile_test.ts", '"compile"')],
+  // It asks a public exchange: tests/node runs it against a stand-in, here its options are read.
+  [/^deno task backfill /, here(readBackfillOptions)],
+  [/^deno compile$/, elsewhere(".ci/compile.ts", '"compile",')],
+  [/^docker /, notRun],
+  [/^import \{ RangemakerClient/, elsewhere("tests/e2e/client_test.ts", "README: the example")],
+];
+
+function ruleOf({ text }: DocumentedCommand): Rule | undefined {
+  return RULES.find(([pattern]) => pattern.test(text))?.[1];
+}
+
+async function start(command: string, { shell }: Place): Promise<string> {
+  await shell.start(command);
+  return "";
+}
+
+/** Runs Deno at the top of the repository to exit code 0. @returns What it printed. */
+async function deno(...args: string[]): Promise<string> {
+  const { code, text, stdout } = await run(Deno.execPath(), args, { cwd: fileUrl(".").pathname });
+  assert.equal(code, 0, text);
+  return stdout.trim();
+}
+
+function readBackfillOptions(command: string): Promise<string> {
+  const args = command.replace("<id>", "1").split(" ").slice(3);
+  const text = { name: "backfill", description: "", examples: [] };
+  parseOptions(text, backfillOptions, args, (variable) => {
+    return variable === "ADMIN_PRIVATE_KEY" ? DEV_ACCOUNTS.admin.privateKey : undefined;
+  });
+  return Promise.resolve("");
+}
+
+const words = (command: string) => command.replace("rangemaker", "main.ts").split(" ");
+
+/** Against the stand-ins in place of the exchanges themselves. */
+function probe(_command: string, { shell }: Place): Promise<string> {
+  const urls = ["binance=/binance/stream", "coinbase=/coinbase", "kraken=/kraken/v2"]
+    .concat("okx=/okx/ws/v5/public")
+    .map((each) => each.replace("=", `=${shell.relocated("ws://127.0.0.1:8560")}`));
+  return deno("task", "oracle", "probe", ...urls.map((url) => `--provider-url=${url}`));
+}
+
+/** In a folder of its own, with a simulated tape. */
+async function backtest(command: string): Promise<string> {
+  const folder = await Deno.makeTempDir();
+  const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 600_000 });
+  await Deno.writeTextFile(`${folder}/trades.csv`, tapeText(rows));
+  const here = command.replaceAll(/\b\w+\.(csv|svg)/g, `${folder}/$&`).split(" ");
+  const output = await deno("run", "-A", "main.ts", "solver", "backtest", ...here.slice(3));
+  assert((await Deno.stat(`${folder}/backtest.svg`)).isFile);
+  await Deno.remove(folder, { recursive: true });
+  return output;
+}
+
+/** With as few deposits as do. */
+function benchmark(command: string): Promise<string> {
+  return deno(...command.split(" ").slice(1), "20");
+}
+
+/** On a copy: the lock file that is committed is the one that comes out. */
+async function install(command: string): Promise<string> {
+  const folder = await Deno.makeTempDir();
+  for (const name of ["deno.json", "deno.lock"]) {
+    await Deno.copyFile(fileUrl(name), `${folder}/${name}`);
+  }
+  const { code, text } = await run(Deno.execPath(), command.split(" ").slice(1), { cwd: folder });
+  assert.equal(code, 0, text);
+  assert.equal(await Deno.readTextFile(`${folder}/deno.lock`), readText("deno.lock"));
+  await Deno.remove(folder, { recursive: true });
+  return text;
+}
+
+/** What differs from run to run, each kind with a pattern for all that it may be. */
+const VOLATILE = {
+  anything: [/…/, "[^]*"],
+  hash: [/0x[1-9a-fA-F][\da-fA-F]{39,}/, "0x[\\da-fA-F]+"],
+  port: [/(?<=127\.0\.0\.1:)\d{5}/, "\\d+"],
+  fraction: [/(?<![\d.])\d+\.\d+\b(?!\.)/, "\\d+(?:\\.\\d+)?"],
+  largeNumber: [/\b\d{6,}\b/, "\\d+"],
+  sources: [/provider_\w(?:, provider_\w)+/, "\\w+(?:, \\w+)*"],
+  result: [/\b(?:won|lost)\b/, "(?:won|lost)"],
+} as const;
+
+const ANY_VOLATILE = new RegExp(
+  Object.entries(VOLATILE).map(([kind, [pattern]]) => `(?<${kind}>${pattern.source})`).join("|"),
+  "g",
+);
+
+/** A pattern for an answer: as the document has it and it is here, but for what is volatile. */
+function patternOf(answer: string, shell: Shell): RegExp {
+  const literal = (text: string) => shell.relocated(text).replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  let pattern = "";
+  let end = 0;
+  for (const { 0: text, index, groups = {} } of answer.matchAll(ANY_VOLATILE)) {
+    const found = Object.entries(VOLATILE).find(([kind]) => groups[kind] !== undefined);
+    pattern += literal(answer.slice(end, index)) + (found?.[1][1] ?? "");
+    end = index + text.length;
+  }
+  return new RegExp(`^${pattern}${literal(answer.slice(end))}$`);
+}
+
+const passages = DOCUMENTS.flatMap(passagesOf);
+
+Deno.test("Documents: every command is run here or elsewhere, or its chapter says that it is not", () => {
+  for (const { document, chapter, commands } of passages) {
+    for (const command of commands) {
+      const rule = ruleOf(command);
+      assert(rule !== undefined, `${document}: no rule for ${command.text}`);
+      if (rule.kind === "elsewhere") {
+        assert(readText(rule.file).includes(rule.text), `${rule.file} runs no ${command.text}`);
+      }
+      if (rule.kind === "not run") {
+        assert.match(
+          chapter,
+          /\bnot run\b/i,
+          `${document}: says as if it were run: ${command.text}`,
+        );
+      }
+    }
+  }
+});
+
+/** Runs the commands of a passage one after the other, in a shell of their own. */
+async function runPassage({ document, commands }: Passage, place: Place): Promise<void> {
+  for (const command of commands) {
+    const rule = ruleOf(command);
+    if (rule?.kind !== "run") continue;
+    if (rule.needs !== undefined && !hasProgram(rule.needs)) continue;
+    const act = () => rule.act(command.text, place);
+    if (command.answer === undefined) await act();
+    else {await expectAnswer(
+        `${document}: ${command.text}`,
+        act,
+        patternOf(command.answer, place.shell),
+      );}
+  }
+}
+
+/** How long a service that was just started may give another answer than it will. */
+const PATIENCE_MS = 10_000;
+
+async function expectAnswer(what: string, act: () => Promise<string>, expected: RegExp) {
+  const deadlineMs = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const answer = await act();
+    if (expected.test(answer)) return;
+    if (Date.now() > deadlineMs) assert.match(answer, expected, `${what}\nanswers\n${answer}\n`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+const missing = ["curl", "promtool"].filter((name) => !hasProgram(name));
+const leftOut = missing.length === 0 ? "" : ` (left out: no ${missing.join(", ")} here)`;
+
+Deno.test(`Documents: commands run, and answer as it is said${leftOut}`, async (t) => {
+  await withStack(async (stack) => {
+    const demo = deno("task", "--quiet", "demo");
+    await eventually("prices of all sources, at the node too", async () => {
+      const { oracle } = await (await fetch(`${stack.urls.node}/health`)).json();
+      const { pairSources } = await (await fetch(`${stack.urls.oracle}/providers`)).json();
+      const isFull = Object.values<{ sources: string[] }>(pairSources)
+        .every(({ sources }) => sources.length === 4);
+      return isFull && oracle === "fresh" || undefined;
+    });
+    const greeting = ["rangemaker stack is up:", ...describeStack(stack.urls), "Ctrl-C ends it."]
+      .join("\n");
+    for (const passage of passages) {
+      if (!passage.commands.some((command) => ruleOf(command)?.kind === "run")) continue;
+      await t.step(`${passage.document}: ${passage.commands[0]?.text.slice(0, 70)}`, async () => {
+        const shell = new Shell(stack);
+        try {
+          await runPassage(passage, { shell, greeting, demo });
+        } finally {
+          await shell.close();
+        }
+      });
+    }
+  });
+});

@@ -1,0 +1,93 @@
+/** The documents of the repository, and every command that stands in them. */
+import { fileUrl, readText } from "./support.ts";
+
+function* markdownIn(folder: string, depth: number): Generator<string> {
+  for (const { name, isFile, isDirectory } of Deno.readDirSync(fileUrl(folder))) {
+    if (isFile && name.endsWith(".md")) yield folder + name;
+    if (isDirectory && depth > 0) yield* markdownIn(`${folder}${name}/`, depth - 1);
+  }
+}
+
+/** The path of every document, from the top of the repository. */
+export const DOCUMENTS = [
+  ...markdownIn("./", 0),
+  ...markdownIn("docs/", 2),
+  ...markdownIn("services/", 1),
+].map((path) => path.replace("./", "")).toSorted();
+
+/** A command that a document tells its reader to give. */
+export interface DocumentedCommand {
+  /** As written, on one line or several, without the prompt. */
+  text: string;
+  /** What the document says that it prints; `…` stands for anything. Absent where it says nothing. */
+  answer?: string;
+}
+
+/** Commands that follow each other in one place of a document. */
+export interface Passage {
+  document: string;
+  /** The text of the chapter that it stands in. */
+  chapter: string;
+  commands: DocumentedCommand[];
+}
+
+const BLOCK = /^```(.*)\n([^]*?)^```$/gm;
+
+/**
+ * Everything of a document that its reader could give to a shell, in order.
+ *
+ * @throws {Error} On a block that this cannot read, so that none is passed over.
+ */
+export function passagesOf(document: string): Passage[] {
+  return readText(document).split(/^(?=#+ )/m).flatMap((chapter) => {
+    const rest = chapter.replaceAll(BLOCK, "");
+    if (rest.includes("```")) throw new Error(`${document}: a block that is no block:\n${rest}`);
+    return [
+      ...chapter.matchAll(BLOCK).map(([, language = "", text = ""]) =>
+        commandsOfBlock(language, text)
+      ),
+      inlineCommands(rest),
+    ].filter((commands) => commands.length > 0)
+      .map((commands) => ({ document, chapter, commands }));
+  });
+}
+
+function commandsOfBlock(language: string, text: string): DocumentedCommand[] {
+  switch (language) {
+    case "console":
+      return [...transcript(text)];
+    case "ts":
+      return [{ text }];
+    case "sh":
+      return text.split("\n").map((line) => ({ text: line.replace(/\s+#.*$/, "").trim() }))
+        .filter((command) => command.text !== "");
+    case "":
+    case "mermaid":
+      return [];
+    default:
+      throw new Error(`Unknown language of a block: ${language}`);
+  }
+}
+
+/** Commands behind `$`, with what stands below each as its answer. */
+function* transcript(text: string): Generator<DocumentedCommand> {
+  for (const part of text.split(/^\$ /m).slice(1)) {
+    const lines = part.trimEnd().split("\n");
+    let end = 1;
+    while (end < lines.length && goesOn(lines.slice(0, end).join("\n"))) end += 1;
+    const answer = lines.slice(end).join("\n");
+    yield { text: lines.slice(0, end).join("\n"), ...(answer === "" ? {} : { answer }) };
+  }
+}
+
+/** Whether a command goes on in the next line: behind a backslash and inside of quotes. */
+function goesOn(command: string): boolean {
+  return command.endsWith("\\") || (command.match(/'/g)?.length ?? 0) % 2 === 1;
+}
+
+/** A command in a sentence, by what it begins with. */
+const INLINE = /`((?:[A-Z_]+=\S+ )?(?:deno|npx|npm|docker|curl|promtool|rangemaker) [^`]+)`/g;
+
+function inlineCommands(prose: string): DocumentedCommand[] {
+  return [...prose.matchAll(INLINE)].map(([, text = ""]) => ({ text: text.replace("\n", " ") }));
+}

@@ -1,0 +1,94 @@
+/**
+ * Runs the commands of a document as its reader would: at the default ports, as far as the commands
+ * can tell. Behind each such port stands a service of a stack on free ports, or one that an earlier
+ * command started.
+ */
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import type { RunningStack } from "../../services/stack/stack.ts";
+import { OPTION_TABLES } from "../house/option_tables.ts";
+import type { Program } from "../support/process.ts";
+import { fileUrl, freePorts, run, startTask } from "./support.ts";
+
+/** A port of a service of this machine in a command or an answer. */
+const LOCAL_PORT = /(?<=\b(?:localhost|127\.0\.0\.1):)\d{4}\b/g;
+
+/** What stands for `0x…`, a key of the reader's own. */
+const KEYS: Record<string, string> = {
+  SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey,
+  BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey,
+};
+
+/** A shell at the top of the repository. Services that it started are ended with it. */
+export class Shell {
+  /** What stands behind each default port. */
+  readonly #ports: Map<string, string>;
+  readonly #programs: Program[] = [];
+  readonly #folder = Deno.makeTempDirSync();
+
+  constructor({ urls }: RunningStack) {
+    const { exchanges = "", oracle, node, proxy, nodeRead, solver, bridge } = urls;
+    this.#ports = new Map(
+      Object.entries({
+        8560: exchanges,
+        8550: oracle,
+        8545: node,
+        8546: proxy,
+        8547: nodeRead,
+        3000: solver,
+        3001: bridge,
+      }).map(([port, url]) => [port, new URL(url).port]),
+    );
+  }
+
+  /** A text with the ports that a document names replaced by those that are meant. */
+  relocated(text: string): string {
+    return text.replaceAll(LOCAL_PORT, (port) => this.#ports.get(port) ?? port);
+  }
+
+  /** Runs a command to its end. @returns What it printed. */
+  async run(command: string): Promise<string> {
+    const { text } = await run("bash", ["-c", this.relocated(command)], {
+      cwd: fileUrl(".").pathname,
+    });
+    return text.trim();
+  }
+
+  /** Starts `deno task <service>` with its options, and waits until it listens. */
+  async start(command: string): Promise<void> {
+    const [, variable, name = "", rest = ""] =
+      /^(?:(\w+)=0x… )?deno task (\w+) ?(.*)$/.exec(command) ?? assert.fail(command);
+    const table = OPTION_TABLES[name] ?? assert.fail(`${name} is no service`);
+    const args = this.relocated(rest).split(" ").filter((word) => word !== "");
+    // What is left to its default is given here, since it is somewhere else.
+    for (const { flags, default: text, shownDefault: shown = "" } of Object.values(table)) {
+      const [flag = ""] = /--[\w-]+/.exec(flags) ?? [];
+      if (args.includes(flag)) continue;
+      const value = text ?? shown;
+      const meant = this.relocated(value);
+      if (flag === "--port" || meant !== value) args.push(flag, meant);
+    }
+    const ports = new Map<string, string>();
+    for (const [index, flag] of args.entries()) {
+      if (flag !== "--port" && flag !== "--read-port") continue;
+      const [free = 0] = freePorts(1);
+      ports.set(args[index + 1] ?? "", String(free));
+      args[index + 1] = String(free);
+    }
+    const env = variable === undefined ? {} : { [variable]: KEYS[variable] ?? "" };
+    const program = startTask(name, args, env, this.#folder);
+    await program.until(({ stderr }) => stderr.includes("Listening on"));
+    this.#programs.push(program);
+    for (const [port, free] of ports) this.#ports.set(port, free);
+  }
+
+  /** Ends the services that were started here, each with exit code 0. */
+  async close(): Promise<void> {
+    for (const program of this.#programs.reverse()) {
+      program.kill("SIGTERM");
+      const { code, stderr } = await program.finished();
+      assert.equal(code, 0, stderr);
+    }
+    await Deno.remove(this.#folder, { recursive: true });
+  }
+}
