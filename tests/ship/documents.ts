@@ -63,6 +63,7 @@ function commandsOfBlock(language: string, text: string): DocumentedCommand[] {
         .filter((command) => command.text !== "");
     case "":
     case "mermaid":
+    case "toml":
       return [];
     default:
       throw new Error(`Unknown language of a block: ${language}`);
