@@ -17,10 +17,10 @@ export class Cors {
     return this.#any || origin === null || this.#origins.has(origin);
   }
 
-  /** Headers that an answer carries. */
+  /** Headers that an answer carries: those for browsers, which alone send an origin. */
   headers(request: Request): [name: string, value: string][] {
-    if (this.#any) return [["access-control-allow-origin", "*"]];
     const origin = request.headers.get("origin");
+    if (this.#any) return origin === null ? [] : [["access-control-allow-origin", "*"]];
     const vary: [string, string] = ["vary", "origin"];
     if (origin === null || !this.allows(origin)) return [vary];
     return [["access-control-allow-origin", origin], vary];

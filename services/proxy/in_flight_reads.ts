@@ -1,5 +1,4 @@
-import type { Call } from "./calls.ts";
-import { memberText, replaceMember } from "./json_text.ts";
+import { type Cut, replaceMember } from "./json_text.ts";
 import { bodyText, type NodeReply } from "./node_reply.ts";
 
 interface Flight {
@@ -13,21 +12,25 @@ export class InFlightReads {
   // Bounded by the requests that are open, since each flight ends with its answer or its timeout.
   readonly #flights = new Map<string, Flight>();
 
-  /** Sends a call, or joins the flight of an equal one and gives its answer under the call's id. */
-  async ask(call: Call, send: () => Promise<NodeReply>): Promise<NodeReply> {
-    const id = memberText(call.text, "id");
-    if (id === undefined) return await send();
-    const key = replaceMember(call.text, "id", "");
+  /**
+   * Sends a call, or joins the flight of an equal one and gives its answer under the call's own id.
+   *
+   * @param call The text of the call, cut at its id.
+   */
+  ask(call: Cut, send: () => Promise<NodeReply>): Promise<NodeReply> {
+    const key = call.before + call.after;
     const flight = this.#flights.get(key);
-    if (flight !== undefined) return underId(await flight.reply, flight.id, id);
-    const reply = send();
-    const own: Flight = { id, reply };
-    this.#flights.set(key, own);
-    try {
-      return await reply;
-    } finally {
-      if (this.#flights.get(key) === own) this.#flights.delete(key);
+    if (flight !== undefined) {
+      return flight.reply.then((reply) => underId(reply, flight.id, call.value));
     }
+    const reply = send();
+    const own: Flight = { id: call.value, reply };
+    this.#flights.set(key, own);
+    const land = () => {
+      if (this.#flights.get(key) === own) this.#flights.delete(key);
+    };
+    reply.then(land, land);
+    return reply;
   }
 
   /** Lets no later read join those under way. */

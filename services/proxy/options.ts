@@ -112,10 +112,10 @@ export const options = {
   readsOverWs: {
     flags: "--reads-over-ws [boolean]",
     env: "READS_OVER_WS",
-    description: "send plain single reads over a WebSocket of their own, not over HTTP: twice as " +
-      "fast, without X-Forwarded-For",
+    description: "send plain single reads over the WebSocket to the read node, not over HTTP: " +
+      "faster, but without X-Forwarded-For, and notifications wait behind a huge answer",
     schema: switchSchema,
-    default: "true",
+    default: "false",
     negatable: true,
   },
   coalesceReads: {

@@ -7,9 +7,9 @@ import { MethodTable } from "./methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import { NodeHttp } from "./node_http.ts";
 import type { ProxyOptions } from "./options.ts";
-import { ReadSocket } from "./read_socket.ts";
 import { Router } from "./router.ts";
 import { Upstream } from "./upstream.ts";
+import { UpstreamReads } from "./upstream_reads.ts";
 
 /** What a proxy is made of, connected with each other. */
 export interface ProxyParts {
@@ -25,44 +25,45 @@ export interface ProxyParts {
 /** Makes the parts and connects them. */
 export function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cors): ProxyParts {
   const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
-  const socketOptions = {
+  const httpOptions = { timeoutMs, clock: systemClock, metrics };
+  const nodes = {
+    read: new NodeHttp({ target: "read", url: options.readNodeUrl, ...httpOptions }),
+    write: new NodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions }),
+  };
+  const upstream: Upstream = new Upstream({
     url: options.readNodeWsUrl ?? webSocketUrl(options.readNodeUrl),
     clock: systemClock,
     random: Math.random,
     reconnectInitialMs,
     reconnectMaxMs,
     metrics,
-  };
-  const readSocket = options.readsOverWs
-    ? new ReadSocket({ ...socketOptions, timeoutMs })
-    : undefined;
-  const httpOptions = { timeoutMs, clock: systemClock, metrics };
-  const nodes = {
-    read: new NodeHttp({ target: "read", url: options.readNodeUrl, ...httpOptions }),
-    write: new NodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions }),
-  };
-  const router = new Router({
-    methods: new MethodTable(options.writeMethods),
-    nodes,
-    readSocket,
-    maxBatch: options.maxBatch,
-    coalesceReads: options.coalesceReads,
-    metrics,
-  });
-  const upstream: Upstream = new Upstream({
-    ...socketOptions,
     events: {
       opened() {
         headWatch.restart();
         hub.upstreamOpened(systemClock.now());
       },
-      closed: () => hub.upstreamClosed(),
+      closed(reason) {
+        upstreamReads?.lost(reason);
+        hub.upstreamClosed();
+      },
       received(text) {
+        if (upstreamReads?.answered(text)) return true;
         const understood = hub.receive(text);
         clients.flushSoon();
         return understood;
       },
     },
+  });
+  const upstreamReads = options.readsOverWs
+    ? new UpstreamReads({ upstream, clock: systemClock, timeoutMs, metrics })
+    : undefined;
+  const router = new Router({
+    methods: new MethodTable(options.writeMethods),
+    nodes,
+    upstreamReads,
+    maxBatch: options.maxBatch,
+    coalesceReads: options.coalesceReads,
+    metrics,
   });
   const hub = new Hub({
     capacity: options.broadcastCapacity,
@@ -92,14 +93,16 @@ export function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cor
     maxMessageBytes: options.maxBodyBytes,
     maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
   });
-  const running = [clients, headWatch, upstream, ...(readSocket === undefined ? [] : [readSocket])];
-  const stopping = [...running, nodes.read, nodes.write];
+  const running = [clients, headWatch, upstream];
   return {
     router,
     clients,
     upstream,
     start: () => running.forEach((part) => part.start()),
-    stop: () => stopping.forEach((part) => part.stop()),
+    stop() {
+      upstreamReads?.lost("the proxy stops");
+      for (const part of [...running, nodes.read, nodes.write]) part.stop();
+    },
   };
 }
 

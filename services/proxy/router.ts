@@ -3,11 +3,12 @@ import { type Call, isBroken, MessageError, readMessage } from "./calls.ts";
 import { nodeUnreachable, ProxyError } from "./failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import { splitBatchReply } from "./batch.ts";
+import { type Cut, cutAtMember } from "./json_text.ts";
 import type { MethodTable, Target } from "./methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
-import { type ReadSocket, ReadSocketLostError } from "./read_socket.ts";
 import type { NodePort } from "./node_http.ts";
 import type { NodeReply } from "./node_reply.ts";
+import { ReadLostError, type UpstreamReads } from "./upstream_reads.ts";
 
 /** The caller of a message. */
 export interface Caller {
@@ -30,8 +31,8 @@ export interface Answer {
 export interface RouterOptions {
   methods: MethodTable;
   nodes: Readonly<Record<Target, NodePort>>;
-  /** A faster way to the read node for plain reads; HTTP is used where it is not usable. */
-  readSocket?: ReadSocket;
+  /** Another way to the read node for plain reads; HTTP is used where it is not usable. */
+  upstreamReads?: UpstreamReads;
   maxBatch: number;
   /** Equal reads in flight are sent once. */
   coalesceReads: boolean;
@@ -139,25 +140,22 @@ export class Router {
     }
   }
 
-  async #send(call: Call, target: Target, caller: Caller): Promise<NodeReply> {
-    if (call.id === undefined || !this.#options.methods.isPlainRead(call.method)) {
-      return await this.#post(call, target, caller);
-    }
-    const read = () => this.#read(call, caller);
-    return await (this.#reads === undefined ? read() : this.#reads.ask(call, read));
+  #send(call: Call, target: Target, caller: Caller): Promise<NodeReply> {
+    const cut = call.id !== undefined && this.#options.methods.isPlainRead(call.method)
+      ? cutAtMember(call.text, "id")
+      : undefined;
+    if (cut === undefined) return this.#post(call, target, caller);
+    const read = () => this.#read(call, cut, caller);
+    return this.#reads === undefined ? read() : this.#reads.ask(cut, read);
   }
 
-  async #read(call: Call, caller: Caller): Promise<NodeReply> {
-    const { readSocket } = this.#options;
-    if (readSocket?.usable) {
-      try {
-        return await readSocket.ask(call);
-      } catch (thrown) {
-        if (!(thrown instanceof ReadSocketLostError)) throw thrown;
-        // A plain read may be sent again.
-      }
-    }
-    return await this.#post(call, "read", caller);
+  #read(call: Call, cut: Cut, caller: Caller): Promise<NodeReply> {
+    const { upstreamReads } = this.#options;
+    if (!upstreamReads?.usable) return this.#post(call, "read", caller);
+    return upstreamReads.ask(cut).catch((thrown: unknown) => {
+      if (!(thrown instanceof ReadLostError)) throw thrown;
+      return this.#post(call, "read", caller); // a plain read may be sent again
+    });
   }
 
   async #post(call: Call, target: Target, caller: Caller): Promise<NodeReply> {

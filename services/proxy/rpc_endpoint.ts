@@ -9,6 +9,9 @@ import { type Answer, failureText, type Router } from "./router.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
+/** With these very headers the runtime makes a response in a tenth of the time. */
+const JSON_ALONE = { "content-type": "application/json" };
+
 /** What an {@link RpcEndpoint} works with. */
 export interface RpcEndpointOptions {
   router: Router;
@@ -51,6 +54,7 @@ export class RpcEndpoint {
     }
     const headers = cors.headers(request);
     if (body === null) return new Response(null, { status: 204, headers });
+    if (headers.length === 0) return new Response(body, { status, headers: JSON_ALONE });
     headers.push(["content-type", "application/json"]);
     return new Response(body, { status, headers });
   }

@@ -12,7 +12,7 @@ const log = getLogger([LOG_ROOT, "proxy"]);
 /** What the owner of an {@link Upstream} is told. */
 export interface UpstreamEvents {
   opened(): void;
-  closed(): void;
+  closed(reason: string): void;
   /** A frame of the node. @returns False where it is no JSON-RPC. */
   received(text: string): boolean;
 }
@@ -62,7 +62,7 @@ export class Upstream implements UpstreamPort {
           metrics.upstreamConnected.set(0);
           metrics.upstreamErrors.inc({ target: "read" });
           log.warn("No connection to the read node at {url}: {reason}", { url, reason });
-          events.closed();
+          events.closed(reason);
         },
       },
     });

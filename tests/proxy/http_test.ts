@@ -3,8 +3,6 @@ import { eventually } from "../support/eventually.ts";
 import type { FakeNode, Received } from "./fake_node.ts";
 import { call, post, withProxy } from "./support.ts";
 
-const HTTP_ONLY = { readsOverWs: false, coalesceReads: false };
-
 /** Texts that a node got, without those of other transports. */
 function texts(node: FakeNode): string[] {
   return node.requests.map(({ text }) => text);
@@ -18,17 +16,19 @@ Deno.test("Proxy, HTTP: bytes of request and answer go through unchanged", async
     withProxy(async ({ url, read }) => {
       assert.equal(await (await post(url, odd)).text(), answer);
       assert.deepEqual(texts(read), [odd]);
-    }, { proxy: HTTP_ONLY, read: { answer: () => new Response(answer) } }));
+    }, { read: { answer: () => new Response(answer) } }));
   await t.step(
-    "single, over the socket for reads, but for the id",
+    "single, over the WebSocket, but for the id",
     () =>
       withProxy(async ({ url, read }) => {
         assert.equal(await (await post(url, odd)).text(), answer);
         assert.deepEqual(read.requests.map(({ over }) => over), ["ws"]);
-        assert.equal(texts(read)[0]?.replace('"id" : 1,', '"id" : 1e2,'), odd);
+        assert.equal(texts(read)[0]?.replace('"id" : "read 1",', '"id" : 1e2,'), odd);
       }, {
+        proxy: { readsOverWs: true },
         read: {
-          answer: (text) => new Response(answer.replace("1e2", String(JSON.parse(text).id))),
+          answer: (text) =>
+            new Response(answer.replace("1e2", JSON.stringify(JSON.parse(text).id))),
         },
       }),
   );
@@ -36,7 +36,7 @@ Deno.test("Proxy, HTTP: bytes of request and answer go through unchanged", async
     withProxy(async ({ url, read }) => {
       assert.equal(await (await post(url, ` [ ${odd} ] `)).text(), `[${answer.trim()}]`);
       assert.deepEqual(texts(read), [`[${odd}]`]);
-    }, { proxy: HTTP_ONLY, read: { answer: () => new Response(`[${answer}]`) } }));
+    }, { read: { answer: () => new Response(`[${answer}]`) } }));
 });
 
 Deno.test("Proxy, HTTP: a mixed batch is split, sent side by side and joined in order", () => {
@@ -119,7 +119,7 @@ Deno.test("Proxy, HTTP: what is no answer of a node is -32002: 502, or 504 where
   };
   for (const readsOverWs of [true, false]) {
     const proxy = { upstreamTimeoutMs: 60, readsOverWs };
-    const way = readsOverWs ? "socket" : "HTTP";
+    const way = readsOverWs ? "WebSocket" : "HTTP";
     await t.step(
       `nobody there, reads over ${way}`,
       () =>
@@ -253,7 +253,11 @@ Deno.test("Proxy, HTTP: a read whose socket is lost is sent again over HTTP; a w
     const failed = await post(url, call(1, "core_sendTransaction"));
     assert.equal((await failed.json()).error.code, -32002);
     assert.equal(write.requests.length, 1);
-  }, { read: { answer }, write: { answer: () => new Response(null, { status: 500 }) } });
+  }, {
+    proxy: { readsOverWs: true },
+    read: { answer },
+    write: { answer: () => new Response(null, { status: 500 }) },
+  });
 });
 
 Deno.test("Proxy, HTTP: X-Forwarded-For is passed on, or begun anew where it is not trusted", async (t) => {

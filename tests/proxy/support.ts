@@ -41,7 +41,7 @@ export async function withProxy(
   }));
   const stopProxy = () => proxy.stop();
   try {
-    await read.until(() => read.connections === (given.proxy?.readsOverWs === false ? 1 : 2));
+    await read.until(() => read.connections === 1);
     const wsUrl = proxy.wsPortUrl ?? proxy.wsUrl;
     await play({ url: proxy.url, wsUrl, read, write, stopProxy });
   } finally {
