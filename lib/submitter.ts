@@ -166,13 +166,12 @@ export class Submitter {
   /** Makes the transaction of an intent and records it, in place of the one it has. */
   async #sign(intent: Intent): Promise<Intent> {
     const { store, clock, sign } = this.#options;
-    const replaces = intent.transaction?.txHash ?? null;
     try {
       const transaction = await sign(intent);
-      return await store.setTransaction(intent.key, transaction, replaces, clock.now());
+      return await store.setTransaction(intent, transaction, clock.now());
     } catch (thrown) {
       if (!isNodeAway(thrown)) throw thrown;
-      throw new OutcomeUnknownError(replaces, thrown);
+      throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
     }
   }
 
@@ -264,9 +263,9 @@ export class Submitter {
 
   async #finish(intent: Intent, outcome: IntentOutcome): Promise<Intent> {
     const { store, clock, observe } = this.#options;
-    const txHash = intent.transaction?.txHash ?? null;
-    const finished = await store.finish(intent.key, outcome, txHash, clock.now());
+    const finished = await store.finish(intent, outcome, clock.now());
     if (!isFinal(finished.state)) {
+      const txHash = intent.transaction?.txHash ?? null;
       throw new OutcomeUnknownError(txHash, "another process has replaced the transaction");
     }
     observe?.("final", finished);

@@ -85,14 +85,14 @@ export interface IntentStore {
   /** How many intents have no final state. */
   countUnfinished(): Promise<number>;
   /**
-   * Gives an unfinished intent its transaction, or a newer one in place of `replaces`, and makes it
-   * `submitted`. @returns The intent as it then is: with another transaction where someone else was
-   * first.
+   * Gives an unfinished intent its transaction, in place of the one it was read with if any, and
+   * makes it `submitted`.
+   *
+   * @returns The intent as it then is: with another transaction where someone else was first.
    */
   setTransaction(
-    key: string,
+    intent: Intent,
     transaction: SignedTransactionText,
-    replaces: Hex | null,
     nowMs: number,
   ): Promise<Intent>;
   /**
@@ -101,20 +101,21 @@ export interface IntentStore {
    */
   noteAttempt(key: string, nowMs: number): Promise<Intent>;
   /**
-   * Gives an intent its final state, if it has none and still has this transaction.
+   * Gives an intent its final state, if it has none and still has the transaction it was read with.
    *
    * @returns The intent as it then is: the first final state stands.
    */
-  finish(
-    key: string,
-    outcome: IntentOutcome,
-    txHash: Hex | null,
-    nowMs: number,
-  ): Promise<Intent>;
+  finish(intent: Intent, outcome: IntentOutcome, nowMs: number): Promise<Intent>;
   /** Whether the store can be written to now. */
   check(): Promise<void>;
   /** Ends the connection; what is under way is finished first. */
   close(): Promise<void>;
+}
+
+/** What a new intent is once a store has recorded it. */
+export function recordedIntent(intent: NewIntent, sequence: number): Intent {
+  const { createdAtMs: updatedAtMs } = intent;
+  return { ...intent, sequence, state: "accepted", receipt: null, failure: null, updatedAtMs };
 }
 
 /** The store cannot do what was asked; nothing was changed by it. */

@@ -1,18 +1,18 @@
 import postgres from "postgres";
 import { messageOf } from "../errors.ts";
-import type { Hex } from "../protocol/scalars.ts";
 import {
   type Insertion,
   type Intent,
   type IntentOutcome,
   type IntentStore,
   type NewIntent,
+  recordedIntent,
   type SignedTransactionText,
   StoreConnectionLostError,
   StoreError,
 } from "./intent.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { countOfRow, INTENT_COLUMNS, intentOfRow } from "./rows.ts";
+import { countOfRow, INTENT_COLUMNS, intentOfRow, sequenceOfRow } from "./rows.ts";
 
 /** Connections that one process holds at most. */
 const CONNECTIONS_MAX = 10;
@@ -80,9 +80,9 @@ export class PostgresIntentStore implements IntentStore {
         transaction?.txHash ?? null
       },
           ${transaction?.text ?? null}, ${expiresAtMs}, ${createdAtMs}, ${createdAtMs})
-        ON CONFLICT (service, key) DO NOTHING RETURNING ${sql.unsafe(INTENT_COLUMNS)}`;
-      if (row !== undefined) return { inserted: true, intent: intentOfRow(row) };
-      return { inserted: false, intent: await this.#existing(key) };
+        ON CONFLICT (service, key) DO NOTHING RETURNING sequence`;
+      if (row === undefined) return { inserted: false, intent: await this.#existing(key) };
+      return { inserted: true, intent: recordedIntent(intent, sequenceOfRow(row)) };
     });
   }
 
@@ -129,45 +129,47 @@ export class PostgresIntentStore implements IntentStore {
   }
 
   setTransaction(
-    key: string,
+    intent: Intent,
     transaction: SignedTransactionText,
-    replaces: Hex | null,
     nowMs: number,
   ): Promise<Intent> {
+    const { key } = intent;
     const { txHash, text } = transaction;
-    return this.#update(key, (sql) =>
-      sql`
+    return this.#run(async (sql) => {
+      const { count } = await sql`
         UPDATE intents SET tx_hash = ${txHash}, transaction_text = ${text}, state = 'submitted',
           updated_at_ms = ${nowMs}
         WHERE service = ${this.#service} AND key = ${key} AND state IN ('accepted', 'submitted')
-          AND tx_hash IS NOT DISTINCT FROM ${replaces}
-        RETURNING ${sql.unsafe(INTENT_COLUMNS)}`);
+          AND tx_hash IS NOT DISTINCT FROM ${intent.transaction?.txHash ?? null}`;
+      if (count === 0) return await this.#existing(key);
+      return { ...intent, transaction, state: "submitted", updatedAtMs: nowMs };
+    });
   }
 
   noteAttempt(key: string, nowMs: number): Promise<Intent> {
-    return this.#update(key, (sql) =>
-      sql`
+    return this.#run(async (sql) => {
+      const [row] = await sql`
         UPDATE intents SET updated_at_ms = ${nowMs},
           state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
         WHERE service = ${this.#service} AND key = ${key} AND state IN ('accepted', 'submitted')
-        RETURNING ${sql.unsafe(INTENT_COLUMNS)}`);
+        RETURNING ${sql.unsafe(INTENT_COLUMNS)}`;
+      return row === undefined ? await this.#existing(key) : intentOfRow(row);
+    });
   }
 
-  finish(
-    key: string,
-    outcome: IntentOutcome,
-    txHash: Hex | null,
-    nowMs: number,
-  ): Promise<Intent> {
+  finish(intent: Intent, outcome: IntentOutcome, nowMs: number): Promise<Intent> {
+    const { key } = intent;
     const { state, receipt, failure } = outcome;
-    return this.#update(key, (sql) =>
-      sql`
+    return this.#run(async (sql) => {
+      const { count } = await sql`
         UPDATE intents SET state = ${state}, receipt = ${receipt},
           failure_code = ${failure?.code ?? null}, failure_message = ${failure?.message ?? null},
           updated_at_ms = ${nowMs}
         WHERE service = ${this.#service} AND key = ${key} AND state IN ('accepted', 'submitted')
-          AND tx_hash IS NOT DISTINCT FROM ${txHash}
-        RETURNING ${sql.unsafe(INTENT_COLUMNS)}`);
+          AND tx_hash IS NOT DISTINCT FROM ${intent.transaction?.txHash ?? null}`;
+      if (count === 0) return await this.#existing(key);
+      return { ...intent, ...outcome, updatedAtMs: nowMs };
+    });
   }
 
   check(): Promise<void> {
@@ -185,17 +187,6 @@ export class PostgresIntentStore implements IntentStore {
     const intent = await this.find(key);
     if (intent === undefined) throw new StoreError(`No intent has the key ${key}`);
     return intent;
-  }
-
-  /** @param update Gives the row as it then is, or none where it was to be left alone. */
-  #update(
-    key: string,
-    update: (sql: postgres.Sql) => postgres.PendingQuery<postgres.Row[]>,
-  ): Promise<Intent> {
-    return this.#run(async (sql) => {
-      const [row] = await update(sql);
-      return row === undefined ? await this.#existing(key) : intentOfRow(row);
-    });
   }
 
   async #run<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> {

@@ -46,6 +46,13 @@ export function intentOfRow(row: unknown): Intent {
   };
 }
 
+const sequenceSchema = rowSchema.pick({ sequence: true });
+
+/** Reads the one column of `RETURNING sequence`. */
+export function sequenceOfRow(row: unknown): number {
+  return sequenceSchema.parse(row).sequence;
+}
+
 const countSchema = z.object({ count: integerSchema });
 
 /** Reads the one row of a query that counts: `SELECT … AS count`. */

@@ -1,13 +1,13 @@
 import { dirname } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { messageOf } from "../errors.ts";
-import type { Hex } from "../protocol/scalars.ts";
 import {
   type Insertion,
   type Intent,
   type IntentOutcome,
   type IntentStore,
   type NewIntent,
+  recordedIntent,
   type SignedTransactionText,
   StoreError,
 } from "./intent.ts";
@@ -20,14 +20,14 @@ const BUSY_TIMEOUT_MS = 250;
 
 const UNFINISHED = "state IN ('accepted', 'submitted')";
 
-/** Statements of the store, prepared once. */
+/** Statements of the store, prepared once. A write that need not be read back is half as much work. */
 function prepareAll(db: DatabaseSync) {
   return {
     insert: db.prepare(
       `INSERT INTO intents (service, key, subject, payload, state, tx_hash, transaction_text,
          expires_at_ms, created_at_ms, updated_at_ms)
        VALUES (?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?)
-       ON CONFLICT (service, key) DO NOTHING RETURNING ${INTENT_COLUMNS}`,
+       ON CONFLICT (service, key) DO NOTHING`,
     ),
     find: db.prepare(`SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ? AND key = ?`),
     listBySubject: db.prepare(
@@ -44,8 +44,7 @@ function prepareAll(db: DatabaseSync) {
     ),
     setTransaction: db.prepare(
       `UPDATE intents SET tx_hash = ?, transaction_text = ?, state = 'submitted',
-         updated_at_ms = ? WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS ?
-       RETURNING ${INTENT_COLUMNS}`,
+         updated_at_ms = ? WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS ?`,
     ),
     noteAttempt: db.prepare(
       `UPDATE intents SET updated_at_ms = ?,
@@ -55,7 +54,7 @@ function prepareAll(db: DatabaseSync) {
     finish: db.prepare(
       `UPDATE intents SET state = ?, receipt = ?, failure_code = ?, failure_message = ?,
          updated_at_ms = ?
-       WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS ? RETURNING ${INTENT_COLUMNS}`,
+       WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS ?`,
     ),
   } satisfies Record<string, StatementSync>;
 }
@@ -102,7 +101,7 @@ export class SqliteIntentStore implements IntentStore {
   insert(intent: NewIntent): Promise<Insertion> {
     const { key, subject, payload, transaction, expiresAtMs, createdAtMs } = intent;
     return this.#writes.run(() => {
-      const row = this.#statements.insert.get(
+      const { changes, lastInsertRowid } = this.#statements.insert.run(
         this.#service,
         key,
         subject,
@@ -113,8 +112,8 @@ export class SqliteIntentStore implements IntentStore {
         createdAtMs,
         createdAtMs,
       );
-      if (row !== undefined) return { inserted: true, intent: intentOfRow(row) };
-      return { inserted: false, intent: this.#existing(key) };
+      if (changes === 0) return { inserted: false, intent: this.#existing(key) };
+      return { inserted: true, intent: recordedIntent(intent, Number(lastInsertRowid)) };
     });
   }
 
@@ -148,45 +147,51 @@ export class SqliteIntentStore implements IntentStore {
   }
 
   setTransaction(
-    key: string,
+    intent: Intent,
     transaction: SignedTransactionText,
-    replaces: Hex | null,
     nowMs: number,
   ): Promise<Intent> {
+    const { key } = intent;
     const { txHash, text } = transaction;
-    return this.#update(
-      key,
-      () => this.#statements.setTransaction.get(txHash, text, nowMs, this.#service, key, replaces),
-    );
+    const replaces = intent.transaction?.txHash ?? null;
+    return this.#writes.run(() => {
+      const { changes } = this.#statements.setTransaction.run(
+        txHash,
+        text,
+        nowMs,
+        this.#service,
+        key,
+        replaces,
+      );
+      if (changes === 0) return this.#existing(key);
+      return { ...intent, transaction, state: "submitted", updatedAtMs: nowMs };
+    });
   }
 
   noteAttempt(key: string, nowMs: number): Promise<Intent> {
-    return this.#update(key, () => this.#statements.noteAttempt.get(nowMs, this.#service, key));
+    return this.#writes.run(() => {
+      const row = this.#statements.noteAttempt.get(nowMs, this.#service, key);
+      return row === undefined ? this.#existing(key) : intentOfRow(row);
+    });
   }
 
-  finish(
-    key: string,
-    outcome: IntentOutcome,
-    txHash: Hex | null,
-    nowMs: number,
-  ): Promise<Intent> {
+  finish(intent: Intent, outcome: IntentOutcome, nowMs: number): Promise<Intent> {
+    const { key } = intent;
     const { state, receipt, failure } = outcome;
-    const code = failure?.code ?? null;
-    const message = failure?.message ?? null;
-    return this.#update(
-      key,
-      () =>
-        this.#statements.finish.get(
-          state,
-          receipt,
-          code,
-          message,
-          nowMs,
-          this.#service,
-          key,
-          txHash,
-        ),
-    );
+    return this.#writes.run(() => {
+      const { changes } = this.#statements.finish.run(
+        state,
+        receipt,
+        failure?.code ?? null,
+        failure?.message ?? null,
+        nowMs,
+        this.#service,
+        key,
+        intent.transaction?.txHash ?? null,
+      );
+      if (changes === 0) return this.#existing(key);
+      return { ...intent, ...outcome, updatedAtMs: nowMs };
+    });
   }
 
   async check(): Promise<void> {
@@ -212,14 +217,6 @@ export class SqliteIntentStore implements IntentStore {
     const intent = this.#find(key);
     if (intent === undefined) throw new StoreError(`No intent has the key ${key}`);
     return intent;
-  }
-
-  /** @param update Gives the row as it then is, or undefined where it was to be left alone. */
-  #update(key: string, update: () => unknown): Promise<Intent> {
-    return this.#writes.run(() => {
-      const row = update();
-      return row === undefined ? this.#existing(key) : intentOfRow(row);
-    });
   }
 
   #read<T>(read: () => T): Promise<T> {

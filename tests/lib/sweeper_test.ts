@@ -12,7 +12,7 @@ class Bench {
   nodeLost = false;
   submit = (intent: Intent): Promise<Intent> => {
     const outcome = { state: "committed", receipt: null, failure: null } as const;
-    return this.store.finish(intent.key, outcome, null, this.clock.now());
+    return this.store.finish(intent, outcome, this.clock.now());
   };
   readonly sweeper = new Sweeper({
     store: {

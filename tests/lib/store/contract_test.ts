@@ -5,6 +5,7 @@ import {
   type IntentOutcome,
   type IntentStore,
   type NewIntent,
+  recordedIntent,
   StoreError,
 } from "../../../lib/store/intent.ts";
 import { openIntentStore } from "../../../lib/store/open.ts";
@@ -99,8 +100,8 @@ const contract: Record<string, StoreTest> = {
 
   async "what was resolved is there after the store is opened again"(store, database) {
     await store.insert(newIntent("a"));
-    await store.insert(newIntent("b"));
-    const finished = await store.finish("b", committed, hash(1), 5);
+    const { intent } = await store.insert(newIntent("b"));
+    const finished = await store.finish(intent, committed, 5);
     await store.close();
     const again = await openIntentStore(database, "test");
     try {
@@ -112,42 +113,54 @@ const contract: Record<string, StoreTest> = {
   },
 
   async "the first final state stands"(store) {
-    await store.insert(newIntent("a"));
-    const first = await store.finish("a", committed, hash(1), 7);
+    const { intent } = await store.insert(newIntent("a"));
+    const first = await store.finish(intent, committed, 7);
     assert.equal(first.state, "committed");
     assert.equal(first.receipt, '{"ok":true}');
     assert.equal(first.updatedAtMs, 7);
-    assert.deepEqual(await store.finish("a", failed, hash(1), 8), first);
+    assert.deepEqual(await store.finish(intent, failed, 8), first);
     assert.deepEqual(await store.noteAttempt("a", 9), first);
     const newer = { txHash: hash(2), text: "2" };
-    assert.deepEqual(await store.setTransaction("a", newer, hash(1), 9), first);
+    assert.deepEqual(await store.setTransaction(intent, newer, 9), first);
+  },
+
+  async "what a write resolves with is what is then read"(store) {
+    const { intent } = await store.insert(newIntent("a", { transaction: null }));
+    assert.deepEqual(await store.find("a"), intent);
+    const submitted = await store.setTransaction(intent, { txHash: hash(2), text: "ünï ✓" }, 3);
+    assert.deepEqual(await store.find("a"), submitted);
+    const noted = await store.noteAttempt("a", 4);
+    assert.deepEqual(await store.find("a"), noted);
+    const finished = await store.finish(noted, { ...committed, failure: failed.failure }, 5);
+    assert.deepEqual(await store.find("a"), finished);
   },
 
   async "a failure keeps its code and message"(store) {
-    await store.insert(newIntent("a"));
-    const intent = await store.finish("a", failed, hash(1), 7);
-    assert.equal(intent.state, "failed");
-    assert.deepEqual(intent.failure, { code: "NODE_REFUSED", message: "no" });
+    const { intent } = await store.insert(newIntent("a"));
+    const finished = await store.finish(intent, failed, 7);
+    assert.equal(finished.state, "failed");
+    assert.deepEqual(finished.failure, { code: "NODE_REFUSED", message: "no" });
   },
 
   async "an outcome of a transaction that was replaced is not recorded"(store) {
-    await store.insert(newIntent("a"));
+    const { intent } = await store.insert(newIntent("a"));
     const newer = { txHash: hash(2), text: "2" };
-    assert.deepEqual((await store.setTransaction("a", newer, hash(1), 3)).transaction, newer);
-    assert.equal((await store.finish("a", failed, hash(1), 4)).state, "submitted");
-    assert.equal((await store.finish("a", failed, null, 4)).state, "submitted");
-    assert.equal((await store.finish("a", committed, hash(2), 5)).state, "committed");
+    const renewed = await store.setTransaction(intent, newer, 3);
+    assert.deepEqual(renewed.transaction, newer);
+    assert.deepEqual(await store.finish(intent, failed, 4), renewed);
+    assert.deepEqual(await store.finish({ ...intent, transaction: null }, failed, 4), renewed);
+    assert.equal((await store.finish(renewed, committed, 5)).state, "committed");
   },
 
   async "of two that replace the same transaction the first wins"(store) {
-    await store.insert(newIntent("a", { transaction: null }));
+    const { intent } = await store.insert(newIntent("a", { transaction: null }));
     const [one, two] = [hash(1), hash(2)].map((txHash) => ({ txHash, text: txHash }));
     assert.ok(one && two);
-    await store.setTransaction("a", one, null, 3);
-    const after = await store.setTransaction("a", two, null, 4);
-    assert.deepEqual(after.transaction, one);
-    assert.equal(after.state, "submitted");
-    assert.equal(after.updatedAtMs, 3);
+    const first = await store.setTransaction(intent, one, 3);
+    assert.deepEqual(await store.setTransaction(intent, two, 4), first);
+    assert.deepEqual(first.transaction, one);
+    assert.equal(first.state, "submitted");
+    assert.equal(first.updatedAtMs, 3);
   },
 
   async "an attempt makes an intent submitted only where it has a transaction"(store) {
@@ -161,9 +174,9 @@ const contract: Record<string, StoreTest> = {
 
   async "unfinished intents come in order, in pages, by the time of their last change"(store) {
     for (const key of ["a", "b", "c", "d"]) {
-      await store.insert(newIntent(key, { createdAtMs: 10 }));
+      const { intent } = await store.insert(newIntent(key, { createdAtMs: 10 }));
+      if (key === "b") await store.finish(intent, committed, 20);
     }
-    await store.finish("b", committed, hash(1), 20);
     await store.noteAttempt("c", 30);
     const keys = async (page: Partial<typeof ALL>) =>
       (await store.listUnfinished({ ...ALL, ...page })).map(({ key }) => key);
@@ -186,11 +199,12 @@ const contract: Record<string, StoreTest> = {
   },
 
   async "a key that is not there is an error, and changes nothing"(store) {
+    const none = recordedIntent(newIntent("none"), 1);
     for (
       const update of [
         () => store.noteAttempt("none", 1),
-        () => store.finish("none", committed, null, 1),
-        () => store.setTransaction("none", { txHash: hash(1), text: "" }, null, 1),
+        () => store.finish(none, committed, 1),
+        () => store.setTransaction(none, { txHash: hash(2), text: "" }, 1),
       ]
     ) {
       await assert.rejects(update, StoreError);
@@ -202,9 +216,9 @@ const contract: Record<string, StoreTest> = {
   async "services that share a database do not see each other's intents"(store, database) {
     const other = await openIntentStore(database, "other");
     try {
-      await store.insert(newIntent("same"));
+      const { intent } = await store.insert(newIntent("same"));
       assert.equal((await other.insert(newIntent("same", { payload: "2" }))).inserted, true);
-      await store.finish("same", committed, hash(1), 5);
+      await store.finish(intent, committed, 5);
       assert.equal((await other.find("same"))?.state, "accepted");
       assert.equal((await other.noteAttempt("same", 6)).payload, "2");
       assert.deepEqual((await other.listUnfinished(ALL)).map(({ payload }) => payload), ["2"]);
