@@ -3,8 +3,9 @@
  * is refused, so that each signed message has exactly one signature by one key.
  */
 import { instantiateSecp256k1 } from "@bitauth/libauth";
-import { type Address, checksumAddress, type Hex, keccak256 } from "viem";
+import { type Address, checksumAddress, type Hex } from "viem";
 import { RangemakerError } from "../errors.ts";
+import { keccak256 } from "./keccak.ts";
 
 /** libsecp256k1 as WebAssembly: about four times as fast as the same in JavaScript. */
 const secp256k1 = await instantiateSecp256k1();
@@ -100,7 +101,7 @@ function bytesOf(hex: Hex): Uint8Array {
 
 /** The address of an uncompressed public key: the end of the hash of its two coordinates. */
 function addressOf(publicKey: Uint8Array): Address {
-  return checksumAddress(`0x${keccak256(publicKey.subarray(1)).slice(-40)}`);
+  return checksumAddress(`0x${keccak256(publicKey.subarray(1)).subarray(-20).toHex()}`);
 }
 
 /**

@@ -3,7 +3,8 @@
  * `hashTypedData` does, without looking for nested types and with the hash of the type at hand, which
  * makes it several times as fast; the golden vectors hold it to viem's and ethers' results.
  */
-import { keccak256, stringToBytes } from "viem";
+import { stringToBytes } from "viem";
+import { keccak256 } from "./keccak.ts";
 
 /** Length of a word. */
 export const WORD_BYTES = 32;
@@ -18,16 +19,16 @@ const encoders: Readonly<Record<string, FieldEncoder>> = {
   bytes32: (value, words, offset) => words.set(bytesOf(value, WORD_BYTES), offset),
   uint64: (value, words, offset) => writeUint(value, 64, words, offset),
   uint256: (value, words, offset) => writeUint(value, 256, words, offset),
-  bytes: (value, words, offset) => words.set(keccak256(bytesOf(value), "bytes"), offset),
+  bytes: (value, words, offset) => words.set(keccak256(bytesOf(value)), offset),
   string: (value, words, offset) => {
     if (typeof value !== "string") throw misfit("a string", value);
-    words.set(keccak256(stringToBytes(value), "bytes"), offset);
+    words.set(keccak256(stringToBytes(value)), offset);
   },
   "uint64[]": (value, words, offset) => {
     if (!Array.isArray(value)) throw misfit("an array", value);
     const items = new Uint8Array(value.length * WORD_BYTES);
     value.forEach((item, index) => writeUint(item, 64, items, index * WORD_BYTES));
-    words.set(keccak256(items, "bytes"), offset);
+    words.set(keccak256(items), offset);
   },
 };
 

@@ -1,5 +1,6 @@
-import { type Hex, keccak256, stringToBytes } from "viem";
+import { type Hex, stringToBytes } from "viem";
 import { z } from "zod";
+import { keccak256 } from "./keccak.ts";
 import { encodeStruct, WORD_BYTES } from "./struct_encoding.ts";
 
 /** A member of an EIP-712 struct. */
@@ -61,7 +62,7 @@ function domainSeparator(chainId: number): Uint8Array {
 }
 
 function hashStruct(type: FlatType, message: Record<string, unknown>): Uint8Array {
-  return keccak256(encodeStruct(type.typeHash, type.fields, message), "bytes");
+  return keccak256(encodeStruct(type.typeHash, type.fields, message));
 }
 
 /**
@@ -74,7 +75,7 @@ export function hashFlat(type: FlatType, chainId: number, message: Record<string
   preimage.set([0x19, 0x01]);
   preimage.set(domainSeparator(chainId), 2);
   preimage.set(hashStruct(type, message), 2 + WORD_BYTES);
-  return keccak256(preimage);
+  return `0x${keccak256(preimage).toHex()}`;
 }
 
 /** Reads a type string such as `Core:Deposit(address user,uint256 amount)`. */
@@ -84,5 +85,5 @@ export function flatType(typeString: string): FlatType {
     const [type, name] = member.split(" ") as [string, string];
     return { name, type };
   });
-  return { primaryType, fields, typeHash: keccak256(stringToBytes(typeString), "bytes") };
+  return { primaryType, fields, typeHash: keccak256(stringToBytes(typeString)) };
 }
