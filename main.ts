@@ -46,6 +46,10 @@ export const commands: CommandEntries = {
     summary: "stand-ins for the exchanges, in their own wire formats",
     open: () => import("./services/exchanges/mod.ts"),
   },
+  doctor: {
+    summary: "tries everything that services are told to use, and says what to mend",
+    open: () => import("./services/stack/doctor.ts"),
+  },
   completion: {
     summary: "prints what makes bash, zsh or fish complete commands and options",
     open: async () => (await import("./lib/completion/command.ts")).completionOf(commands),

@@ -73,7 +73,7 @@ function redactKeys(text: string): string {
 export interface OptionReading<T extends OptionTable> {
   values: Partial<OptionsOf<T>>;
   /** By the key of the option. */
-  problems: Map<keyof T & string, UsageError>;
+  problems: ReadonlyMap<string, UsageError>;
 }
 
 /**
@@ -109,7 +109,7 @@ export function readOptions<T extends OptionTable>(
 ): OptionReading<T> {
   const flags = readFlags(text, table, argv);
   const values: Record<string, unknown> = {};
-  const problems = new Map<keyof T & string, UsageError>();
+  const problems = new Map<string, UsageError>();
   for (const [key, spec] of Object.entries(table)) {
     try {
       values[key] = readOption(spec, flags[attributeOf(spec)], env);

@@ -3,7 +3,8 @@ import type { OptionSpec } from "../service/options.ts";
 import type { IntentStore } from "./intent.ts";
 import { SqliteIntentStore } from "./sqlite.ts";
 
-const POSTGRES_URL = /^postgres(ql)?:\/\//;
+/** What tells the URL of a PostgreSQL database from a file. */
+export const POSTGRES_URL = /^postgres(ql)?:\/\//;
 
 const databaseSchema = z.string().min(1, "Expected a file or a URL with postgres:").refine(
   (text) => !POSTGRES_URL.test(text) || URL.canParse(text),

@@ -1,10 +1,11 @@
 import { messageOf } from "../../lib/errors.ts";
+import { statOf, whyFolderIsClosed } from "../../lib/files.ts";
 import { type Market, MARKETS } from "../../lib/protocol/markets.ts";
 import { type Block, genesisBlock } from "./block.ts";
 import type { ResumePoint } from "./chain.ts";
 import { DataDirError } from "./errors.ts";
 import { HeadFile } from "./head_file.ts";
-import { FileJournal } from "./journal.ts";
+import { FileJournal, readFirstRecord } from "./journal.ts";
 import { type Genesis, Ledger } from "./ledger.ts";
 import { PriceFile } from "./price_file.ts";
 import { PriceHistory } from "./price_history.ts";
@@ -126,9 +127,7 @@ class Replay {
     if (this.isEmpty) {
       this.isEmpty = false;
       if (recordToJson(record) === this.#genesis) return;
-      throw new DataDirError(
-        `${this.#path} holds a chain with another genesis or chain id: start it with the settings it was made with, or choose another directory`,
-      );
+      throw new DataDirError(otherChain(this.#path));
     }
     if (record.kind === "settlement") this.#state.applySettlement(record);
     if (record.kind === "transaction") {
@@ -136,6 +135,47 @@ class Replay {
       this.lastBlockNumber = Math.max(this.lastBlockNumber, record.receipt.blockNumber);
     }
   }
+}
+
+/** What is wrong with a directory that was made with other settings. */
+function otherChain(path: string): string {
+  return `${path} holds a chain with another genesis or chain id: start it with the settings it was made with, or choose another directory`;
+}
+
+/** What a data directory holds. */
+export interface DataDirInspection {
+  /** A node that runs has it open. */
+  isHeld: boolean;
+  journalBytes: number;
+}
+
+/**
+ * Looks at a data directory, and leaves it as it is.
+ *
+ * @returns Undefined where there is no chain in it yet.
+ * @throws {DataDirError} @throws {JournalError} As {@link DataDir.open}, as far as the first record
+ * tells it.
+ */
+export function inspectDataDir(
+  path: string,
+  options: DataDirOptions,
+): DataDirInspection | undefined {
+  const problem = whyFolderIsClosed(path);
+  if (problem !== undefined) throw new DataDirError(problem);
+  const journal = statOf(`${path}/chain.journal`);
+  if (journal === undefined) return undefined;
+  const first = readFirstRecord(`${path}/chain.journal`);
+  const isOther = first !== undefined &&
+    recordToJson(first) !== recordToJson(genesisRecordOf(options));
+  if (isOther) throw new DataDirError(otherChain(path));
+  return { isHeld: isHeld(`${path}/lock`), journalBytes: journal.size };
+}
+
+function isHeld(path: string): boolean {
+  if (statOf(path) === undefined) return false;
+  using file = Deno.openSync(path);
+  // Shared, so that two looks at the same time do not take each other for a node.
+  return !file.tryLockSync(false);
 }
 
 /** The record that a journal begins with; balances in order of address, so that equal ones are equal. */

@@ -157,7 +157,7 @@ export class FileJournal implements Journal {
       else if (tornAt !== undefined) {
         throw new JournalError(`Journal ${this.#path} is damaged at byte ${tornAt}`);
       } else {
-        onRecord(this.#parse(json, offset));
+        onRecord(parseRecord(json, offset, this.#path));
         this.#writtenBytes = offset + bytes.length + 1;
       }
     }
@@ -167,15 +167,35 @@ export class FileJournal implements Journal {
     if (this.#failure !== undefined) throw this.#failure;
     return cutBytes;
   }
+}
 
-  #parse(json: string, offset: number): JournalRecord {
-    const parsed = recordSchema.safeParse(JSON.parse(json));
-    if (parsed.success) return parsed.data;
-    throw new JournalError(
-      `Journal ${this.#path} holds a record at byte ${offset} that is not known here`,
-      parsed.error,
-    );
+/**
+ * The first record of a journal, which is left as it is.
+ *
+ * @returns Undefined for a journal without a whole record.
+ * @throws {JournalError} If there is none, or its first record is not known here.
+ */
+export function readFirstRecord(path: string): JournalRecord | undefined {
+  try {
+    using file = Deno.openSync(path);
+    for (const { bytes, offset, isWhole } of linesOf(file, path)) {
+      const json = isWhole ? decodeLine(bytes) : undefined;
+      return json === undefined ? undefined : parseRecord(json, offset, path);
+    }
+    return undefined;
+  } catch (cause) {
+    if (cause instanceof JournalError) throw cause;
+    throw new JournalError(`Journal ${path} cannot be opened: ${messageOf(cause)}`, cause);
   }
+}
+
+function parseRecord(json: string, offset: number, path: string): JournalRecord {
+  const parsed = recordSchema.safeParse(JSON.parse(json));
+  if (parsed.success) return parsed.data;
+  throw new JournalError(
+    `Journal ${path} holds a record at byte ${offset} that is not known here`,
+    parsed.error,
+  );
 }
 
 /** The lines of a file from its start, without their newline. The last one may lack it. */

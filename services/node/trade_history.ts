@@ -39,7 +39,8 @@ const RETRY_WAIT_MAX_MS = 60_000;
 const RETRY_WAIT_MS = 1_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 
-const pageSchema = z.array(z.object({
+/** One answer of the endpoint: id, price and time of each trade. */
+export const pageSchema = z.array(z.object({
   a: z.number().int(),
   p: z.string().transform((text, context) => {
     const price = parsePrice(text);

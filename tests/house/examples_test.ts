@@ -24,13 +24,18 @@ function argumentsIn(line: string): string[] | undefined {
 
 /** The command that arguments lead to, and what is left for it. */
 async function follow(argv: readonly string[], entries: CommandEntries) {
-  let [name = "", ...rest] = argv;
-  let run = await openCommand(entries, name);
-  while (rest[0] !== undefined && Object.hasOwn(run.subcommands, rest[0])) {
-    [name = "", ...rest] = rest;
-    run = await openCommand(run.subcommands, name);
-  }
-  return { run, rest };
+  const [name = "", ...rest] = argv;
+  const run = await openCommand(entries, name);
+  const flagsAt = rest.findIndex((word) => word.startsWith("-"));
+  const words = rest.slice(0, flagsAt < 0 ? rest.length : flagsAt);
+  for (const word of words) assert(Object.hasOwn(run.subcommands, word), `${name} ${word}`);
+  const [below = ""] = words;
+  // Of several words, none is followed: the doctor's services.
+  const isBelow = words.length === 1;
+  return {
+    run: isBelow ? await openCommand(run.subcommands, below) : run,
+    rest: rest.slice(words.length),
+  };
 }
 
 /** An environment in which every key is given, as the examples suppose. */

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
 import { loggingOptions } from "../../lib/service/logging.ts";
+import { run as doctor } from "../../services/stack/doctor.ts";
 import { OPTION_TABLES } from "./option_tables.ts";
 
 const tasks: Record<string, string> = config.tasks;
@@ -23,3 +24,25 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
     assert(task.includes("--no-prompt"), task);
   });
 }
+
+/** What a task grants of a kind: names, or undefined where it is nothing or everything. */
+function grantsOf(task: string, kind: string): string[] | undefined {
+  return new RegExp(`--allow-${kind}=(\\S+)`).exec(tasks[task] ?? "")?.[1]?.split(",");
+}
+
+Deno.test("Task doctor: may read the variables of every service it looks at, and no others", () => {
+  const needed = Object.keys(doctor.subcommands).flatMap((service) =>
+    grantsOf(service, "env") ?? []
+  );
+  assert.deepEqual(grantsOf("doctor", "env")?.toSorted(), [...new Set(needed)].toSorted());
+});
+
+Deno.test("Task doctor: may not run programs, load libraries or write outside data", () => {
+  assert(!/--allow-(run|ffi|all|sys|import)|-A\b/.test(tasks.doctor ?? ""), tasks.doctor);
+  assert.deepEqual(grantsOf("doctor", "write"), ["data"]);
+});
+
+Deno.test("Task completion: may do nothing but read how it is to log", () => {
+  const granted = tasks.completion?.match(/--allow-\S+/g);
+  assert.deepEqual(granted, ["--allow-env=JSON_LOGS,LOG_LEVEL"]);
+});

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { CoreClient } from "../../lib/core_client.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
 import type { Deposit } from "../../lib/protocol/transaction.ts";
+import { encodeLine } from "../../services/node/checked_line.ts";
+import { DataDir, inspectDataDir } from "../../services/node/data_dir.ts";
 import { startNode } from "../../services/node/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { withSeed } from "../support/random.ts";
@@ -228,4 +230,35 @@ Deno.test("Data directory: refuses a second node, another genesis and another ri
       /has 65536 slots: the ring buffer has 1024/,
     );
     await (await startNode(options)).stop();
+  }));
+
+Deno.test("inspectDataDir: tells what is there, and leaves it as it is", () =>
+  withDirectory(async (directory) => {
+    const path = `${directory}/node`;
+    const settings = (chainId: number) => ({
+      chainId,
+      genesis: { relayers: [], admins: [], balances: new Map() },
+      ringSlots: 1_024,
+    });
+    assert.equal(inspectDataDir(path, settings(1)), undefined);
+    const open = DataDir.open(path, settings(1));
+    assert.equal(inspectDataDir(path, settings(1))?.isHeld, true);
+    await open.close();
+    // A record that was cut off is for the node to remove.
+    await Deno.writeTextFile(`${path}/chain.journal`, "0000", { append: true });
+    const { size } = await Deno.stat(`${path}/chain.journal`);
+    assert.deepEqual(inspectDataDir(path, settings(1)), { isHeld: false, journalBytes: size });
+    assert.throws(() => inspectDataDir(path, settings(2)), /another genesis or chain id/);
+    assert.equal((await Deno.stat(`${path}/chain.journal`)).size, size);
+  }));
+
+Deno.test("inspectDataDir: a journal of something else is told of", () =>
+  withDirectory(async (directory) => {
+    const line = encodeLine('{"kind":"song"}');
+    await Deno.writeTextFile(`${directory}/chain.journal`, line);
+    const genesis = { relayers: [], admins: [], balances: new Map() };
+    assert.throws(
+      () => inspectDataDir(directory, { chainId: 1, genesis, ringSlots: 1_024 }),
+      /holds a record at byte 0 that is not known here/,
+    );
   }));

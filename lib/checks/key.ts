@@ -1,0 +1,30 @@
+import { DEV_ACCOUNTS } from "../dev_accounts.ts";
+import { RangemakerError } from "../errors.ts";
+import type { Address } from "../protocol/scalars.ts";
+import type { OptionSpec } from "../service/options.ts";
+import { type Check, fail, ok, warn, waysToGive } from "./check.ts";
+
+/** Has the key that a service signs with; throws where there is none. */
+export type KeySource = () => Promise<{ address: Address }>;
+
+/** The key that a service signs with is its own: shown by its address, never itself. */
+export function keyCheck(signer: KeySource, option: OptionSpec): Check {
+  return {
+    subject: "key",
+    async run() {
+      let address: Address;
+      try {
+        ({ address } = await signer());
+      } catch (thrown) {
+        if (!(thrown instanceof RangemakerError)) throw thrown;
+        return fail(thrown.message, `Give a key with ${waysToGive(option)}`);
+      }
+      const known = Object.entries(DEV_ACCOUNTS).find(([, account]) => account.address === address);
+      if (known === undefined) return ok(`Signs as ${address}`);
+      return warn(
+        `Signs as ${address}, the ${known[0]} of the development accounts: everybody has its key`,
+        "Give a key of your own where anything is of value",
+      );
+    },
+  };
+}

@@ -1,0 +1,26 @@
+/** Keeps what is secret in a URL out of what is shown. */
+
+/** A part of a path this long that holds digits and letters alone is taken for a key. */
+const KEY_LENGTH_MIN = 20;
+
+const URL_IN_TEXT = /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>(),]+/gi;
+const KEY_IN_PATH = new RegExp(`/[\\w-]{${KEY_LENGTH_MIN},}`, "g");
+
+/**
+ * A text in which every URL is shown without user, password, query and keys in its path, and in
+ * which nothing is left that could be a private key.
+ */
+export function redact(text: string): string {
+  return text.replace(URL_IN_TEXT, redactUrl).replace(
+    /(?:0x)?[0-9a-fA-F]{64}/g,
+    "…",
+  );
+}
+
+function redactUrl(url: string): string {
+  const [, start = "", authority = "", path = "", query = ""] =
+    /^([^:]+:\/\/)([^/?#]*)([^?#]*)(.*)$/.exec(url) ?? [];
+  const host = authority.slice(authority.lastIndexOf("@") + 1);
+  const user = host === authority ? "" : "…@";
+  return `${start}${user}${host}${path.replace(KEY_IN_PATH, "/…")}${query === "" ? "" : "?…"}`;
+}

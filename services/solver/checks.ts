@@ -1,0 +1,44 @@
+/** What `rangemaker doctor` tries for the solver. */
+import { z } from "zod";
+import type { Check, CheckContext } from "../../lib/checks/check.ts";
+import { balanceCheck, nodeCheck, nodeClockCheck } from "../../lib/checks/core_node.ts";
+import { keyCheck } from "../../lib/checks/key.ts";
+import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/checks/permissions.ts";
+import { portCheck } from "../../lib/checks/port.ts";
+import { socketCheck } from "../../lib/checks/socket.ts";
+import { needsOfStore, storeCheck } from "../../lib/checks/store.ts";
+import { options, type SolverOptions } from "./options.ts";
+
+export { options };
+
+const healthSchema = z.object({ status: z.string(), solver: z.string(), dryRun: z.boolean() });
+
+/** Everything that the solver is told to use. */
+export function checks(given: Partial<SolverOptions>, context: CheckContext): Check[] {
+  const { host, port, rpcUrl, wsUrl, chainId, database, privateKey } = given;
+  const all = [
+    permissionCheck(
+      options,
+      needsOfPort(host, port),
+      needsOfUrls(rpcUrl, wsUrl),
+      needsOfStore(database),
+    ),
+  ];
+  const signer = () => Promise.resolve(privateKey!); // only asked for where there is one
+  if (privateKey !== undefined) all.push(keyCheck(signer, options.privateKey));
+  if (rpcUrl !== undefined) {
+    const node = { url: rpcUrl, option: options.rpcUrl };
+    all.push(nodeCheck("node", node, context, chainId));
+    if (privateKey !== undefined) all.push(balanceCheck(signer, node, context));
+    all.push(nodeClockCheck(node, context));
+  }
+  if (wsUrl !== undefined) all.push(socketCheck(wsUrl, options.wsUrl, context));
+  if (database !== undefined) {
+    all.push(storeCheck(database, "solver", options.database, context));
+  }
+  if (host !== undefined && port !== undefined) {
+    const { port: option } = options;
+    all.push(portCheck("port", { host, port, option, health: healthSchema }, context));
+  }
+  return all;
+}

@@ -1,0 +1,455 @@
+/** `rangemaker doctor` against services that run, and against everything that can be wrong. */
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
+import { withDefaults } from "../../lib/service/options.ts";
+import type { RunningService } from "../../lib/service/service.ts";
+import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
+import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
+import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
+import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
+import { doctorOptions, run } from "../../services/stack/doctor.ts";
+import { eventually } from "../support/eventually.ts";
+import { FakeNode } from "../support/fake_node.ts";
+import { OPTION_TABLES } from "../house/option_tables.ts";
+import { diagnose, runDoctor } from "./support.ts";
+
+const keyOf = (digit: string) => `0x${digit.repeat(64)}` as const;
+const keys = { solver: keyOf("1"), relayer: keyOf("2"), admin: keyOf("3") };
+const solver = new Signer(keys.solver).address;
+const relayer = new Signer(keys.relayer).address;
+const admin = new Signer(keys.admin).address;
+
+/** What the node is started with, for the node itself and for the doctor that looks at it. */
+const genesisArgs = ["--relayers", relayer, "--admins", admin, "--balances", `${solver}=1000000`];
+
+/** Everything that services use, with keys of their own. */
+async function withServices(
+  test: (
+    urls: Record<"exchanges" | "oracle" | "node" | "nodeWs", string>,
+    providers: string[],
+  ) => Promise<void>,
+): Promise<void> {
+  const started: RunningService[] = [];
+  const keep = <S extends RunningService>(service: S): S => (started.push(service), service);
+  try {
+    const exchanges = keep(
+      await startExchanges(withDefaults(exchangesOptions, { port: 0, rate: 50 })),
+    );
+    const { providerUrls } = exchanges;
+    const oracle = keep(
+      await startOracle(withDefaults(oracleOptions, { port: 0, providerUrls })),
+    );
+    const node = keep(
+      await startNode(withDefaults(nodeOptions, {
+        port: 0,
+        oracleUrl: oracle.url,
+        relayers: [relayer],
+        admins: [admin],
+        balances: new Map([[solver, 1_000_000n]]),
+      })),
+    );
+    await eventually("prices of every pair", async () => {
+      const { prices } = await (await fetch(`${oracle.url}/prices`)).json();
+      return Object.keys(prices).length === 3 || undefined;
+    });
+    const urls = {
+      exchanges: exchanges.url,
+      oracle: oracle.url,
+      node: node.url,
+      nodeWs: node.wsUrl,
+    };
+    const providers = Object.entries(providerUrls)
+      .flatMap(([name, url]) => ["--provider-url", `${name}=${url}`]);
+    await test(urls, providers);
+  } finally {
+    for (const service of started.reverse()) await service.stop();
+  }
+}
+
+/** A URL at which nothing listens. */
+function deadUrl(scheme: "http" | "ws" = "http"): string {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr; // as for every TCP listener
+  listener.close();
+  return `${scheme}://127.0.0.1:${port}`;
+}
+
+Deno.test("doctor: everything is ok where everything is as it must be, exit code 0", async () => {
+  await withServices(async (urls, providers) => {
+    const folder = await Deno.makeTempDir();
+    const database = ["--port", "0", "--database", `${folder}/new/store.sqlite`];
+    const oracle = ["--oracle-url", urls.oracle, "--oracle-timeout-ms", "90"];
+    const asked: [string[], Record<string, string>][] = [
+      [["solver", "-r", urls.node, "-w", urls.nodeWs, ...database], {
+        SOLVER_PRIVATE_KEY: keys.solver,
+      }],
+      [["bridge", "-r", urls.node, ...database], { BRIDGE_PRIVATE_KEY: keys.relayer }],
+      [["proxy", "--port", "0", "--ws-port", "0"], {
+        WRITE_NODE_URL: urls.node,
+        READ_NODE_URL: urls.node,
+      }],
+      [["oracle", "-P", "0", "-m", "4", ...providers], {}],
+      [["node", "-p", "0", "--data-dir", `${folder}/node`, ...oracle, ...genesisArgs], {}],
+      [["backfill"], {
+        KAIZEN_RPC_URL: urls.node,
+        ADMIN_PRIVATE_KEY: keys.admin,
+        HISTORY_URL: urls.exchanges,
+      }],
+    ];
+    for (const [argv, env] of asked) {
+      const { code, checks, printed } = await diagnose(argv, env);
+      assert.equal(code, 0, printed);
+      assert.deepEqual(checks.filter(({ level }) => level !== "ok"), []);
+      for (const key of Object.values(keys)) assert(!printed.includes(key.slice(2)));
+    }
+    // A look leaves nothing behind.
+    assert.deepEqual([...Deno.readDirSync(folder)], []);
+    await Deno.remove(folder, { recursive: true });
+  });
+});
+
+Deno.test("doctor: several services take their options from the environment", async () => {
+  const url = deadUrl();
+  const env = { WRITE_NODE_URL: url, READ_NODE_URL: url, KAIZEN_RPC_URL: url, HISTORY_URL: url };
+  const { code, checks } = await diagnose(["proxy", "backfill"], env);
+  assert.equal(code, 1);
+  assert.deepEqual([...new Set(checks.map(({ service }) => service))], ["proxy", "backfill"]);
+  const nodes = checks.filter(({ text }) => text.startsWith(url)).map(({ subject }) => subject);
+  assert.deepEqual(nodes, ["write node", "read node", "node", "history"]);
+});
+
+Deno.test("doctor: without a service it looks at all six, none hides another", async () => {
+  const env = { ORACLE_PROVIDERS: "okx", ORACLE_PROVIDER_URLS: `okx=${deadUrl("ws")}` };
+  const { code, checks } = await diagnose([], env);
+  assert.equal(code, 1);
+  const services = [...new Set(checks.map(({ service }) => service))];
+  assert.deepEqual(services, ["solver", "bridge", "proxy", "oracle", "node", "backfill"]);
+  const [claimed] = checks.filter(({ text }) => text.includes("is also what"));
+  assert.equal(claimed?.service, "bridge");
+  assert.match(claimed?.text ?? "", /^127\.0\.0\.1:3000 is also what solver is told to take$/);
+});
+
+/** What is wrong, what is looked at, and what the doctor has to say of it. */
+interface Ill {
+  argv: string[];
+  env?: Record<string, string>;
+  subject: string;
+  level: "warn" | "fail";
+  text: RegExp;
+  remedy: RegExp;
+}
+
+const bridgeKey = { BRIDGE_PRIVATE_KEY: keys.relayer };
+
+const ills: Record<string, Ill> = {
+  "a node that is down": {
+    argv: ["bridge", "--rpc-url", deadUrl()],
+    env: bridgeKey,
+    subject: "node",
+    level: "fail",
+    text: /^http:\/\/127\.0\.0\.1:\d+ cannot be reached: .*[Cc]onnection refused/,
+    remedy: /--rpc-url or KAIZEN_RPC_URL$/,
+  },
+  "the account on a node that is down": {
+    argv: ["bridge", "--rpc-url", deadUrl()],
+    env: bridgeKey,
+    subject: "relayer",
+    level: "warn",
+    text: /^Not known: the node did not answer$/,
+    remedy: /^Mend the node first$/,
+  },
+  "no key": {
+    argv: ["bridge"],
+    subject: "key",
+    level: "fail",
+    text: /^Missing key: /,
+    remedy: /--private-key or BRIDGE_PRIVATE_KEY$/,
+  },
+  "a key that is none": {
+    argv: ["solver"],
+    env: { SOLVER_PRIVATE_KEY: "0x12ab" },
+    subject: "option",
+    level: "fail",
+    text: /^Invalid SOLVER_PRIVATE_KEY: Expected 0x and 64 hex digits$/,
+    remedy: /^Give --private-key or SOLVER_PRIVATE_KEY /,
+  },
+  "a key that everybody has": {
+    argv: ["solver"],
+    env: { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey },
+    subject: "key",
+    level: "warn",
+    text: /^Signs as 0x3C44.*, the solver of the development accounts/,
+    remedy: /^Give a key of your own/,
+  },
+  "a keystore that is not there": {
+    argv: ["bridge", "--keystore", "none.json", "--keystore-password-file", "none.txt"],
+    subject: "key",
+    level: "fail",
+    text: /^File none\.txt cannot be read$/,
+    remedy: /./,
+  },
+  "an option that is wrong": {
+    argv: ["proxy", "--max-batch", "0"],
+    subject: "option",
+    level: "fail",
+    text: /^Invalid --max-batch: Expected a whole number from 1/,
+    remedy: /--max-batch or MAX_BATCH as rangemaker proxy --help says$/,
+  },
+  "a host that is not this machine": {
+    argv: ["proxy", "--host", "192.0.2.1"],
+    subject: "port",
+    level: "fail",
+    text: /^192\.0\.2\.1:8546 cannot be listened on: /,
+    remedy: /--host or HOST$/,
+  },
+  "a WebSocket that is down": {
+    argv: ["solver", "--ws-url", deadUrl("ws")],
+    subject: "websocket",
+    level: "fail",
+    text: /^ws:\/\/127\.0\.0\.1:\d+: /,
+    remedy: /--ws-url or KAIZEN_WS_URL$/,
+  },
+  "a provider that is down": {
+    argv: ["oracle", "-p", "okx", "--provider-url", `okx=${deadUrl("ws")}`],
+    subject: "okx",
+    level: "warn",
+    text: /prices of 0 of 3 pairs: /,
+    remedy: /--provider-url okx=/,
+  },
+  "too few sources": {
+    argv: ["oracle", "-p", "okx", "--provider-url", `okx=${deadUrl("ws")}`],
+    subject: "sources",
+    level: "fail",
+    text: /^BTC\/USDT: 0 of 1 sources; ETH/,
+    remedy: /ORACLE_MIN_SOURCES$/,
+  },
+  "an oracle that is down": {
+    argv: ["node", "--oracle-url", deadUrl()],
+    subject: "oracle",
+    level: "fail",
+    text: /[Cc]onnection refused/,
+    remedy: /--oracle-url or ORACLE_URL$/,
+  },
+  "a settings file that is not there": {
+    argv: ["node", "--config", "none.toml"],
+    subject: "settings",
+    level: "fail",
+    text: /^Settings file none\.toml cannot be read: /,
+    remedy: /--config or NODE_CONFIG$/,
+  },
+  "accounts that everybody has": {
+    argv: ["node", "--oracle-url", deadUrl()],
+    subject: "genesis",
+    level: "warn",
+    text: /development accounts/,
+    remedy: /--relayers/,
+  },
+  "a chain that nobody can fund": {
+    argv: ["node", "--oracle-url", deadUrl(), "--admins", admin],
+    subject: "genesis",
+    level: "warn",
+    text: /0 relayers, 1 admins.*nobody could deposit/,
+    remedy: /--relayers/,
+  },
+  "a data directory below a file": {
+    argv: ["node", "--oracle-url", deadUrl(), "--data-dir", "deno.json/node"],
+    subject: "data dir",
+    level: "fail",
+    text: /^deno\.json is no folder$/,
+    remedy: /--data-dir or NODE_DATA_DIR$/,
+  },
+  "a store in memory": {
+    argv: ["bridge", "--database", ":memory:"],
+    env: bridgeKey,
+    subject: "store",
+    level: "warn",
+    text: /keeps nothing/,
+    remedy: /--database or BRIDGE_DATABASE$/,
+  },
+};
+
+for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries(ills)) {
+  Deno.test(`doctor: tells of ${name}`, async () => {
+    const { code, of, counts } = await diagnose(argv, env);
+    const found = of(subject);
+    assert.equal(found.level, level, found.text);
+    assert.match(found.text, text);
+    assert.match(found.remedy ?? "", remedy);
+    assert.equal(code, counts.fail === 0 ? 0 : 1);
+  });
+}
+
+async function withFakeNode(chainId: number, test: (node: FakeNode) => Promise<void>) {
+  const node = FakeNode.start(chainId);
+  try {
+    await test(node);
+  } finally {
+    await node.stop();
+  }
+}
+
+Deno.test("doctor: tells of a node of another chain, of one chain in front of another", async () => {
+  await withFakeNode(7, async (other) => {
+    const { of } = await diagnose(["bridge", "-r", other.url], bridgeKey);
+    assert.equal(of("node").level, "fail");
+    assert.match(of("node").text, /is of chain 7: expected 1337$/);
+    assert.match(of("node").remedy ?? "", /^Give --chain-id 7, or /);
+    await withFakeNode(1337, async (node) => {
+      const proxy = ["proxy", "--write-node-url", node.url, "--read-node-url", other.url];
+      const chains = (await diagnose(proxy)).of("chains");
+      assert.deepEqual([chains.level, chains.text], [
+        "fail",
+        "The write node is of chain 1337, the read node of chain 7",
+      ]);
+    });
+  });
+});
+
+Deno.test("doctor: tells of an account that is no relayer, and of a solver without money", async () => {
+  await withFakeNode(1337, async (node) => {
+    node.permissions = [];
+    const bridge = (await diagnose(["bridge", "-r", node.url], bridgeKey)).of("relayer");
+    assert.equal(bridge.level, "fail");
+    assert.match(bridge.text, new RegExp(`^${relayer} is no relayer on the node`));
+    const env = { SOLVER_PRIVATE_KEY: keys.solver };
+    const balance = (await diagnose(["solver", "-r", node.url], env)).of("balance");
+    assert.equal(balance.level, "warn");
+    assert.match(balance.text, new RegExp(`^${solver} has 0 USDC`));
+  });
+});
+
+Deno.test("doctor: tells of clocks that differ, and fails where the node would refuse what is signed", async () => {
+  await withFakeNode(1337, async (node) => {
+    const clockWhen = async (ageMs: number) => {
+      const head = () => ({ number: "0x1", timestampMs: Date.now() - ageMs });
+      node.methods.set("eth_getBlockByNumber", head);
+      return (await diagnose(["bridge", "-r", node.url], bridgeKey)).of("clock");
+    };
+    assert.equal((await clockWhen(0)).level, "ok");
+    assert.equal((await clockWhen(10_000)).level, "warn");
+    assert.equal((await clockWhen(100_000)).level, "fail");
+    const behind = await clockWhen(-100_000);
+    assert.equal(behind.level, "fail");
+    assert.match(behind.text, /^The clock here is behind: .* ms in the future$/);
+  });
+});
+
+Deno.test("doctor: a WebSocket that opens and never answers is told of in time", async () => {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+    return Deno.upgradeWebSocket(request).response;
+  });
+  try {
+    const url = `ws://127.0.0.1:${server.addr.port}`;
+    const { level, text, tookMs } = (await diagnose(["solver", "-w", url])).of("websocket");
+    assert.equal(level, "fail");
+    assert.equal(text, `${url}: did not take a subscription within 2000 ms`);
+    assert(tookMs >= 2_000 && tookMs < 2_500, String(tookMs));
+  } finally {
+    await server.shutdown();
+  }
+});
+
+Deno.test("doctor: a port that a stranger has fails, one that the service itself has is ok", async () => {
+  const stranger = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    () => new Response("hello"),
+  );
+  const bridge = await startBridge(withDefaults(bridgeOptions, {
+    port: 0,
+    rpcUrl: deadUrl(),
+    privateKey: new Signer(keys.relayer),
+    database: ":memory:",
+  }));
+  const portOf = async (service: string, port: string | number) =>
+    (await diagnose([service, "--port", String(port)], bridgeKey)).of("port");
+  try {
+    const taken = await portOf("bridge", stranger.addr.port);
+    assert.equal(taken.level, "fail");
+    assert.match(taken.text, /is taken by something that answers \/health with "hello"$/);
+    assert.match(taken.remedy ?? "", /--port$/);
+    const own = await portOf("bridge", new URL(bridge.url).port);
+    assert.equal(own.level, "ok");
+    assert.match(own.text, /is taken by this service, which runs already: healthy$/);
+    // A bridge is no solver.
+    const other = await portOf("solver", new URL(bridge.url).port);
+    assert.equal(other.level, "fail");
+  } finally {
+    await bridge.stop();
+    await stranger.shutdown();
+  }
+});
+
+Deno.test("doctor: no URL shows its user, its password, its query or a key in its path", async () => {
+  const url = deadUrl().replace("127", "somebody:hunter2@127");
+  const secrets = `${url}/v3/0123456789abcdef0123456789abcdef?key=geheim`;
+  const { printed, of } = await diagnose(["proxy", "--write-node-url", secrets]);
+  assert.match(of("write node").text, /^http:\/\/…@127\.0\.0\.1:\d+\/v3\/…\?… /);
+  for (const secret of ["somebody", "hunter2", "0123456789abcdef", "geheim"]) {
+    assert(!printed.includes(secret), printed);
+  }
+});
+
+Deno.test("doctor: lines tell what was tried and how long, and below what to mend", async () => {
+  const { code, printed } = await runDoctor(["backfill", "-r", deadUrl()], {
+    ADMIN_PRIVATE_KEY: keys.admin,
+    HISTORY_URL: deadUrl(),
+  });
+  assert.equal(code, 1);
+  const lines = printed.split("\n");
+  assert.match(lines[0] ?? "", /^ok {4}backfill {2}permissions {2}Granted: .* \(\d+ ms\)$/);
+  assert.match(lines[2] ?? "", /^fail {2}backfill {2}node {9}http:.* \(\d+ ms\)$/);
+  assert.match(lines[3] ?? "", /^ {6}mend: Start the node, or /);
+  assert.equal(lines.at(-1), "6 checks: 2 ok, 2 to look at, 2 failed");
+});
+
+Deno.test("doctor: levels have colours where results may", async () => {
+  const argv = ["backfill", "-r", deadUrl()];
+  const env = { HISTORY_URL: deadUrl() };
+  assert(!(await runDoctor(argv, env)).printed.includes("\x1b["));
+  const { printed } = await runDoctor(argv, env, { printsColor: true });
+  assert(printed.startsWith("\x1b[31mfail\x1b[0m  backfill"), printed);
+});
+
+Deno.test("doctor: shows what it waits for, and takes that away", async () => {
+  const shown: string[] = [];
+  const env = { HISTORY_URL: deadUrl() };
+  await runDoctor(["backfill", "-r", deadUrl()], env, { progress: (text) => shown.push(text) });
+  assert.match(shown[0] ?? "", /^Waiting for \d: backfill /);
+  assert.equal(shown.at(-1), "");
+});
+
+const misuses: [argv: string[], line: RegExp][] = [
+  [
+    ["brigde"],
+    /^Unknown command 'brigde' \(did you mean bridge\?\)\. See rangemaker doctor --help$/,
+  ],
+  [["bridge", "--prot", "1"], /^Unknown option '--prot' \(did you mean --port\?\)/],
+  [["solver", "bridge", "--port", "1"], /^Unknown option '--port'/],
+  [["bridge", "--timeout-ms", "5"], /^Invalid --timeout-ms: /],
+  [["--timeout-ms", "5"], /^Invalid --timeout-ms: /],
+];
+
+for (const [argv, line] of misuses) {
+  Deno.test(`doctor ${argv.join(" ")}: is one clear line, exit code 2`, async () => {
+    const original = console.error;
+    const errors: string[] = [];
+    console.error = (text: string) => void errors.push(text);
+    try {
+      assert.equal((await runDoctor(argv)).code, 2);
+    } finally {
+      console.error = original;
+    }
+    assert.equal(errors.length, 1);
+    assert.match(errors[0] ?? "", line);
+  });
+}
+
+Deno.test("doctor: no option of a service is taken for one of its own", () => {
+  const own = Object.values(doctorOptions).map(({ flags }) => /--[\w-]+/.exec(flags)?.[0]);
+  for (const service of Object.keys(run.subcommands)) {
+    for (const { flags } of Object.values(OPTION_TABLES[service] ?? {})) {
+      assert(!own.includes(/--[\w-]+/.exec(flags)?.[0]), `${service} ${flags}`);
+    }
+  }
+});

@@ -1,0 +1,75 @@
+/** What the doctor says of a process that may do less than the service needs. */
+import assert from "node:assert/strict";
+import config from "../../deno.json" with { type: "json" };
+import { Program } from "../support/process.ts";
+
+const main = new URL("../../main.ts", import.meta.url).pathname;
+
+/** Runs the doctor with the permissions of some flags. */
+async function doctorWith(flags: readonly string[], args: readonly string[]) {
+  const program = new Program(["doctor", ...args], { BRIDGE_PRIVATE_KEY: `0x${"2".repeat(64)}` }, {
+    command: Deno.execPath(),
+    args: ["run", "--no-prompt", ...flags, main],
+    cwd: new URL("../..", import.meta.url).pathname,
+  });
+  return await program.finished();
+}
+
+/** The flags of a task. */
+function flagsOf(task: keyof typeof config.tasks): string[] {
+  const [, flags = ""] = /^deno run --no-prompt (.*) main\.ts/.exec(config.tasks[task]) ?? [];
+  return flags.split(" ");
+}
+
+for (const service of ["bridge", "solver", "proxy", "oracle", "node", "backfill"] as const) {
+  Deno.test(`doctor ${service}: the flags of the task ${service} are all that it needs`, async () => {
+    const args = [service, "--timeout-ms", "500"];
+    const { stdout, stderr } = await doctorWith(flagsOf(service), args);
+    assert.match(stdout, new RegExp(`^ok {4}${service} +permissions +Granted: `, "m"), stderr);
+    assert(!stdout.includes("Requires"), stdout);
+  });
+}
+
+Deno.test("doctor: names the flags that are missing, exit code 1", async () => {
+  const flags = ["--allow-net=127.0.0.1:3000", "--allow-env=HOST,BRIDGE_PRIVATE_KEY"];
+  const { code, stdout, stderr } = await doctorWith(flags, ["bridge"]);
+  assert.equal(code, 1, stderr);
+  assert.match(
+    stdout,
+    /^fail {2}bridge {2}permissions {2}This process may not do all that is needed/,
+  );
+  const [, remedy = ""] = /^ {6}mend: Start it with (.*)$/m.exec(stdout) ?? [];
+  assert.deepEqual(remedy.split(" "), [
+    "--allow-net=localhost:8545",
+    "--allow-read=data",
+    "--allow-write=data",
+    "--allow-env=CORS_ORIGINS,KAIZEN_RPC_URL,CHAIN_ID,BRIDGE_DATABASE,JSON_LOGS,LOG_LEVEL",
+  ]);
+  // What could not be tried for want of a permission says so, and the rest is tried all the same.
+  assert.match(stdout, /^fail {2}bridge {2}node .*Requires net access to "localhost:8545"/m);
+  assert.match(stdout, /^ok {4}bridge {2}port {9}127\.0\.0\.1:3000 is free|is taken/m);
+});
+
+Deno.test("doctor: with the flags that it names, nothing is missing", async () => {
+  const lacking = await doctorWith([], ["bridge"]);
+  const [, remedy = ""] = /^ {6}mend: Start it with (.*)$/m.exec(lacking.stdout) ?? [];
+  const { stdout } = await doctorWith(remedy.split(" "), ["bridge"]);
+  assert.match(stdout, /^ok {4}bridge {2}permissions /);
+});
+
+Deno.test("doctor: a keystore and a database elsewhere need more than the task grants", async () => {
+  const args = ["bridge", "--database", "/var/lib/rangemaker/bridge.sqlite"];
+  const { stdout } = await doctorWith(flagsOf("bridge"), args);
+  assert.match(
+    stdout,
+    /mend: Start it with --allow-read=\/var\/lib\/rangemaker --allow-write=\/var\/lib\/rangemaker\n/,
+  );
+});
+
+Deno.test("deno task doctor: looks at every service with its own flags", async () => {
+  const flags = flagsOf("doctor");
+  const { stdout, stderr } = await doctorWith(flags, ["--json", "--timeout-ms", "500"]);
+  const { checks } = JSON.parse(stdout) as { checks: { subject: string; level: string }[] };
+  const permissions = checks.filter(({ subject }) => subject === "permissions");
+  assert.deepEqual(permissions.map(({ level }) => level), Array(6).fill("ok"), stderr);
+});

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import type { CommandContext } from "../../lib/service/command.ts";
+import { run } from "../../services/stack/doctor.ts";
+
+const reportSchema = z.object({
+  ok: z.boolean(),
+  counts: z.record(z.string(), z.number()),
+  checks: z.array(z.strictObject({
+    service: z.string(),
+    subject: z.string(),
+    level: z.enum(["ok", "warn", "fail"]),
+    text: z.string(),
+    remedy: z.string().optional(),
+    tookMs: z.number(),
+  })),
+});
+
+/** What the doctor said, as a program reads it. */
+export interface Diagnosis extends z.output<typeof reportSchema> {
+  code: number;
+  /** What it found of a subject. */
+  of(subject: string): z.output<typeof reportSchema>["checks"][number];
+  /** All that was printed. */
+  printed: string;
+}
+
+/** Prints what a run of the doctor in this process prints. */
+export async function runDoctor(
+  argv: readonly string[],
+  env: Record<string, string> = {},
+  context: Partial<CommandContext> = {},
+): Promise<{ code: number; printed: string }> {
+  const lines: string[] = [];
+  const code = await run(argv, {
+    env: (name) => env[name],
+    print: (line) => lines.push(line),
+    untilSignal: () => new Promise(() => {}),
+    progress: () => {},
+    color: false,
+    printsColor: false,
+    ...context,
+  });
+  return { code, printed: lines.join("\n") };
+}
+
+/** Asks the doctor, with little patience. */
+export async function diagnose(
+  argv: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Diagnosis> {
+  const args = [...argv, "--json", "--timeout-ms", "2000"];
+  const { code, printed } = await runDoctor(args, env);
+  const report = reportSchema.parse(JSON.parse(printed));
+  const of = (subject: string) => {
+    const found = report.checks.find((check) => check.subject === subject);
+    if (found === undefined) throw new Error(`No check of ${subject}: ${printed}`);
+    return found;
+  };
+  return { ...report, code, of, printed };
+}

@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { redact } from "../../lib/redact.ts";
+
+const shown: readonly (readonly [text: string, expected: string])[] = [
+  ["http://localhost:8545 answers", "http://localhost:8545 answers"],
+  ["see ws://127.0.0.1:8546/ws, please", "see ws://127.0.0.1:8546/ws, please"],
+  ["https://user:pass@node.example/rpc", "https://…@node.example/rpc"],
+  ["(https://user@node.example)", "(https://…@node.example)"],
+  ["https://p@ss:w@rd@node.example/", "https://…@node.example/"],
+  ["postgres://bridge:pw@db:5432/bridge?sslmode=require", "postgres://…@db:5432/bridge?…"],
+  ["https://node.example/v3/0123456789abcdef0123/x", "https://node.example/v3/…/x"],
+  ["https://node.example/a?apikey=1#b", "https://node.example/a?…"],
+  [`received "0x${"ab".repeat(32)}"`, 'received "…"'],
+  [`received ${"AB".repeat(32)}0`, "received …0"],
+  ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"],
+];
+
+for (const [text, expected] of shown) {
+  Deno.test(`redact: ${text.slice(0, 40)} becomes ${expected.slice(0, 40)}`, () => {
+    assert.equal(redact(text), expected);
+  });
+}
+
+Deno.test("redact: no user or password of any URL is left", () => {
+  const word = fc.stringMatching(/^[A-Za-z0-9!$&*+;=%@:.-]{1,12}$/).map((text) => `SECRET${text}`);
+  fc.assert(fc.property(word, word, fc.webPath(), (user, password, path) => {
+    assert(!redact(`tried wss://${user}:${password}@host${path} twice`).includes("SECRET"));
+  }));
+});
