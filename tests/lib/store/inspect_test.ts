@@ -18,9 +18,10 @@ function intent(key: string, createdAtMs: number): NewIntent {
 async function useStore(database: string): Promise<void> {
   const store = await openIntentStore(database, "bridge");
   for (const [key, atMs] of [["done", 1], ["old", 2], ["new", 2_000]] as const) {
-    await store.insert(intent(key, atMs));
+    const recorded = await store.insert(intent(key, atMs));
+    if (key !== "done") continue;
+    await store.finish(recorded.intent, { state: "committed", receipt: null, failure: null }, 3);
   }
-  await store.finish("done", { state: "committed", receipt: null, failure: null }, null, 3);
   await store.close();
   const other = await openIntentStore(database, "solver");
   await other.insert(intent("of another service", 2));
