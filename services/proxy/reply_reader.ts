@@ -108,6 +108,7 @@ export class ReplyReader {
       const size = /^([0-9a-fA-F]{1,8})[ \t]*(?:;.*)?$/.exec(line)?.[1];
       if (size === undefined) throw new ReplyError("Chunk of the answer has no size");
       const bytes = parseInt(size, 16);
+      if (this.#bodyBytes + bytes > ANSWER_BYTES_MAX) throw tooLarge();
       if (bytes === 0) this.#sawLastChunk = true;
       else this.#chunkLeft = bytes + LINE_END.length;
     }

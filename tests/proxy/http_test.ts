@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
 import type { FakeNode, Received } from "./fake_node.ts";
+import { RpcSocket } from "./rpc_socket.ts";
 import { call, post, withProxy } from "./support.ts";
 
 /** Texts that a node got, without those of other transports. */
@@ -260,6 +261,28 @@ Deno.test("Proxy, HTTP: a read whose socket is lost is sent again over HTTP; a w
   });
 });
 
+Deno.test("Proxy, HTTP: reads over the WebSocket share it with the hub, each with its own answers", () =>
+  withProxy(async ({ url, wsUrl, read }) => {
+    const client = await RpcSocket.open(wsUrl);
+    const { result: id } = await client.call(1, "eth_subscribe", ["newHeads"]);
+    const answers = Array.from({ length: 20 }, async (_, n) => {
+      const answer = await (await post(url, call(n, "eth_getBalance", [String(n)]))).json();
+      read.notify(["newHeads"], n);
+      return answer;
+    });
+    for (const [n, answer] of (await Promise.all(answers)).entries()) {
+      const result = { method: "eth_getBalance", params: [String(n)] };
+      assert.deepEqual(answer, { jsonrpc: "2.0", id: n, result });
+    }
+    await eventually(
+      "all notifications",
+      () => client.notices(String(id)).length === 20 || undefined,
+    );
+    assert.deepEqual([read.connections, read.requests.length], [1, 20]);
+    assert(read.requests.every(({ over }) => over === "ws"));
+    await client.close();
+  }, { proxy: { readsOverWs: true } }));
+
 Deno.test("Proxy, HTTP: X-Forwarded-For is passed on, or begun anew where it is not trusted", async (t) => {
   const cases = [
     { trustProxy: true, sent: "10.1.2.3, 10.9.9.9", got: "10.1.2.3, 10.9.9.9, 127.0.0.1" },
@@ -270,10 +293,12 @@ Deno.test("Proxy, HTTP: X-Forwarded-For is passed on, or begun anew where it is 
     await t.step(
       `${trustProxy}, ${JSON.stringify(sent)}`,
       () =>
-        withProxy(async ({ url, write }) => {
+        withProxy(async ({ url, read, write }) => {
           const headers = { "x-forwarded-for": sent };
           await (await post(url, call(1, "core_sendTransaction"), headers)).text();
+          await (await post(url, call(1, "core_getAccount"), headers)).text();
           assert.equal(write.requests[0]?.forwardedFor, got);
+          assert.equal(read.requests[0]?.forwardedFor, got);
         }, { proxy: { trustProxy } }),
     );
   }
