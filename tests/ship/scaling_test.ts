@@ -34,7 +34,7 @@ async function withServices(test: (keep: Keep) => Promise<void>): Promise<void> 
 }
 
 /** One address in front of several services, each asked in turn; one that is down is passed over. */
-function inTurn(services: RunningService[]): RunningService {
+function inTurn(services: Pick<RunningService, "url">[]): RunningService {
   let turn = 0;
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const { pathname, search } = new URL(request.url);
@@ -101,8 +101,9 @@ async function playScaledBet(databases?: [string, string]): Promise<void> {
     const second = keep(await proxyBefore(urls.node, urls.nodeRead));
     const edge = keep(await proxyBefore(second.url, second.url, second.wsUrl));
     const pairs = databases && await inPairs(urls, keep, databases);
-    // Calls go through the stack's own proxy, the subscription through two others in a row.
-    const scaled = { ...urls, proxyWs: edge.wsUrl, ...pairs };
+    const proxies = keep(inTurn([{ url: urls.proxy }, second, edge]));
+    // Calls go to all proxies in turn, the subscription through two in a row.
+    const scaled = { ...urls, proxy: proxies.url, proxyWs: edge.wsUrl, ...pairs };
     const bet = await playBet(scaled, systemClock, () => {});
     assert.match(bet.thesis.status, /^(won|lost)$/);
     const through = new CoreClient({ url: edge.url });
