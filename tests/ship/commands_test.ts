@@ -54,6 +54,9 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^deno task backtest --tape trades\.csv --svg backtest\.svg$/, here(backtest)],
   [/^deno run --allow-all tests\/bench\/bridge_bench\.ts$/, here(benchmark)],
   [/^deno install --frozen=false$/, here(install)],
+  // They answer by what is on the machine.
+  [/^(deno task|rangemaker) doctor ./, elsewhere("tests/doctor/doctor_test.ts", "runDoctor(")],
+  [/\b(task|rangemaker) completion ./, elsewhere("tests/lib/completion/shells_test.ts", "fish")],
   // Named in a sentence, not given as a line: that there is such a command.
   [/^rangemaker [a-z ]+$/, here((command) => deno("run", "-A", ...words(command), "--help"))],
   [/^deno task <service>$/, elsewhere("tests/ship/compose_run_test.ts", "startTask(")],
