@@ -9,7 +9,7 @@ export interface ProgressTerminal {
   writeSync(bytes: Uint8Array): number;
 }
 
-/** Widest line that is drawn where the terminal does not tell its width. */
+/** How wide a terminal is taken to be that tells no width, or 0. */
 const COLUMNS = 80;
 
 const BAR_WIDTH = 40;
@@ -27,8 +27,9 @@ export function progressOn(
   const encoder = new TextEncoder();
   let drawn = "";
   return (text) => {
-    if (text === drawn) return;
-    const line = [...text].slice(0, columns() - 1).join("");
+    const width = columns() || COLUMNS;
+    const line = [...text].slice(0, width - 1).join("");
+    if (line === drawn) return;
     const blank = " ".repeat(Math.max(0, drawn.length - line.length));
     const end = line === "" ? "\r" : "";
     terminal.writeSync(encoder.encode(`\r${line}${blank}${end}`));

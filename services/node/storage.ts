@@ -28,7 +28,11 @@ export interface Storage {
  */
 export function openStorage(settings: NodeSettings, dataDir: string | undefined): Storage {
   const { chainId, genesis, oracle: { ringBufferSize: ringSlots } } = settings;
-  if (dataDir !== undefined) return onDisk(DataDir.open(dataDir, { chainId, genesis, ringSlots }));
+  if (dataDir !== undefined) {
+    // Said first: a long chain takes its time to be read.
+    getLogger([LOG_ROOT, "node"]).info("Reading the chain in {dataDir}", { dataDir });
+    return onDisk(DataDir.open(dataDir, { chainId, genesis, ringSlots }));
+  }
   return {
     state: new ChainState(
       new Ledger(genesis),

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from "../../lib/clock.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
-import { command, ExitCode } from "../../lib/service/command.ts";
+import { command, type CommandContext, ExitCode } from "../../lib/service/command.ts";
 import { integerSchema } from "../../lib/service/option_types.ts";
 import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
 import { ReconnectingSocket, type SocketLike } from "../../lib/socket.ts";
@@ -146,15 +146,22 @@ export function shortfalls(
 
 async function probe(
   options: OptionsOf<typeof probeOptions>,
-  print: (line: string) => void,
+  { print, progress }: Pick<CommandContext, "print" | "progress">,
 ): Promise<number> {
   requireSources(options);
   const symbols = MARKETS.map((market) => market.symbol);
   const { timeoutMs, minSources } = options;
+  const waiting = new Set(options.providers);
+  const showWaiting = () =>
+    progress(waiting.size === 0 ? "" : `Waiting for ${[...waiting].join(", ")}`);
+  showWaiting();
   const results = await Promise.all(
-    endpoints(options).map(({ provider, url }) =>
-      probeProvider({ provider, url, symbols, timeoutMs, clock: systemClock })
-    ),
+    endpoints(options).map(async ({ provider, url }) => {
+      const result = await probeProvider({ provider, url, symbols, timeoutMs, clock: systemClock });
+      waiting.delete(provider.name);
+      showWaiting();
+      return result;
+    }),
   );
   for (const line of probeTable(results, symbols)) print(line);
   const missing = shortfalls(results, symbols, minSources);
@@ -172,5 +179,5 @@ export const run = command({
     ["rangemaker oracle probe --min-sources 2", "what to run before anything else"],
   ],
   defaultLogLevel: "warning",
-  run: (options, context) => probe(options, context.print),
+  run: probe,
 });

@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/core_client.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
+import type { ShowProgress } from "../../lib/service/progress.ts";
 import { ThesisFeed } from "../../lib/thesis_feed.ts";
 import type { StackUrls } from "./stack.ts";
 import {
@@ -31,12 +32,14 @@ const STEPS = 6;
  * Plays one bet as a user who was given nothing but the URLs, checking every answer.
  *
  * @param report Receives one line a step, with the time it took.
+ * @param progress Is shown the step that is being played.
  * @throws {RangemakerError} At the first thing that is not as it must be.
  */
 export async function playBet(
   urls: StackUrls,
   clock: Clock,
   report: (line: string) => void,
+  progress: ShowProgress = () => {},
 ): Promise<BetResult> {
   const node = new CoreClient({ url: urls.proxy });
   const context: BetContext = { urls, node, wallet: createWallet(), clock };
@@ -44,9 +47,11 @@ export async function playBet(
   let count = 0;
   const step = async <T>(name: string, play: () => Promise<T>, tell: (outcome: T) => string) => {
     const startedMs = performance.now();
+    count += 1;
+    progress(`${count}/${STEPS} ${name} …`);
     const outcome = await play();
     const seconds = ((performance.now() - startedMs) / 1000).toFixed(2).padStart(5);
-    report(`${count += 1}/${STEPS} ${name.padEnd(9)} ${seconds} s  ${tell(outcome)}`);
+    report(`${count}/${STEPS} ${name.padEnd(9)} ${seconds} s  ${tell(outcome)}`);
     return outcome;
   };
 

@@ -31,14 +31,17 @@ export const run = command({
   defaultLogLevel: "warning",
   async run({ seed, tape, keep }, context) {
     const startedMs = performance.now();
+    context.progress("Starting everything …");
     const stack = await startStack({ ports: FREE_PORTS, seed, tape });
+    context.progress("");
     warnOfDevelopmentKeys();
     let exitCode: number = ExitCode.ok;
     try {
-      const bet = await playBet(stack.urls, systemClock, context.print);
+      const bet = await playBet(stack.urls, systemClock, context.print, context.progress);
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
       context.print(`Bet ${bet.thesis.status} by the user, end to end in ${seconds} s`);
     } catch (thrown) {
+      context.progress("");
       console.error(`Demo failed: ${messageOf(thrown)}`);
       exitCode = ExitCode.failed;
     }

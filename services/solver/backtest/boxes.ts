@@ -23,6 +23,8 @@ export interface BoxPlan {
   estimate: VolatilityOptions;
   /** A year, where it is known and need not be estimated. */
   volatility?: number | undefined;
+  /** Told how much of the time that the prices span has been gone through, in milliseconds. */
+  onProgress?: (doneMs: number, totalMs: number) => void;
 }
 
 /** A box that was tried, and what came of a bet of 1 on it. */
@@ -67,6 +69,7 @@ export function slideBoxes(prices: SlotPrices, plan: BoxPlan, random: RandomSour
     estimator.add(nowMs, spot);
     const volatility = plan.volatility ?? estimator.volatility;
     if ((nowMs - fromMs) % stepMs !== 0 || volatility === undefined) continue;
+    plan.onProgress?.(nowMs - fromMs, toMs - fromMs);
     for (const durationMs of durationsMs) {
       if (nowMs + durationMs > toMs) continue;
       for (const width of widths) {

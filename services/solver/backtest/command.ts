@@ -5,6 +5,7 @@ import { seededRandom } from "../../../lib/random.ts";
 import { command, ExitCode } from "../../../lib/service/command.ts";
 import { integerSchema } from "../../../lib/service/option_types.ts";
 import type { OptionTable } from "../../../lib/service/options.ts";
+import { progressBar } from "../../../lib/service/progress.ts";
 import { readTape } from "../../../lib/tape.ts";
 import { chargeOptions, volatilityOptions, volatilitySchema } from "../pricing/options.ts";
 import { LIMITS } from "../limits.ts";
@@ -87,6 +88,10 @@ export const run = command({
         halfLifeMs: options.volatilityHalfLifeMs,
         floor: options.volatilityFloor,
         minHistoryMs: options.volatilityHistoryMs,
+      },
+      onProgress(doneMs, totalMs) {
+        const total = Math.round(totalMs / 1_000);
+        context.progress(progressBar(total * doneMs / totalMs, total, "s of prices"));
       },
     }, seededRandom(options.seed));
     const report = reportOn(boxes);

@@ -19,10 +19,12 @@ Deno.test("progressOn: draws over the line before, and takes it away", () => {
 Deno.test("progressOn: an empty text where nothing is drawn writes nothing", () => {
   assert.equal(drawn(true, 80, "", ""), "");
   assert.equal(drawn(true, 80, "same", "same"), "\rsame");
+  assert.equal(drawn(true, 5, "same one", "same two"), "\rsame");
 });
 
 Deno.test("progressOn: never as wide as the terminal, where a line would wrap", () => {
   assert.equal(drawn(true, 5, "longer"), "\rlong");
+  assert.equal(drawn(true, 0, "no width told"), "\rno width told");
 });
 
 Deno.test("progressOn: writes nothing where there is no terminal", () => {

@@ -1,0 +1,71 @@
+/** Every exit code that the README names, from a process of its own. */
+import assert from "node:assert/strict";
+import { ExitCode } from "../../lib/service/command.ts";
+import { Program, runProgram } from "../support/process.ts";
+
+/** A port on which connections are taken and never answered. */
+function silentPort() {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return { port: (listener.addr as Deno.NetAddr).port, close: () => listener.close() }; // as for TCP
+}
+
+/** Starts a node, and a request to it that never comes to its end. */
+async function busyNode(): Promise<{ program: Program; request: Deno.TcpConn }> {
+  const program = new Program(["node", "--port", "0", "--oracle-url", "127.0.0.1:9"]);
+  await program.until(({ stderr }) => /Listening on \S+:\d+/.test(stderr));
+  const [, port] = /Listening on \S+:(\d+)/.exec(program.stderr) ?? [];
+  const request = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
+  const head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+  await request.write(new TextEncoder().encode(`${head}content-length: 100\r\n\r\n{`));
+  return { program, request };
+}
+
+Deno.test("Exit code 0: a command did what it should", async () => {
+  assert.equal((await runProgram(["completion", "bash"])).code, ExitCode.ok);
+});
+
+Deno.test("Exit code 0: a service that a signal ends, though a request hangs", async () => {
+  const { program, request } = await busyNode();
+  program.kill("SIGTERM");
+  assert.equal((await program.finished()).code, ExitCode.ok);
+  request.close();
+});
+
+Deno.test("Exit code 1: what a command was to do has failed", async () => {
+  const { code, stderr } = await runProgram(["solver", "backtest", "--tape", "none.csv"]);
+  assert.equal(code, ExitCode.failed);
+  assert.match(stderr, /^.*none\.csv.*\n$/);
+});
+
+Deno.test("Exit code 1: doctor found something that fails", async () => {
+  const { port, close } = silentPort();
+  const args = ["backfill", "--rpc-url", `http://127.0.0.1:${port}`, "--timeout-ms", "100"];
+  assert.equal((await runProgram(["doctor", ...args])).code, ExitCode.failed);
+  close();
+});
+
+Deno.test("Exit code 2: wrong arguments", async () => {
+  for (const args of [[], ["nodd"], ["node", "--prot"], ["doctor", "nodd"], ["completion"]]) {
+    assert.equal((await runProgram(args)).code, ExitCode.usage, args.join(" "));
+  }
+});
+
+Deno.test("Exit code 130: a second signal ends at once what is about to end", async () => {
+  const { program, request } = await busyNode();
+  program.kill("SIGTERM");
+  program.kill("SIGINT");
+  assert.equal((await program.finished()).code, ExitCode.interrupted);
+  request.close();
+});
+
+Deno.test("Exit code 130: Ctrl-C ends a command that ends by itself", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr; // as for every TCP listener
+  const url = `okx=ws://127.0.0.1:${port}`;
+  const program = new Program(["oracle", "probe", "-p", "okx", "--provider-url", url]);
+  const connection = await listener.accept();
+  program.kill("SIGINT");
+  assert.equal((await program.finished()).code, ExitCode.interrupted);
+  connection.close();
+  listener.close();
+});

@@ -1,0 +1,116 @@
+/** What a command shows on a terminal, and what it keeps to itself where there is none. */
+import assert from "node:assert/strict";
+import { lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
+import { Program } from "../support/process.ts";
+
+const main = new URL("../../main.ts", import.meta.url).pathname;
+const deno = `'${Deno.execPath()}' run --no-prompt --allow-all '${main}'`;
+
+// deno-lint-ignore no-control-regex -- what is looked for are control characters
+const COLOR = /\x1b\[[\d;]*m/;
+
+/** Where Deno keeps its packages: a terminal starts with no more than it is given. */
+function denoEnv(): Record<string, string> {
+  const names = ["HOME", "DENO_DIR"];
+  return Object.fromEntries(names.flatMap((name) => {
+    const value = Deno.env.get(name);
+    return value === undefined ? [] : [[name, value]];
+  }));
+}
+
+/** Runs a command line on a terminal to its end. */
+function onTerminal(line: string, env: Record<string, string> = {}) {
+  return new Terminal(line, { ...denoEnv(), ...env }).finished();
+}
+
+interface Shown {
+  line: string;
+  env?: Record<string, string>;
+  hasColors: boolean;
+}
+
+// Its report has lines of all levels.
+const doctor = `${deno} doctor node --oracle-url http://127.0.0.1:9 --port 0`;
+const results: Record<string, Shown> = {
+  "results on a terminal have colours": { line: doctor, hasColors: true },
+  "results have none with NO_COLOR": { line: doctor, env: { NO_COLOR: "1" }, hasColors: false },
+  "results in a pipe have none, not even with FORCE_COLOR": {
+    line: `${doctor} | cat`,
+    env: { FORCE_COLOR: "1" },
+    hasColors: false,
+  },
+  "help and usage errors have none": {
+    line: `${deno} --help; ${deno} node --help; ${deno} nodd; ${deno} node --nonsense`,
+    hasColors: false,
+  },
+};
+
+for (const [what, { line, env, hasColors }] of Object.entries(results)) {
+  Deno.test({
+    name: `Colours: ${what}${NEEDS_TERMINAL}`,
+    ignore: lacksTerminal,
+    async fn() {
+      const { output } = await onTerminal(line, env);
+      assert(output.length > 100, output);
+      assert.equal(COLOR.test(output), hasColors, output);
+    },
+  });
+}
+
+const service = `${deno} exchanges --port 0`;
+const logs: Record<string, Shown> = {
+  "logs on a terminal have colours": { line: service, hasColors: true },
+  "logs have none with NO_COLOR": { line: service, env: { NO_COLOR: "1" }, hasColors: false },
+  "logs in a pipe have none, not even with FORCE_COLOR": {
+    line: `${service} 2>&1 | cat`,
+    env: { FORCE_COLOR: "3" },
+    hasColors: false,
+  },
+};
+
+for (const [what, { line, env, hasColors }] of Object.entries(logs)) {
+  Deno.test({
+    name: `Colours: ${what}; Ctrl-C ends the service${NEEDS_TERMINAL}`,
+    ignore: lacksTerminal,
+    async fn() {
+      const terminal = new Terminal(line, { ...denoEnv(), ...env });
+      await terminal.until("http://127.0.0.1:");
+      await terminal.type("\x03");
+      const { output } = await terminal.finished();
+      assert.equal(COLOR.test(output), hasColors, output);
+    },
+  });
+}
+
+Deno.test({
+  name: `Progress: demo shows on a terminal which step is being played${NEEDS_TERMINAL}`,
+  ignore: lacksTerminal,
+  async fn() {
+    const { code, output } = await onTerminal(`${deno} demo`, { NO_COLOR: "1" });
+    assert.equal(code, 0, output);
+    for (const text of ["\rStarting everything …", "\r1/6 prices …", "\r6/6 settle …"]) {
+      assert(output.includes(text), `${text}: ${JSON.stringify(output)}`);
+    }
+    // Nothing of it is left where a line of results stands.
+    for (const row of output.split("\n")) assert(!/….*\d s {2}/.test(row.split("\r").at(-2) ?? ""));
+  },
+});
+
+Deno.test("Progress: nothing of it where standard error is no terminal", async () => {
+  const tape = await Deno.makeTempFile({ suffix: ".csv" });
+  const rows = Array.from(
+    { length: 3_000 },
+    (_, index) =>
+      `${1_700_000_000_000 + index * 100},${index},buy,${3_000 + Math.sin(index / 50)},1`,
+  );
+  await Deno.writeTextFile(tape, ["time_ms,trade_id,side,price,amount", ...rows].join("\n"));
+  const backtest = ["solver", "backtest", "--tape", tape];
+  const { code, stderr } = await new Program(backtest).finished();
+  assert.equal(stderr, "");
+  assert.equal(code, 0);
+  if (!lacksTerminal) {
+    const { output } = await onTerminal(`${deno} ${backtest.join(" ")}`, { NO_COLOR: "1" });
+    assert.match(output, /\r[█░]{40} \d+ % of 300 s of prices/);
+  }
+  await Deno.remove(tape);
+});
