@@ -16,6 +16,7 @@ import { decodeExecution, encodeExecution, type Execution, resultOf } from "./ex
 import { type ExposureBook, riskOf } from "./exposure_book.ts";
 import type { Hedge } from "./hedge.ts";
 import type { LastChecks } from "./last_checks.ts";
+import type { QuoteSigner } from "./quote_signer.ts";
 
 /** What an {@link Executor} works with. */
 export interface ExecutorOptions {
@@ -24,6 +25,9 @@ export interface ExecutorOptions {
   checks: LastChecks;
   exposure: ExposureBook;
   hedge: Hedge;
+  /** Knows the signatures of quotes. */
+  quoteSigner: Pick<QuoteSigner, "require">;
+  /** Signs transactions. */
   signer: Signer;
   chainId: number;
   clock: Clock;
@@ -57,10 +61,10 @@ export class Executor {
    */
   async execute(execution: Execution): Promise<ExecuteResult> {
     this.requireLive();
-    const { store, submitter, exposure, signer, chainId, clock } = this.#options;
+    const { store, submitter, exposure, quoteSigner, chainId, clock } = this.#options;
     const { quote, userSignature } = execution;
     const quoteHash = hashQuote(quote, chainId);
-    requireSigner("Quote signature", quoteHash, quote.signature, signer.address);
+    quoteSigner.require(quoteHash, quote.signature);
     requireSigner("User signature", quoteHash, userSignature, quote.user);
     const earlier = await store.find(quoteHash);
     if (earlier !== undefined) return resultOf(await submitter.submit(earlier));

@@ -25,6 +25,7 @@ import { options, type SolverOptions } from "./options.ts";
 import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
 import { MockStrategy } from "./pricing/mock_strategy.ts";
 import type { PricingStrategy } from "./pricing/strategy.ts";
+import { QuoteSigner } from "./quote_signer.ts";
 import { Quoter } from "./quoter.ts";
 
 export { options, type SolverOptions };
@@ -79,12 +80,14 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     strategy: pricing.strategy,
     reserved: () => exposure.reserved,
   });
+  const quoteSigner = new QuoteSigner(signer);
   const executor = new Executor({
     store,
     submitter,
     checks,
     exposure,
     hedge,
+    quoteSigner,
     signer,
     chainId,
     clock,
@@ -92,7 +95,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   });
   const limiter = new RequestLimiter(options);
   const app = createSolverApi({
-    quoter: new Quoter({ strategy: pricing.strategy, signer, chainId }),
+    quoter: new Quoter({ strategy: pricing.strategy, signer: quoteSigner, chainId }),
     executor,
     exposure,
     metrics,

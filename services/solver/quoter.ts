@@ -5,15 +5,15 @@ import {
   type QuoteTerms,
 } from "../../lib/protocol/quote.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
-import type { Signer } from "../../lib/protocol/signature.ts";
 import { LIMITS } from "./limits.ts";
+import type { QuoteSigner } from "./quote_signer.ts";
 import { type BetTerms, requireRules } from "./rules.ts";
 import type { Price, PricingDetails, PricingStrategy, StrategyName } from "./pricing/strategy.ts";
 
 /** What a {@link Quoter} works with. */
 export interface QuoterOptions {
   strategy: Pick<PricingStrategy, "name" | "price">;
-  signer: Signer;
+  signer: Pick<QuoteSigner, "sign">;
   chainId: number;
 }
 

@@ -1,7 +1,8 @@
 /**
  * The solver over HTTP on one core: quotes a second, and executions a second with every one flushed to
  * disk and a node that answers at once; each beside the same route on plain viem calls, quotes also
- * beside bare libsecp256k1 signing. Run with
+ * beside bare libsecp256k1 signing, executions also of quotes that the solver remembers having signed.
+ * Run with
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
 import { instantiateSecp256k1 } from "@bitauth/libauth";
@@ -24,6 +25,7 @@ import { SimulatedHedge } from "../../services/solver/hedge.ts";
 import { LastChecks } from "../../services/solver/last_checks.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
+import { QuoteSigner } from "../../services/solver/quote_signer.ts";
 import { Quoter } from "../../services/solver/quoter.ts";
 import { CHAIN_ID, type Executing, signOnViem, viemExecutor, viemQuotes } from "./solver_rivals.ts";
 
@@ -73,7 +75,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
 }
 
 /** The solver's own executor, without a delay for the hedge. */
-function ownExecutor({ store, submitter }: Executing): Executor {
+function ownExecutor({ store, submitter }: Executing, quoteSigner: QuoteSigner): Executor {
   const exposure = new ExposureBook(undefined);
   const hedge = new SimulatedHedge({ ...systemClock, after: (_ms, task) => (task(), () => {}) }, 0);
   const checks = new LastChecks({
@@ -91,6 +93,7 @@ function ownExecutor({ store, submitter }: Executing): Executor {
     checks,
     exposure,
     hedge,
+    quoteSigner,
     signer,
     chainId: CHAIN_ID,
     clock: systemClock,
@@ -124,12 +127,12 @@ function quoteBodies(count: number): string[] {
   });
 }
 
-function executionBodies(count: number): string[] {
+function executionBodies(count: number, quoteSigner: QuoteSigner): string[] {
   const nowMs = Date.now();
   return Array.from({ length: count }, (_, index) => {
     const terms = termsOf(index, nowMs);
     const quoteHash = hashQuote(terms, CHAIN_ID);
-    const quote = quoteToWire({ ...terms, signature: signer.sign(quoteHash) });
+    const quote = quoteToWire({ ...terms, signature: quoteSigner.sign(quoteHash) });
     return JSON.stringify({ quote, userSignature: user.sign(quoteHash) });
   });
 }
@@ -164,7 +167,11 @@ async function measureQuotes(app: Hono, bodies: string[]): Promise<Figures> {
   }
 }
 
-async function measureExecutions(isOwn: boolean, bodies: string[]): Promise<Figures> {
+/** @param quoteSigner The solver's; without one it is viem that executes. */
+async function measureExecutions(
+  bodies: string[],
+  quoteSigner: QuoteSigner | undefined,
+): Promise<Figures> {
   const directory = await Deno.makeTempDir();
   const store = SqliteIntentStore.open(`${directory}/bench.sqlite`, "bench");
   const submitter: Submitter = new Submitter({
@@ -173,10 +180,14 @@ async function measureExecutions(isOwn: boolean, bodies: string[]): Promise<Figu
     clock: systemClock,
     random: Math.random,
     sign: (intent) =>
-      isOwn ? executor.prepare(intent) : signOnViem(decodeExecution(intent.payload)),
+      executor instanceof Executor
+        ? executor.prepare(intent)
+        : signOnViem(decodeExecution(intent.payload)),
   });
-  const executor = ownExecutor({ store, submitter });
-  const app = ownApp(isOwn ? executor : viemExecutor({ store, submitter, node: instantNode }));
+  const executor = quoteSigner === undefined
+    ? viemExecutor({ store, submitter, node: instantNode })
+    : ownExecutor({ store, submitter }, quoteSigner);
+  const app = ownApp(executor);
   const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
   try {
     return await sendAll(listener.url, "/execute", bodies);
@@ -203,54 +214,67 @@ function median(values: number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-/** Measures two ways in turn. @returns Median rates of both. */
-async function compare(
+/** Measures several ways in turn. @returns The median rate of each. */
+async function compare<Name extends string>(
   what: string,
-  own: () => Promise<Figures>,
-  viem: () => Promise<Figures>,
-): Promise<[number, number]> {
-  const ways = [["solver", own, [] as Figures[]], ["viem", viem, [] as Figures[]]] as const;
-  for (const [, measure] of ways) await measure();
+  measures: Record<Name, () => Promise<Figures>>,
+): Promise<Record<Name, number>> {
+  // The keys of a literal are the names that its type lists.
+  const ways = (Object.keys(measures) as Name[]).map((name) => ({
+    name,
+    measure: measures[name],
+    figures: [] as Figures[],
+  }));
+  for (const { measure } of ways) await measure();
   for (let round = 0; round < ROUNDS; round++) {
-    for (const [, measure, figures] of ways) figures.push(await measure());
+    for (const { measure, figures } of ways) figures.push(await measure());
   }
-  const rates = ways.map(([name, , figures]) => {
+  const rates = ways.map(({ name, figures }) => {
     const of = (key: keyof Figures) => median(figures.map((one) => one[key]));
     const rate = of("perSecond");
     console.log(
-      `${name.padEnd(8)} ${rate.toFixed(0).padStart(6)} ${what}/s  p50 ${
+      `${name.padEnd(10)} ${rate.toFixed(0).padStart(6)} ${what}/s  p50 ${
         of("p50Ms").toFixed(1)
       } ms` +
         `  p99 ${of("p99Ms").toFixed(1)} ms`,
     );
-    return rate;
+    return [name, rate] as const;
   });
-  return [rates[0] ?? NaN, rates[1] ?? NaN];
+  // One entry for each of the names.
+  return Object.fromEntries(rates) as Record<Name, number>;
 }
 
 async function main(): Promise<void> {
   const quotes = quoteBodies(Number(Deno.args[0] ?? 5_000));
-  const executions = executionBodies(Number(Deno.args[1] ?? 2_000));
+  const remembering = new QuoteSigner(signer);
+  const executions = executionBodies(Number(Deno.args[1] ?? 2_000), remembering);
   console.log(`${CONCURRENCY} callers at a time, median of ${ROUNDS} rounds`);
   const dead = { requireLive() {}, execute: () => Promise.reject(new Error("not executed here")) };
-  const [own, viem] = await compare(
-    "quotes",
-    () => measureQuotes(ownApp(dead), quotes),
-    () => measureQuotes(viemQuotes(), quotes),
-  );
+  const quoted = await compare("quotes", {
+    solver: () => measureQuotes(ownApp(dead), quotes),
+    viem: () => measureQuotes(viemQuotes(), quotes),
+  });
   const bare = await bareSignings();
-  console.log(`bare     ${bare.toFixed(0).padStart(6)} signatures/s (libsecp256k1, nothing else)`);
   console.log(
-    `ratio quotes: solver / viem ${(own / viem).toFixed(2)}, solver / bare ${
-      (own / bare).toFixed(2)
+    `bare       ${bare.toFixed(0).padStart(6)} signatures/s (libsecp256k1, nothing else)`,
+  );
+  console.log(
+    `ratio quotes: solver / viem ${(quoted.solver / quoted.viem).toFixed(2)}, solver / bare ${
+      (quoted.solver / bare).toFixed(2)
     }`,
   );
-  const [ownExecutions, viemExecutions] = await compare(
-    "executions",
-    () => measureExecutions(true, executions),
-    () => measureExecutions(false, executions),
+  const executed = await compare("executions", {
+    solver: () => measureExecutions(executions, new QuoteSigner(signer)),
+    remembered: () => measureExecutions(executions, remembering),
+    viem: () => measureExecutions(executions, undefined),
+  });
+  console.log(
+    `ratio executions: solver / viem ${
+      (executed.solver / executed.viem).toFixed(2)
+    } with every signature recovered, ${
+      (executed.remembered / executed.viem).toFixed(2)
+    } with the solver's own remembered`,
   );
-  console.log(`ratio executions: solver / viem ${(ownExecutions / viemExecutions).toFixed(2)}`);
 }
 
 await main();

@@ -8,6 +8,7 @@ import { ExposureBook } from "../../services/solver/exposure_book.ts";
 import type { Hedge } from "../../services/solver/hedge.ts";
 import { LastChecks } from "../../services/solver/last_checks.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
+import { QuoteSigner } from "../../services/solver/quote_signer.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { CHAIN_ID, market, solver, user } from "./support.ts";
 
@@ -85,6 +86,7 @@ async function withExecutor(
     checks,
     exposure,
     hedge,
+    quoteSigner: new QuoteSigner(solver),
     signer: solver,
     chainId: CHAIN_ID,
     clock,
