@@ -28,7 +28,7 @@ export function storeCheck(
             `Give a file with ${waysToGive(option)}`,
           );
         }
-        if (found === "new") return ok(`${database} will be made at the first start`);
+        if (found === "new") return ok(`${database} holds nothing yet: the first start makes it`);
         const { version, latestVersion, unfinished, stuck } = found;
         const text = `${database} has version ${version} of ${latestVersion}, ` +
           `${unfinished} unfinished intents, ${stuck} of them for over ${

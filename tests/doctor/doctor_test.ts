@@ -9,6 +9,7 @@ import { options as exchangesOptions, startExchanges } from "../../services/exch
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { doctorOptions, run } from "../../services/stack/doctor.ts";
+import { openIntentStore } from "../../lib/store/open.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
@@ -378,6 +379,47 @@ Deno.test("doctor: a port that a stranger has fails, one that the service itself
     await bridge.stop();
     await stranger.shutdown();
   }
+});
+
+Deno.test("doctor: tells of intents that have been unfinished for long", async () => {
+  const folder = await Deno.makeTempDir();
+  const database = `${folder}/bridge.sqlite`;
+  const store = await openIntentStore(database, "bridge");
+  for (const [key, ageMs] of [["old", 600_000], ["new", 1_000]] as const) {
+    const createdAtMs = Date.now() - ageMs;
+    const times = { createdAtMs, expiresAtMs: createdAtMs + 60_000 };
+    await store.insert({ key, subject: "user", payload: "{}", transaction: null, ...times });
+  }
+  await store.close();
+  const args = ["bridge", "--database", database, "--rpc-url", deadUrl()];
+  const { level, text, remedy } = (await diagnose(args, bridgeKey)).of("store");
+  assert.equal(level, "warn");
+  assert.match(text, / 2 unfinished intents, 1 of them for over 5 minutes$/);
+  assert.match(remedy ?? "", /^Start the service, and look in its log/);
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("doctor: tells of a settings file and of a data directory of another chain", async () => {
+  const folder = await Deno.makeTempDir();
+  const config = `${folder}/node.toml`;
+  await Deno.writeTextFile(config, "[chain]\nid = 0\n");
+  const node = ["node", "--oracle-url", deadUrl()];
+  const wrong = await diagnose([...node, "--config", config]);
+  assert.equal(wrong.of("settings").level, "fail");
+  assert.match(wrong.of("settings").text, /^Invalid settings file .*: chain\.id: /);
+  assert.equal(wrong.of("genesis").level, "warn");
+  const running = await startNode(withDefaults(nodeOptions, {
+    port: 0,
+    oracleUrl: deadUrl(),
+    dataDir: `${folder}/node`,
+  }));
+  const same = await diagnose([...node, "--data-dir", `${folder}/node`]);
+  assert.match(same.of("data dir").text, /bytes of journal; a node that runs has it open$/);
+  const other = await diagnose([...node, "--data-dir", `${folder}/node`, "--chain-id", "7"]);
+  assert.equal(other.of("data dir").level, "fail");
+  assert.match(other.of("data dir").text, /another genesis or chain id/);
+  await running.stop();
+  await Deno.remove(folder, { recursive: true });
 });
 
 Deno.test("doctor: no URL shows its user, its password, its query or a key in its path", async () => {
