@@ -81,10 +81,12 @@ function claimedFinding(
     claims.set(check.claims, check);
     return undefined;
   }
-  return warn(
-    `${check.claims} is also what ${first.service} is told to take`,
-    `Tell one of them otherwise if both are to run on this machine`,
-  );
+  const text = `${check.claims} is also what ${first.service} is told to take`;
+  if (first.service === check.service) {
+    return fail(text, `Tell it otherwise for ${first.subject} or for ${check.subject}`);
+  }
+  // They may be on different machines.
+  return warn(text, "Tell one of them otherwise if both are to run on this machine");
 }
 
 async function inTime(check: Check, deadlineMs: number, clock: Clock): Promise<Finding> {

@@ -71,10 +71,13 @@ Deno.test("runChecks: what two claim is tried for the first alone", async () => 
   const results = await start(
     checkOf("first", listen, "127.0.0.1:1"),
     checkOf("second", listen, "127.0.0.1:1"),
+    { ...checkOf("of another", listen, "127.0.0.1:1"), service: "other" },
     checkOf("third", listen, "127.0.0.1:2"),
   ).done;
-  assert.deepEqual(results.map(({ level }) => level), ["ok", "warn", "ok"]);
-  assert.match(results[1]?.text ?? "", /^127\.0\.0\.1:1 is also what sample is told to take$/);
+  assert.deepEqual(results.map(({ level }) => level), ["ok", "fail", "warn", "ok"]);
+  for (const result of [results[1], results[2]]) {
+    assert.match(result?.text ?? "", /^127\.0\.0\.1:1 is also what sample is told to take$/);
+  }
   assert.equal(tries, 2);
 });
 
