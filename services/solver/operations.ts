@@ -6,7 +6,6 @@ import {
   quoteAnswerSchema,
   solverHealthSchema,
 } from "../../lib/protocol/answers.ts";
-import { MARKETS } from "../../lib/protocol/markets.ts";
 import { quoteRequestSchema } from "../../lib/protocol/quote.ts";
 import {
   addressSchema,
@@ -24,6 +23,7 @@ import {
 } from "../../lib/service/failure_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/service/openapi.ts";
 import { estimateRequestSchema } from "./estimate.ts";
+import { exampleExecution, exampleRequest } from "./examples.ts";
 import { executionSchema } from "./execution.ts";
 import { PRICING_REFUSALS, pricingDetailsSchema, STRATEGY_NAMES } from "./pricing/strategy.ts";
 import { QUOTE_RULES } from "./rules.ts";
@@ -77,17 +77,6 @@ function refusalsWith(status: number): string[] {
   return Object.entries(PRICING_REFUSALS).flatMap(([code, own]) => own === status ? [code] : []);
 }
 
-/** A bet in the terms that quotes and estimates are asked for with. */
-const bet = {
-  base: MARKETS[1]?.base,
-  quote: MARKETS[1]?.quote,
-  lowerPrice: "2970000000",
-  upperPrice: "3030000000",
-  betAmount: "100000000",
-  startTime: 1795174800000,
-  endTime: 1795174860000,
-};
-
 /** Every operation, by its id. */
 export const operations = {
   health: {
@@ -135,12 +124,7 @@ export const operations = {
     description: "Whoever has it may have it executed until its deadline, with `POST /execute`. " +
       "What it risks is looked at then.",
     body: quoteRequestSchema,
-    example: {
-      user: "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A",
-      thesisType: "box",
-      ...bet,
-      deadline: 1795174790000,
-    },
+    example: exampleRequest,
     answers: {
       200: {
         description: "The quote, and the quote hash that its user signs",
@@ -158,7 +142,7 @@ export const operations = {
     tag: "quotes",
     summary: "What a quote would pay, without a signature",
     body: estimateRequestSchema,
-    example: bet,
+    example: exampleRequest,
     answers: {
       200: { description: "The estimate", body: estimateAnswerSchema.extend({ pricing }) },
       ...refusals,
@@ -170,6 +154,7 @@ export const operations = {
     summary: "Has a quote executed that its user has signed",
     description: "The same quote again gives the first result again.",
     body: executionSchema,
+    example: exampleExecution,
     answers: {
       200: {
         description: "What became of the transaction: `failed` is a result too",

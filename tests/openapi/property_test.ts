@@ -1,0 +1,191 @@
+/**
+ * Requests made from the served documents against the live services: valid ones, nearly valid ones
+ * and garbage. Whatever is sent, the answer is one that the document has; what the document refuses
+ * is refused, and what it allows fails by a rule at most, never by its shape.
+ */
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { signedRequest, withBridge } from "../bridge/support.ts";
+import { execution, quoteRequest, withSolver } from "../solver/support.ts";
+import { testSeed } from "../support/random.ts";
+import { blended, fitting, garbage, mutated } from "./support/arbitraries.ts";
+import {
+  type Call,
+  type CheckedAnswer,
+  type DocumentedOperation,
+  DocumentedService,
+} from "./support/documented_service.ts";
+import type { JsonObject, ParameterObject } from "./support/open_api.ts";
+import { withOracle } from "./support/oracle.ts";
+
+/** Requests to one operation in one run. */
+const RUNS = 400;
+
+/** A service under test, and a body for each operation that leads to 200. */
+interface Subject {
+  name: string;
+  run(test: (url: string) => Promise<void>): Promise<void>;
+  /** Bodies that lead to 200, by operation. */
+  bodies(url: string): Promise<Record<string, JsonObject>>;
+}
+
+const subjects: Subject[] = [
+  {
+    name: "Solver",
+    run: (test) => withSolver(({ url }) => test(url)),
+    async bodies(url) {
+      return { quote: quoteRequest(), estimate: quoteRequest(), execute: await execution(url) };
+    },
+  },
+  {
+    name: "Bridge",
+    run: (test) => withBridge(({ url }) => test(url)),
+    bodies: () => Promise.resolve({ deposit: signedRequest() }),
+  },
+  {
+    name: "Oracle",
+    run: (test) => withOracle(({ url }) => test(url)),
+    bodies: () => Promise.resolve({}),
+  },
+];
+
+for (const { name, run, bodies } of subjects) {
+  Deno.test(`${name}: any request is answered as its OpenAPI document says`, () =>
+    run(async (url) => {
+      const service = await DocumentedService.at(url);
+      const good = await bodies(url);
+      for (const operation of service.operations) {
+        await assertHolds(operation, callsOf(service, operation, good), async (call) => {
+          assertAgrees(service, operation, call, await service.call(operation.id, call));
+        });
+      }
+    }));
+
+  Deno.test(`${name}: a method that its OpenAPI document does not have is 404`, () =>
+    run(async (url) => {
+      const service = await DocumentedService.at(url);
+      for (const [path, methods] of Object.entries(service.document.paths)) {
+        for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"]) {
+          if (method.toLowerCase() in methods) continue;
+          const response = await fetch(url + path.replaceAll(/\{\w+\}/g, "1"), { method });
+          assert.equal(response.status, 404, `${method} ${path}`);
+          assert.match((await response.json()).error, new RegExp(`No route ${method} /`));
+        }
+      }
+    }));
+}
+
+/** Runs a property; a failure says by which seed and path it is had again. */
+async function assertHolds(
+  { id, object }: DocumentedOperation,
+  calls: fc.Arbitrary<Call>,
+  check: (call: Call) => Promise<void>,
+): Promise<void> {
+  const takesInput = object.requestBody !== undefined || object.parameters.length > 0;
+  const seed = testSeed();
+  try {
+    const numRuns = takesInput ? RUNS : 1;
+    await fc.assert(fc.asyncProperty(calls, check), { numRuns, seed, endOnFailure: true });
+  } catch (thrown) {
+    console.error(`Failing seed of ${id}: run again with RANGEMAKER_TEST_SEED=${seed}`);
+    throw thrown;
+  }
+}
+
+/** Every kind of call to an operation. */
+function callsOf(
+  service: DocumentedService,
+  { id, object }: DocumentedOperation,
+  good: Record<string, JsonObject>,
+): fc.Arbitrary<Call> {
+  return fc.record({
+    path: textsOf(service, object.parameters.filter((parameter) => parameter.in === "path")),
+    query: textsOf(service, object.parameters.filter((parameter) => parameter.in === "query")),
+    body: bodiesOf(service, object.requestBody?.content["application/json"], good[id]),
+    headers: fc.constantFrom<Record<string, string>>(
+      {},
+      { "content-type": "text/plain" },
+      { "content-type": "application/x-www-form-urlencoded; charset=utf-7" },
+    ),
+  });
+}
+
+function bodiesOf(
+  service: DocumentedService,
+  media: { schema: object; example?: JsonObject } | undefined,
+  good: JsonObject | undefined,
+): fc.Arbitrary<Call["body"]> {
+  if (media === undefined) return fc.constant(undefined);
+  const fits = fitting(service, media.schema);
+  const known = fc.constantFrom(...[good, media.example].filter((body) => body !== undefined));
+  const oversized = known.map((body) => ({ ...body, padding: "x".repeat(70_000) }));
+  const valid = fc.oneof(fits, known, blended(known, fits));
+  return fc.oneof(
+    { arbitrary: valid.map((body) => JSON.stringify(body)), weight: 8 },
+    { arbitrary: mutated(valid).map((body) => JSON.stringify(body)), weight: 8 },
+    { arbitrary: garbage, weight: 3 },
+    { arbitrary: oversized.map((body) => JSON.stringify(body)), weight: 1 },
+  );
+}
+
+/** Parameters as text: mostly such as fit, and any other that can stand in a path. */
+function textsOf(
+  service: DocumentedService,
+  parameters: ParameterObject[],
+): fc.Arbitrary<Record<string, string>> {
+  const any = fc.oneof(
+    fc.string({ minLength: 1, unit: "grapheme" }),
+    fc.maxSafeInteger().map(String),
+    fc.constantFrom("0", "00", "1e2", "a/b", "%", "?", "#", "9".repeat(200)),
+  ).filter((text) => text !== "." && text !== "..");
+  const fields = parameters.map(({ name, schema }): [string, fc.Arbitrary<string>] => [
+    name,
+    fc.oneof({ arbitrary: fitting(service, schema).map(String), weight: 3 }, any),
+  ]);
+  const requiredKeys = parameters.filter(({ required }) => required).map(({ name }) => name);
+  return fc.record(Object.fromEntries(fields), { requiredKeys, noNullPrototype: true });
+}
+
+/** Holds an answer to what the document says of its request. */
+function assertAgrees(
+  service: DocumentedService,
+  operation: DocumentedOperation,
+  call: Call,
+  { status, body }: CheckedAnswer,
+): void {
+  const shown = `answered ${status}: ${JSON.stringify(body).slice(0, 300)}`;
+  if (!isAllowed(service, operation, call)) {
+    assert(status === 400 || status === 413, `Not allowed by the document, ${shown}`);
+  } else if (status !== 413) {
+    const { error } = Object(body);
+    assert(!String(error).startsWith("INVALID_REQUEST"), `Allowed by the document, ${shown}`);
+  }
+}
+
+/** Whether the document has this request fit. */
+function isAllowed(
+  service: DocumentedService,
+  operation: DocumentedOperation,
+  call: Call,
+): boolean {
+  const parametersFit = operation.object.parameters.every(({ in: place, name, schema }, index) => {
+    const text = call[place]?.[name];
+    if (text === undefined) return true;
+    const value = schema.type === "integer" && /^\d+$/.test(text) ? Number(text) : text;
+    return service.fits(operation, ["parameters", String(index), "schema"], value);
+  });
+  if (operation.object.requestBody === undefined) return parametersFit;
+  const place = ["requestBody", "content", "application/json", "schema"];
+  const json = jsonIn(call.body);
+  return parametersFit && json !== undefined && service.fits(operation, place, json.value);
+}
+
+/** The JSON that a server reads in a body, or undefined where there is none. */
+function jsonIn(body: Call["body"]): { value: unknown } | undefined {
+  const text = typeof body === "string" ? new TextEncoder().encode(body) : body;
+  try {
+    return { value: JSON.parse(new TextDecoder().decode(text)) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,77 @@
+/** The routes of each service on their own, with nothing behind them. */
+import type { Handler, Hono, MiddlewareHandler } from "hono";
+import { Registry } from "prom-client";
+import { systemClock } from "../../../lib/clock.ts";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Intent } from "../../../lib/store/intent.ts";
+import { createBridgeApi } from "../../../services/bridge/api.ts";
+import { DepositBook } from "../../../services/bridge/deposits.ts";
+import { BridgeMetrics } from "../../../services/bridge/metrics.ts";
+import { healthHandler, oracleApi } from "../../../services/oracle/api.ts";
+import { createOracleMetrics } from "../../../services/oracle/metrics.ts";
+import { Oracle } from "../../../services/oracle/oracle.ts";
+import { createSolverApi } from "../../../services/solver/api.ts";
+import { ExposureBook } from "../../../services/solver/exposure_book.ts";
+import { SolverMetrics } from "../../../services/solver/metrics.ts";
+import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
+import { Quoter } from "../../../services/solver/quoter.ts";
+import { CHAIN_ID, relayer } from "../../bridge/support.ts";
+import { solver } from "../../solver/support.ts";
+
+const unlimited: MiddlewareHandler = (_c, next) => next();
+
+const unused = () => Promise.reject(new Error("Not part of this test"));
+
+/** The solver's routes. */
+export function solverApp(): Hono {
+  const strategy = new MockStrategy(Math.random);
+  return createSolverApi({
+    quoter: new Quoter({ strategy, signer: solver, chainId: CHAIN_ID }),
+    executor: { requireLive() {}, execute: unused },
+    exposure: new ExposureBook(undefined),
+    metrics: new SolverMetrics(new Registry()),
+    limiter: unlimited,
+    node: { getAccount: unused },
+    solver: solver.address,
+    chainId: CHAIN_ID,
+    corsOrigins: ["*"],
+    dryRun: false,
+    basePayoutMultiplier: 1.5,
+    clock: systemClock,
+  });
+}
+
+/** The bridge's routes, and how its store answers. */
+export function bridgeApp(read: () => Promise<never> = unused): Hono {
+  const store = {
+    find: (): Promise<Intent | undefined> => read(),
+    listBySubject: (): Promise<Intent[]> => read(),
+  };
+  return createBridgeApi({
+    depositor: { deposit: unused },
+    deposits: new DepositBook(store),
+    metrics: new BridgeMetrics(new Registry(), unused),
+    limiter: unlimited,
+    checkReadiness: unused,
+    bridge: relayer.address,
+    rpcUrl: "http://127.0.0.1:1",
+    version: "0.0.0",
+    chainId: CHAIN_ID,
+    corsOrigins: ["*"],
+  });
+}
+
+/** The oracle's routes and its health. */
+export function oracleApp(): { app: Hono; health: Handler } {
+  const metrics = createOracleMetrics([new Registry()]);
+  const oracle = new Oracle({
+    providers: [],
+    markets: MARKETS,
+    board: { aggregation: "median", minSources: 1, maxSourceAgeMs: 1_000 },
+    clock: systemClock,
+    random: Math.random,
+    metrics,
+  });
+  const api = { oracle, clock: systemClock, metrics, startedAtMs: 0 };
+  return { app: oracleApi(api), health: healthHandler(api) };
+}

@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import type { JsonSchema, OpenApiDocument, OperationObject } from "./open_api.ts";
+
+/** One operation as a served document has it. */
+export interface DocumentedOperation {
+  id: string;
+  method: string;
+  path: string;
+  object: OperationObject;
+}
+
+/** What is sent to an operation; `body` is JSON text, or anything else that is sent as it is. */
+export interface Call {
+  path?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: string | Uint8Array<ArrayBuffer>;
+  headers?: Record<string, string>;
+}
+
+/** An answer that was found to be as documented. */
+export interface CheckedAnswer {
+  status: number;
+  headers: Headers;
+  body: unknown;
+}
+
+/** A live service that is held to the document it serves: nothing else is known of it. */
+export class DocumentedService {
+  readonly url: string;
+  readonly document: OpenApiDocument;
+  readonly operations: readonly DocumentedOperation[];
+  /** Every answer so far, as `operation status`. */
+  readonly seen = new Set<string>();
+  readonly #open = new Ajv2020({ strict: true });
+  readonly #closed = new Ajv2020({ strict: true });
+  readonly #compiled = new Map<string, ValidateFunction>();
+
+  private constructor(url: string, document: OpenApiDocument) {
+    this.url = url;
+    this.document = document;
+    this.operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, object]) => ({
+        id: object.operationId,
+        method: method.toUpperCase(),
+        path,
+        object,
+      }))
+    );
+    for (const ajv of [this.#open, this.#closed]) {
+      // A document is no schema itself, yet its schemas refer to each other through it.
+      ajv.addVocabulary(Object.keys(document));
+      ajv.addSchema(ajv === this.#open ? document : closed(document), "document");
+    }
+  }
+
+  /** Reads the document of a service. */
+  static async at(url: string): Promise<DocumentedService> {
+    const response = await fetch(`${url}/openapi.json`);
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get("content-type"), "application/json");
+    return new DocumentedService(url, await response.json());
+  }
+
+  /** The operation with an id. */
+  operation(id: string): DocumentedOperation {
+    return this.operations.find((operation) => operation.id === id) ?? assert.fail(`No ${id}`);
+  }
+
+  /** Whether the document has a value fit a schema of an operation, given by its place in it. */
+  fits(operation: DocumentedOperation, place: readonly string[], value: unknown): boolean {
+    return this.#validator(this.#open, operation, place)(value);
+  }
+
+  /** The schema that a `$ref` of the document leads to, or the schema itself. */
+  resolve(schema: JsonSchema): JsonSchema {
+    if (schema.$ref === undefined) return schema;
+    const name = schema.$ref.replace("#/components/schemas/", "");
+    return this.document.components.schemas[name] ?? assert.fail(`No schema ${name}`);
+  }
+
+  /**
+   * Sends a request and fails unless the answer is one that the document has for its status, with no
+   * field that it does not name.
+   */
+  async call(id: string, call: Call = {}): Promise<CheckedAnswer> {
+    const operation = this.operation(id);
+    const response = await fetch(this.#urlOf(operation, call), {
+      method: operation.method,
+      headers: { "content-type": "application/json", ...call.headers },
+      body: call.body,
+    });
+    const text = await response.text();
+    const { status, headers } = response;
+    const shown = `${operation.method} ${operation.path} answered ${status}: ${text.slice(0, 500)}`;
+    const documented = operation.object.responses[status] ?? assert.fail(`Undocumented: ${shown}`);
+    for (const name of Object.keys(documented.headers ?? {})) assert(headers.has(name), shown);
+    const mediaType = headers.get("content-type")?.split(";")[0] ?? "";
+    assert(documented.content[mediaType], `Media type ${mediaType}: ${shown}`);
+    const body: unknown = mediaType === "application/json" ? JSON.parse(text) : text;
+    const place = ["responses", String(status), "content", mediaType, "schema"];
+    const validate = this.#validator(this.#closed, operation, place);
+    assert(validate(body), `${shown}\n${JSON.stringify(validate.errors)}`);
+    this.seen.add(`${id} ${status}`);
+    return { status, headers, body };
+  }
+
+  #urlOf({ path }: DocumentedOperation, call: Call): string {
+    const filled = path.replace(
+      /\{(\w+)\}/g,
+      (_, name) => encodeURIComponent(call.path?.[name] ?? ""),
+    );
+    const query = new URLSearchParams(call.query ?? {}).toString();
+    return `${this.url}${filled}${query === "" ? "" : `?${query}`}`;
+  }
+
+  #validator(
+    ajv: Ajv2020,
+    { path, method }: DocumentedOperation,
+    place: readonly string[],
+  ): ValidateFunction {
+    const pointer = ["paths", path, method.toLowerCase(), ...place]
+      .map((key) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1")));
+    const $ref = `document#/${pointer.join("/")}`;
+    const key = `${ajv === this.#open} ${$ref}`;
+    const known = this.#compiled.get(key) ?? ajv.compile({ $ref });
+    this.#compiled.set(key, known);
+    return known;
+  }
+}
+
+/** A document whose objects have no fields but those that it names, unless it says otherwise. */
+function closed(document: OpenApiDocument): OpenApiDocument {
+  return JSON.parse(
+    JSON.stringify(document),
+    (_key, value) =>
+      value?.type === "object" && "properties" in value && !("additionalProperties" in value)
+        ? { ...value, additionalProperties: false }
+        : value,
+  );
+}
