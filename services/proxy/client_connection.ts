@@ -23,13 +23,23 @@ export interface ClientConnection extends ClientSink {
   cut(): void;
 }
 
+/** The part of the runtime's WebSocket that is used here, so that a test can play it. */
+export type NativeSocket =
+  & Pick<
+    WebSocket,
+    "binaryType" | "bufferedAmount" | "readyState" | "onmessage" | "onerror" | "onclose"
+  >
+  & { send(text: string): void; close(code: number, reason: string): void };
+
 /** A WebSocket of the runtime's own server: every message is a write of its own. */
 export class NativeConnection implements ClientConnection {
   onText = (_text: string) => {};
   onGone = () => {};
-  readonly #socket: WebSocket;
+  readonly #socket: NativeSocket;
+  /** No more than so many bytes wait in the socket: to ask it each time would slow every send. */
+  #queuedBytesMax = 0;
 
-  constructor(socket: WebSocket) {
+  constructor(socket: NativeSocket) {
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
     socket.onmessage = ({ data }) => {
@@ -39,14 +49,23 @@ export class NativeConnection implements ClientConnection {
     socket.onclose = () => this.onGone();
   }
 
-  get room(): number {
-    return QUEUED_BYTES_MAX - this.#socket.bufferedAmount;
+  room(wanted: number): number {
+    return QUEUED_BYTES_MAX - this.#queued(QUEUED_BYTES_MAX - wanted);
   }
 
   send(messages: readonly OutgoingMessage[]): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
-    if (this.#socket.bufferedAmount > ANSWER_BYTES_MAX) this.close(1013, "Answers are not read");
-    else for (const { text } of messages) this.#socket.send(text);
+    if (this.#queued(ANSWER_BYTES_MAX) > ANSWER_BYTES_MAX) this.close(1013, "Answers are not read");
+    else {for (const message of messages) {
+        this.#queuedBytesMax += message.byteLength;
+        this.#socket.send(message.text);
+      }}
+  }
+
+  /** Bytes that wait in the socket, or an upper bound of them where that is not over `limit`. */
+  #queued(limit: number): number {
+    if (this.#queuedBytesMax > limit) this.#queuedBytesMax = this.#socket.bufferedAmount;
+    return this.#queuedBytesMax;
   }
 
   close(code: number, reason: string): void {

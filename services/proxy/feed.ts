@@ -38,6 +38,8 @@ export class Feed {
   emitted = 0;
   /** Notifications that the ring no longer holds; always the first ones. */
   evicted = 0;
+  /** The newest notifications, those since the last flush of the hub. */
+  fresh: OutgoingMessage[] = [];
   readonly members = new Set<HubClient>();
   readonly waiters = new Map<HubClient, Waiter>();
 

@@ -4,7 +4,7 @@ import { BroadcastRing } from "./broadcast_ring.ts";
 import type { Feed, Notice, SubscribeOutcome } from "./feed.ts";
 import { FeedBook, type UpstreamPort } from "./feed_book.ts";
 import { type ClientSink, HubClient } from "./hub_client.ts";
-import { memberText, replaceMember } from "./json_text.ts";
+import { type NodeFrame, parseNodeFrame, underPublicId } from "./node_frame.ts";
 import { OutgoingMessage } from "./outgoing_message.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
@@ -57,8 +57,8 @@ export class Hub {
   readonly #book: FeedBook;
   readonly #ring: BroadcastRing<Notice>;
   readonly #clients = new Set<HubClient>();
-  /** Clients that a notification has just put behind: they are drained by the next flush. */
-  #fresh: HubClient[] = [];
+  /** Feeds that were notified since the last flush. */
+  #fresh: Feed[] = [];
   /** Position in the ring of the first message that the next flush brings. */
   #freshFrom = 0;
   /** Clients whose connection did not take all that was due. */
@@ -94,6 +94,7 @@ export class Hub {
     if (!this.#clients.delete(client)) return;
     this.#stuck.delete(client);
     for (const feed of [...client.feeds()]) this.#leave(client, feed);
+    client.cursor = undefined;
     // What only this client waited for is ended by the answer of the node, or by the next sweep.
     for (const feed of client.awaited) feed.waiters.delete(client);
     client.awaited.clear();
@@ -136,24 +137,43 @@ export class Hub {
 
   /** Step 3 and answers: takes a frame of the node. @returns False where it is no JSON-RPC. */
   receive(text: string): boolean {
-    const frame = parseFrame(text);
+    const frame = parseNodeFrame(text);
     if (frame === undefined) return false;
     if (typeof frame.id === "number") this.#answered(frame.id, text);
     else if (typeof frame.method === "string") this.#notified(frame, text);
     return true;
   }
 
-  /** Sends what the frames received since the last flush brought to clients that are up to date. */
+  /**
+   * Sends what came since the last flush to clients that are up to date. This is the hot path: one
+   * that reads a single feed is given the feed's own list, and costs hardly more than its send.
+   */
   flush(): void {
-    const fresh = this.#fresh;
+    const feeds = this.#fresh;
+    if (feeds.length === 0) return;
+    const ringReaders = new Set<HubClient>();
+    let sent = 0;
+    for (const feed of feeds) {
+      for (const client of feed.members) {
+        if (client.cursor !== undefined) continue; // behind already, and resumed in its own time
+        const inOrder = feeds.length === 1 || client.subscriptions === 1;
+        if (inOrder && client.deliver(feed)) sent += feed.fresh.length;
+        else ringReaders.add(client);
+      }
+    }
+    for (const client of ringReaders) client.fallBehind(this.#freshFrom);
+    for (const feed of feeds) feed.fresh = [];
     this.#fresh = [];
     this.#freshFrom = this.#ring.end;
-    for (const client of fresh) this.#drain(client);
+    for (const client of ringReaders) sent += this.#drain(client);
+    this.#sent(sent);
   }
 
   /** Tries again to send to a client that is behind. */
   resume(client: HubClient): void {
-    if (client.cursor !== undefined) this.#drain(client);
+    if (client.cursor === undefined) return;
+    this.flush(); // reading on to the end of the ring must not bring what a flush brings again
+    this.#sent(this.#drain(client));
   }
 
   /** To be called about once a second: ends waits that took too long, and asks the node again. */
@@ -198,6 +218,7 @@ export class Hub {
   #join(client: HubClient, feed: Feed): SubscribeOutcome {
     const id = feed.publicId;
     if (id === undefined) throw new TypeError("A feed that is live has an id");
+    if (feed.fresh.length > 0) this.flush(); // what came before is not for the newcomer
     feed.members.add(client);
     client.join(feed, id);
     this.#count(1);
@@ -211,7 +232,7 @@ export class Hub {
     this.#book.retire(feed);
   }
 
-  #notified(frame: Frame, text: string): void {
+  #notified(frame: NodeFrame, text: string): void {
     const upstreamId = frame.params?.subscription;
     if (typeof upstreamId !== "string") return;
     this.#options.events.received();
@@ -222,34 +243,29 @@ export class Hub {
     }
     // A burst longer than the ring must not cost clients that are up to date anything.
     if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
-    const position = this.#ring.end;
-    if (this.#fresh.length === 0) this.#freshFrom = position;
-    const message = new OutgoingMessage(underPublicId(feed, upstreamId, text));
-    const notice = { feed, index: feed.emitted, message };
-    feed.emitted += 1;
-    const evicted = this.#ring.push(notice);
+    if (this.#fresh.length === 0) this.#freshFrom = this.#ring.end;
+    if (feed.fresh.length === 0) this.#fresh.push(feed);
+    const message = new OutgoingMessage(underPublicId(text, upstreamId, feed.publicId));
+    const evicted = this.#ring.push({ feed, index: feed.emitted, message });
     if (evicted !== undefined) evicted.feed.evicted = evicted.index + 1;
-    for (const client of feed.members) {
-      if (client.cursor !== undefined) continue;
-      client.cursor = position;
-      this.#fresh.push(client);
-    }
+    feed.emitted += 1;
+    feed.fresh.push(message);
     this.#options.events.noticed?.(feed.request.key, frame);
   }
 
-  #drain(client: HubClient): void {
-    if (!this.#clients.has(client)) return;
-    const behind = client.cursor !== undefined && client.cursor < this.#ring.start;
-    const missed = behind ? client.skipMissed() : 0;
+  /** Sends a client what it has to read from the ring. @returns How many messages that were. */
+  #drain(client: HubClient): number {
+    if (client.cursor === undefined) return 0;
+    const missed = client.cursor < this.#ring.start ? client.skipMissed() : 0;
     this.#lagged(missed);
     if (missed > 0 && this.#options.slowClients === "close") {
       this.#close(client, `Too slow: ${missed} messages missed`);
-      return;
+      return 0;
     }
     const sent = client.drain(this.#ring);
-    if (sent > 0) this.#options.events.sent(sent);
     if (client.cursor === undefined) this.#stuck.delete(client);
     else this.#stuck.add(client);
+    return sent;
   }
 
   #close(client: HubClient, reason: string): void {
@@ -262,29 +278,11 @@ export class Hub {
     this.#options.events.subscribed(this.#subscriptions);
   }
 
+  #sent(count: number): void {
+    if (count > 0) this.#options.events.sent(count);
+  }
+
   #lagged(count: number): void {
     if (count > 0) this.#options.events.lagged(count);
   }
-}
-
-interface Frame {
-  id?: unknown;
-  method?: unknown;
-  params?: { subscription?: unknown; result?: unknown } | null;
-}
-
-function parseFrame(text: string): Frame | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined; // told to the caller, who counts and logs it
-  }
-}
-
-function underPublicId(feed: Feed, upstreamId: string, text: string): string {
-  if (feed.publicId === undefined || feed.publicId === upstreamId) return text;
-  const params = memberText(text, "params") ?? "";
-  const translated = replaceMember(params, "subscription", JSON.stringify(feed.publicId));
-  return replaceMember(text, "params", translated);
 }

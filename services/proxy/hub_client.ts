@@ -4,8 +4,11 @@ import type { OutgoingMessage } from "./outgoing_message.ts";
 
 /** The outgoing side of a client's connection, as the hub sees it. */
 export interface ClientSink {
-  /** Bytes that the connection takes before it holds as many unsent ones as it may; 0 or less: none. */
-  readonly room: number;
+  /**
+   * Bytes that the connection takes before it holds as many unsent ones as it may; 0 or less: none.
+   * @param wanted Where so many are known to be free, the connection need not be asked again.
+   */
+  room(wanted: number): number;
   /** Sends messages in their order; at least the first one is always taken. */
   send(messages: readonly OutgoingMessage[]): void;
   /** Ends the connection with a WebSocket close code. */
@@ -15,7 +18,7 @@ export interface ClientSink {
 /** A client of the hub: its subscriptions, and how far it has read. */
 export class HubClient {
   readonly sink: ClientSink;
-  /** For each subscription, the number of the notification that is due next. */
+  /** For each subscription, the notification due next; kept only while there is a cursor. */
   readonly #due = new Map<Feed, number>();
   readonly #byId = new Map<string, Feed>();
   /** Feeds that the node has not granted yet. */
@@ -51,7 +54,7 @@ export class HubClient {
 
   /** Removes a subscription. @returns How many of its notifications the client missed till now. */
   leave(feed: Feed): number {
-    const missed = this.#missedOf(feed);
+    const missed = this.cursor === undefined ? 0 : this.#missedOf(feed);
     this.#due.delete(feed);
     if (feed.publicId !== undefined) this.#byId.delete(feed.publicId);
     return missed;
@@ -67,6 +70,25 @@ export class HubClient {
     this.#holds -= 1;
   }
 
+  /**
+   * Sends a client that is up to date what a feed was notified of since the last flush.
+   * @returns False, and nothing is sent, where the connection does not take all of it now.
+   */
+  deliver({ fresh }: Feed): boolean {
+    if (this.#holds > 0) return false;
+    let bytes = 0;
+    for (const message of fresh) bytes += message.byteLength;
+    if (this.sink.room(bytes) < bytes) return false;
+    this.sink.send(fresh);
+    return true;
+  }
+
+  /** From now on it reads from the ring, beginning with what came since the last flush. */
+  fallBehind(position: number): void {
+    this.cursor = position;
+    for (const feed of this.#due.keys()) this.#due.set(feed, feed.emitted - feed.fresh.length);
+  }
+
   /** Takes note of what gave way in the ring. @returns How many notifications it thereby missed. */
   skipMissed(): number {
     let missed = 0;
@@ -78,13 +100,13 @@ export class HubClient {
   drain(ring: BroadcastRing<Notice>): number {
     if (this.cursor === undefined || this.#holds > 0) return 0;
     const due: OutgoingMessage[] = [];
-    let { room } = this.sink;
+    let room = this.sink.room(Infinity);
     let position = Math.max(this.cursor, ring.start);
     for (; position < ring.end && room > 0; position += 1) {
       const message = this.#take(ring.at(position));
       if (message === undefined) continue;
       due.push(message);
-      room -= message.text.length;
+      room -= message.byteLength;
     }
     this.cursor = position === ring.end ? undefined : position;
     if (due.length > 0) this.sink.send(due);

@@ -6,15 +6,21 @@ const WHOLE_TEXT = 0x81;
 /** A text message on its way to clients, encoded at most once however many get it. */
 export class OutgoingMessage {
   readonly text: string;
+  #byteLength: number | undefined;
   #frame: Uint8Array | undefined;
 
   constructor(text: string) {
     this.text = text;
   }
 
+  /** Bytes of the text in UTF-8. */
+  get byteLength(): number {
+    return this.#byteLength ??= Buffer.byteLength(this.text);
+  }
+
   /** The message as a WebSocket frame of a server. */
   get frame(): Uint8Array {
-    return this.#frame ??= textFrame(this.text);
+    return this.#frame ??= textFrame(this.text, this.byteLength);
   }
 }
 
@@ -27,6 +33,7 @@ export class FrameJoiner {
   join(messages: readonly OutgoingMessage[]): Uint8Array {
     const [first] = messages;
     if (messages.length === 1 && first !== undefined) return first.frame;
+    if (messages === this.#messages) return this.#joined;
     const same = messages.length === this.#messages.length &&
       messages.every((message, index) => message === this.#messages[index]);
     if (!same) {
@@ -37,8 +44,7 @@ export class FrameJoiner {
   }
 }
 
-function textFrame(text: string): Uint8Array {
-  const length = Buffer.byteLength(text);
+function textFrame(text: string, length: number): Uint8Array {
   const headerBytes = length < 126 ? 2 : length < 65_536 ? 4 : 10;
   const frame = Buffer.allocUnsafe(headerBytes + length);
   frame[0] = WHOLE_TEXT;

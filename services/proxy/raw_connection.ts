@@ -26,7 +26,7 @@ export class RawConnection implements ClientConnection {
     socket.on("close", () => this.onGone());
   }
 
-  get room(): number {
+  room(): number {
     return QUEUED_BYTES_MAX - this.#tcp.writableLength;
   }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ANSWER_BYTES_MAX } from "../../services/proxy/client_connection.ts";
 import { eventually } from "../support/eventually.ts";
 import { deafClient } from "./deaf_client.ts";
 import { RpcSocket } from "./rpc_socket.ts";
@@ -8,9 +9,11 @@ const CAPACITY = 16;
 const MESSAGES = 400;
 const padding = "x".repeat(50_000);
 
-async function lagged(url: string): Promise<number> {
+/** The messages counted under a direction. */
+async function counted(url: string, direction: "lagged" | "downstream"): Promise<number> {
   const metrics = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^proxy_ws_messages_total\{direction="lagged"\} (\d+)$/m.exec(metrics)?.[1]);
+  const line = new RegExp(`^proxy_ws_messages_total\\{direction="${direction}"\\} (\\d+)$`, "m");
+  return Number(line.exec(metrics)?.[1]);
 }
 
 /** A client that reads nothing while 20 MB are broadcast, beside one that reads all of it. */
@@ -44,7 +47,7 @@ onBothPorts(
       const numbers = [...text.matchAll(/"n":(\d+),/g)].map(([, n]) => Number(n));
       assert(numbers.every((n, index) => index === 0 || n > numbers[index - 1]!), "in order");
       assert(numbers.length < MESSAGES);
-      assert.equal(await lagged(scene.url), MESSAGES - numbers.length);
+      assert.equal(await counted(scene.url, "lagged"), MESSAGES - numbers.length);
       deaf.close();
     }, { proxy: { broadcastCapacity: CAPACITY } }),
 );
@@ -58,7 +61,34 @@ onBothPorts(
         const metrics = await (await fetch(`${scene.url}/metrics`)).text();
         return metrics.includes("proxy_broadcast_active_subscriptions 0") || undefined;
       });
-      assert(await lagged(scene.url) > 0);
+      assert(await counted(scene.url, "lagged") > 0);
       deaf.close();
     }, { proxy: { broadcastCapacity: CAPACITY, slowClients: "close" } }),
+);
+
+onBothPorts(
+  "Proxy, slow client: one that asks on and reads no answers is closed at 64 MiB of them",
+  (withProxy) => {
+    const MIB = 1024 * 1024;
+    const boundMib = ANSWER_BYTES_MAX / MIB;
+    // Besides what the proxy holds, the kernel takes some MiB of a connection's bytes.
+    const asked = boundMib + 32;
+    const result = "x".repeat(MIB);
+    const answer = (text: string) =>
+      Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
+    return withProxy(async ({ url, wsUrl }) => {
+      const deaf = await deafClient(wsUrl);
+      for (let id = 1; id <= asked; id += 1) {
+        await deaf.send({ jsonrpc: "2.0", id, method: "core_getAccount", params: [id] });
+      }
+      await eventually(
+        "all is answered",
+        async () => await counted(url, "downstream") === asked || undefined,
+      );
+      const text = await deaf.readUntil("Answers are not read");
+      const answers = text.split('"result"').length - 1;
+      assert(answers > boundMib && answers < asked, `${answers} answers came`);
+      deaf.close();
+    }, { read: { answer } });
+  },
 );

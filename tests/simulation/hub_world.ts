@@ -161,7 +161,7 @@ export class HubWorld {
     const client: Client = {
       writable: true,
       // A message has some 90 bytes, so that often not all that is due is taken at once.
-      get room() {
+      room() {
         return this.writable ? 1 + below(400) : 0;
       },
       send: (messages) => messages.forEach(({ text }) => this.#delivered(client, text)),

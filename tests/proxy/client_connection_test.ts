@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import {
+  ANSWER_BYTES_MAX,
+  NativeConnection,
+  type NativeSocket,
+  QUEUED_BYTES_MAX,
+} from "../../services/proxy/client_connection.ts";
+import { OutgoingMessage } from "../../services/proxy/outgoing_message.ts";
+
+/** A socket that writes nothing out until it is told to. */
+class FakeSocket implements NativeSocket {
+  readonly readyState = WebSocket.OPEN;
+  binaryType: BinaryType = "blob";
+  onmessage: NativeSocket["onmessage"] = null;
+  onerror: NativeSocket["onerror"] = null;
+  onclose: NativeSocket["onclose"] = null;
+  queued = 0;
+  asked = 0;
+  closed: number | undefined;
+
+  get bufferedAmount(): number {
+    this.asked += 1;
+    return this.queued;
+  }
+
+  send(text: string): void {
+    this.queued += new TextEncoder().encode(text).length;
+  }
+
+  close(code: number): void {
+    this.closed = code;
+  }
+}
+
+Deno.test("NativeConnection: room is never more than is free, and what is free is found", () => {
+  const socket = new FakeSocket();
+  const connection = new NativeConnection(socket);
+  const message = new OutgoingMessage("é".repeat(500)); // 1,000 bytes
+  for (let n = 0; n < 200; n += 1) {
+    const room = connection.room(message.byteLength);
+    assert(room <= QUEUED_BYTES_MAX - socket.queued, "no more than is free");
+    if (room < message.byteLength) socket.queued = 0; // the peer reads all
+    else connection.send([message]);
+    assert(socket.queued <= QUEUED_BYTES_MAX);
+  }
+  assert.equal(connection.room(Infinity), QUEUED_BYTES_MAX - socket.queued);
+});
+
+Deno.test("NativeConnection: the socket is asked once for many messages, not for each", () => {
+  const socket = new FakeSocket();
+  const connection = new NativeConnection(socket);
+  const message = new OutgoingMessage("x".repeat(600));
+  for (let n = 0; n < 1_000; n += 1) {
+    assert(connection.room(message.byteLength) >= message.byteLength);
+    connection.send([message]);
+    socket.queued = 0; // a peer that keeps up
+  }
+  const messagesPerAsk = Math.floor(QUEUED_BYTES_MAX / message.byteLength);
+  assert(socket.asked <= 1_000 / messagesPerAsk, `asked ${socket.asked} times`);
+});
+
+Deno.test("NativeConnection: with 64 MiB of answers unread it is closed, and no more are sent", () => {
+  const socket = new FakeSocket();
+  const connection = new NativeConnection(socket);
+  const answer = new OutgoingMessage("x".repeat(ANSWER_BYTES_MAX / 4));
+  for (let n = 0; n < 4; n += 1) connection.send([answer]);
+  assert.equal(socket.closed, undefined);
+  connection.send([new OutgoingMessage("one more")]);
+  assert.equal(socket.closed, undefined, "at the bound, not over it");
+  const before = socket.queued;
+  connection.send([answer]);
+  assert.equal(socket.closed, 1013);
+  assert.equal(socket.queued, before);
+});
