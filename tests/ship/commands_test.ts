@@ -54,7 +54,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^deno task backtest --tape trades\.csv --svg backtest\.svg$/, here(backtest)],
   [/^deno run --allow-all tests\/bench\/bridge_bench\.ts$/, here(benchmark)],
   [/^deno install --frozen=false$/, here(install)],
-  // They answer by what is on the machine.
+  [/^deno task doctor bridge --port 3001$/, here((command, { shell }) => shell.diagnose(command))],
   [/^(deno task|rangemaker) doctor ./, elsewhere("tests/doctor/doctor_test.ts", "runDoctor(")],
   [/\b(task|rangemaker) completion ./, elsewhere("tests/lib/completion/shells_test.ts", "fish")],
   // Named in a sentence, not given as a line: that there is such a command.
@@ -143,6 +143,7 @@ const VOLATILE = {
   anything: [/…/, "[^]*"],
   hash: [/0x[1-9a-fA-F][\da-fA-F]{39,}/, "0x[\\da-fA-F]+"],
   port: [/(?<=127\.0\.0\.1:)\d{5}/, "\\d+"],
+  milliseconds: [/\b\d+(?= ms\b)/, "\\d+"],
   fraction: [/(?<![\d.])\d+\.\d+\b(?!\.)/, "\\d+(?:\\.\\d+)?"],
   largeNumber: [/\b\d{6,}\b/, "\\d+"],
   sources: [/provider_\w(?:, provider_\w)+/, "\\w+(?:, \\w+)*"],
@@ -194,25 +195,28 @@ async function runPassage({ document, commands }: Passage, place: Place): Promis
     const rule = ruleOf(command);
     if (rule?.kind !== "run") continue;
     if (rule.needs !== undefined && !hasProgram(rule.needs)) continue;
-    const act = () => rule.act(command.text, place);
-    if (command.answer === undefined) await act();
-    else {await expectAnswer(
-        `${document}: ${command.text}`,
-        act,
-        patternOf(command.answer, place.shell),
-      );}
+    await expectAnswer(document, command, () => rule.act(command.text, place), place.shell);
   }
 }
 
 /** How long a service that was just started may give another answer than it will. */
 const PATIENCE_MS = 10_000;
 
-async function expectAnswer(what: string, act: () => Promise<string>, expected: RegExp) {
+/** Acts until the answer is that of the document, if it has any. */
+async function expectAnswer(
+  document: string,
+  { text, answer: expected }: DocumentedCommand,
+  act: () => Promise<string>,
+  shell: Shell,
+): Promise<void> {
   const deadlineMs = Date.now() + PATIENCE_MS;
   for (;;) {
     const answer = await act();
-    if (expected.test(answer)) return;
-    if (Date.now() > deadlineMs) assert.match(answer, expected, `${what}\nanswers\n${answer}\n`);
+    if (expected === undefined) return;
+    const pattern = patternOf(expected, shell);
+    if (pattern.test(answer)) return;
+    const message = `${document}: ${text}\nanswers\n${answer}\n`;
+    if (Date.now() > deadlineMs) assert.match(answer, pattern, message);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
@@ -232,7 +236,9 @@ Deno.test(`Documents: commands run, and answer as it is said${leftOut}`, async (
     });
     const greeting = ["rangemaker stack is up:", ...describeStack(stack.urls), "Ctrl-C ends it."]
       .join("\n");
-    for (const passage of passages) {
+    // What waits for the demo comes last: it has ended by then.
+    const waits = ({ commands }: Passage) => commands.some(({ text }) => text.endsWith(" demo"));
+    for (const passage of passages.toSorted((a, b) => Number(waits(a)) - Number(waits(b)))) {
       if (!passage.commands.some((command) => ruleOf(command)?.kind === "run")) continue;
       await t.step(`${passage.document}: ${passage.commands[0]?.text.slice(0, 70)}`, async () => {
         const shell = new Shell(stack);

@@ -4,6 +4,7 @@
  * command started.
  */
 import assert from "node:assert/strict";
+import { generatePrivateKey } from "viem/accounts";
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
@@ -58,8 +59,32 @@ export class Shell {
   async start(command: string): Promise<void> {
     const [, variable, name = "", rest = ""] =
       /^(?:(\w+)=0x… )?deno task (\w+) ?(.*)$/.exec(command) ?? assert.fail(command);
+    const { args, ports } = this.#moved(name, rest);
+    const env = variable === undefined ? {} : { [variable]: KEYS[variable] ?? "" };
+    const program = startTask(name, args, env, this.#folder);
+    await program.until(({ stderr }) => stderr.includes("Listening on"));
+    this.#programs.push(program);
+    for (const [port, free] of ports) this.#ports.set(port, free);
+  }
+
+  /** Runs `deno task doctor <service>` with the service's options, and a key that nobody knows. */
+  async diagnose(command: string): Promise<string> {
+    const [, name = "", rest = ""] = /^deno task doctor (\w+) ?(.*)$/.exec(command) ??
+      assert.fail(command);
+    const { args, ports } = this.#moved(name, rest);
+    for (const [port, free] of ports) this.#ports.set(port, free);
+    const env = { [`${name.toUpperCase()}_PRIVATE_KEY`]: generatePrivateKey() };
+    const { stdout } = await startTask("doctor", [name, ...args], env, this.#folder).finished();
+    return stdout.trim();
+  }
+
+  /**
+   * The options of a service, with all that it reaches where it is here, and with ports that are
+   * free in place of its own.
+   */
+  #moved(name: string, options: string): { args: string[]; ports: Map<string, string> } {
     const table = OPTION_TABLES[name] ?? assert.fail(`${name} is no service`);
-    const args = this.relocated(rest).split(" ").filter((word) => word !== "");
+    const args = this.relocated(options).split(" ").filter((word) => word !== "");
     // What is left to its default is given here, since it is somewhere else.
     for (const { flags, default: text, shownDefault: shown = "" } of Object.values(table)) {
       const [flag = ""] = /--[\w-]+/.exec(flags) ?? [];
@@ -75,11 +100,7 @@ export class Shell {
       ports.set(args[index + 1] ?? "", String(free));
       args[index + 1] = String(free);
     }
-    const env = variable === undefined ? {} : { [variable]: KEYS[variable] ?? "" };
-    const program = startTask(name, args, env, this.#folder);
-    await program.until(({ stderr }) => stderr.includes("Listening on"));
-    this.#programs.push(program);
-    for (const [port, free] of ports) this.#ports.set(port, free);
+    return { args, ports };
   }
 
   /** Ends the services that were started here, each with exit code 0. */
