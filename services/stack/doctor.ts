@@ -1,5 +1,5 @@
 /** `rangemaker doctor`: tries everything that services are told to use, and says what to mend. */
-import { type CheckContext, type Examination, fail, waysToGive } from "../../lib/checks/check.ts";
+import { fail, waysToGive } from "../../lib/checks/check.ts";
 import { jsonOf, linesOf, summaryOf } from "../../lib/checks/report.ts";
 import { runChecks, type ServiceCheck } from "../../lib/checks/runner.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -18,9 +18,11 @@ import {
   type OptionReading,
   type OptionsOf,
   type OptionTable,
+  parseOptions,
   readOptions,
 } from "../../lib/service/options.ts";
 import { unknownCommand } from "../../lib/service/unknown_command.ts";
+import { type Patient, PATIENTS } from "./patients.ts";
 
 /** A check that does not end by itself in its time is left behind this much later. */
 const GRACE_MS = 500;
@@ -46,34 +48,6 @@ export const doctorOptions = {
 
 type DoctorOptions = OptionsOf<typeof doctorOptions>;
 
-/** One service to look at; the types of its options are known to its own checks alone. */
-interface Patient {
-  service: string;
-  options: OptionTable;
-  checks(values: Record<string, unknown>, context: CheckContext): ServiceCheck[];
-}
-
-function patientOf<T extends OptionTable>(service: string, examination: Examination<T>): Patient {
-  return {
-    service,
-    options: examination.options,
-    checks: (values, context) =>
-      // The values were read by the table of this very examination.
-      examination.checks(values as Partial<OptionsOf<T>>, context)
-        .map((check) => ({ ...check, service })),
-  };
-}
-
-/** Every service that can be looked at; only those that are asked for are loaded. */
-const PATIENTS: Readonly<Record<string, () => Promise<Patient>>> = {
-  solver: async () => patientOf("solver", await import("../solver/checks.ts")),
-  bridge: async () => patientOf("bridge", await import("../bridge/checks.ts")),
-  proxy: async () => patientOf("proxy", await import("../proxy/checks.ts")),
-  oracle: async () => patientOf("oracle", await import("../oracle/checks.ts")),
-  node: async () => patientOf("node", await import("../node/checks.ts")),
-  backfill: async () => patientOf("backfill", await import("../node/backfill_checks.ts")),
-};
-
 const text: CommandText = {
   name: "doctor",
   description:
@@ -96,39 +70,34 @@ const text: CommandText = {
 const subcommands = Object.fromEntries(
   Object.entries(PATIENTS).map(([service, load]): [string, CommandEntry] => [service, {
     summary: `what ${service} is told to use`,
-    open: async () => ({ run: doctorFor(service, await load()) }),
+    open: async () => ({ run: doctorFor(await load()) }),
   }]),
 );
 
 /** The `doctor` subcommand. */
 export const run: RunnableCommand = Object.assign(
   (argv: readonly string[], context: CommandContext): Promise<number> => {
-    const flagsAt = argv.findIndex((word) => word.startsWith("-"));
-    const services = argv.slice(0, flagsAt < 0 ? argv.length : flagsAt);
-    const flags = argv.slice(services.length);
+    const { words: services, flags } = wordsAndFlags(argv);
     return told(text.name, context, async () => {
-      const loaded = await Promise.all(
-        (services.length > 0 ? [...new Set(services)] : Object.keys(PATIENTS)).map(load),
-      );
-      const [first] = loaded;
-      if (services.length === 1 && first) {
-        return await doctorFor(first.service, first)(flags, context);
-      }
-      const { values, problems } = readOptions(
-        { ...text, subcommands },
-        doctorOptions,
-        flags,
-        context.env,
-      );
-      for (const problem of problems.values()) throw problem;
+      const asked = services.length > 0 ? [...new Set(services)] : Object.keys(PATIENTS);
+      const patients = await Promise.all(asked.map(load));
+      const [first] = patients;
+      if (services.length === 1 && first) return await doctorFor(first)(flags, context);
       const env = readable(context.env);
-      const readings = loaded.map((patient) => readOptions(text, patient.options, [], env));
-      // Without a problem there is a value for every key.
-      return await examine(loaded, readings, values as DoctorOptions, context);
+      const own = parseOptions({ ...text, subcommands }, doctorOptions, flags, env);
+      const readings = patients.map((patient) => readOptions(text, patient.options, [], env));
+      return await examine(patients, readings, own, context);
     });
   },
   { definition: { ...text, subcommands, options: doctorOptions }, subcommands },
 );
+
+/** Services stand before all options. */
+function wordsAndFlags(argv: readonly string[]) {
+  const flagsAt = argv.findIndex((word) => word.startsWith("-"));
+  const count = flagsAt < 0 ? argv.length : flagsAt;
+  return { words: argv.slice(0, count), flags: argv.slice(count) };
+}
 
 function load(service: string): Promise<Patient> {
   const patient = Object.hasOwn(PATIENTS, service) ? PATIENTS[service] : undefined;
@@ -137,7 +106,8 @@ function load(service: string): Promise<Patient> {
 }
 
 /** `doctor <service>`: takes the options of the service beside its own. */
-function doctorFor(service: string, patient: Patient): RunnableCommand {
+function doctorFor(patient: Patient): RunnableCommand {
+  const { service } = patient;
   const definition = {
     name: `doctor ${service}`,
     description: `Tries everything that ${service} is told to use, and says what to mend. Takes ` +

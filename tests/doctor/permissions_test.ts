@@ -57,6 +57,12 @@ Deno.test("doctor: with the flags that it names, nothing is missing", async () =
   assert.match(stdout, /^ok {4}bridge {2}permissions /);
 });
 
+Deno.test("doctor: a process that may do nothing at all is told so for each service", async () => {
+  const { code, stdout, stderr } = await doctorWith([], ["bridge", "node"]);
+  assert.equal(code, 1, stderr);
+  assert.equal(stdout.match(/^fail {2}\w+ +permissions /gm)?.length, 2, stdout);
+});
+
 Deno.test("doctor: a keystore and a database elsewhere need more than the task grants", async () => {
   const args = ["bridge", "--database", "/var/lib/rangemaker/bridge.sqlite"];
   const { stdout } = await doctorWith(flagsOf("bridge"), args);
