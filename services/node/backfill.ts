@@ -111,6 +111,7 @@ async function backfill(
   const client = new CoreClient({ url: options.rpcUrl });
   let isStopping = false;
   context.untilSignal().then(() => isStopping = true);
+  context.progress("Asking the node what is missing …");
   const { market, missing, thesis } = await targetOf(request, client);
   const backfiller = new Backfiller({
     client,
