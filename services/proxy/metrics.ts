@@ -97,7 +97,7 @@ export class ProxyMetrics {
     });
     this.#upstreamLatency = new Histogram({
       name: "proxy_upstream_latency_seconds",
-      help: "Time until a node answered over HTTP, by target.",
+      help: "Time until a node answered a call, by target.",
       labelNames: ["target"],
       buckets: LATENCY_BUCKETS,
       registers,

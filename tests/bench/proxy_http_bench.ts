@@ -60,10 +60,10 @@ async function startForwarder(way: string, nodePort: number): Promise<Rival> {
   for (const way of ["fetch", "node:http agent", "own connections"]) {
     contenders[`plain forwarder, ${way}`] = stack.use(await startForwarder(way, node.port));
   }
-  contenders["proxy, reads over HTTP"] = stack.use(
-    await startOwnProxy(node.port, ["--reads-over-ws=false"]),
-  );
   contenders["proxy"] = stack.use(await startOwnProxy(node.port, []));
+  contenders["proxy, --reads-over-ws"] = stack.use(
+    await startOwnProxy(node.port, ["--reads-over-ws"]),
+  );
 
   const figures = new Map<string, { rate: number; ratio: number }[]>();
   for (const { port } of Object.values(contenders)) await requestsPerSecond(port, WARM_UP_S);
