@@ -7,9 +7,10 @@ import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { parseOptions } from "../../lib/service/options.ts";
 import { options as backfillOptions } from "../../services/node/backfill.ts";
-import { describeStack } from "../../services/stack/stack.ts";
+import { describeStack, type RunningStack } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { simulatedTape, tapeText } from "../solver/backtest/support.ts";
+import { patternOf } from "./answer_pattern.ts";
 import { type DocumentedCommand, DOCUMENTS, type Passage, passagesOf } from "./documents.ts";
 import { Shell } from "./shell.ts";
 import { fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
@@ -138,36 +139,6 @@ async function install(command: string): Promise<string> {
   return text;
 }
 
-/** What differs from run to run, each kind with a pattern for all that it may be. */
-const VOLATILE = {
-  anything: [/…/, "[^]*"],
-  hash: [/0x[1-9a-fA-F][\da-fA-F]{39,}/, "0x[\\da-fA-F]+"],
-  port: [/(?<=127\.0\.0\.1:)\d{5}/, "\\d+"],
-  milliseconds: [/\b\d+(?= ms\b)/, "\\d+"],
-  fraction: [/(?<![\d.])\d+\.\d+\b(?!\.)/, "\\d+(?:\\.\\d+)?"],
-  largeNumber: [/\b\d{6,}\b/, "\\d+"],
-  sources: [/provider_\w(?:, provider_\w)+/, "\\w+(?:, \\w+)*"],
-  result: [/\b(?:won|lost)\b/, "(?:won|lost)"],
-} as const;
-
-const ANY_VOLATILE = new RegExp(
-  Object.entries(VOLATILE).map(([kind, [pattern]]) => `(?<${kind}>${pattern.source})`).join("|"),
-  "g",
-);
-
-/** A pattern for an answer: as the document has it and it is here, but for what is volatile. */
-function patternOf(answer: string, shell: Shell): RegExp {
-  const literal = (text: string) => shell.relocated(text).replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  let pattern = "";
-  let end = 0;
-  for (const { 0: text, index, groups = {} } of answer.matchAll(ANY_VOLATILE)) {
-    const found = Object.entries(VOLATILE).find(([kind]) => groups[kind] !== undefined);
-    pattern += literal(answer.slice(end, index)) + (found?.[1][1] ?? "");
-    end = index + text.length;
-  }
-  return new RegExp(`^${pattern}${literal(answer.slice(end))}$`);
-}
-
 const passages = DOCUMENTS.flatMap(passagesOf);
 
 Deno.test("Documents: every command is run here or elsewhere, or its chapter says that it is not", () => {
@@ -213,7 +184,7 @@ async function expectAnswer(
   for (;;) {
     const answer = await act();
     if (expected === undefined) return;
-    const pattern = patternOf(expected, shell);
+    const pattern = patternOf(expected, (each) => shell.relocated(each));
     if (pattern.test(answer)) return;
     const message = `${document}: ${text}\nanswers\n${answer}\n`;
     if (Date.now() > deadlineMs) assert.match(answer, pattern, message);
@@ -224,30 +195,49 @@ async function expectAnswer(
 const missing = ["curl", "promtool"].filter((name) => !hasProgram(name));
 const leftOut = missing.length === 0 ? "" : ` (left out: no ${missing.join(", ")} here)`;
 
-Deno.test(`Documents: commands run, and answer as it is said${leftOut}`, async (t) => {
-  await withStack(async (stack) => {
-    const demo = deno("task", "--quiet", "demo");
-    await eventually("prices of all sources, at the node too", async () => {
-      const { oracle } = await (await fetch(`${stack.urls.node}/health`)).json();
-      const { pairSources } = await (await fetch(`${stack.urls.oracle}/providers`)).json();
-      const isFull = Object.values<{ sources: string[] }>(pairSources)
-        .every(({ sources }) => sources.length === 4);
-      return isFull && oracle === "fresh" || undefined;
-    });
-    const greeting = ["rangemaker stack is up:", ...describeStack(stack.urls), "Ctrl-C ends it."]
-      .join("\n");
-    // What waits for the demo comes last: it has ended by then.
-    const waits = ({ commands }: Passage) => commands.some(({ text }) => text.endsWith(" demo"));
-    for (const passage of passages.toSorted((a, b) => Number(waits(a)) - Number(waits(b)))) {
-      if (!passage.commands.some((command) => ruleOf(command)?.kind === "run")) continue;
-      await t.step(`${passage.document}: ${passage.commands[0]?.text.slice(0, 70)}`, async () => {
-        const shell = new Shell(stack);
-        try {
-          await runPassage(passage, { shell, greeting, demo });
-        } finally {
-          await shell.close();
-        }
-      });
-    }
+/** Runs a test beside a demo, which has ended afterwards. */
+async function withDemo(test: (demo: Promise<string>) => Promise<void>): Promise<void> {
+  const demo = deno("task", "--quiet", "demo");
+  const ended = Promise.allSettled([demo]);
+  try {
+    await test(demo);
+  } finally {
+    await ended;
+  }
+}
+
+/** Resolves when the oracle has all sources and the node its prices. */
+async function pricesOf({ urls }: RunningStack): Promise<void> {
+  await eventually("prices of all sources, at the node too", async () => {
+    const { oracle } = await (await fetch(`${urls.node}/health`)).json();
+    const { pairSources } = await (await fetch(`${urls.oracle}/providers`)).json();
+    const isFull = Object.values<{ sources: string[] }>(pairSources)
+      .every(({ sources }) => sources.length === 4);
+    return isFull && oracle === "fresh" || undefined;
   });
+}
+
+Deno.test(`Documents: commands run, and answer as it is said${leftOut}`, async (t) => {
+  // What waits for the demo comes last: it has ended by then.
+  const waits = ({ commands }: Passage) => commands.some(({ text }) => text.endsWith(" demo"));
+  const runnable = passages
+    .filter(({ commands }) => commands.some((command) => ruleOf(command)?.kind === "run"))
+    .toSorted((one, other) => Number(waits(one)) - Number(waits(other)));
+  await withStack((stack) =>
+    withDemo(async (demo) => {
+      await pricesOf(stack);
+      const greeting = ["rangemaker stack is up:", ...describeStack(stack.urls), "Ctrl-C ends it."]
+        .join("\n");
+      for (const passage of runnable) {
+        await t.step(`${passage.document}: ${passage.commands[0]?.text.slice(0, 70)}`, async () => {
+          const shell = new Shell(stack);
+          try {
+            await runPassage(passage, { shell, greeting, demo });
+          } finally {
+            await shell.close();
+          }
+        });
+      }
+    })
+  );
 });
