@@ -173,7 +173,7 @@ async function runPassage({ document, commands }: Passage, place: Place): Promis
 /** How long a service that was just started may give another answer than it will. */
 const PATIENCE_MS = 10_000;
 
-/** Acts until the answer is that of the document, if it has any. */
+/** Acts until the answer is that of the document, where that has one. */
 async function expectAnswer(
   document: string,
   { text, answer: expected }: DocumentedCommand,
