@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { RangemakerError } from "../../lib/errors.ts";
 import { Deadlines } from "./deadlines.ts";
 import { NodeConnection } from "./node_connection.ts";
-import type { NodeReply } from "./node_reply.ts";
+import { bodyOf, type NodeReply } from "./node_reply.ts";
 import { type HttpTransport, ReplyTimeoutError, type TransportOptions } from "./transport.ts";
 
 /** Connections to one node, so requests under way: as many as nginx's workers take at most by default. */
@@ -44,7 +44,7 @@ export class KeptConnections implements HttpTransport {
     try {
       const reply = await connection.exchange(this.#request(text, forwardedFor));
       if (reply.reusable) this.#rest(connection);
-      return reply;
+      return { status: reply.status, body: bodyOf(reply.body) };
     } finally {
       this.#busy.delete(connection);
     }

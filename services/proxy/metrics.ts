@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
+import { HotHistogram } from "../../lib/service/hot_histogram.ts";
 import type { HubEvents } from "./hub.ts";
 import type { Target } from "./methods.ts";
 
@@ -52,8 +53,8 @@ const KNOWN_METHODS = [
 /** Methods of HTTP that keep a label of their own. */
 const HTTP_METHODS = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
 
-/** Adds one event, with its duration in seconds, to a series. */
-type Series = (seconds: number) => void;
+/** Adds to a series: one to a counter, a duration in seconds to a histogram. */
+type Series = (value: number) => void;
 
 /** The metrics of the proxy, under the names of the specification ("Proxy metrics"). */
 export class ProxyMetrics {
@@ -66,8 +67,8 @@ export class ProxyMetrics {
   readonly reconnectAttempts: Counter;
   readonly activeSubscriptions: Gauge;
   readonly #httpRequests: Counter<"method" | "target" | "status">;
-  readonly #httpDuration: Histogram<"target">;
-  readonly #upstreamLatency: Histogram<"target">;
+  readonly #httpDuration: HotHistogram<"target">;
+  readonly #upstreamLatency: HotHistogram<"target">;
   readonly #rpcMethods: Counter<"method">;
   readonly #methodLabels = new Set(KNOWN_METHODS);
   /** Series that were used before, by their labels: to look one up anew costs several times as much. */
@@ -82,7 +83,7 @@ export class ProxyMetrics {
       labelNames: ["method", "target", "status"],
       registers,
     });
-    this.#httpDuration = new Histogram({
+    this.#httpDuration = new HotHistogram({
       name: "proxy_http_request_duration_seconds",
       help: "Duration of JSON-RPC requests over HTTP, by target.",
       labelNames: ["target"],
@@ -95,7 +96,7 @@ export class ProxyMetrics {
       labelNames: ["method"],
       registers,
     });
-    this.#upstreamLatency = new Histogram({
+    this.#upstreamLatency = new HotHistogram({
       name: "proxy_upstream_latency_seconds",
       help: "Time until a node answered a call, by target.",
       labelNames: ["target"],
@@ -169,20 +170,16 @@ export class ProxyMetrics {
     const label = HTTP_METHODS.has(method) ? method : "other";
     this.#serie(`http ${label} ${target} ${status}`, () => {
       const counter = this.#httpRequests.labels(label, target, String(status));
-      const histogram = this.#httpDuration.labels(target);
-      return (seconds) => {
-        counter.inc();
-        histogram.observe(seconds);
-      };
-    })(tookMs / 1000);
+      return () => counter.inc();
+    })(1);
+    this.#serie(`took ${target}`, () => this.#httpDuration.series({ target }))(tookMs / 1000);
   }
 
   /** Notes how long a node took to answer. */
   observeUpstream(target: Target, tookMs: number): void {
-    this.#serie(`upstream ${target}`, () => {
-      const histogram = this.#upstreamLatency.labels(target);
-      return (seconds) => histogram.observe(seconds);
-    })(tookMs / 1000);
+    this.#serie(`upstream ${target}`, () => this.#upstreamLatency.series({ target }))(
+      tookMs / 1000,
+    );
   }
 
   /** Counts one call of a method. */
@@ -191,7 +188,7 @@ export class ProxyMetrics {
     this.#serie(`call ${label}`, () => {
       const counter = this.#rpcMethods.labels(label);
       return () => counter.inc();
-    })(0);
+    })(1);
   }
 
   #methodLabel(method: string): string {

@@ -124,6 +124,14 @@ Deno.test("KeptConnections: answers that are large, in chunks, or empty", () =>
     assert.equal(server.opened, 1);
   }));
 
+Deno.test("KeptConnections: bytes that are no UTF-8 come back as they are, and so does a byte order mark", () =>
+  play(({ response, text }) => response.end(Uint8Array.fromHex(text)), async ({ node }) => {
+    for (const hex of ["ff00fe", "efbbbf7b7d", "c3a9", "eda080"]) {
+      const { body } = await node.post(hex, "x");
+      assert.equal(new Uint8Array(await new Response(body).arrayBuffer()).toHex(), hex);
+    }
+  }));
+
 Deno.test("KeptConnections: after an answer that ends its connection comes a new one", () =>
   play(({ response, text }) => {
     response.writeHead(200, { connection: "close" }).end(text);
