@@ -9,6 +9,9 @@ export const NEEDS_TERMINAL = hasTerminals ? "" : " (left out: no script of util
 /** Whether tests that need a terminal are left out. */
 export const lacksTerminal = !hasTerminals;
 
+/** How long a program may take to show what is waited for. */
+const PATIENCE_MS = 20_000;
+
 /** A program on a terminal, its output collected as it comes, both streams together. */
 export class Terminal {
   readonly #child: Deno.ChildProcess;
@@ -37,16 +40,22 @@ export class Terminal {
     await this.#keys.write(new TextEncoder().encode(text));
   }
 
-  /** Resolves when text has been shown. @throws {Error} If the program ends before that. */
+  /** Resolves when text has been shown. @throws {Error} If it does not come. */
   async until(text: string): Promise<void> {
-    let hasEnded = false;
-    this.#ended.then(() => {
-      hasEnded = true;
+    let isOver = false;
+    const giveUp = () => {
+      isOver = true;
       this.#wake();
-    });
-    while (!this.output.includes(text)) {
-      if (hasEnded) throw new Error(`Ended without showing ${text}:\n${this.output}`);
-      await new Promise<void>((resolve) => this.#wake = resolve);
+    };
+    this.#ended.then(giveUp);
+    const timer = setTimeout(giveUp, PATIENCE_MS);
+    try {
+      while (!this.output.includes(text)) {
+        if (isOver) throw new Error(`Did not show ${text}:\n${JSON.stringify(this.output)}`);
+        await new Promise<void>((resolve) => this.#wake = resolve);
+      }
+    } finally {
+      clearTimeout(timer);
     }
   }
 
