@@ -41,7 +41,7 @@ export class Terminal {
   }
 
   /** Resolves when text has been shown. @throws {Error} If it does not come. */
-  async until(text: string): Promise<void> {
+  async until(text: string | RegExp): Promise<void> {
     let isOver = false;
     const giveUp = () => {
       isOver = true;
@@ -50,7 +50,7 @@ export class Terminal {
     this.#ended.then(giveUp);
     const timer = setTimeout(giveUp, PATIENCE_MS);
     try {
-      while (!this.output.includes(text)) {
+      while (!isIn(text, this.output)) {
         if (isOver) throw new Error(`Did not show ${text}:\n${JSON.stringify(this.output)}`);
         await new Promise<void>((resolve) => this.#wake = resolve);
       }
@@ -72,4 +72,8 @@ export class Terminal {
       this.#wake();
     }
   }
+}
+
+function isIn(text: string | RegExp, output: string): boolean {
+  return typeof text === "string" ? output.includes(text) : text.test(output);
 }
