@@ -7,6 +7,7 @@ import { type Receipt, receiptSchema } from "./protocol/receipt.ts";
 import { type Address, type Hex, timestampSchema, uint64Schema } from "./protocol/scalars.ts";
 import { type Thesis, thesisSchema, type ThesisStatus } from "./protocol/thesis.ts";
 import { type Transaction, transactionToWire } from "./protocol/transaction.ts";
+import { redactUrls } from "./redact.ts";
 
 /** How long a node may take to answer unless told otherwise. */
 export const NODE_TIMEOUT_MS = 5_000;
@@ -14,9 +15,9 @@ export const NODE_TIMEOUT_MS = 5_000;
 /** The node could not be reached, or its answer was lost: whether it acted is not known. */
 export class NodeUnreachableError extends RangemakerError {
   constructor(url: string, cause: unknown) {
-    super("NODE_UNREACHABLE", `Core node at ${url} cannot be reached: ${messageOf(cause)}`, {
-      cause,
-    });
+    // Callers of a service are told this, and the URL may carry a password or a provider's key.
+    const message = redactUrls(`Core node at ${url} cannot be reached: ${messageOf(cause)}`);
+    super("NODE_UNREACHABLE", message, { cause });
   }
 }
 
@@ -25,7 +26,7 @@ export class NodeTimeoutError extends RangemakerError {
   constructor(url: string, method: string, timeoutMs: number) {
     super(
       "NODE_TIMEOUT",
-      `Core node at ${url} did not answer ${method} within ${timeoutMs} ms`,
+      redactUrls(`Core node at ${url} did not answer ${method} within ${timeoutMs} ms`),
     );
   }
 }

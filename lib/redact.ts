@@ -3,7 +3,7 @@
 /** A part of a path this long that holds digits and letters alone is taken for a key. */
 const KEY_LENGTH_MIN = 20;
 
-const URL_IN_TEXT = /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>(),]+/gi;
+const URL_IN_TEXT = /\b[a-z][a-z0-9+.-]*:\/\/[^\s\\\p{Cc}"'<>(),]+/giu;
 const KEY_IN_PATH = new RegExp(`/[\\w-]{${KEY_LENGTH_MIN},}`, "g");
 
 /**
@@ -11,10 +11,12 @@ const KEY_IN_PATH = new RegExp(`/[\\w-]{${KEY_LENGTH_MIN},}`, "g");
  * which nothing is left that could be a private key.
  */
 export function redact(text: string): string {
-  return text.replace(URL_IN_TEXT, redactUrl).replace(
-    /(?:0x)?[0-9a-fA-F]{64}/g,
-    "…",
-  );
+  return redactUrls(text).replace(/(?:0x)?[0-9a-fA-F]{64}/g, "…");
+}
+
+/** A text in which every URL is shown without user, password, query and keys in its path. */
+export function redactUrls(text: string): string {
+  return text.includes("://") ? text.replace(URL_IN_TEXT, redactUrl) : text;
 }
 
 function redactUrl(url: string): string {

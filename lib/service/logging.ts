@@ -4,8 +4,10 @@ import {
   getConsoleSink,
   getTextFormatter,
   jsonLinesFormatter,
+  type LogRecord,
 } from "@logtape/logtape";
 import { z } from "zod";
+import { redactUrls } from "../redact.ts";
 import { switchSchema } from "./option_types.ts";
 import type { OptionSpec, OptionTable } from "./options.ts";
 
@@ -46,8 +48,10 @@ export interface LoggingOptions {
 /** Sends all logs to standard error, so that standard output stays for results. */
 export async function configureLogging(options: LoggingOptions): Promise<void> {
   const text = options.color ? getAnsiColorFormatter : getTextFormatter;
+  const format = options.jsonLogs ? jsonLinesFormatter : text({ value: renderValue });
   const sink = getConsoleSink({
-    formatter: options.jsonLogs ? jsonLinesFormatter : text({ value: renderValue }),
+    // URLs come with errors of every kind, and some carry a password or a provider's key.
+    formatter: (record: LogRecord) => redactUrls(format(record)),
     levelMap: {
       trace: "error",
       debug: "error",

@@ -4,6 +4,7 @@ import config from "../../deno.json" with { type: "json" };
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/core_client.ts";
 import { faultPointOption, faultPointsAt, watched } from "../../lib/fault_points.ts";
+import { redactUrls } from "../../lib/redact.ts";
 import { serviceCommand } from "../../lib/service/command.ts";
 import { keystoreOptions, signerFrom } from "../../lib/service/keystore.ts";
 import { limiterOptions, RequestLimiter } from "../../lib/service/limiter.ts";
@@ -103,7 +104,7 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
     checkReadiness: readiness,
     corsOrigins: options.corsOrigins,
     bridge: signer.address,
-    rpcUrl,
+    rpcUrl: redactUrls(rpcUrl),
     version: config.version,
     chainId,
   });

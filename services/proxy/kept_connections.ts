@@ -29,7 +29,7 @@ export class KeptConnections implements HttpTransport {
     this.#options = options;
     const { url, clock, timeoutMs } = options;
     this.#head = `POST ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n` +
-      "content-type: application/json\r\n";
+      `content-type: application/json\r\n${authorization(url)}`;
     this.#busy = new Deadlines(clock, timeoutMs, (connection) => {
       connection.destroy(new ReplyTimeoutError(timeoutMs));
     });
@@ -86,6 +86,13 @@ export class KeptConnections implements HttpTransport {
     if (at !== -1) this.#idle.splice(at, 1);
     this.#resting.delete(connection);
   }
+}
+
+/** User and password of a URL as a line of the head (RFC 7617); empty where there are none. */
+function authorization({ username, password }: URL): string {
+  if (username === "" && password === "") return "";
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return `authorization: Basic ${Buffer.from(pair).toString("base64")}\r\n`;
 }
 
 /** As many requests are under way as are let. */

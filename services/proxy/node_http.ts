@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
+import { redactUrls } from "../../lib/redact.ts";
 import { limitExceeded, nodeTimeout, nodeUnreachable } from "./failures.ts";
 import { FetchTransport } from "./fetch_transport.ts";
 import { BusyError, KeptConnections } from "./kept_connections.ts";
@@ -57,7 +58,7 @@ export class NodeHttp implements NodePort {
       if (thrown instanceof BusyError) {
         throw limitExceeded(429, `The ${target} node: ${thrown.message}`);
       }
-      throw nodeUnreachable(target, messageOf(thrown), thrown);
+      throw nodeUnreachable(target, redactUrls(messageOf(thrown)), thrown);
     } finally {
       metrics.observeUpstream(target, performance.now() - startedAtMs);
     }

@@ -94,6 +94,22 @@ Deno.test("KeptConnections: a request is what a server expects, and its answer c
   }, "/rpc/v1?key=1");
 });
 
+Deno.test("KeptConnections: user and password of the URL are sent as fetch sends them", async () => {
+  const seen: (string | undefined)[] = [];
+  const server = new Server(({ request, response }) => {
+    seen.push(request.headers.authorization);
+    response.end();
+  });
+  const url = new URL(`http://us%20er:p%40ss:word@127.0.0.1:${await server.listen()}`);
+  const node = new KeptConnections({ url, clock: new FakeClock(), timeoutMs: TIMEOUT_MS });
+  await node.post("a", "x");
+  await (await fetch(url, { method: "POST", body: "a" })).body?.cancel();
+  assert.equal(seen[0], `Basic ${btoa("us er:p@ss:word")}`);
+  assert.equal(seen[1], seen[0]);
+  node.stop();
+  await server.stop();
+});
+
 Deno.test("KeptConnections: one after the other shares a connection; side by side each has its own", () =>
   play(echo, async ({ node, server }) => {
     for (let n = 0; n < 5; n += 1) {

@@ -45,3 +45,17 @@ Deno.test("Logging: the level holds back what is below it", async () => {
   });
   assert.equal(lines.length, 1);
 });
+
+for (const options of [{}, { color: true }, { jsonLogs: true }]) {
+  Deno.test(`Logging: passwords and keys of URLs stay out, ${JSON.stringify(options)}`, async () => {
+    const [line = ""] = await logged(options, () => {
+      log.warn("No connection to {url}: {reason}", {
+        url: "wss://user:SECRET@node.example/v3/SECRET90123456789012?key=SECRET",
+        reason: "sending to https://node.example/?key=SECRET failed",
+      });
+    });
+    assert(line.includes("node.example") && line.includes("failed"), line);
+    assert(!line.includes("SECRET"), line);
+    if (options.jsonLogs) JSON.parse(line);
+  });
+}
