@@ -1,11 +1,12 @@
 /**
- * Notifications of 600 bytes to 1,000 clients, through the proxy and through a relay of Bun's publish,
- * in turns; then what idle clients cost.
+ * Notifications of 600 bytes to 1,000 clients, through the proxy, through a relay of Bun's publish and
+ * through the bare loop that is the floor of this runtime, in turns; then what idle clients cost.
  *
  *     deno run -A tests/bench/proxy_fanout_bench.ts [ROUNDS]
  *
  * It needs `npx` to fetch Bun, which also plays the node and the clients. A tick begins with the
- * node's first frame and ends with the last byte at the last client; then the next one begins.
+ * node's first frame and ends with the last byte at the last client; then the next one begins. Beside
+ * the rate stands what the relay's process used of the CPU, by which relays compare on a busy machine.
  */
 import {
   freePort,
@@ -24,6 +25,8 @@ const rounds = Number(Deno.args[0] ?? 5);
 
 interface Figures {
   perSecond: number;
+  /** Microseconds of CPU a delivery. */
+  cpuUs: number;
   p50Ms: number;
   p99Ms: number;
 }
@@ -39,6 +42,12 @@ async function startRelay(nodePort: number): Promise<Rival> {
   return await start(bun, [file("proxy_fanout_relay.js"), String(nodePort), String(port)], port);
 }
 
+async function startBare(nodePort: number): Promise<Rival> {
+  const port = freePort();
+  const args = ["run", "-A", file("proxy_fanout_bare.ts"), String(nodePort), String(port)];
+  return await start(Deno.execPath(), args, port);
+}
+
 /** The proxy, its clients on the port for WebSockets alone. */
 async function startProxyWithWsPort(nodePort: number): Promise<Rival> {
   const port = freePort();
@@ -48,6 +57,7 @@ async function startProxyWithWsPort(nodePort: number): Promise<Rival> {
 
 const relays: Record<string, (nodePort: number) => Promise<Rival>> = {
   "Bun publish": startRelay,
+  "bare loop": startBare,
   "proxy": (nodePort) => startOwnProxy(nodePort, QUICK),
   "proxy, --ws-port": startProxyWithWsPort,
 };
@@ -55,7 +65,7 @@ const relays: Record<string, (nodePort: number) => Promise<Rival>> = {
 async function measure(name: string, perTick: number): Promise<Figures> {
   const nodePort = freePort();
   await using relay = await relays[name]?.(nodePort);
-  const args = [nodePort, relay?.port, CLIENTS, perTick, ROUND_S].map(String);
+  const args = [nodePort, relay?.port, relay?.pid, CLIENTS, perTick, ROUND_S].map(String);
   return JSON.parse(await output(bun, [file("proxy_fanout_driver.js"), ...args]));
 }
 
@@ -73,12 +83,15 @@ for (const perTick of [1, 20]) {
     const perSecond = String(Math.round(of((figure) => figure.perSecond))).padStart(9);
     const p50 = of((figure) => figure.p50Ms).toFixed(1);
     const p99 = of((figure) => figure.p99Ms).toFixed(1);
+    const cpu = `${of((figure) => figure.cpuUs).toFixed(2)} µs of CPU each`;
     const latency = `last client p50 ${p50} ms, p99 ${p99} ms`;
     const ratios = taken.map((figure, round) =>
       figure.perSecond / (rival[round]?.perSecond ?? NaN)
     );
     const ratio = median(ratios).toFixed(2);
-    console.log(`  ${name.padEnd(17)} ${perSecond} deliveries/s   ${latency}   ${ratio} of Bun`);
+    console.log(
+      `  ${name.padEnd(17)} ${perSecond} deliveries/s, ${cpu}   ${latency}   ${ratio} of Bun`,
+    );
   }
 }
 
@@ -97,7 +110,7 @@ async function holdIdle(): Promise<void> {
     };
   };
   const before = await resident();
-  const args = [nodePort, proxy.port, IDLE_CLIENTS, 1, 0].map(String);
+  const args = [nodePort, proxy.port, proxy.pid, IDLE_CLIENTS, 1, 0].map(String);
   const driver = new Deno.Command(bun, {
     args: [file("proxy_fanout_driver.js"), ...args],
     stdin: "piped",

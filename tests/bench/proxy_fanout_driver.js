@@ -2,20 +2,35 @@
  * For Bun: plays the node and a thousand clients of a relay, and times how long each tick of
  * notifications takes from the node's first frame to the last client's last byte.
  *
- *     bun proxy_fanout_driver.js NODE_PORT RELAY_PORT CLIENTS PER_TICK SECONDS
+ *     bun proxy_fanout_driver.js NODE_PORT RELAY_PORT RELAY_PID CLIENTS PER_TICK SECONDS
  *
- * It prints one line of JSON. With SECONDS 0 it holds the clients until its input ends.
+ * It prints one line of JSON. What the relay's process used of the CPU is read from Linux's /proc:
+ * it depends less than the rate on what else the machine does. With SECONDS 0 it holds the clients until its input ends.
  */
-const [nodePort, relayPort, clients, perTick, seconds] = process.argv.slice(2).map(Number);
+import { readFileSync } from "node:fs";
+
+const [nodePort, relayPort, relayPid, clients, perTick, seconds] = process.argv.slice(2).map(
+  Number,
+);
 const MESSAGE_BYTES = 600;
 const FRAME_BYTES = MESSAGE_BYTES + 4;
-const WARM_UP_TICKS = 20;
+/** A relay runs for weeks, so its first second is not what is measured. */
+const WARM_UP_MS = 1_000;
+/** The unit in which Linux counts what a process used of the CPU. */
+const CPU_TICK_US = 10_000;
 
 /** A notification of exactly MESSAGE_BYTES. */
 function notification() {
   const head =
     '{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":"';
   return head + "x".repeat(MESSAGE_BYTES - head.length - 3) + '"}}';
+}
+
+/** Microseconds of CPU that the relay has used, its kernel time included. */
+function relayCpuUs() {
+  const [, fields] = readFileSync(`/proc/${relayPid}/stat`, "latin1").split(") ");
+  const [userTicks, systemTicks] = fields.split(" ").slice(11, 13).map(Number);
+  return (userTicks + systemTicks) * CPU_TICK_US;
 }
 
 // The node: it grants every subscription under the id 0x1.
@@ -97,18 +112,27 @@ const tick = () =>
     reached = resolve;
     for (let n = 0; n < perTick; n += 1) upstream.send(message);
   });
-for (let n = 0; n < WARM_UP_TICKS; n += 1) await tick();
-const times = [];
-const startedAt = performance.now();
-while (performance.now() - startedAt < seconds * 1000) {
-  const sentAt = performance.now();
-  await tick();
-  times.push(performance.now() - sentAt);
+/** Ticks for a while. @returns How long each took, in milliseconds. */
+async function tickFor(durationMs) {
+  const times = [];
+  const startedAt = performance.now();
+  while (performance.now() - startedAt < durationMs) {
+    const sentAt = performance.now();
+    await tick();
+    times.push(performance.now() - sentAt);
+  }
+  return times;
 }
+await tickFor(WARM_UP_MS);
+const cpuUsBefore = relayCpuUs();
+const times = await tickFor(seconds * 1000);
+const cpuUs = relayCpuUs() - cpuUsBefore;
 times.sort((a, b) => a - b);
-const total = times.reduce((sum, time) => sum + time, 0);
+const totalMs = times.reduce((sum, time) => sum + time, 0);
+const deliveries = times.length * clients * perTick;
 console.log(JSON.stringify({
-  perSecond: Math.round((times.length * clients * perTick) / (total / 1000)),
+  perSecond: Math.round(deliveries / (totalMs / 1000)),
+  cpuUs: cpuUs / deliveries,
   p50Ms: times[Math.floor(times.length * 0.5)],
   p99Ms: times[Math.floor(times.length * 0.99)],
 }));

@@ -6,6 +6,7 @@ const BUN = "bun@1.3.0";
 /** A child process that a benchmark started. */
 export interface Rival extends AsyncDisposable {
   port: number;
+  pid: number;
 }
 
 /** A port that was free a moment ago. */
@@ -46,6 +47,7 @@ export async function start(program: string, args: string[], port: number): Prom
   }
   return {
     port,
+    pid: child.pid,
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       await child.status;
