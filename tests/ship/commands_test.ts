@@ -53,7 +53,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^deno task stack$/, here((_command, { greeting }) => Promise.resolve(greeting))],
   [/^(deno task|rangemaker) oracle probe$/, here(probe)],
   [/^deno task backtest --tape trades\.csv --svg backtest\.svg$/, here(backtest)],
-  [/^deno run --allow-all tests\/bench\/bridge_bench\.ts$/, here(benchmark)],
+  [/^deno run --allow-all tests\/bench\/(bridge|solver)_bench\.ts$/, here(benchmark)],
   [/^deno install --frozen=false$/, here(install)],
   [/^deno task doctor bridge --port 3001$/, here((command, { shell }) => shell.diagnose(command))],
   [/^(deno task|rangemaker) doctor ./, elsewhere("tests/doctor/doctor_test.ts", "runDoctor(")],
@@ -121,9 +121,9 @@ async function backtest(command: string): Promise<string> {
   return output;
 }
 
-/** With as few deposits as do. */
+/** With as few deposits, quotes and executions as do. */
 function benchmark(command: string): Promise<string> {
-  return deno(...command.split(" ").slice(1), "20");
+  return deno(...command.split(" ").slice(1), "20", "20");
 }
 
 /** On a copy: the lock file that is committed is the one that comes out. */
