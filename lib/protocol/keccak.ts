@@ -1,6 +1,6 @@
 /**
- * keccak-256 as WebAssembly: about eight times as fast as the same in script, and an execution of the
- * solver takes some twenty of them.
+ * keccak-256 as WebAssembly: seven to twelve times as fast as the same in script, and an execution of
+ * the solver takes ten hashes.
  */
 import { createKeccak } from "hash-wasm";
 
