@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { messageOf, RangemakerError } from "./errors.ts";
+import { RangemakerError, reasonOf } from "./errors.ts";
 import { type Account, accountSchema } from "./protocol/account.ts";
 import { parseResponse, RpcError } from "./protocol/jsonrpc.ts";
 import { type NodePrice, nodePriceSchema } from "./protocol/price.ts";
@@ -16,7 +16,7 @@ export const NODE_TIMEOUT_MS = 5_000;
 export class NodeUnreachableError extends RangemakerError {
   constructor(url: string, cause: unknown) {
     // Callers of a service are told this, and the URL may carry a password or a provider's key.
-    const message = redactUrls(`Core node at ${url} cannot be reached: ${messageOf(cause)}`);
+    const message = redactUrls(`Core node at ${url} cannot be reached: ${reasonOf(cause)}`);
     super("NODE_UNREACHABLE", message, { cause });
   }
 }

@@ -26,3 +26,15 @@ export class RangemakerError extends Error {
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
+
+/**
+ * Why a call over the network failed: what stands behind the errors around it, since those of
+ * `fetch` say no more than that it failed.
+ */
+export function reasonOf(thrown: unknown): string {
+  let innermost = thrown;
+  while (innermost instanceof Error && innermost.cause instanceof Error) {
+    innermost = innermost.cause;
+  }
+  return messageOf(innermost).replace(/^error sending request for url \([^)]*\): /, "");
+}

@@ -5,7 +5,7 @@ import type { Account, Permission } from "../protocol/account.ts";
 import { PRICE_DECIMALS } from "../protocol/markets.ts";
 import type { Address } from "../protocol/scalars.ts";
 import type { OptionSpec } from "../service/options.ts";
-import { reasonOf } from "./http.ts";
+import { reasonOf } from "../errors.ts";
 import type { KeySource } from "./key.ts";
 import {
   type Check,

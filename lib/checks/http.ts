@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { describeIssue } from "../protocol/scalars.ts";
-import { messageOf } from "../errors.ts";
+import { reasonOf } from "../errors.ts";
 
 /** What came of asking: the value, or why there is none. */
 export type JsonAnswer<T> = { value: T; tookMs: number } | { problem: string };
@@ -24,13 +24,4 @@ export async function getJson<S extends z.ZodType>(
     if (thrown instanceof Deno.errors.NotCapable) throw thrown;
     return { problem: reasonOf(thrown) };
   }
-}
-
-/** Why a call failed: what stands behind the errors around it, without the words of the client. */
-export function reasonOf(thrown: unknown): string {
-  let innermost = thrown;
-  while (innermost instanceof Error && innermost.cause instanceof Error) {
-    innermost = innermost.cause;
-  }
-  return messageOf(innermost).replace(/^error sending request for url \([^)]*\): /, "");
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
-import { messageOf, RangemakerError } from "../../lib/errors.ts";
+import { RangemakerError, reasonOf } from "../../lib/errors.ts";
 import type { TimeSpan } from "../../lib/price_slots.ts";
 import { parsePrice } from "../../lib/protocol/price.ts";
 
@@ -115,7 +115,7 @@ async function request(url: string): Promise<Answer> {
       ? { page: parsed.data }
       : { reason: `not what was expected: ${parsed.error.message}`, isTransient: false };
   } catch (thrown) {
-    return { reason: messageOf(thrown), isTransient: true };
+    return { reason: reasonOf(thrown), isTransient: true };
   }
 }
 

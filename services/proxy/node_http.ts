@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import { messageOf } from "../../lib/errors.ts";
+import { reasonOf } from "../../lib/errors.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { limitExceeded, nodeTimeout, nodeUnreachable } from "./failures.ts";
 import { FetchTransport } from "./fetch_transport.ts";
@@ -58,7 +58,7 @@ export class NodeHttp implements NodePort {
       if (thrown instanceof BusyError) {
         throw limitExceeded(429, `The ${target} node: ${thrown.message}`);
       }
-      throw nodeUnreachable(target, redactUrls(messageOf(thrown)), thrown);
+      throw nodeUnreachable(target, redactUrls(reasonOf(thrown)), thrown);
     } finally {
       metrics.observeUpstream(target, performance.now() - startedAtMs);
     }
