@@ -91,6 +91,10 @@ Deno.test(`Proxy: ${RESTARTS} restarts of the node lose no subscription of viem,
   withNodeAndProxy(async ({ wsUrl, restart }) => {
     await using stack = new AsyncDisposableStack();
     const clients = (await followers(wsUrl)).map((client) => stack.use(client));
+    // ethers does not tell when its subscription stands, so each has to have heard of a head first.
+    await eventually("every client hears of a head", () => {
+      return clients.every(({ heads }) => heads > 0) || undefined;
+    });
     for (let n = 1; n <= RESTARTS; n += 1) {
       await restart();
       const before = clients.map(({ heads }) => heads);
