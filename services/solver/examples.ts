@@ -1,12 +1,13 @@
 /** One bet through the bodies of all routes, for the document. */
 const bet = {
-  user: "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A",
   thesisType: "box",
   betAmount: "100000000",
   startTime: 1795174800000,
   endTime: 1795174860000,
   deadline: 1795174790000,
 };
+
+const user = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
 
 const oraclePair = {
   base: "0x0000000000000000000000000000000000000002",
@@ -18,16 +19,19 @@ const priceRange = { lower: "2970000000", upper: "3030000000" };
 /** Of the right form; over nothing, by nobody. */
 const signature = `0x${"1a".repeat(64)}1b`;
 
-/** Body of `POST /quote` and of `POST /estimate`. */
-export const exampleRequest = {
+/** Body of `POST /estimate`. */
+export const exampleEstimate = {
   ...bet,
   ...oraclePair,
   lowerPrice: priceRange.lower,
   upperPrice: priceRange.upper,
 };
 
+/** Body of `POST /quote`. */
+export const exampleQuote = { user, ...exampleEstimate };
+
 /** Body of `POST /execute`. */
 export const exampleExecution = {
-  quote: { ...bet, oraclePair, priceRange, payout: "107500000", signature },
+  quote: { user, ...bet, oraclePair, priceRange, payout: "107500000", signature },
   userSignature: signature,
 };

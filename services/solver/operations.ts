@@ -23,7 +23,7 @@ import {
 } from "../../lib/service/failure_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/service/openapi.ts";
 import { estimateRequestSchema } from "./estimate.ts";
-import { exampleExecution, exampleRequest } from "./examples.ts";
+import { exampleEstimate, exampleExecution, exampleQuote } from "./examples.ts";
 import { executionSchema } from "./execution.ts";
 import { PRICING_REFUSALS, pricingDetailsSchema, STRATEGY_NAMES } from "./pricing/strategy.ts";
 import { QUOTE_RULES } from "./rules.ts";
@@ -124,7 +124,7 @@ export const operations = {
     description: "Whoever has it may have it executed until its deadline, with `POST /execute`. " +
       "What it risks is looked at then.",
     body: quoteRequestSchema,
-    example: exampleRequest,
+    example: exampleQuote,
     answers: {
       200: {
         description: "The quote, and the quote hash that its user signs",
@@ -142,7 +142,7 @@ export const operations = {
     tag: "quotes",
     summary: "What a quote would pay, without a signature",
     body: estimateRequestSchema,
-    example: exampleRequest,
+    example: exampleEstimate,
     answers: {
       200: { description: "The estimate", body: estimateAnswerSchema.extend({ pricing }) },
       ...refusals,

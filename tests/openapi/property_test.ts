@@ -50,7 +50,7 @@ const subjects: Subject[] = [
 ];
 
 for (const { name, run, bodies } of subjects) {
-  Deno.test(`${name}: any request is answered as its OpenAPI document says`, () =>
+  Deno.test(`${name}: every request is answered as its OpenAPI document says`, () =>
     run(async (url) => {
       const service = await DocumentedService.at(url);
       const good = await bodies(url);

@@ -72,6 +72,11 @@ export class DocumentedService {
     return this.#validator(this.#open, operation, place)(value);
   }
 
+  /** As {@link fits}, and whether it has no field that the document does not name. */
+  fitsExactly(operation: DocumentedOperation, place: readonly string[], value: unknown): boolean {
+    return this.#validator(this.#closed, operation, place)(value);
+  }
+
   /** The schema that a `$ref` of the document leads to, or the schema itself. */
   resolve(schema: JsonSchema): JsonSchema {
     if (schema.$ref === undefined) return schema;
