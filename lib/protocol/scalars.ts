@@ -18,14 +18,14 @@ export const addressSchema = z.string({ error: "Expected an address string" })
   .regex(/^0x[0-9a-fA-F]{40}$/, "Expected an address: 0x and 40 hex digits")
   .meta({ examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"] })
   .transform((text): Address => getAddress(text))
-  .meta({ id: "Address", description: "Address: any case is taken, the EIP-55 form is sent" });
+  .meta({ id: "Address", description: "Address; any case is taken, the EIP-55 form is sent" });
 
 /** Thirty-two bytes as hex, given in lower case. */
 export const hash32Schema = z.string({ error: "Expected a hash string" })
   .regex(/^0x[0-9a-fA-F]{64}$/, "Expected a hash: 0x and 64 hex digits")
   .meta({ examples: [`0x${"1a".repeat(32)}`] })
   .transform((text) => text.toLowerCase() as Hex) // the pattern above is what Hex means
-  .meta({ id: "Hash", description: "32 bytes as hex: any case is taken, lower case is sent" });
+  .meta({ id: "Hash", description: "32 bytes as hex; any case is taken, lower case is sent" });
 
 /** Longest hex text admitted where a signature is expected; its exact form is checked later. */
 const SIGNATURE_TEXT_MAX = 1024;
