@@ -28,7 +28,7 @@ interface Client extends ClientSink {
   open: Set<number>;
   frames: string[];
   gone: boolean;
-  /** Whether it ever was behind, be it that its connection took nothing or that no flush came. */
+  /** Whether it ever was behind: its connection did not take all that a flush brought. */
   slow: boolean;
 }
 
@@ -105,6 +105,10 @@ export class HubWorld {
     else if (draw < 0.78) this.#nodeNotifies(this.#pick([...this.#granted.keys()]));
     else this.#hubReads();
     if (this.#random() < 0.7) this.#hub.flush();
+    this.#noteSlow();
+  }
+
+  #noteSlow(): void {
     for (const client of this.#clients) {
       if (client.hub.cursor !== undefined) client.slow = true;
     }
@@ -370,6 +374,7 @@ export class HubWorld {
       this.#nodeReads(true);
       this.#hubReads();
       this.#hub.flush();
+      this.#noteSlow(); // a connection may take less than a flush brings
     }
     this.#hub.flush();
     while (this.#hub.stuck.size > 0) {
