@@ -46,3 +46,11 @@ Deno.test("Task completion: may do nothing but read how it is to log", () => {
   const granted = tasks.completion?.match(/--allow-\S+/g);
   assert.deepEqual(granted, ["--allow-env=JSON_LOGS,LOG_LEVEL"]);
 });
+
+Deno.test("Tasks demo, stack and exchanges: reach this machine alone", () => {
+  const here = ["127.0.0.1", "0.0.0.0", "localhost", "[::1]", "[::]"];
+  for (const task of ["demo", "stack", "exchanges"]) {
+    const hosts = grantsOf(task, "net") ?? assert.fail(`${task} may connect anywhere`);
+    assert.deepEqual(hosts.filter((host) => !here.includes(host)), [], task);
+  }
+});
