@@ -78,13 +78,20 @@ function helpText(): string {
   ].join("\n");
 }
 
+/**
+ * A signal so soon after the first is a copy of it: a terminal sends Ctrl-C to every process in it,
+ * and `deno task` passes on the one that it gets itself.
+ */
+const SIGNAL_COPY_MS = 500;
+
 /** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
 function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
-    let asked = false;
+    let firstAtMs: number | undefined;
     const onSignal = () => {
-      if (asked) Deno.exit(ExitCode.interrupted);
-      asked = true;
+      const nowMs = performance.now();
+      firstAtMs ??= nowMs;
+      if (nowMs - firstAtMs >= SIGNAL_COPY_MS) Deno.exit(ExitCode.interrupted);
       resolve();
     };
     Deno.addSignalListener("SIGINT", onSignal);

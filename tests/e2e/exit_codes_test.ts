@@ -2,6 +2,15 @@
 import assert from "node:assert/strict";
 import { ExitCode } from "../../lib/service/command.ts";
 import { Program, runProgram } from "../support/process.ts";
+import { denoEnv, lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
+
+const config = new URL("../../deno.json", import.meta.url).pathname;
+
+/** What a terminal turns into SIGINT for every process in its foreground. */
+const CTRL_C = "\x03";
+
+/** How long a person takes to press Ctrl-C again; the service waits for its requests for longer. */
+const SECOND_SIGNAL_MS = 1_000;
 
 /** A port on which connections are taken and never answered. */
 function silentPort() {
@@ -50,9 +59,37 @@ Deno.test("Exit code 2: wrong arguments", async () => {
   }
 });
 
+Deno.test("Exit code 0: a signal that arrives twice at once is one signal", async () => {
+  const { program, request } = await busyNode();
+  program.kill("SIGINT");
+  program.kill("SIGTERM");
+  assert.equal((await program.finished()).code, ExitCode.ok);
+  request.close();
+});
+
+Deno.test({
+  name: `Exit code 0: Ctrl-C on a task, where the signal comes twice${NEEDS_TERMINAL}`,
+  ignore: lacksTerminal,
+  async fn() {
+    const service = `exec '${Deno.execPath()}' task --config '${config}' exchanges --port 0`;
+    const play = async () => {
+      const terminal = new Terminal(service, denoEnv());
+      await terminal.until(/Listening on \S+:\d+/);
+      await terminal.type(CTRL_C);
+      const { code, output } = await terminal.finished();
+      assert.equal(code, ExitCode.ok, output);
+      assert.match(output, /Stopped/);
+    };
+    // Whether the copy still finds the program there is a race.
+    for (let round = 0; round < 3; round += 1) await play();
+  },
+});
+
 Deno.test("Exit code 130: a second signal ends at once what is about to end", async () => {
   const { program, request } = await busyNode();
   program.kill("SIGTERM");
+  // Time passes in another process: nothing tells when a signal counts as another one.
+  await new Promise((resolve) => setTimeout(resolve, SECOND_SIGNAL_MS));
   program.kill("SIGINT");
   assert.equal((await program.finished()).code, ExitCode.interrupted);
   request.close();

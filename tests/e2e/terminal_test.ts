@@ -1,6 +1,6 @@
 /** What a command shows on a terminal, and what it keeps to itself where there is none. */
 import assert from "node:assert/strict";
-import { lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
+import { denoEnv, lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
 import { Program } from "../support/process.ts";
 
 const main = new URL("../../main.ts", import.meta.url).pathname;
@@ -8,15 +8,6 @@ const deno = `'${Deno.execPath()}' run --no-prompt --allow-all '${main}'`;
 
 // deno-lint-ignore no-control-regex -- what is looked for are control characters
 const COLOR = /\x1b\[[\d;]*m/;
-
-/** Where Deno keeps its packages: a terminal starts with no more than it is given. */
-function denoEnv(): Record<string, string> {
-  const names = ["HOME", "DENO_DIR"];
-  return Object.fromEntries(names.flatMap((name) => {
-    const value = Deno.env.get(name);
-    return value === undefined ? [] : [[name, value]];
-  }));
-}
 
 /** Runs a command line on a terminal to its end. */
 function onTerminal(line: string, env: Record<string, string> = {}) {

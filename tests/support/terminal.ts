@@ -77,3 +77,12 @@ export class Terminal {
 function isIn(text: string | RegExp, output: string): boolean {
   return typeof text === "string" ? output.includes(text) : text.test(output);
 }
+
+/** Where Deno keeps its packages: a terminal starts with no more than it is given. */
+export function denoEnv(): Record<string, string> {
+  const names = ["HOME", "DENO_DIR"];
+  return Object.fromEntries(names.flatMap((name) => {
+    const value = Deno.env.get(name);
+    return value === undefined ? [] : [[name, value]];
+  }));
+}
