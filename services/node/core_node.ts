@@ -13,6 +13,7 @@ import { OracleFeed } from "./oracle_feed.ts";
 import { httpPull, oracleUrl } from "./oracle_pull.ts";
 import { OracleStatus } from "./oracle_status.ts";
 import { PricePuller } from "./price_puller.ts";
+import { PriceWatch } from "./price_watch.ts";
 import type { NodeSettings, OracleSettings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 import { Subscriptions } from "./subscriptions.ts";
@@ -115,8 +116,24 @@ export class CoreNode {
       pull: httpPull(oracle.serviceUrl, oracle.timeoutMs, this.#clock),
       feed,
       status: this.#oracleStatus,
+      watch: this.#priceWatch(oracle, feed),
       clock: this.#clock,
       onPull: (outcome) => this.metrics.pulls.inc({ outcome }),
+    });
+  }
+
+  /** Says in the log when bets are not taken for want of prices. */
+  #priceWatch({ serviceUrl }: OracleSettings, feed: OracleFeed): PriceWatch {
+    const url = oracleUrl(serviceUrl);
+    return new PriceWatch(feed, {
+      onStale: (symbols) =>
+        this.#log.warning("No fresh price of {markets} from the oracle at {url}: {reason}", {
+          markets: symbols.join(", "),
+          url,
+          reason: this.#oracleStatus.reason,
+        }),
+      onFresh: (symbols) =>
+        this.#log.info("Fresh prices of {markets} again", { markets: symbols.join(", ") }),
     });
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import { reasonOf } from "../../lib/errors.ts";
 
 /** Why a pull brought nothing. */
 export type PullFailure = "timeout" | "error";
@@ -36,7 +37,7 @@ export function httpPull(serviceUrl: string, timeoutMs: number, clock: Clock): P
       });
       fetchJson(url, abort.signal)
         .then((body) => resolve({ body }))
-        .catch((thrown) => resolve({ failure: "error", reason: String(thrown) }))
+        .catch((thrown) => resolve({ failure: "error", reason: reasonOf(thrown) }))
         .finally(cancelTimeout);
     });
   };

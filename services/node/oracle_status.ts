@@ -22,6 +22,12 @@ export class OracleStatus {
     return this.#failuresInARow;
   }
 
+  /** Why there may be no fresh price of a market: how the last pull ended. */
+  get reason(): string {
+    if (this.#failuresInARow === 0) return "the oracle answers without it";
+    return this.#lastFailure?.reason ?? "";
+  }
+
   /** Takes note of a pull. */
   record(outcome: PullOutcome, reason: string, nowMs: number): void {
     if (outcome === "ok") {

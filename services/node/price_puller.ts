@@ -3,12 +3,14 @@ import type { Clock } from "../../lib/clock.ts";
 import type { OracleFeed } from "./oracle_feed.ts";
 import type { Pull } from "./oracle_pull.ts";
 import type { OracleStatus, PullOutcome } from "./oracle_status.ts";
+import type { PriceWatch } from "./price_watch.ts";
 
 /** What a {@link PricePuller} works with. */
 export interface PricePullerParts {
   pull: Pull;
   feed: OracleFeed;
   status: OracleStatus;
+  watch: PriceWatch;
   clock: Clock;
   onPull(outcome: PullOutcome): void;
 }
@@ -23,7 +25,7 @@ export class PricePuller {
 
   /** Pulls once. Never rejects: on failure the feed keeps the last known prices. */
   async run(): Promise<void> {
-    const { pull, feed, status, clock, onPull } = this.#parts;
+    const { pull, feed, status, watch, clock, onPull } = this.#parts;
     const result = await pull();
     const nowMs = clock.now();
     let outcome: PullOutcome = "ok";
@@ -41,5 +43,6 @@ export class PricePuller {
     }
     status.record(outcome, reason, nowMs);
     onPull(outcome);
+    watch.look(nowMs);
   }
 }

@@ -42,7 +42,7 @@ Deno.test("httpPull: a failing oracle is an error, whichever way it fails", asyn
   const oracle = startFakeOracle();
   oracle.answer = () => new Response("busy", { status: 503 });
   const pull = httpPull(oracle.url, 2_000, systemClock);
-  assert.deepEqual(await pull(), { failure: "error", reason: "Error: status 503" });
+  assert.deepEqual(await pull(), { failure: "error", reason: "status 503" });
   oracle.answer = () => new Response("{");
   assert.equal(Object(await pull()).failure, "error");
   await oracle.stop();
