@@ -10,7 +10,8 @@ export const portSchema = z.string().regex(/^\d{1,5}$/, "Expected a port from 0 
   .refine((port) => port <= 65_535, "Expected a port from 0 to 65535");
 
 function urlSchema(protocols: readonly string[]) {
-  const rule = `Expected a URL with ${protocols.join(" or ")}`;
+  const starts = protocols.map((protocol) => `${protocol}//`);
+  const rule = `Expected a URL with ${starts.join(" or ")}`;
   return z.string().refine((text) => {
     const url = URL.parse(text);
     return url !== null && protocols.includes(url.protocol) && url.hostname !== "";

@@ -1,7 +1,7 @@
 import { Command as Parser, CommanderError, Option } from "commander";
 import type { z } from "zod";
-import { describeIssue } from "../protocol/scalars.ts";
 import { RangemakerError } from "../errors.ts";
+import { redact } from "../redact.ts";
 
 /** One row of a service's option table. */
 export interface OptionSpec<S extends z.ZodType = z.ZodType> {
@@ -16,7 +16,10 @@ export interface OptionSpec<S extends z.ZodType = z.ZodType> {
   default?: string;
   /** Default shown in the help where the service itself fills it in, as after a settings file. */
   shownDefault?: string;
-  /** A secret's value never appears in help, errors or logs. */
+  /**
+   * A secret's value never appears in help, errors or logs. Nor does what is wrong where the flags
+   * ask for a URL: it may hold a password, and is no URL out of which that could be taken.
+   */
   secret?: boolean;
   /** A switch that is on by default also takes `--no-…` and `=false`. */
   negatable?: boolean;
@@ -36,10 +39,10 @@ export type OptionsOf<T extends OptionTable> = { [K in keyof T]: z.output<T[K]["
 /** Looks up an environment variable. */
 export type Environment = (name: string) => string | undefined;
 
-/** Wrong arguments: one line for the user, exit code 2. */
+/** Wrong arguments: one line for the user, without keys and passwords, exit code 2. */
 export class UsageError extends RangemakerError {
   constructor(message: string) {
-    super("USAGE", redactKeys(message));
+    super("USAGE", redact(message));
   }
 }
 
@@ -63,11 +66,6 @@ export interface CommandText {
 }
 
 const HELP_WIDTH = 100;
-
-/** Hides anything that could be a private key typed into the wrong place. */
-function redactKeys(text: string): string {
-  return text.replace(/[0-9a-fA-F]{64}/g, "…");
-}
 
 /** What came of reading options: the values that are as they must be, and what is wrong with the rest. */
 export interface OptionReading<T extends OptionTable> {
@@ -218,8 +216,14 @@ function readOption(spec: OptionSpec, flag: unknown, env: Environment): unknown 
       `Missing ${source}${spec.env === undefined ? "" : ` (or ${spec.env} in the environment)`}`,
     );
   }
-  const received = spec.secret ? "" : `: received ${JSON.stringify(value)}`;
-  throw new UsageError(`Invalid ${source}: ${describeIssue(parsed.error)}${received}`);
+  // Where in the value it is would be a place in what the schema made of it.
+  const rule = parsed.error.issues[0]?.message ?? "Invalid value";
+  const received = mayHoldSecret(spec) ? "" : `: received ${JSON.stringify(value)}`;
+  throw new UsageError(`Invalid ${source}: ${rule}${received}`);
+}
+
+function mayHoldSecret({ secret = false, flags }: OptionSpec): boolean {
+  return secret || /<.*\burl\b.*>/.test(flags);
 }
 
 function examplesText(text: CommandText): string {
@@ -245,7 +249,9 @@ function subcommandsText({ name, subcommands = {} }: CommandText): string {
 
 /** What commander says of wrong arguments, in the house's wording. */
 export function oneLine(message: string): string {
-  const line = message.replace(/^error: /, "").replace(/\n\(Did/, " (did").trim()
+  // What stands behind the = of an option that there is not may be a secret.
+  const line = message.replace(/^error: /, "").replace(/^(unknown option '[^=]*)=.*'/s, "$1'")
+    .replace(/\n\(Did/, " (did").trim()
     .replace(/\.$/, "");
   return line.charAt(0).toUpperCase() + line.slice(1);
 }

@@ -36,7 +36,10 @@ Deno.test("Oracle options: what is wrong is one clear line", () => {
     [["-a", "mode"], /^Invalid --aggregation: Expected median or average: received "mode"$/],
     [["-m", "0"], /^Invalid --min-sources: Expected a whole number from 1 to 4/],
     [["--provider-url", "okx"], /^Invalid --provider-url: .*Expected name=url/],
-    [["--provider-url", "okx=http://x"], /^Invalid --provider-url: .*Expected a URL with ws: or/],
+    [
+      ["--provider-url", "okx=http://x"],
+      /^Invalid --provider-url: Expected a URL with ws:\/\/ or wss:\/\/$/,
+    ],
     [["--provider-url", "who=ws://x"], /^Invalid --provider-url: .*Expected provider_a/],
     [["--max-source-age-ms", "5"], /^Invalid --max-source-age-ms/],
   ];

@@ -118,7 +118,10 @@ const wrong: readonly (readonly [string[], RegExp])[] = [
   [["--port", "abc"], /^Invalid --port/],
   [["--port", "-1"], /./],
   [["--port"], /argument missing/],
-  [["--rpc-url", "localhost:8545"], /^Invalid --rpc-url: Expected a URL with http: or https:/],
+  [
+    ["--rpc-url", "localhost:8545"],
+    /^Invalid --rpc-url: Expected a URL with http:\/\/ or https:\/\/$/,
+  ],
   [["--rpc-url", "ftp://x"], /^Invalid --rpc-url/],
   [["--limit", "11"], /^Invalid --limit: Expected a whole number from 1 to 10/],
   [["--limit", "1.5"], /^Invalid --limit/],
@@ -167,6 +170,49 @@ Deno.test("parseOptions: a private key shows in no error, wherever it was typed"
     });
   }
 });
+
+const passwordSlips: readonly (readonly [string[], Record<string, string>])[] = [
+  [[], { SAMPLE_RPC_URL: "user:hunter2@rpc.example" }],
+  [[], { SAMPLE_RPC_URL: "wss://eth.example/v2/hunter2hunter2hunter2hunter2hunt" }],
+  [["-r", "ftp://user:hunter2@rpc.example"], {}],
+  [["-r", "ftp://user:or/hunter2@rpc.example"], {}],
+  [["-r", "user:hunter2@127.0.0.1:1"], {}],
+  [["--endpoint", "a=http://x", "--endpoint", "http://user:hunter2@x/y?token=hunter2"], {}],
+  [[], { ENDPOINTS: "a=http://x,b=ftp://user:hunter2@x/y?token=hunter2" }],
+  [["--store", "mysql://user:hunter2@db.example/x"], {}],
+  [["--port", "http://user:hunter2@rpc.example"], {}],
+  [["--rpc-ulr=http://user:or/hunter2@rpc.example"], {}],
+  [["--rpc-ulr=hunter2"], {}],
+];
+
+for (const [argv, env] of passwordSlips) {
+  const given = [...argv, ...Object.entries(env).map((pair) => pair.join("="))].join(" ");
+  Deno.test(`parseOptions: a password shows in no error: ${given}`, () => {
+    const endpoint = z.string().regex(/^a=http:/, "Expected a=url");
+    const urls = {
+      ...table,
+      endpoints: {
+        flags: "--endpoint <name=url>",
+        env: "ENDPOINTS",
+        description: "endpoints",
+        schema: z.array(endpoint).optional(),
+        repeatable: true,
+      },
+      store: {
+        flags: "--store <file|url>",
+        description: "store",
+        schema: z.string().startsWith("./", "Expected a file").optional(),
+      },
+    } satisfies OptionTable;
+    assert.throws(() => parseOptions(text, urls, argv, (name) => env[name]), (thrown) => {
+      assert(thrown instanceof UsageError);
+      assert.match(thrown.message, /^(Invalid [\w-]+: Expected |Unknown option '--rpc-ulr')/);
+      assert(!thrown.message.includes("hunter2"), thrown.message);
+      assert(!/: \d+: |::/.test(thrown.message), thrown.message);
+      return true;
+    });
+  });
+}
 
 Deno.test("parseOptions: a private key becomes a signer", () => {
   const { privateKey } = parse(["-k", DEV_ACCOUNTS.solver.privateKey]);
