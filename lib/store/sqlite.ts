@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { messageOf } from "../errors.ts";
+import { redact } from "../redact.ts";
 import {
   type Insertion,
   type Intent,
@@ -94,7 +95,7 @@ export class SqliteIntentStore implements IntentStore {
     } catch (cause) {
       db?.close();
       if (cause instanceof StoreError) throw cause;
-      throw new StoreError(`Database ${path} cannot be opened: ${messageOf(cause)}`, cause);
+      throw new StoreError(redact(`Database ${path} cannot be opened: ${messageOf(cause)}`), cause);
     }
   }
 

@@ -260,6 +260,14 @@ const ills: Record<string, Ill> = {
     text: /^deno\.json is no folder$/,
     remedy: /--data-dir or NODE_DATA_DIR$/,
   },
+  "a database that is no URL of PostgreSQL": {
+    argv: ["bridge", "--database", "mysql://user:hunter2@127.0.0.1/bridge"],
+    env: bridgeKey,
+    subject: "option",
+    level: "fail",
+    text: /^Invalid --database: Expected a file or a URL with postgres:\/\/ or postgresql:\/\/$/,
+    remedy: /--database or BRIDGE_DATABASE /,
+  },
   "a store in memory": {
     argv: ["bridge", "--database", ":memory:"],
     env: bridgeKey,

@@ -73,6 +73,19 @@ Deno.test("SqliteIntentStore: what cannot be opened is an error that names the f
     assert.throws(() => SqliteIntentStore.open(path, "test"), named);
   }));
 
+Deno.test("SqliteIntentStore: no error shows what may be a key or a password", () =>
+  withFile(async (path) => {
+    await Deno.writeTextFile(path, "a file is no folder");
+    for (const secret of ["ab".repeat(32), "mysql://user:hunter2@db.example"]) {
+      assert.throws(() => SqliteIntentStore.open(`${path}/${secret}/x`, "test"), (thrown) => {
+        assert.ok(thrown instanceof StoreError);
+        assert.match(thrown.message, /^Database .*intents\.sqlite.* cannot be opened: /);
+        assert.ok(!/abab|hunter2/.test(thrown.message), thrown.message);
+        return true;
+      });
+    }
+  }));
+
 Deno.test("SqliteIntentStore: a database of a newer program is refused", () =>
   withFile((path) => {
     const db = new DatabaseSync(path);
