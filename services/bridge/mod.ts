@@ -5,6 +5,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/core_client.ts";
 import { faultPointOption, faultPointsAt, watched } from "../../lib/fault_points.ts";
 import { redactUrls } from "../../lib/redact.ts";
+import { NODE_ANSWER_MS, remembered } from "../../lib/remembered.ts";
 import { serviceCommand } from "../../lib/service/command.ts";
 import { keystoreOptions, signerFrom } from "../../lib/service/keystore.ts";
 import { limiterOptions, RequestLimiter } from "../../lib/service/limiter.ts";
@@ -101,16 +102,21 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
     deposits: new DepositBook(store),
     metrics,
     limiter: limiter.handle,
-    checkReadiness: readiness,
+    checkReadiness: remembered(readiness, NODE_ANSWER_MS, clock),
     corsOrigins: options.corsOrigins,
     bridge: signer.address,
     rpcUrl: redactUrls(rpcUrl),
     version: config.version,
     chainId,
   });
+  const nodeAnswers = remembered(
+    () => probeNode().then(() => true, () => false),
+    NODE_ANSWER_MS,
+    clock,
+  );
   const health = answering(operations.health, async () => ({
     status: "healthy" as const,
-    rpc: await probeNode().then(() => true, () => false),
+    rpc: await nodeAnswers(),
     bridge: signer.address,
     timestamp: clock.now(),
   }));

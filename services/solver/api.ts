@@ -23,7 +23,8 @@ export interface SolverApi {
   exposure: ExposureBook;
   metrics: SolverMetrics;
   limiter: MiddlewareHandler;
-  node: { getAccount(address: Address): Promise<Account> };
+  /** The solver's own account at the node. */
+  ownAccount(): Promise<Account>;
   solver: Address;
   chainId: number;
   /** Web pages that may call the service from a browser; `*` for all. */
@@ -35,15 +36,14 @@ export interface SolverApi {
 
 /** The routes of the solver (spec: quote solver, "Endpoints"). */
 export function createSolverApi(api: SolverApi): Hono {
-  const { quoter, executor, exposure, metrics, limiter, node, solver, chainId, dryRun, clock } =
-    api;
+  const { quoter, executor, exposure, metrics, limiter, solver, chainId, dryRun, clock } = api;
   const app = new Hono();
   useEnvelope(app, "solver", api.corsOrigins);
   serveDocument(app, description);
   app.get(
     "/info",
     answering(operations.info, async () => {
-      const { balance } = await node.getAccount(solver);
+      const { balance } = await api.ownAccount();
       return {
         address: solver,
         balance: balance.toString(),

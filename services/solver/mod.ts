@@ -2,6 +2,7 @@
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/core_client.ts";
 import { faultPointsAt, watched } from "../../lib/fault_points.ts";
+import { NODE_ANSWER_MS, remembered } from "../../lib/remembered.ts";
 import { serviceCommand } from "../../lib/service/command.ts";
 import { RequestLimiter } from "../../lib/service/limiter.ts";
 import { createRegistry } from "../../lib/service/metrics.ts";
@@ -100,7 +101,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     exposure,
     metrics,
     limiter: limiter.handle,
-    node: client,
+    ownAccount: remembered(() => client.getAccount(solver), NODE_ANSWER_MS, clock),
     solver,
     chainId,
     dryRun,

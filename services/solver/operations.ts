@@ -43,7 +43,7 @@ export const description: ServiceDescription = {
 
 const infoSchema = z.object({
   address: addressSchema.describe("The solver's own"),
-  balance: uint256Schema.describe("The solver's on the chain, USDC with 6 decimals"),
+  balance: uint256Schema.describe("The solver's on the chain up to 1 s ago, USDC with 6 decimals"),
   dryRun: z.boolean().describe("Nothing is executed"),
   pricing: z.enum(STRATEGY_NAMES).describe("How bets are priced"),
   config: z.object({

@@ -64,7 +64,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
     exposure: new ExposureBook(undefined),
     metrics: new SolverMetrics(createRegistry(Date.now())),
     limiter: (_c, next) => next(),
-    node: instantNode,
+    ownAccount: () => instantNode.getAccount(),
     solver,
     chainId: CHAIN_ID,
     corsOrigins: ["*"],

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { NodeUnreachableError } from "../../lib/core_client.ts";
 import { StoreError } from "../../lib/store/intent.ts";
 import { checkReadiness, type ReadinessPorts } from "../../services/bridge/readiness.ts";
+import { eventually } from "../support/eventually.ts";
 import { relayer, withBridge } from "./support.ts";
 
 function ports(given: Partial<ReadinessPorts["node"]> = {}): ReadinessPorts {
@@ -60,7 +61,25 @@ Deno.test("Bridge: /ready is 200 with a node that knows the relayer, 503 with on
     assert.equal((await good.json()).ready, true);
     assert.equal(good.status, 200);
     node.paused = true;
-    const bad = await fetch(`${url}/ready`);
-    assert.deepEqual((await bad.json()).problems, ["Node has paused"]);
-    assert.equal(bad.status, 503);
+    const problems = await eventually("the bridge sees that its node has paused", async () => {
+      const answer = await fetch(`${url}/ready`);
+      const readiness = await answer.json();
+      return answer.status === 503 ? readiness.problems : undefined;
+    });
+    assert.deepEqual(problems, ["Node has paused"]);
+  }));
+
+Deno.test("Bridge: a flood of /health and /ready asks the node once a second", () =>
+  withBridge(async ({ url }, node) => {
+    await (await fetch(`${url}/ready`)).body?.cancel(); // what the start asks is asked by then
+    node.calls.clear();
+    const startMs = Date.now();
+    const paths = Array.from({ length: 100 }, (_, n) => n % 2 === 0 ? "/health" : "/ready");
+    for (const answer of await Promise.all(paths.map((path) => fetch(`${url}${path}`)))) {
+      await answer.body?.cancel();
+      assert.equal(answer.status, 200);
+    }
+    const seconds = 1 + Math.floor((Date.now() - startMs) / 1_000);
+    assert((node.calls.get("eth_chainId") ?? 0) <= 2 * seconds, "once for each route");
+    assert((node.calls.get("core_getAccount") ?? 0) <= seconds);
   }));

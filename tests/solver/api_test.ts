@@ -57,6 +57,14 @@ Deno.test("Solver: health, info, pairs and typed data as in the spec's endpoints
     assert.match(typedData, /"chainId":1337/);
   }));
 
+Deno.test("Solver: a flood of /info asks the node once a second", () =>
+  withSolver(async ({ url }, node) => {
+    const startMs = Date.now();
+    await Promise.all(Array.from({ length: 100 }, () => get(`${url}/info`)));
+    const calls = node.calls.get("core_getAccount") ?? 0;
+    assert(calls >= 1 && calls <= 1 + Math.floor((Date.now() - startMs) / 1_000), `${calls} calls`);
+  }));
+
 Deno.test("Solver: a quote echoes the request, is signed over its hash and pays 1.05 to 1.10", () =>
   withSolver(async ({ url }) => {
     const request = quoteRequest();

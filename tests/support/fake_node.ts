@@ -51,6 +51,8 @@ export class FakeNode {
   readonly credited = new Map<string, bigint>();
   /** Every transaction text that arrived, in order. */
   readonly received: string[] = [];
+  /** How often each method was called. */
+  readonly calls = new Map<string, number>();
   readonly #receipts = new Map<Hex, Receipt>();
   readonly #used = new Set<string>();
   readonly #waiting: (() => void)[] = [];
@@ -108,6 +110,7 @@ export class FakeNode {
   }
 
   async #call(method: string, param: unknown): Promise<unknown> {
+    this.calls.set(method, (this.calls.get(method) ?? 0) + 1);
     if (this.down) throw new ConnectionLost("Node is down");
     if (this.paused) throw new RpcError(RpcCode.resourceUnavailable, "Node has paused");
     if (method === "core_sendTransaction") return await this.#send(param);

@@ -31,7 +31,7 @@ export function solverApp(): Hono {
     exposure: new ExposureBook(undefined),
     metrics: new SolverMetrics(new Registry()),
     limiter: unlimited,
-    node: { getAccount: unused },
+    ownAccount: unused,
     solver: solver.address,
     chainId: CHAIN_ID,
     corsOrigins: ["*"],
