@@ -18,5 +18,14 @@ export const systemClock: Clock = {
   },
 };
 
+/**
+ * The same timers beside a time that never jumps: for durations and deadlines, which a clock set back
+ * would otherwise stretch. Its `now()` counts from the start of the process, not from 1970.
+ */
+export const monotonicClock: Clock = {
+  now: () => performance.now(),
+  after: (delayMs, task) => systemClock.after(delayMs, task),
+};
+
 /** A number in [0, 1): `Math.random`, or a seeded generator where a run must be repeatable. */
 export type RandomSource = () => number;

@@ -1,6 +1,6 @@
 import { idOf, RpcCode, rpcFailure, type RpcId } from "../../lib/protocol/jsonrpc.ts";
 import type { Call } from "./calls.ts";
-import { nodeUnreachable } from "./failures.ts";
+import { answerLost } from "./failures.ts";
 import { arrayElements, memberText } from "./json_text.ts";
 import type { Target } from "./methods.ts";
 import { bodyText, type NodeReply } from "./node_reply.ts";
@@ -32,7 +32,7 @@ function parse(text: string, status: number, target: Target): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw nodeUnreachable(target, `HTTP status ${status} without a JSON body`, cause);
+    throw answerLost(target, `HTTP status ${status} without a JSON body`, cause);
   }
 }
 

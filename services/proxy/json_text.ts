@@ -83,7 +83,15 @@ function isKey(text: string, start: number, end: number, name: string): boolean 
   if (length === name.length && text.startsWith(name, start + 1)) return true;
   if (length <= name.length) return false;
   const quoted = text.slice(start, end);
-  return quoted.includes("\\") && JSON.parse(quoted) === name;
+  return quoted.includes("\\") && parsedOrNothing(quoted) === name;
+}
+
+function parsedOrNothing(quoted: string): unknown {
+  try {
+    return JSON.parse(quoted);
+  } catch {
+    return undefined; // a name with a broken escape, in a text that is no JSON
+  }
 }
 
 function skipSpace(text: string, from: number): number {

@@ -1,22 +1,27 @@
+import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../lib/clock.ts";
-import { reasonOf } from "../../lib/errors.ts";
-import { redactUrls } from "../../lib/redact.ts";
-import { limitExceeded, nodeTimeout, nodeUnreachable } from "./failures.ts";
-import { FetchTransport } from "./fetch_transport.ts";
-import { BusyError, KeptConnections } from "./kept_connections.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { LOG_ROOT } from "../../lib/service/logging.ts";
+import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "./failures.ts";
+import { BusyError, KeptConnections, ReplyTimeoutError } from "./kept_connections.ts";
 import type { Target } from "./methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
+import { ConnectionError } from "./node_connection.ts";
 import type { NodeReply } from "./node_reply.ts";
-import { type HttpTransport, ReplyTimeoutError } from "./transport.ts";
+
+const log = getLogger([LOG_ROOT, "proxy"]);
 
 /** A node as the router sees it. */
 export interface NodePort {
   /**
-   * Posts a message once; it is never repeated.
+   * Posts a message.
    *
-   * @throws {ProxyError} -32002 where no answer came (502) or not in time (504).
+   * @param mayRepeat It may be posted a second time where a kept connection turns out to have ended;
+   *   otherwise it never is.
+   * @throws {ProxyError} -32002 where no answer came (502) or not in time (504); -32005 (429) where
+   *   too many requests are under way.
    */
-  post(text: string, forwardedFor: string): Promise<NodeReply>;
+  post(text: string, forwardedFor: string, mayRepeat?: boolean): Promise<NodeReply>;
 }
 
 /** Where a node is and how patient to be with it. */
@@ -24,6 +29,7 @@ export interface NodeHttpOptions {
   target: Target;
   url: string;
   timeoutMs: number;
+  /** For durations alone. */
   clock: Clock;
   metrics: ProxyMetrics;
 }
@@ -31,36 +37,44 @@ export interface NodeHttpOptions {
 /** One node over HTTP. */
 export class NodeHttp implements NodePort {
   readonly #options: NodeHttpOptions;
-  readonly #transport: HttpTransport;
+  readonly #connections: KeptConnections;
 
   constructor(options: NodeHttpOptions) {
     this.#options = options;
     const { url, timeoutMs, clock } = options;
-    const transportOptions = { url: new URL(url), timeoutMs, clock };
-    this.#transport = transportOptions.url.protocol === "http:"
-      ? new KeptConnections(transportOptions)
-      : new FetchTransport(transportOptions);
+    this.#connections = new KeptConnections({ url: new URL(url), timeoutMs, clock });
   }
 
   /** Ends what is under way, and the connections that are kept. */
   stop(): void {
-    this.#transport.stop();
+    this.#connections.stop();
   }
 
-  async post(text: string, forwardedFor: string): Promise<NodeReply> {
-    const { target, timeoutMs, metrics } = this.#options;
+  async post(text: string, forwardedFor: string, mayRepeat = false): Promise<NodeReply> {
+    const { target, metrics } = this.#options;
     const startedAtMs = performance.now();
     try {
-      return await this.#transport.post(text, forwardedFor);
+      return await this.#connections.post(text, forwardedFor, mayRepeat);
     } catch (thrown) {
       metrics.upstreamErrors.inc({ target });
-      if (thrown instanceof ReplyTimeoutError) throw nodeTimeout(target, timeoutMs);
-      if (thrown instanceof BusyError) {
-        throw limitExceeded(429, `The ${target} node: ${thrown.message}`);
-      }
-      throw nodeUnreachable(target, redactUrls(reasonOf(thrown)), thrown);
+      throw this.#failure(thrown);
     } finally {
       metrics.observeUpstream(target, performance.now() - startedAtMs);
     }
+  }
+
+  #failure(thrown: unknown): Error {
+    const { target, timeoutMs } = this.#options;
+    const cause = thrown instanceof Error ? thrown.cause : undefined;
+    log.debug("The {target} node gave no answer: {reason}", {
+      target,
+      reason: messageOf(cause ?? thrown),
+    });
+    if (thrown instanceof BusyError) {
+      return limitExceeded(429, `The ${target} node: ${thrown.message}`);
+    }
+    if (cause instanceof ReplyTimeoutError) return nodeTimeout(target, timeoutMs);
+    const sent = !(thrown instanceof ConnectionError) || thrown.stage !== "connecting";
+    return (sent ? answerLost : nodeUnreachable)(target, messageOf(thrown), thrown);
   }
 }

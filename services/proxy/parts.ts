@@ -1,4 +1,4 @@
-import { systemClock } from "../../lib/clock.ts";
+import { monotonicClock, systemClock } from "../../lib/clock.ts";
 import { Clients } from "./clients.ts";
 import type { Cors } from "./cors.ts";
 import { HeadWatch, readHead } from "./head_watch.ts";
@@ -25,7 +25,7 @@ export interface ProxyParts {
 /** Makes the parts and connects them. */
 export function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cors): ProxyParts {
   const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
-  const httpOptions = { timeoutMs, clock: systemClock, metrics };
+  const httpOptions = { timeoutMs, clock: monotonicClock, metrics };
   const nodes = {
     read: new NodeHttp({ target: "read", url: options.readNodeUrl, ...httpOptions }),
     write: new NodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions }),
@@ -55,7 +55,7 @@ export function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cor
     },
   });
   const upstreamReads = options.readsOverWs
-    ? new UpstreamReads({ upstream, clock: systemClock, timeoutMs, metrics })
+    ? new UpstreamReads({ upstream, clock: monotonicClock, timeoutMs, metrics })
     : undefined;
   const router = new Router({
     methods: new MethodTable(options.writeMethods),

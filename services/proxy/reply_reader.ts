@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { RangemakerError } from "../../lib/errors.ts";
+import { GrowingBytes } from "./growing_bytes.ts";
 import { ANSWER_BYTES_MAX } from "./node_reply.ts";
 
 /** The largest head of an answer, and the largest line between chunks: twice what nginx takes. */
@@ -8,7 +9,16 @@ const HEAD_BYTES_MAX = 16 * 1024;
 const LINE_END = "\r\n";
 const HEAD_END = "\r\n\r\n";
 
-const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: |$)/;
+/** Most heads and lines are shorter than this; to look at more each time would cost too much. */
+const SHORT_BYTES = 512;
+
+/** Answer and chunk lines together: what a node may send that is no answer is bounded, too. */
+const RECEIVED_BYTES_MAX = 2 * ANSWER_BYTES_MAX;
+
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: |$)/;
+
+/** Statuses without a body, whatever the fields say. */
+const BODILESS = new Set([204, 205, 304]);
 
 type Bytes = Buffer<ArrayBuffer>;
 
@@ -46,8 +56,10 @@ export class ReplyReader {
   /** Bytes received that have not become part of the body. */
   #rest: Bytes = NOTHING;
   #head: Head | undefined;
-  #parts: Bytes[] = [];
-  #bodyBytes = 0;
+  /** The first part of a body, which mostly is all of it; then what came together of more. */
+  #first: Bytes | undefined;
+  #body: GrowingBytes | undefined;
+  #receivedBytes = 0;
   /** Bytes of the present chunk that are to come, its line end included; undefined between chunks. */
   #chunkLeft: number | undefined;
   #sawLastChunk = false;
@@ -59,6 +71,8 @@ export class ReplyReader {
    * @throws {ReplyError} If it is malformed, or over {@link ANSWER_BYTES_MAX}.
    */
   read(piece: Bytes): HttpReply | undefined {
+    this.#receivedBytes += piece.length;
+    if (this.#receivedBytes > RECEIVED_BYTES_MAX) throw tooLarge();
     this.#rest = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
     while (this.#head === undefined) {
       const head = this.#readHead();
@@ -134,8 +148,12 @@ export class ReplyReader {
    * it costs in bytes.
    */
   #upTo(mark: string): string | undefined {
-    const text = this.#rest.toString("latin1", 0, HEAD_BYTES_MAX);
-    const end = text.indexOf(mark);
+    let text = this.#rest.toString("latin1", 0, SHORT_BYTES);
+    let end = text.indexOf(mark);
+    if (end === -1 && this.#rest.length > SHORT_BYTES) {
+      text = this.#rest.toString("latin1", 0, HEAD_BYTES_MAX);
+      end = text.indexOf(mark);
+    }
     if (end === -1) {
       if (text.length < HEAD_BYTES_MAX) return undefined;
       throw new ReplyError(`Head of the answer, or a line of it, is over ${HEAD_BYTES_MAX} bytes`);
@@ -152,21 +170,32 @@ export class ReplyReader {
 
   #keep(part: Bytes): void {
     if (part.length === 0) return;
-    this.#bodyBytes += part.length;
-    if (this.#bodyBytes > ANSWER_BYTES_MAX) throw tooLarge();
-    this.#parts.push(part);
+    if (this.#bodyBytes + part.length > ANSWER_BYTES_MAX) throw tooLarge();
+    if (
+      this.#body === undefined && this.#first === undefined && this.#head?.framing !== "chunked"
+    ) {
+      this.#first = part;
+      return;
+    }
+    this.#body ??= new GrowingBytes();
+    if (this.#first !== undefined) this.#body.add(this.#first);
+    this.#first = undefined;
+    this.#body.add(part);
+  }
+
+  get #bodyBytes(): number {
+    return this.#first?.length ?? this.#body?.length ?? 0;
   }
 
   #finish({ status, reusable }: Head): HttpReply {
     // Whatever follows an answer that nobody asked for is not to be taken for the next one.
     const alone = this.#rest.length === 0;
-    return { status, body: joined(this.#parts), reusable: reusable && alone };
+    return {
+      status,
+      body: this.#first ?? this.#body?.joined() ?? NOTHING,
+      reusable: reusable && alone,
+    };
   }
-}
-
-function joined(parts: readonly Bytes[]): Bytes {
-  const [first] = parts;
-  return parts.length === 1 && first !== undefined ? first : Buffer.concat(parts);
 }
 
 /** @param text The lines of a head, without the empty one. */
@@ -207,7 +236,7 @@ function framingOf(status: number, fields: Fields): Framing {
   if (fields.has("content-encoding")) {
     throw new ReplyError("Answer has a content encoding, and none was asked for");
   }
-  if (status < 200 || status === 204 || status === 304) return { bytes: 0 };
+  if (status < 200 || BODILESS.has(status)) return { bytes: 0 };
   if (encoding === "chunked") return "chunked";
   if (encoding !== undefined) {
     throw new ReplyError("Answer has a transfer encoding other than chunked");

@@ -1,6 +1,6 @@
 import { rpcFailure, type RpcId } from "../../lib/protocol/jsonrpc.ts";
 import { type Call, isBroken, MessageError, readMessage } from "./calls.ts";
-import { nodeUnreachable, ProxyError } from "./failures.ts";
+import { answerLost, ProxyError } from "./failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import { splitBatchReply } from "./batch.ts";
 import { type Cut, cutAtMember } from "./json_text.ts";
@@ -131,8 +131,7 @@ export class Router {
   ): Promise<(string | undefined)[]> {
     try {
       const text = `[${calls.map((call) => call.text).join(",")}]`;
-      const reply = await this.#options.nodes[target].post(text, caller.forwardedFor());
-      this.#wrote(target);
+      const reply = await this.#deliver(text, target, caller, false);
       return splitBatchReply(calls, reply, target);
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
@@ -151,25 +150,38 @@ export class Router {
 
   #read(call: Call, cut: Cut, caller: Caller): Promise<NodeReply> {
     const { upstreamReads } = this.#options;
-    if (!upstreamReads?.usable) return this.#post(call, "read", caller);
+    if (!upstreamReads?.usable) return this.#post(call, "read", caller, true);
     return upstreamReads.ask(cut).catch((thrown: unknown) => {
       if (!(thrown instanceof ReadLostError)) throw thrown;
-      return this.#post(call, "read", caller); // a plain read may be sent again
+      return this.#post(call, "read", caller, true); // a plain read may be sent again
     });
   }
 
-  async #post(call: Call, target: Target, caller: Caller): Promise<NodeReply> {
-    const reply = await this.#options.nodes[target].post(call.text, caller.forwardedFor());
-    this.#wrote(target);
+  async #post(
+    call: Call,
+    target: Target,
+    caller: Caller,
+    mayRepeat = false,
+  ): Promise<NodeReply> {
+    const reply = await this.#deliver(call.text, target, caller, mayRepeat);
     if (call.id !== undefined && !looksLikeJson(reply.body)) {
-      throw nodeUnreachable(target, `HTTP status ${reply.status} without a JSON body`);
+      throw answerLost(target, `HTTP status ${reply.status} without a JSON body`);
     }
     return reply;
   }
 
-  /** After a write, a read must not share the answer of one that began before it. */
-  #wrote(target: Target): void {
-    if (target === "write") this.#reads?.forget();
+  async #deliver(
+    text: string,
+    target: Target,
+    caller: Caller,
+    mayRepeat: boolean,
+  ): Promise<NodeReply> {
+    try {
+      return await this.#options.nodes[target].post(text, caller.forwardedFor(), mayRepeat);
+    } finally {
+      // After a write, be its answer lost, a read must not share that of one that began before it.
+      if (target === "write") this.#reads?.forget();
+    }
   }
 
   #count(call: Call): Target {

@@ -1,9 +1,10 @@
 import { getLogger } from "@logtape/logtape";
+import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
 import { LOG_ROOT } from "../../lib/service/logging.ts";
 import { textWithin } from "./bounded_body.ts";
 import type { CallerAddress } from "./caller_address.ts";
 import type { Cors } from "./cors.ts";
-import { limitExceeded } from "./failures.ts";
+import { badRequest, limitExceeded, originRefused, type ProxyError } from "./failures.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import { type Answer, failureText, type Router } from "./router.ts";
 
@@ -39,13 +40,30 @@ export class RpcEndpoint {
     return this.#handle(request, remote);
   }
 
+  async #answer(request: Request, remote: string): Promise<Answer> {
+    const { router, cors, maxBodyBytes, addressOf } = this.#options;
+    // A browser asks first, but not for every POST: what a page may not read it could still cause.
+    if (!cors.allows(request.headers.get("origin"))) return refusal(originRefused());
+    let text: string | undefined;
+    try {
+      text = await textWithin(request, maxBodyBytes);
+    } catch (thrown) {
+      // The caller went away in the middle; nobody reads the answer, but it is counted.
+      return refusal(
+        badRequest(new RpcError(RpcCode.parseError, "Body ended early", { cause: thrown })),
+      );
+    }
+    if (text === undefined) {
+      return refusal(limitExceeded(413, `Body is over ${maxBodyBytes} bytes`));
+    }
+    const forwardedFor = () => addressOf(request.headers, remote).forwardedFor;
+    return await router.answer(text, { forwardedFor });
+  }
+
   async #handle(request: Request, remote: string): Promise<Response> {
-    const { router, metrics, cors, maxBodyBytes, addressOf } = this.#options;
+    const { metrics, cors, addressOf } = this.#options;
     const startedAtMs = performance.now();
-    const text = await textWithin(request, maxBodyBytes);
-    const answer = text === undefined ? tooLarge(maxBodyBytes) : await router.answer(text, {
-      forwardedFor: () => addressOf(request.headers, remote).forwardedFor,
-    });
+    const answer = await this.#answer(request, remote);
     const { status, body, target } = answer;
     metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
     if (status >= 400) {
@@ -60,8 +78,7 @@ export class RpcEndpoint {
   }
 }
 
-function tooLarge(maxBytes: number): Answer {
-  const error = limitExceeded(413, `Body is over ${maxBytes} bytes`);
+function refusal(error: ProxyError): Answer {
   return { status: error.status, body: failureText(null, error), target: "proxy" };
 }
 

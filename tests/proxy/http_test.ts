@@ -305,7 +305,7 @@ Deno.test("Proxy, HTTP: X-Forwarded-For is passed on, or begun anew where it is 
 });
 
 Deno.test("Proxy, HTTP: CORS for the configured origins, preflight included", () =>
-  withProxy(async ({ url }) => {
+  withProxy(async ({ url, write }) => {
     for (const [origin, allowed] of [["https://a.example", true], ["https://b.example", false]]) {
       const preflight = await fetch(url, {
         method: "OPTIONS",
@@ -320,10 +320,14 @@ Deno.test("Proxy, HTTP: CORS for the configured origins, preflight included", ()
       const expected = allowed ? origin : null;
       assert.equal(preflight.headers.get("access-control-allow-origin"), expected);
       assert.match(preflight.headers.get("access-control-allow-headers") ?? "", /content-type/);
-      const answer = await post(url, call(1, "eth_chainId"), { origin: String(origin) });
+      // A browser sends such a POST without asking first.
+      const simple = { origin: String(origin), "content-type": "text/plain" };
+      const answer = await post(url, call(1, "core_sendTransaction"), simple);
       await answer.text();
+      assert.equal(answer.status, allowed ? 200 : 403);
       assert.equal(answer.headers.get("access-control-allow-origin"), expected);
     }
+    assert.equal(write.requests.length, 1);
   }, { proxy: { corsOrigins: ["https://a.example"] } }));
 
 Deno.test("Proxy, HTTP: ready while the read node is connected; other routes say what they take", () =>

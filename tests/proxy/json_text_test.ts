@@ -49,15 +49,11 @@ Deno.test("JSON text: of members named alike the last counts, an escaped name in
 });
 
 Deno.test("JSON text: on text that is no JSON every function ends", () => {
-  const scraps = fc.array(fc.constantFrom('"', "{", "}", "[", "]", ",", ":", "\\", "a", " "))
-    .map((letters) => letters.join(""));
+  const letters = fc.constantFrom('"', "{", "}", "[", "]", ",", ":", "\\", "a", "x", " ");
+  const scraps = fc.tuple(fc.constantFrom("", "{", '{"'), fc.array(letters))
+    .map(([start, rest]) => start + rest.join(""));
   fc.assert(fc.property(scraps, (text) => {
     arrayElements(text);
-    try {
-      memberSpan(text, "a");
-    } catch (thrown) {
-      // A broken escape in a name is the one thing that is parsed.
-      assert(thrown instanceof SyntaxError);
-    }
+    memberSpan(text, "a");
   }));
 });

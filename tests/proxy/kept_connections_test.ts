@@ -7,8 +7,9 @@ import {
   CONNECTIONS_MAX,
   IDLE_MS,
   KeptConnections,
+  ReplyTimeoutError,
 } from "../../services/proxy/kept_connections.ts";
-import { ReplyTimeoutError } from "../../services/proxy/transport.ts";
+import { ConnectionError, type FailureStage } from "../../services/proxy/node_connection.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
@@ -74,6 +75,17 @@ async function play(
     await server.stop();
     assert.equal(clock.pending, 0, "A timer was left behind");
   }
+}
+
+/** Says that a request failed, how far it had come, and why. */
+function failed(stage: FailureStage, why: RegExp | typeof ReplyTimeoutError) {
+  return (thrown: unknown) => {
+    assert(thrown instanceof ConnectionError);
+    assert.equal(thrown.stage, stage);
+    if (why instanceof RegExp) assert.match(thrown.message, why);
+    else assert(thrown.cause instanceof why);
+    return true;
+  };
 }
 
 const echo = ({ response, text }: Asked) => response.end(text);
@@ -181,7 +193,7 @@ Deno.test("KeptConnections: one that rests too long is ended, and one in use is 
 Deno.test("KeptConnections: an answer that is late fails, with its connection", async () => {
   const asked = Promise.withResolvers<Asked>();
   await play((question) => asked.resolve(question), async ({ node, server, clock }) => {
-    const late = assert.rejects(node.post("a", "x"), ReplyTimeoutError);
+    const late = assert.rejects(node.post("a", "x"), failed("sent", ReplyTimeoutError));
     const { response } = await asked.promise;
     response.write("a part of it");
     clock.advance(TIMEOUT_MS);
@@ -198,11 +210,65 @@ Deno.test("KeptConnections: an answer that breaks off fails, and is not asked fo
     response.writeHead(200, { "content-length": 9 }).write("cut");
     response.socket?.end();
   }, async ({ node }) => {
-    await assert.rejects(node.post("a", "x"));
-    await assert.rejects(node.post("b", "x"), /ended the connection/);
+    await assert.rejects(node.post("a", "x", true), failed("sent", /./));
+    await assert.rejects(node.post("b", "x", true), failed("sent", /ended the connection/));
     assert.equal(asked, 2);
   });
 });
+
+for (const mayRepeat of [true, false]) {
+  const outcome = mayRepeat ? "asked again where that is allowed" : "not asked again";
+  Deno.test(`KeptConnections: on a kept connection that ends without an answer, it is ${outcome}`, () => {
+    let asked = 0;
+    return play(({ response, text }) => {
+      asked += 1;
+      if (asked === 2) response.socket?.destroy();
+      else response.end(text);
+    }, async ({ node, server }) => {
+      await node.post("a", "x");
+      const second = node.post("b", "x", mayRepeat);
+      if (mayRepeat) assert.equal(bodyText((await second).body), "b");
+      else await assert.rejects(second, failed("kept", /./));
+      assert.deepEqual([asked, server.opened], mayRepeat ? [3, 2] : [2, 1]);
+    });
+  });
+}
+
+Deno.test("KeptConnections: a connection whose request was answered unread is not used again", () => {
+  const large = "a".repeat(4_000_000);
+  let opened = 0;
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const connections: Deno.Conn[] = [];
+  const serving = (async () => {
+    for await (const connection of listener) {
+      opened += 1;
+      connections.push(connection);
+      await connection.read(new Uint8Array(100)); // and no more of it, ever
+      const answer = "HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno";
+      await connection.write(new TextEncoder().encode(answer));
+    }
+  })();
+  return (async () => {
+    const url = new URL(`http://127.0.0.1:${listener.addr.port}`);
+    const node = new KeptConnections({ url, clock: new FakeClock(), timeoutMs: TIMEOUT_MS });
+    for (let n = 1; n <= 2; n += 1) {
+      assert.equal((await node.post(large, "x")).status, 413);
+      assert.equal(opened, n);
+    }
+    node.stop();
+    listener.close();
+    await serving;
+    for (const connection of connections) connection.close();
+  })();
+});
+
+Deno.test("KeptConnections: once stopped, nothing is posted any more", () =>
+  play(echo, async ({ node, server }) => {
+    await node.post("a", "x");
+    node.stop();
+    await assert.rejects(node.post("b", "x", true), failed("connecting", /stops/));
+    assert.equal(server.opened, 1);
+  }));
 
 Deno.test("KeptConnections: where nobody listens, a request fails", async () => {
   const server = new Server(echo);
@@ -210,7 +276,7 @@ Deno.test("KeptConnections: where nobody listens, a request fails", async () => 
   await server.stop();
   const clock = new FakeClock();
   const node = new KeptConnections({ url, clock, timeoutMs: TIMEOUT_MS });
-  await assert.rejects(node.post("a", "x"), /refused/i);
+  await assert.rejects(node.post("a", "x", true), failed("connecting", /^ECONNREFUSED$/));
   node.stop();
   assert.equal(clock.pending, 0);
 });

@@ -108,6 +108,7 @@ Deno.test("ReplyReader: a connection is not used again after HTTP/1.0, a close, 
       [`HTTP/1.1 200 OK\r\n${length}Connection: Keep-Alive, Close\r\n\r\na`, false],
       [`HTTP/1.1 200 OK\r\n${length}\r\nab`, false],
       ["HTTP/1.1 204 No Content\r\n\r\n", true],
+      ["HTTP/1.1 205 Reset Content\r\ncontent-length: 2\r\n\r\n{}", false],
       ["HTTP/1.1 304 Not Modified\r\ncontent-length: 9\r\n\r\n", true],
     ] as const
   ) {
@@ -122,6 +123,7 @@ Deno.test("ReplyReader: what is no answer, or could be read in two ways, is refu
       "SSH-2.0-OpenSSH\r\n\r\n",
       "HTTP/2 200\r\n\r\n",
       "HTTP/1.1 99 x\r\n\r\n",
+      "HTTP/1.1 600 x\r\n\r\n",
       "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n",
       "HTTP/1.1 200 OK\r\nno field\r\n\r\n",
       "HTTP/1.1 200 OK\r\ncontent-length : 1\r\n\r\na",
@@ -145,4 +147,25 @@ Deno.test("ReplyReader: what is no answer, or could be read in two ways, is refu
       assert.throws(() => readInPieces(Buffer.from(text), sizes), ReplyError, text.slice(0, 90));
     }
   }
+});
+
+Deno.test("ReplyReader: a body in the smallest chunks keeps nothing of what it came in", () => {
+  const chunk = Buffer.from(`1;${"x".repeat(2_000)}\r\na\r\n`);
+  const reader = new ReplyReader();
+  reader.read(Buffer.from("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"));
+  const CHUNKS = 20_000;
+  for (let n = 0; n < CHUNKS; n += 1) reader.read(Buffer.from(chunk));
+  const reply = reader.read(Buffer.from("0\r\n\r\n"));
+  assert.equal(reply?.body.length, CHUNKS);
+  // What is kept is the body alone, and not the 40 MB that it came in.
+  assert.equal(reply?.body.buffer.byteLength, 32_768);
+});
+
+Deno.test("ReplyReader: chunk lines count, too", () => {
+  const reader = new ReplyReader();
+  reader.read(Buffer.from("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"));
+  const piece = Buffer.from(`1;${"x".repeat(16_000)}\r\na\r\n`.repeat(64));
+  assert.throws(() => {
+    for (let n = 0; n < 200; n += 1) reader.read(piece);
+  }, ReplyError);
 });

@@ -21,6 +21,8 @@ export interface SceneOptions {
   proxy?: Partial<ProxyOptions>;
   read?: FakeNodeOptions;
   write?: FakeNodeOptions;
+  /** WebSockets that the read node has once the proxy is up: one, unless it is given another URL. */
+  connections?: number;
 }
 
 /** Plays a scene with a proxy between two nodes, and takes it all down again. */
@@ -41,7 +43,7 @@ export async function withProxy(
   }));
   const stopProxy = () => proxy.stop();
   try {
-    await read.until(() => read.connections === 1);
+    await read.until(() => read.connections === (given.connections ?? 1));
     const wsUrl = proxy.wsPortUrl ?? proxy.wsUrl;
     await play({ url: proxy.url, wsUrl, read, write, stopProxy });
   } finally {

@@ -99,10 +99,10 @@ export function runProgram(
   return new Program(args, env).finished();
 }
 
-/** Whether a program of the operating system is there. */
-export function hasProgram(name: string): boolean {
+/** Whether a program of the operating system is there, told by its answer to `argument`. */
+export function hasProgram(name: string, argument = "--version"): boolean {
   try {
-    return new Deno.Command(name, { args: ["--version"], stdout: "null", stderr: "null" })
+    return new Deno.Command(name, { args: [argument], stdout: "null", stderr: "null" })
       .outputSync().success;
   } catch (thrown) {
     if (thrown instanceof Deno.errors.NotFound) return false;

@@ -1,0 +1,207 @@
+/** What callers are told, and what nodes are asked, when something breaks in the middle. */
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { eventually } from "../support/eventually.ts";
+import { hasProgram, Program } from "../support/process.ts";
+import { RpcSocket } from "./rpc_socket.ts";
+import { call, post, withProxy } from "./support.ts";
+
+/** A node that does with each POST, read whole, what it is told; it can speak TLS. */
+class RawNode {
+  readonly requests: string[] = [];
+  readonly #listener: Deno.Listener;
+  readonly #serving: Promise<void>;
+
+  /** @param answer The bytes to answer with; undefined ends the connection instead. */
+  constructor(
+    answer: (count: number) => string | undefined,
+    listener: Deno.Listener = Deno.listen({ hostname: "127.0.0.1", port: 0 }),
+  ) {
+    this.#listener = listener;
+    this.#serving = this.#serve(answer);
+  }
+
+  get port(): number {
+    const { addr } = this.#listener;
+    return addr.transport === "tcp" ? addr.port : assert.fail("It listens on TCP");
+  }
+
+  async stop(): Promise<void> {
+    this.#listener.close();
+    await this.#serving;
+  }
+
+  async #serve(answer: (count: number) => string | undefined): Promise<void> {
+    const open: Promise<void>[] = [];
+    for await (const connection of this.#listener) {
+      open.push(this.#converse(connection, answer));
+    }
+    await Promise.all(open);
+  }
+
+  async #converse(
+    connection: Deno.Conn,
+    answer: (count: number) => string | undefined,
+  ): Promise<void> {
+    const buffer = new Uint8Array(65_536);
+    try {
+      for (;;) {
+        const length = await connection.read(buffer);
+        if (length === null) return;
+        const request = new TextDecoder().decode(buffer.subarray(0, length));
+        if (!request.startsWith("POST")) return; // it takes no WebSocket
+        this.requests.push(request);
+        const text = answer(this.requests.length);
+        if (text === undefined) return;
+        await connection.write(new TextEncoder().encode(text));
+      }
+    } catch {
+      // The proxy ended it first.
+    } finally {
+      connection.close();
+    }
+  }
+}
+
+const ok = (body: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+const RESULT = '{"jsonrpc":"2.0","id":1,"result":1}';
+
+const DOUBT = /whether it acted is not known/;
+
+Deno.test("Proxy, faults: a write that was sent and not answered says that it may have been carried out", async () => {
+  const node = new RawNode(() => undefined);
+  const writeNodeUrl = `http://127.0.0.1:${node.port}`;
+  await withProxy(async ({ url }) => {
+    const single = await post(url, call(1, "core_sendTransaction"));
+    assert.equal(single.status, 502);
+    assert.match((await single.json()).error.message, DOUBT);
+    const [item] = await (await post(url, [call(1, "core_sendTransaction")])).json();
+    assert.match(item.error.message, DOUBT);
+    assert.equal(node.requests.length, 2);
+    await node.stop();
+    const refused = await (await post(url, call(1, "core_sendTransaction"))).json();
+    assert.equal(refused.error.message, "The write node cannot be reached: ECONNREFUSED");
+  }, { proxy: { writeNodeUrl } });
+});
+
+Deno.test("Proxy, faults: a kept connection that ends costs a plain read nothing, and repeats nothing else", async () => {
+  // Every second request ends the connection on which the one before it was answered.
+  const node = new RawNode((count) => count % 2 === 0 ? undefined : ok(RESULT));
+  const nodeUrl = `http://127.0.0.1:${node.port}`;
+  const proxy = { writeNodeUrl: nodeUrl, readNodeUrl: nodeUrl };
+  await withProxy(async ({ url }) => {
+    for (let n = 0; n < 4; n += 1) {
+      const answer = await post(url, call(1, "eth_chainId"));
+      assert.equal(answer.status, 200, await answer.text());
+    }
+    const before = node.requests.length;
+    await (await post(url, call(1, "eth_newFilter"))).text();
+    assert.equal(node.requests.length, before + 1);
+  }, { proxy, connections: 0 });
+  await node.stop();
+});
+
+Deno.test("Proxy, faults: a frame of the node that is no JSON harms nobody, whatever is under way", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const late = (text: string) =>
+    promise.then(() => Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: 1 }));
+  await withProxy(async ({ url, wsUrl, read }) => {
+    const client = await RpcSocket.open(wsUrl);
+    const open = post(url, call(5, "eth_chainId"));
+    await read.until(() => read.requests.length === 1);
+    for (const frame of ['{"jsonrpc":"2.0","params\\', '{"i\\x":1}', "[", '{"id":"read 1', ""]) {
+      read.sendRaw(frame);
+    }
+    resolve();
+    assert.deepEqual(await (await open).json(), { jsonrpc: "2.0", id: 5, result: 1 });
+    await client.close();
+  }, { proxy: { readsOverWs: true }, read: { answer: late } });
+});
+
+Deno.test("Proxy, faults: after a write whose answer was lost, a read is asked anew", () => {
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  let reads = 0;
+  const answer = async (text: string) => {
+    const number = reads += 1;
+    if (number === 1) await held;
+    return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: number });
+  };
+  return withProxy(async ({ url, read }) => {
+    const before = post(url, call(1, "core_getTransaction", ["0x1"]));
+    await read.until(() => read.requests.length === 1);
+    const write = await post(url, call(2, "core_sendTransaction"));
+    assert.equal(write.status, 502, await write.text());
+    const after = await (await post(url, call(3, "core_getTransaction", ["0x1"]))).json();
+    assert.equal(after.result, 2);
+    release();
+    await (await before).text();
+  }, { read: { answer }, write: { answer: () => new Response("no JSON") } });
+});
+
+Deno.test("Proxy, faults: a caller that goes away in the middle of its body is counted", () =>
+  withProxy(async ({ url }) => {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.write("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{");
+    // Asked for after it, and answered: so the proxy has begun to read the body.
+    await (await fetch(`${url}/health`)).text();
+    socket.destroy();
+    await eventually("it is counted", async () => {
+      const metrics = await (await fetch(`${url}/metrics`)).text();
+      const line = 'proxy_http_requests_total{method="POST",target="proxy",status="400"} 1';
+      return metrics.includes(line) || undefined;
+    });
+  }));
+
+Deno.test(
+  "Proxy, faults: a node behind TLS is told its caller, trusted by --cert alone, and sent a write once",
+  {
+    ignore: !hasProgram("openssl", "version"),
+  },
+  async () => {
+    const folder = await Deno.makeTempDir();
+    const openssl = async (...args: string[]) => {
+      const { success, stderr } = await new Deno.Command("openssl", { args, cwd: folder }).output();
+      assert(success, new TextDecoder().decode(stderr));
+    };
+    const name = "subjectAltName=DNS:localhost,IP:127.0.0.1";
+    const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+    await openssl("req", "-x509", ...key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca");
+    await openssl("req", ...key, "-keyout", "key.pem", "-out", "a.csr", "-subj", "/CN=localhost");
+    await Deno.writeTextFile(`${folder}/extensions`, name);
+    const sign = ["-CA", "ca.pem", "-CAkey", "ca.key", "-extfile", "extensions"];
+    await openssl("x509", "-req", "-in", "a.csr", ...sign, "-days", "2", "-out", "cert.pem");
+    const node = new RawNode(
+      (count) => count === 2 ? undefined : ok(RESULT),
+      Deno.listenTls({
+        hostname: "127.0.0.1",
+        port: 0,
+        cert: await Deno.readTextFile(`${folder}/cert.pem`),
+        key: await Deno.readTextFile(`${folder}/key.pem`),
+      }),
+    );
+    for (const host of ["localhost", "127.0.0.1"]) {
+      for (const trusted of [true, false]) {
+        const nodeUrl = `https://${host}:${node.port}`;
+        const urls = ["--read-node-url", nodeUrl, "--write-node-url", nodeUrl];
+        const env: Record<string, string> = trusted ? { DENO_CERT: `${folder}/ca.pem` } : {};
+        const program = new Program(["proxy", "--port", "0", ...urls], env);
+        const listening = /Listening on "?(http:\/\/[\d.]+:\d+)/;
+        await program.until(({ stderr }) => listening.test(stderr));
+        const url = listening.exec(program.stderr)?.[1] ?? assert.fail();
+        node.requests.length = 0;
+        const statuses: number[] = [];
+        for (let n = 0; n < 3; n += 1) {
+          const answer = await post(url, call(1, "core_settleThesis", [n]));
+          await answer.text();
+          statuses.push(answer.status);
+        }
+        assert.deepEqual(statuses, trusted ? [200, 502, 200] : [502, 502, 502], host);
+        assert.equal(node.requests.length, trusted ? 3 : 0);
+        program.kill("SIGTERM");
+        await program.finished();
+      }
+    }
+    await node.stop();
+    await Deno.remove(folder, { recursive: true });
+  },
+);
