@@ -1,15 +1,17 @@
 /** Keys from an encrypted JSON keystore, so that none need stand on a command line. */
 import { bytesToHex } from "viem";
 import { z } from "zod";
-import { RangemakerError } from "../errors.ts";
+import { messageOf, RangemakerError } from "../errors.ts";
 import { Signer } from "../protocol/signature.ts";
+import { redact } from "../redact.ts";
 import { type OptionTable, UsageError } from "./options.ts";
 
 /** The keystore options of a service that signs. */
 export const keystoreOptions = {
   keystore: {
     flags: "--keystore <file>",
-    description: "encrypted JSON keystore (version 3) to take the key from",
+    description:
+      "encrypted JSON keystore (version 3) to take the key from; the task reads data/ alone",
     schema: z.string().min(1).optional(),
   },
   keystorePasswordFile: {
@@ -29,7 +31,7 @@ export interface KeySource {
 /** The keystore cannot be opened. Its message names files, never a password or a key. */
 export class KeystoreError extends RangemakerError {
   constructor(message: string) {
-    super("KEYSTORE", message);
+    super("KEYSTORE", redact(message));
   }
 }
 
@@ -59,9 +61,17 @@ export async function signerFrom(source: KeySource, flags: string): Promise<Sign
 async function readText(path: string): Promise<string> {
   try {
     return await Deno.readTextFile(path);
-  } catch {
-    throw new KeystoreError(`File ${path} cannot be read`);
+  } catch (thrown) {
+    throw new KeystoreError(`File ${path} cannot be read: ${whyClosed(thrown)}`);
   }
+}
+
+function whyClosed(thrown: unknown): string {
+  if (thrown instanceof Deno.errors.NotFound) return "there is none";
+  if (thrown instanceof Deno.errors.NotCapable) {
+    return "this process may not; started by its task, it reads the folder data alone";
+  }
+  return messageOf(thrown);
 }
 
 async function unlock(path: string, text: string, password: string): Promise<Signer> {

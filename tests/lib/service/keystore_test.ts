@@ -33,10 +33,35 @@ Deno.test("signerFrom: a keystore that another library wrote gives its key; noth
     await Deno.writeTextFile(keystore, "{}");
     await assert.rejects(() => signerFrom(source, FLAGS), KeystoreError);
     await Deno.remove(keystore);
-    await assert.rejects(() => signerFrom(source, FLAGS), /relayer\.json cannot be read/);
+    await assert.rejects(
+      () => signerFrom(source, FLAGS),
+      /^KeystoreError: File \S+relayer\.json cannot be read: there is none$/,
+    );
+    await Deno.mkdir(keystore);
+    await assert.rejects(() => signerFrom(source, FLAGS), /cannot be read: Is a directory/);
   } finally {
     await Deno.remove(directory, { recursive: true });
   }
+});
+
+Deno.test("signerFrom: a key given as the name of a file shows in no error", async () => {
+  const source = { privateKey: undefined, keystore: "none.json", keystorePasswordFile: key };
+  await assert.rejects(
+    () => signerFrom(source, FLAGS),
+    /^KeystoreError: File … cannot be read: there is none$/,
+  );
+});
+
+Deno.test({
+  name: "signerFrom: a file that the process may not read says what its task may",
+  permissions: { read: ["data"] },
+  async fn() {
+    const keystore = "/etc/hostname";
+    await assert.rejects(
+      () => signerFrom({ privateKey: undefined, keystore, keystorePasswordFile: keystore }, FLAGS),
+      /hostname cannot be read: this process may not; .* reads the folder data alone$/,
+    );
+  },
 });
 
 Deno.test("signerFrom: exactly one key has to be given", async () => {
