@@ -103,7 +103,15 @@ const prose = DOCUMENTS.map(readText).join("\n");
 
 Deno.test("Documents: every option that they name is one", () => {
   // Of Deno, Docker and the tasks of this repository.
-  const others = ["--allow-all", "--allow-env", "--allow-read", "--build", "--coverage", "--frozen"]
+  const others = [
+    "--allow-all",
+    "--allow-env",
+    "--allow-net",
+    "--allow-read",
+    "--build",
+    "--coverage",
+    "--frozen",
+  ]
     .concat("--coverage-raw-data-only", "--help", "--raise", "--rm", "--target", "--yes");
   const known = new Set([...others, ...source.match(/(?<=flags: "(?:-\w, )?)--[\w-]+/g) ?? []]);
   const named = new Set<string>(prose.match(/(?<![\w-])--[a-z][a-z-]*/g));
