@@ -78,13 +78,15 @@ export const operations = {
     id: "deposit",
     tag: "deposits",
     summary: "Carries out a signed deposit request",
-    description: "One nonce of one user is one deposit at most, whatever is sent again.",
+    description:
+      "One nonce of one user is one deposit at most, whatever is sent again. User, nonce, " +
+      "deadline and signature of the example stand for the caller's own.",
     body: depositRequestSchema,
     example: {
       user: "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A",
       amount: "25000000",
       nonce: "1",
-      deadline: 1795179239933,
+      deadline: 4102444800000,
       signature: `0x${"1a".repeat(64)}1b`,
     },
     answers: {

@@ -4,7 +4,7 @@ const bet = {
   betAmount: "100000000",
   startTime: 1795174800000,
   endTime: 1795174860000,
-  deadline: 1795174790000,
+  deadline: 4102444800000,
 };
 
 const user = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";

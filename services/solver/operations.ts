@@ -25,7 +25,7 @@ import type { Operation, ServiceDescription } from "../../lib/service/openapi.ts
 import { estimateRequestSchema } from "./estimate.ts";
 import { exampleEstimate, exampleExecution, exampleQuote } from "./examples.ts";
 import { executionSchema } from "./execution.ts";
-import { PRICING_REFUSALS, pricingDetailsSchema, STRATEGY_NAMES } from "./pricing/strategy.ts";
+import { pricingDetailsSchema, QUOTE_REFUSALS, STRATEGY_NAMES } from "./pricing/strategy.ts";
 import { QUOTE_RULES } from "./rules.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
 
@@ -74,7 +74,7 @@ const refusals = {
 };
 
 function refusalsWith(status: number): string[] {
-  return Object.entries(PRICING_REFUSALS).flatMap(([code, own]) => own === status ? [code] : []);
+  return Object.entries(QUOTE_REFUSALS).flatMap(([code, own]) => own === status ? [code] : []);
 }
 
 /** Every operation, by its id. */
@@ -122,7 +122,9 @@ export const operations = {
     tag: "quotes",
     summary: "A signed quote",
     description: "Whoever has it may have it executed until its deadline, with `POST /execute`. " +
-      "What it risks is looked at then.",
+      "What it risks is looked at then. A deadline that has passed is refused there too: the " +
+      "quote itself is signed, with 0 as `expiresInMs`. The times of the example stand for the " +
+      "caller's own.",
     body: quoteRequestSchema,
     example: exampleQuote,
     answers: {
@@ -152,7 +154,8 @@ export const operations = {
     id: "execute",
     tag: "executions",
     summary: "Has a quote executed that its user has signed",
-    description: "The same quote again gives the first result again.",
+    description: "The same quote again gives the first result again. The times and signatures of " +
+      "the example stand for the caller's own.",
     body: executionSchema,
     example: exampleExecution,
     answers: {

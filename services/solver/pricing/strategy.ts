@@ -47,8 +47,8 @@ export interface PricingStrategy {
   reconsider(bet: BetTerms, payout: bigint): void;
 }
 
-/** Codes of quotes that a strategy refuses, with their HTTP status. */
-export const PRICING_REFUSALS = {
+/** Codes of quotes and estimates that a strategy refuses, with their HTTP status. */
+export const QUOTE_REFUSALS = {
   /** The price of the market is unknown, or too old. */
   PRICE_UNAVAILABLE: 503,
   /** Too little price history, or none up to now. */
@@ -61,7 +61,12 @@ export const PRICING_REFUSALS = {
   OUTSIDE_RANGE: 400,
   /** The window is over. */
   WINDOW_ENDED: 400,
-  /** Of an execution: the bet has become worth more than it costs since it was quoted. */
+} as const;
+
+/** All codes of a strategy: those of quotes may come when one is executed too. */
+const PRICING_REFUSALS = {
+  ...QUOTE_REFUSALS,
+  /** The bet has become worth more than it costs since it was quoted. */
   PRICE_MOVED: 400,
 } as const;
 
