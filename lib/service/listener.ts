@@ -7,15 +7,29 @@ export const DRAIN_DEADLINE_MS = 3_000;
 
 /** The port cannot be listened on. */
 export class ListenError extends RangemakerError {
-  constructor(host: string, port: number, cause: unknown) {
-    super("LISTEN", `Cannot listen on ${host}:${port}: ${messageOf(cause)}`, { cause });
+  /** @param portFlag The option that gives the port, for the message. */
+  constructor(host: string, port: number, cause: unknown, portFlag: string) {
+    const remedy = isTaken(cause)
+      ? `: stop what listens there, or give the service another port with ${portFlag}`
+      : "";
+    super("LISTEN", `Cannot listen on ${host}:${port}: ${messageOf(cause)}${remedy}`, { cause });
   }
+}
+
+/** Whether a port is another's, as Deno or as `node:net` tells of it. */
+function isTaken(cause: unknown): boolean {
+  return cause instanceof Deno.errors.AddrInUse ||
+    cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
 }
 
 /** A listening HTTP server. */
 export interface Listener {
   /** Base URL with the port it really has, without a trailing slash. */
   readonly url: string;
+  /** The same with the address that it is bound to, which may be every interface of the machine. */
+  readonly boundUrl: string;
+  /** Whether it is bound to every interface. */
+  readonly isOnEveryInterface: boolean;
   /**
    * Takes no new connections and waits for open ones up to the deadline. A peer that still holds its
    * connection then is left behind: nothing more is answered to it, and it goes with the process.
@@ -26,17 +40,24 @@ export interface Listener {
 /** Answers one request; `remote` is the address of the peer. */
 export type RequestHandler = (request: Request, remote: string) => Response | Promise<Response>;
 
+/** What a listener may be told beside its address. */
+export interface ListenOptions {
+  /** How long {@link Listener.stop} waits for open connections. */
+  drainDeadlineMs?: number;
+  /** The option that gives the port, for the message where it is taken. */
+  portFlag?: string;
+}
+
 /**
  * Listens for HTTP.
  *
- * @param drainDeadlineMs How long {@link Listener.stop} waits for open connections.
  * @throws {ListenError} If the address is taken or not this machine's.
  */
 export function listen(
   host: string,
   port: number,
   handler: RequestHandler,
-  drainDeadlineMs: number = DRAIN_DEADLINE_MS,
+  { drainDeadlineMs = DRAIN_DEADLINE_MS, portFlag = "--port" }: ListenOptions = {},
 ): Listener {
   const log = getLogger([LOG_ROOT, "http"]);
   let server: Deno.HttpServer<Deno.NetAddr>;
@@ -51,13 +72,20 @@ export function listen(
       },
     }, (request, info) => handler(request, info.remoteAddr.hostname));
   } catch (cause) {
-    throw new ListenError(host, port, cause);
+    throw new ListenError(host, port, cause, portFlag);
   }
   const stop = async () => {
     if (await shutDown(server, drainDeadlineMs)) return;
     log.warn("Left a peer behind that did not end within {ms} ms", { ms: drainDeadlineMs });
   };
-  return { url: urlOf(server.addr), stop };
+  const { hostname, port: boundPort } = server.addr;
+  const isOnEveryInterface = hostname === "0.0.0.0" || hostname === "::";
+  return {
+    url: urlOf(isOnEveryInterface ? "127.0.0.1" : hostname, boundPort),
+    boundUrl: urlOf(hostname, boundPort),
+    isOnEveryInterface,
+    stop,
+  };
 }
 
 /** @returns False if a connection outlived the deadline. */
@@ -75,8 +103,6 @@ async function shutDown(server: Deno.HttpServer, deadlineMs: number): Promise<bo
   }
 }
 
-function urlOf(address: Deno.NetAddr): string {
-  const anyHost = address.hostname === "0.0.0.0" || address.hostname === "::";
-  const host = anyHost ? "127.0.0.1" : address.hostname;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
+function urlOf(host: string, port: number): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

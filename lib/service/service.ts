@@ -20,6 +20,8 @@ export interface ServiceDefinition {
   host: string;
   /** 0 takes a free port. */
   port: number;
+  /** The option that gives the port, where it is not `--port`. */
+  portFlag?: string;
   /** Routes of the service; `GET /health` and `GET /metrics` are added here. */
   app: Hono;
   /** Answers `GET /health` in the service's own words. */
@@ -48,8 +50,12 @@ export function startService(definition: ServiceDefinition): RunningService {
   const handler: RequestHandler = (request, remote) =>
     definition.upgrade?.(request, remote) ?? definition.hot?.(request, remote) ??
       app.fetch(request, { remote });
-  const listener = listen(definition.host, definition.port, handler);
-  log.info("Listening on {url}", { url: listener.url });
+  const { host, port, portFlag } = definition;
+  const listener = listen(host, port, handler, { portFlag });
+  log.info(
+    listener.isOnEveryInterface ? "Listening on {url}, every interface" : "Listening on {url}",
+    { url: listener.boundUrl },
+  );
   let stopping: Promise<void> | undefined;
   const stop = async () => {
     await definition.drain?.();

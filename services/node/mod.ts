@@ -38,6 +38,7 @@ export async function startNode(given: NodeOptions): Promise<RunningNode> {
       name,
       host: given.host,
       port,
+      portFlag: isReadOnly ? "--read-port" : "--port",
       app: nodeApi(node.dispatcher, isReadOnly),
       health: () => node.health(),
       registry: node.metrics.registry,

@@ -58,7 +58,7 @@ export class WsListener {
       response.writeHead(426, { upgrade: "websocket" }).end("Expected a WebSocket handshake");
     });
     await new Promise<void>((resolve, reject) => {
-      server.once("error", (cause) => reject(new ListenError(host, port, cause)));
+      server.once("error", (cause) => reject(new ListenError(host, port, cause, "--ws-port")));
       server.listen(port, host, resolve);
     });
     return new WsListener(options, server);

@@ -187,7 +187,7 @@ const ills: Record<string, Ill> = {
     argv: ["bridge", "--keystore", "none.json", "--keystore-password-file", "none.txt"],
     subject: "key",
     level: "fail",
-    text: /^File none\.txt cannot be read$/,
+    text: /^File none\.txt cannot be read: there is none$/,
     remedy: /./,
   },
   "an option that is wrong": {

@@ -91,4 +91,22 @@ Deno.test("rangemaker: a taken port is one clear line, exit code 1", async () =>
   taken.close();
   assert.equal(code, 1);
   assert(stderr.includes(`Cannot listen on 127.0.0.1:${port}`), stderr);
+  assert.match(stderr, /give the service another port with --port\n$/);
+});
+
+Deno.test("rangemaker: a taken port of the proxy's WebSockets is named by its own option", async () => {
+  const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = taken.addr as Deno.NetAddr;
+  const { code, stderr } = await runProgram(["proxy", "--port", "0", "--ws-port", String(port)]);
+  taken.close();
+  assert.equal(code, 1);
+  assert.match(stderr, /give the service another port with --ws-port\n$/);
+});
+
+Deno.test("rangemaker: a service that is open to every interface says so", async () => {
+  const program = new Program(["exchanges", "--port", "0", "--host", "0.0.0.0"]);
+  await program.until(({ stderr }) => stderr.includes("Listening on"));
+  program.kill("SIGTERM");
+  const { stderr } = await program.finished();
+  assert.match(stderr, /Listening on http:\/\/0\.0\.0\.0:\d+, every interface\n/);
 });

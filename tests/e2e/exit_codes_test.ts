@@ -25,7 +25,12 @@ async function busyNode(): Promise<{ program: Program; request: Deno.TcpConn }> 
   const [, port] = /Listening on \S+:(\d+)/.exec(program.stderr) ?? [];
   const request = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
   const head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
-  await request.write(new TextEncoder().encode(`${head}content-length: 100\r\n\r\n{`));
+  const rest = "expect: 100-continue\r\ncontent-length: 100\r\n\r\n";
+  await request.write(new TextEncoder().encode(head + rest));
+  // It asks for the body where it has begun to answer: from now on the request is under way.
+  const answer = new Uint8Array(100);
+  const length = await request.read(answer) ?? 0;
+  assert.match(new TextDecoder().decode(answer.subarray(0, length)), /^HTTP\/1\.1 100 Continue/);
   return { program, request };
 }
 

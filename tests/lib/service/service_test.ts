@@ -31,9 +31,35 @@ Deno.test("startService: a taken port is a clear error", async () => {
   assert.throws(() => startService({ ...definition(), port }), (thrown) => {
     assert(thrown instanceof ListenError);
     assert(thrown.message.startsWith(`Cannot listen on 127.0.0.1:${port}: `));
+    assert.match(thrown.message, /give the service another port with --port$/);
     return true;
   });
+  const readPort = { ...definition(), port, portFlag: "--read-port" };
+  assert.throws(() => startService(readPort), /another port with --read-port$/);
   await first.stop();
+});
+
+Deno.test("startService: an address that is not this machine's is no matter of the port", () => {
+  assert.throws(() => startService({ ...definition(), host: "203.0.113.1" }), (thrown) => {
+    assert(thrown instanceof ListenError);
+    assert(!thrown.message.includes("--port"), thrown.message);
+    return true;
+  });
+});
+
+Deno.test("listen: on every interface it says so, and its URL is one that can be called", async () => {
+  for (const [host, bound] of [["0.0.0.0", "0.0.0.0"], ["::", "[::]"]] as const) {
+    const listener = listen(host, 0, () => new Response("here"));
+    const { port } = new URL(listener.url);
+    assert.equal(listener.isOnEveryInterface, true);
+    assert.equal(listener.boundUrl, `http://${bound}:${port}`);
+    assert.equal(await (await fetch(listener.url)).text(), "here");
+    await listener.stop();
+  }
+  const own = listen("127.0.0.1", 0, () => new Response("here"));
+  assert.equal(own.isOnEveryInterface, false);
+  assert.equal(own.boundUrl, own.url);
+  await own.stop();
 });
 
 Deno.test("startService: stops in order, once, however often it is asked", async () => {
@@ -101,7 +127,7 @@ Deno.test("listen: a request that outlives the deadline is left behind", async (
     asked.resolve();
     await released.promise;
     return new Response("late");
-  }, 50);
+  }, { drainDeadlineMs: 50 });
   const answer = fetch(listener.url);
   await asked.promise;
   await listener.stop();
