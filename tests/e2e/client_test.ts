@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import config from "../../deno.json" with { type: "json" };
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient, ServiceError } from "../../lib/client.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -71,10 +72,46 @@ Deno.test("RangemakerClient: a quote by another key than the solver's is refused
   });
 });
 
-Deno.test("README: the example of the client plays a bet on a running stack", async () => {
+const root = new URL("../../", import.meta.url).pathname;
+
+/** How the example is run by the README: which flags, in what folder, and what it imports. */
+const WAYS: Record<string, (folder: string) => { flags: string[]; cwd: string; client: string }> = {
+  "in the checkout": () => ({ flags: [], cwd: root, client: "./lib/client.ts" }),
+  "in another directory": (folder) => ({
+    flags: ["--config", `${root}deno.json`],
+    cwd: folder,
+    client: `${root}lib/client.ts`,
+  }),
+  "in a project that links to it": (folder) => {
+    const own = { links: [root], imports: { viem: config.imports.viem } };
+    Deno.writeTextFileSync(`${folder}/deno.json`, JSON.stringify(own));
+    return { flags: [], cwd: folder, client: `${config.name}/client` };
+  },
+};
+
+/** Runs a program as `deno run --allow-net bet.ts` does. @returns What it printed. */
+async function runExample(program: string, flags: string[], cwd: string): Promise<string> {
+  // Not as a file: the checkout stays as it is.
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--no-prompt", ...flags, "--allow-net=127.0.0.1", "--ext=ts", "-"],
+    cwd,
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const input = child.stdin.getWriter();
+  await input.write(new TextEncoder().encode(program));
+  await input.close();
+  const { code, stdout, stderr } = await child.output();
+  assert.equal(code, 0, new TextDecoder().decode(stderr));
+  return new TextDecoder().decode(stdout);
+}
+
+Deno.test("README: the example of the client plays a bet on a running stack, in every way it names", async () => {
   const [, example] = /```ts\n(import \{ RangemakerClient[\s\S]*?)```/.exec(readme) ?? [];
   assert(example !== undefined, "README has no example of the client");
   const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  const folders = Object.keys(WAYS).map(() => Deno.makeTempDirSync());
   try {
     const { urls } = stack;
     const runnable = example
@@ -85,20 +122,15 @@ Deno.test("README: the example of the client plays a bet on a running stack", as
     const wallet = privateKeyToAccount(generatePrivateKey());
     const node = new RangemakerClient(urls, wallet).node;
     await waitForPrices({ urls, node, wallet, clock: systemClock });
-    const run = new Deno.Command(Deno.execPath(), {
-      args: ["run", "--no-prompt", "--allow-net=127.0.0.1", "--ext=ts", "-"],
-      cwd: new URL("../../", import.meta.url),
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-    const input = run.stdin.getWriter();
-    await input.write(new TextEncoder().encode(runnable));
-    await input.close();
-    const { code, stdout, stderr } = await run.output();
-    assert.equal(code, 0, new TextDecoder().decode(stderr));
-    assert.match(new TextDecoder().decode(stdout), /^(won|lost) \d+n\n$/);
+    await Promise.all(
+      Object.entries(WAYS).map(async ([name, way], index) => {
+        const { flags, cwd, client } = way(folders[index]!); // there is one for each
+        const program = runnable.replace("./lib/client.ts", client);
+        assert.match(await runExample(program, flags, cwd), /^(won|lost) \d+n\n$/, name);
+      }),
+    );
   } finally {
     await stack.stop();
+    for (const folder of folders) Deno.removeSync(folder, { recursive: true });
   }
 });

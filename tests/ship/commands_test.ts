@@ -60,6 +60,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/\b(task|rangemaker) completion ./, elsewhere("tests/lib/completion/shells_test.ts", "fish")],
   // Named in a sentence, not given as a line: that there is such a command.
   [/^rangemaker [a-z ]+$/, here((command) => deno("run", "-A", ...words(command), "--help"))],
+  [/^deno task( -q)?$/, elsewhere(".ci/run", "deno task")],
   [/^deno task <service>$/, elsewhere("tests/ship/compose_run_test.ts", "startTask(")],
   [/^(npx --yes deno@2\.9\.6|deno) task test\b/, elsewhere(".ci/run", "deno task test")],
   [/^deno task coverage --raise$/, elsewhere(".ci/run", "deno task --quiet coverage")],
@@ -72,6 +73,10 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^deno compile$/, elsewhere(".ci/compile.ts", '"compile",')],
   [/^docker /, notRun],
   [/^import \{ RangemakerClient/, elsewhere("tests/e2e/client_test.ts", "README: the example")],
+  [
+    /^deno run (--config \S+ )?--allow-net bet\.ts$/,
+    elsewhere("tests/e2e/client_test.ts", "bet.ts"),
+  ],
 ];
 
 function ruleOf({ text }: DocumentedCommand): Rule | undefined {
