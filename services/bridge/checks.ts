@@ -1,6 +1,7 @@
 /** What `rangemaker doctor` tries for the bridge. */
+import { dirname, relative } from "node:path";
 import { z } from "zod";
-import { type Check, type CheckContext, waysToGive } from "../../lib/checks/check.ts";
+import { type Check, type CheckContext, ok, warn, waysToGive } from "../../lib/checks/check.ts";
 import { nodeCheck, nodeClockCheck, permissionOnNodeCheck } from "../../lib/checks/core_node.ts";
 import { keyCheck } from "../../lib/checks/key.ts";
 import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/checks/permissions.ts";
@@ -11,6 +12,9 @@ import { signerFrom } from "../../lib/service/keystore.ts";
 import { type BridgeOptions, options } from "./mod.ts";
 
 export { options };
+
+/** What the bridge's own task may read. */
+const TASK_FOLDER = "data";
 
 const healthSchema = z.object({ status: z.string(), rpc: z.boolean(), bridge: z.string() });
 
@@ -29,6 +33,7 @@ export function checks(given: Partial<BridgeOptions>, context: CheckContext): Ch
     ),
     keyCheck(signer, options.privateKey),
   ];
+  if (keyFiles.length > 0) all.push(keyFilesCheck(keyFiles));
   if (rpcUrl !== undefined) {
     const node = { url: rpcUrl, option: options.rpcUrl };
     all.push(
@@ -45,6 +50,23 @@ export function checks(given: Partial<BridgeOptions>, context: CheckContext): Ch
     all.push(portCheck("port", { host, port, option, health: healthSchema }, context));
   }
   return all;
+}
+
+/** The task of the bridge reads `data` alone, where that of the doctor reads everything. */
+function keyFilesCheck(paths: readonly string[]): Check {
+  return {
+    subject: "key files",
+    run() {
+      const elsewhere = paths.filter((path) => relative(TASK_FOLDER, path).startsWith(".."));
+      const names = elsewhere.join(", ");
+      if (names === "") return Promise.resolve(ok(`In ${TASK_FOLDER}: ${paths.join(", ")}`));
+      const folders = [...new Set(elsewhere.map((path) => dirname(path)))].join(",");
+      return Promise.resolve(warn(
+        `deno task bridge reads ${TASK_FOLDER} alone: not ${names}`,
+        `Move it there, or start the bridge by deno run with --allow-read=${folders} too`,
+      ));
+    },
+  };
 }
 
 /** The signer, opened once for all checks: a keystore takes its time on purpose. */

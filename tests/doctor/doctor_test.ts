@@ -190,6 +190,13 @@ const ills: Record<string, Ill> = {
     text: /^File none\.txt cannot be read: there is none$/,
     remedy: /./,
   },
+  "a keystore that the task of the bridge may not read": {
+    argv: ["bridge", "--keystore", "../none.json", "--keystore-password-file", "data/none.txt"],
+    subject: "key files",
+    level: "warn",
+    text: /^deno task bridge reads data alone: not \.\.\/none\.json$/,
+    remedy: /--allow-read=\.\. too$/,
+  },
   "an option that is wrong": {
     argv: ["proxy", "--max-batch", "0"],
     subject: "option",
@@ -288,6 +295,14 @@ for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries
     assert.equal(code, counts.fail === 0 ? 0 : 1);
   });
 }
+
+Deno.test("doctor: key files that the task of the bridge may read are ok", async () => {
+  const files = ["--keystore", "data/none.json", "--keystore-password-file", "./data/none.txt"];
+  const { of } = await diagnose(["bridge", ...files]);
+  const { level, text } = of("key files");
+  assert.equal(level, "ok");
+  assert.equal(text, "In data: data/none.json, ./data/none.txt");
+});
 
 async function withFakeNode(chainId: number, test: (node: FakeNode) => Promise<void>) {
   const node = FakeNode.start(chainId);
