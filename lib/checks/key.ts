@@ -1,6 +1,7 @@
 import { DEV_ACCOUNTS } from "../dev_accounts.ts";
 import { RangemakerError } from "../errors.ts";
 import type { Address } from "../protocol/scalars.ts";
+import { KeystoreError } from "../service/keystore.ts";
 import type { OptionSpec } from "../service/options.ts";
 import { type Check, fail, ok, warn, waysToGive } from "./check.ts";
 
@@ -17,7 +18,10 @@ export function keyCheck(signer: KeySource, option: OptionSpec): Check {
         ({ address } = await signer());
       } catch (thrown) {
         if (!(thrown instanceof RangemakerError)) throw thrown;
-        return fail(thrown.message, `Give a key with ${waysToGive(option)}`);
+        const remedy = thrown instanceof KeystoreError
+          ? "Mend the keystore, or the file with its password"
+          : `Give one key: ${waysToGive(option)}, or --keystore with --keystore-password-file`;
+        return fail(thrown.message, remedy);
       }
       const known = Object.entries(DEV_ACCOUNTS).find(([, account]) => account.address === address);
       if (known === undefined) return ok(`Signs as ${address}`);

@@ -111,10 +111,18 @@ function withSettings(subject: string, find: (settings: NodeSettings) => ReturnT
   });
 }
 
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
 const genesisCheck = withSettings("genesis", ({ chainId, genesis, isDevGenesis }) => {
   const { relayers, admins, balances } = genesis;
-  const text = `Chain ${chainId}: ${relayers.length} relayers, ${admins.length} admins, ` +
-    `${balances.size} balances`;
+  const counts = [
+    counted(relayers.length, "relayer"),
+    counted(admins.length, "admin"),
+    counted(balances.size, "balance"),
+  ];
+  const text = `Chain ${chainId}: ${counts.join(", ")}`;
   const remedy = "Give --relayers, --admins and --balances, or [genesis] in a settings file";
   if (isDevGenesis) {
     return Promise.resolve(

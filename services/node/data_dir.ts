@@ -142,6 +142,11 @@ function otherChain(path: string): string {
   return `${path} holds a chain with another genesis or chain id: start it with the settings it was made with, or choose another directory`;
 }
 
+/** Whether a data directory holds a chain, or the start of one. */
+export function holdsChain(path: string): boolean {
+  return statOf(`${path}/chain.journal`) !== undefined;
+}
+
 /** What a data directory holds. */
 export interface DataDirInspection {
   /** A node that runs has it open. */

@@ -3,7 +3,7 @@ import { PriceRing } from "../../lib/price_ring.ts";
 import { LOG_ROOT } from "../../lib/service/logging.ts";
 import type { Block } from "./block.ts";
 import type { ResumePoint } from "./chain.ts";
-import { DataDir, FLUSH_CHECKPOINTS } from "./data_dir.ts";
+import { DataDir, FLUSH_CHECKPOINTS, holdsChain } from "./data_dir.ts";
 import { type Journal, memoryJournal } from "./journal.ts";
 import { Ledger } from "./ledger.ts";
 import { PriceHistory } from "./price_history.ts";
@@ -29,9 +29,14 @@ export interface Storage {
 export function openStorage(settings: NodeSettings, dataDir: string | undefined): Storage {
   const { chainId, genesis, oracle: { ringBufferSize: ringSlots } } = settings;
   if (dataDir !== undefined) {
+    const log = getLogger([LOG_ROOT, "node"]);
+    const isNew = !holdsChain(dataDir);
     // Said first: a long chain takes its time to be read.
-    getLogger([LOG_ROOT, "node"]).info("Reading the chain in {dataDir}", { dataDir });
-    return onDisk(DataDir.open(dataDir, { chainId, genesis, ringSlots }));
+    if (!isNew) log.info("Reading the chain in {dataDir}", { dataDir });
+    const directory = DataDir.open(dataDir, { chainId, genesis, ringSlots });
+    if (isNew) log.info("New chain in {dataDir}", { dataDir });
+    else tellResumed(directory);
+    return onDisk(directory);
   }
   return {
     state: new ChainState(
@@ -45,9 +50,9 @@ export function openStorage(settings: NodeSettings, dataDir: string | undefined)
   };
 }
 
-function onDisk(directory: DataDir): Storage {
+/** Says what was found of a chain that goes on. */
+function tellResumed({ state, cutBytes }: DataDir): void {
   const log = getLogger([LOG_ROOT, "node"]);
-  const { state, journal, resumeFrom, cutBytes } = directory;
   if (cutBytes > 0) {
     log.warning("Cut {cutBytes} bytes of a torn record off the journal", { cutBytes });
   }
@@ -55,6 +60,11 @@ function onDisk(directory: DataDir): Storage {
     theses: state.ledger.theses.length,
     unsettled: state.settler.unsettled.size,
   });
+}
+
+function onDisk(directory: DataDir): Storage {
+  const log = getLogger([LOG_ROOT, "node"]);
+  const { state, journal, resumeFrom } = directory;
   let checkpoints = 0;
   const flush = (head: Block) => {
     try {

@@ -1,12 +1,19 @@
 /** What `rangemaker doctor` tries for the oracle: each provider as `oracle probe` does. */
 import { z } from "zod";
-import { type Check, type CheckContext, fail, ok, warn } from "../../lib/checks/check.ts";
+import {
+  type Check,
+  type CheckContext,
+  fail,
+  ok,
+  warn,
+  waysToGive,
+} from "../../lib/checks/check.ts";
 import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/checks/permissions.ts";
 import { portCheck } from "../../lib/checks/port.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
 import { options, type OracleOptions } from "./options.ts";
-import { probeProvider, type ProbeResult, shortfalls } from "./probe.ts";
+import { probeProvider, type ProbeResult, shortfalls, sourcesOf } from "./probe.ts";
 import { endpoints } from "./providers.ts";
 
 export { options };
@@ -78,10 +85,11 @@ function sourcesCheck(probes: readonly Probe[], minSources: number): Check {
       const results = await Promise.all(probes.map((probe) => probe()));
       const missing = shortfalls(results, SYMBOLS, minSources);
       if (missing.length === 0) return ok(`Every pair has at least ${minSources}`);
-      return fail(
-        missing.join("; "),
-        "Mend the providers above, or ask for fewer with --min-sources or ORACLE_MIN_SOURCES",
-      );
+      const least = Math.min(...SYMBOLS.map((symbol) => sourcesOf(results, symbol)));
+      const fewer = least === 0
+        ? ""
+        : `, or ask for no more than ${least} with ${waysToGive(options.minSources)}`;
+      return fail(missing.join("; "), `Mend the providers above${fewer}`);
     },
   };
 }

@@ -139,9 +139,14 @@ export function shortfalls(
   minSources: number,
 ): string[] {
   return symbols.flatMap((symbol) => {
-    const count = results.filter((result) => result.prices.has(symbol)).length;
+    const count = sourcesOf(results, symbol);
     return count >= minSources ? [] : [`${symbol}: ${count} of ${minSources} sources`];
   });
+}
+
+/** How many providers brought a price of a pair. */
+export function sourcesOf(results: readonly ProbeResult[], symbol: string): number {
+  return results.filter(({ prices }) => prices.has(symbol)).length;
 }
 
 async function probe(

@@ -27,7 +27,8 @@ export function warnOfDevelopmentKeys(): void {
 export const run = command({
   name: "stack",
   description:
-    "Runs exchanges, oracle, node, proxy, bridge and solver in one process on their default ports.",
+    "Runs exchanges, oracle, node, proxy, bridge and solver in one process on their default ports, " +
+    "but for the bridge: that is on 3001, since the solver has 3000.",
   examples: [
     ["rangemaker stack", "simulated prices, the same every time"],
     ["rangemaker stack --tape trades.csv", "recorded ETH/USDT trades"],

@@ -165,7 +165,7 @@ const ills: Record<string, Ill> = {
     subject: "key",
     level: "fail",
     text: /^Missing key: /,
-    remedy: /--private-key or BRIDGE_PRIVATE_KEY$/,
+    remedy: /^Give one key: --private-key or BRIDGE_PRIVATE_KEY, or --keystore with /,
   },
   "a key that is none": {
     argv: ["solver"],
@@ -188,7 +188,7 @@ const ills: Record<string, Ill> = {
     subject: "key",
     level: "fail",
     text: /^File none\.txt cannot be read: there is none$/,
-    remedy: /./,
+    remedy: /^Mend the keystore, or the file with its password$/,
   },
   "a keystore that the task of the bridge may not read": {
     argv: ["bridge", "--keystore", "../none.json", "--keystore-password-file", "data/none.txt"],
@@ -230,7 +230,7 @@ const ills: Record<string, Ill> = {
     subject: "sources",
     level: "fail",
     text: /^BTC\/USDT: 0 of 1 sources; ETH/,
-    remedy: /ORACLE_MIN_SOURCES$/,
+    remedy: /^Mend the providers above$/,
   },
   "an oracle that is down": {
     argv: ["node", "--oracle-url", deadUrl()],
@@ -257,7 +257,7 @@ const ills: Record<string, Ill> = {
     argv: ["node", "--oracle-url", deadUrl(), "--admins", admin],
     subject: "genesis",
     level: "warn",
-    text: /0 relayers, 1 admins.*nobody could deposit/,
+    text: /0 relayers, 1 admin, .*nobody could deposit/,
     remedy: /--relayers/,
   },
   "a data directory below a file": {
