@@ -258,6 +258,16 @@ Deno.test("Chain: settling on request before the end needs a breach", () => {
   assert.deepEqual(test.theses.map(({ status }) => status), ["open", "lost"]);
 });
 
+Deno.test("Chain: it is won at its end, not when its last slot is recorded", () => {
+  const test = fundedChain();
+  test.chain.submit(rfqSubmit({ timestamp: test.now, endTime: test.now + 950 }));
+  test.run(9); // its last slot starts 50 ms before its end
+  assert.throws(() => test.chain.settle(1), { code: "NotEnded" });
+  assert.equal(test.chain.state.ledger.thesis(1)?.status, "open");
+  test.run(1);
+  assert.equal(test.chain.settle(1).status, "won");
+});
+
 Deno.test("Chain: there is no settling a thesis that does not exist", () => {
   assert.throws(() => new TestChain().chain.settle(1), UnknownThesisError);
 });
