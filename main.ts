@@ -15,7 +15,7 @@ export const commands: CommandEntries = {
     open: () => import("./services/stack/demo.ts"),
   },
   stack: {
-    summary: "run all services in one process on their default ports",
+    summary: "run all services in one process",
     open: () => import("./services/stack/mod.ts"),
   },
   solver: {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
 import { loggingOptions } from "../../lib/service/logging.ts";
 import { run as doctor } from "../../services/stack/doctor.ts";
+import { PROVIDERS } from "../../services/oracle/providers.ts";
 import { OPTION_TABLES } from "./option_tables.ts";
 
 const tasks: Record<string, string> = config.tasks;
@@ -47,10 +48,15 @@ Deno.test("Task completion: may do nothing but read how it is to log", () => {
   assert.deepEqual(granted, ["--allow-env=JSON_LOGS,LOG_LEVEL"]);
 });
 
-Deno.test("Tasks demo, stack and exchanges: reach this machine alone", () => {
+Deno.test("Tasks demo, stack and exchanges: reach this machine, the stack the exchanges too", () => {
   const here = ["127.0.0.1", "0.0.0.0", "localhost", "[::1]", "[::]"];
-  for (const task of ["demo", "stack", "exchanges"]) {
+  const exchanges = Object.values(PROVIDERS).map(({ url }) => {
+    const { hostname, port } = new URL(url);
+    return `${hostname}:${port || 443}`;
+  });
+  for (const [task, others] of [["demo", []], ["stack", exchanges], ["exchanges", []]] as const) {
     const hosts = grantsOf(task, "net") ?? assert.fail(`${task} may connect anywhere`);
-    assert.deepEqual(hosts.filter((host) => !here.includes(host)), [], task);
+    const beyond = hosts.filter((host) => !here.includes(host));
+    assert.deepEqual(beyond.toSorted(), [...others].toSorted(), task);
   }
 });
