@@ -99,35 +99,45 @@ function untilSignal(): Promise<void> {
   });
 }
 
-const progress = progressOn(Deno.stderr, () => Deno.consoleSize().columns);
-
-const context: CommandContext = {
-  env: (name) => Deno.env.get(name),
-  print(line) {
-    progress("");
-    console.log(line);
-  },
-  untilSignal,
-  progress,
-  color: Deno.stderr.isTerminal() && !Deno.noColor,
-  printsColor: Deno.stdout.isTerminal() && !Deno.noColor,
-};
-
-function main([name, ...rest]: readonly string[]): Promise<number> | number {
-  if (name === "help" && rest.length > 0) return main([...rest, "--help"]);
+/** Runs a command line. @returns The exit code. */
+export function rangemaker(
+  [name, ...rest]: readonly string[],
+  context: CommandContext,
+): Promise<number> | number {
+  if (name === "help" && rest.length > 0) return rangemaker([...rest, "--help"], context);
   if (name === undefined) {
-    console.error(helpText());
+    context.complain(helpText());
     return ExitCode.usage;
   }
   if (name === "-h" || name === "--help" || name === "help") {
-    console.log(helpText());
+    context.print(helpText());
     return ExitCode.ok;
   }
   if (name === "-V" || name === "--version") {
-    console.log(`rangemaker ${config.version}`);
+    context.print(`rangemaker ${config.version}`);
     return ExitCode.ok;
   }
   return told("", context, async () => await (await openCommand(commands, name))(rest, context));
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
+/** What commands see of this process. */
+function ofThisProcess(): CommandContext {
+  const progress = progressOn(Deno.stderr, () => Deno.consoleSize().columns);
+  return {
+    env: (name) => Deno.env.get(name),
+    print(line) {
+      progress("");
+      console.log(line);
+    },
+    complain(line) {
+      progress("");
+      console.error(line);
+    },
+    untilSignal,
+    progress,
+    color: Deno.stderr.isTerminal() && !Deno.noColor,
+    printsColor: Deno.stdout.isTerminal() && !Deno.noColor,
+  };
+}
+
+if (import.meta.main) Deno.exit(await rangemaker(Deno.args, ofThisProcess()));

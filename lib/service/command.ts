@@ -27,6 +27,8 @@ export interface CommandContext {
   env: Environment;
   /** Prints one line of results to standard output. */
   print(line: string): void;
+  /** Prints one line of what went wrong to standard error. */
+  complain(line: string): void;
   /** Resolves when the user asks the process to end (SIGINT, SIGTERM). */
   untilSignal(): Promise<void>;
   /** Draws what one waits for; nothing where nobody watches. */
@@ -130,11 +132,11 @@ export async function told(
       return ExitCode.ok;
     }
     if (thrown instanceof UsageError) {
-      console.error(`${thrown.message}. See ${["rangemaker", name].join(" ").trim()} --help`);
+      context.complain(`${thrown.message}. See ${["rangemaker", name].join(" ").trim()} --help`);
       return ExitCode.usage;
     }
     if (thrown instanceof RangemakerError) {
-      console.error(messageOf(thrown));
+      context.complain(messageOf(thrown));
       return ExitCode.failed;
     }
     throw thrown;

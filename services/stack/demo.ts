@@ -41,8 +41,7 @@ export const run = command({
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
       context.print(`Bet ${bet.thesis.status} by the user, end to end in ${seconds} s`);
     } catch (thrown) {
-      context.progress("");
-      console.error(`Demo failed: ${messageOf(thrown)}`);
+      context.complain(`Demo failed: ${messageOf(thrown)}`);
       exitCode = ExitCode.failed;
     }
     if (keep) {

@@ -12,7 +12,7 @@ import { assertFailure, post } from "../support/envelope.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { ILL, makeWell, type NodeMood, WELL } from "../support/node_moods.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
-import { signedRequest, user } from "./support.ts";
+import { signedRequest, startTestBridge, user } from "./support.ts";
 
 interface DepositView {
   state: string;
@@ -49,7 +49,7 @@ const onSqlite: Engine = async (test) => {
 async function withNode(
   mood: NodeMood,
   engine: Engine,
-  test: (node: FakeNode, service: MortalService) => Promise<void>,
+  test: (node: FakeNode, service: MortalService, database: string) => Promise<void>,
 ): Promise<void> {
   const node = FakeNode.start();
   mood.set(node);
@@ -57,20 +57,23 @@ async function withNode(
   const args = ["bridge", "--port", "0", "--rpc-url", node.url, ...noLimits];
   const env = { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey };
   try {
-    await engine((database) => test(node, { args: [...args, "--database", database], env }));
+    await engine((database) =>
+      test(node, { args: [...args, "--database", database], env }, database)
+    );
   } finally {
     await node.stop();
   }
 }
 
 async function dieAt(place: string, mood: NodeMood, engine: Engine): Promise<void> {
-  await withNode(mood, engine, async (node, service) => {
+  await withNode(mood, engine, async (node, service, database) => {
     const request = signedRequest();
     const answer = await playUntilDeath(service, place, (url) => post(`${url}/deposit`, request));
     makeWell(node);
 
-    const started = await startMortal(service);
-    const { url } = started;
+    // Only what dies needs a process of its own: what starts after it finds the same database.
+    const restarted = await startTestBridge(node.url, { database });
+    const { url } = restarted;
     try {
       const first = await finalView(url);
       // Never recorded, never promised: the same request is still good.
@@ -87,7 +90,7 @@ async function dieAt(place: string, mood: NodeMood, engine: Engine): Promise<voi
       assert.equal(node.committed.length, mood.commits ? 1 : 0);
       assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
     } finally {
-      await kill(started);
+      await restarted.stop();
     }
   });
 }

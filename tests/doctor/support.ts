@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { CommandContext } from "../../lib/service/command.ts";
 import { run } from "../../services/stack/doctor.ts";
+import { recordedContext } from "../support/command_context.ts";
 
 const reportSchema = z.object({
   ok: z.boolean(),
@@ -29,18 +30,14 @@ export async function runDoctor(
   argv: readonly string[],
   env: Record<string, string> = {},
   context: Partial<CommandContext> = {},
-): Promise<{ code: number; printed: string }> {
-  const lines: string[] = [];
-  const code = await run(argv, {
-    env: (name) => env[name],
-    print: (line) => lines.push(line),
-    untilSignal: () => new Promise(() => {}),
-    progress: () => {},
-    color: false,
-    printsColor: false,
-    ...context,
-  });
-  return { code, printed: lines.join("\n") };
+): Promise<{ code: number; printed: string; complained: string }> {
+  const recorded = recordedContext(env);
+  const code = await run(argv, { ...recorded.context, ...context });
+  return {
+    code,
+    printed: recorded.printed.join("\n"),
+    complained: recorded.complained.join("\n"),
+  };
 }
 
 /** Asks the doctor, with little patience. */

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
 import config from "../../deno.json" with { type: "json" };
 import { commands as entries } from "../../main.ts";
+import { runHere } from "../support/command_context.ts";
 import { Program, runProgram } from "../support/process.ts";
 
 const commands = Object.keys(entries);
 
 Deno.test("rangemaker --version: tells the version of deno.json", async () => {
-  const { code, stdout } = await runProgram(["--version"]);
+  const { code, stdout } = await runHere(["--version"]);
   assert.equal(code, 0);
   assert.equal(stdout.trim(), `rangemaker ${config.version}`);
 });
@@ -29,14 +30,14 @@ Deno.test("rangemaker: an unknown command is one line and exit code 2", async ()
 });
 
 Deno.test("rangemaker: without a command the help goes to stderr with exit code 2", async () => {
-  const { code, stderr } = await runProgram([]);
+  const { code, stderr } = await runHere([]);
   assert.equal(code, 2);
   assert.match(stderr, /^Commands:$/m);
 });
 
 for (const command of commands) {
   Deno.test(`rangemaker ${command} --help: shows options and examples`, async () => {
-    const { code, stdout } = await runProgram([command, "--help"]);
+    const { code, stdout } = await runHere([command, "--help"]);
     assert.equal(code, 0);
     assert.match(stdout, new RegExp(`^Usage: rangemaker ${command} `));
     assert.match(stdout, /^Options:$/m);
@@ -65,7 +66,7 @@ const wrong: readonly (readonly [string[], string])[] = [
 for (const [args, line] of wrong) {
   const shown = args.map((arg) => arg.length > 60 ? "…" : arg).join(" ");
   Deno.test(`rangemaker ${shown}: one clear line, exit code 2, no key shown`, async () => {
-    const { code, stdout, stderr } = await runProgram(args);
+    const { code, stdout, stderr } = await runHere(args);
     assert.equal(code, 2, stderr);
     assert.equal(stdout, "");
     assert(stderr.startsWith(line), stderr);

@@ -35,21 +35,17 @@ class NaiveHistory {
 
   extremes(first: number, end: number, lower: bigint, upper: bigint): Extremes {
     const missing: TimeSpan[] = [];
-    const known: [number, bigint][] = [];
+    const found: Extremes = { lowest: undefined, highest: undefined, outside: undefined, missing };
     for (let slot = first; slot < end; slot++) {
       const price = this.at(slot);
-      if (price !== undefined) known.push([slot, price]);
-      else if (missing.at(-1)?.to === slot * SLOT_MS) missing.at(-1)!.to += SLOT_MS;
+      if (price !== undefined) {
+        if (found.lowest === undefined || price < found.lowest) found.lowest = price;
+        if (found.highest === undefined || price > found.highest) found.highest = price;
+        if (price < lower || price > upper) found.outside ??= { time: slot * SLOT_MS, price };
+      } else if (missing.at(-1)?.to === slot * SLOT_MS) missing.at(-1)!.to += SLOT_MS;
       else missing.push({ from: slot * SLOT_MS, to: (slot + 1) * SLOT_MS });
     }
-    const sorted = known.map(([, price]) => price).sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
-    const outside = known.find(([, price]) => price < lower || price > upper);
-    return {
-      lowest: sorted[0],
-      highest: sorted.at(-1),
-      outside: outside && { time: outside[0] * SLOT_MS, price: outside[1] },
-      missing,
-    };
+    return found;
   }
 
   #forget(): void {
@@ -76,9 +72,15 @@ function randomStep(random: RandomSource, slots: number): number {
   return 1 + below(random, roll < 0.995 ? 40 : roll < 0.999 ? slots : 3 * slots);
 }
 
+/** Lengths of spans: a moment, some minutes, now and then all there is and more. */
+function randomLength(random: RandomSource, slots: number): number {
+  const roll = random();
+  return below(random, roll < 0.45 ? 30 : roll < 0.85 ? Math.min(slots, 4_000) : slots + 40);
+}
+
 function assertSameExtremes(ring: PriceRing, model: NaiveHistory, random: RandomSource): void {
   const first = model.newest - model.slots - 20 + below(random, model.slots + 30);
-  const end = first + below(random, random() < 0.5 ? 30 : model.slots + 40);
+  const end = first + randomLength(random, model.slots);
   const lower = BigInt(below(random, 60));
   const upper = lower + BigInt(900 + below(random, 140));
   const expected = model.extremes(first, end, lower, upper);

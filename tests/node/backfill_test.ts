@@ -11,6 +11,7 @@ import {
   PAGE_TRADES,
   type Trade,
 } from "../../services/node/trade_history.ts";
+import { recordedContext } from "../support/command_context.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { withSeed } from "../support/random.ts";
@@ -205,15 +206,10 @@ Deno.test("Backfiller: begins no batch after it was told to stop", async () => {
 
 /** Runs the command in this process. */
 async function runBackfill(...argv: string[]): Promise<{ code: number; lines: string[] }> {
-  const lines: string[] = [];
-  const code = await run([...argv, "--log-level", "error"], {
-    env: (name) => name === "ADMIN_PRIVATE_KEY" ? `0x${"a2".repeat(32)}` : undefined,
-    print: (line) => lines.push(line),
-    untilSignal: () => new Promise(() => {}),
-    progress: () => {},
-    color: false,
-    printsColor: false,
+  const { context, printed: lines } = recordedContext({
+    ADMIN_PRIVATE_KEY: `0x${"a2".repeat(32)}`,
   });
+  const code = await run([...argv, "--log-level", "error"], context);
   return { code, lines };
 }
 
@@ -300,13 +296,7 @@ Deno.test("rangemaker backfill: wrong options are usage errors; an unknown thesi
       ["--market", "ETH/USDT", "--from", "noon", "--to", "2"],
       ["--thesis", "1", "--max-carry-ms", "60001"],
     ];
-    const silenced = console.error;
-    console.error = () => {};
-    try {
-      for (const argv of wrong) assert.equal((await runBackfill(...argv)).code, 2, argv.join(" "));
-      const unknown = await runBackfill("--rpc-url", node.url, "--thesis", "9");
-      assert.equal(unknown.code, 1);
-    } finally {
-      console.error = silenced;
-    }
+    for (const argv of wrong) assert.equal((await runBackfill(...argv)).code, 2, argv.join(" "));
+    const unknown = await runBackfill("--rpc-url", node.url, "--thesis", "9");
+    assert.equal(unknown.code, 1);
   }));

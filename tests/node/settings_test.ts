@@ -4,7 +4,7 @@ import { parseOptions, UsageError } from "../../lib/service/options.ts";
 import { options } from "../../services/node/mod.ts";
 import { DEV_SOLVER_BALANCE, resolveSettings } from "../../services/node/settings.ts";
 import { parseSettings, readSettingsFile } from "../../services/node/settings_file.ts";
-import { Program } from "../support/process.ts";
+import { runHere } from "../support/command_context.ts";
 import { actors } from "./support/actors.ts";
 
 const user = actors.user.address;
@@ -149,13 +149,13 @@ Deno.test("Settings: a file that is not there is refused", async () => {
 Deno.test("Settings: a wrong file ends the command with one line and exit code 2", async () => {
   const path = await Deno.makeTempFile({ suffix: ".toml" });
   await Deno.writeTextFile(path, "[oracle]\nring_buffer_size = 1000\n");
-  const { code, stderr, stdout } = await new Program(["node", "--config", path]).finished();
+  const { code, stderr, stdout } = await runHere(["node", "--config", path]);
   await Deno.remove(path);
   assert.equal(code, 2);
   assert.equal(stdout, "");
   assert.match(
     stderr,
-    /^Invalid settings file .*: oracle\.ring_buffer_size: Expected a power .*\n$/,
+    /^Invalid settings file .*: oracle\.ring_buffer_size: Expected a power .*$/,
   );
 });
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import type { CommandContext } from "../../lib/service/command.ts";
 import { withDefaults } from "../../lib/service/options.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { run } from "../../services/oracle/mod.ts";
 import { probeProvider, probeTable } from "../../services/oracle/probe.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
+import { recordedContext, runHere } from "../support/command_context.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
 import { runProgram } from "../support/process.ts";
@@ -102,15 +102,7 @@ Deno.test("probeTable: one line a provider, columns in line", () => {
 
 /** Runs the subcommand as the front door does. */
 async function probe(argv: string[]): Promise<{ code: number; lines: string[] }> {
-  const lines: string[] = [];
-  const context: CommandContext = {
-    env: () => undefined,
-    print: (line) => lines.push(line),
-    untilSignal: () => new Promise(() => {}),
-    progress: () => {},
-    color: false,
-    printsColor: false,
-  };
+  const { context, printed: lines } = recordedContext();
   const code = await run(["probe", "--timeout-ms", "2000", ...argv], context);
   return { code, lines };
 }
@@ -154,7 +146,7 @@ Deno.test("oracle probe: as a program, ends by itself and says why it is not rea
   assert.equal(code, 1, stderr);
   assert.match(stdout, /^provider +exchange +connected .*\nprovider_d +okx +no .*\n/);
   assert.match(stdout, /Not ready\n$/);
-  const wrong = await runProgram(["oracle", "probe", "--min-sources", "2", "-p", "okx"]);
+  const wrong = await runHere(["oracle", "probe", "--min-sources", "2", "-p", "okx"]);
   assert.equal(wrong.code, 2);
-  assert.match(wrong.stderr, /^Invalid --min-sources: .* See rangemaker oracle probe --help\n$/);
+  assert.match(wrong.stderr, /^Invalid --min-sources: .* See rangemaker oracle probe --help$/);
 });

@@ -2,17 +2,14 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
 import { hashQuote, type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
-import {
-  kill,
-  type MortalService,
-  playUntilDeath,
-  startMortal,
-  tracePlaces,
-} from "../support/death.ts";
+import { type MortalService, playUntilDeath, tracePlaces } from "../support/death.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { ILL, makeWell, type NodeMood, WELL } from "../support/node_moods.ts";
-import { CHAIN_ID, market, solver, SOLVER_BALANCE, user } from "./support.ts";
+import { CHAIN_ID, market, solver, SOLVER_BALANCE, startTestSolver, user } from "./support.ts";
+
+/** No feed of the node is to be had here. */
+const NO_FEED = "ws://127.0.0.1:9";
 
 /** The last place before the node hears of the transaction. */
 const FIRST_SEND = "node.sendTransactionText:before";
@@ -38,20 +35,20 @@ function signedExecution() {
 
 async function withNode(
   mood: NodeMood,
-  test: (node: FakeNode, service: MortalService) => Promise<void>,
+  test: (node: FakeNode, service: MortalService, database: string) => Promise<void>,
 ): Promise<void> {
   const directory = await Deno.makeTempDir();
   const node = FakeNode.start();
   node.credited.set(solver.address, SOLVER_BALANCE);
   mood.set(node);
   try {
-    await test(node, {
-      args: [
-        ...["solver", "--port", "0", "--rpc-url", node.url, "--ws-url", "ws://127.0.0.1:9"],
-        ...["--hedge-delay-ms", "1", "--database", `${directory}/solver.sqlite`],
-      ],
-      env: { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey },
-    });
+    const database = `${directory}/solver.sqlite`;
+    const args = [
+      ...["solver", "--port", "0", "--rpc-url", node.url, "--ws-url", NO_FEED],
+      ...["--hedge-delay-ms", "1", "--database", database],
+    ];
+    const env = { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey };
+    await test(node, { args, env }, database);
   } finally {
     await node.stop();
     await Deno.remove(directory, { recursive: true });
@@ -59,13 +56,14 @@ async function withNode(
 }
 
 async function dieAt(place: string, mood: NodeMood): Promise<void> {
-  await withNode(mood, async (node, service) => {
+  await withNode(mood, async (node, service, database) => {
     const body = signedExecution();
     const answer = await playUntilDeath(service, place, (url) => post(`${url}/execute`, body));
     makeWell(node);
-    const started = await startMortal(service);
+    // Only what dies needs a process of its own: what starts after it finds the same database.
+    const restarted = await startTestSolver({ url: node.url, wsUrl: NO_FEED }, { database });
     try {
-      const url = `${started.url}/execute`;
+      const url = `${restarted.url}/execute`;
       const result = await post(url, body);
       if (answer?.status === 200) assert.deepEqual(result, answer);
       assert.deepEqual(await post(url, body), result, "the same quote has one result");
@@ -82,7 +80,7 @@ async function dieAt(place: string, mood: NodeMood): Promise<void> {
       assert.equal(node.committed.length, mood.commits ? 1 : 0);
       assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
     } finally {
-      await kill(started);
+      await restarted.stop();
     }
   });
 }

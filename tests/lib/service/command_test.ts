@@ -2,32 +2,17 @@ import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import {
   command,
-  type CommandContext,
   type CommandEntries,
   openCommand,
   type RunnableCommand,
 } from "../../../lib/service/command.ts";
 import { UsageError } from "../../../lib/service/options.ts";
+import { recordedContext } from "../../support/command_context.ts";
 
 /** Runs a command. */
 async function runWith(run: RunnableCommand, ...argv: string[]) {
-  const lines: string[] = [];
-  const errors: string[] = [];
-  const context: CommandContext = {
-    env: () => undefined,
-    print: (line) => lines.push(line),
-    untilSignal: () => new Promise(() => {}),
-    progress: () => {},
-    color: false,
-    printsColor: false,
-  };
-  const original = console.error;
-  console.error = (line: string) => void errors.push(line);
-  try {
-    return { code: await run(argv, context), lines, errors };
-  } finally {
-    console.error = original;
-  }
+  const { context, printed: lines, complained: errors } = recordedContext();
+  return { code: await run(argv, context), lines, errors };
 }
 
 function commandThat(name: string, act: () => Promise<number>, subcommands: CommandEntries = {}) {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { seededRandom } from "../../../lib/random.ts";
+import { runHere } from "../../support/command_context.ts";
 import { runProgram } from "../../support/process.ts";
 import { simulatedTape, tapeText } from "./support.ts";
 
@@ -42,7 +43,7 @@ Deno.test("solver backtest: what is wrong is one line", () =>
       [["--tape", tape, "--svg", "/nowhere/x.svg"], 1, /cannot be written/],
     ];
     for (const [args, code, words] of cases) {
-      const ended = await runProgram(["solver", "backtest", ...args]);
+      const ended = await runHere(["solver", "backtest", ...args]);
       assert.equal(ended.code, code, ended.stderr);
       assert.match(ended.stderr, words);
     }

@@ -1,0 +1,34 @@
+import type { CommandContext } from "../../lib/service/command.ts";
+import { rangemaker } from "../../main.ts";
+
+/** A context for a command that is run in this process, and what the command said. */
+export interface RecordedContext {
+  context: CommandContext;
+  /** Lines of results. */
+  printed: string[];
+  /** Lines of what went wrong. */
+  complained: string[];
+}
+
+/** A context without terminal and signals, that keeps what is said. */
+export function recordedContext(env: Record<string, string> = {}): RecordedContext {
+  const printed: string[] = [];
+  const complained: string[] = [];
+  const context: CommandContext = {
+    env: (name) => env[name],
+    print: (line) => printed.push(line),
+    complain: (line) => complained.push(line),
+    untilSignal: () => new Promise(() => {}),
+    progress: () => {},
+    color: false,
+    printsColor: false,
+  };
+  return { context, printed, complained };
+}
+
+/** Runs a command line in this process, which saves the start of another one. */
+export async function runHere(args: readonly string[]) {
+  const { context, printed, complained } = recordedContext();
+  const code = await rangemaker(args, context);
+  return { code, stdout: printed.join("\n"), stderr: complained.join("\n") };
+}
