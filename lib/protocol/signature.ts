@@ -2,13 +2,11 @@
  * Signatures as the chain accepts them: 65 bytes `r || s || v`, v 27 or 28, low s. Everything else
  * is refused, so that each signed message has exactly one signature by one key.
  */
-import { instantiateSecp256k1 } from "@bitauth/libauth";
+// libsecp256k1 as WebAssembly: about four times as fast as the same in JavaScript.
+import { secp256k1 } from "@bitauth/libauth";
 import { type Address, checksumAddress, type Hex } from "viem";
 import { RangemakerError } from "../errors.ts";
 import { keccak256 } from "./keccak.ts";
-
-/** libsecp256k1 as WebAssembly: about four times as fast as the same in JavaScript. */
-const secp256k1 = await instantiateSecp256k1();
 
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const HALF_ORDER = CURVE_ORDER / 2n;
