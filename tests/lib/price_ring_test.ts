@@ -75,7 +75,7 @@ function randomStep(random: RandomSource, slots: number): number {
 /** Lengths of spans: a moment, some minutes, now and then all there is and more. */
 function randomLength(random: RandomSource, slots: number): number {
   const roll = random();
-  return below(random, roll < 0.45 ? 30 : roll < 0.85 ? Math.min(slots, 4_000) : slots + 40);
+  return below(random, roll < 0.45 ? 30 : roll < 0.95 ? Math.min(slots, 2_000) : slots + 40);
 }
 
 function assertSameExtremes(ring: PriceRing, model: NaiveHistory, random: RandomSource): void {

@@ -8,6 +8,7 @@ import { seededRandom } from "../../lib/random.ts";
 import { parseOptions } from "../../lib/service/options.ts";
 import { options as backfillOptions } from "../../services/node/backfill.ts";
 import { describeStack, type RunningStack } from "../../services/stack/stack.ts";
+import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
 import { simulatedTape, tapeText } from "../solver/backtest/support.ts";
 import { patternOf } from "./answer_pattern.ts";
@@ -59,7 +60,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^(deno task|rangemaker) doctor ./, elsewhere("tests/doctor/doctor_test.ts", "runDoctor(")],
   [/\b(task|rangemaker) completion ./, elsewhere("tests/lib/completion/shells_test.ts", "fish")],
   // Named in a sentence, not given as a line: that there is such a command.
-  [/^rangemaker [a-z ]+$/, here((command) => deno("run", "-A", ...words(command), "--help"))],
+  [/^rangemaker [a-z ]+$/, here(help)],
   [/^deno task( -q)?$/, elsewhere(".ci/run", "deno task")],
   [/^deno task <service>$/, elsewhere("tests/ship/compose_run_test.ts", "startTask(")],
   [/^(npx --yes deno@2\.9\.6|deno) task test\b/, elsewhere(".ci/run", "deno task test")],
@@ -109,7 +110,11 @@ function readBackfillOptions(command: string): Promise<string> {
   return Promise.resolve("");
 }
 
-const words = (command: string) => command.replace("rangemaker", "main.ts").split(" ");
+async function help(command: string): Promise<string> {
+  const { code, stdout, stderr } = await runHere([...command.split(" ").slice(1), "--help"]);
+  assert.equal(code, 0, stderr);
+  return stdout;
+}
 
 /** Against the stand-ins in place of the exchanges themselves. */
 function probe(_command: string, { shell }: Place): Promise<string> {
