@@ -1,5 +1,5 @@
 /** Checks of the core node that a service is told to use. */
-import { formatUnits } from "viem";
+import { formatUnits } from "viem/utils";
 import { CoreClient, NodeTimeoutError, NodeUnreachableError } from "../core_client.ts";
 import type { Account, Permission } from "../protocol/account.ts";
 import { PRICE_DECIMALS } from "../protocol/markets.ts";

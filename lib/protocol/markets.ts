@@ -1,4 +1,5 @@
-import { type Address, getAddress } from "viem";
+import type { Address } from "viem";
+import { getAddress } from "viem/utils";
 
 /** A pair of tokens that theses can be written on. */
 export interface Market {

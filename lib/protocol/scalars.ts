@@ -2,7 +2,8 @@
  * The scalar types of the wire: addresses, hashes, decimal integers and times. Each schema takes
  * what arrives as JSON and gives the type used inside, or a message that names the rule broken.
  */
-import { type Address, getAddress, type Hex } from "viem";
+import type { Address, Hex } from "viem";
+import { getAddress } from "viem/utils";
 import { z } from "zod";
 
 export type { Address, Hex };

@@ -2,11 +2,15 @@
  * Signatures as the chain accepts them: 65 bytes `r || s || v`, v 27 or 28, low s. Everything else
  * is refused, so that each signed message has exactly one signature by one key.
  */
-// libsecp256k1 as WebAssembly: about four times as fast as the same in JavaScript.
-import { secp256k1 } from "@bitauth/libauth";
-import { type Address, checksumAddress, type Hex } from "viem";
+// This file alone: the package as a whole starts five programs in WebAssembly, which takes 0.1 s.
+import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
+import type { Address, Hex } from "viem";
+import { getAddress } from "viem/utils";
 import { RangemakerError } from "../errors.ts";
 import { keccak256 } from "./keccak.ts";
+
+/** libsecp256k1 as WebAssembly: about four times as fast as the same in JavaScript. */
+const secp256k1 = await instantiateSecp256k1();
 
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const HALF_ORDER = CURVE_ORDER / 2n;
@@ -99,7 +103,7 @@ function bytesOf(hex: Hex): Uint8Array {
 
 /** The address of an uncompressed public key: the end of the hash of its two coordinates. */
 function addressOf(publicKey: Uint8Array): Address {
-  return checksumAddress(`0x${keccak256(publicKey.subarray(1)).subarray(-20).toHex()}`);
+  return getAddress(`0x${keccak256(publicKey.subarray(1)).subarray(-20).toHex()}`);
 }
 
 /**

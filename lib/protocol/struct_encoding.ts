@@ -3,7 +3,7 @@
  * `hashTypedData` does, without looking for nested types and with the hash of the type at hand, which
  * makes it several times as fast; the golden vectors hold it to viem's and ethers' results.
  */
-import { stringToBytes } from "viem";
+import { stringToBytes } from "viem/utils";
 import { keccak256 } from "./keccak.ts";
 
 /** Length of a word. */

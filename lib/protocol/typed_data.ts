@@ -1,4 +1,5 @@
-import { type Hex, stringToBytes } from "viem";
+import type { Hex } from "viem";
+import { stringToBytes } from "viem/utils";
 import { z } from "zod";
 import { keccak256 } from "./keccak.ts";
 import { encodeStruct, WORD_BYTES } from "./struct_encoding.ts";

@@ -1,5 +1,5 @@
 /** Keys from an encrypted JSON keystore, so that none need stand on a command line. */
-import { bytesToHex } from "viem";
+import { bytesToHex } from "viem/utils";
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { Signer } from "../protocol/signature.ts";

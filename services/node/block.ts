@@ -1,4 +1,4 @@
-import { bytesToHex, concatHex, keccak256, numberToHex } from "viem";
+import { bytesToHex, concatHex, keccak256, numberToHex } from "viem/utils";
 import { SLOT_MS } from "../../lib/price_slots.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 

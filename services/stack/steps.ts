@@ -1,5 +1,5 @@
 /** The steps of one bet, each as a user's own program would do it: with URLs, a wallet and viem. */
-import { hashTypedData, recoverTypedDataAddress } from "viem";
+import { hashTypedData, recoverTypedDataAddress } from "viem/utils";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { z } from "zod";
 import { callJson } from "../../lib/call_json.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { formatUnits } from "viem";
+import { formatUnits } from "viem/utils";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import type { Clock } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
