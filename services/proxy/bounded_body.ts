@@ -1,13 +1,12 @@
 const decoder = new TextDecoder();
 
 /** The body of a message as text, or undefined where it is over `maxBytes`. */
-export async function textWithin(
+export function textWithin(
   message: Request | Response,
   maxBytes: number,
 ): Promise<string | undefined> {
-  if (declaredBytes(message) <= maxBytes) return await message.text();
-  const bytes = await bytesWithin(message, maxBytes);
-  return bytes && decoder.decode(bytes);
+  if (declaredBytes(message) <= maxBytes) return message.text();
+  return bytesWithin(message, maxBytes).then((bytes) => bytes && decoder.decode(bytes));
 }
 
 /** The body of a message, or undefined where it is over `maxBytes`; the rest is not read then. */

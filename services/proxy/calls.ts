@@ -37,7 +37,7 @@ export function isBroken(call: Call | BrokenCall): call is BrokenCall {
  * @throws {MessageError} -32700, -32600 (an empty batch too), or -32005 for a batch over the limit.
  */
 export function readMessage(text: string, maxBatch: number): Message {
-  const value = attempt(null, () => parseJson(text));
+  const value = attempt(() => null, () => parseJson(text));
   if (!Array.isArray(value)) return { single: readCall(value, text) };
   if (value.length === 0) {
     throw new MessageError(
@@ -64,7 +64,8 @@ export class MessageError extends ProxyError {
 }
 
 function readCall(value: unknown, text: string): Call {
-  return { ...attempt(idOf(value), () => parseRequest(value)), text };
+  const request = attempt(() => idOf(value), () => parseRequest(value));
+  return { ...request, text };
 }
 
 function readElement(value: unknown, text: string): Call | BrokenCall {
@@ -76,11 +77,11 @@ function readElement(value: unknown, text: string): Call | BrokenCall {
   }
 }
 
-function attempt<T>(id: RpcId, read: () => T): T {
+function attempt<T>(id: () => RpcId, read: () => T): T {
   try {
     return read();
   } catch (thrown) {
-    if (thrown instanceof RpcError) throw new MessageError(id, badRequest(thrown));
+    if (thrown instanceof RpcError) throw new MessageError(id(), badRequest(thrown));
     throw thrown;
   }
 }

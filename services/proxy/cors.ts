@@ -18,8 +18,7 @@ export class Cors {
   }
 
   /** Headers that an answer carries: those for browsers, which alone send an origin. */
-  headers(request: Request): [name: string, value: string][] {
-    const origin = request.headers.get("origin");
+  headers(origin: string | null): [name: string, value: string][] {
     if (this.#any) return origin === null ? [] : [["access-control-allow-origin", "*"]];
     const vary: [string, string] = ["vary", "origin"];
     if (origin === null || !this.allows(origin)) return [vary];
@@ -32,7 +31,7 @@ export class Cors {
     return new Response(null, {
       status: 204,
       headers: [
-        ...this.headers(request),
+        ...this.headers(request.headers.get("origin")),
         ["access-control-allow-methods", "GET,POST,OPTIONS"],
         ["access-control-max-age", String(MAX_AGE_S)],
         ...(wanted === null ? [] : [["access-control-allow-headers", wanted] as [string, string]]),

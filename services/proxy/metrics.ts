@@ -71,8 +71,20 @@ export class ProxyMetrics {
   readonly #upstreamLatency: HotHistogram<"target">;
   readonly #rpcMethods: Counter<"method">;
   readonly #methodLabels = new Set(KNOWN_METHODS);
-  /** Series that were used before, by their labels: to look one up anew costs several times as much. */
-  readonly #series = new Map<string, Series>();
+  readonly #requestSeries = oncePer((method: string) =>
+    oncePer((target: string) =>
+      oncePer((status: number): Series => {
+        const counter = this.#httpRequests.labels(method, target, String(status));
+        return () => counter.inc();
+      })
+    )
+  );
+  readonly #durationSeries = oncePer((target: string) => this.#httpDuration.series({ target }));
+  readonly #latencySeries = oncePer((target: Target) => this.#upstreamLatency.series({ target }));
+  readonly #callSeries = oncePer((method: string): Series => {
+    const counter = this.#rpcMethods.labels(method);
+    return () => counter.inc();
+  });
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -168,27 +180,18 @@ export class ProxyMetrics {
   /** Counts one HTTP request; `method` is that of HTTP, `target` who answered. */
   countHttp(method: string, target: string, status: number, tookMs: number): void {
     const label = HTTP_METHODS.has(method) ? method : "other";
-    this.#serie(`http ${label} ${target} ${status}`, () => {
-      const counter = this.#httpRequests.labels(label, target, String(status));
-      return () => counter.inc();
-    })(1);
-    this.#serie(`took ${target}`, () => this.#httpDuration.series({ target }))(tookMs / 1000);
+    this.#requestSeries(label)(target)(status)(1);
+    this.#durationSeries(target)(tookMs / 1000);
   }
 
   /** Notes how long a node took to answer. */
   observeUpstream(target: Target, tookMs: number): void {
-    this.#serie(`upstream ${target}`, () => this.#upstreamLatency.series({ target }))(
-      tookMs / 1000,
-    );
+    this.#latencySeries(target)(tookMs / 1000);
   }
 
   /** Counts one call of a method. */
   countCall(method: string): void {
-    const label = this.#methodLabel(method);
-    this.#serie(`call ${label}`, () => {
-      const counter = this.#rpcMethods.labels(label);
-      return () => counter.inc();
-    })(1);
+    this.#callSeries(this.#methodLabel(method))(1);
   }
 
   #methodLabel(method: string): string {
@@ -199,14 +202,20 @@ export class ProxyMetrics {
     labels.add(method);
     return method;
   }
+}
 
-  /** The series under a key. There are as many as there are combinations of bounded labels. */
-  #serie(key: string, make: () => Series): Series {
-    let series = this.#series.get(key);
-    if (series === undefined) {
-      series = make();
-      this.#series.set(key, series);
+/**
+ * Makes a thing once for each label, and there are as many as bounded labels: to have prom-client look
+ * up a series by its labels with every request costs several times as much.
+ */
+function oncePer<K, V>(make: (label: K) => V): (label: K) => V {
+  const made = new Map<K, V>();
+  return (label) => {
+    let thing = made.get(label);
+    if (thing === undefined) {
+      thing = make(label);
+      made.set(label, thing);
     }
-    return series;
-  }
+    return thing;
+  };
 }

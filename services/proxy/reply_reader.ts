@@ -96,7 +96,7 @@ export class ReplyReader {
 
   #readHead(): Head | undefined {
     const text = this.#upTo(HEAD_END);
-    return text === undefined ? undefined : parseHead(text);
+    return text === undefined ? undefined : readHead(text);
   }
 
   #readCounted(bytes: number): HttpReply | undefined {
@@ -198,7 +198,15 @@ export class ReplyReader {
   }
 }
 
+/** The head read last: answers of one size have the same for a second, until their date changes. */
+let lastHead: { text: string; head: Head } | undefined;
+
 /** @param text The lines of a head, without the empty one. */
+function readHead(text: string): Head {
+  if (lastHead?.text !== text) lastHead = { text, head: parseHead(text) };
+  return lastHead.head;
+}
+
 function parseHead(text: string): Head {
   const [statusLine = "", ...lines] = text.split(LINE_END);
   const [, minor, code] = STATUS_LINE.exec(statusLine) ?? [];

@@ -1,5 +1,5 @@
 import { rpcFailure, type RpcId } from "../../lib/protocol/jsonrpc.ts";
-import { type Call, isBroken, MessageError, readMessage } from "./calls.ts";
+import { type Call, isBroken, type Message, MessageError, readMessage } from "./calls.ts";
 import { answerLost, ProxyError } from "./failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import { splitBatchReply } from "./batch.ts";
@@ -53,15 +53,17 @@ export class Router {
   }
 
   /** Answers one message of a caller; never throws for what a caller or a node does wrong. */
-  async answer(text: string, caller: Caller): Promise<Answer> {
+  answer(text: string, caller: Caller): Promise<Answer> {
+    let message: Message;
     try {
-      const message = readMessage(text, this.#options.maxBatch);
-      if ("single" in message) return await this.#answerSingle(message.single, caller);
-      return await this.#answerBatch(message.batch, caller);
+      message = readMessage(text, this.#options.maxBatch);
     } catch (thrown) {
-      if (!(thrown instanceof MessageError)) throw thrown;
-      return { status: thrown.status, body: failureText(thrown.id, thrown), target: "proxy" };
+      if (!(thrown instanceof MessageError)) return Promise.reject(thrown);
+      const body = failureText(thrown.id, thrown);
+      return Promise.resolve({ status: thrown.status, body, target: "proxy" });
     }
+    if ("single" in message) return this.#answerSingle(message.single, caller);
+    return this.#answerBatch(message.batch, caller);
   }
 
   async #answerSingle(call: Call, caller: Caller): Promise<Answer> {
@@ -170,18 +172,16 @@ export class Router {
     return reply;
   }
 
-  async #deliver(
+  #deliver(
     text: string,
     target: Target,
     caller: Caller,
     mayRepeat: boolean,
   ): Promise<NodeReply> {
-    try {
-      return await this.#options.nodes[target].post(text, caller.forwardedFor(), mayRepeat);
-    } finally {
-      // After a write, be its answer lost, a read must not share that of one that began before it.
-      if (target === "write") this.#reads?.forget();
-    }
+    const reply = this.#options.nodes[target].post(text, caller.forwardedFor(), mayRepeat);
+    if (target === "read") return reply;
+    // After a write, be its answer lost, a read must not share that of one that began before it.
+    return reply.finally(() => this.#reads?.forget());
   }
 
   #count(call: Call): Target {

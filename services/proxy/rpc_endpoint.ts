@@ -40,10 +40,10 @@ export class RpcEndpoint {
     return this.#handle(request, remote);
   }
 
-  async #answer(request: Request, remote: string): Promise<Answer> {
+  async #answer(request: Request, remote: string, origin: string | null): Promise<Answer> {
     const { router, cors, maxBodyBytes, addressOf } = this.#options;
     // A browser asks first, but not for every POST: what a page may not read it could still cause.
-    if (!cors.allows(request.headers.get("origin"))) return refusal(originRefused());
+    if (!cors.allows(origin)) return refusal(originRefused());
     let text: string | undefined;
     try {
       text = await textWithin(request, maxBodyBytes);
@@ -63,14 +63,15 @@ export class RpcEndpoint {
   async #handle(request: Request, remote: string): Promise<Response> {
     const { metrics, cors, addressOf } = this.#options;
     const startedAtMs = performance.now();
-    const answer = await this.#answer(request, remote);
+    const origin = request.headers.get("origin");
+    const answer = await this.#answer(request, remote, origin);
     const { status, body, target } = answer;
     metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
     if (status >= 400) {
       const { shown } = addressOf(request.headers, remote);
       log.debug("Request of {address} was answered {status}", { address: shown, status });
     }
-    const headers = cors.headers(request);
+    const headers = cors.headers(origin);
     if (body === null) return new Response(null, { status: 204, headers });
     if (headers.length === 0) return new Response(body, { status, headers: JSON_ALONE });
     headers.push(["content-type", "application/json"]);
