@@ -103,6 +103,7 @@ async function shutDown(server: Deno.HttpServer, deadlineMs: number): Promise<bo
   }
 }
 
-function urlOf(host: string, port: number): string {
+/** The base URL of an address, without a trailing slash. */
+export function urlOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

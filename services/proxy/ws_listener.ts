@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { WebSocketServer } from "ws";
 import { getLogger } from "@logtape/logtape";
 import type { CancelTimer, Clock } from "../../lib/clock.ts";
-import { ListenError } from "../../lib/service/listener.ts";
+import { ListenError, urlOf } from "../../lib/service/listener.ts";
 import { LOG_ROOT } from "../../lib/service/logging.ts";
 import { IDLE_TIMEOUT_S } from "./client_connection.ts";
 import { FrameJoiner } from "./outgoing_message.ts";
@@ -48,7 +48,8 @@ export class WsListener {
     this.#server = server;
     server.on("upgrade", (request, tcp: Socket, head) => this.#upgrade(request, tcp, head));
     this.#pingLater();
-    log.info("Listening for WebSockets on port {port}", { port: this.port });
+    const url = `${urlOf(options.host, this.port).replace("http", "ws")}/ws`;
+    log.info("Listening for WebSockets on {url}", { url });
   }
 
   /** Starts listening. @throws {ListenError} If the address cannot be had. */

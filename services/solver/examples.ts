@@ -2,8 +2,8 @@
 const bet = {
   thesisType: "box",
   betAmount: "100000000",
-  startTime: 1795174800000,
-  endTime: 1795174860000,
+  startTime: 4102441200000,
+  endTime: 4102441260000,
   deadline: 4102444800000,
 };
 

@@ -8,6 +8,7 @@ import { createRegistry } from "../../lib/service/metrics.ts";
 import { startService } from "../../lib/service/service.ts";
 import { StoreConnectionLostError, StoreError } from "../../lib/store/intent.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
+import { exampleEstimate, exampleQuote } from "../../services/solver/examples.ts";
 import { signedRequest, startTestBridge, user, withBridge } from "../bridge/support.ts";
 import { withNode } from "../node/support/running_node.ts";
 import { actors } from "../node/support/actors.ts";
@@ -56,6 +57,16 @@ function assertAllSeen(services: readonly DocumentedService[]): void {
 }
 
 const oversized = { ...quoteRequest(), padding: "x".repeat(70_000) };
+
+Deno.test("Solver: the examples of its document are answered, on any day until they end", () =>
+  withSolver(async ({ url }) => {
+    const service = await DocumentedService.at(url);
+    for (
+      const [id, example] of Object.entries({ estimate: exampleEstimate, quote: exampleQuote })
+    ) {
+      await posted(service, id, example, 200);
+    }
+  }));
 
 Deno.test("Solver: each documented status comes, and its answer is as documented", async (t) => {
   const services: DocumentedService[] = [];
