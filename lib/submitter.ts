@@ -39,6 +39,8 @@ export interface SubmitterOptions {
   sign(intent: Intent): Promise<SignedTransactionText>;
   /** Told of every attempt that ended without an answer, and of every final state reached here. */
   observe?(event: "retry" | "final", intent: Intent): void;
+  /** Told of every final state that an attempt here came to know, be it reached by another process. */
+  ended?(intent: Intent): void;
 }
 
 /** An intent that must not be carried out: it ends as failed, with this code and message. */
@@ -139,7 +141,9 @@ export class Submitter {
 
   async #attempt(intent: Intent): Promise<Intent> {
     try {
-      return await this.#carryOut(intent);
+      const finished = await this.#carryOut(intent);
+      this.#options.ended?.(finished);
+      return finished;
     } catch (thrown) {
       const txHash = intent.transaction?.txHash ?? null;
       // The intent is durable already, so a store that fails now leaves it to a later attempt.
@@ -243,7 +247,8 @@ export class Submitter {
       throw new OutcomeUnknownError(txHash, thrown);
     }
     if (!(thrown instanceof RpcError)) throw thrown;
-    this.#nodeLost = false;
+    // A node that has paused, or a proxy whose node is away.
+    this.#nodeLost = thrown.rpcCode === RpcCode.resourceUnavailable;
     if (FINAL_RPC_CODES.has(thrown.rpcCode)) return thrown;
     throw new OutcomeUnknownError(txHash, thrown);
   }

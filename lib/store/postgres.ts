@@ -30,7 +30,16 @@ const CLOSE_TIMEOUT_SECONDS = 1;
 const MIGRATION_ATTEMPTS = 5;
 
 /** Codes of the driver for a connection that broke after something was sent. */
-const LOST_CODES = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "ECONNRESET", "EPIPE"]);
+const LOST_CODES = new Set([
+  "CONNECTION_CLOSED",
+  "CONNECTION_DESTROYED",
+  "ECONNABORTED",
+  "ECONNRESET",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EPIPE",
+  "ETIMEDOUT",
+]);
 
 /**
  * Intents in PostgreSQL, or in an engine that speaks its protocol: for several processes that share

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
+import { redactUrls } from "../../lib/redact.ts";
 
 /** What the bridge needs to work, each with the reason where it is missing. */
 export const readinessSchema = z.object({
@@ -31,6 +32,8 @@ export interface ReadinessPorts {
 /** Looks at all that a deposit needs. Never throws: what fails is a problem. */
 export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
   const { store, node, relayer, chainId } = ports;
+  // Anyone may ask, and a URL may carry a password or a provider's key.
+  const nodeUrl = redactUrls(node.url);
   const problems: string[] = [];
   const holds = async (check: () => Promise<string | undefined>): Promise<boolean> => {
     const problem = await check().catch(messageOf);
@@ -45,12 +48,12 @@ export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> 
     holds(async () => {
       const actual = await node.chainId();
       if (actual === chainId) return undefined;
-      return `Core node at ${node.url} has chain id ${actual}: expected ${chainId}`;
+      return `Core node at ${nodeUrl} has chain id ${actual}: expected ${chainId}`;
     }),
     holds(async () => {
       const { permissions } = await node.getAccount(relayer);
       if (permissions.includes("relayer")) return undefined;
-      return `Core node at ${node.url} does not know ${relayer} as a relayer: deposits will fail`;
+      return `Core node at ${nodeUrl} does not know ${relayer} as a relayer: deposits will fail`;
     }),
   ]);
   return {

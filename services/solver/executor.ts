@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { ExecuteResult } from "../../lib/protocol/answers.ts";
 import { hashQuote } from "../../lib/protocol/quote.ts";
-import { hash32Schema } from "../../lib/protocol/scalars.ts";
+import { hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
 import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
 import { RequestError } from "../../lib/service/envelope.ts";
@@ -11,12 +11,13 @@ import {
   isFinal,
   type SignedTransactionText,
 } from "../../lib/store/intent.ts";
-import { IntentRefusedError, type Submitter } from "../../lib/submitter.ts";
+import { IntentRefusedError, OutcomeUnknownError, type Submitter } from "../../lib/submitter.ts";
 import { decodeExecution, encodeExecution, type Execution, resultOf } from "./execution.ts";
 import { type ExposureBook, riskOf } from "./exposure_book.ts";
 import type { Hedge } from "./hedge.ts";
 import type { LastChecks } from "./last_checks.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
+import { requireAnotherUser } from "./rules.ts";
 
 /** What an {@link Executor} works with. */
 export interface ExecutorOptions {
@@ -41,6 +42,8 @@ const RESTORE_PAGE = 500;
 /** Carries out quotes that the user has signed, each once; the quote hash is what makes it one. */
 export class Executor {
   readonly #options: ExecutorOptions;
+  /** Executions under way by their quote hash: the same quote again waits for the same result. */
+  readonly #running = new Map<string, Promise<Intent>>();
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
@@ -56,18 +59,37 @@ export class Executor {
    * Submits the thesis of a quote, or gives the result that the same quote had before.
    *
    * @throws {SignatureError} If the quote is not this solver's or not signed by its user.
-   * @throws {RequestError} If a limit or a last check fails; nothing is recorded.
+   * @throws {RequestError} If its user is the solver, or a limit or a last check fails; nothing is recorded.
    * @throws {OutcomeUnknownError} If the node gave no answer yet.
    */
   async execute(execution: Execution): Promise<ExecuteResult> {
     this.requireLive();
-    const { store, submitter, exposure, quoteSigner, chainId, clock } = this.#options;
+    const { quoteSigner, signer, chainId } = this.#options;
     const { quote, userSignature } = execution;
     const quoteHash = hashQuote(quote, chainId);
     quoteSigner.require(quoteHash, quote.signature);
     requireSigner("User signature", quoteHash, userSignature, quote.user);
-    const earlier = await store.find(quoteHash);
-    if (earlier !== undefined) return resultOf(await submitter.submit(earlier));
+    requireAnotherUser(quote.user, signer.address);
+    let running = this.#running.get(quoteHash);
+    if (running === undefined) {
+      running = this.#carryOut(quoteHash, execution).finally(() => this.#running.delete(quoteHash));
+      this.#running.set(quoteHash, running);
+    }
+    return resultOf(await running);
+  }
+
+  async #carryOut(quoteHash: Hex, execution: Execution): Promise<Intent> {
+    const { store, submitter } = this.#options;
+    const intent = await store.find(quoteHash) ?? await this.#record(quoteHash, execution);
+    const finished = await submitter.submit(intent);
+    this.ended(finished);
+    return finished;
+  }
+
+  /** Admits an execution and makes it durable. */
+  async #record(quoteHash: Hex, execution: Execution): Promise<Intent> {
+    const { store, exposure, clock } = this.#options;
+    const { quote } = execution;
     await this.#admit(quoteHash, execution);
     const { intent } = await store.insert({
       key: quoteHash,
@@ -80,9 +102,7 @@ export class Executor {
       exposure.release(quoteHash);
       throw thrown;
     });
-    const finished = await submitter.submit(intent);
-    this.ended(finished);
-    return resultOf(finished);
+    return intent;
   }
 
   /** Puts the risk aside, then makes the last checks; gives it back where one fails. */
@@ -99,14 +119,15 @@ export class Executor {
 
   /** Puts aside what earlier runs left unfinished: it may be on the chain already. */
   async restore(): Promise<void> {
-    const { store, exposure, clock } = this.#options;
+    const { store, exposure } = this.#options;
     let after = 0;
     let page: Intent[];
     do {
       page = await store.listUnfinished({
         limit: RESTORE_PAGE,
         after,
-        updatedAtMostMs: clock.now(),
+        // Whatever their time says: the clock that wrote it may have been ahead.
+        updatedAtMostMs: Number.MAX_SAFE_INTEGER,
       });
       for (const { key, payload } of page) {
         exposure.hold(key, riskOf(decodeExecution(payload).quote));
@@ -125,13 +146,15 @@ export class Executor {
   /**
    * Hedges a recorded execution and signs its transaction.
    *
-   * @throws {IntentRefusedError} If a bound on exposure would be passed, or the deadline was.
+   * @throws {IntentRefusedError} If the quote is good no more: its deadline, its risk, its price.
+   * @throws {OutcomeUnknownError} If it cannot be carried out now, for want of room or of a price.
    */
   async prepare(intent: Intent): Promise<SignedTransactionText> {
     const { hedge, checks, exposure, signer, chainId, clock } = this.#options;
     const { quote, userSignature } = decodeExecution(intent.payload);
     // Put aside already, but for an execution that another one of the same quote gave back.
     refusing(() => exposure.reserve(intent.key, riskOf(quote)));
+    refusing(() => checks.requireStillGood(quote));
     await hedge.cover(hash32Schema.parse(intent.key), quote);
     refusing(() => checks.requireTimeLeft(quote, 0));
     const { tx, txHash } = signTransaction(
@@ -160,12 +183,16 @@ export class Executor {
   }
 }
 
-/** Runs a check of a recorded execution: what it refuses ends the execution for good. */
+/**
+ * Runs a check of a recorded execution: what time does not help ends the execution for good, the rest
+ * is tried again until the deadline.
+ */
 function refusing(check: () => void): void {
   try {
     check();
   } catch (thrown) {
     if (!(thrown instanceof RequestError)) throw thrown;
+    if (thrown.status >= 500) throw new OutcomeUnknownError(null, thrown);
     throw new IntentRefusedError(thrown.code, thrown.message, { cause: thrown });
   }
 }

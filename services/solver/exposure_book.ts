@@ -56,6 +56,13 @@ export class ExposureBook {
     return this.#complete;
   }
 
+  /** Quotes with a risk that was put aside, and of which no more is known. */
+  get reservedQuotes(): string[] {
+    return [...this.#entries].flatMap(([quoteHash, { stage }]) =>
+      stage === "reserved" ? [quoteHash] : []
+    );
+  }
+
   /** Theses seen open, oldest first. */
   get theses(): Thesis[] {
     return [...this.#entries.values()]

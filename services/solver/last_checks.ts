@@ -45,13 +45,23 @@ export class LastChecks {
    * @throws {RangemakerError} If the node cannot be asked.
    */
   async require(quote: Quote): Promise<void> {
-    this.requireTimeLeft(quote, this.#options.hedgeMs);
-    this.#requireRisk(quote);
-    this.#requirePrice(quote);
+    this.requireStillGood(quote);
     const { node, solver } = this.#options;
     const [prices, { balance }] = await Promise.all([node.getPrices(), node.getAccount(solver)]);
     requireFreshPrice(quote, prices);
     this.#requireBalance(balance);
+  }
+
+  /**
+   * What can be told without the node: time enough for the hedge, risk and price. It is asked again
+   * before the hedge, since an execution may have been left behind for a while.
+   *
+   * @throws {RequestError} 400 where the quote is at fault, 503 where time may help.
+   */
+  requireStillGood(quote: Quote): void {
+    this.requireTimeLeft(quote, this.#options.hedgeMs);
+    this.#requireRisk(quote);
+    this.#requirePrice(quote);
   }
 
   /** @throws {RequestError} 400, if the deadline has passed or comes before `neededMs` are over. */

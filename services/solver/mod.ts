@@ -28,6 +28,7 @@ import { MockStrategy } from "./pricing/mock_strategy.ts";
 import type { PricingStrategy } from "./pricing/strategy.ts";
 import { QuoteSigner } from "./quote_signer.ts";
 import { Quoter } from "./quoter.ts";
+import { ReservationReview } from "./reservation_review.ts";
 
 export { options, type SolverOptions };
 
@@ -64,10 +65,9 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     random: Math.random,
     sign: (intent) => executor.prepare(intent),
     observe(event, intent) {
-      if (event !== "final" || !isFinal(intent.state)) return;
-      executor.ended(intent);
-      metrics.executionEnded(intent.state);
+      if (event === "final" && isFinal(intent.state)) metrics.executionEnded(intent.state);
     },
+    ended: (intent) => executor.ended(intent),
   });
   const hedge = metrics.timed(
     watched("hedge", new SimulatedHedge(clock, options.hedgeDelayMs), faults),
@@ -94,9 +94,10 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     clock,
     dryRun,
   });
+  const reservations = new ReservationReview({ store, exposure, executor, clock });
   const limiter = new RequestLimiter(options);
   const app = createSolverApi({
-    quoter: new Quoter({ strategy: pricing.strategy, signer: quoteSigner, chainId }),
+    quoter: new Quoter({ strategy: pricing.strategy, signer: quoteSigner, solver, chainId }),
     executor,
     exposure,
     metrics,
@@ -113,7 +114,13 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   // Begun first, so that nothing new is taken up while open requests come to their end.
   const drain = () => void submitter.stop();
   const close = async () => {
-    await Promise.all([submitter.stop(), follower.stop(), pricing.stop(), limiter.stop()]);
+    await Promise.all([
+      submitter.stop(),
+      reservations.stop(),
+      follower.stop(),
+      pricing.stop(),
+      limiter.stop(),
+    ]);
     await store.close();
   };
   try {
@@ -128,7 +135,10 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
       drain,
       close,
     });
-    if (!dryRun) submitter.start();
+    if (!dryRun) {
+      submitter.start();
+      reservations.start();
+    }
     follower.start();
     pricing.start();
     return service;

@@ -4,16 +4,18 @@ import {
   type QuoteRequest,
   type QuoteTerms,
 } from "../../lib/protocol/quote.ts";
-import type { Hex } from "../../lib/protocol/scalars.ts";
+import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { LIMITS } from "./limits.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
-import { type BetTerms, requireRules } from "./rules.ts";
+import { type BetTerms, requireAnotherUser, requireRules } from "./rules.ts";
 import type { Price, PricingDetails, PricingStrategy, StrategyName } from "./pricing/strategy.ts";
 
 /** What a {@link Quoter} works with. */
 export interface QuoterOptions {
   strategy: Pick<PricingStrategy, "name" | "price">;
   signer: Pick<QuoteSigner, "sign">;
+  /** Never the user of its own quotes. */
+  solver: Address;
   chainId: number;
 }
 
@@ -49,12 +51,14 @@ export class Quoter {
    * bounds of the bet alone (spec: quote solver, flow step 4).
    *
    * @throws {QuoteRuleError} If a rule is broken.
+   * @throws {RequestError} 400 where the solver itself is to be the user.
    * @throws {PricingRefusedError} If the strategy has no price.
    */
   quote(request: QuoteRequest): SignedQuote {
+    const { signer, solver, chainId } = this.#options;
+    requireAnotherUser(request.user, solver);
     requireRules(request);
     const { payout, details: pricing } = this.#price(request);
-    const { signer, chainId } = this.#options;
     const terms = termsOf(request, payout);
     const quoteHash = hashQuote(terms, chainId);
     return { quote: { ...terms, signature: signer.sign(quoteHash) }, quoteHash, pricing };

@@ -1,5 +1,6 @@
 import { findMarket } from "../../lib/protocol/markets.ts";
 import type { QuoteRequest, QuoteTerms } from "../../lib/protocol/quote.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
 import { RequestError } from "../../lib/service/envelope.ts";
 import { LIMITS } from "./limits.ts";
 
@@ -38,6 +39,22 @@ export function betOf({ oraclePair, priceRange, ...terms }: QuoteTerms): BetTerm
     startTime: terms.startTime,
     endTime: terms.endTime,
   };
+}
+
+/**
+ * Holds that the user of a quote is somebody else. A quote names its user and not its solver, and both
+ * sign the same hash: a solver that signed one for itself as the user would have signed for the user,
+ * and anybody could be its counterparty, at terms that he asked for.
+ *
+ * @throws {RequestError} 400 where the solver is the user.
+ */
+export function requireAnotherUser(user: Address, solver: Address): void {
+  if (user !== solver) return;
+  throw new RequestError(
+    400,
+    "INVALID_REQUEST",
+    `INVALID_REQUEST: user: Expected another address than the solver's own, ${solver}`,
+  );
 }
 
 /**
