@@ -43,6 +43,12 @@ Deno.test("Readiness: each thing that is missing is named", async () => {
       `Core node at http://node does not know ${relayer.address} as a relayer: deposits will fail`,
     ],
   });
+  const secret = "http://user:hunter2@node/v3/0123456789abcdef0123456789abcdef?key=hunter2";
+  const told = await checkReadiness(
+    ports({ getAccount, chainId: () => Promise.resolve(1), url: secret }),
+  );
+  assert.equal(told.problems.length, 2);
+  assert(!/hunter2|0123456789abcdef/.test(told.problems.join()), told.problems.join());
   const broken = { ...ports(), store: { check: () => Promise.reject(new StoreError("Full")) } };
   const { ready, store, problems } = await checkReadiness(broken);
   assert.deepEqual({ ready, store, problems }, { ready: false, store: false, problems: ["Full"] });

@@ -56,6 +56,8 @@ class Bench {
   readonly store: IntentStore = SqliteIntentStore.open(":memory:", "test");
   readonly node = new ScriptedNode();
   readonly events: string[] = [];
+  /** States of the intents that ended, as each submitter came to know of them. */
+  readonly ended: string[] = [];
   readonly #waiting: (() => void)[] = [];
   sign = (_intent: Intent) => this.signed();
   readonly submitter = this.newSubmitter();
@@ -71,6 +73,7 @@ class Bench {
         this.events.push(`${event} ${intent.state}`);
         for (const wake of this.#waiting.splice(0)) wake();
       },
+      ended: ({ state }) => this.ended.push(state),
     });
   }
 
@@ -290,8 +293,11 @@ Deno.test("Submitter: errors of the node that may pass are tried again", () =>
       };
       const intent = await bench.record();
       await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
+      // That code is of a node that has paused, or of a proxy that has none: it is not pressed.
+      assert.equal(bench.submitter.nodeLost, code === -32002);
     }
     assert.equal(await bench.store.countUnfinished(), 1);
+    assert.deepEqual(bench.ended, []);
   }));
 
 Deno.test("Submitter: a transaction that grew too old unseen is signed anew, and durable first", () =>
@@ -376,4 +382,26 @@ Deno.test("Submitter: two processes on one store end an intent once, with the sa
     assert.deepEqual(both[0], both[1]);
     assert.equal(bench.node.receipts.size, 1);
     await other.stop();
+  }));
+
+Deno.test("Submitter: an end that another process brought about is told of, and not counted", () =>
+  withBench(async (bench) => {
+    const stale = await bench.record({ signed: false });
+    const other = bench.newSubmitter();
+    await other.submit(stale);
+    assert.equal((await bench.submitter.submit(stale)).state, "committed");
+    assert.deepEqual(bench.ended, ["committed", "committed"]);
+    assert.deepEqual(bench.events, ["final committed"]);
+    await other.stop();
+  }));
+
+Deno.test("Submitter: a start takes up an intent whose time lies ahead of the clock", () =>
+  withBench(async (bench) => {
+    await bench.record();
+    bench.clock.advance(-30_000);
+    const ended = bench.nextEvent();
+    bench.submitter.start();
+    await ended;
+    await bench.untilIdle();
+    assert.deepEqual(bench.ended, ["committed"]);
   }));

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
+import { openIntentStore } from "../../lib/store/open.ts";
+import { encodeExecution, executionSchema } from "../../services/solver/execution.ts";
 import { assertFailure, post } from "../support/envelope.ts";
+import { eventually } from "../support/eventually.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
 import { withField } from "../support/bad_bodies.ts";
 import {
@@ -11,6 +14,7 @@ import {
   signQuote,
   solver,
   startTestSolver,
+  user,
   withSolver,
 } from "./support.ts";
 
@@ -34,7 +38,58 @@ Deno.test("Execute: two equal requests at once are one submission with the same 
     assert.equal(one?.status, 200);
     assert.deepEqual(one, two);
     assert.equal(node.received.length, 1);
+    // One admission, too: the failure of another would give back what this one put aside.
+    assert.equal(node.calls.get("core_getAccount"), 1);
   }, { hedgeDelayMs: 20 }));
+
+Deno.test("Quote, execute: a bet of the solver with itself is refused, which anybody could take", () =>
+  withSolver(async ({ url }, node) => {
+    const words = /^INVALID_REQUEST: user: Expected another address than the solver's own, 0x/;
+    await assertFailure(post(`${url}/quote`, quoteRequest({ user: solver.address })), 400, words);
+    // One that an earlier version may have signed: its own signature is the user's, too.
+    const { quote } = await execution(url);
+    const own = { ...quote, user: solver.address, signature: "" };
+    own.signature = solver.sign(
+      hashQuote(quoteSchema.parse({ ...own, signature: quote.signature }), CHAIN_ID),
+    );
+    const body = { quote: own, userSignature: own.signature };
+    await assertFailure(post(`${url}/execute`, body), 400, words);
+    assert.equal(node.received.length, 0);
+  }));
+
+Deno.test("Execute: what an earlier run left is not hedged where it is good no more", async () => {
+  const folder = await Deno.makeTempDir();
+  const database = `${folder}/solver.sqlite`;
+  const bets = { late: { deadline: Date.now() - 60_000 }, risky: { betAmount: "100000000" } };
+  try {
+    const store = await openIntentStore(database, "solver");
+    await withSolver(async ({ url }) => {
+      for (const given of Object.values(bets)) {
+        const body = executionSchema.parse(await execution(url, given));
+        await store.insert({
+          key: hashQuote(body.quote, CHAIN_ID),
+          subject: user.address,
+          payload: encodeExecution(body),
+          transaction: null,
+          expiresAtMs: body.quote.deadline,
+          createdAtMs: Date.now(),
+        });
+      }
+    });
+    await store.close();
+    await withSolver(async ({ url }, node) => {
+      const metrics = await eventually("both failed", async () => {
+        const text = await (await fetch(`${url}/metrics`)).text();
+        return /^solver_executions_total\{outcome="failed"\} 2$/m.test(text) ? text : undefined;
+      });
+      assert.match(metrics, /^solver_hedge_seconds_count 0$/m);
+      assert.match(metrics, /^solver_exposure\S* 0$/m);
+      assert.equal(node.received.length, 0);
+    }, { database, maxRisk: 1n });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
 
 Deno.test("Execute: a failed receipt is a result, with the node's error", () =>
   withSolver(async ({ url }, node) => {
