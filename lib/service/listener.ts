@@ -5,6 +5,9 @@ import { LOG_ROOT } from "./logging.ts";
 /** How long open requests and sockets may take to end before they are left behind. */
 export const DRAIN_DEADLINE_MS = 3_000;
 
+/** How long a listener that failed rests: what it lacked may be back by then. */
+const REOPEN_AFTER_MS = 500;
+
 /** The port cannot be listened on. */
 export class ListenError extends RangemakerError {
   /** @param portFlag The option that gives the port, for the message. */
@@ -60,21 +63,47 @@ export function listen(
   { drainDeadlineMs = DRAIN_DEADLINE_MS, portFlag = "--port" }: ListenOptions = {},
 ): Listener {
   const log = getLogger([LOG_ROOT, "http"]);
-  let server: Deno.HttpServer<Deno.NetAddr>;
-  try {
-    server = Deno.serve({
+  const serve = (onPort: number): Deno.HttpServer<Deno.NetAddr> =>
+    Deno.serve({
       hostname: host,
-      port,
+      port: onPort,
       onListen: () => {},
       onError(thrown) {
         log.error("Request failed: {error}", { error: thrown });
         return new Response("Internal Server Error", { status: 500 });
       },
     }, (request, info) => handler(request, info.remoteAddr.hostname));
+  let server: Deno.HttpServer<Deno.NetAddr>;
+  let stopping = false;
+  let reopening: ReturnType<typeof setTimeout> | undefined;
+  // It accepts no more once an accept has failed, as it does where there are no file descriptors left.
+  const watch = () => {
+    server.finished.catch((error: unknown) => {
+      if (stopping) return;
+      log.error("Listening failed, and is tried again: {reason}", { reason: messageOf(error) });
+      reopen();
+    });
+  };
+  const reopen = () => {
+    reopening = setTimeout(() => {
+      try {
+        server = serve(boundPort);
+      } catch (error) {
+        log.error("Listening fails still: {reason}", { reason: messageOf(error) });
+        return reopen();
+      }
+      watch();
+    }, REOPEN_AFTER_MS);
+  };
+  try {
+    server = serve(port);
   } catch (cause) {
     throw new ListenError(host, port, cause, portFlag);
   }
+  watch();
   const stop = async () => {
+    stopping = true;
+    clearTimeout(reopening);
     if (await shutDown(server, drainDeadlineMs)) return;
     log.warn("Left a peer behind that did not end within {ms} ms", { ms: drainDeadlineMs });
   };
@@ -97,7 +126,9 @@ async function shutDown(server: Deno.HttpServer, deadlineMs: number): Promise<bo
     timer = setTimeout(() => resolve(false), deadlineMs);
   });
   try {
-    return await Promise.race([server.shutdown().then(() => true), late]);
+    // A server that has failed has nothing left to wait for.
+    const ended = server.shutdown().then(() => true, () => true);
+    return await Promise.race([ended, late]);
   } finally {
     clearTimeout(timer);
   }

@@ -1,5 +1,5 @@
-import { idOf, RpcCode, rpcFailure, type RpcId } from "../../lib/protocol/jsonrpc.ts";
-import type { Call } from "./calls.ts";
+import { idOf, RpcCode, type RpcId } from "../../lib/protocol/jsonrpc.ts";
+import { type Call, idText } from "./calls.ts";
 import { answerLost } from "./failures.ts";
 import { arrayElements, memberText } from "./json_text.ts";
 import type { Target } from "./methods.ts";
@@ -24,7 +24,7 @@ export function splitBatchReply(
   const byId = answersById(value, arrayElements(text));
   return calls.map((call) => {
     if (call.id === undefined) return undefined;
-    return byId.get(keyOf(call.id))?.shift() ?? missing(call.id, target);
+    return byId.get(keyOf(call.id))?.shift() ?? missing(call, target);
   });
 }
 
@@ -53,15 +53,17 @@ function sameError(call: Call, value: unknown, text: string, target: Target): st
   if (call.id === undefined) return undefined;
   const isError = typeof value === "object" && value !== null && "error" in value;
   const error = isError ? memberText(text, "error") : undefined;
-  if (error === undefined) return missing(call.id, target);
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"error":${error}}`;
+  if (error === undefined) return missing(call, target);
+  return `{"jsonrpc":"2.0","id":${idText(call)},"error":${error}}`;
 }
 
-function missing(id: RpcId, target: Target): string {
-  const message = `The ${target} node left this call of the batch unanswered`;
-  return JSON.stringify(rpcFailure(id, RpcCode.internalError, message));
-}
-
+/** What a call and its answer are matched by: nodes, too, may have lost digits of a long number. */
 function keyOf(id: RpcId): string {
   return JSON.stringify(id);
+}
+
+function missing(call: Call, target: Target): string {
+  const message = `The ${target} node left this call of the batch unanswered`;
+  const error = JSON.stringify({ code: RpcCode.internalError, message });
+  return `{"jsonrpc":"2.0","id":${idText(call)},"error":${error}}`;
 }

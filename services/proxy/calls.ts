@@ -8,7 +8,7 @@ import {
   type RpcRequest,
 } from "../../lib/protocol/jsonrpc.ts";
 import { badRequest, limitExceeded, ProxyError } from "./failures.ts";
-import { arrayElements } from "./json_text.ts";
+import { arrayElements, memberText } from "./json_text.ts";
 
 /** One call as it came. */
 export interface Call extends RpcRequest {
@@ -25,6 +25,12 @@ export interface BrokenCall {
 
 /** What one message of a caller holds. */
 export type Message = { single: Call } | { batch: (Call | BrokenCall)[] };
+
+/** The id of a call as JSON, in its own digits where a number of the runtime would lose some. */
+export function idText({ id = null, text }: Call): string {
+  const isExact = typeof id !== "number" || Number.isSafeInteger(id);
+  return (isExact ? undefined : memberText(text, "id")) ?? JSON.stringify(id);
+}
 
 /** Tells the two kinds of batch elements apart. */
 export function isBroken(call: Call | BrokenCall): call is BrokenCall {

@@ -1,4 +1,4 @@
-import type { ClientSink } from "./hub_client.ts";
+import { type ClientSink, CloseCode } from "./hub_client.ts";
 import type { OutgoingMessage } from "./outgoing_message.ts";
 
 /**
@@ -55,8 +55,9 @@ export class NativeConnection implements ClientConnection {
 
   send(messages: readonly OutgoingMessage[]): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
-    if (this.#queued(ANSWER_BYTES_MAX) > ANSWER_BYTES_MAX) this.close(1013, "Answers are not read");
-    else {for (const message of messages) {
+    if (this.#queued(ANSWER_BYTES_MAX) > ANSWER_BYTES_MAX) {
+      this.close(CloseCode.tryAgainLater, "Answers are not read");
+    } else {for (const message of messages) {
         this.#queuedBytesMax += message.byteLength;
         this.#socket.send(message.text);
       }}

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
-import { RpcCode, rpcFailure, type RpcId } from "../../lib/protocol/jsonrpc.ts";
-import type { Call } from "./calls.ts";
+import { RpcCode } from "../../lib/protocol/jsonrpc.ts";
+import { type Call, idText } from "./calls.ts";
 import { limitExceeded, type ProxyError } from "./failures.ts";
 import type { Hub } from "./hub.ts";
 import type { ClientSink, HubClient } from "./hub_client.ts";
@@ -8,7 +8,7 @@ import { subscriptionMethod } from "./methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import { bodyText } from "./node_reply.ts";
 import { OutgoingMessage } from "./outgoing_message.ts";
-import { failureText, type Router } from "./router.ts";
+import { failureOf, failureText, type Router } from "./router.ts";
 import { subscriptionRequest } from "./subscription_request.ts";
 
 /** Messages of one client that may be unanswered: what a browser tab sends at once is far below. */
@@ -89,34 +89,32 @@ export class ClientSession {
   #subscription(call: Call): Promise<string> | undefined {
     const method = subscriptionMethod(call.method);
     if (method === undefined) return undefined;
-    const id = call.id ?? null;
-    if (method.verb === "unsubscribe") return Promise.resolve(this.#unsubscribe(id, call));
+    if (method.verb === "unsubscribe") return Promise.resolve(this.#unsubscribe(call));
     const { hub, clock, maxSubscriptions } = this.#options;
     if (this.#client.subscriptions >= maxSubscriptions) {
       const error = limitExceeded(429, `At most ${maxSubscriptions} subscriptions are taken`);
-      return Promise.resolve(failureText(id, error));
+      return Promise.resolve(failureOf(call, error));
     }
     return new Promise((resolve) => {
       const request = subscriptionRequest(method.namespace, call);
       hub.subscribe(this.#client, request, clock.now(), (outcome) => {
-        const idText = JSON.stringify(id);
-        resolve(
-          "id" in outcome
-            ? `{"jsonrpc":"2.0","id":${idText},"result":${JSON.stringify(outcome.id)}}`
-            : `{"jsonrpc":"2.0","id":${idText},"error":${outcome.errorText}}`,
-        );
+        const member = "id" in outcome
+          ? `"result":${JSON.stringify(outcome.id)}`
+          : `"error":${outcome.errorText}`;
+        resolve(`{"jsonrpc":"2.0","id":${idText(call)},${member}}`);
       });
     });
   }
 
-  #unsubscribe(id: RpcId, call: Call): string {
+  #unsubscribe(call: Call): string {
     const subscription: unknown = Array.isArray(call.params) ? call.params[0] : undefined;
     if (typeof subscription !== "string") {
       const message = `${call.method} takes the id of a subscription`;
-      return JSON.stringify(rpcFailure(id, RpcCode.invalidParams, message));
+      const error = JSON.stringify({ code: RpcCode.invalidParams, message });
+      return `{"jsonrpc":"2.0","id":${idText(call)},"error":${error}}`;
     }
     const result = this.#options.hub.unsubscribe(this.#client, subscription);
-    return JSON.stringify({ jsonrpc: "2.0", id, result });
+    return `{"jsonrpc":"2.0","id":${idText(call)},"result":${result}}`;
   }
 
   #send(text: string): void {

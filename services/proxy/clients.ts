@@ -9,6 +9,7 @@ import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./clien
 import type { Cors } from "./cors.ts";
 import { limitExceeded, ProxyError } from "./failures.ts";
 import type { Hub } from "./hub.ts";
+import { CloseCode } from "./hub_client.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import { failureText, type Router } from "./router.ts";
 
@@ -73,8 +74,18 @@ export class Clients {
       // The request lacks a header of the handshake; the message names it.
       return new Response(String(thrown), { status: 400 });
     }
-    this.adopt(new NativeConnection(upgrade.socket), address);
-    return upgrade.response;
+    const { socket, response } = upgrade;
+    // A socket whose peer is gone before it opens tells nothing more, not even that it has closed.
+    socket.onopen = () => {
+      const connection = new NativeConnection(socket);
+      const full = this.#noRoom();
+      if (full === undefined) this.adopt(connection, address);
+      else {connection.close(
+          this.#draining ? CloseCode.serviceRestart : CloseCode.tryAgainLater,
+          full.message,
+        );}
+    };
+    return response;
   }
 
   /** Why a handshake is refused, or undefined where it is not. */
@@ -141,7 +152,9 @@ export class Clients {
    */
   async drain(): Promise<void> {
     this.#draining = true;
-    for (const connection of this.#connections) connection.close(1012, "Service restart");
+    for (const connection of this.#connections) {
+      connection.close(CloseCode.serviceRestart, "Service restart");
+    }
     if (this.#connections.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#drained = resolve;

@@ -3,7 +3,7 @@ import { RpcCode } from "../../lib/protocol/jsonrpc.ts";
 import { BroadcastRing } from "./broadcast_ring.ts";
 import type { Feed, Notice, SubscribeOutcome } from "./feed.ts";
 import { FeedBook, type UpstreamPort } from "./feed_book.ts";
-import { type ClientSink, HubClient } from "./hub_client.ts";
+import { type ClientSink, CloseCode, HubClient } from "./hub_client.ts";
 import { type NodeFrame, parseNodeFrame, underPublicId } from "./node_frame.ts";
 import { OutgoingMessage } from "./outgoing_message.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
@@ -37,9 +37,6 @@ export interface HubOptions {
 
 /** A node that refuses this often what it had granted before a reconnect is believed. */
 const REFUSALS_MAX = 5;
-
-/** Close code "try again later". */
-const TRY_AGAIN_LATER = 1013;
 
 const UNREACHABLE: SubscribeOutcome = {
   errorText: JSON.stringify({
@@ -107,6 +104,8 @@ export class Hub {
     nowMs: number,
     answer: (outcome: SubscribeOutcome) => void,
   ): void {
+    // Closed by the hub, and its socket still brings what was on its way.
+    if (!this.#clients.has(client)) return answer(UNREACHABLE);
     const feed = this.#book.obtain(request, client);
     if (feed.upstreamId !== undefined) {
       answer(this.#join(client, feed));
@@ -270,7 +269,7 @@ export class Hub {
 
   #close(client: HubClient, reason: string): void {
     this.disconnect(client);
-    client.sink.close(TRY_AGAIN_LATER, reason);
+    client.sink.close(CloseCode.tryAgainLater, reason);
   }
 
   #count(change: 1 | -1): void {

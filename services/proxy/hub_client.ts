@@ -2,6 +2,9 @@ import type { BroadcastRing } from "./broadcast_ring.ts";
 import type { Feed, Notice } from "./feed.ts";
 import type { OutgoingMessage } from "./outgoing_message.ts";
 
+/** Why a client is closed (RFC 6455, section 7.4, and its registry). */
+export const CloseCode = { serviceRestart: 1012, tryAgainLater: 1013 } as const;
+
 /** The outgoing side of a client's connection, as the hub sees it. */
 export interface ClientSink {
   /**

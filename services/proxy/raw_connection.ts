@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 // @ts-types="@types/ws"
 import type { WebSocket as WsSocket } from "ws";
 import { ANSWER_BYTES_MAX, type ClientConnection, QUEUED_BYTES_MAX } from "./client_connection.ts";
+import { CloseCode } from "./hub_client.ts";
 import type { FrameJoiner, OutgoingMessage } from "./outgoing_message.ts";
 
 /** A WebSocket whose TCP socket is at hand, so that many messages leave in one write. */
@@ -21,6 +22,10 @@ export class RawConnection implements ClientConnection {
     this.#joiner = joiner;
     // Without a list of fragments asked for, text and binary messages alike are one Buffer.
     socket.on("message", (data: Buffer) => this.onText(data.toString()));
+    // What reads nothing is not answered either: pongs would heap up without a bound.
+    socket.on("ping", (data: Buffer) => {
+      if (this.room() > 0) socket.pong(data);
+    });
     socket.on("pong", () => this.#alive = true);
     socket.on("error", () => {}); // a close event follows and says all there is to do
     socket.on("close", () => this.onGone());
@@ -32,8 +37,9 @@ export class RawConnection implements ClientConnection {
 
   send(messages: readonly OutgoingMessage[]): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
-    if (this.#tcp.writableLength > ANSWER_BYTES_MAX) this.close(1013, "Answers are not read");
-    // Frames are whole and nothing is compressed, so these may stand between any two of the socket's.
+    if (this.#tcp.writableLength > ANSWER_BYTES_MAX) {
+      this.close(CloseCode.tryAgainLater, "Answers are not read");
+    } // Frames are whole and nothing is compressed, so these may stand between any two of the socket's.
     else this.#tcp.write(this.#joiner.join(messages));
   }
 

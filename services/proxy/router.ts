@@ -1,5 +1,5 @@
-import { rpcFailure, type RpcId } from "../../lib/protocol/jsonrpc.ts";
-import { type Call, isBroken, type Message, MessageError, readMessage } from "./calls.ts";
+import type { RpcId } from "../../lib/protocol/jsonrpc.ts";
+import { type Call, idText, isBroken, type Message, MessageError, readMessage } from "./calls.ts";
 import { answerLost, ProxyError } from "./failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import { splitBatchReply } from "./batch.ts";
@@ -81,7 +81,7 @@ export class Router {
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       if (!answered) return { status: 204, body: null, target };
-      return { status: thrown.status, body: failureText(call.id ?? null, thrown), target };
+      return { status: thrown.status, body: failureOf(call, thrown), target };
     }
   }
 
@@ -133,11 +133,12 @@ export class Router {
   ): Promise<(string | undefined)[]> {
     try {
       const text = `[${calls.map((call) => call.text).join(",")}]`;
-      const reply = await this.#deliver(text, target, caller, false);
+      const arePlain = calls.every(({ method }) => this.#options.methods.isPlainRead(method));
+      const reply = await this.#deliver(text, target, caller, { arePlain, mayRepeat: false });
       return splitBatchReply(calls, reply, target);
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      return calls.map((call) => call.id === undefined ? undefined : failureText(call.id, thrown));
+      return calls.map((call) => call.id === undefined ? undefined : failureOf(call, thrown));
     }
   }
 
@@ -165,7 +166,10 @@ export class Router {
     caller: Caller,
     mayRepeat = false,
   ): Promise<NodeReply> {
-    const reply = await this.#deliver(call.text, target, caller, mayRepeat);
+    const reply = await this.#deliver(call.text, target, caller, {
+      arePlain: mayRepeat,
+      mayRepeat,
+    });
     if (call.id !== undefined && !looksLikeJson(reply.body)) {
       throw answerLost(target, `HTTP status ${reply.status} without a JSON body`);
     }
@@ -176,11 +180,11 @@ export class Router {
     text: string,
     target: Target,
     caller: Caller,
-    mayRepeat: boolean,
+    { arePlain, mayRepeat }: { arePlain: boolean; mayRepeat: boolean },
   ): Promise<NodeReply> {
     const reply = this.#options.nodes[target].post(text, caller.forwardedFor(), mayRepeat);
-    if (target === "read") return reply;
-    // After a write, be its answer lost, a read must not share that of one that began before it.
+    if (arePlain) return reply;
+    // After a change, be its answer lost, a read must not share that of one that began before it.
     return reply.finally(() => this.#reads?.forget());
   }
 
@@ -192,7 +196,16 @@ export class Router {
 
 /** The text of a failure answer. */
 export function failureText(id: RpcId, error: ProxyError): string {
-  return JSON.stringify(rpcFailure(id, error.rpcCode, error.message));
+  return failureUnder(JSON.stringify(id), error);
+}
+
+/** The text of a failure answer to a call, under its id as it was written. */
+export function failureOf(call: Call, error: ProxyError): string {
+  return failureUnder(idText(call), error);
+}
+
+function failureUnder(id: string, { rpcCode: code, message }: ProxyError): string {
+  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`;
 }
 
 function batchTarget(groups: Record<Target, number[]>): Answer["target"] {

@@ -17,7 +17,17 @@ export const NEW_HEADS_KEY = keyOf("eth", ["newHeads"]);
 /** Reads what a subscribe call asks for. */
 export function subscriptionRequest(namespace: string, call: Call): SubscriptionRequest {
   const paramsText = memberText(call.text, "params") ?? "[]";
-  return { namespace, paramsText, key: keyOf(namespace, call.params ?? []) };
+  const params = call.params ?? [];
+  // Numbers that differ may look alike once they are read: such requests share nothing.
+  const key = isExact(params) ? keyOf(namespace, params) : `${namespace} ${paramsText}`;
+  return { namespace, paramsText, key };
+}
+
+/** Whether all numbers of a value are what was written. */
+function isExact(value: unknown): boolean {
+  if (typeof value === "number") return Number.isSafeInteger(value);
+  if (typeof value !== "object" || value === null) return true;
+  return Object.values(value).every(isExact);
 }
 
 /** Parameters that differ only in spacing or in the order of members mean the same. */

@@ -37,6 +37,7 @@ export class WsListener {
   readonly #handshakes = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
+    autoPong: false, // a connection answers by itself, as far as its peer reads
     maxPayload: MESSAGE_BYTES_MAX,
   });
   readonly #connections = new Set<RawConnection>();
@@ -123,5 +124,7 @@ async function answer(tcp: Socket, refusal: Response): Promise<void> {
     `content-type: ${refusal.headers.get("content-type") ?? "text/plain"}`,
     `content-length: ${Buffer.byteLength(body)}`,
   ];
+  // Whoever was refused may keep its side open for ever.
+  tcp.once("finish", () => tcp.destroy());
   tcp.end(`${head.join("\r\n")}\r\n\r\n${body}`);
 }

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { EventEmitter } from "node:events";
 import {
   ANSWER_BYTES_MAX,
   NativeConnection,
   type NativeSocket,
   QUEUED_BYTES_MAX,
 } from "../../services/proxy/client_connection.ts";
-import { OutgoingMessage } from "../../services/proxy/outgoing_message.ts";
+import { FrameJoiner, OutgoingMessage } from "../../services/proxy/outgoing_message.ts";
+import { RawConnection } from "../../services/proxy/raw_connection.ts";
 
 /** A socket that writes nothing out until it is told to. */
 class FakeSocket implements NativeSocket {
@@ -72,3 +75,25 @@ Deno.test("NativeConnection: with 64 MiB of answers unread it is closed, and no 
   assert.equal(socket.closed, 1013);
   assert.equal(socket.queued, before);
 });
+
+Deno.test("RawConnection: a peer that reads nothing gets no pongs, so that they cannot heap up", () => {
+  const socket = new FakeWsSocket();
+  const tcp = { writableLength: 0 };
+  // The parts that a connection touches until it sends.
+  new RawConnection(socket as never, tcp as never, new FrameJoiner());
+  socket.emit("ping", Buffer.from("1"));
+  tcp.writableLength = QUEUED_BYTES_MAX;
+  socket.emit("ping", Buffer.from("2"));
+  tcp.writableLength = 0;
+  socket.emit("ping", Buffer.from("3"));
+  assert.deepEqual(socket.pongs, ["1", "3"]);
+});
+
+/** A socket of `ws` that notes its pongs. */
+class FakeWsSocket extends EventEmitter {
+  readonly pongs: string[] = [];
+
+  pong(data: Buffer): void {
+    this.pongs.push(data.toString());
+  }
+}

@@ -216,23 +216,30 @@ Deno.test("Proxy, HTTP: reads are not joined where that is off, nor calls that m
   }
 });
 
-Deno.test("Proxy, HTTP: after a write, a read does not share the answer of one sent before it", () => {
+for (const change of ["core_sendTransaction", "evm_mine"]) {
+  Deno.test(`Proxy, HTTP: after ${change}, a read does not share the answer of one sent before it`, () =>
+    changeBetweenReads(change));
+}
+
+function changeBetweenReads(change: string): Promise<void> {
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   let reads = 0;
   const answer = async (text: string) => {
+    const { id, method } = JSON.parse(text);
+    if (method === change) return Response.json({ jsonrpc: "2.0", id, result: null });
     const number = reads += 1;
     if (number === 1) await held;
-    return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: number });
+    return Response.json({ jsonrpc: "2.0", id, result: number });
   };
   return withProxy(async ({ url, read }) => {
     const before = post(url, call(1, "core_getAccount", ["a"]));
     await read.until(() => read.requests.length === 1);
-    await (await post(url, call(2, "core_sendTransaction"))).text();
+    await (await post(url, call(2, change))).text();
     assert.equal((await (await post(url, call(3, "core_getAccount", ["a"]))).json()).result, 2);
     release();
     assert.equal((await (await before).json()).result, 1);
   }, { read: { answer } });
-});
+}
 
 Deno.test("Proxy, HTTP: a read whose socket is lost is sent again over HTTP; a write is sent once", () => {
   const answer = (text: string, { over }: Received): Response | Promise<Response> => {
@@ -362,3 +369,13 @@ Deno.test("Proxy, HTTP: a body sent in chunks is held to the limit, and read whe
     const large = await send(2_000);
     assert.deepEqual([large.status, (await large.json()).error.code], [413, -32005]);
   }, { proxy: { maxBodyBytes: 4_096 } }));
+
+Deno.test("Proxy, HTTP: an id beyond 2^53 is the caller's own in what the proxy answers itself", () =>
+  withProxy(async ({ url, read }) => {
+    await read.stop();
+    const id = "12345678901234567890";
+    const one = `{"jsonrpc":"2.0","id":${id},"method":"core_getAccount"}`;
+    for (const message of [one, `[${one}]`]) {
+      assert.match(await (await post(url, message)).text(), new RegExp(`"id":${id},"error"`));
+    }
+  }));

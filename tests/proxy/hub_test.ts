@@ -153,3 +153,14 @@ Deno.test("Hub: of a burst, a connection is handed what it has room for, the res
   assert.deepEqual(client.got, [1, 2, 3]);
   assert.equal(scene.lagged, 0);
 });
+
+Deno.test("Hub: a client that is gone is refused what it still asks for, and holds no feed", async () => {
+  const scene = new Scene();
+  const client = await scene.client("a");
+  scene.hub.disconnect(client.client);
+  const outcome = await client.subscribe("b");
+  assert.match(JSON.stringify(outcome), /cannot be reached/);
+  scene.notify("b", 1);
+  scene.hub.flush();
+  assert.deepEqual([scene.sent, client.got], [0, []]);
+});

@@ -38,3 +38,22 @@ onBothPorts(
       client.close();
     }),
 );
+
+onBothPorts(
+  "Proxy, shutdown: whoever was refused and keeps its connection holds nothing up",
+  (withProxy) =>
+    withProxy(async ({ wsUrl, stopProxy }) => {
+      const { hostname, port, pathname } = new URL(wsUrl);
+      const refused = await Deno.connect({ hostname, port: Number(port) });
+      await refused.write(new TextEncoder().encode(
+        `GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\norigin: https://bad\r\n` +
+          "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n" +
+          "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+      ));
+      await refused.read(new Uint8Array(1_024));
+      const startedAt = performance.now();
+      await stopProxy();
+      assert(performance.now() - startedAt < STOP_DEADLINE_MS);
+      refused.close();
+    }, { proxy: { corsOrigins: ["https://good"] } }),
+);

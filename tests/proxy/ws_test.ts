@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "./rpc_socket.ts";
-import { call, onBothPorts, post } from "./support.ts";
+import { call, onBothPorts, post, withProxy } from "./support.ts";
 
 onBothPorts(
   "Proxy, WebSocket: one client asking twice gets two ids, each with every notification",
@@ -236,4 +239,49 @@ async function rawHandshake(wsUrl: string, headers: Record<string, string>): Pro
   const buffer = new Uint8Array(4_096);
   const length = await connection.read(buffer) ?? 0;
   return new TextDecoder().decode(buffer.subarray(0, length));
+}
+
+onBothPorts(
+  "Proxy, WebSocket: an id beyond 2^53 is the client's own in answers",
+  (withProxy) =>
+    withProxy(async ({ wsUrl }) => {
+      const client = await RpcSocket.open(wsUrl);
+      const id = "9007199254740993";
+      client.send(`{"jsonrpc":"2.0","id":${id},"method":"eth_subscribe","params":["newHeads"]}`);
+      client.send(`{"jsonrpc":"2.0","id":${id},"method":"eth_unsubscribe","params":["0x"]}`);
+      await client.frame(() => client.frames.length === 2);
+      for (const frame of client.frames) assert(frame.includes(`"id":${id},"result"`), frame);
+      await client.close();
+    }),
+);
+
+for (const clientPort of ["main port", "WebSocket port"] as const) {
+  Deno.test({
+    name: `Proxy, WebSocket: handshakes that are reset take nobody's place (${clientPort})`,
+    // The runtime itself never ends what it began for such a handshake.
+    sanitizeOps: false,
+    fn: () =>
+      withProxy(async ({ url, wsUrl }) => {
+        for (let n = 0; n < 20; n += 1) await resetHandshake(wsUrl);
+        await eventually("there is room", async () => {
+          const metrics = await (await fetch(`${url}/metrics`)).text();
+          return /^proxy_ws_connections_active 0$/m.test(metrics) || undefined;
+        });
+        const client = await RpcSocket.open(wsUrl);
+        assert.equal(typeof (await client.call(1, "eth_subscribe", ["newHeads"])).result, "string");
+        await client.close();
+      }, { clientPort, proxy: { maxWsClients: 5 } }),
+  });
+}
+
+/** Sends a handshake and resets the connection at once. */
+async function resetHandshake(wsUrl: string): Promise<void> {
+  const { hostname, port, pathname } = new URL(wsUrl);
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
+  const head = `GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\nconnection: upgrade\r\n` +
+    "upgrade: websocket\r\nsec-websocket-version: 13\r\n" +
+    "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+  await new Promise<void>((resolve) => socket.write(head, () => resolve()));
+  socket.resetAndDestroy();
 }
