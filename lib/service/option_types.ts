@@ -70,7 +70,9 @@ export const corsOriginsOption = {
   env: "CORS_ORIGINS",
   description: "allowed CORS origins, comma-separated; * for all",
   schema: z.string().transform((text) => text.split(",").map((origin) => origin.trim()))
-    .pipe(z.array(z.string().min(1, "Expected origins, separated by commas"))),
+    .pipe(
+      z.array(z.string().refine(isOrigin, "Expected * or origins, such as https://app.example")),
+    ),
   default: "*",
 } satisfies OptionSpec;
 
@@ -91,3 +93,8 @@ export const chainIdOption = {
   schema: chainIdSchema,
   default: "1337",
 } satisfies OptionSpec;
+
+/** Whether a text is what a browser sends as the origin of a page, or stands for all of them. */
+function isOrigin(text: string): boolean {
+  return text === "*" || URL.parse(text)?.origin === text;
+}

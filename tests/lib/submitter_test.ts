@@ -287,7 +287,7 @@ Deno.test("Submitter: a refused resend of what was taken before ends with the fi
 
 Deno.test("Submitter: errors of the node that may pass are tried again", () =>
   withBench(async (bench) => {
-    for (const code of [-32603, -32002, -32005]) {
+    for (const code of [-32603, -32002, -32005, -32601]) {
       bench.node.onSend = () => {
         throw new RpcError(code, "Later");
       };
