@@ -80,7 +80,7 @@ export function serviceCommand<T extends OptionTable>(
       const signal = context.untilSignal();
       const service = await start(options);
       await signal;
-      return await stopInTime(service) ? ExitCode.ok : ExitCode.failed;
+      return await stopInTime(service, context) ? ExitCode.ok : ExitCode.failed;
     },
   });
 }
@@ -153,14 +153,19 @@ export async function openCommand(
   return (await entry.open()).run;
 }
 
-/** Stops a service. @returns False if it did not end within {@link STOP_DEADLINE_MS}. */
-export async function stopInTime(service: Pick<RunningService, "stop">): Promise<boolean> {
+/** Stops a service. @returns False if it did not end within {@link STOP_DEADLINE_MS}, which is said. */
+export async function stopInTime(
+  service: Pick<RunningService, "stop">,
+  { complain }: Pick<CommandContext, "complain">,
+): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), STOP_DEADLINE_MS);
   });
   try {
-    return await Promise.race([service.stop().then(() => true), late]);
+    const stopped = await Promise.race([service.stop().then(() => true), late]);
+    if (!stopped) complain(`Not all has ended within ${STOP_DEADLINE_MS} ms: the rest is cut off`);
+    return stopped;
   } finally {
     clearTimeout(timer);
   }

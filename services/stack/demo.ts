@@ -49,6 +49,6 @@ export const run = command({
       context.print("Ctrl-C ends it.");
       await context.untilSignal();
     }
-    return await stopInTime(stack) ? exitCode : ExitCode.failed;
+    return await stopInTime(stack, context) ? exitCode : ExitCode.failed;
   },
 });

@@ -43,6 +43,6 @@ export const run = command({
     describeStack(stack.urls).forEach(context.print);
     context.print("Ctrl-C ends it.");
     await signal;
-    return await stopInTime(stack) ? ExitCode.ok : ExitCode.failed;
+    return await stopInTime(stack, context) ? ExitCode.ok : ExitCode.failed;
   },
 });
