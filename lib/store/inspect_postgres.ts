@@ -7,6 +7,7 @@ import { countOfRow } from "./rows.ts";
 
 const CONNECT_TIMEOUT_SECONDS = 3;
 const STATEMENT_TIMEOUT_MS = 3_000;
+const CLOSE_TIMEOUT_SECONDS = 1;
 
 /** Looks at a PostgreSQL database in a transaction that cannot write. @throws {StoreError} */
 export async function inspectPostgres(
@@ -29,7 +30,8 @@ export async function inspectPostgres(
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : "no reason given";
     throw new StoreError(`Database cannot be used: ${messageOf(cause) || code}`, cause);
   } finally {
-    await sql.end({ timeout: 0 });
+    // At once, where all is well: with no time at all the driver may still be closing when it says so.
+    await sql.end({ timeout: CLOSE_TIMEOUT_SECONDS });
   }
 }
 
