@@ -59,7 +59,7 @@ const instantNode = {
 /** The application with the solver's own classes, and what carries out its executions. */
 function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
   return createSolverApi({
-    quoter: new Quoter({ strategy, signer, chainId: CHAIN_ID }),
+    quoter: new Quoter({ strategy, signer, solver: signer.address, chainId: CHAIN_ID }),
     executor: execute,
     exposure: new ExposureBook(undefined),
     metrics: new SolverMetrics(createRegistry(Date.now())),
