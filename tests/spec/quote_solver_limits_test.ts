@@ -89,6 +89,7 @@ for (const [ratio, payout] of [[9n, 9n], [10n, 10n], [11n, 10n]] as const) {
       const quoter = new Quoter({
         strategy: { name: "mock", price: ({ betAmount }) => ({ payout: betAmount * ratio }) },
         signer: new Signer(DEV_ACCOUNTS.solver.privateKey),
+        solver: DEV_ACCOUNTS.solver.address,
         chainId: DOMAIN.chainId,
       });
       assert.equal(quoter.estimate(termsForStrategy).payout, payout);
