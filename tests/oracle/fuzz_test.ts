@@ -88,7 +88,8 @@ function pricesIn(text: string): Set<string> {
   const found = new Set<string>();
   // The keys' values as text, whichever of the four formats this is; numbers keep their digits.
   for (const [, digits = ""] of text.matchAll(/"(?:p|price|last)"\s*:\s*"?([-+.\deE]+)/g)) {
-    found.add(digits);
+    // A broken one may be no number any more, such as 12-7: then no price may be told of it.
+    if (Number.isFinite(Number(digits))) found.add(digits);
   }
   return found;
 }
