@@ -38,9 +38,10 @@ export class RawConnection implements ClientConnection {
   send(messages: readonly OutgoingMessage[]): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     if (this.#tcp.writableLength > ANSWER_BYTES_MAX) {
-      this.close(CloseCode.tryAgainLater, "Answers are not read");
-    } // Frames are whole and nothing is compressed, so these may stand between any two of the socket's.
-    else this.#tcp.write(this.#joiner.join(messages));
+      return this.close(CloseCode.tryAgainLater, "Answers are not read");
+    }
+    // Frames are whole and nothing is compressed, so these may stand between any two of the socket's.
+    this.#tcp.write(this.#joiner.join(messages));
   }
 
   close(code: number, reason: string): void {
