@@ -5,8 +5,8 @@ import {
   ExitCode,
   openCommand,
   told,
-} from "./lib/service/command.ts";
-import { progressOn } from "./lib/service/progress.ts";
+} from "./lib/cli/command.ts";
+import { progressOn } from "./lib/cli/progress.ts";
 
 /** Every command of the program; only the one that is asked for is loaded. */
 export const commands: CommandEntries = {
@@ -40,7 +40,7 @@ export const commands: CommandEntries = {
   },
   backfill: {
     summary: "fills price history that the node missed, from an exchange's trades",
-    open: () => import("./services/node/backfill.ts"),
+    open: () => import("./services/node/backfill/mod.ts"),
   },
   exchanges: {
     summary: "stand-ins for the exchanges, in their own wire formats",
@@ -52,7 +52,7 @@ export const commands: CommandEntries = {
   },
   completion: {
     summary: "prints what makes bash, zsh or fish complete commands and options",
-    open: async () => (await import("./lib/completion/command.ts")).completionOf(commands),
+    open: async () => (await import("./lib/cli/completion/command.ts")).completionOf(commands),
   },
 };
 

@@ -4,7 +4,7 @@
  * statement that touches the store or the network brings its own.
  */
 import { z } from "zod";
-import type { OptionSpec } from "./service/options.ts";
+import type { OptionSpec } from "./cli/options.ts";
 
 /** Value of the option that names every place passed, and stops nowhere. */
 const TRACE = "trace";

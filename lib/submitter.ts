@@ -1,12 +1,12 @@
 import { getLogger } from "@logtape/logtape";
 import type { Clock, RandomSource } from "./clock.ts";
-import { NodeTimeoutError, NodeUnreachableError } from "./core_client.ts";
+import { NodeTimeoutError, NodeUnreachableError } from "./net/core_client.ts";
 import { messageOf, RangemakerError } from "./errors.ts";
 import { RpcCode, RpcError } from "./protocol/jsonrpc.ts";
 import type { Receipt } from "./protocol/receipt.ts";
 import type { Hex } from "./protocol/scalars.ts";
 import { transactionSchema } from "./protocol/transaction.ts";
-import { LOG_ROOT } from "./service/logging.ts";
+import { LOG_ROOT } from "./http/logging.ts";
 import {
   type Intent,
   type IntentOutcome,

@@ -1,8 +1,8 @@
 import { getLogger } from "@logtape/logtape";
-import { Backoff } from "./backoff.ts";
+import { Backoff } from "./net/backoff.ts";
 import type { CancelTimer, Clock, RandomSource } from "./clock.ts";
 import { messageOf } from "./errors.ts";
-import { LOG_ROOT } from "./service/logging.ts";
+import { LOG_ROOT } from "./http/logging.ts";
 import type { Intent, IntentStore } from "./store/intent.ts";
 
 /** Intents left alone since this long are taken up again, whoever began them. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { OptionSpec } from "../service/options.ts";
+import type { OptionSpec } from "../cli/options.ts";
 import type { IntentStore } from "./intent.ts";
 import { SqliteIntentStore } from "./sqlite.ts";
 

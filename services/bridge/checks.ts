@@ -1,14 +1,24 @@
 /** What `rangemaker doctor` tries for the bridge. */
 import { dirname, relative } from "node:path";
 import { z } from "zod";
-import { type Check, type CheckContext, ok, warn, waysToGive } from "../../lib/checks/check.ts";
-import { nodeCheck, nodeClockCheck, permissionOnNodeCheck } from "../../lib/checks/core_node.ts";
-import { keyCheck } from "../../lib/checks/key.ts";
-import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/checks/permissions.ts";
-import { portCheck } from "../../lib/checks/port.ts";
-import { needsOfStore, storeCheck } from "../../lib/checks/store.ts";
+import {
+  type Check,
+  type CheckContext,
+  ok,
+  optionLabel,
+  warn,
+} from "../../lib/cli/checks/check.ts";
+import {
+  nodeCheck,
+  nodeClockCheck,
+  permissionOnNodeCheck,
+} from "../../lib/cli/checks/core_node.ts";
+import { keyCheck } from "../../lib/cli/checks/key.ts";
+import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/cli/checks/permissions.ts";
+import { portCheck } from "../../lib/cli/checks/port.ts";
+import { needsOfStore, storeCheck } from "../../lib/cli/checks/store.ts";
 import type { Signer } from "../../lib/protocol/signature.ts";
-import { signerFrom } from "../../lib/service/keystore.ts";
+import { signerFrom } from "../../lib/cli/keystore.ts";
 import { type BridgeOptions, options } from "./mod.ts";
 
 export { options };
@@ -73,5 +83,5 @@ function keyFilesCheck(paths: readonly string[]): Check {
 function signerOnce({ privateKey, keystore, keystorePasswordFile }: Partial<BridgeOptions>) {
   let opened: Promise<Signer> | undefined;
   const source = { privateKey, keystore, keystorePasswordFile };
-  return () => opened ??= signerFrom(source, waysToGive(options.privateKey));
+  return () => opened ??= signerFrom(source, optionLabel(options.privateKey));
 }

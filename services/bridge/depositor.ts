@@ -3,7 +3,7 @@ import { type DepositRequest, hashDepositRequest } from "../../lib/protocol/depo
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
 import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
-import { RequestError } from "../../lib/service/envelope.ts";
+import { RequestError } from "../../lib/http/envelope.ts";
 import type {
   Intent,
   IntentFailure,

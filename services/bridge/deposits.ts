@@ -6,8 +6,8 @@ import {
   timestampSchema,
   uint256Schema,
 } from "../../lib/protocol/scalars.ts";
-import { RequestError } from "../../lib/service/envelope.ts";
-import { cursorSchema, limitSchema } from "../../lib/service/page_query.ts";
+import { RequestError } from "../../lib/http/envelope.ts";
+import { cursorSchema, limitSchema } from "../../lib/http/page_query.ts";
 import type { Intent, IntentStore } from "../../lib/store/intent.ts";
 import { decodePayload } from "./payload.ts";
 import { depositKey } from "./depositor.ts";

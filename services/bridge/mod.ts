@@ -2,16 +2,16 @@
 import { getLogger } from "@logtape/logtape";
 import config from "../../deno.json" with { type: "json" };
 import { systemClock } from "../../lib/clock.ts";
-import { CoreClient } from "../../lib/core_client.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointOption, faultPointsAt, watched } from "../../lib/fault_points.ts";
 import { redactUrls } from "../../lib/redact.ts";
-import { NODE_ANSWER_MS, remembered } from "../../lib/remembered.ts";
-import { serviceCommand } from "../../lib/service/command.ts";
-import { keystoreOptions, signerFrom } from "../../lib/service/keystore.ts";
-import { limiterOptions, RequestLimiter } from "../../lib/service/limiter.ts";
-import { LOG_ROOT } from "../../lib/service/logging.ts";
-import { createRegistry } from "../../lib/service/metrics.ts";
-import { answering } from "../../lib/service/openapi.ts";
+import { NODE_ANSWER_MS, remembered } from "../../lib/net/cached.ts";
+import { serviceCommand } from "../../lib/cli/command.ts";
+import { keystoreOptions, signerFrom } from "../../lib/cli/keystore.ts";
+import { limiterOptions, RequestLimiter } from "../../lib/http/limiter.ts";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { createRegistry } from "../../lib/http/metrics.ts";
+import { answering } from "../../lib/http/openapi.ts";
 import {
   chainIdOption,
   corsOriginsOption,
@@ -19,9 +19,9 @@ import {
   portSchema,
   privateKeySchema,
   rpcUrlOption,
-} from "../../lib/service/option_types.ts";
-import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
-import { type RunningService, startService } from "../../lib/service/service.ts";
+} from "../../lib/cli/option_types.ts";
+import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
+import { type RunningService, startService } from "../../lib/http/service.ts";
 import { databaseOption, openIntentStore } from "../../lib/store/open.ts";
 import { Submitter } from "../../lib/submitter.ts";
 import { createBridgeApi } from "./api.ts";

@@ -4,9 +4,9 @@ import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { addressSchema, timestampSchema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import { failing, failingWith, tooLarge, tooMany } from "../../lib/service/failure_answers.ts";
-import type { Operation, ServiceDescription } from "../../lib/service/openapi.ts";
-import { nextCursorSchema } from "../../lib/service/page_query.ts";
+import { failing, failingWith, tooLarge, tooMany } from "../../lib/http/failure_answers.ts";
+import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
+import { nextCursorSchema } from "../../lib/http/page_query.ts";
 import {
   depositPathSchema,
   depositsQuerySchema,

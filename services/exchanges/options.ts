@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import { hostOption, integerSchema, portSchema } from "../../lib/service/option_types.ts";
-import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
+import { hostOption, integerSchema, portSchema } from "../../lib/cli/option_types.ts";
+import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
 import { plannedFaultSchema } from "./fault_plan.ts";
 import { VENUE_FAULT_NAMES } from "./faults.ts";
 

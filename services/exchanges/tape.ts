@@ -1,4 +1,4 @@
-import { spanMs, type TapeRow } from "../../lib/tape.ts";
+import { spanMs, type TapeRow } from "../../lib/prices/tape.ts";
 import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import type { Trade, TradeSource } from "./trade.ts";
 

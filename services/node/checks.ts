@@ -5,20 +5,20 @@ import {
   type CheckContext,
   fail,
   ok,
+  optionLabel,
   warn,
-  waysToGive,
-} from "../../lib/checks/check.ts";
-import { judgeClocks } from "../../lib/checks/core_node.ts";
-import { getJson } from "../../lib/checks/http.ts";
-import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/checks/permissions.ts";
-import { portCheck } from "../../lib/checks/port.ts";
+} from "../../lib/cli/checks/check.ts";
+import { judgeClocks } from "../../lib/cli/checks/core_node.ts";
+import { getJson } from "../../lib/cli/checks/http.ts";
+import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/cli/checks/permissions.ts";
+import { portCheck } from "../../lib/cli/checks/port.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
-import type { OptionsOf } from "../../lib/service/options.ts";
-import { inspectDataDir } from "./data_dir.ts";
-import { options } from "./node_options.ts";
-import { oracleUrl } from "./oracle_pull.ts";
+import type { OptionsOf } from "../../lib/cli/options.ts";
+import { inspectDataDir } from "./storage/data_dir.ts";
+import { options } from "./options.ts";
+import { oracleUrl } from "./oracle/oracle_pull.ts";
 import { DEFAULTS, type GivenSettings, type NodeSettings, resolveSettings } from "./settings.ts";
 import { readSettingsFile } from "./settings_file.ts";
 
@@ -87,7 +87,7 @@ function settingsCheck(config: string, settings: Settings): Check {
         if (!(thrown instanceof RangemakerError)) throw thrown;
         return fail(
           thrown.message,
-          `Mend the file, or give another one with ${waysToGive(options.config)}`,
+          `Mend the file, or give another one with ${optionLabel(options.config)}`,
         );
       }
     },
@@ -144,7 +144,7 @@ function oracleCheck(settings: Settings, { timeoutMs }: CheckContext): Check {
     if ("problem" in first) {
       return fail(
         `${serviceUrl}: ${first.problem}`,
-        `Start the oracle, or give its URL with ${waysToGive(options.oracleUrl)}`,
+        `Start the oracle, or give its URL with ${optionLabel(options.oracleUrl)}`,
       );
     }
     const missing = MARKETS.map(({ symbol }) => symbol)
@@ -162,7 +162,7 @@ function oracleCheck(settings: Settings, { timeoutMs }: CheckContext): Check {
     }
     return warn(
       `${serviceUrl} took longer than the ${pullTimeoutMs} ms that a checkpoint waits`,
-      `Bring the oracle nearer, or wait longer with ${waysToGive(options.oracleTimeoutMs)}`,
+      `Bring the oracle nearer, or wait longer with ${optionLabel(options.oracleTimeoutMs)}`,
     );
   })(settings);
 }
@@ -190,7 +190,7 @@ function dataDirCheck(path: string, settings: Settings): Check {
       return Promise.resolve(ok(isHeld ? `${text}; a node that runs has it open` : text));
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
-      const ways = waysToGive(options.dataDir);
+      const ways = optionLabel(options.dataDir);
       return Promise.resolve(fail(messageOf(thrown), `Mend it, or give another one with ${ways}`));
     }
   })(settings);

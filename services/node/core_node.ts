@@ -1,23 +1,23 @@
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../lib/clock.ts";
 import { thesisToWire } from "../../lib/protocol/thesis.ts";
-import { LOG_ROOT } from "../../lib/service/logging.ts";
-import { toHeader } from "./block.ts";
-import { Chain, type ChainEvents } from "./chain.ts";
-import { CHECKPOINT_MS, CheckpointLoop } from "./checkpoints.ts";
-import { Clients } from "./clients.ts";
-import { Dispatcher } from "./dispatcher.ts";
-import { nodeMethods, pricesToWire } from "./methods.ts";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { toHeader } from "./chain/block.ts";
+import { Chain, type ChainEvents } from "./chain/chain.ts";
+import { CHECKPOINT_MS, CheckpointLoop } from "./chain/checkpoints.ts";
+import { Clients } from "./rpc/clients.ts";
+import { Dispatcher } from "./rpc/dispatcher.ts";
+import { nodeMethods, pricesToWire } from "./rpc/methods.ts";
 import { createNodeMetrics, type NodeMetrics } from "./metrics.ts";
-import { OracleFeed } from "./oracle_feed.ts";
-import { httpPull, oracleUrl } from "./oracle_pull.ts";
-import { OracleStatus } from "./oracle_status.ts";
-import { PricePuller } from "./price_puller.ts";
-import { PriceWatch } from "./price_watch.ts";
+import { OracleFeed } from "./oracle/oracle_feed.ts";
+import { httpPull, oracleUrl } from "./oracle/oracle_pull.ts";
+import { OracleStatus } from "./oracle/oracle_status.ts";
+import { PricePuller } from "./oracle/price_puller.ts";
+import { PriceWatch } from "./oracle/price_watch.ts";
 import type { NodeSettings, OracleSettings } from "./settings.ts";
-import type { Storage } from "./storage.ts";
-import { Subscriptions } from "./subscriptions.ts";
-import { Turnstile } from "./turnstile.ts";
+import type { Storage } from "./storage/storage.ts";
+import { Subscriptions } from "./rpc/subscriptions.ts";
+import { SerialQueue } from "./rpc/serial_queue.ts";
 
 /** All parts of a node but its ports, put together. */
 export class CoreNode {
@@ -39,7 +39,7 @@ export class CoreNode {
     this.#storage = storage;
     const feed = new OracleFeed(settings.oracle.maxStaleMs);
     const subscriptions = new Subscriptions();
-    const turnstile = new Turnstile();
+    const turnstile = new SerialQueue();
     this.#oracleStatus = new OracleStatus(oracleUrl(settings.oracle.serviceUrl), feed);
     this.metrics = createNodeMetrics(clock.now(), {
       unsettledTheses: () => storage.state.settler.unsettled.size,

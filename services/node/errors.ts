@@ -1,5 +1,5 @@
 import { RangemakerError } from "../../lib/errors.ts";
-import type { TimeSpan } from "../../lib/price_slots.ts";
+import type { TimeSpan } from "../../lib/prices/price_slots.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 
 /** The transaction is too old or too new to be taken; nothing is recorded. */

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import { createRegistry } from "../../lib/service/metrics.ts";
+import { createRegistry } from "../../lib/http/metrics.ts";
 
 /** The node's metrics. */
 export interface NodeMetrics {

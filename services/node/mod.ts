@@ -1,13 +1,13 @@
 import { systemClock } from "../../lib/clock.ts";
-import { type RunnableCommand, serviceCommand } from "../../lib/service/command.ts";
-import type { OptionsOf } from "../../lib/service/options.ts";
-import { type RunningService, startService } from "../../lib/service/service.ts";
-import { nodeApi } from "./api.ts";
+import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
+import type { OptionsOf } from "../../lib/cli/options.ts";
+import { type RunningService, startService } from "../../lib/http/service.ts";
+import { nodeApi } from "./rpc/api.ts";
 import { CoreNode } from "./core_node.ts";
-import { options } from "./node_options.ts";
+import { options } from "./options.ts";
 import { resolveSettings } from "./settings.ts";
 import { readSettingsFile } from "./settings_file.ts";
-import { openStorage } from "./storage.ts";
+import { openStorage } from "./storage/storage.ts";
 
 export { options };
 

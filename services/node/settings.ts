@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
-import { RING_SLOTS_DEFAULT } from "../../lib/price_ring.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import type { Genesis } from "./ledger.ts";
-import { isServiceUrl } from "./oracle_pull.ts";
+import type { Genesis } from "./chain/ledger.ts";
+import { isServiceUrl } from "./oracle/oracle_pull.ts";
 
 /** Settings that flags, the settings file and the defaults decide together. */
 export interface NodeSettings {

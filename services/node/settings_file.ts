@@ -7,7 +7,7 @@ import {
   describeIssue,
   UINT64_MAX,
 } from "../../lib/protocol/scalars.ts";
-import { UsageError } from "../../lib/service/options.ts";
+import { UsageError } from "../../lib/cli/options.ts";
 import {
   type GivenSettings,
   ORACLE_TIMEOUT_MAX_MS,

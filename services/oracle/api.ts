@@ -1,6 +1,6 @@
 import { type Handler, Hono } from "hono";
 import type { Clock } from "../../lib/clock.ts";
-import { answering, documented, serveDocument } from "../../lib/service/openapi.ts";
+import { answering, documented, serveDocument } from "../../lib/http/openapi.ts";
 import type { OracleMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Oracle } from "./oracle.ts";

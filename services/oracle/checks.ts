@@ -5,11 +5,11 @@ import {
   type CheckContext,
   fail,
   ok,
+  optionLabel,
   warn,
-  waysToGive,
-} from "../../lib/checks/check.ts";
-import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/checks/permissions.ts";
-import { portCheck } from "../../lib/checks/port.ts";
+} from "../../lib/cli/checks/check.ts";
+import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/cli/checks/permissions.ts";
+import { portCheck } from "../../lib/cli/checks/port.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
 import { options, type OracleOptions } from "./options.ts";
@@ -88,7 +88,7 @@ function sourcesCheck(probes: readonly Probe[], minSources: number): Check {
       const least = Math.min(...SYMBOLS.map((symbol) => sourcesOf(results, symbol)));
       const fewer = least === 0
         ? ""
-        : `, or ask for no more than ${least} with ${waysToGive(options.minSources)}`;
+        : `, or ask for no more than ${least} with ${optionLabel(options.minSources)}`;
       return fail(missing.join("; "), `Mend the providers above${fewer}`);
     },
   };

@@ -1,9 +1,13 @@
 import { getLogger } from "@logtape/logtape";
-import { Backoff } from "../../lib/backoff.ts";
+import { Backoff } from "../../lib/net/backoff.ts";
 import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import { LOG_ROOT } from "../../lib/service/logging.ts";
-import { type DownCause, ReconnectingSocket, type SocketLike } from "../../lib/socket.ts";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
+import {
+  type DownCause,
+  ReconnectingSocket,
+  type SocketLike,
+} from "../../lib/net/reconnecting_socket.ts";
 import type { Fault, Remedy } from "./faults.ts";
 import type { DropReason, Provider } from "./provider.ts";
 import { Session } from "./session.ts";

@@ -1,8 +1,8 @@
 import { systemClock } from "../../lib/clock.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import { serviceCommand } from "../../lib/service/command.ts";
-import { createRegistry } from "../../lib/service/metrics.ts";
-import { type RunningService, startService } from "../../lib/service/service.ts";
+import { serviceCommand } from "../../lib/cli/command.ts";
+import { createRegistry } from "../../lib/http/metrics.ts";
+import { type RunningService, startService } from "../../lib/http/service.ts";
 import { healthHandler, oracleApi } from "./api.ts";
 import { createOracleMetrics, observeBoard } from "./metrics.ts";
 import { options, type OracleOptions, requireSources } from "./options.ts";

@@ -1,6 +1,6 @@
 /** The routes of the oracle as its document shows them (spec: price oracle, "Endpoints"). */
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
-import type { Operation, ServiceDescription } from "../../lib/service/openapi.ts";
+import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { healthSchema, providersSchema } from "./status.ts";
 
 /** The oracle as its document introduces it. */

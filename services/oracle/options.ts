@@ -1,12 +1,7 @@
 import { z } from "zod";
 import { findProvider, PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
-import {
-  hostOption,
-  integerSchema,
-  portSchema,
-  wsUrlSchema,
-} from "../../lib/service/option_types.ts";
-import { type OptionsOf, type OptionTable, UsageError } from "../../lib/service/options.ts";
+import { hostOption, integerSchema, portSchema, wsUrlSchema } from "../../lib/cli/option_types.ts";
+import { type OptionsOf, type OptionTable, UsageError } from "../../lib/cli/options.ts";
 
 const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange's name`;
 

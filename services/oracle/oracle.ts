@@ -1,7 +1,7 @@
 import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import type { SocketLike } from "../../lib/socket.ts";
+import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
 import { Feed } from "./feed.ts";
 import type { OracleMetrics } from "./metrics.ts";
 import { PriceBoard, type PriceBoardOptions } from "./price_board.ts";

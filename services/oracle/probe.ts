@@ -1,12 +1,12 @@
-import { Backoff } from "../../lib/backoff.ts";
+import { Backoff } from "../../lib/net/backoff.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
-import { command, type CommandContext, ExitCode } from "../../lib/service/command.ts";
-import { integerSchema } from "../../lib/service/option_types.ts";
-import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
-import { ReconnectingSocket, type SocketLike } from "../../lib/socket.ts";
+import { command, type CommandContext, ExitCode } from "../../lib/cli/command.ts";
+import { integerSchema } from "../../lib/cli/option_types.ts";
+import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
+import { ReconnectingSocket, type SocketLike } from "../../lib/net/reconnecting_socket.ts";
 import { options as oracleOptions, requireSources } from "./options.ts";
 import type { Provider } from "./provider.ts";
 import { endpoints } from "./providers.ts";

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import type { Cors } from "./cors.ts";
+import type { Cors } from "./router/cors.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 
 /** What the routes work with. */

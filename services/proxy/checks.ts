@@ -1,11 +1,11 @@
 /** What `rangemaker doctor` tries for the proxy. */
 import { z } from "zod";
-import { type Check, type CheckContext, fail, ok, warn } from "../../lib/checks/check.ts";
-import { nodeCheck } from "../../lib/checks/core_node.ts";
-import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/checks/permissions.ts";
-import { portCheck } from "../../lib/checks/port.ts";
-import { socketCheck } from "../../lib/checks/socket.ts";
-import { CoreClient } from "../../lib/core_client.ts";
+import { type Check, type CheckContext, fail, ok, warn } from "../../lib/cli/checks/check.ts";
+import { nodeCheck } from "../../lib/cli/checks/core_node.ts";
+import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/cli/checks/permissions.ts";
+import { portCheck } from "../../lib/cli/checks/port.ts";
+import { socketCheck } from "../../lib/cli/checks/socket.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
 import { options, type ProxyOptions } from "./options.ts";
 
 export { options };

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import { HotHistogram } from "../../lib/service/hot_histogram.ts";
-import type { HubEvents } from "./hub.ts";
-import type { Target } from "./methods.ts";
+import { PresetHistogram } from "../../lib/http/preset_histogram.ts";
+import type { HubEvents } from "./hub/hub.ts";
+import type { Target } from "./router/methods.ts";
 
 /** Method names beyond the first this many are counted as `other`: callers choose names freely. */
 const METHOD_LABELS_MAX = 200;
@@ -67,8 +67,8 @@ export class ProxyMetrics {
   readonly reconnectAttempts: Counter;
   readonly activeSubscriptions: Gauge;
   readonly #httpRequests: Counter<"method" | "target" | "status">;
-  readonly #httpDuration: HotHistogram<"target">;
-  readonly #upstreamLatency: HotHistogram<"target">;
+  readonly #httpDuration: PresetHistogram<"target">;
+  readonly #upstreamLatency: PresetHistogram<"target">;
   readonly #rpcMethods: Counter<"method">;
   readonly #methodLabels = new Set(KNOWN_METHODS);
   readonly #requestSeries = oncePer((method: string) =>
@@ -95,7 +95,7 @@ export class ProxyMetrics {
       labelNames: ["method", "target", "status"],
       registers,
     });
-    this.#httpDuration = new HotHistogram({
+    this.#httpDuration = new PresetHistogram({
       name: "proxy_http_request_duration_seconds",
       help: "Duration of JSON-RPC requests over HTTP, by target.",
       labelNames: ["target"],
@@ -108,7 +108,7 @@ export class ProxyMetrics {
       labelNames: ["method"],
       registers,
     });
-    this.#upstreamLatency = new HotHistogram({
+    this.#upstreamLatency = new PresetHistogram({
       name: "proxy_upstream_latency_seconds",
       help: "Time until a node answered a call, by target.",
       labelNames: ["target"],

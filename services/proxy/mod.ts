@@ -1,17 +1,17 @@
 import { systemClock } from "../../lib/clock.ts";
-import { serviceCommand } from "../../lib/service/command.ts";
-import { createRegistry } from "../../lib/service/metrics.ts";
-import { UsageError } from "../../lib/service/options.ts";
-import { type RunningService, startService } from "../../lib/service/service.ts";
+import { serviceCommand } from "../../lib/cli/command.ts";
+import { createRegistry } from "../../lib/http/metrics.ts";
+import { UsageError } from "../../lib/cli/options.ts";
+import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
-import { callerAddress } from "./caller_address.ts";
-import { isHandshake } from "./clients.ts";
-import { Cors } from "./cors.ts";
+import { callerAddress } from "./router/caller_address.ts";
+import { isHandshake } from "./clients/clients.ts";
+import { Cors } from "./router/cors.ts";
 import { ProxyMetrics } from "./metrics.ts";
 import { options, type ProxyOptions } from "./options.ts";
 import { assemble } from "./parts.ts";
-import { RpcEndpoint } from "./rpc_endpoint.ts";
-import { WsListener } from "./ws_listener.ts";
+import { RpcEndpoint } from "./router/rpc_endpoint.ts";
+import { WsListener } from "./clients/ws_listener.ts";
 
 export { options };
 export type { ProxyOptions };

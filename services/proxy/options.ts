@@ -7,8 +7,8 @@ import {
   portSchema,
   switchSchema,
   wsUrlSchema,
-} from "../../lib/service/option_types.ts";
-import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
+} from "../../lib/cli/option_types.ts";
+import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
 
 const listSchema = z.string().transform((text) =>
   text.split(",").map((part) => part.trim()).filter((part) => part !== "")

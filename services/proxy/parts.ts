@@ -1,15 +1,15 @@
 import { monotonicClock, systemClock } from "../../lib/clock.ts";
-import { Clients } from "./clients.ts";
-import type { Cors } from "./cors.ts";
-import { HeadWatch, readHead } from "./head_watch.ts";
-import { Hub } from "./hub.ts";
-import { MethodTable } from "./methods.ts";
+import { Clients } from "./clients/clients.ts";
+import type { Cors } from "./router/cors.ts";
+import { HeadWatch, readHead } from "./hub/head_watch.ts";
+import { Hub } from "./hub/hub.ts";
+import { MethodTable } from "./router/methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
-import { NodeHttp } from "./node_http.ts";
+import { NodeHttp } from "./router/node_http.ts";
 import type { ProxyOptions } from "./options.ts";
-import { Router } from "./router.ts";
-import { Upstream } from "./upstream.ts";
-import { UpstreamReads } from "./upstream_reads.ts";
+import { Router } from "./router/router.ts";
+import { Upstream } from "./hub/upstream.ts";
+import { UpstreamReads } from "./router/upstream_reads.ts";
 
 /** What a proxy is made of, connected with each other. */
 export interface ProxyParts {

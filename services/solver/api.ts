@@ -5,16 +5,16 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import { QUOTE_TYPE, quoteToWire } from "../../lib/protocol/quote.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
-import { limitBody, parseInput, readBody, useEnvelope } from "../../lib/service/envelope.ts";
-import { answering, type AnswerOf, serveDocument } from "../../lib/service/openapi.ts";
-import { estimateTermsOf, estimateToWire } from "./estimate.ts";
-import type { Executor } from "./executor.ts";
-import type { ExposureBook } from "./exposure_book.ts";
+import { limitBody, parseInput, readBody, useEnvelope } from "../../lib/http/envelope.ts";
+import { answering, type AnswerOf, serveDocument } from "../../lib/http/openapi.ts";
+import { estimateTermsOf, estimateToWire } from "./quoting/estimate.ts";
+import type { Executor } from "./execution/executor.ts";
+import type { ExposureBook } from "./risk/exposure_book.ts";
 import { LIMITS } from "./limits.ts";
 import type { SolverMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
-import type { Quoter } from "./quoter.ts";
-import { viewTheses } from "./theses.ts";
+import type { Quoter } from "./quoting/quoter.ts";
+import { viewTheses } from "./risk/theses.ts";
 
 /** What the routes of the solver answer from. */
 export interface SolverApi {

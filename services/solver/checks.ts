@@ -1,12 +1,12 @@
 /** What `rangemaker doctor` tries for the solver. */
 import { z } from "zod";
-import type { Check, CheckContext } from "../../lib/checks/check.ts";
-import { balanceCheck, nodeCheck, nodeClockCheck } from "../../lib/checks/core_node.ts";
-import { keyCheck } from "../../lib/checks/key.ts";
-import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/checks/permissions.ts";
-import { portCheck } from "../../lib/checks/port.ts";
-import { socketCheck } from "../../lib/checks/socket.ts";
-import { needsOfStore, storeCheck } from "../../lib/checks/store.ts";
+import type { Check, CheckContext } from "../../lib/cli/checks/check.ts";
+import { balanceCheck, nodeCheck, nodeClockCheck } from "../../lib/cli/checks/core_node.ts";
+import { keyCheck } from "../../lib/cli/checks/key.ts";
+import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/cli/checks/permissions.ts";
+import { portCheck } from "../../lib/cli/checks/port.ts";
+import { socketCheck } from "../../lib/cli/checks/socket.ts";
+import { needsOfStore, storeCheck } from "../../lib/cli/checks/store.ts";
 import { options, type SolverOptions } from "./options.ts";
 
 export { options };

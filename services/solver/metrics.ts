@@ -1,8 +1,8 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { RangemakerError } from "../../lib/errors.ts";
-import type { ExposureBook } from "./exposure_book.ts";
-import type { Hedge } from "./hedge.ts";
+import type { ExposureBook } from "./risk/exposure_book.ts";
+import type { Hedge } from "./execution/hedge.ts";
 
 /** Buckets of the time to quote, in seconds: well under a millisecond up to a machine in trouble. */
 const QUOTE_BUCKETS = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.25, 1];

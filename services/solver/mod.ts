@@ -1,34 +1,34 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
 import { type Clock, systemClock } from "../../lib/clock.ts";
-import { CoreClient } from "../../lib/core_client.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, watched } from "../../lib/fault_points.ts";
-import { NODE_ANSWER_MS, remembered } from "../../lib/remembered.ts";
-import { serviceCommand } from "../../lib/service/command.ts";
-import { RequestLimiter } from "../../lib/service/limiter.ts";
-import { createRegistry } from "../../lib/service/metrics.ts";
-import { answering } from "../../lib/service/openapi.ts";
-import { type RunningService, startService } from "../../lib/service/service.ts";
+import { NODE_ANSWER_MS, remembered } from "../../lib/net/cached.ts";
+import { serviceCommand } from "../../lib/cli/command.ts";
+import { RequestLimiter } from "../../lib/http/limiter.ts";
+import { createRegistry } from "../../lib/http/metrics.ts";
+import { answering } from "../../lib/http/openapi.ts";
+import { type RunningService, startService } from "../../lib/http/service.ts";
 import { isFinal } from "../../lib/store/intent.ts";
 import { openIntentStore } from "../../lib/store/open.ts";
 import { Submitter } from "../../lib/submitter.ts";
 import { createSolverApi } from "./api.ts";
-import { Executor } from "./executor.ts";
-import { ExposureBook } from "./exposure_book.ts";
-import { ExposureReader } from "./exposure_reader.ts";
-import { SimulatedHedge } from "./hedge.ts";
-import { HistoryReader } from "./history_reader.ts";
-import { LastChecks } from "./last_checks.ts";
-import { MarketBook } from "./market_book.ts";
+import { Executor } from "./execution/executor.ts";
+import { ExposureBook } from "./risk/exposure_book.ts";
+import { ExposureReader } from "./risk/exposure_reader.ts";
+import { SimulatedHedge } from "./execution/hedge.ts";
+import { HistoryReader } from "./market/history_reader.ts";
+import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
+import { MarketData } from "./market/market_data.ts";
 import { SolverMetrics } from "./metrics.ts";
-import { NodeFeed } from "./node_feed.ts";
+import { NodeFeed } from "./market/node_feed.ts";
 import { operations } from "./operations.ts";
 import { options, type SolverOptions } from "./options.ts";
 import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
 import { MockStrategy } from "./pricing/mock_strategy.ts";
 import type { PricingStrategy } from "./pricing/strategy.ts";
-import { QuoteSigner } from "./quote_signer.ts";
-import { Quoter } from "./quoter.ts";
-import { ReservationReview } from "./reservation_review.ts";
+import { QuoteSigner } from "./quoting/quote_signer.ts";
+import { Quoter } from "./quoting/quoter.ts";
+import { ReservationReconciler } from "./execution/reservation_reconciler.ts";
 
 export { options, type SolverOptions };
 
@@ -72,7 +72,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   const hedge = metrics.timed(
     watched("hedge", new SimulatedHedge(clock, options.hedgeDelayMs), faults),
   );
-  const checks = new LastChecks({
+  const checks = new PreTradeChecks({
     node,
     solver,
     clock,
@@ -94,7 +94,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     clock,
     dryRun,
   });
-  const reservations = new ReservationReview({ store, exposure, executor, clock });
+  const reservations = new ReservationReconciler({ store, exposure, executor, clock });
   const limiter = new RequestLimiter(options);
   const app = createSolverApi({
     quoter: new Quoter({ strategy: pricing.strategy, signer: quoteSigner, solver, chainId }),
@@ -159,12 +159,12 @@ function createPricing(
   options: SolverOptions,
   node: CoreClient,
   clock: Clock,
-): Running & { strategy: PricingStrategy; book: MarketBook | undefined } {
+): Running & { strategy: PricingStrategy; book: MarketData | undefined } {
   if (options.pricing === "mock") {
     const strategy = new MockStrategy(Math.random);
     return { strategy, book: undefined, start() {}, stop: () => Promise.resolve() };
   }
-  const book = new MarketBook({
+  const book = new MarketData({
     halfLifeMs: options.volatilityHalfLifeMs,
     floor: options.volatilityFloor,
     minHistoryMs: options.volatilityHistoryMs,
@@ -182,7 +182,7 @@ function followNode(
   node: CoreClient,
   clock: Clock,
   exposure: ExposureBook,
-  book: MarketBook | undefined,
+  book: MarketData | undefined,
 ): Running {
   const reader = new ExposureReader({ book: exposure, node, solver, clock });
   const feed = new NodeFeed({

@@ -20,14 +20,14 @@ import {
   nodeAway,
   tooLarge,
   tooMany,
-} from "../../lib/service/failure_answers.ts";
-import type { Operation, ServiceDescription } from "../../lib/service/openapi.ts";
-import { estimateRequestSchema } from "./estimate.ts";
+} from "../../lib/http/failure_answers.ts";
+import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
+import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { exampleEstimate, exampleExecution, exampleQuote } from "./examples.ts";
-import { executionSchema } from "./execution.ts";
+import { executionSchema } from "./execution/execution.ts";
 import { pricingDetailsSchema, QUOTE_REFUSALS, STRATEGY_NAMES } from "./pricing/strategy.ts";
 import { QUOTE_RULES } from "./rules.ts";
-import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
+import { thesesAnswerSchema, thesesQuerySchema } from "./risk/theses.ts";
 
 /** The solver as its document introduces it. */
 export const description: ServiceDescription = {

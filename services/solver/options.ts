@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { uint64Schema } from "../../lib/protocol/scalars.ts";
 import { faultPointOption } from "../../lib/fault_points.ts";
-import { limiterOptions } from "../../lib/service/limiter.ts";
+import { limiterOptions } from "../../lib/http/limiter.ts";
 import {
   chainIdOption,
   corsOriginsOption,
@@ -12,8 +12,8 @@ import {
   rpcUrlOption,
   switchSchema,
   wsUrlSchema,
-} from "../../lib/service/option_types.ts";
-import type { OptionsOf, OptionTable } from "../../lib/service/options.ts";
+} from "../../lib/cli/option_types.ts";
+import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
 import { databaseOption } from "../../lib/store/open.ts";
 import { pricingOptions } from "./pricing/options.ts";
 

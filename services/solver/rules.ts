@@ -1,7 +1,7 @@
 import { findMarket } from "../../lib/protocol/markets.ts";
 import type { QuoteRequest, QuoteTerms } from "../../lib/protocol/quote.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import { RequestError } from "../../lib/service/envelope.ts";
+import { RequestError } from "../../lib/http/envelope.ts";
 import { LIMITS } from "./limits.ts";
 
 /** Codes of refused quotes and estimates (spec: quote solver, "Errors"). */

@@ -1,9 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
-import { CoreClient } from "../../lib/core_client.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import type { ShowProgress } from "../../lib/service/progress.ts";
-import { ThesisFeed } from "../../lib/thesis_feed.ts";
+import type { ShowProgress } from "../../lib/cli/progress.ts";
+import { ThesisFeed } from "../../lib/net/thesis_feed.ts";
 import type { StackUrls } from "./stack.ts";
 import {
   askForQuote,

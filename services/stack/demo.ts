@@ -1,8 +1,8 @@
 import { messageOf } from "../../lib/errors.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { command, ExitCode, stopInTime } from "../../lib/service/command.ts";
-import { switchSchema } from "../../lib/service/option_types.ts";
-import type { OptionTable } from "../../lib/service/options.ts";
+import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
+import { switchSchema } from "../../lib/cli/option_types.ts";
+import type { OptionTable } from "../../lib/cli/options.ts";
 import { playBet } from "./bet.ts";
 import { warnOfDevelopmentKeys } from "./mod.ts";
 import { priceOptions } from "./options.ts";

@@ -1,7 +1,7 @@
 /** `rangemaker doctor`: tries everything that services are told to use, and says what to mend. */
-import { fail, waysToGive } from "../../lib/checks/check.ts";
-import { jsonOf, linesOf, summaryOf } from "../../lib/checks/report.ts";
-import { runChecks, type ServiceCheck } from "../../lib/checks/runner.ts";
+import { fail, optionLabel } from "../../lib/cli/checks/check.ts";
+import { jsonOf, linesOf, summaryOf } from "../../lib/cli/checks/report.ts";
+import { runChecks, type ServiceCheck } from "../../lib/cli/checks/runner.ts";
 import { systemClock } from "../../lib/clock.ts";
 import {
   type CommandContext,
@@ -9,9 +9,9 @@ import {
   ExitCode,
   type RunnableCommand,
   told,
-} from "../../lib/service/command.ts";
-import { configureLogging, loggingOptions } from "../../lib/service/logging.ts";
-import { integerSchema, switchSchema } from "../../lib/service/option_types.ts";
+} from "../../lib/cli/command.ts";
+import { configureLogging, loggingOptions } from "../../lib/http/logging.ts";
+import { integerSchema, switchSchema } from "../../lib/cli/option_types.ts";
 import {
   type CommandText,
   type Environment,
@@ -20,9 +20,9 @@ import {
   type OptionTable,
   parseOptions,
   readOptions,
-} from "../../lib/service/options.ts";
-import { unknownCommand } from "../../lib/service/unknown_command.ts";
-import { type Patient, PATIENTS } from "./patients.ts";
+} from "../../lib/cli/options.ts";
+import { unknownCommand } from "../../lib/cli/unknown_command.ts";
+import { doctorTargets, type Patient } from "./patients.ts";
 
 /** A check that does not end by itself in its time is left behind this much later. */
 const GRACE_MS = 500;
@@ -68,7 +68,7 @@ const text: CommandText = {
 };
 
 const subcommands = Object.fromEntries(
-  Object.entries(PATIENTS).map(([service, load]): [string, CommandEntry] => [service, {
+  Object.entries(doctorTargets).map(([service, load]): [string, CommandEntry] => [service, {
     summary: `what ${service} is told to use`,
     open: async () => ({ run: doctorFor(await load()) }),
   }]),
@@ -79,7 +79,7 @@ export const run: RunnableCommand = Object.assign(
   (argv: readonly string[], context: CommandContext): Promise<number> => {
     const { words: services, flags } = wordsAndFlags(argv);
     return told(text.name, context, async () => {
-      const asked = services.length > 0 ? [...new Set(services)] : Object.keys(PATIENTS);
+      const asked = services.length > 0 ? [...new Set(services)] : Object.keys(doctorTargets);
       const patients = await Promise.all(asked.map(load));
       const [first] = patients;
       if (services.length === 1 && first) return await doctorFor(first)(flags, context);
@@ -100,8 +100,8 @@ function wordsAndFlags(argv: readonly string[]) {
 }
 
 function load(service: string): Promise<Patient> {
-  const patient = Object.hasOwn(PATIENTS, service) ? PATIENTS[service] : undefined;
-  if (patient === undefined) throw unknownCommand(service, Object.keys(PATIENTS));
+  const patient = Object.hasOwn(doctorTargets, service) ? doctorTargets[service] : undefined;
+  if (patient === undefined) throw unknownCommand(service, Object.keys(doctorTargets));
   return patient();
 }
 
@@ -181,7 +181,7 @@ function checksOf(
   const wrong = Object.entries(options).flatMap(([key, spec]): ServiceCheck[] => {
     const problem = problems.get(key);
     if (problem === undefined) return [];
-    const remedy = `Give ${waysToGive(spec)} as rangemaker ${service} --help says`;
+    const remedy = `Give ${optionLabel(spec)} as rangemaker ${service} --help says`;
     return [{
       service,
       subject: "option",

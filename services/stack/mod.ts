@@ -1,8 +1,8 @@
 import { getLogger } from "@logtape/logtape";
-import { command, ExitCode, stopInTime } from "../../lib/service/command.ts";
-import { LOG_ROOT } from "../../lib/service/logging.ts";
-import { switchSchema } from "../../lib/service/option_types.ts";
-import type { OptionTable } from "../../lib/service/options.ts";
+import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { switchSchema } from "../../lib/cli/option_types.ts";
+import type { OptionTable } from "../../lib/cli/options.ts";
 import { priceOptions } from "./options.ts";
 import { describeStack, SPEC_PORTS, startStack } from "./stack.ts";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { integerSchema } from "../../lib/service/option_types.ts";
-import type { OptionTable } from "../../lib/service/options.ts";
+import { integerSchema } from "../../lib/cli/option_types.ts";
+import type { OptionTable } from "../../lib/cli/options.ts";
 
 /** What the stack and the demo both let a user choose: where prices come from. */
 export const priceOptions = {

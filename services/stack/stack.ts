@@ -1,7 +1,7 @@
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { withDefaults } from "../../lib/service/options.ts";
-import type { RunningService } from "../../lib/service/service.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
+import type { RunningService } from "../../lib/http/service.ts";
 import { options as bridgeOptions, startBridge } from "../bridge/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../node/mod.ts";

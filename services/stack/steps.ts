@@ -2,16 +2,16 @@
 import { hashTypedData, recoverTypedDataAddress } from "viem/utils";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { z } from "zod";
-import { callJson } from "../../lib/call_json.ts";
+import { callJson } from "../../lib/net/call_json.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { CoreClient } from "../../lib/core_client.ts";
+import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { findMarketBySymbol } from "../../lib/protocol/markets.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { type Quote, quoteSchema, quoteToWire } from "../../lib/protocol/quote.ts";
 import { addressSchema, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import type { ThesisFeed } from "../../lib/thesis_feed.ts";
+import type { ThesisFeed } from "../../lib/net/thesis_feed.ts";
 import type { StackUrls } from "./stack.ts";
 import { must, typedDataSchema, waitFor } from "./user.ts";
 

@@ -6,7 +6,7 @@
 import { hashTypedData, recoverTypedDataAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { systemClock } from "../../lib/clock.ts";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import {
   DEPOSIT_REQUEST_TYPE,
   type DepositRequest,
@@ -22,8 +22,8 @@ import {
   transactionToText,
 } from "../../lib/protocol/transaction.ts";
 import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
-import { listen } from "../../lib/service/listener.ts";
-import { createRegistry } from "../../lib/service/metrics.ts";
+import { listen } from "../../lib/http/listener.ts";
+import { createRegistry } from "../../lib/http/metrics.ts";
 import type { IntentStore, SignedTransactionText } from "../../lib/store/intent.ts";
 import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
 import { type SubmissionNode, Submitter } from "../../lib/submitter.ts";

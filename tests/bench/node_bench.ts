@@ -10,18 +10,18 @@
  * cores were shared with other work, transactions fell to a third, and that p99.9 rose to 0.25 s.
  */
 import { systemClock } from "../../lib/clock.ts";
-import { PriceRing } from "../../lib/price_ring.ts";
-import { type Extremes, SLOT_MS } from "../../lib/price_slots.ts";
-import { withDefaults } from "../../lib/service/options.ts";
-import { Chain, type ChainEvents } from "../../services/node/chain.ts";
-import { CheckpointLoop } from "../../services/node/checkpoints.ts";
-import { DataDir } from "../../services/node/data_dir.ts";
-import { memoryJournal } from "../../services/node/journal.ts";
-import { Ledger } from "../../services/node/ledger.ts";
+import { PriceRing } from "../../lib/prices/price_ring.ts";
+import { type Extremes, SLOT_MS } from "../../lib/prices/price_slots.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
+import { Chain, type ChainEvents } from "../../services/node/chain/chain.ts";
+import { CheckpointLoop } from "../../services/node/chain/checkpoints.ts";
+import { DataDir } from "../../services/node/storage/data_dir.ts";
+import { memoryJournal } from "../../services/node/storage/journal.ts";
+import { Ledger } from "../../services/node/chain/ledger.ts";
 import { options, startNode } from "../../services/node/mod.ts";
-import { OracleFeed } from "../../services/node/oracle_feed.ts";
-import { PriceHistory } from "../../services/node/price_history.ts";
-import { ChainState, historiesOf } from "../../services/node/state.ts";
+import { OracleFeed } from "../../services/node/oracle/oracle_feed.ts";
+import { PriceHistory } from "../../services/node/chain/price_history.ts";
+import { ChainState, historiesOf } from "../../services/node/chain/state.ts";
 import { actors, CHAIN_ID, ETH, hashOf } from "../node/support/actors.ts";
 import { pricesBody, startFakeOracle } from "../node/support/fake_oracle.ts";
 import { GENESIS } from "../node/support/test_chain.ts";

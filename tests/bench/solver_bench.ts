@@ -9,24 +9,24 @@ import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k
 import type { Hono } from "hono";
 import { hexToBytes } from "viem";
 import { systemClock } from "../../lib/clock.ts";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote, type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { listen } from "../../lib/service/listener.ts";
-import { createRegistry } from "../../lib/service/metrics.ts";
+import { listen } from "../../lib/http/listener.ts";
+import { createRegistry } from "../../lib/http/metrics.ts";
 import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
 import { type SubmissionNode, Submitter } from "../../lib/submitter.ts";
 import { createSolverApi } from "../../services/solver/api.ts";
-import { decodeExecution } from "../../services/solver/execution.ts";
-import { Executor } from "../../services/solver/executor.ts";
-import { ExposureBook } from "../../services/solver/exposure_book.ts";
-import { SimulatedHedge } from "../../services/solver/hedge.ts";
-import { LastChecks } from "../../services/solver/last_checks.ts";
+import { decodeExecution } from "../../services/solver/execution/execution.ts";
+import { Executor } from "../../services/solver/execution/executor.ts";
+import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
+import { SimulatedHedge } from "../../services/solver/execution/hedge.ts";
+import { PreTradeChecks } from "../../services/solver/risk/pre_trade_checks.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
-import { QuoteSigner } from "../../services/solver/quote_signer.ts";
-import { Quoter } from "../../services/solver/quoter.ts";
+import { QuoteSigner } from "../../services/solver/quoting/quote_signer.ts";
+import { Quoter } from "../../services/solver/quoting/quoter.ts";
 import { CHAIN_ID, type Executing, signOnViem, viemExecutor, viemQuotes } from "./solver_rivals.ts";
 
 const CONCURRENCY = 32;
@@ -78,7 +78,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
 function ownExecutor({ store, submitter }: Executing, quoteSigner: QuoteSigner): Executor {
   const exposure = new ExposureBook(undefined);
   const hedge = new SimulatedHedge({ ...systemClock, after: (_ms, task) => (task(), () => {}) }, 0);
-  const checks = new LastChecks({
+  const checks = new PreTradeChecks({
     node: instantNode,
     solver,
     clock: systemClock,

@@ -2,7 +2,7 @@
 import { Hono } from "hono";
 import { hashTypedData, recoverTypedDataAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import {
   QUOTE_TYPE,
   quoteRequestSchema,
@@ -11,11 +11,15 @@ import {
 } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
 import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
-import { limitBody, readBody, useEnvelope } from "../../lib/service/envelope.ts";
+import { limitBody, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import type { IntentStore, SignedTransactionText } from "../../lib/store/intent.ts";
 import type { Submitter } from "../../lib/submitter.ts";
-import { encodeExecution, type Execution, resultOf } from "../../services/solver/execution.ts";
-import type { Executor } from "../../services/solver/executor.ts";
+import {
+  encodeExecution,
+  type Execution,
+  resultOf,
+} from "../../services/solver/execution/execution.ts";
+import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
 import { requireRules } from "../../services/solver/rules.ts";
 

@@ -1,6 +1,6 @@
 /** The bridge is killed at every statement that touches store or network: one deposit, one truth. */
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import {
   kill,
   type MortalService,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createRegistry } from "../../lib/service/metrics.ts";
+import { createRegistry } from "../../lib/http/metrics.ts";
 import { StoreError } from "../../lib/store/intent.ts";
 import { BridgeMetrics } from "../../services/bridge/metrics.ts";
 import { post } from "../support/envelope.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { encryptKeystoreJson, Wallet } from "ethers";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
-import { UsageError } from "../../lib/service/options.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { UsageError } from "../../lib/cli/options.ts";
 import { StoreError } from "../../lib/store/intent.ts";
 import { kill, startMortal } from "../support/death.ts";
 import { assertFailure, post } from "../support/envelope.ts";

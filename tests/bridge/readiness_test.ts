@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { NodeUnreachableError } from "../../lib/core_client.ts";
+import { NodeUnreachableError } from "../../lib/net/core_client.ts";
 import { StoreError } from "../../lib/store/intent.ts";
 import { checkReadiness, type ReadinessPorts } from "../../services/bridge/readiness.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,9 +1,9 @@
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { type DepositRequest, hashDepositRequest } from "../../lib/protocol/deposit.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { withDefaults } from "../../lib/service/options.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { type BridgeOptions, options, startBridge } from "../../services/bridge/mod.ts";
-import type { RunningService } from "../../lib/service/service.ts";
+import type { RunningService } from "../../lib/http/service.ts";
 import { FakeNode } from "../support/fake_node.ts";
 
 /** The chain of these tests. */

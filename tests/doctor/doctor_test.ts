@@ -1,9 +1,9 @@
 /** `rangemaker doctor` against services that run, and against everything that can be wrong. */
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { withDefaults } from "../../lib/service/options.ts";
-import type { RunningService } from "../../lib/service/service.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
+import type { RunningService } from "../../lib/http/service.ts";
 import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";

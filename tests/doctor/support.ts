@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { CommandContext } from "../../lib/service/command.ts";
+import type { CommandContext } from "../../lib/cli/command.ts";
 import { run } from "../../services/stack/doctor.ts";
 import { recordedContext } from "../support/command_context.ts";
 

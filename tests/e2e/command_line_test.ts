@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import config from "../../deno.json" with { type: "json" };
 import { commands as entries } from "../../main.ts";
 import { runHere } from "../support/command_context.ts";

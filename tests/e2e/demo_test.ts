@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { ServiceError } from "../../lib/call_json.ts";
+import { ServiceError } from "../../lib/net/call_json.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { playBet } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { Program, runProgram } from "../support/process.ts";

@@ -1,6 +1,6 @@
 /** Every exit code that the README names, from a process of its own. */
 import assert from "node:assert/strict";
-import { ExitCode } from "../../lib/service/command.ts";
+import { ExitCode } from "../../lib/cli/command.ts";
 import { runHere } from "../support/command_context.ts";
 import { Program, runProgram } from "../support/process.ts";
 import { denoEnv, lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";

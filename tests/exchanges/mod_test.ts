@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { parseOptions, withDefaults } from "../../lib/service/options.ts";
+import { parseOptions, withDefaults } from "../../lib/cli/options.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
-import { TAPE_HEADER, TapeError } from "../../lib/tape.ts";
+import { TAPE_HEADER, TapeError } from "../../lib/prices/tape.ts";
 import { eventually } from "../support/eventually.ts";
 import { runProgram } from "../support/process.ts";
 

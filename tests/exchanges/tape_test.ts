@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseTape, TAPE_HEADER } from "../../lib/tape.ts";
+import { parseTape, TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { Tape } from "../../services/exchanges/tape.ts";
 
 const ROWS = [

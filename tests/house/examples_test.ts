@@ -1,12 +1,8 @@
 /** Every example of every help text is one that the program takes. */
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
-import {
-  type CommandEntries,
-  openCommand,
-  type RunnableCommand,
-} from "../../lib/service/command.ts";
-import { parseOptions } from "../../lib/service/options.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { type CommandEntries, openCommand, type RunnableCommand } from "../../lib/cli/command.ts";
+import { parseOptions } from "../../lib/cli/options.ts";
 import { commands } from "../../main.ts";
 
 /** Every command, with those below it. */

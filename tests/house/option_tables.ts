@@ -1,7 +1,7 @@
-import type { OptionTable } from "../../lib/service/options.ts";
+import type { OptionTable } from "../../lib/cli/options.ts";
 import { options as bridge } from "../../services/bridge/mod.ts";
 import { options as exchanges } from "../../services/exchanges/mod.ts";
-import { options as backfill } from "../../services/node/backfill.ts";
+import { options as backfill } from "../../services/node/backfill/mod.ts";
 import { options as node } from "../../services/node/mod.ts";
 import { options as oracle } from "../../services/oracle/mod.ts";
 import { options as proxy } from "../../services/proxy/mod.ts";

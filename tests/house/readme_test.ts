@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
-import type { OptionSpec, OptionTable } from "../../lib/service/options.ts";
+import type { OptionSpec, OptionTable } from "../../lib/cli/options.ts";
 import { OPTION_TABLES } from "./option_tables.ts";
 
 const readmeUrl = new URL("../../README.md", import.meta.url);

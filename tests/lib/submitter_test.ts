@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { NodeTimeoutError, NodeUnreachableError } from "../../lib/core_client.ts";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { NodeTimeoutError, NodeUnreachableError } from "../../lib/net/core_client.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { RpcError } from "../../lib/protocol/jsonrpc.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";

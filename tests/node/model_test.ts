@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
 import type { Signer } from "../../lib/protocol/signature.ts";
 import type { RfqSubmit, Transaction } from "../../lib/protocol/transaction.ts";
-import { Chain } from "../../services/node/chain.ts";
-import { DataDir, FLUSH_CHECKPOINTS } from "../../services/node/data_dir.ts";
+import { Chain } from "../../services/node/chain/chain.ts";
+import { DataDir, FLUSH_CHECKPOINTS } from "../../services/node/storage/data_dir.ts";
 import { SettlementError } from "../../services/node/errors.ts";
-import { OracleFeed } from "../../services/node/oracle_feed.ts";
+import { OracleFeed } from "../../services/node/oracle/oracle_feed.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 import {

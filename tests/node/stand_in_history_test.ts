@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../../lib/clock.ts";
-import { withDefaults } from "../../lib/service/options.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
-import { slotPrices } from "../../services/node/slot_prices.ts";
-import { BinanceTradeHistory, type Trade } from "../../services/node/trade_history.ts";
+import { slotPrices } from "../../services/node/backfill/slot_prices.ts";
+import { BinanceTradeHistory, type Trade } from "../../services/node/backfill/trade_history.ts";
 import { eventually } from "../support/eventually.ts";
 
 Deno.test("BinanceTradeHistory: reads what the stand-in exchange has traded", async () => {

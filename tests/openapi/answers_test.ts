@@ -3,9 +3,9 @@
  * answers fits its schema: the documents promise nothing that never comes.
  */
 import assert from "node:assert/strict";
-import { withDefaults } from "../../lib/service/options.ts";
-import { createRegistry } from "../../lib/service/metrics.ts";
-import { startService } from "../../lib/service/service.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
+import { createRegistry } from "../../lib/http/metrics.ts";
+import { startService } from "../../lib/http/service.ts";
 import { StoreConnectionLostError, StoreError } from "../../lib/store/intent.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { exampleEstimate, exampleQuote } from "../../services/solver/examples.ts";

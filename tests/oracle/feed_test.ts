@@ -1,6 +1,6 @@
 import { configure, type LogRecord, reset } from "@logtape/logtape";
 import assert from "node:assert/strict";
-import { LOG_ROOT } from "../../lib/service/logging.ts";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { Feed, HEALTHY_AFTER_MS } from "../../services/oracle/feed.ts";
 import type { Provider } from "../../services/oracle/provider.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";

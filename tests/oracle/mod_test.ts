@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
-import { withDefaults } from "../../lib/service/options.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { eventually } from "../support/eventually.ts";

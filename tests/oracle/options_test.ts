@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseOptions, UsageError } from "../../lib/service/options.ts";
+import { parseOptions, UsageError } from "../../lib/cli/options.ts";
 import { options, startOracle } from "../../services/oracle/mod.ts";
 
 const text = { name: "oracle", description: "", examples: [] };

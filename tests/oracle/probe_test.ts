@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { withDefaults } from "../../lib/service/options.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { run } from "../../services/oracle/mod.ts";
 import { probeProvider, probeTable } from "../../services/oracle/probe.ts";

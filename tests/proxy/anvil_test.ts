@@ -18,8 +18,8 @@ import {
   webSocket,
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
-import { withDefaults } from "../../lib/service/options.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { followers } from "./real_clients.ts";

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { WebSocketProvider } from "ethers";
 import { createPublicClient, http, webSocket } from "viem";
-import { CoreClient } from "../../lib/core_client.ts";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { signTransaction } from "../../lib/protocol/transaction.ts";
-import { withDefaults } from "../../lib/service/options.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { options as nodeOptions, type RunningNode, startNode } from "../../services/node/mod.ts";
 import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { eventually } from "../support/eventually.ts";

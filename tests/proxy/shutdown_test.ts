@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { STOP_DEADLINE_MS } from "../../lib/service/command.ts";
+import { STOP_DEADLINE_MS } from "../../lib/cli/command.ts";
 import { RpcSocket } from "./rpc_socket.ts";
 import { onBothPorts } from "./support.ts";
 import { deafClient } from "./deaf_client.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ANSWER_BYTES_MAX } from "../../services/proxy/client_connection.ts";
+import { ANSWER_BYTES_MAX } from "../../services/proxy/clients/client_connection.ts";
 import { eventually } from "../support/eventually.ts";
 import { deafClient } from "./deaf_client.ts";
 import { RpcSocket } from "./rpc_socket.ts";

@@ -1,4 +1,4 @@
-import { withDefaults } from "../../lib/service/options.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { FakeNode, type FakeNodeOptions } from "./fake_node.ts";
 

@@ -3,10 +3,10 @@
  * cannot be run and its chapter says so. A command that no rule fits fails.
  */
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
-import { parseOptions } from "../../lib/service/options.ts";
-import { options as backfillOptions } from "../../services/node/backfill.ts";
+import { parseOptions } from "../../lib/cli/options.ts";
+import { options as backfillOptions } from "../../services/node/backfill/mod.ts";
 import { describeStack, type RunningStack } from "../../services/stack/stack.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { type Copy, DockerfileParser, type From, type JSONInstruction } from "dockerfile-ast";
 import { validate } from "dockerfile-utils";
 import { Program } from "../support/process.ts";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import { checkHealth, fileUrl, readText, run } from "./support.ts";
 

@@ -5,12 +5,12 @@ import { QUOTE_TYPE } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
 import { BACKFILL_SLOTS_MAX, TRANSACTION_TYPES } from "../../lib/protocol/transaction.ts";
 import type { FlatType } from "../../lib/protocol/typed_data.ts";
-import { BODY_BYTES_MAX } from "../../lib/service/envelope.ts";
-import { TIMESTAMP_DRIFT_MAX_MS } from "../../services/node/chain.ts";
-import { CHECKPOINT_LATE_MAX_MS } from "../../services/node/checkpoints.ts";
-import { BATCH_MAX } from "../../services/node/dispatcher.ts";
-import { THESIS_DURATION_MAX_MS } from "../../services/node/refusals.ts";
-import { MISSING_SPANS_MAX } from "../../services/node/settlement.ts";
+import { BODY_BYTES_MAX } from "../../lib/http/envelope.ts";
+import { TIMESTAMP_DRIFT_MAX_MS } from "../../services/node/chain/chain.ts";
+import { CHECKPOINT_LATE_MAX_MS } from "../../services/node/chain/checkpoints.ts";
+import { BATCH_MAX } from "../../services/node/rpc/dispatcher.ts";
+import { THESIS_DURATION_MAX_MS } from "../../services/node/chain/refusals.ts";
+import { MISSING_SPANS_MAX } from "../../services/node/chain/settlement.ts";
 import { DEFAULTS } from "../../services/node/settings.ts";
 import { OUTLIER_BASIS_POINTS } from "../../services/oracle/deviation.ts";
 import { readText } from "./support.ts";
@@ -31,7 +31,7 @@ Deno.test("docs/protocol.md: the types that are signed are those of the code, an
 Deno.test("docs/protocol.md: the methods of the node are those that it answers", () => {
   const [, chapter = ""] = /## JSON-RPC of the core node(.*?) ## /.exec(text) ?? [];
   const names = (from: string) => new Set(from.match(/\b(?:core|eth|net|web3)_\w+/g));
-  const keys = readText("services/node/methods.ts").match(/^ {4}\w+_\w+(?=: \{)/gm) ?? [];
+  const keys = readText("services/node/rpc/methods.ts").match(/^ {4}\w+_\w+(?=: \{)/gm) ?? [];
   assert(keys.length > 10);
   assert.deepEqual(
     names(chapter).difference(new Set(["eth_subscribe"])),

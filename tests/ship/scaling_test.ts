@@ -1,11 +1,11 @@
 /** What docs/scaling.md says can be several, played as several. */
 import assert from "node:assert/strict";
 import { systemClock } from "../../lib/clock.ts";
-import { CoreClient } from "../../lib/core_client.ts";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { withDefaults } from "../../lib/service/options.ts";
-import type { RunningService } from "../../lib/service/service.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
+import type { RunningService } from "../../lib/http/service.ts";
 import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";

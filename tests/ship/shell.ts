@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { generatePrivateKey } from "viem/accounts";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import type { Program } from "../support/process.ts";

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { kill, type MortalService, type Started, startMortal } from "../support/death.ts";

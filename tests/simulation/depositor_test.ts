@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import type { RandomSource } from "../../lib/clock.ts";
-import { NodeUnreachableError } from "../../lib/core_client.ts";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { NodeUnreachableError } from "../../lib/net/core_client.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { watched } from "../../lib/fault_points.ts";
 import { depositRequestSchema, hashDepositRequest } from "../../lib/protocol/deposit.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
-import { Hub } from "../../services/proxy/hub.ts";
-import type { ClientSink, HubClient } from "../../services/proxy/hub_client.ts";
+import { Hub } from "../../services/proxy/hub/hub.ts";
+import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
 
 /** What is subscribed to: few, so that clients share. */
 const TOPICS = ["a", "b", "silent"];

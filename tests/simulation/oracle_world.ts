@@ -2,7 +2,7 @@
 import type { RandomSource } from "../../lib/clock.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
-import type { SocketLike } from "../../lib/socket.ts";
+import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
 import type { VenueConnection } from "../../services/exchanges/connection.ts";
 import type { Venue } from "../../services/exchanges/venue.ts";
 import type { FakeClock } from "../support/fake_clock.ts";

@@ -1,6 +1,6 @@
 /** The solver is killed at every statement that touches store, node or hedge: one thesis, one truth. */
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { hashQuote, type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import { type MortalService, playUntilDeath, tracePlaces } from "../support/death.ts";
 import { assertFailure, post } from "../support/envelope.ts";

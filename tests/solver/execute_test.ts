@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
 import { openIntentStore } from "../../lib/store/open.ts";
-import { encodeExecution, executionSchema } from "../../services/solver/execution.ts";
+import { encodeExecution, executionSchema } from "../../services/solver/execution/execution.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost } from "../support/fake_node.ts";

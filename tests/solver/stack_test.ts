@@ -1,7 +1,7 @@
 /** The solver on a whole stack: prices and theses reach it through the proxy. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { CoreClient } from "../../lib/core_client.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
 import { hashDepositRequest } from "../../lib/protocol/deposit.ts";
 import { FREE_PORTS, type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { post } from "../support/envelope.ts";

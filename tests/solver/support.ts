@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { findMarketBySymbol, USDT } from "../../lib/protocol/markets.ts";
 import { hashQuote, quoteSchema, type QuoteWire } from "../../lib/protocol/quote.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { withDefaults } from "../../lib/service/options.ts";
-import type { RunningService } from "../../lib/service/service.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
+import type { RunningService } from "../../lib/http/service.ts";
 import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
 import { post } from "../support/envelope.ts";
 import { FakeNode } from "../support/fake_node.ts";

@@ -1,9 +1,9 @@
 /** The option tables of the three documents, row by row, and the environment of real processes. */
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { loggingOptions } from "../../lib/service/logging.ts";
-import { type OptionTable, parseOptions } from "../../lib/service/options.ts";
+import { loggingOptions } from "../../lib/http/logging.ts";
+import { type OptionTable, parseOptions } from "../../lib/cli/options.ts";
 import { options as bridgeOptions } from "../../services/bridge/mod.ts";
 import { options as oracleOptions } from "../../services/oracle/mod.ts";
 import { options as proxyOptions } from "../../services/proxy/mod.ts";

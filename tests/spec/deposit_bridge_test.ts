@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { hashTypedData } from "viem";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import {
   DOMAIN,

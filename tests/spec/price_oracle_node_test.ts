@@ -4,14 +4,14 @@
  * States and Limits with a clock of their own.
  */
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
-import { PriceRing } from "../../lib/price_ring.ts";
-import { SLOT_MS } from "../../lib/price_slots.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { PriceRing } from "../../lib/prices/price_ring.ts";
+import { SLOT_MS } from "../../lib/prices/price_slots.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { withDefaults } from "../../lib/service/options.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { SettlementError } from "../../services/node/errors.ts";
 import { type NodeOptions, options, type RunningNode, startNode } from "../../services/node/mod.ts";
-import { httpPull } from "../../services/node/oracle_pull.ts";
+import { httpPull } from "../../services/node/oracle/oracle_pull.ts";
 import { DEFAULTS } from "../../services/node/settings.ts";
 import { options as solverOptions, startSolver } from "../../services/solver/mod.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../node/support/actors.ts";

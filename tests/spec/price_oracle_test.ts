@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { withDefaults } from "../../lib/service/options.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
 import {
   options as exchangesOptions,
   type RunningExchanges,

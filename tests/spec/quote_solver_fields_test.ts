@@ -1,8 +1,8 @@
 /** The quote solver document: every field of every table, its presence, type and format. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
-import { estimateRequestSchema, estimateTermsOf } from "../../services/solver/estimate.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { estimateRequestSchema, estimateTermsOf } from "../../services/solver/quoting/estimate.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { askQuote, quoteBody, quoteFields, signedExecution, withSolver } from "./quotes.ts";
 import { fundedWallet, get, newWallet, PAIRS, row, rpc, sharedStack, wire } from "./support.ts";

@@ -1,9 +1,9 @@
 /** The quote solver document: the payout rule, every rule, error code and limit, at its boundary. */
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
-import { Quoter } from "../../services/solver/quoter.ts";
+import { Quoter } from "../../services/solver/quoting/quoter.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { quoteBody, signedExecution, withSolver } from "./quotes.ts";
 import { DOMAIN, fundedWallet, PAIRS, row, sharedStack } from "./support.ts";

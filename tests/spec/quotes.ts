@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { z } from "zod";
-import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { withDefaults } from "../../lib/service/options.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
 import type { StackUrls } from "../../services/stack/stack.ts";
 import { post } from "../support/envelope.ts";

@@ -3,10 +3,10 @@
  * states and limits. The nodes are ones that show what the proxy asked of them.
  */
 import assert from "node:assert/strict";
-import { Backoff } from "../../lib/backoff.ts";
-import { ReconnectingSocket } from "../../lib/socket.ts";
-import { withDefaults } from "../../lib/service/options.ts";
-import { BroadcastRing } from "../../services/proxy/broadcast_ring.ts";
+import { Backoff } from "../../lib/net/backoff.ts";
+import { ReconnectingSocket } from "../../lib/net/reconnecting_socket.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
+import { BroadcastRing } from "../../services/proxy/hub/broadcast_ring.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
 import { FakeNode } from "../proxy/fake_node.ts";
 import { RpcSocket } from "../proxy/rpc_socket.ts";

@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import { parseOptions } from "../../lib/service/options.ts";
-import type { OptionTable } from "../../lib/service/options.ts";
+import { parseOptions } from "../../lib/cli/options.ts";
+import type { OptionTable } from "../../lib/cli/options.ts";
 import {
   FREE_PORTS,
   type RunningStack,

@@ -1,4 +1,4 @@
-import type { CommandContext } from "../../lib/service/command.ts";
+import type { CommandContext } from "../../lib/cli/command.ts";
 import { rangemaker } from "../../main.ts";
 
 /** A context for a command that is run in this process, and what the command said. */

@@ -1,4 +1,4 @@
-import type { SocketLike } from "../../lib/socket.ts";
+import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
 
 /** A client's socket whose other side is the test. */
 export class FakeSocket implements SocketLike {

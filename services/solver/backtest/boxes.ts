@@ -1,6 +1,6 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { SLOT_MS } from "../../../lib/price_slots.ts";
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { type Charges, priceOf } from "../pricing/barrier_strategy.ts";
 import { MockStrategy } from "../pricing/mock_strategy.ts";
 import { VolatilityEstimator, type VolatilityOptions, YEAR_MS } from "../pricing/volatility.ts";

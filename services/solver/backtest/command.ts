@@ -2,11 +2,11 @@
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import { seededRandom } from "../../../lib/random.ts";
-import { command, ExitCode } from "../../../lib/service/command.ts";
-import { integerSchema } from "../../../lib/service/option_types.ts";
-import type { OptionTable } from "../../../lib/service/options.ts";
-import { progressBar } from "../../../lib/service/progress.ts";
-import { readTape } from "../../../lib/tape.ts";
+import { command, ExitCode } from "../../../lib/cli/command.ts";
+import { integerSchema } from "../../../lib/cli/option_types.ts";
+import type { OptionTable } from "../../../lib/cli/options.ts";
+import { progressBar } from "../../../lib/cli/progress.ts";
+import { readTape } from "../../../lib/prices/tape.ts";
 import { chargeOptions, volatilityOptions, volatilitySchema } from "../pricing/options.ts";
 import { LIMITS } from "../limits.ts";
 import { BacktestError, slideBoxes } from "./boxes.ts";

@@ -1,6 +1,6 @@
-import { PriceRing } from "../../../lib/price_ring.ts";
-import { SLOT_MS, slotFrom } from "../../../lib/price_slots.ts";
-import { TapeError, type TapeRow } from "../../../lib/tape.ts";
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import { SLOT_MS, slotFrom } from "../../../lib/prices/price_slots.ts";
+import { TapeError, type TapeRow } from "../../../lib/prices/tape.ts";
 
 /** Slots of the longest tape that is studied: 4.8 days, 64 MiB. */
 const SLOTS_MAX = 2 ** 22;

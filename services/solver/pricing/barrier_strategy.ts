@@ -1,5 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
-import type { PriceReader } from "../../../lib/price_slots.ts";
+import type { PriceReader } from "../../../lib/prices/price_slots.ts";
 import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
 import { LIMITS } from "../limits.ts";

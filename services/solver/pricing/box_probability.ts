@@ -1,4 +1,4 @@
-import { SLOT_MS, slotFrom } from "../../../lib/price_slots.ts";
+import { SLOT_MS, slotFrom } from "../../../lib/prices/price_slots.ts";
 import { discreteShift, stayProbability } from "./double_no_touch.ts";
 import { forwardStayProbability } from "./forward_start.ts";
 import { YEAR_MS } from "./volatility.ts";

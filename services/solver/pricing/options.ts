@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { integerSchema } from "../../../lib/service/option_types.ts";
-import type { OptionTable } from "../../../lib/service/options.ts";
+import { integerSchema } from "../../../lib/cli/option_types.ts";
+import type { OptionTable } from "../../../lib/cli/options.ts";
 import { STRATEGY_NAMES } from "./strategy.ts";
 
 /** The most volatile year that makes sense here: a thousand percent. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { uint64Schema } from "../../../lib/protocol/scalars.ts";
-import { RequestError } from "../../../lib/service/envelope.ts";
+import { RequestError } from "../../../lib/http/envelope.ts";
 import type { BetTerms } from "../rules.ts";
 
 /** The strategies that `--pricing` takes. */

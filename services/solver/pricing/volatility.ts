@@ -1,4 +1,4 @@
-import { SLOT_MS } from "../../../lib/price_slots.ts";
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 
 /** Milliseconds of a year as volatility is quoted: 365 days. */
 export const YEAR_MS = 365 * 86_400_000;

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { TypedDataEncoder, verifyTypedData, Wallet } from "ethers";
-import { DEV_ACCOUNTS } from "../../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import {
   DEPOSIT_REQUEST_TYPE,
   depositRequestSchema,

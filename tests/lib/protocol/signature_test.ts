@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { SigningKey } from "ethers";
 import fc from "fast-check";
-import { DEV_ACCOUNTS } from "../../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import {
   recoverSigner,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../../lib/dev_accounts.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote, quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { describeIssue } from "../../../lib/protocol/scalars.ts";
 import {

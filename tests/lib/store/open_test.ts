@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseOptions, UsageError } from "../../../lib/service/options.ts";
+import { parseOptions, UsageError } from "../../../lib/cli/options.ts";
 import { databaseOption } from "../../../lib/store/open.ts";
 
 const text = { name: "sample", description: "", examples: [] };

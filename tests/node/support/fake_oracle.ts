@@ -1,5 +1,5 @@
 import { MARKETS } from "../../../lib/protocol/markets.ts";
-import { listen } from "../../../lib/service/listener.ts";
+import { listen } from "../../../lib/http/listener.ts";
 
 /** Prices that the fake oracle gives, by symbol. */
 export const PRICES: Readonly<Record<string, bigint>> = {

@@ -1,6 +1,6 @@
-import { CoreClient } from "../../../lib/core_client.ts";
+import { CoreClient } from "../../../lib/net/core_client.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
-import { withDefaults } from "../../../lib/service/options.ts";
+import { withDefaults } from "../../../lib/cli/options.ts";
 import {
   type NodeOptions,
   options,

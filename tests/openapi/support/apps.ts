@@ -11,10 +11,10 @@ import { healthHandler, oracleApi } from "../../../services/oracle/api.ts";
 import { createOracleMetrics } from "../../../services/oracle/metrics.ts";
 import { Oracle } from "../../../services/oracle/oracle.ts";
 import { createSolverApi } from "../../../services/solver/api.ts";
-import { ExposureBook } from "../../../services/solver/exposure_book.ts";
+import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { SolverMetrics } from "../../../services/solver/metrics.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
-import { Quoter } from "../../../services/solver/quoter.ts";
+import { Quoter } from "../../../services/solver/quoting/quoter.ts";
 import { CHAIN_ID, relayer } from "../../bridge/support.ts";
 import { solver } from "../../solver/support.ts";
 

@@ -1,5 +1,5 @@
-import { withDefaults } from "../../../lib/service/options.ts";
-import type { RunningService } from "../../../lib/service/service.ts";
+import { withDefaults } from "../../../lib/cli/options.ts";
+import type { RunningService } from "../../../lib/http/service.ts";
 import { options as exchangesOptions, startExchanges } from "../../../services/exchanges/mod.ts";
 import { options as oracleOptions, startOracle } from "../../../services/oracle/mod.ts";
 import { eventually } from "../../support/eventually.ts";

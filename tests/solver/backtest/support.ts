@@ -1,6 +1,6 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import { gaussian } from "../../../lib/random.ts";
-import type { TapeRow } from "../../../lib/tape.ts";
+import type { TapeRow } from "../../../lib/prices/tape.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/volatility.ts";
 
 const START_MS = 1_700_000_000_000;

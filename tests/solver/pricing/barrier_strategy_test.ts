@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { PriceRing } from "../../../lib/price_ring.ts";
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../../../services/solver/limits.ts";
 import {

@@ -1,0 +1,89 @@
+/** `rangemaker completion`: scripts for the shells, made from the option tables of all commands. */
+import {
+  command,
+  type CommandEntries,
+  type CommandEntry,
+  ExitCode,
+  type RunnableCommand,
+} from "../command.ts";
+import { UsageError } from "../options.ts";
+import { bashScript } from "./bash.ts";
+import { fishScript } from "./fish.ts";
+import { type CompletedCommand, completedCommands } from "./tree.ts";
+import { zshScript } from "./zsh.ts";
+
+/** A shell: what its script is made by, and where it looks for such scripts by itself. */
+interface Shell {
+  script: (commands: readonly CompletedCommand[]) => string;
+  examples: readonly (readonly [commandLine: string, meaning: string])[];
+}
+
+const SHELLS: Readonly<Record<string, Shell>> = {
+  bash: {
+    script: bashScript,
+    examples: [
+      ["source <(rangemaker completion bash)", "for this shell; in ~/.bashrc, for every one"],
+      [
+        "rangemaker completion bash > ~/.local/share/bash-completion/completions/rangemaker",
+        "for every shell, where the package bash-completion is there",
+      ],
+    ],
+  },
+  zsh: {
+    script: zshScript,
+    examples: [
+      [
+        "source <(rangemaker completion zsh)",
+        "for this shell; in ~/.zshrc after compinit, for every one",
+      ],
+      [
+        "rangemaker completion zsh > ~/.zfunc/_rangemaker",
+        "for every shell, where ~/.zshrc has fpath+=~/.zfunc before compinit",
+      ],
+    ],
+  },
+  fish: {
+    script: fishScript,
+    examples: [
+      ["rangemaker completion fish | source", "for this shell"],
+      [
+        "rangemaker completion fish > ~/.config/fish/completions/rangemaker.fish",
+        "for every shell",
+      ],
+    ],
+  },
+};
+
+/** The command that completes all commands, itself included. */
+export function completionOf(commands: CommandEntries): { run: RunnableCommand } {
+  const shells = Object.entries(SHELLS).map(([name, shell]): [string, CommandEntry] => {
+    const run = shellCommand(name, shell, commands);
+    return [name, { summary: `for ${name}`, open: () => Promise.resolve({ run }) }];
+  });
+  const names = Object.keys(SHELLS).join(", ");
+  return {
+    run: command({
+      name: "completion",
+      description:
+        "Prints a script that makes a shell complete commands, options and what they take. It " +
+        "stands for itself: nothing of rangemaker runs when a word is completed.",
+      options: {},
+      subcommands: Object.fromEntries(shells),
+      examples: [["rangemaker completion bash --help", "how to install it for bash"]],
+      run: () => Promise.reject(new UsageError(`Missing shell: expected one of ${names}`)),
+    }),
+  };
+}
+
+function shellCommand(name: string, shell: Shell, commands: CommandEntries): RunnableCommand {
+  return command({
+    name: `completion ${name}`,
+    description: `Prints the completion script for ${name}.`,
+    options: {},
+    examples: shell.examples,
+    async run(_, context) {
+      context.print(shell.script(await completedCommands(commands)).trimEnd());
+      return ExitCode.ok;
+    },
+  });
+}

@@ -1,0 +1,68 @@
+import { Histogram, type LabelValues, type Registry } from "prom-client";
+
+/** What a {@link PresetHistogram} is made of. */
+export interface PresetHistogramOptions<L extends string> {
+  name: string;
+  help: string;
+  labelNames: L[];
+  /** Upper bounds, rising. */
+  buckets: readonly number[];
+  registers: Registry[];
+}
+
+interface Series<L extends string> {
+  labels: LabelValues<L>;
+  /** Observations in each bucket, and at the end those over the last bound. */
+  counts: number[];
+  sum: number;
+}
+
+/**
+ * A histogram for hot paths. prom-client's own looks up its labels with every observation, which took
+ * half a microsecond; here a series is looked up once, and an observation costs an addition or two.
+ * It is scraped like any other; `observe` of the class it extends is not looked at.
+ */
+export class PresetHistogram<L extends string> extends Histogram<L> {
+  readonly #options: PresetHistogramOptions<L>;
+  readonly #series: Series<L>[] = [];
+
+  constructor(options: PresetHistogramOptions<L>) {
+    super({ ...options, buckets: [...options.buckets] });
+    this.#options = options;
+  }
+
+  /** Begins a series; it is called once for each combination of labels. @returns Observes a value. */
+  series(labels: LabelValues<L>): (value: number) => void {
+    const { buckets } = this.#options;
+    const series = { labels, counts: new Array<number>(buckets.length + 1).fill(0), sum: 0 };
+    this.#series.push(series);
+    return (value) => {
+      let bucket = 0;
+      while (value > (buckets[bucket] ?? Infinity)) bucket += 1;
+      series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+      series.sum += value;
+    };
+  }
+
+  /** What `Registry.metrics` asks a metric for; prom-client's types leave it out. */
+  getForPromString() {
+    const { name, help } = this.#options;
+    const values = this.#series.flatMap((series) => this.#valuesOf(series));
+    return Promise.resolve({ name, help, type: "histogram", aggregator: "sum", values });
+  }
+
+  #valuesOf({ labels, counts, sum }: Series<L>) {
+    const { name, buckets } = this.#options;
+    let count = 0;
+    const rows = counts.map((inBucket, index) => {
+      count += inBucket;
+      const le = buckets[index] ?? "+Inf";
+      return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
+    });
+    return [
+      ...rows,
+      { metricName: `${name}_sum`, labels, value: sum },
+      { metricName: `${name}_count`, labels, value: count },
+    ];
+  }
+}

@@ -1,0 +1,47 @@
+import type { RandomSource } from "../clock.ts";
+
+/** How the waits between attempts grow. */
+export interface BackoffOptions {
+  /** The first wait before jitter, in milliseconds. */
+  initialMs: number;
+  /** The longest wait before jitter, in milliseconds. */
+  maxMs: number;
+  /** Source of the jitter. */
+  random: RandomSource;
+}
+
+/**
+ * Exponential backoff with equal jitter: each wait is between half and all of a value that doubles
+ * from `initialMs` to `maxMs`, so that many clients of a restarted server do not return together.
+ */
+export class Backoff {
+  readonly #options: BackoffOptions;
+  #attempts = 0;
+
+  constructor(options: BackoffOptions) {
+    if (!(options.initialMs > 0 && options.maxMs >= options.initialMs)) {
+      throw new RangeError(
+        `Backoff needs 0 < initialMs <= maxMs: received ${options.initialMs} and ${options.maxMs}`,
+      );
+    }
+    this.#options = options;
+  }
+
+  /** Waits handed out since the last reset. */
+  get attempts(): number {
+    return this.#attempts;
+  }
+
+  /** The next wait, in milliseconds. */
+  nextMs(): number {
+    const { initialMs, maxMs, random } = this.#options;
+    const fullMs = Math.min(maxMs, initialMs * 2 ** this.#attempts);
+    this.#attempts += 1;
+    return Math.round(fullMs / 2 + random() * fullMs / 2);
+  }
+
+  /** Starts again from `initialMs`: for when the other side has shown that it is well. */
+  reset(): void {
+    this.#attempts = 0;
+  }
+}

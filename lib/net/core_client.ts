@@ -1,0 +1,201 @@
+import { z } from "zod";
+import { RangemakerError, reasonOf } from "../errors.ts";
+import { type Account, accountSchema } from "../protocol/account.ts";
+import { parseResponse, RpcError } from "../protocol/jsonrpc.ts";
+import { type NodePrice, nodePriceSchema } from "../protocol/price.ts";
+import { type Receipt, receiptSchema } from "../protocol/receipt.ts";
+import { type Address, type Hex, timestampSchema, uint64Schema } from "../protocol/scalars.ts";
+import { type Thesis, thesisSchema, type ThesisStatus } from "../protocol/thesis.ts";
+import { type Transaction, transactionToWire } from "../protocol/transaction.ts";
+import { redactUrls } from "../redact.ts";
+
+/** How long a node may take to answer unless told otherwise. */
+export const NODE_TIMEOUT_MS = 5_000;
+
+/** The node could not be reached, or its answer was lost: whether it acted is not known. */
+export class NodeUnreachableError extends RangemakerError {
+  constructor(url: string, cause: unknown) {
+    // Callers of a service are told this, and the URL may carry a password or a provider's key.
+    const message = redactUrls(`Core node at ${url} cannot be reached: ${reasonOf(cause)}`);
+    super("NODE_UNREACHABLE", message, { cause });
+  }
+}
+
+/** The node took too long: whether it acted is not known. */
+export class NodeTimeoutError extends RangemakerError {
+  constructor(url: string, method: string, timeoutMs: number) {
+    super(
+      "NODE_TIMEOUT",
+      redactUrls(`Core node at ${url} did not answer ${method} within ${timeoutMs} ms`),
+    );
+  }
+}
+
+/** Narrows `core_getTheses`. */
+export interface ThesisFilter {
+  user?: Address;
+  solver?: Address;
+  status?: ThesisStatus;
+  /** Most theses in one answer. */
+  limit?: number;
+  /** `nextCursor` of the answer before. */
+  cursor?: string;
+}
+
+/** Slots of one market for `core_getPriceHistory`: those that start in `[from, to)`, Unix ms. */
+export interface HistoryQuery {
+  base: Address;
+  quote: Address;
+  from: number;
+  to: number;
+  /** `nextCursor` of the answer before. */
+  cursor?: string | undefined;
+}
+
+const spanSchema = z.object({ from: timestampSchema, to: timestampSchema });
+
+const historyPageSchema = z.object({
+  prices: z.array(z.object({ time: timestampSchema, price: uint64Schema })),
+  missing: z.array(spanSchema),
+  nextCursor: z.string().nullable(),
+});
+
+/** One page of recorded prices, oldest first, and the spans of slots that have none. */
+export type HistoryPage = z.output<typeof historyPageSchema>;
+
+/** Where a core node is, and how patient to be with it. */
+export interface CoreClientOptions {
+  /** HTTP JSON-RPC URL. */
+  url: string;
+  timeoutMs?: number;
+}
+
+const headSchema = z.object({
+  number: z.string().regex(/^0x[0-9a-f]+$/),
+  timestampMs: timestampSchema,
+});
+
+const needsBackfillSchema = z.object({
+  code: z.literal("NeedsBackfill"),
+  missing: z.array(spanSchema),
+});
+
+/** The spans that a refused settlement says are missing; undefined where it was refused otherwise. */
+export function missingSpansOf(thrown: unknown): z.output<typeof spanSchema>[] | undefined {
+  if (!(thrown instanceof RpcError)) return undefined;
+  const parsed = needsBackfillSchema.safeParse(thrown.data);
+  return parsed.success ? parsed.data.missing : undefined;
+}
+
+const thesesPageSchema = z.object({
+  theses: z.array(thesisSchema),
+  nextCursor: z.string().nullable(),
+});
+
+/**
+ * Typed JSON-RPC client for a core node over HTTP. Every method throws {@link RpcError} with the
+ * node's own code where it refuses, {@link NodeTimeoutError} or {@link NodeUnreachableError} where
+ * no answer came, and a `ZodError` never: an answer of the wrong shape is an {@link RpcError}.
+ */
+export class CoreClient {
+  readonly url: string;
+  readonly #timeoutMs: number;
+  #lastId = 0;
+
+  constructor(options: CoreClientOptions) {
+    this.url = options.url;
+    this.#timeoutMs = options.timeoutMs ?? NODE_TIMEOUT_MS;
+  }
+
+  /** Submits a signed transaction. Sending the same one again gives the same receipt. */
+  sendTransaction(tx: Transaction): Promise<Receipt> {
+    return this.#call("core_sendTransaction", [transactionToWire(tx)], receiptSchema);
+  }
+
+  /** Submits a transaction by its JSON text, as it was kept: what is sent again is the same. */
+  sendTransactionText(text: string): Promise<Receipt> {
+    return this.#call("core_sendTransaction", [JSON.parse(text)], receiptSchema);
+  }
+
+  /** The receipt that the transaction would get now. */
+  simulateTransaction(tx: Transaction): Promise<Receipt> {
+    return this.#call("core_simulateTransaction", [transactionToWire(tx)], receiptSchema);
+  }
+
+  /** The receipt of a transaction, or null where the node does not know it. */
+  getTransaction(txHash: Hex): Promise<Receipt | null> {
+    return this.#call("core_getTransaction", [txHash], receiptSchema.nullable());
+  }
+
+  /** Balance, locked amount and permissions of an account. */
+  getAccount(address: Address): Promise<Account> {
+    return this.#call("core_getAccount", [address], accountSchema);
+  }
+
+  /** One thesis, or null. */
+  getThesis(id: number): Promise<Thesis | null> {
+    return this.#call("core_getThesis", [id], thesisSchema.nullable());
+  }
+
+  /** A page of theses, oldest first. */
+  getTheses(filter: ThesisFilter): Promise<z.output<typeof thesesPageSchema>> {
+    return this.#call("core_getTheses", [filter], thesesPageSchema);
+  }
+
+  /** Prices by symbol, each with its age and whether bets on it are taken. */
+  getPrices(): Promise<Record<string, NodePrice>> {
+    return this.#call("core_getPrices", [], z.record(z.string(), nodePriceSchema));
+  }
+
+  /** The newest block: its number, and its time in Unix milliseconds. */
+  async getHead(): Promise<{ number: number; timestampMs: number }> {
+    const head = await this.#call("eth_getBlockByNumber", ["latest", false], headSchema);
+    return { number: Number(head.number), timestampMs: head.timestampMs };
+  }
+
+  /** A page of recorded prices of a market, oldest first. */
+  getPriceHistory(query: HistoryQuery): Promise<HistoryPage> {
+    return this.#call("core_getPriceHistory", [query], historyPageSchema);
+  }
+
+  /** Attempts settlement. @throws {RpcError} -32010 where price history is missing. */
+  settleThesis(id: number): Promise<Thesis> {
+    return this.#call("core_settleThesis", [id], thesisSchema);
+  }
+
+  /** The chain id of the node: a cheap way to see that it is there. */
+  async chainId(): Promise<number> {
+    return Number(await this.#call("eth_chainId", [], z.string().regex(/^0x[0-9a-f]+$/)));
+  }
+
+  async #call<S extends z.ZodType>(
+    method: string,
+    params: unknown[],
+    schema: S,
+  ): Promise<z.output<S>> {
+    const { result } = parseResponse(await this.#post(method, params));
+    const parsed = schema.safeParse(result);
+    if (parsed.success) return parsed.data;
+    throw new RpcError(-32603, `Answer of the node to ${method} has the wrong shape`, {
+      cause: parsed.error,
+    });
+  }
+
+  async #post(method: string, params: unknown[]): Promise<unknown> {
+    const id = this.#lastId += 1;
+    try {
+      const response = await fetch(this.url, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
+        signal: AbortSignal.timeout(this.#timeoutMs),
+      });
+      return await response.json();
+    } catch (cause) {
+      if (cause instanceof DOMException && cause.name === "TimeoutError") {
+        throw new NodeTimeoutError(this.url, method, this.#timeoutMs);
+      }
+      throw new NodeUnreachableError(this.url, cause);
+    }
+  }
+}

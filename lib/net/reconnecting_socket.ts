@@ -1,0 +1,176 @@
+import type { Backoff } from "./backoff.ts";
+import type { Clock } from "../clock.ts";
+import { Timers } from "../timers.ts";
+
+/** The part of a WebSocket that is used here, so that a test can play the other side. */
+export interface SocketLike {
+  binaryType: string;
+  onopen: ((event: Event) => void) | null;
+  onmessage: ((event: MessageEvent) => void) | null;
+  onclose: ((event: CloseEvent) => void) | null;
+  onerror: ((event: Event) => void) | null;
+  send(text: string): void;
+  close(code?: number, reason?: string): void;
+}
+
+/**
+ * Why a connection is gone: it could not be opened, the other side closed it, it brought no frame for
+ * too long, or its owner gave it up.
+ */
+export type DownCause = "not_opened" | "closed" | "silent" | "dropped";
+
+/** What the owner of a {@link ReconnectingSocket} is told. */
+export interface SocketHandlers {
+  /** A connection stands: subscribe now. */
+  onOpen(): void;
+  /** One text frame; a binary one is read as UTF-8. */
+  onText(text: string): void;
+  /** The connection is gone or was given up; another attempt follows by itself. */
+  onDown?(reason: string, cause: DownCause): void;
+  /** An attempt is about to be made; the first one has number 1. */
+  onAttempt?(attempt: number): void;
+}
+
+/** How a {@link ReconnectingSocket} behaves. */
+export interface ReconnectingSocketOptions {
+  url: string;
+  clock: Clock;
+  backoff: Backoff;
+  handlers: SocketHandlers;
+  /** A connection that brings no frame for this long is given up; undefined never. */
+  silenceMs?: number;
+  /** How long an attempt may take to open. */
+  connectTimeoutMs?: number;
+  /** A connection that lived this long resets the backoff; Infinity leaves that to the owner. */
+  healthyAfterMs?: number;
+  /** Opens a socket; the platform's by default. */
+  connect?: (url: string) => SocketLike;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const HEALTHY_AFTER_MS = 5_000;
+
+/**
+ * A WebSocket client that comes back after every loss, until stopped. A client socket cannot ping,
+ * so whether the server lives is seen by a deadline on data.
+ */
+export class ReconnectingSocket {
+  readonly #options: ReconnectingSocketOptions;
+  readonly #timers: Timers;
+  #socket: SocketLike | undefined;
+  #open = false;
+  #stopped = true;
+  #attempts = 0;
+  #lastFrameAtMs = 0;
+
+  constructor(options: ReconnectingSocketOptions) {
+    this.#options = options;
+    this.#timers = new Timers(options.clock);
+  }
+
+  /** Whether frames can be sent now. */
+  get connected(): boolean {
+    return this.#open;
+  }
+
+  /** Time of the newest frame, Unix milliseconds; 0 before the first. */
+  get lastFrameAtMs(): number {
+    return this.#lastFrameAtMs;
+  }
+
+  /** Connects, and keeps connecting. */
+  start(): void {
+    if (!this.#stopped) return;
+    this.#stopped = false;
+    this.#connect();
+  }
+
+  /** Sends a frame. @returns False where there is no connection; the frame is not kept. */
+  send(text: string): boolean {
+    if (!this.#open) return false;
+    this.#socket?.send(text);
+    return true;
+  }
+
+  /** Gives up the present connection as faulty; the next attempt follows after the backoff. */
+  drop(reason: string): void {
+    if (this.#socket === undefined) return;
+    this.#lose(reason, "dropped");
+  }
+
+  /** Ends for good. */
+  stop(): void {
+    this.#stopped = true;
+    this.#timers.clear();
+    this.#detach();
+  }
+
+  #connect(): void {
+    this.#attempts += 1;
+    const { handlers, connect, url, connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
+    handlers.onAttempt?.(this.#attempts);
+    const socket = connect ? connect(url) : new WebSocket(url);
+    this.#socket = socket;
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => this.#opened();
+    socket.onmessage = (event) => this.#received(event.data);
+    socket.onclose = (event) => {
+      const cause = this.#open ? "closed" : "not_opened";
+      this.#lose(`closed with ${event.code} ${event.reason}`.trim(), cause);
+    };
+    socket.onerror = (event) => {
+      // The close event that follows says the rest; before opening, only this one names the cause.
+      if (this.#open) return;
+      this.#lose(event instanceof ErrorEvent ? event.message : "connect failed", "not_opened");
+    };
+    this.#timers.after(connectTimeoutMs, () => {
+      if (!this.#open) this.#lose(`not open after ${connectTimeoutMs} ms`, "not_opened");
+    });
+  }
+
+  #opened(): void {
+    const { clock, backoff, handlers, healthyAfterMs = HEALTHY_AFTER_MS } = this.#options;
+    this.#timers.clear();
+    this.#open = true;
+    this.#lastFrameAtMs = clock.now();
+    if (healthyAfterMs !== Infinity) this.#timers.after(healthyAfterMs, () => backoff.reset());
+    this.#watchSilence();
+    handlers.onOpen();
+  }
+
+  #received(data: unknown): void {
+    this.#lastFrameAtMs = this.#options.clock.now();
+    if (typeof data === "string") this.#options.handlers.onText(data);
+    else if (data instanceof ArrayBuffer) {
+      this.#options.handlers.onText(new TextDecoder().decode(data));
+    }
+  }
+
+  #watchSilence(): void {
+    const { silenceMs, clock } = this.#options;
+    if (silenceMs === undefined) return;
+    const leftMs = this.#lastFrameAtMs + silenceMs - clock.now();
+    if (leftMs <= 0) return this.#lose(`silent for ${silenceMs} ms`, "silent");
+    this.#timers.after(leftMs, () => this.#watchSilence());
+  }
+
+  #lose(reason: string, cause: DownCause): void {
+    this.#timers.clear();
+    this.#detach();
+    if (this.#stopped) return;
+    const waitMs = this.#options.backoff.nextMs();
+    this.#timers.after(waitMs, () => this.#connect());
+    this.#options.handlers.onDown?.(reason, cause);
+  }
+
+  #detach(): void {
+    const socket = this.#socket;
+    this.#socket = undefined;
+    this.#open = false;
+    if (socket === undefined) return;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    // A socket that fails while it closes has nothing more to tell.
+    socket.onerror = () => {};
+    socket.close();
+  }
+}

@@ -1,0 +1,97 @@
+/** Recordings of trades as CSV: read by whoever plays or studies them. */
+import { messageOf, RangemakerError } from "../errors.ts";
+import { parsePrice } from "../protocol/price.ts";
+
+/** A recording that cannot be read or used. */
+export class TapeError extends RangemakerError {
+  constructor(message: string, cause?: unknown) {
+    super("TAPE", message, { cause });
+  }
+}
+
+/** The first line of every tape. */
+export const TAPE_HEADER = "time_ms,trade_id,side,price,amount";
+
+/** The longest tape that is read: some two million trades. */
+const TAPE_BYTES_MAX = 128 * 1024 * 1024;
+
+/** One recorded trade. */
+export interface TapeRow {
+  /** Unix milliseconds. */
+  timeMs: number;
+  /** Who took: the buyer or the seller. */
+  side: "buy" | "sell";
+  /** Integer with 6 decimals. */
+  price: bigint;
+  /** Decimal text in the base token. */
+  amount: string;
+}
+
+/**
+ * Reads a tape from a file.
+ *
+ * @throws {TapeError} If the file cannot be read or is no tape, naming the line.
+ */
+export async function readTape(path: string): Promise<TapeRow[]> {
+  let text: string;
+  try {
+    const { size } = await Deno.stat(path);
+    if (size > TAPE_BYTES_MAX) {
+      throw new TapeError(`Expected at most ${TAPE_BYTES_MAX} bytes: received ${size}`);
+    }
+    text = await Deno.readTextFile(path);
+  } catch (cause) {
+    throw new TapeError(`Tape ${path} cannot be read: ${messageOf(cause)}`, cause);
+  }
+  try {
+    return parseTape(text);
+  } catch (cause) {
+    throw new TapeError(`Tape ${path} cannot be used: ${messageOf(cause)}`, cause);
+  }
+}
+
+/**
+ * Reads the text of a tape: the header, then trades in order of time.
+ *
+ * @throws {TapeError} On the first line that breaks a rule.
+ */
+export function parseTape(text: string): TapeRow[] {
+  const [header, ...lines] = text.trimEnd().split(/\r?\n/);
+  if (header !== TAPE_HEADER) {
+    throw new TapeError(`Expected ${TAPE_HEADER} in line 1: received ${JSON.stringify(header)}`);
+  }
+  const rows: TapeRow[] = [];
+  for (const [index, line] of lines.entries()) {
+    const row = parseRow(line);
+    const before = rows.at(-1);
+    const rule = row === undefined
+      ? "time_ms, trade_id, buy or sell, price, amount"
+      : before !== undefined && row.timeMs < before.timeMs
+      ? "a time that is not before the one above"
+      : undefined;
+    if (row === undefined || rule !== undefined) {
+      throw new TapeError(
+        `Expected ${rule} in line ${index + 2}: received ${JSON.stringify(line.slice(0, 100))}`,
+      );
+    }
+    rows.push(row);
+  }
+  if (rows.length < 2 || spanMs(rows) === 0) {
+    throw new TapeError(`Expected two trades at different times: received ${rows.length}`);
+  }
+  return rows;
+}
+
+const ROW_PATTERN = /^(\d{1,15}),\d{1,20},(buy|sell),([^,]+),(\d{1,30}(?:\.\d{1,30})?)$/;
+
+function parseRow(line: string): TapeRow | undefined {
+  const [, time, side, digits = "", amount = ""] = ROW_PATTERN.exec(line) ?? [];
+  const price = parsePrice(digits);
+  if (price === undefined) return undefined;
+  return { timeMs: Number(time), side: side === "buy" ? "buy" : "sell", price, amount };
+}
+
+/** Time from the first trade to the last, in milliseconds. */
+export function spanMs(rows: readonly TapeRow[]): number {
+  return (rows.at(-1)?.timeMs ?? 0) - (rows[0]?.timeMs ?? 0);
+}

@@ -1,0 +1,76 @@
+import { type CoreClient, missingSpansOf } from "../../../lib/net/core_client.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
+
+/** The longest stretch of time that one run fills: a day, which is the longest thesis too. */
+export const BACKFILL_SPAN_MAX_MS = 86_400_000;
+
+/** What is to be filled: all that a thesis lacks, or all that is missing of a market in a time. */
+export type BackfillRequest = { thesis: number } | { market: Market; span: TimeSpan };
+
+/** What is missing, in a market. */
+export interface BackfillTarget {
+  market: Market;
+  /** In order of time, aligned to slots. */
+  missing: TimeSpan[];
+  /** Where it was asked for. */
+  thesis?: Thesis;
+}
+
+/**
+ * Asks the node what is missing. A thesis is attempted to be settled on the way, for that is what
+ * tells exactly what it lacks.
+ *
+ * @throws {RangemakerError} `UNKNOWN_THESIS`. @throws {RpcError} @throws {NodeUnreachableError}
+ */
+export async function targetOf(
+  request: BackfillRequest,
+  client: CoreClient,
+): Promise<BackfillTarget> {
+  if ("thesis" in request) return await thesisTarget(request.thesis, client);
+  return { market: request.market, missing: await missingOf(request.market, request.span, client) };
+}
+
+async function thesisTarget(id: number, client: CoreClient): Promise<BackfillTarget> {
+  const thesis = await client.getThesis(id);
+  const market = thesis && findMarket(thesis.base, thesis.quote);
+  if (!thesis || !market) {
+    throw new RangemakerError("UNKNOWN_THESIS", `The node has no thesis with the id ${id}`);
+  }
+  try {
+    return { market, thesis: await client.settleThesis(id), missing: [] };
+  } catch (thrown) {
+    const missing = missingSpansOf(thrown);
+    if (missing !== undefined) return { market, thesis, missing };
+    if (thesis.endTime <= (await client.getHead()).timestampMs) throw thrown;
+    // It has not ended: what is missing so far can be filled already.
+    const span = { from: thesis.startTime, to: thesis.endTime };
+    return { market, thesis, missing: await missingOf(market, span, client) };
+  }
+}
+
+/** Spans without a price, up to the newest block. */
+async function missingOf(
+  { base, quote }: Market,
+  span: TimeSpan,
+  client: CoreClient,
+): Promise<TimeSpan[]> {
+  const { timestampMs } = await client.getHead();
+  const from = slotFrom(span.from) * SLOT_MS;
+  const to = Math.min(slotFrom(span.to) * SLOT_MS, timestampMs + SLOT_MS);
+  const missing: TimeSpan[] = [];
+  if (from >= to) return missing;
+  let cursor: string | undefined;
+  do {
+    const page = await client.getPriceHistory({ base, quote, from, to, cursor });
+    for (const gap of page.missing) {
+      const last = missing.at(-1);
+      if (last?.to === gap.from) last.to = gap.to;
+      else missing.push(gap);
+    }
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return missing;
+}

@@ -1,0 +1,119 @@
+import type { Clock } from "../../../lib/clock.ts";
+import type { CoreClient } from "../../../lib/net/core_client.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import type { Market } from "../../../lib/protocol/markets.ts";
+import type { Signer } from "../../../lib/protocol/signature.ts";
+import { BACKFILL_SLOTS_MAX, signTransaction } from "../../../lib/protocol/transaction.ts";
+import { slotPrices, type SlotRun } from "./slot_prices.ts";
+import type { TradeHistory } from "./trade_history.ts";
+
+/** What a {@link Backfiller} works with. */
+export interface BackfillerParts {
+  client: Pick<CoreClient, "sendTransaction">;
+  /** The admin. */
+  signer: Signer;
+  chainId: number;
+  history: TradeHistory;
+  clock: Clock;
+  /** How long the price of a trade stands for the slots after it, in milliseconds. */
+  maxCarryMs: number;
+  /** Asked before each batch: nothing more is begun once it is true. */
+  isStopping(): boolean;
+  /** Told after each batch, in slots. */
+  onProgress(doneSlots: number, totalSlots: number): void;
+}
+
+/** What became of one missing span. */
+export interface SpanReport {
+  span: TimeSpan;
+  /** Slots that had no price before and have one now. */
+  filledSlots: number;
+  /** Slots for which no trade was found: they stay missing. */
+  slotsWithoutTrade: number;
+  /** Slots that the node did not take: too old for the ring, and needed by no open thesis. */
+  slotsNotTaken: number;
+}
+
+/** The node refused a backfill. */
+export class BackfillRefusedError extends RangemakerError {
+  constructor(code: string, message: string) {
+    super(code, `Backfill refused with ${code}: ${message}`);
+  }
+}
+
+/**
+ * Fills missing price slots from trades: one batch of at most ten minutes after the other, each a
+ * transaction of its own. What has been filled stays filled, so whoever is interrupted begins again
+ * with what is missing then.
+ */
+export class Backfiller {
+  readonly #parts: BackfillerParts;
+
+  constructor(parts: BackfillerParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * @param spans Aligned to slots of 100 ms.
+   * @throws {TradeHistoryError} @throws {BackfillRefusedError} @throws {NodeUnreachableError}
+   */
+  async fill(market: Market, spans: readonly TimeSpan[]): Promise<SpanReport[]> {
+    const totalSlots = spans.reduce((sum, span) => sum + slotsIn(span), 0);
+    const reports: SpanReport[] = [];
+    let doneSlots = 0;
+    for (const span of spans) {
+      const report = { span, filledSlots: 0, slotsWithoutTrade: 0, slotsNotTaken: 0 };
+      for (const batch of batchesOf(span)) {
+        if (this.#parts.isStopping()) return [...reports, report];
+        const runs = await this.#runsOf(market, batch);
+        report.slotsWithoutTrade += slotsIn(batch);
+        for (const run of runs) {
+          const filledSlots = await this.#submit(market, run);
+          report.filledSlots += filledSlots;
+          report.slotsNotTaken += run.prices.length - filledSlots;
+          report.slotsWithoutTrade -= run.prices.length;
+        }
+        doneSlots += slotsIn(batch);
+        this.#parts.onProgress(doneSlots, totalSlots);
+      }
+      reports.push(report);
+    }
+    return reports;
+  }
+
+  #runsOf(market: Market, batch: TimeSpan): Promise<SlotRun[]> {
+    const { history, maxCarryMs } = this.#parts;
+    const from = Math.max(0, batch.from - maxCarryMs);
+    return slotPrices(history.trades(market.symbol, { from, to: batch.to }), batch, maxCarryMs);
+  }
+
+  /** @returns Slots that took a price. */
+  async #submit({ base, quote }: Market, { startTime, prices }: SlotRun): Promise<number> {
+    const { client, signer, chainId, clock } = this.#parts;
+    const { tx } = signTransaction(
+      {
+        type: "BackfillOracle" as const,
+        timestamp: clock.now(),
+        from: signer.address,
+        ...{ base, quote, startTime, prices },
+      },
+      signer,
+      chainId,
+    );
+    const { error, filledSlots = 0 } = await client.sendTransaction(tx);
+    if (error !== undefined) throw new BackfillRefusedError(error.code, error.message);
+    return filledSlots;
+  }
+}
+
+function* batchesOf({ from, to }: TimeSpan): Generator<TimeSpan> {
+  const batchMs = BACKFILL_SLOTS_MAX * SLOT_MS;
+  for (let start = from; start < to; start += batchMs) {
+    yield { from: start, to: Math.min(to, start + batchMs) };
+  }
+}
+
+function slotsIn({ from, to }: TimeSpan): number {
+  return (to - from) / SLOT_MS;
+}

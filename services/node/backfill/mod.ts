@@ -1,0 +1,165 @@
+import { z } from "zod";
+import { type Clock, systemClock } from "../../../lib/clock.ts";
+import { CoreClient } from "../../../lib/net/core_client.ts";
+import { findMarketBySymbol, type Market, MARKETS } from "../../../lib/protocol/markets.ts";
+import { command, type CommandContext, ExitCode } from "../../../lib/cli/command.ts";
+import {
+  chainIdOption,
+  httpUrlSchema,
+  integerSchema,
+  privateKeySchema,
+  rpcUrlOption,
+} from "../../../lib/cli/option_types.ts";
+import { type OptionsOf, type OptionTable, UsageError } from "../../../lib/cli/options.ts";
+import { progressBar } from "../../../lib/cli/progress.ts";
+import { BACKFILL_SPAN_MAX_MS, type BackfillRequest, targetOf } from "./backfill_target.ts";
+import { Backfiller, type SpanReport } from "./backfiller.ts";
+import { BinanceTradeHistory } from "./trade_history.ts";
+
+/** The longest that a trade may stand for the slots after it. */
+export const CARRY_MAX_MS = 60_000;
+
+const timeSchema = z.string().transform((text, context) => {
+  const timeMs = /^\d+$/.test(text) ? Number(text) : Date.parse(text);
+  if (Number.isSafeInteger(timeMs)) return timeMs;
+  context.addIssue({ code: "custom", message: "Expected Unix milliseconds or an ISO 8601 time" });
+  return z.NEVER;
+});
+
+const SYMBOLS = MARKETS.map(({ symbol }) => symbol);
+
+const marketSchema = z.string().toUpperCase()
+  .pipe(z.enum(SYMBOLS, { error: `Expected one of ${SYMBOLS.join(", ")}` }))
+  .transform((symbol) => findMarketBySymbol(symbol)!); // each symbol is a market's
+
+/** Options of `rangemaker backfill`. */
+export const options = {
+  thesis: {
+    flags: "-t, --thesis <id>",
+    description: "fill what this thesis lacks",
+    schema: integerSchema(1).optional(),
+  },
+  market: {
+    flags: "-m, --market <symbol>",
+    description: "fill what is missing of this market, with --from and --to",
+    schema: marketSchema.optional(),
+  },
+  from: {
+    flags: "--from <time>",
+    description: "start, in Unix milliseconds or as ISO 8601",
+    schema: timeSchema.optional(),
+  },
+  to: {
+    flags: "--to <time>",
+    description: "end, which is not filled itself",
+    schema: timeSchema.optional(),
+  },
+  rpcUrl: rpcUrlOption,
+  privateKey: {
+    flags: "-k, --private-key <key>",
+    env: "ADMIN_PRIVATE_KEY",
+    description: "private key of an admin: 0x and 64 hex digits",
+    schema: privateKeySchema,
+    secret: true,
+  },
+  historyUrl: {
+    flags: "--history-url <url>",
+    env: "HISTORY_URL",
+    description: "trade history that answers as Binance does",
+    schema: httpUrlSchema,
+    default: "https://data-api.binance.vision",
+  },
+  maxCarryMs: {
+    flags: "--max-carry-ms <ms>",
+    description: `how long a trade stands for the slots after it, at most ${CARRY_MAX_MS}`,
+    schema: integerSchema(0, CARRY_MAX_MS),
+    default: "3000",
+  },
+  chainId: chainIdOption,
+} satisfies OptionTable;
+
+/** Options of {@link run} after parsing. */
+export type BackfillOptions = OptionsOf<typeof options>;
+
+/** `rangemaker backfill`: fills missing price slots from an exchange's trade history. */
+export const run = command({
+  name: "backfill",
+  description:
+    "Fills price slots that the core node missed from an exchange's trades, so that theses which lack them can be settled. Interrupted, it goes on where it stopped when it is started again.",
+  options,
+  examples: [
+    ["rangemaker backfill --thesis 7", "what thesis 7 lacks"],
+    [
+      "rangemaker backfill --market ETH/USDT --from 2026-01-31T09:00:00Z --to 2026-01-31T09:10:00Z",
+      "ten minutes of a market",
+    ],
+  ],
+  defaultLogLevel: "warning",
+  run: (options, context) => backfill(options, context, systemClock),
+});
+
+/**
+ * @returns The exit code: 0 if nothing is missing any more.
+ * @throws {UsageError} Unless either a thesis or a market with a time is given.
+ */
+async function backfill(
+  options: BackfillOptions,
+  context: CommandContext,
+  clock: Clock,
+): Promise<number> {
+  const request = requestOf(options);
+  const client = new CoreClient({ url: options.rpcUrl });
+  let isStopping = false;
+  context.untilSignal().then(() => isStopping = true);
+  context.progress("Asking the node what is missing …");
+  const { market, missing, thesis } = await targetOf(request, client);
+  const backfiller = new Backfiller({
+    client,
+    signer: options.privateKey,
+    chainId: options.chainId,
+    history: new BinanceTradeHistory(options.historyUrl, clock),
+    clock,
+    maxCarryMs: options.maxCarryMs,
+    isStopping: () => isStopping,
+    onProgress: (done, total) => context.progress(progressBar(done, total, "slots")),
+  });
+  const reports = await backfiller.fill(market, missing);
+  context.progress("");
+  for (const report of reports) context.print(lineOf(market, report));
+  if (reports.length === 0) context.print(`${market.symbol}: nothing is missing`);
+  if (isStopping) context.print("Stopped: start again to go on");
+  if (thesis !== undefined) {
+    const { id, status } = await client.getThesis(thesis.id) ?? thesis;
+    context.print(`Thesis ${id}: ${status}`);
+  }
+  const isComplete = !isStopping &&
+    reports.every(({ slotsWithoutTrade, slotsNotTaken }) =>
+      slotsWithoutTrade + slotsNotTaken === 0
+    );
+  return isComplete ? ExitCode.ok : ExitCode.failed;
+}
+
+function requestOf({ thesis, market, from, to }: BackfillOptions): BackfillRequest {
+  if (thesis !== undefined && market === undefined && from === undefined && to === undefined) {
+    return { thesis };
+  }
+  if (thesis !== undefined || market === undefined || from === undefined || to === undefined) {
+    throw new UsageError("Give either --thesis, or --market with --from and --to");
+  }
+  if (from >= to || to - from > BACKFILL_SPAN_MAX_MS) {
+    throw new UsageError(`Expected --from before --to, a day at most: received ${from} and ${to}`);
+  }
+  return { market, span: { from, to } };
+}
+
+function lineOf({ symbol }: Market, report: SpanReport): string {
+  const [from, to] = [report.span.from, report.span.to].map((ms) => new Date(ms).toISOString());
+  const parts = [
+    `${report.filledSlots} slots filled`,
+    `${report.slotsWithoutTrade} without a trade`,
+    ...(report.slotsNotTaken === 0
+      ? []
+      : [`${report.slotsNotTaken} not taken: too old for the ring, and no open thesis needs them`]),
+  ];
+  return `${symbol} ${from} to ${to}: ${parts.join(", ")}`;
+}

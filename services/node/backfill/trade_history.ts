@@ -1,0 +1,131 @@
+import { z } from "zod";
+import type { Clock } from "../../../lib/clock.ts";
+import { RangemakerError, reasonOf } from "../../../lib/errors.ts";
+import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { parsePrice } from "../../../lib/protocol/price.ts";
+
+/** A trade that took place: what a price slot is made of. */
+export interface Trade {
+  /** Unix milliseconds. */
+  time: number;
+  /** With 6 decimals. */
+  price: bigint;
+}
+
+/** Gives the trades of the past. */
+export interface TradeHistory {
+  /** Trades of a market such as `ETH/USDT` in a stretch of time, in order. */
+  trades(symbol: string, span: TimeSpan): AsyncIterable<Trade>;
+}
+
+/** The history cannot be had. */
+export class TradeHistoryError extends RangemakerError {
+  constructor(message: string, cause?: unknown) {
+    super("TRADE_HISTORY", message, { cause });
+  }
+}
+
+/** Trades that one answer holds at most: the endpoint's own limit. */
+export const PAGE_TRADES = 1_000;
+
+/** Answers that one stretch of time may take: a million trades, far more than ten minutes see. */
+const PAGES_MAX = 1_000;
+
+/** How often a request is made before it is given up. */
+export const ATTEMPTS_MAX = 5;
+
+/** The longest wait before the next attempt, whatever `Retry-After` says. */
+const RETRY_WAIT_MAX_MS = 60_000;
+const RETRY_WAIT_MS = 1_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/** One answer of the endpoint: id, price and time of each trade. */
+export const pageSchema = z.array(z.object({
+  a: z.number().int(),
+  p: z.string().transform((text, context) => {
+    const price = parsePrice(text);
+    if (price !== undefined) return price;
+    context.addIssue({ code: "custom", message: `Expected a price: received ${text}` });
+    return z.NEVER;
+  }),
+  T: z.number().int(),
+}));
+
+type Page = z.output<typeof pageSchema>;
+
+/** Trades from Binance's `GET /api/v3/aggTrades`, or an endpoint that serves the same. */
+export class BinanceTradeHistory implements TradeHistory {
+  readonly #baseUrl: string;
+  readonly #clock: Clock;
+
+  /** @param url Without the path, such as `https://data-api.binance.vision`. */
+  constructor(url: string, clock: Clock) {
+    this.#baseUrl = url.replace(/\/+$/, "");
+    this.#clock = clock;
+  }
+
+  /** @throws {TradeHistoryError} If the endpoint refuses, or cannot be reached in five attempts. */
+  async *trades(symbol: string, { from, to }: TimeSpan): AsyncGenerator<Trade> {
+    const market = symbol.replace("/", "");
+    const range = { startTime: from.toString(), endTime: (to - 1).toString() };
+    let page = await this.#page({ symbol: market, ...range });
+    for (let pages = 1; page.length > 0; pages++) {
+      for (const { p: price, T: time } of page) {
+        if (time >= to) return;
+        yield { time, price };
+      }
+      if (page.length < PAGE_TRADES) return;
+      if (pages === PAGES_MAX) {
+        throw new TradeHistoryError(`${symbol} has over ${PAGES_MAX * PAGE_TRADES} trades at once`);
+      }
+      const nextId = page.at(-1)!.a + 1; // the page is not empty
+      page = await this.#page({ symbol: market, fromId: nextId.toString() });
+    }
+  }
+
+  async #page(query: Record<string, string>): Promise<Page> {
+    const search = new URLSearchParams({ ...query, limit: PAGE_TRADES.toString() });
+    const url = `${this.#baseUrl}/api/v3/aggTrades?${search}`;
+    for (let attempt = 1;; attempt++) {
+      const answer = await request(url);
+      if ("page" in answer) return answer.page;
+      if (!answer.isTransient || attempt === ATTEMPTS_MAX) {
+        throw new TradeHistoryError(`Trade history ${url}: ${answer.reason}`);
+      }
+      await this.#wait(answer.waitMs ?? RETRY_WAIT_MS * attempt);
+    }
+  }
+
+  #wait(waitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#clock.after(Math.min(waitMs, RETRY_WAIT_MAX_MS), resolve);
+    });
+  }
+}
+
+type Answer = { page: Page } | { reason: string; isTransient: boolean; waitMs?: number };
+
+async function request(url: string): Promise<Answer> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+    const text = await response.text();
+    if (!response.ok) return refusal(response, text);
+    const parsed = pageSchema.safeParse(JSON.parse(text));
+    return parsed.success
+      ? { page: parsed.data }
+      : { reason: `not what was expected: ${parsed.error.message}`, isTransient: false };
+  } catch (thrown) {
+    return { reason: reasonOf(thrown), isTransient: true };
+  }
+}
+
+function refusal(response: Response, text: string): Answer {
+  const { status } = response;
+  const retryAfterSeconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+  return {
+    reason: `status ${status}: ${text.slice(0, 200)}`,
+    // 418 is the endpoint's word for a caller that went on after 429.
+    isTransient: status === 429 || status === 418 || status >= 500,
+    waitMs: Number.isFinite(retryAfterSeconds) ? retryAfterSeconds * 1_000 : undefined,
+  };
+}

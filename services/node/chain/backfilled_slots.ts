@@ -1,0 +1,93 @@
+import {
+  type Extremes,
+  ExtremesFold,
+  type PriceRange,
+  type PriceReader,
+  SLOT_MS,
+  slotFrom,
+  type TimeSpan,
+} from "../../../lib/prices/price_slots.ts";
+
+/** Slots of a page: 25.6 s. */
+const PAGE_SLOTS = 256;
+
+/**
+ * Pages that one market may hold: 4,194,304 slots, 4.85 days of them, 32 MiB. Past that, no backfill
+ * begins to add to them until theses that need some are settled.
+ */
+export const HELD_PAGES_MAX = 16_384;
+
+/**
+ * Backfilled prices of one market that open theses need, whether the ring still has room for them
+ * or not.
+ */
+export class BackfilledSlots implements PriceReader {
+  /** By page number; a price of 0 is a hole. */
+  readonly #pages = new Map<number, BigUint64Array>();
+
+  /** Pages held now. */
+  get pages(): number {
+    return this.#pages.size;
+  }
+
+  /** Whether the price of one more slot should be held. */
+  hasRoomFor(time: number): boolean {
+    return this.#pages.size < HELD_PAGES_MAX || this.#pages.has(pageOf(slotFrom(time)));
+  }
+
+  /** Holds the price of a slot. */
+  put(time: number, price: bigint): void {
+    const slot = slotFrom(time);
+    let page = this.#pages.get(pageOf(slot));
+    if (page === undefined) {
+      page = new BigUint64Array(PAGE_SLOTS);
+      this.#pages.set(pageOf(slot), page);
+    }
+    page[slot % PAGE_SLOTS] = price;
+  }
+
+  /** The price held for a slot, or undefined. */
+  at(time: number): bigint | undefined {
+    return this.#slot(slotFrom(time));
+  }
+
+  extremes(from: number, to: number, range?: PriceRange): Extremes {
+    const fold = new ExtremesFold(range);
+    const end = slotFrom(to);
+    for (let slot = slotFrom(from); slot < end;) {
+      const pageNumber = pageOf(slot);
+      const stop = Math.min(end, (pageNumber + 1) * PAGE_SLOTS);
+      if (!this.#pages.has(pageNumber)) fold.addMissing(slot, stop);
+      else this.#foldPage(fold, slot, stop);
+      slot = stop;
+    }
+    return fold;
+  }
+
+  /** Lets go of the pages that lie wholly outside all of the spans. */
+  keepOnly(spans: readonly TimeSpan[]): void {
+    const pageMs = PAGE_SLOTS * SLOT_MS;
+    for (const number of this.#pages.keys()) {
+      const fromMs = number * pageMs;
+      const isNeeded = spans.some((span) => span.from < fromMs + pageMs && span.to > fromMs);
+      if (!isNeeded) this.#pages.delete(number);
+    }
+  }
+
+  #foldPage(fold: ExtremesFold, first: number, end: number): void {
+    for (let slot = first; slot < end; slot++) {
+      const price = this.#slot(slot);
+      if (price === undefined) fold.addMissing(slot, slot + 1);
+      else fold.addSlot(slot, price);
+    }
+  }
+
+  #slot(slot: number): bigint | undefined {
+    const price = this.#pages.get(pageOf(slot))?.[slot % PAGE_SLOTS];
+    return price === 0n ? undefined : price;
+  }
+}
+
+function pageOf(slot: number): number {
+  return Math.floor(slot / PAGE_SLOTS);
+}

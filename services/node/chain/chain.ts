@@ -1,0 +1,249 @@
+import type { Clock } from "../../../lib/clock.ts";
+import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import type { Market } from "../../../lib/protocol/markets.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
+import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
+import { type Block, genesisBlock, sealBlock } from "./block.ts";
+import { RejectedTransactionError, SettlementError, UnknownThesisError } from "../errors.ts";
+import type { Journal } from "../storage/journal.ts";
+import type { ExecutionContext } from "./ledger.ts";
+import type { OracleFeed } from "../oracle/oracle_feed.ts";
+import type { SettlementRecord } from "./record.ts";
+import type { Outcome } from "./settlement.ts";
+import type { ChainState } from "./state.ts";
+import { requireSender, verifyInside } from "./verify.ts";
+
+/** How far the timestamp of a transaction may be off the node's clock. */
+export const TIMESTAMP_DRIFT_MAX_MS = 60_000;
+
+/** Sealed blocks that are kept to be asked for: 409.6 s of them. */
+export const BLOCKS_KEPT = 4_096;
+
+/**
+ * Theses that one checkpoint tries to settle at most, which takes it well under its interval; when more end
+ * together, the next checkpoints go on.
+ */
+export const SETTLEMENTS_PER_CHECKPOINT_MAX = 5_000;
+
+/** How often backfilled prices that no open thesis needs any more are let go. */
+const PRUNE_INTERVAL_MS = 60_000;
+
+/** What the chain tells as it happens. */
+export interface ChainEvents {
+  onHead(block: Block): void;
+  onTransaction(receipt: Receipt, tx: Transaction): void;
+  onThesis(thesis: Thesis): void;
+  /** A checkpoint found no fresh price for the market. */
+  onMissingPrice(market: Market): void;
+  /** Settlements could not be written down; they are tried again at the next checkpoint. */
+  onJournalFailure(thrown: unknown): void;
+}
+
+/** What a chain is made of. */
+export interface ChainParts {
+  chainId: number;
+  clock: Clock;
+  state: ChainState;
+  feed: OracleFeed;
+  journal: Journal;
+  events: ChainEvents;
+  /** Where the chain went on to before; a new genesis block by default. */
+  resumeFrom?: ResumePoint;
+}
+
+/** Where a chain that was stopped goes on. */
+export interface ResumePoint {
+  head: Block;
+  /** Number of the next block: higher than any that was ever told. */
+  nextNumber: number;
+}
+
+/**
+ * The core node's state machine: transactions, checkpoints and settlement. What changes the state is
+ * decided first, then written to the journal, then applied; all of it is synchronous, so nothing is
+ * ever half done.
+ */
+export class Chain {
+  readonly chainId: number;
+  readonly feed: OracleFeed;
+  readonly state: ChainState;
+  readonly #clock: Clock;
+  readonly #journal: Journal;
+  readonly #events: ChainEvents;
+  readonly #blocks = new Map<number, Block>();
+  #head: Block;
+  #nextNumber: number;
+  #pending: Hex[] = [];
+  #prunedAtMs = 0;
+
+  constructor(parts: ChainParts) {
+    this.chainId = parts.chainId;
+    this.feed = parts.feed;
+    this.state = parts.state;
+    this.#clock = parts.clock;
+    this.#journal = parts.journal;
+    this.#events = parts.events;
+    this.#head = parts.resumeFrom?.head ?? genesisBlock(parts.clock.now());
+    this.#nextNumber = parts.resumeFrom?.nextNumber ?? 1;
+    this.#keep(this.#head);
+  }
+
+  /** The newest sealed block. */
+  get head(): Block {
+    return this.#head;
+  }
+
+  /** A sealed block, or undefined where it never was or is not kept any more. */
+  block(number: number): Block | undefined {
+    return this.#blocks.get(number);
+  }
+
+  /**
+   * Applies a transaction; the next checkpoint seals the block it is in. The same one again gives the
+   * first receipt.
+   *
+   * @throws {SignatureError} If `from` did not sign it. @throws {RejectedTransactionError} If its
+   * timestamp is too far off. @throws {JournalError} If it cannot be written down. Nothing is
+   * recorded then.
+   */
+  submit(tx: Transaction): Receipt {
+    const { receipt: judged, quoteHash, isKnown } = this.#judge(tx);
+    if (isKnown) return judged;
+    const nowMs = this.#clock.now();
+    const filled = tx.type === "BackfillOracle" && judged.status === "committed"
+      ? this.state.fillable(tx)
+      : undefined;
+    const receipt = filled === undefined ? judged : { ...judged, filledSlots: slotsIn(filled) };
+    const record = { kind: "transaction" as const, atMs: nowMs, tx, receipt, quoteHash, filled };
+    this.#journal.append([record]);
+    const thesis = this.state.applyTransaction(record);
+    this.#pending.push(receipt.txHash);
+    this.#events.onTransaction(receipt, tx);
+    if (thesis !== undefined) this.#events.onThesis(thesis);
+    // Not a thesis more than the newest checkpoint has settled: later slots are still to come.
+    if (filled !== undefined) this.#settleDue(this.#head.timestampMs);
+    return receipt;
+  }
+
+  /** The receipt that a transaction would get now. Changes nothing. Throws as {@link submit}. */
+  simulate(tx: Transaction): Receipt {
+    return this.#judge(tx).receipt;
+  }
+
+  /**
+   * Makes a checkpoint: records the fresh prices, settles what has ended and seals the block.
+   *
+   * @param dueMs When it was due: a multiple of 100 ms, later than the one before.
+   */
+  checkpoint(dueMs: number): Block {
+    for (const [market, { ring }] of this.state.histories) {
+      const price = this.feed.freshPrice(market, dueMs);
+      if (price !== undefined) ring.append(dueMs, price);
+      else {
+        ring.skipTo(dueMs);
+        this.#events.onMissingPrice(market);
+      }
+    }
+    this.#settleDue(dueMs);
+    if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS) {
+      this.#prunedAtMs = dueMs;
+      this.state.prune();
+    }
+    this.#head = sealBlock(this.#nextNumber, this.#head.hash, dueMs, this.#pending);
+    this.#nextNumber += 1;
+    this.#pending = [];
+    this.#keep(this.#head);
+    this.#events.onHead(this.#head);
+    return this.#head;
+  }
+
+  /**
+   * Attempts to settle a thesis on request. One that is settled is given as it is.
+   *
+   * @throws {UnknownThesisError} @throws {SettlementError} If prices are missing, or it has not ended
+   * and no recorded price is outside its box. @throws {JournalError}
+   */
+  settle(id: number): Thesis {
+    const thesis = this.state.ledger.thesis(id);
+    if (thesis === undefined) throw new UnknownThesisError(id);
+    if (!isUnsettled(thesis.status)) return thesis;
+    const outcome = this.state.attempt(thesis);
+    // The last slot may be recorded before the end; to have won is to have come to the end, all the same.
+    if (outcome.status !== "lost" && this.#head.timestampMs < thesis.endTime) {
+      throw SettlementError.tooEarly(thesis, this.#head.timestampMs);
+    }
+    if (this.state.settler.isNews(thesis, outcome)) {
+      this.#record([settlementOf(thesis, outcome, this.#clock.now())]);
+    }
+    if (outcome.status === "needs_backfill") {
+      throw SettlementError.needsBackfill(thesis, outcome.missing);
+    }
+    return this.state.ledger.thesis(id) ?? thesis;
+  }
+
+  #judge(tx: Transaction): { receipt: Receipt; quoteHash?: Hex; isKnown: boolean } {
+    const { ledger } = this.state;
+    const txHash = hashTransaction(tx, this.chainId);
+    requireSender(tx, txHash);
+    const earlier = ledger.receipt(txHash);
+    if (earlier !== undefined) return { receipt: earlier, isKnown: true };
+    const offMs = Math.abs(this.#clock.now() - tx.timestamp);
+    if (offMs > TIMESTAMP_DRIFT_MAX_MS) throw new RejectedTransactionError(tx.timestamp, offMs);
+    const verified = verifyInside(tx, txHash, this.chainId);
+    const receipt = ledger.judge(verified, this.#context());
+    return { receipt, quoteHash: verified.quoteHash, isKnown: false };
+  }
+
+  #context(): ExecutionContext {
+    const nowMs = this.#clock.now();
+    return {
+      blockNumber: this.#nextNumber,
+      nowMs,
+      isFresh: (market) => this.feed.isFresh(market, nowMs),
+      newestSlotMs: this.#head.timestampMs,
+    };
+  }
+
+  #settleDue(nowMs: number): void {
+    const records: SettlementRecord[] = [];
+    for (let attempts = 0; attempts < SETTLEMENTS_PER_CHECKPOINT_MAX; attempts++) {
+      const thesis = this.state.settler.nextDue(nowMs);
+      if (thesis === undefined) break;
+      const outcome = this.state.attempt(thesis);
+      if (this.state.settler.isNews(thesis, outcome)) {
+        records.push(settlementOf(thesis, outcome, nowMs));
+      }
+    }
+    try {
+      this.#record(records);
+    } catch (thrown) {
+      for (const { id } of records) this.state.settler.retry(id);
+      this.#events.onJournalFailure(thrown);
+    }
+  }
+
+  #record(records: readonly SettlementRecord[]): void {
+    if (records.length === 0) return;
+    this.#journal.append(records);
+    for (const record of records) {
+      const before = this.state.ledger.thesis(record.id)?.status;
+      const thesis = this.state.applySettlement(record);
+      if (thesis.status !== before) this.#events.onThesis(thesis);
+    }
+  }
+
+  #keep(block: Block): void {
+    this.#blocks.set(block.number, block);
+    this.#blocks.delete(block.number - BLOCKS_KEPT);
+  }
+}
+
+function settlementOf(thesis: Thesis, outcome: Outcome, atMs: number): SettlementRecord {
+  return { kind: "settlement", atMs, id: thesis.id, outcome };
+}
+
+function slotsIn(spans: readonly TimeSpan[]): number {
+  return spans.reduce((slots, { from, to }) => slots + (to - from) / SLOT_MS, 0);
+}

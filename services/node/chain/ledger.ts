@@ -1,0 +1,268 @@
+import type { Account, Permission } from "../../../lib/protocol/account.ts";
+import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
+import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
+import type { BackfillOracle, Deposit, RfqSubmit } from "../../../lib/protocol/transaction.ts";
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import {
+  lacksPermission,
+  type Refusal,
+  refuse,
+  stakesOf,
+  unsupportedPair,
+  windowRefusal,
+} from "./refusals.ts";
+import type { TransactionRecord } from "./record.ts";
+import type { Outcome } from "./settlement.ts";
+import type { VerifiedTransaction } from "./verify.ts";
+
+/** What the chain starts with. */
+export interface Genesis {
+  /** USDC with 6 decimals. */
+  balances: ReadonlyMap<Address, bigint>;
+  relayers: readonly Address[];
+  admins: readonly Address[];
+}
+
+/** What a transaction meets when it arrives. */
+export interface ExecutionContext {
+  /** The block that the next checkpoint seals. */
+  blockNumber: number;
+  /** Unix milliseconds. */
+  nowMs: number;
+  /** Whether bets on a market are taken (spec: price oracle, States: fresh). */
+  isFresh(market: Market): boolean;
+  /** Newest slot that a checkpoint has reached, Unix milliseconds; nothing later can be filled. */
+  newestSlotMs: number;
+}
+
+/**
+ * Balances, permissions, theses and receipts: the state of the chain but for its prices.
+ *
+ * It is synchronous and knows no socket, no clock and no signature: transactions come parsed and
+ * verified, with the context they are judged in. At every moment balances plus unsettled theses
+ * equal deposits plus genesis ({@link holdings} and {@link issued}). Like any chain's, its state
+ * grows with the transactions it has taken.
+ */
+export class Ledger {
+  readonly #balances: Map<Address, bigint>;
+  readonly #locked = new Map<Address, bigint>();
+  readonly #permissions: ReadonlyMap<Permission, ReadonlySet<Address>>;
+  readonly #theses: Thesis[] = [];
+  readonly #receipts = new Map<Hex, Receipt>();
+  readonly #externalHashes = new Set<Hex>();
+  readonly #quoteHashes = new Set<Hex>();
+  #issued = 0n;
+
+  constructor(genesis: Genesis) {
+    this.#balances = new Map(genesis.balances);
+    for (const balance of genesis.balances.values()) this.#issued += balance;
+    this.#permissions = new Map([
+      ["relayer", new Set(genesis.relayers)],
+      ["admin", new Set(genesis.admins)],
+    ]);
+  }
+
+  /** All money that ever came in: genesis and deposits. */
+  get issued(): bigint {
+    return this.#issued;
+  }
+
+  /** All money that is here: balances and unsettled theses. Always equals {@link issued}. */
+  get holdings(): bigint {
+    let sum = 0n;
+    for (const balance of this.#balances.values()) sum += balance;
+    for (const thesis of this.#theses) if (isUnsettled(thesis.status)) sum += thesis.payout;
+    return sum;
+  }
+
+  /** All theses, by id from 1 on. */
+  get theses(): readonly Thesis[] {
+    return this.#theses;
+  }
+
+  /** The account of an address; one that was never used has nothing. */
+  account(address: Address): Account {
+    const permissions = [...this.#permissions]
+      .filter(([, holders]) => holders.has(address))
+      .map(([permission]) => permission);
+    return {
+      address,
+      balance: this.#balances.get(address) ?? 0n,
+      locked: this.#locked.get(address) ?? 0n,
+      permissions,
+    };
+  }
+
+  /** A thesis as it is now. */
+  thesis(id: number): Thesis | undefined {
+    return this.#theses[id - 1];
+  }
+
+  /** What became of a transaction. */
+  receipt(txHash: Hex): Receipt | undefined {
+    return this.#receipts.get(txHash);
+  }
+
+  /**
+   * The receipt that a transaction gets now; the first one where it has one already. Changes nothing.
+   */
+  judge(verified: VerifiedTransaction, context: ExecutionContext): Receipt {
+    const { tx, txHash } = verified;
+    const earlier = this.#receipts.get(txHash);
+    if (earlier !== undefined) return earlier;
+    const { blockNumber } = context;
+    const error = this.#refusalOf(verified, context);
+    if (error !== undefined) return { txHash, status: "failed", blockNumber, error };
+    const receipt: Receipt = { txHash, status: "committed", blockNumber };
+    return tx.type === "RfqSubmit" ? { ...receipt, thesisId: this.#theses.length + 1 } : receipt;
+  }
+
+  /**
+   * Applies a transaction as it was judged; one that was applied before changes nothing.
+   *
+   * @returns The thesis that it opened.
+   */
+  apply(record: TransactionRecord): Thesis | undefined {
+    const { tx, receipt } = record;
+    if (this.#receipts.has(receipt.txHash)) return undefined;
+    this.#receipts.set(receipt.txHash, receipt);
+    if (receipt.status === "failed") return undefined;
+    if (tx.type === "Deposit") this.#deposit(tx);
+    if (tx.type === "RfqSubmit") return this.#open(tx, record);
+  }
+
+  /**
+   * Ends a thesis, or marks it as lacking prices, and pays the whole payout to the winner.
+   *
+   * @throws {RangeError} If there is no such thesis, or it is settled already.
+   */
+  settle(id: number, outcome: Outcome, settledAt: number): Thesis {
+    const thesis = this.thesis(id);
+    if (thesis === undefined || !isUnsettled(thesis.status)) {
+      throw new RangeError(`Thesis to settle is not open: received ${id}`);
+    }
+    const settled: Thesis = { ...thesis, status: outcome.status };
+    if (outcome.status !== "needs_backfill") {
+      settled.settledAt = settledAt;
+      if (outcome.status === "lost") settled.breach = outcome.breach;
+      const winner = outcome.status === "won" ? thesis.user : thesis.solver;
+      this.#credit(winner, thesis.payout);
+      this.#lock(thesis.user, -thesis.betAmount);
+      this.#lock(thesis.solver, thesis.betAmount - thesis.payout);
+    }
+    this.#theses[id - 1] = settled;
+    return settled;
+  }
+
+  #refusalOf(verified: VerifiedTransaction, context: ExecutionContext): Refusal | undefined {
+    if (verified.fault !== undefined) return verified.fault;
+    const { tx } = verified;
+    switch (tx.type) {
+      case "Deposit":
+        return this.#depositRefusal(tx);
+      case "RfqSubmit":
+        return this.#rfqRefusal(tx, verified.quoteHash, context);
+      case "BackfillOracle":
+        return this.#backfillRefusal(tx, context);
+    }
+  }
+
+  #depositRefusal(tx: Deposit): Refusal | undefined {
+    if (!this.#holds("relayer", tx.from)) return lacksPermission(tx.from, "relayer");
+    if (this.#externalHashes.has(tx.externalTxHash)) {
+      return refuse(
+        "DEPOSIT_ALREADY_PROCESSED",
+        `External transaction ${tx.externalTxHash} was credited before`,
+      );
+    }
+  }
+
+  #rfqRefusal(
+    tx: RfqSubmit,
+    quoteHash: Hex | undefined,
+    context: ExecutionContext,
+  ): Refusal | undefined {
+    const market = findMarket(tx.base, tx.quote);
+    if (market === undefined) return unsupportedPair(tx);
+    if (tx.lowerPrice >= tx.upperPrice) {
+      return refuse(
+        "INVALID_PRICE_RANGE",
+        `Lower price has to be below upper price: received ${tx.lowerPrice} and ${tx.upperPrice}`,
+      );
+    }
+    if (context.nowMs > tx.deadline) {
+      return refuse("QUOTE_EXPIRED", `Quote expired at ${tx.deadline}: it is ${context.nowMs}`);
+    }
+    const badWindow = windowRefusal(tx, context.nowMs);
+    if (badWindow !== undefined) return badWindow;
+    if (quoteHash !== undefined && this.#quoteHashes.has(quoteHash)) {
+      return refuse("QUOTE_ALREADY_USED", `Quote ${quoteHash} has a thesis already`);
+    }
+    if (!context.isFresh(market)) {
+      return refuse("ORACLE_STALE", `Price of ${market.symbol} is stale: no new theses on it`);
+    }
+    for (const [address, amount] of stakesOf(tx)) {
+      const balance = this.#balances.get(address) ?? 0n;
+      if (balance < amount) {
+        return refuse(
+          "INSUFFICIENT_BALANCE",
+          `Balance of ${address} is ${balance}: the thesis takes ${amount} from it`,
+        );
+      }
+    }
+  }
+
+  #backfillRefusal(tx: BackfillOracle, context: ExecutionContext): Refusal | undefined {
+    if (!this.#holds("admin", tx.from)) return lacksPermission(tx.from, "admin");
+    if (findMarket(tx.base, tx.quote) === undefined) return unsupportedPair(tx);
+    const lastMs = tx.startTime + (tx.prices.length - 1) * SLOT_MS;
+    if (lastMs > context.newestSlotMs) {
+      return refuse(
+        "INVALID_TIME_RANGE",
+        `Slots up to ${context.newestSlotMs} can be filled: received one at ${lastMs}`,
+      );
+    }
+  }
+
+  #deposit(tx: Deposit): void {
+    this.#externalHashes.add(tx.externalTxHash);
+    this.#credit(tx.user, tx.amount);
+    this.#issued += tx.amount;
+  }
+
+  #open(tx: RfqSubmit, { receipt, quoteHash, atMs }: TransactionRecord): Thesis {
+    if (quoteHash === undefined) throw new TypeError("Record of RfqSubmit has no quote hash");
+    this.#quoteHashes.add(quoteHash);
+    for (const [address, amount] of stakesOf(tx)) {
+      this.#credit(address, -amount);
+      this.#lock(address, amount);
+    }
+    const { user, from: solver, thesisType, base, quote, lowerPrice, upperPrice } = tx;
+    const { betAmount, payout, startTime, endTime } = tx;
+    const thesis: Thesis = {
+      id: this.#theses.length + 1,
+      ...{ user, solver, thesisType, base, quote, lowerPrice, upperPrice },
+      ...{ betAmount, payout, startTime, endTime },
+      createdAt: atMs,
+      quoteHash,
+      txHash: receipt.txHash,
+      status: "open",
+    };
+    this.#theses.push(thesis);
+    return thesis;
+  }
+
+  #holds(permission: Permission, address: Address): boolean {
+    return this.#permissions.get(permission)?.has(address) ?? false;
+  }
+
+  #credit(address: Address, amount: bigint): void {
+    this.#balances.set(address, (this.#balances.get(address) ?? 0n) + amount);
+  }
+
+  #lock(address: Address, amount: bigint): void {
+    this.#locked.set(address, (this.#locked.get(address) ?? 0n) + amount);
+  }
+}

@@ -1,0 +1,75 @@
+import { z } from "zod";
+import { receiptSchema } from "../../../lib/protocol/receipt.ts";
+import {
+  addressSchema,
+  hash32Schema,
+  timestampSchema,
+  uint64Schema,
+} from "../../../lib/protocol/scalars.ts";
+import { transactionSchema } from "../../../lib/protocol/transaction.ts";
+
+const spanSchema = z.object({ from: timestampSchema, to: timestampSchema });
+
+const genesisRecordSchema = z.object({
+  kind: z.literal("genesis"),
+  chainId: z.number().int().positive(),
+  balances: z.record(addressSchema, uint64Schema),
+  relayers: z.array(addressSchema),
+  admins: z.array(addressSchema),
+});
+
+const transactionRecordSchema = z.object({
+  kind: z.literal("transaction"),
+  /** When it was applied, Unix milliseconds. */
+  atMs: timestampSchema,
+  tx: transactionSchema,
+  receipt: receiptSchema,
+  /** Of an `RfqSubmit`. */
+  quoteHash: hash32Schema.optional(),
+  /** Of a `BackfillOracle`: the slots that took a price. */
+  filled: z.array(spanSchema).optional(),
+});
+
+const outcomeSchema = z.discriminatedUnion("status", [
+  z.object({ status: z.literal("won") }),
+  z.object({
+    status: z.literal("lost"),
+    breach: z.object({ time: timestampSchema, price: uint64Schema }),
+  }),
+  z.object({ status: z.literal("needs_backfill"), missing: z.array(spanSchema) }),
+]);
+
+const settlementRecordSchema = z.object({
+  kind: z.literal("settlement"),
+  /** When it was decided, Unix milliseconds. */
+  atMs: timestampSchema,
+  id: z.number().int().positive(),
+  outcome: outcomeSchema,
+});
+
+/** One line of the journal. */
+export const recordSchema = z.discriminatedUnion("kind", [
+  genesisRecordSchema,
+  transactionRecordSchema,
+  settlementRecordSchema,
+]);
+
+/** Everything that changes the state of the chain, with what was decided, so that it can be redone. */
+export type JournalRecord = z.output<typeof recordSchema>;
+
+/** What the chain started with: the first record of every journal. */
+export type GenesisRecord = z.output<typeof genesisRecordSchema>;
+
+/** A transaction and its receipt. */
+export type TransactionRecord = z.output<typeof transactionRecordSchema>;
+
+/** How an attempt to settle a thesis ended. */
+export type SettlementRecord = z.output<typeof settlementRecordSchema>;
+
+/** The record as JSON; bigints become decimal strings, as the schema reads them. */
+export function recordToJson(record: JournalRecord): string {
+  return JSON.stringify(
+    record,
+    (_key, value) => typeof value === "bigint" ? value.toString() : value,
+  );
+}

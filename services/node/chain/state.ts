@@ -1,0 +1,108 @@
+import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { findMarket, type Market, MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
+import type { Ledger } from "./ledger.ts";
+import type { PriceHistory } from "./price_history.ts";
+import type { SettlementRecord, TransactionRecord } from "./record.ts";
+import { Settler } from "./settler.ts";
+import type { Outcome } from "./settlement.ts";
+
+/**
+ * Ledger, price histories and unsettled theses. It changes by records only, in which everything is
+ * decided, so that applying the records of a journal brings back the same state.
+ */
+export class ChainState {
+  readonly ledger: Ledger;
+  /** One for each market. */
+  readonly histories: ReadonlyMap<Market, PriceHistory>;
+  readonly settler = new Settler();
+
+  constructor(ledger: Ledger, histories: ReadonlyMap<Market, PriceHistory>) {
+    this.ledger = ledger;
+    this.histories = histories;
+  }
+
+  /** @returns The thesis that the transaction opened. */
+  applyTransaction(record: TransactionRecord): Thesis | undefined {
+    const thesis = this.ledger.apply(record);
+    if (thesis !== undefined) this.settler.add(thesis);
+    if (record.filled !== undefined && record.tx.type === "BackfillOracle") {
+      this.#fill(record.tx, record.filled);
+    }
+    return thesis;
+  }
+
+  /** @returns The thesis as it is now. */
+  applySettlement({ id, outcome, atMs }: SettlementRecord): Thesis {
+    const thesis = this.ledger.settle(id, outcome, atMs);
+    this.settler.record(thesis, outcome);
+    return thesis;
+  }
+
+  /** What an attempt to settle the thesis gives with the prices known now. */
+  attempt(thesis: Thesis): Outcome {
+    return this.settler.attempt(thesis, this.historyOf(thesis));
+  }
+
+  /** The slots that would take a price of this transaction: missing, and within reach. */
+  fillable(tx: BackfillOracle): TimeSpan[] {
+    const history = this.historyOf(tx);
+    const spans: TimeSpan[] = [];
+    for (const { time, isNeeded } of this.#slotsOf(tx)) {
+      if (!history.takes(time, isNeeded)) continue;
+      const last = spans.at(-1);
+      if (last?.to === time) last.to += SLOT_MS;
+      else spans.push({ from: time, to: time + SLOT_MS });
+    }
+    return spans;
+  }
+
+  /** Lets go of backfilled prices that no open thesis needs any more. */
+  prune(): void {
+    for (const [market, history] of this.histories) {
+      if (history.held.pages === 0) continue;
+      history.held.keepOnly(this.settler.neededSpans(market.base, market.quote));
+    }
+  }
+
+  /** The price history of a supported pair. */
+  historyOf(pair: { base: Address; quote: Address }): PriceHistory {
+    const market = findMarket(pair.base, pair.quote);
+    const history = market && this.histories.get(market);
+    if (history !== undefined) return history;
+    throw new TypeError(`Chain has no price history of ${pair.base} in ${pair.quote}`);
+  }
+
+  #fill(tx: BackfillOracle, filled: readonly TimeSpan[]): void {
+    const history = this.historyOf(tx);
+    const last = filled.at(-1);
+    if (last === undefined) return;
+    // After a restart the ring may not have come so far yet; when this was decided, it had.
+    history.ring.skipTo(last.to - SLOT_MS);
+    for (const { time, price, isNeeded } of this.#slotsOf(tx)) {
+      const isFilled = filled.some((span) => time >= span.from && time < span.to);
+      if (isFilled) history.fill(time, price, isNeeded);
+    }
+    const { base, quote } = tx;
+    this.settler.retryWhere(base, quote, { from: filled[0]!.from, to: last.to }); // not empty
+  }
+
+  /** The slots of a transaction, each with whether an open thesis needs it. */
+  *#slotsOf(tx: BackfillOracle) {
+    const end = tx.startTime + tx.prices.length * SLOT_MS;
+    const needed = this.settler.neededSpans(tx.base, tx.quote)
+      .filter((window) => window.from < end && window.to > tx.startTime);
+    for (const [index, price] of tx.prices.entries()) {
+      const time = tx.startTime + index * SLOT_MS;
+      const isNeeded = needed.some((window) => time >= window.from && time < window.to);
+      yield { time, price, isNeeded };
+    }
+  }
+}
+
+/** All supported markets, each with a history. */
+export function historiesOf(make: (market: Market) => PriceHistory): Map<Market, PriceHistory> {
+  return new Map(MARKETS.map((market) => [market, make(market)]));
+}

@@ -1,0 +1,53 @@
+import { hashQuote } from "../../../lib/protocol/quote.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { requireSigner, SignatureError } from "../../../lib/protocol/signature.ts";
+import {
+  quoteTermsOf,
+  type RfqSubmit,
+  type Transaction,
+} from "../../../lib/protocol/transaction.ts";
+import type { Refusal } from "./refusals.ts";
+
+/** A transaction whose sender is proven. */
+export interface VerifiedTransaction {
+  tx: Transaction;
+  txHash: Hex;
+  /** Of an `RfqSubmit`. */
+  quoteHash?: Hex;
+  /** A signature inside an `RfqSubmit` is not by whom it has to be: the transaction fails. */
+  fault?: Refusal;
+}
+
+/**
+ * Checks that `from` signed the transaction.
+ *
+ * @throws {SignatureError} If not: then it is no transaction at all.
+ */
+export function requireSender(tx: Transaction, txHash: Hex): void {
+  requireSigner("Transaction signature", txHash, tx.signature, tx.from);
+}
+
+/** Checks the signatures inside a transaction whose sender is proven. */
+export function verifyInside(tx: Transaction, txHash: Hex, chainId: number): VerifiedTransaction {
+  if (tx.type !== "RfqSubmit") return { tx, txHash };
+  const quoteHash = hashQuote(quoteTermsOf(tx), chainId);
+  return { tx, txHash, quoteHash, fault: quoteFault(tx, quoteHash) };
+}
+
+function quoteFault(tx: RfqSubmit, quoteHash: Hex): Refusal | undefined {
+  try {
+    requireSigner("Solver signature", quoteHash, tx.solverSignature, tx.from);
+  } catch (thrown) {
+    return { code: "QUOTE_SIGNER_MISMATCH", message: signatureMessage(thrown) };
+  }
+  try {
+    requireSigner("User signature", quoteHash, tx.userSignature, tx.user);
+  } catch (thrown) {
+    return { code: "USER_SIGNATURE_INVALID", message: signatureMessage(thrown) };
+  }
+}
+
+function signatureMessage(thrown: unknown): string {
+  if (thrown instanceof SignatureError) return thrown.message;
+  throw thrown;
+}

@@ -1,0 +1,26 @@
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+
+/** The largest body of a request: a `BackfillOracle` of 6,000 prices fits with room to spare. */
+export const BODY_BYTES_MAX = 1024 * 1024;
+
+/** JSON-RPC over HTTP: `POST /`. */
+export function nodeApi(dispatcher: Dispatcher, isReadOnly: boolean): Hono {
+  const app = new Hono();
+  const limit = bodyLimit({
+    maxSize: BODY_BYTES_MAX,
+    onError: (c) =>
+      c.json(
+        rpcFailure(null, RpcCode.limitExceeded, `Body may have ${BODY_BYTES_MAX} bytes`),
+        413,
+      ),
+  });
+  app.post("/", limit, async (c: Context) => {
+    const { text, isMalformed } = await dispatcher.handle(await c.req.text(), { isReadOnly });
+    if (text === undefined) return c.body(null, 204);
+    return c.body(text, isMalformed ? 400 : 200, { "content-type": "application/json" });
+  });
+  return app;
+}

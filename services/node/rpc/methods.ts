@@ -1,0 +1,230 @@
+import { z } from "zod";
+import config from "../../../deno.json" with { type: "json" };
+import { SLOT_MS, slotFrom } from "../../../lib/prices/price_slots.ts";
+import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { findMarket } from "../../../lib/protocol/markets.ts";
+import {
+  addressSchema,
+  describeIssue,
+  hash32Schema,
+  timestampSchema,
+} from "../../../lib/protocol/scalars.ts";
+import { thesisStatusSchema, thesisToWire } from "../../../lib/protocol/thesis.ts";
+import { BACKFILL_SLOTS_MAX, transactionSchema } from "../../../lib/protocol/transaction.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import { toEthereumBlock } from "../chain/block.ts";
+import type { Chain } from "../chain/chain.ts";
+import type { OracleStatus } from "../oracle/oracle_status.ts";
+import { type Subscriber, SUBSCRIPTION_KINDS } from "./subscriptions.ts";
+import { pageOfTheses } from "./theses_page.ts";
+
+/** What the methods work on. */
+export interface MethodContext {
+  chain: Chain;
+  clock: Clock;
+  oracleStatus: OracleStatus;
+}
+
+/** One JSON-RPC method. */
+export interface Method {
+  /** Changes the chain: the read port refuses it. */
+  isWrite?: boolean;
+  /** Checks signatures, which takes long: such calls pass one at a time. */
+  isCostly?: boolean;
+  /**
+   * @param params As they came.
+   * @param client The caller's subscriptions; undefined over HTTP.
+   * @returns The result, ready for JSON.
+   */
+  call(params: unknown, client: Subscriber | undefined): unknown;
+}
+
+const noParams = z.tuple([]);
+const transactionParams = z.tuple([transactionSchema]);
+const thesisIdParams = z.tuple([z.number().int().positive("Expected the id of a thesis")]);
+const subscriptionIdParams = z.tuple([z.string()]);
+
+/** Theses that one answer holds at most, and unless told otherwise. */
+const THESES_PAGE_MAX = 1_000;
+const THESES_PAGE_DEFAULT = 100;
+
+const thesesParams = z.tuple([
+  z.object({
+    user: addressSchema.optional(),
+    solver: addressSchema.optional(),
+    status: thesisStatusSchema.optional(),
+    limit: z.number().int().min(1).max(THESES_PAGE_MAX).default(THESES_PAGE_DEFAULT),
+    cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").optional(),
+  }).prefault({}),
+]);
+
+const historyParams = z.tuple([z.object({
+  base: addressSchema,
+  quote: addressSchema,
+  from: timestampSchema,
+  to: timestampSchema,
+  limit: z.number().int().min(1).max(BACKFILL_SLOTS_MAX).default(BACKFILL_SLOTS_MAX),
+  cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").optional(),
+})]);
+
+const blockParams = z.tuple([
+  z.union([
+    z.enum(["latest", "pending", "safe", "finalized", "earliest"]),
+    z.string().regex(/^0x(0|[1-9a-f][0-9a-f]{0,12})$/i),
+  ], { error: "Expected a block number as hex, or a tag" }),
+  z.boolean().optional(),
+]);
+
+const subscribeParams = z.tuple([
+  z.enum(SUBSCRIPTION_KINDS, { error: `Expected one of ${SUBSCRIPTION_KINDS.join(", ")}` }),
+  z.object({ user: addressSchema.optional(), solver: addressSchema.optional() }).prefault({}),
+]);
+
+/** All methods of the node by name (protocol, "JSON-RPC of the core node"). */
+export function nodeMethods(context: MethodContext): ReadonlyMap<string, Method> {
+  return new Map(Object.entries({
+    ...writeMethods(context),
+    ...readMethods(context),
+    ...ethereumMethods(context),
+    ...subscriptionMethods(),
+  }));
+}
+
+function writeMethods({ chain }: MethodContext): Record<string, Method> {
+  return {
+    core_sendTransaction: {
+      isWrite: true,
+      isCostly: true,
+      call: (params) => chain.submit(...parse(transactionParams, params)),
+    },
+    core_settleThesis: {
+      isWrite: true,
+      call: (params) => thesisToWire(chain.settle(...parse(thesisIdParams, params))),
+    },
+  };
+}
+
+function readMethods({ chain, clock, oracleStatus }: MethodContext): Record<string, Method> {
+  return {
+    core_simulateTransaction: {
+      isCostly: true,
+      call: (params) => chain.simulate(...parse(transactionParams, params)),
+    },
+    core_getAccount: {
+      call(params) {
+        const account = chain.state.ledger.account(...parse(z.tuple([addressSchema]), params));
+        const { balance, locked } = account;
+        return { ...account, balance: balance.toString(), locked: locked.toString() };
+      },
+    },
+    core_getTransaction: {
+      call: (params) =>
+        chain.state.ledger.receipt(...parse(z.tuple([hash32Schema]), params)) ?? null,
+    },
+    core_getThesis: {
+      call(params) {
+        const thesis = chain.state.ledger.thesis(...parse(thesisIdParams, params));
+        return thesis === undefined ? null : thesisToWire(thesis);
+      },
+    },
+    core_getTheses: {
+      call(params) {
+        const [filter] = parse(thesesParams, params);
+        const { theses, nextCursor } = pageOfTheses(chain.state.ledger.theses, filter);
+        return { theses: theses.map(thesisToWire), nextCursor };
+      },
+    },
+    core_getPrices: {
+      call(params) {
+        parse(noParams, params);
+        return pricesToWire(chain, clock.now());
+      },
+    },
+    core_getPriceHistory: {
+      call: (params) => priceHistory(chain, ...parse(historyParams, params)),
+    },
+    core_getOracleStatus: {
+      call(params) {
+        parse(noParams, params);
+        return oracleStatus.describe(clock.now());
+      },
+    },
+  };
+}
+
+function ethereumMethods({ chain }: MethodContext): Record<string, Method> {
+  return {
+    eth_chainId: { call: () => `0x${chain.chainId.toString(16)}` },
+    net_version: { call: () => chain.chainId.toString() },
+    web3_clientVersion: { call: () => `rangemaker/${config.version}` },
+    eth_blockNumber: { call: () => `0x${chain.head.number.toString(16)}` },
+    eth_getBlockByNumber: {
+      call(params) {
+        const [which] = parse(blockParams, params);
+        const block = which.startsWith("0x")
+          ? chain.block(Number(which))
+          : which === "earliest"
+          ? chain.block(0)
+          : chain.head;
+        return block === undefined ? null : toEthereumBlock(block);
+      },
+    },
+  };
+}
+
+function subscriptionMethods(): Record<string, Method> {
+  return {
+    eth_subscribe: {
+      call(params, client) {
+        const [kind, filter] = parse(subscribeParams, params);
+        return overWebSocket(client).subscribe(kind, filter);
+      },
+    },
+    eth_unsubscribe: {
+      call: (params, client) =>
+        overWebSocket(client).unsubscribe(...parse(subscriptionIdParams, params)),
+    },
+  };
+}
+
+/** The prices of all markets by symbol, as JSON carries them. */
+export function pricesToWire(chain: Chain, nowMs: number) {
+  const prices = Object.entries(chain.feed.view(nowMs));
+  return Object.fromEntries(
+    prices.map(([symbol, entry]) => [symbol, { ...entry, price: entry.price.toString() }]),
+  );
+}
+
+function priceHistory(chain: Chain, query: z.output<typeof historyParams>[0]) {
+  const market = findMarket(query.base, query.quote);
+  const history = market && chain.state.histories.get(market);
+  if (history === undefined) {
+    throw new RpcError(
+      RpcCode.invalidParams,
+      `Invalid params: no market has base ${query.base} and quote ${query.quote}`,
+    );
+  }
+  const from = slotFrom(Number(query.cursor ?? query.from)) * SLOT_MS;
+  const to = Math.min(query.to, from + query.limit * SLOT_MS);
+  const prices: { time: number; price: string }[] = [];
+  for (let time = from; time < to; time += SLOT_MS) {
+    const price = history.at(time);
+    if (price !== undefined) prices.push({ time, price: price.toString() });
+  }
+  const { missing } = history.extremes(from, to);
+  return { prices, missing, nextCursor: to < query.to ? to.toString() : null };
+}
+
+function overWebSocket(client: Subscriber | undefined): Subscriber {
+  if (client !== undefined) return client;
+  throw new RpcError(
+    RpcCode.methodNotFound,
+    "Subscriptions need a WebSocket connection: received the request over HTTP",
+  );
+}
+
+function parse<S extends z.ZodType>(schema: S, params: unknown): z.output<S> {
+  const parsed = schema.safeParse(params ?? []);
+  if (parsed.success) return parsed.data;
+  throw new RpcError(RpcCode.invalidParams, `Invalid params: ${describeIssue(parsed.error)}`);
+}

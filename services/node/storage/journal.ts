@@ -1,0 +1,225 @@
+import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import { decodeLine, encodeLine } from "./checked_line.ts";
+import { type JournalRecord, recordSchema, recordToJson } from "../chain/record.ts";
+
+/** Where records are written down before they are applied. */
+export interface Journal {
+  /** @throws {JournalError} If the records cannot be written; none of them counts then. */
+  append(records: readonly JournalRecord[]): void;
+  /** Resolves when all that was appended is on the disk. @throws {JournalError} If it never will be. */
+  synced(): Promise<void>;
+  /** Why nothing more is taken; undefined while all is well. */
+  readonly failure: JournalError | undefined;
+}
+
+/** The journal of a chain that lives in memory: remembers nothing. */
+export const memoryJournal: Journal = {
+  append: () => {},
+  synced: () => Promise.resolve(),
+  failure: undefined,
+};
+
+/** The journal cannot be read or written. */
+export class JournalError extends RangemakerError {
+  constructor(message: string, cause?: unknown) {
+    super("JOURNAL", message, { cause });
+  }
+}
+
+/** Longest line: a `BackfillOracle` of 6,000 prices of 20 digits is 140 kB. */
+const LINE_BYTES_MAX = 1024 * 1024;
+const READ_BYTES = 256 * 1024;
+const NEWLINE = 10;
+
+/**
+ * A file of records, one a line, each with its checksum, that only ever grows at its end. A record
+ * that was cut off by the death of the process is the last one and was never acknowledged: it is
+ * removed when the file is opened.
+ */
+export class FileJournal implements Journal {
+  readonly #path: string;
+  readonly #file: Deno.FsFile;
+  /** Bytes that are written, and bytes that are known to be on the disk. */
+  #writtenBytes = 0;
+  #syncedBytes = 0;
+  /** Resolves when no sync is under way; never rejects. */
+  #syncing: Promise<void> = Promise.resolve();
+  #nextSync: Promise<void> | undefined;
+  #failure: JournalError | undefined;
+
+  private constructor(path: string, file: Deno.FsFile) {
+    this.#path = path;
+    this.#file = file;
+  }
+
+  /**
+   * Opens a journal, making it where there is none, and hands over all its records in order.
+   *
+   * @returns The journal, and how many bytes of a torn record were removed from its end.
+   * @throws {JournalError} If it cannot be read, or is damaged before its end.
+   */
+  static open(
+    path: string,
+    onRecord: (record: JournalRecord) => void,
+  ): { journal: FileJournal; cutBytes: number } {
+    let file: Deno.FsFile;
+    try {
+      file = Deno.openSync(path, { read: true, write: true, create: true });
+    } catch (cause) {
+      throw new JournalError(`Journal ${path} cannot be opened: ${messageOf(cause)}`, cause);
+    }
+    try {
+      const journal = new FileJournal(path, file);
+      return { journal, cutBytes: journal.#replay(onRecord) };
+    } catch (thrown) {
+      file.close();
+      throw thrown;
+    }
+  }
+
+  get failure(): JournalError | undefined {
+    return this.#failure;
+  }
+
+  append(records: readonly JournalRecord[]): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    const bytes = new TextEncoder().encode(
+      records.map((record) => encodeLine(recordToJson(record))).join(""),
+    );
+    try {
+      for (let done = 0; done < bytes.length;) {
+        done += this.#file.writeSync(bytes.subarray(done));
+      }
+    } catch (cause) {
+      this.#takeBack();
+      throw new JournalError(
+        `Journal ${this.#path} cannot be written: ${messageOf(cause)}`,
+        cause,
+      );
+    }
+    this.#writtenBytes += bytes.length;
+  }
+
+  synced(): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (this.#syncedBytes === this.#writtenBytes) return Promise.resolve();
+    // One sync serves all who wait for it; what was appended after it began is for the next one.
+    this.#nextSync ??= this.#syncing.then(() => this.#sync());
+    return this.#nextSync;
+  }
+
+  /** Ends; what was appended is on the disk then. */
+  async close(): Promise<void> {
+    try {
+      await this.synced();
+    } finally {
+      this.#file.close();
+    }
+  }
+
+  async #sync(): Promise<void> {
+    this.#nextSync = undefined;
+    const upToBytes = this.#writtenBytes;
+    const sync = this.#file.syncData();
+    this.#syncing = sync.catch(() => {});
+    try {
+      await sync;
+      this.#syncedBytes = upToBytes;
+    } catch (cause) {
+      // After a failed sync nobody knows what is on the disk: nothing more is taken.
+      this.#failure = new JournalError(
+        `Journal ${this.#path} cannot be synced: ${messageOf(cause)}`,
+        cause,
+      );
+      throw this.#failure;
+    }
+  }
+
+  /** Removes what was written of records that do not count. */
+  #takeBack(): void {
+    try {
+      this.#file.truncateSync(this.#writtenBytes);
+      this.#file.seekSync(this.#writtenBytes, Deno.SeekMode.Start);
+    } catch (cause) {
+      this.#failure = new JournalError(
+        `Journal ${this.#path} cannot be repaired: ${messageOf(cause)}`,
+        cause,
+      );
+    }
+  }
+
+  /** @returns Bytes cut off the end. */
+  #replay(onRecord: (record: JournalRecord) => void): number {
+    let tornAt: number | undefined;
+    for (const { bytes, offset, isWhole } of linesOf(this.#file, this.#path)) {
+      const json = isWhole ? decodeLine(bytes) : undefined;
+      if (json === undefined) tornAt ??= offset;
+      else if (tornAt !== undefined) {
+        throw new JournalError(`Journal ${this.#path} is damaged at byte ${tornAt}`);
+      } else {
+        onRecord(parseRecord(json, offset, this.#path));
+        this.#writtenBytes = offset + bytes.length + 1;
+      }
+    }
+    const cutBytes = this.#file.statSync().size - this.#writtenBytes;
+    this.#syncedBytes = this.#writtenBytes;
+    this.#takeBack();
+    if (this.#failure !== undefined) throw this.#failure;
+    return cutBytes;
+  }
+}
+
+/**
+ * The first record of a journal, which is left as it is.
+ *
+ * @returns Undefined for a journal without a whole record.
+ * @throws {JournalError} If there is none, or its first record is not known here.
+ */
+export function readFirstRecord(path: string): JournalRecord | undefined {
+  try {
+    using file = Deno.openSync(path);
+    for (const { bytes, offset, isWhole } of linesOf(file, path)) {
+      const json = isWhole ? decodeLine(bytes) : undefined;
+      return json === undefined ? undefined : parseRecord(json, offset, path);
+    }
+    return undefined;
+  } catch (cause) {
+    if (cause instanceof JournalError) throw cause;
+    throw new JournalError(`Journal ${path} cannot be opened: ${messageOf(cause)}`, cause);
+  }
+}
+
+function parseRecord(json: string, offset: number, path: string): JournalRecord {
+  const parsed = recordSchema.safeParse(JSON.parse(json));
+  if (parsed.success) return parsed.data;
+  throw new JournalError(
+    `Journal ${path} holds a record at byte ${offset} that is not known here`,
+    parsed.error,
+  );
+}
+
+/** The lines of a file from its start, without their newline. The last one may lack it. */
+function* linesOf(file: Deno.FsFile, path: string) {
+  const chunk = new Uint8Array(READ_BYTES);
+  let rest = new Uint8Array(0);
+  let offset = 0;
+  file.seekSync(0, Deno.SeekMode.Start);
+  for (let read = file.readSync(chunk); read !== null; read = file.readSync(chunk)) {
+    const bytes = new Uint8Array(rest.length + read);
+    bytes.set(rest);
+    bytes.set(chunk.subarray(0, read), rest.length);
+    let start = 0;
+    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
+      yield { bytes: bytes.subarray(start, end), offset: offset + start, isWhole: true };
+      start = end + 1;
+    }
+    rest = bytes.slice(start);
+    offset += start;
+    if (rest.length > LINE_BYTES_MAX) {
+      throw new JournalError(
+        `Journal ${path} has a line over ${LINE_BYTES_MAX} bytes at byte ${offset}`,
+      );
+    }
+  }
+  if (rest.length > 0) yield { bytes: rest, offset, isWhole: false };
+}

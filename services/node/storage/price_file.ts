@@ -1,0 +1,95 @@
+import { messageOf } from "../../../lib/errors.ts";
+import { PriceRing, SLOT_BYTES } from "../../../lib/prices/price_ring.ts";
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { DataDirError } from "../errors.ts";
+
+/**
+ * The image of one price ring on the disk: as many bytes as the ring has, each slot in its place. It
+ * never grows, and needs no replay.
+ */
+export class PriceFile {
+  readonly ring: PriceRing;
+  readonly #file: Deno.FsFile;
+  #flushedSlot: number;
+
+  private constructor(file: Deno.FsFile, ring: PriceRing) {
+    this.#file = file;
+    this.ring = ring;
+    this.#flushedSlot = newestSlot(ring);
+  }
+
+  /**
+   * Opens the image, or makes one of an empty ring.
+   *
+   * @throws {DataDirError} If it is of a ring of another size, or cannot be read.
+   */
+  static open(path: string, slots: number): PriceFile {
+    let file: Deno.FsFile | undefined;
+    try {
+      file = Deno.openSync(path, { read: true, write: true, create: true });
+      const size = file.statSync().size;
+      if (size === 0) {
+        const ring = new PriceRing(slots);
+        writeAt(file, 0, ring.bytes);
+        return new PriceFile(file, ring);
+      }
+      if (size !== slots * SLOT_BYTES) {
+        throw new DataDirError(
+          `Price history ${path} has ${size / SLOT_BYTES} slots: the ring buffer has ${slots}`,
+        );
+      }
+      return new PriceFile(file, PriceRing.fromBytes(readAll(file, size)));
+    } catch (thrown) {
+      file?.close();
+      if (thrown instanceof DataDirError) throw thrown;
+      throw new DataDirError(
+        `Price history ${path} cannot be opened: ${messageOf(thrown)}`,
+        thrown,
+      );
+    }
+  }
+
+  /** Writes what came since the last flush. @throws {Error} If the disk does not take it. */
+  flush(): void {
+    const { ring } = this;
+    const newest = newestSlot(ring);
+    const count = Math.min(newest - this.#flushedSlot, ring.slots);
+    if (count <= 0) return;
+    const first = (newest - count + 1) % ring.slots;
+    const beforeWrap = Math.min(count, ring.slots - first);
+    this.#write(first, beforeWrap);
+    this.#write(0, count - beforeWrap);
+    this.#flushedSlot = newest;
+  }
+
+  /** Ends; flush before it what is to be kept. */
+  close(): void {
+    this.#file.close();
+  }
+
+  #write(first: number, count: number): void {
+    if (count === 0) return;
+    const bytes = this.ring.bytes.subarray(first * SLOT_BYTES, (first + count) * SLOT_BYTES);
+    writeAt(this.#file, first * SLOT_BYTES, bytes);
+  }
+}
+
+function newestSlot(ring: PriceRing): number {
+  return ring.newest === undefined ? -1 : ring.newest / SLOT_MS;
+}
+
+/** Writes all of the bytes at an offset of a file. */
+export function writeAt(file: Deno.FsFile, offset: number, bytes: Uint8Array): void {
+  file.seekSync(offset, Deno.SeekMode.Start);
+  for (let done = 0; done < bytes.length;) done += file.writeSync(bytes.subarray(done));
+}
+
+function readAll(file: Deno.FsFile, size: number): Uint8Array {
+  const bytes = new Uint8Array(size);
+  for (let done = 0; done < size;) {
+    const read = file.readSync(bytes.subarray(done));
+    if (read === null) throw new Error(`ended after ${done} of ${size} bytes`);
+    done += read;
+  }
+  return bytes;
+}

@@ -1,0 +1,92 @@
+import { getLogger } from "@logtape/logtape";
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import type { Block } from "../chain/block.ts";
+import type { ResumePoint } from "../chain/chain.ts";
+import { DataDir, FLUSH_CHECKPOINTS, holdsChain } from "./data_dir.ts";
+import { type Journal, memoryJournal } from "./journal.ts";
+import { Ledger } from "../chain/ledger.ts";
+import { PriceHistory } from "../chain/price_history.ts";
+import type { NodeSettings } from "../settings.ts";
+import { ChainState, historiesOf } from "../chain/state.ts";
+
+/** Where a node keeps its chain. */
+export interface Storage {
+  readonly state: ChainState;
+  readonly journal: Journal;
+  readonly resumeFrom: ResumePoint | undefined;
+  /** Takes note of a new head. */
+  afterCheckpoint(head: Block): void;
+  /** Writes down what is not yet, and ends. */
+  close(head: Block): Promise<void>;
+}
+
+/**
+ * Opens the data directory, or a memory where there is none.
+ *
+ * @throws {DataDirError} @throws {JournalError} As {@link DataDir.open}.
+ */
+export function openStorage(settings: NodeSettings, dataDir: string | undefined): Storage {
+  const { chainId, genesis, oracle: { ringBufferSize: ringSlots } } = settings;
+  if (dataDir !== undefined) {
+    const log = getLogger([LOG_ROOT, "node"]);
+    const isNew = !holdsChain(dataDir);
+    // Said first: a long chain takes its time to be read.
+    if (!isNew) log.info("Reading the chain in {dataDir}", { dataDir });
+    const directory = DataDir.open(dataDir, { chainId, genesis, ringSlots });
+    if (isNew) log.info("New chain in {dataDir}", { dataDir });
+    else tellResumed(directory);
+    return onDisk(directory);
+  }
+  return {
+    state: new ChainState(
+      new Ledger(genesis),
+      historiesOf(() => new PriceHistory(new PriceRing(ringSlots))),
+    ),
+    journal: memoryJournal,
+    resumeFrom: undefined,
+    afterCheckpoint: () => {},
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Says what was found of a chain that goes on. */
+function tellResumed({ state, cutBytes }: DataDir): void {
+  const log = getLogger([LOG_ROOT, "node"]);
+  if (cutBytes > 0) {
+    log.warning("Cut {cutBytes} bytes of a torn record off the journal", { cutBytes });
+  }
+  log.info("Resumed with {theses} theses, {unsettled} of them not settled", {
+    theses: state.ledger.theses.length,
+    unsettled: state.settler.unsettled.size,
+  });
+}
+
+function onDisk(directory: DataDir): Storage {
+  const log = getLogger([LOG_ROOT, "node"]);
+  const { state, journal, resumeFrom } = directory;
+  let checkpoints = 0;
+  const flush = (head: Block) => {
+    try {
+      directory.flush(head);
+    } catch (thrown) {
+      // Prices stay in memory, and the next flush takes them along.
+      log.error("{error}", { error: thrown });
+    }
+  };
+  return {
+    state,
+    journal,
+    resumeFrom,
+    afterCheckpoint(head) {
+      checkpoints += 1;
+      if (checkpoints % FLUSH_CHECKPOINTS !== 0) return;
+      flush(head);
+      journal.synced().catch((thrown) => log.error("{error}", { error: thrown }));
+    },
+    close(head) {
+      flush(head);
+      return directory.close();
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import type { Buffer } from "node:buffer";
+import type { Socket } from "node:net";
+import { setImmediate } from "node:timers";
+// @ts-types="@types/ws"
+import { WebSocket as WsClient } from "ws";
+import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import type { SocketLike } from "../../../lib/net/reconnecting_socket.ts";
+
+/** The largest frame taken from a node: far above any answer to a plain read. */
+const FRAME_BYTES_MAX = 64 * 1024 * 1024;
+
+/** How often a node is asked for a sign of life; it has as long to give one. */
+export const PING_EVERY_MS = 15_000;
+
+/**
+ * A WebSocket to a node. The runtime's own client leaves Nagle's algorithm on, so that a frame sent
+ * while an earlier one is unanswered waits up to 40 ms for the node's delayed acknowledgement; this
+ * one sends at once, and writes the frames of one turn of the event loop in one piece. It can also
+ * ping, and so finds out a node whose machine is gone without a word.
+ */
+export class NodeSocket implements SocketLike {
+  binaryType = "arraybuffer";
+  onopen: SocketLike["onopen"] = null;
+  onmessage: SocketLike["onmessage"] = null;
+  onclose: SocketLike["onclose"] = null;
+  onerror: SocketLike["onerror"] = null;
+  readonly #client: WsClient;
+  #tcp: Socket | undefined;
+  readonly #clock: Clock;
+  #cancelPing: CancelTimer | undefined;
+  #corked = false;
+
+  /** Begins to connect. */
+  constructor(url: string, clock: Clock) {
+    this.#clock = clock;
+    this.#client = new WsClient(url, { perMessageDeflate: false, maxPayload: FRAME_BYTES_MAX });
+    this.#client.once("upgrade", (response) => this.#tcp = response.socket);
+    this.#client.on("open", () => {
+      this.#pingLater();
+      this.onopen?.(new Event("open"));
+    });
+    // Text and binary frames alike are read as UTF-8. Without fragments to keep, each is one Buffer.
+    this.#client.on("message", (data: Buffer) => {
+      this.onmessage?.(new MessageEvent("message", { data: data.toString() }));
+    });
+    this.#client.on("close", (code, reason) => {
+      this.#cancelPing?.();
+      this.onclose?.(new CloseEvent("close", { code, reason: reason.toString() }));
+    });
+    this.#client.on("error", ({ message }) => {
+      this.onerror?.(new ErrorEvent("error", { message }));
+    });
+  }
+
+  send(text: string): void {
+    const tcp = this.#tcp;
+    if (tcp !== undefined && !this.#corked) {
+      this.#corked = true;
+      tcp.cork();
+      setImmediate(() => {
+        this.#corked = false;
+        tcp.uncork();
+      });
+    }
+    this.#client.send(text);
+  }
+
+  close(code?: number, reason?: string): void {
+    this.#cancelPing?.();
+    this.#client.close(code, reason);
+    // The node need not answer the close: one that is gone would hold the socket for half a minute.
+    this.#tcp?.destroySoon();
+  }
+
+  #pingLater(): void {
+    let alive = false;
+    this.#client.once("pong", () => alive = true);
+    this.#client.ping();
+    this.#cancelPing = this.#clock.after(PING_EVERY_MS, () => {
+      if (alive) this.#pingLater();
+      else this.#client.terminate();
+    });
+  }
+}

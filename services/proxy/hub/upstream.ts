@@ -1,0 +1,91 @@
+import { getLogger } from "@logtape/logtape";
+import { Backoff } from "../../../lib/net/backoff.ts";
+import type { Clock, RandomSource } from "../../../lib/clock.ts";
+import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
+import type { UpstreamPort } from "./subscription_table.ts";
+import type { ProxyMetrics } from "../metrics.ts";
+import { NodeSocket } from "./node_socket.ts";
+
+const log = getLogger([LOG_ROOT, "proxy"]);
+
+/** What the owner of an {@link Upstream} is told. */
+export interface UpstreamEvents {
+  opened(): void;
+  closed(reason: string): void;
+  /** A frame of the node. @returns False where it is no JSON-RPC. */
+  received(text: string): boolean;
+}
+
+/** What an {@link Upstream} works with. */
+export interface UpstreamOptions {
+  /** WebSocket URL of the read node. */
+  url: string;
+  clock: Clock;
+  random: RandomSource;
+  /** First wait before connecting again, in milliseconds; it doubles with every attempt. */
+  reconnectInitialMs: number;
+  /** Longest wait before connecting again, in milliseconds. */
+  reconnectMaxMs: number;
+  metrics: ProxyMetrics;
+  events: UpstreamEvents;
+}
+
+/** The one WebSocket to the read node. */
+export class Upstream implements UpstreamPort {
+  readonly #socket: ReconnectingSocket;
+
+  constructor(options: UpstreamOptions) {
+    const { url, clock, random, metrics, events } = options;
+    const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
+    metrics.upstreamConnected.set(0);
+    this.#socket = new ReconnectingSocket({
+      url,
+      connect: (url) => new NodeSocket(url, clock),
+      clock,
+      backoff: new Backoff({ initialMs, maxMs, random }),
+      handlers: {
+        onAttempt(attempt) {
+          if (attempt > 1) metrics.reconnectAttempts.inc();
+        },
+        onOpen() {
+          metrics.upstreamConnected.set(1);
+          log.info("Connected to the read node at {url}", { url });
+          events.opened();
+        },
+        onText(text) {
+          if (events.received(text)) return;
+          metrics.upstreamErrors.inc({ target: "read" });
+          log.warn("The read node sent a frame that is no JSON-RPC");
+        },
+        onDown(reason) {
+          metrics.upstreamConnected.set(0);
+          metrics.upstreamErrors.inc({ target: "read" });
+          log.warn("No connection to the read node at {url}: {reason}", { url, reason });
+          events.closed(reason);
+        },
+      },
+    });
+  }
+
+  /** Whether the connection stands. */
+  get connected(): boolean {
+    return this.#socket.connected;
+  }
+
+  start(): void {
+    this.#socket.start();
+  }
+
+  stop(): void {
+    this.#socket.stop();
+  }
+
+  send(text: string): boolean {
+    return this.#socket.send(text);
+  }
+
+  drop(reason: string): void {
+    this.#socket.drop(reason);
+  }
+}

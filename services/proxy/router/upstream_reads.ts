@@ -1,0 +1,126 @@
+import type { Clock } from "../../../lib/clock.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { Deadlines } from "../http_pool/deadlines.ts";
+import { nodeTimeout } from "./failures.ts";
+import type { UpstreamPort } from "../hub/subscription_table.ts";
+import { type Cut, cutAt, memberSpan, type Span } from "./json_text.ts";
+import type { ProxyMetrics } from "../metrics.ts";
+import type { NodeReply } from "../http_pool/node_reply.ts";
+
+/** Reads under way on the socket; those beyond go over HTTP, so that nothing queues here. */
+const OPEN_READS_MAX = 1_024;
+
+/** Ids of reads are text, so that none is taken for one of the hub's, which are numbers. */
+const ID_START = '"read ';
+
+/** How most nodes begin an answer: the id is found without reading the rest. */
+const USUAL_START = /^\{"jsonrpc":"2\.0","id":"read (\d+)"[,}]/;
+
+/** The socket was lost before the answer came. A read may be sent again another way. */
+export class ReadLostError extends RangemakerError {
+  constructor(reason: string) {
+    super("READ_LOST", `The socket was lost before the answer: ${reason}`);
+  }
+}
+
+/** What {@link UpstreamReads} work with. */
+export interface UpstreamReadsOptions {
+  /** The socket that the hub uses. */
+  upstream: UpstreamPort & { readonly connected: boolean };
+  clock: Clock;
+  timeoutMs: number;
+  metrics: ProxyMetrics;
+}
+
+interface OpenRead {
+  /** The caller's own id, as it was written. */
+  id: string;
+  answer: PromiseWithResolvers<NodeReply>;
+}
+
+/**
+ * Sends plain reads over the WebSocket to the read node, among the frames of the hub: many leave in
+ * one write, where over HTTP each costs two system calls. The price: the node is not told for whom it
+ * answers, and an answer of megabytes holds up the notifications behind it.
+ */
+export class UpstreamReads {
+  readonly #options: UpstreamReadsOptions;
+  readonly #open = new Map<number, OpenRead>();
+  readonly #deadlines: Deadlines<number>;
+  #lastId = 0;
+
+  constructor(options: UpstreamReadsOptions) {
+    this.#options = options;
+    this.#deadlines = new Deadlines(options.clock, options.timeoutMs, (id) => this.#expire(id));
+  }
+
+  /** Whether a read can be sent now; otherwise HTTP is the way. */
+  get usable(): boolean {
+    return this.#options.upstream.connected && this.#open.size < OPEN_READS_MAX;
+  }
+
+  /**
+   * Sends a call, given as its text cut at its id.
+   *
+   * @throws {ReadLostError} If the socket closes first.
+   * @throws {ProxyError} 504 / -32002 if the node takes too long.
+   */
+  async ask({ before, value, after }: Cut): Promise<NodeReply> {
+    const { metrics, upstream } = this.#options;
+    const id = this.#lastId += 1;
+    const answer = Promise.withResolvers<NodeReply>();
+    this.#open.set(id, { id: value, answer });
+    this.#deadlines.add(id);
+    const startedAtMs = performance.now();
+    upstream.send(`${before}${ID_START}${id}"${after}`);
+    try {
+      return await answer.promise;
+    } catch (thrown) {
+      metrics.upstreamErrors.inc({ target: "read" });
+      throw thrown;
+    } finally {
+      metrics.observeUpstream("read", performance.now() - startedAtMs);
+    }
+  }
+
+  /** Takes a frame of the node. @returns False where it is no answer to a read. */
+  answered(text: string): boolean {
+    const span = this.#idSpan(text);
+    if (span === undefined) return false;
+    const { before, value, after } = cutAt(text, span);
+    const id = Number(value.slice(ID_START.length, -1));
+    const read = this.#open.get(id);
+    if (read === undefined) return true; // too late: its caller was told
+    this.#open.delete(id);
+    this.#deadlines.delete(id);
+    read.answer.resolve({ status: 200, body: before + read.id + after });
+    return true;
+  }
+
+  /** The connection is gone, and with it the answers. */
+  lost(reason: string): void {
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    this.#deadlines.clear();
+    for (const { answer } of open) answer.reject(new ReadLostError(reason));
+  }
+
+  #idSpan(text: string): Span | undefined {
+    const usual = USUAL_START.exec(text);
+    if (usual?.[1] !== undefined) {
+      const end = usual[0].length - 1;
+      return { start: end - usual[1].length - ID_START.length - 1, end };
+    }
+    // While no read is under way, the hub's frames are not to be read twice.
+    const span = this.#open.size === 0 ? undefined : memberSpan(text, "id");
+    return span !== undefined && text.startsWith(ID_START, span.start) ? span : undefined;
+  }
+
+  #expire(id: number): void {
+    const read = this.#open.get(id);
+    if (read === undefined) return;
+    this.#open.delete(id);
+    // The socket stays: one slow read says nothing about it, and pings find out a node that is gone.
+    read.answer.reject(nodeTimeout("read", this.#options.timeoutMs));
+  }
+}

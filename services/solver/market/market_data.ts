@@ -1,0 +1,83 @@
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
+import type { NodePrice } from "../../../lib/protocol/price.ts";
+import type { MarketView } from "../pricing/barrier_strategy.ts";
+import { VolatilityEstimator, type VolatilityOptions } from "../pricing/volatility.ts";
+
+/** The price of one slot as the node tells it. */
+export interface KnownSlot {
+  /** Start of the slot, Unix milliseconds. */
+  time: number;
+  price: bigint;
+}
+
+/** Prices of one market: the newest, and the past by slot. */
+export class MarketPrices implements MarketView {
+  readonly history: PriceRing = new PriceRing();
+  readonly #estimator: VolatilityEstimator;
+  #spot: MarketView["spot"];
+  #historyEndMs = 0;
+
+  constructor(options: VolatilityOptions) {
+    this.#estimator = new VolatilityEstimator(options);
+  }
+
+  get spot(): MarketView["spot"] {
+    return this.#spot;
+  }
+
+  get volatility(): number | undefined {
+    return this.#estimator.volatility;
+  }
+
+  get historyEndMs(): number {
+    return this.#historyEndMs;
+  }
+
+  /**
+   * Takes the newest price. An update that claims to come from the future counts as now; a price of 0
+   * is none.
+   */
+  takeSpot({ price, lastUpdate, state }: NodePrice, nowMs: number): void {
+    if (price === 0n) return;
+    this.#spot = { price, lastUpdateMs: Math.min(lastUpdate, nowMs), fresh: state === "fresh" };
+  }
+
+  /**
+   * Takes prices of the past in order of time, and that there are no others before `endMs`. Slots
+   * that are not newer than those known are left as they are; what is no price of a slot is left out.
+   */
+  takeHistory(slots: readonly KnownSlot[], endMs: number): void {
+    for (const { time, price } of slots) {
+      if (time <= (this.history.newest ?? -1) || time % SLOT_MS !== 0 || price === 0n) continue;
+      this.history.append(time, price);
+      this.#estimator.add(time, price);
+    }
+    this.#historyEndMs = Math.max(this.#historyEndMs, endMs);
+  }
+}
+
+/** Prices of all markets. */
+export class MarketData {
+  readonly #prices: ReadonlyMap<Market, MarketPrices>;
+
+  constructor(options: VolatilityOptions) {
+    this.#prices = new Map(MARKETS.map((market) => [market, new MarketPrices(options)]));
+  }
+
+  /** The prices of a market. */
+  of(market: Market): MarketPrices {
+    const prices = this.#prices.get(market);
+    if (prices === undefined) throw new TypeError(`${market.symbol} is not one of the markets`);
+    return prices;
+  }
+
+  /** Takes what the node's `prices` subscription tells, by symbol. */
+  takeSpots(prices: Readonly<Record<string, NodePrice>>, nowMs: number): void {
+    for (const [market, book] of this.#prices) {
+      const price = prices[market.symbol];
+      if (price !== undefined) book.takeSpot(price, nowMs);
+    }
+  }
+}

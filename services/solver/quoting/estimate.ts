@@ -1,0 +1,53 @@
+import { z } from "zod";
+import type { EstimateAnswer } from "../../../lib/protocol/answers.ts";
+import { USDT } from "../../../lib/protocol/markets.ts";
+import { type QuoteRequest, quoteRequestSchema } from "../../../lib/protocol/quote.ts";
+import {
+  type Address,
+  addressSchema,
+  thesisTypeSchema,
+  timestampSchema,
+} from "../../../lib/protocol/scalars.ts";
+import { LIMITS } from "../limits.ts";
+import type { Estimate } from "./quoter.ts";
+
+/** Decimals of the multiplier in an estimate. */
+const MULTIPLIER_DECIMALS = 4;
+
+/** BTC, the base token where none is named. */
+const DEFAULT_BASE: Address = "0x0000000000000000000000000000000000000001";
+
+/** Body of `POST /estimate` (spec: quote solver, "Estimate request"). */
+export const estimateRequestSchema = z.object({
+  ...quoteRequestSchema.omit({ user: true }).shape,
+  thesisType: thesisTypeSchema.default("box"),
+  base: addressSchema.prefault(DEFAULT_BASE).describe("Base token; BTC where none is named"),
+  quote: addressSchema.prefault(USDT).describe("Quote token; USDT where none is named"),
+  deadline: timestampSchema.optional()
+    .describe("A minute from now where none is named, Unix milliseconds"),
+}).meta({ id: "EstimateRequest" });
+
+/** The bet of an estimate's request, with a deadline where it names none. */
+export function estimateTermsOf(
+  request: z.output<typeof estimateRequestSchema>,
+  nowMs: number,
+): Omit<QuoteRequest, "user"> {
+  return { ...request, deadline: request.deadline ?? nowMs + LIMITS.estimateDeadlineMs };
+}
+
+/** The estimate as JSON (spec: quote solver, "Estimate"). */
+export function estimateToWire({ betAmount, payout }: Estimate): EstimateAnswer["estimate"] {
+  return {
+    betAmount: betAmount.toString(),
+    payout: payout.toString(),
+    multiplier: formatRatio(payout, betAmount),
+    solverCollateral: (payout - betAmount).toString(),
+  };
+}
+
+/** A quotient with {@link MULTIPLIER_DECIMALS} decimals, rounded down. */
+function formatRatio(numerator: bigint, denominator: bigint): string {
+  const scaled = (numerator * 10n ** BigInt(MULTIPLIER_DECIMALS)) / denominator;
+  const digits = scaled.toString().padStart(MULTIPLIER_DECIMALS + 1, "0");
+  return `${digits.slice(0, -MULTIPLIER_DECIMALS)}.${digits.slice(-MULTIPLIER_DECIMALS)}`;
+}

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { uint256Schema, uint64Schema } from "../../../lib/protocol/scalars.ts";
+import { thesisSchema, thesisToWire } from "../../../lib/protocol/thesis.ts";
+import { cursorSchema, limitSchema, nextCursorSchema } from "../../../lib/http/page_query.ts";
+import type { ExposureBook } from "./exposure_book.ts";
+
+/** Theses in one answer at most, and where the caller names no number. */
+const PAGE_MAX = 1_000;
+const PAGE_DEFAULT = 100;
+
+/** Query of `GET /theses`. */
+export const thesesQuerySchema = z.object({
+  limit: limitSchema(PAGE_MAX, PAGE_DEFAULT),
+  cursor: cursorSchema.prefault("0"),
+});
+
+/** Answer of `GET /theses`; amounts in USDC with 6 decimals. */
+export const thesesAnswerSchema = z.object({
+  exposure: uint256Schema
+    .describe("What may be lost on all open theses and on executions under way, USDC, 6 decimals"),
+  maxExposure: uint64Schema.nullable().describe("The bound on it, or null"),
+  complete: z.boolean()
+    .describe("Every open thesis is known; if not, the exposure may be higher or lower"),
+  count: z.number().int().nonnegative().describe("Open theses that are known"),
+  theses: z.array(thesisSchema).describe("Oldest first"),
+  nextCursor: nextCursorSchema,
+});
+
+/** A page of theses as JSON carries it. */
+export type ThesesAnswer = z.input<typeof thesesAnswerSchema>;
+
+/** A page of the solver's open theses, with its exposure. */
+export function viewTheses(
+  book: ExposureBook,
+  { limit, cursor }: z.output<typeof thesesQuerySchema>,
+): ThesesAnswer {
+  const { theses } = book;
+  const rest = theses.filter(({ id }) => id > cursor);
+  const page = rest.slice(0, limit);
+  return {
+    exposure: book.total.toString(),
+    maxExposure: book.max?.toString() ?? null,
+    complete: book.complete,
+    count: theses.length,
+    theses: page.map(thesisToWire),
+    nextCursor: rest.length > limit ? String(page.at(-1)?.id) : null,
+  };
+}

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { fail, type Finding, ok } from "../../../../lib/cli/checks/check.ts";
+import {
+  type CheckResult,
+  runChecks,
+  type ServiceCheck,
+} from "../../../../lib/cli/checks/runner.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+
+const DEADLINE_MS = 1_000;
+
+function checkOf(subject: string, run: () => Promise<Finding>, claims?: string): ServiceCheck {
+  return { service: "sample", subject, run, ...(claims !== undefined && { claims }) };
+}
+
+/** Runs checks; results and what was waited for come in the order in which they were told. */
+function start(...checks: ServiceCheck[]) {
+  const clock = new FakeClock();
+  const told: CheckResult[] = [];
+  const waited: string[] = [];
+  const done = runChecks(checks, {
+    clock,
+    deadlineMs: DEADLINE_MS,
+    onResult: (result) => told.push(result),
+    onWaiting: (waiting) => waited.push(waiting.map(({ subject }) => subject).join()),
+  });
+  return { clock, told, waited, done };
+}
+
+Deno.test("runChecks: runs side by side, and tells results in the order of the checks", async () => {
+  const slow = Promise.withResolvers<Finding>();
+  const run = start(
+    checkOf("slow", () => slow.promise),
+    checkOf("quick", () => Promise.resolve(ok("done"))),
+  );
+  while (run.waited.at(-1) !== "slow") await Promise.resolve();
+  assert.deepEqual(run.told, []);
+  run.clock.advance(70);
+  slow.resolve(ok("done at last"));
+  const results = await run.done;
+  assert.deepEqual(results.map(({ subject, tookMs }) => [subject, tookMs]), [
+    ["slow", 70],
+    ["quick", 0],
+  ]);
+  assert.deepEqual(run.told, results);
+  assert.deepEqual([run.waited[0], run.waited.at(-1)], ["slow,quick", ""]);
+  assert.equal(run.clock.pending, 0);
+});
+
+Deno.test("runChecks: a check that does not end is given up at the deadline", async () => {
+  const run = start(checkOf("never", () => new Promise(() => {})));
+  run.clock.advance(DEADLINE_MS);
+  const [result] = await run.done;
+  assert.deepEqual([result?.level, result?.text], ["fail", "Not done within 1000 ms"]);
+});
+
+Deno.test("runChecks: what a check throws is a failure of its own", async () => {
+  const run = start(
+    checkOf("throws", () => Promise.reject(new TypeError("oops"))),
+    checkOf("forbidden", () => Promise.reject(new Deno.errors.NotCapable("Requires net access"))),
+    checkOf("fine", () => Promise.resolve(ok("well"))),
+  );
+  const results = await run.done;
+  assert.deepEqual(results.map(({ level, text }) => [level, text]), [
+    ["fail", "oops"],
+    ["fail", "Requires net access"],
+    ["ok", "well"],
+  ]);
+  assert.match(results[1]?.remedy ?? "", /permissions/);
+});
+
+Deno.test("runChecks: what two claim is tried for the first alone", async () => {
+  let tries = 0;
+  const listen = () => Promise.resolve(ok(`try ${tries += 1}`));
+  const results = await start(
+    checkOf("first", listen, "127.0.0.1:1"),
+    checkOf("second", listen, "127.0.0.1:1"),
+    { ...checkOf("of another", listen, "127.0.0.1:1"), service: "other" },
+    checkOf("third", listen, "127.0.0.1:2"),
+  ).done;
+  assert.deepEqual(results.map(({ level }) => level), ["ok", "fail", "warn", "ok"]);
+  for (const result of [results[1], results[2]]) {
+    assert.match(result?.text ?? "", /^127\.0\.0\.1:1 is also what sample is told to take$/);
+  }
+  assert.equal(tries, 2);
+});
+
+Deno.test("runChecks: no secret of a URL passes, in text or remedy", async () => {
+  const url = "http://user:geheim@host/";
+  const [result] = await start(checkOf("url", () => Promise.resolve(fail(url, `Not ${url}`)))).done;
+  assert.deepEqual([result?.text, result?.remedy], ["http://…@host/", "Not http://…@host/"]);
+});

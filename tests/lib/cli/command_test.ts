@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { RangemakerError } from "../../../lib/errors.ts";
+import {
+  command,
+  type CommandEntries,
+  openCommand,
+  type RunnableCommand,
+} from "../../../lib/cli/command.ts";
+import { UsageError } from "../../../lib/cli/options.ts";
+import { recordedContext } from "../../support/command_context.ts";
+
+/** Runs a command. */
+async function runWith(run: RunnableCommand, ...argv: string[]) {
+  const { context, printed: lines, complained: errors } = recordedContext();
+  return { code: await run(argv, context), lines, errors };
+}
+
+function commandThat(name: string, act: () => Promise<number>, subcommands: CommandEntries = {}) {
+  return command({
+    name,
+    description: `Does what ${name} does.`,
+    options: {},
+    examples: [],
+    subcommands,
+    run: act,
+  });
+}
+
+const child = commandThat("parent child", () => Promise.resolve(7));
+const parent = commandThat("parent", () => Promise.resolve(3), {
+  child: { summary: "the one below", open: () => Promise.resolve({ run: child }) },
+});
+
+Deno.test("command: a word names the command below, anything else is its own", async () => {
+  assert.equal((await runWith(parent)).code, 3);
+  assert.equal((await runWith(parent, "child")).code, 7);
+  assert.equal((await runWith(parent, "--log-level", "error")).code, 3);
+});
+
+Deno.test("command: an unknown command below is one line with what was probably meant", async () => {
+  const { code, errors } = await runWith(parent, "chidl");
+  assert.equal(code, 2);
+  assert.deepEqual(errors, [
+    "Unknown command 'chidl' (did you mean child?). See rangemaker parent --help",
+  ]);
+});
+
+Deno.test("command: help lists the commands below", async () => {
+  const { code, lines } = await runWith(parent, "--help");
+  assert.equal(code, 0);
+  assert.match(lines[0] ?? "", /\nCommands, .*\n {2}child {2}the one below$/);
+});
+
+Deno.test("command: an unknown option is one line with what was probably meant", async () => {
+  const { code, errors } = await runWith(parent, "--log-levle", "error");
+  assert.equal(code, 2);
+  assert.deepEqual(errors, [
+    "Unknown option '--log-levle' (did you mean --log-level?). See rangemaker parent --help",
+  ]);
+});
+
+Deno.test("command: an expected error is one line and exit code 1, a bug is thrown", async () => {
+  const fails = commandThat("fails", () => Promise.reject(new RangemakerError("X", "It is so")));
+  assert.deepEqual(await runWith(fails), { code: 1, lines: [], errors: ["It is so"] });
+  const bug = commandThat("bug", () => Promise.reject(new TypeError("oops")));
+  await assert.rejects(runWith(bug), TypeError);
+});
+
+Deno.test("openCommand: names of every object are no commands", async () => {
+  await assert.rejects(openCommand({}, "constructor"), UsageError);
+  await assert.rejects(
+    openCommand({ a: { summary: "", open: () => Promise.reject() } }, "toString"),
+    UsageError,
+  );
+});

@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { Wallet } from "ethers";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { Signer } from "../../../lib/protocol/signature.ts";
+import { KeystoreError, signerFrom } from "../../../lib/cli/keystore.ts";
+import { UsageError } from "../../../lib/cli/options.ts";
+
+const { privateKey: key, address } = DEV_ACCOUNTS.relayer;
+const privateKey = new Signer(key);
+const FLAGS = "--private-key or BRIDGE_PRIVATE_KEY";
+
+Deno.test("signerFrom: a keystore that another library wrote gives its key; nothing leaks", async () => {
+  const directory = await Deno.makeTempDir();
+  try {
+    const wallet = new Wallet(key);
+    const scrypt = { N: 1 << 10, r: 8, p: 1 };
+    const { encryptKeystoreJson } = await import("ethers");
+    const text = await encryptKeystoreJson(wallet, "correct horse", { scrypt });
+    const keystore = `${directory}/relayer.json`;
+    const keystorePasswordFile = `${directory}/password`;
+    const source = { privateKey: undefined, keystore, keystorePasswordFile };
+    await Deno.writeTextFile(keystore, text);
+    await Deno.writeTextFile(keystorePasswordFile, "correct horse\n");
+    assert.equal((await signerFrom(source, FLAGS)).address, address);
+
+    await Deno.writeTextFile(keystorePasswordFile, "wrong");
+    await assert.rejects(() => signerFrom(source, FLAGS), (thrown) => {
+      assert.ok(thrown instanceof KeystoreError);
+      assert.equal(thrown.cause, undefined);
+      assert.ok(!thrown.message.includes("wrong"));
+      return true;
+    });
+    await Deno.writeTextFile(keystore, "{}");
+    await assert.rejects(() => signerFrom(source, FLAGS), KeystoreError);
+    await Deno.remove(keystore);
+    await assert.rejects(
+      () => signerFrom(source, FLAGS),
+      /^KeystoreError: File \S+relayer\.json cannot be read: there is none$/,
+    );
+    await Deno.mkdir(keystore);
+    await assert.rejects(() => signerFrom(source, FLAGS), /cannot be read: Is a directory/);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
+Deno.test("signerFrom: a key given as the name of a file shows in no error", async () => {
+  const source = { privateKey: undefined, keystore: "none.json", keystorePasswordFile: key };
+  await assert.rejects(
+    () => signerFrom(source, FLAGS),
+    /^KeystoreError: File … cannot be read: there is none$/,
+  );
+});
+
+Deno.test({
+  name: "signerFrom: a file that the process may not read says what its task may",
+  permissions: { read: ["data"] },
+  async fn() {
+    const keystore = "/etc/hostname";
+    await assert.rejects(
+      () => signerFrom({ privateKey: undefined, keystore, keystorePasswordFile: keystore }, FLAGS),
+      /hostname cannot be read: this process may not; .* reads the folder data alone$/,
+    );
+  },
+});
+
+Deno.test("signerFrom: exactly one key has to be given", async () => {
+  const none = { privateKey: undefined };
+  assert.equal(await signerFrom({ privateKey }, FLAGS), privateKey);
+  await assert.rejects(() => signerFrom(none, FLAGS), {
+    name: UsageError.name,
+    message: `Missing key: give ${FLAGS}, or --keystore`,
+  });
+  await assert.rejects(
+    () => signerFrom({ privateKey, keystore: "k" }, FLAGS),
+    /^UsageError: Two keys/,
+  );
+  await assert.rejects(
+    () => signerFrom({ ...none, keystore: "k" }, FLAGS),
+    /keystore-password-file/,
+  );
+});

@@ -1,0 +1,259 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import {
+  addressListSchema,
+  httpUrlSchema,
+  integerSchema,
+  portSchema,
+  privateKeySchema,
+  switchSchema,
+} from "../../../lib/cli/option_types.ts";
+import {
+  HelpRequest,
+  type OptionTable,
+  parseOptions,
+  UsageError,
+  withDefaults,
+} from "../../../lib/cli/options.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+
+const text = {
+  name: "sample",
+  description: "A service for this test.",
+  examples: [["deno task sample", "start it"]] as const,
+};
+const table = {
+  port: { flags: "-p, --port <port>", description: "port", schema: portSchema, default: "3000" },
+  rpcUrl: {
+    flags: "-r, --rpc-url <url>",
+    env: "SAMPLE_RPC_URL",
+    description: "node",
+    schema: httpUrlSchema,
+    default: "http://localhost:8545",
+  },
+  privateKey: {
+    flags: "-k, --private-key <key>",
+    env: "SAMPLE_KEY",
+    description: "key",
+    schema: privateKeySchema.optional(),
+    secret: true,
+  },
+  trustProxy: {
+    flags: "--trust-proxy [bool]",
+    env: "TRUST_PROXY",
+    description: "trust",
+    schema: switchSchema,
+    default: "true",
+    negatable: true,
+  },
+  limit: {
+    flags: "--limit <n>",
+    description: "limit",
+    schema: integerSchema(1, 10),
+    default: "5",
+  },
+  peers: {
+    flags: "--peers <list>",
+    env: "PEERS",
+    description: "peers",
+    schema: z.array(z.string()),
+    default: "a",
+    repeatable: true,
+  },
+} satisfies OptionTable;
+
+function parse(argv: string[], env: Record<string, string> = {}) {
+  return parseOptions(text, table, argv, (name) => env[name]);
+}
+
+Deno.test("parseOptions: a flag wins over the environment, which wins over the default", () => {
+  const env = { SAMPLE_RPC_URL: "http://env:1" };
+  assert.equal(parse([]).rpcUrl, "http://localhost:8545");
+  assert.equal(parse([], env).rpcUrl, "http://env:1");
+  assert.equal(parse(["-r", "https://flag:2"], env).rpcUrl, "https://flag:2");
+  assert.equal(parse([], { SAMPLE_RPC_URL: "" }).rpcUrl, "http://localhost:8545");
+});
+
+Deno.test("parseOptions: a negatable switch takes every usual form", () => {
+  const forms: [string[], Record<string, string>, boolean][] = [
+    [[], {}, true],
+    [["--trust-proxy"], {}, true],
+    [["--no-trust-proxy"], {}, false],
+    [["--trust-proxy=false"], {}, false],
+    [["--trust-proxy", "false"], {}, false],
+    [[], { TRUST_PROXY: "false" }, false],
+    [[], { TRUST_PROXY: "0" }, false],
+    [["--trust-proxy"], { TRUST_PROXY: "false" }, true],
+  ];
+  for (const [argv, env, expected] of forms) {
+    assert.equal(parse(argv, env).trustProxy, expected, `${argv} ${Deno.inspect(env)}`);
+  }
+});
+
+Deno.test("parseOptions: a repeatable option collects flags and splits its variable", () => {
+  assert.deepEqual(parse([]).peers, ["a"]);
+  assert.deepEqual(parse(["--peers", "b", "--peers", "c"]).peers, ["b", "c"]);
+  assert.deepEqual(parse([], { PEERS: "d,e" }).peers, ["d", "e"]);
+});
+
+Deno.test("parseOptions: the key of a repeatable option may be the plural of its flag", () => {
+  const plural = {
+    balances: {
+      flags: "--balance <text>",
+      description: "balances",
+      schema: z.array(z.string()),
+      default: "a",
+      repeatable: true,
+    },
+  } satisfies OptionTable;
+  const read = (argv: string[]) => parseOptions(text, plural, argv, () => undefined).balances;
+  assert.deepEqual(read([]), ["a"]);
+  assert.deepEqual(read(["--balance", "b", "--balance", "c"]), ["b", "c"]);
+  const single = { balances: { ...plural.balances, repeatable: false } };
+  assert.throws(() => parseOptions(text, single, [], () => undefined), /key balances/);
+});
+
+const wrong: readonly (readonly [string[], RegExp])[] = [
+  [["--port", "65536"], /^Invalid --port: Expected a port from 0 to 65535: received "65536"$/],
+  [["--port", "abc"], /^Invalid --port/],
+  [["--port", "-1"], /./],
+  [["--port"], /argument missing/],
+  [
+    ["--rpc-url", "localhost:8545"],
+    /^Invalid --rpc-url: Expected a URL with http:\/\/ or https:\/\/$/,
+  ],
+  [["--rpc-url", "ftp://x"], /^Invalid --rpc-url/],
+  [["--limit", "11"], /^Invalid --limit: Expected a whole number from 1 to 10/],
+  [["--limit", "1.5"], /^Invalid --limit/],
+  [["--trust-proxy=maybe"], /^Invalid --trust-proxy: Expected true or false/],
+  [["--colour"], /^Unknown option '--colour'/],
+  [["extra"], /^Too many arguments/],
+];
+
+for (const [argv, reason] of wrong) {
+  Deno.test(`parseOptions: ${argv.join(" ")} is one clear line`, () => {
+    assert.throws(() => parse(argv), (thrown) => {
+      assert(thrown instanceof UsageError);
+      assert.match(thrown.message, reason);
+      assert(!thrown.message.includes("\n"));
+      return true;
+    });
+  });
+}
+
+Deno.test("parseOptions: a wrong value from the environment names the variable", () => {
+  assert.throws(
+    () => parse([], { SAMPLE_RPC_URL: "nonsense" }),
+    /^UsageError: Invalid SAMPLE_RPC_URL: /,
+  );
+});
+
+Deno.test("parseOptions: a private key shows in no error, wherever it was typed", () => {
+  const key = DEV_ACCOUNTS.solver.privateKey;
+  const slips: [string[], Record<string, string>][] = [
+    [["-k", `${key}0`], {}],
+    [["-k", key.slice(2)], {}],
+    [["--private-kay", key], {}],
+    [[`--private-kay=${key}`], {}],
+    [["--rpc-url", key], {}],
+    [["--port", key], {}],
+    [[key], {}],
+    [[], { SAMPLE_KEY: `${key}ff` }],
+    [[], { SAMPLE_KEY: key.slice(2) }],
+    [["-k", `0x${"00".repeat(32)}`], {}],
+  ];
+  for (const [argv, env] of slips) {
+    assert.throws(() => parse(argv, env), (thrown) => {
+      assert(thrown instanceof UsageError);
+      assert(!thrown.message.includes(key.slice(2)), thrown.message);
+      return true;
+    });
+  }
+});
+
+const passwordSlips: readonly (readonly [string[], Record<string, string>])[] = [
+  [[], { SAMPLE_RPC_URL: "user:hunter2@rpc.example" }],
+  [[], { SAMPLE_RPC_URL: "wss://eth.example/v2/hunter2hunter2hunter2hunter2hunt" }],
+  [["-r", "ftp://user:hunter2@rpc.example"], {}],
+  [["-r", "ftp://user:or/hunter2@rpc.example"], {}],
+  [["-r", "user:hunter2@127.0.0.1:1"], {}],
+  [["--endpoint", "a=http://x", "--endpoint", "http://user:hunter2@x/y?token=hunter2"], {}],
+  [[], { ENDPOINTS: "a=http://x,b=ftp://user:hunter2@x/y?token=hunter2" }],
+  [["--store", "mysql://user:hunter2@db.example/x"], {}],
+  [["--port", "http://user:hunter2@rpc.example"], {}],
+  [["--rpc-ulr=http://user:or/hunter2@rpc.example"], {}],
+  [["--rpc-ulr=hunter2"], {}],
+];
+
+for (const [argv, env] of passwordSlips) {
+  const given = [...argv, ...Object.entries(env).map((pair) => pair.join("="))].join(" ");
+  Deno.test(`parseOptions: a password shows in no error: ${given}`, () => {
+    const endpoint = z.string().regex(/^a=http:/, "Expected a=url");
+    const urls = {
+      ...table,
+      endpoints: {
+        flags: "--endpoint <name=url>",
+        env: "ENDPOINTS",
+        description: "endpoints",
+        schema: z.array(endpoint).optional(),
+        repeatable: true,
+      },
+      store: {
+        flags: "--store <file|url>",
+        description: "store",
+        schema: z.string().startsWith("./", "Expected a file").optional(),
+      },
+    } satisfies OptionTable;
+    assert.throws(() => parseOptions(text, urls, argv, (name) => env[name]), (thrown) => {
+      assert(thrown instanceof UsageError);
+      assert.match(thrown.message, /^(Invalid [\w-]+: Expected |Unknown option '--rpc-ulr')/);
+      assert(!thrown.message.includes("hunter2"), thrown.message);
+      assert(!/: \d+: |::/.test(thrown.message), thrown.message);
+      return true;
+    });
+  });
+}
+
+Deno.test("parseOptions: a private key becomes a signer", () => {
+  const { privateKey } = parse(["-k", DEV_ACCOUNTS.solver.privateKey]);
+  assert.equal(privateKey?.address, DEV_ACCOUNTS.solver.address);
+});
+
+Deno.test("parseOptions: --help shows flags, defaults, variables and examples, and no secret", () => {
+  assert.throws(
+    () => parse(["--help"], { SAMPLE_KEY: DEV_ACCOUNTS.solver.privateKey }),
+    (thrown) => {
+      assert(thrown instanceof HelpRequest);
+      for (const part of ["-r, --rpc-url <url>", "default: 3000", "env: SAMPLE_KEY", "Examples:"]) {
+        assert(thrown.message.includes(part), part);
+      }
+      assert(!thrown.message.includes(DEV_ACCOUNTS.solver.privateKey));
+      return true;
+    },
+  );
+});
+
+Deno.test("parseOptions: a missing option without default is named with its variable", () => {
+  const required = { key: { flags: "--key <k>", env: "KEY", description: "", schema: z.string() } };
+  assert.throws(
+    () => parseOptions(text, required, [], () => undefined),
+    /^UsageError: Missing --key \(or KEY in the environment\)$/,
+  );
+});
+
+Deno.test("withDefaults: what is given stays, the rest is the table's", () => {
+  const options = withDefaults(table, { port: 0, trustProxy: false });
+  assert.equal(options.port, 0);
+  assert.equal(options.trustProxy, false);
+  assert.equal(options.limit, 5);
+});
+
+Deno.test("addressListSchema: commas and spaces separate, an empty text is an empty list", () => {
+  const { admin, relayer } = DEV_ACCOUNTS;
+  assert.deepEqual(addressListSchema.parse(`${admin.address}, ${relayer.address.toLowerCase()}`), [
+    admin.address,
+    relayer.address,
+  ]);
+  assert.deepEqual(addressListSchema.parse(""), []);
+  assert(!addressListSchema.safeParse("0x12").success);
+});

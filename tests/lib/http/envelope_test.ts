@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { Hono } from "hono";
+import { z } from "zod";
+import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { SignatureError } from "../../../lib/protocol/signature.ts";
+import {
+  limitBody,
+  parseInput,
+  readBody,
+  RequestError,
+  useEnvelope,
+} from "../../../lib/http/envelope.ts";
+import { StoreConnectionLostError, StoreError } from "../../../lib/store/intent.ts";
+import { OutcomeUnknownError } from "../../../lib/submitter.ts";
+
+const thrown: [error: Error, status: number][] = [
+  [new RequestError(409, "NONCE_USED", "Nonce is used"), 409],
+  [new SignatureError("Signature has 64 bytes"), 401],
+  [new StoreError("Database failed: disk is full"), 503],
+  [new StoreConnectionLostError("reset"), 504],
+  [new NodeUnreachableError("http://node", "refused"), 503],
+  [new NodeTimeoutError("http://node", "eth_chainId", 5), 503],
+  [new RpcError(-32002, "Node has paused"), 503],
+  [new OutcomeUnknownError(null, "no answer"), 504],
+];
+
+function appThatThrows(error: Error): Hono {
+  const app = new Hono();
+  useEnvelope(app, "test", ["*"]);
+  app.get("/", () => {
+    throw error;
+  });
+  return app;
+}
+
+for (const [error, status] of thrown) {
+  Deno.test(`useEnvelope: ${error.constructor.name} is answered with ${status} and its message`, async () => {
+    const response = await appThatThrows(error).request("/");
+    assert.deepEqual(await response.json(), { success: false, error: error.message });
+    assert.equal(response.status, status);
+  });
+}
+
+Deno.test("useEnvelope: a bug is 500 and tells nothing of itself", async () => {
+  const response = await appThatThrows(new TypeError("secret detail")).request("/");
+  assert.equal(response.status, 500);
+  const { error } = await response.json();
+  assert.match(error, /^INTERNAL_ERROR: /);
+  assert.ok(!error.includes("secret"));
+});
+
+Deno.test("readBody and parseInput: name the field and its rule", async () => {
+  const schema = z.object({ a: z.object({ b: z.number("Expected a number") }) });
+  const app = new Hono();
+  useEnvelope(app, "test", ["*"]);
+  app.post("/", async (c) => c.json(await readBody(c, schema)));
+  const bad = await app.request("/", { method: "POST", body: '{"a":{"b":"x"}}' });
+  assert.equal((await bad.json()).error, "INVALID_REQUEST: a.b: Expected a number");
+  const none = await app.request("/", { method: "POST", body: "{" });
+  assert.equal((await none.json()).error, "INVALID_REQUEST: Body is not JSON");
+  assert.throws(() => parseInput({}, schema), RequestError);
+});
+
+Deno.test("limitBody: a body over the limit is 413, with its length declared or not", async () => {
+  const app = new Hono();
+  app.post("/", limitBody(10), async (c) => c.text(await c.req.text()));
+  const send = (body: BodyInit, headers?: HeadersInit) =>
+    app.request("/", { method: "POST", body, headers });
+  assert.equal((await send("0123456789")).status, 200);
+  assert.equal((await send("0123456789a", { "content-length": "11" })).status, 413);
+  const stream = new Blob(["0123456789a"]).stream();
+  const refused = await send(stream);
+  assert.equal(refused.status, 413);
+  assert.match((await refused.json()).error, /^INVALID_REQUEST: Body is over 10 bytes$/);
+});

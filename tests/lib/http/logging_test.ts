@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { getLogger, reset } from "@logtape/logtape";
+import { configureLogging, LOG_ROOT, type LoggingOptions } from "../../../lib/http/logging.ts";
+
+/** What a piece of code logs, with logging set up as given. */
+async function logged(options: Partial<LoggingOptions>, write: () => void): Promise<string[]> {
+  const lines: string[] = [];
+  const original = console.error;
+  console.error = (...parts: unknown[]) => void lines.push(parts.join(" "));
+  try {
+    await configureLogging({ jsonLogs: false, logLevel: "info", color: false, ...options });
+    write();
+  } finally {
+    console.error = original;
+    await reset();
+  }
+  return lines;
+}
+
+const log = getLogger([LOG_ROOT, "sample"]);
+
+Deno.test("Logging: text shows plain values bare", async () => {
+  const [line] = await logged({}, () => log.info("Listening on {url}", { url: "http://x:1" }));
+  assert.match(line ?? "", /\[INF\] rangemaker·sample: Listening on http:\/\/x:1$/);
+});
+
+Deno.test("Logging: a value cannot forge a line or move a terminal's cursor", async () => {
+  const path = "/x\n2026-01-01 [ERR] rangemaker: forged \x1b[2J";
+  const lines = await logged({}, () => log.info("GET {path}", { path }));
+  assert.equal(lines.length, 1);
+  assert(!lines[0]?.includes("\n") && !lines[0]?.includes("\x1b"), lines[0]);
+});
+
+Deno.test("Logging: --json-logs gives one JSON object a line", async () => {
+  const [line] = await logged({ jsonLogs: true }, () => log.warning("Slow {ms}", { ms: 7 }));
+  const record = JSON.parse(line ?? "");
+  assert.equal(record.level, "WARN");
+  assert.deepEqual(record.properties, { ms: 7 });
+});
+
+Deno.test("Logging: the level holds back what is below it", async () => {
+  const lines = await logged({ logLevel: "warning" }, () => {
+    log.info("quiet");
+    log.error("loud");
+  });
+  assert.equal(lines.length, 1);
+});
+
+for (const options of [{}, { color: true }, { jsonLogs: true }]) {
+  Deno.test(`Logging: passwords and keys of URLs stay out, ${JSON.stringify(options)}`, async () => {
+    const [line = ""] = await logged(options, () => {
+      log.warn("No connection to {url}: {reason}", {
+        url: "wss://user:SECRET@node.example/v3/SECRET90123456789012?key=SECRET",
+        reason: "sending to https://node.example/?key=SECRET failed",
+      });
+    });
+    assert(line.includes("node.example") && line.includes("failed"), line);
+    assert(!line.includes("SECRET"), line);
+    if (options.jsonLogs) JSON.parse(line);
+  });
+}

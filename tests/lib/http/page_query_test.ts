@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { z } from "zod";
+import { describeIssue } from "../../../lib/protocol/scalars.ts";
+import { cursorSchema, limitSchema } from "../../../lib/http/page_query.ts";
+
+const querySchema = z.object({ limit: limitSchema(100, 50), cursor: cursorSchema.optional() });
+
+Deno.test("limitSchema: 1 to the most, the usual number where none is named", () => {
+  assert.deepEqual(querySchema.parse({}), { limit: 50 });
+  fc.assert(fc.property(fc.integer({ min: -10, max: 200 }), (limit) => {
+    const parsed = querySchema.safeParse({ limit: String(limit) });
+    assert.equal(parsed.success, limit >= 1 && limit <= 100);
+    if (parsed.success) assert.equal(parsed.data.limit, limit);
+  }));
+});
+
+for (const limit of ["", " 1", "1.0", "1e1", "0x10", "+1", "9".repeat(400), "ten"]) {
+  Deno.test(`limitSchema: ${limit.slice(0, 20)} is refused with the rule it breaks`, () => {
+    const { error } = querySchema.safeParse({ limit });
+    assert.equal(error && describeIssue(error), "limit: Expected 1 to 100");
+  });
+}
+
+Deno.test("cursorSchema: a whole number as text, given as a number", () => {
+  assert.equal(querySchema.parse({ cursor: "42" }).cursor, 42);
+  for (const cursor of ["", "-1", "1.5", "9".repeat(16), "next"]) {
+    const { error } = querySchema.safeParse({ cursor });
+    assert.equal(error && describeIssue(error), "cursor: Expected the nextCursor of an answer");
+  }
+});

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { Hono } from "hono";
+import { createRegistry } from "../../../lib/http/metrics.ts";
+import { listen, ListenError } from "../../../lib/http/listener.ts";
+import { startService } from "../../../lib/http/service.ts";
+
+function definition(app = new Hono()) {
+  return {
+    name: "sample",
+    host: "127.0.0.1",
+    port: 0,
+    app,
+    health: () => Response.json({ status: "ok" }),
+    registry: createRegistry(0),
+  };
+}
+
+Deno.test("startService: answers /health and /metrics on a free port", async () => {
+  const service = startService(definition());
+  const health = await fetch(`${service.url}/health`);
+  assert.deepEqual(await health.json(), { status: "ok" });
+  const metrics = await fetch(`${service.url}/metrics`);
+  assert.match(metrics.headers.get("content-type") ?? "", /^text\/plain/);
+  assert.match(await metrics.text(), /^process_resident_memory_bytes \d+$/m);
+  await service.stop();
+});
+
+Deno.test("startService: a taken port is a clear error", async () => {
+  const first = startService(definition());
+  const port = Number(new URL(first.url).port);
+  assert.throws(() => startService({ ...definition(), port }), (thrown) => {
+    assert(thrown instanceof ListenError);
+    assert(thrown.message.startsWith(`Cannot listen on 127.0.0.1:${port}: `));
+    assert.match(thrown.message, /give the service another port with --port$/);
+    return true;
+  });
+  const readPort = { ...definition(), port, portFlag: "--read-port" };
+  assert.throws(() => startService(readPort), /another port with --read-port$/);
+  await first.stop();
+});
+
+Deno.test("startService: an address that is not this machine's is no matter of the port", () => {
+  assert.throws(() => startService({ ...definition(), host: "203.0.113.1" }), (thrown) => {
+    assert(thrown instanceof ListenError);
+    assert(!thrown.message.includes("--port"), thrown.message);
+    return true;
+  });
+});
+
+Deno.test("listen: on every interface it says so, and its URL is one that can be called", async () => {
+  for (const [host, bound] of [["0.0.0.0", "0.0.0.0"], ["::", "[::]"]] as const) {
+    const listener = listen(host, 0, () => new Response("here"));
+    const { port } = new URL(listener.url);
+    assert.equal(listener.isOnEveryInterface, true);
+    assert.equal(listener.boundUrl, `http://${bound}:${port}`);
+    assert.equal(await (await fetch(listener.url)).text(), "here");
+    await listener.stop();
+  }
+  const own = listen("127.0.0.1", 0, () => new Response("here"));
+  assert.equal(own.isOnEveryInterface, false);
+  assert.equal(own.boundUrl, own.url);
+  await own.stop();
+});
+
+Deno.test("startService: stops in order, once, however often it is asked", async () => {
+  const order: string[] = [];
+  const service = startService({
+    ...definition(),
+    drain: () => void order.push("drain"),
+    close: () => void order.push("close"),
+  });
+  await Promise.all([service.stop(), service.stop()]);
+  assert.deepEqual(order, ["drain", "close"]);
+});
+
+/** Upgrades a request to a WebSocket and fills its peer's window, so that nothing can be sent to it. */
+function flood(request: Request, flooded: (socket: WebSocket) => void): Response {
+  const { socket, response } = Deno.upgradeWebSocket(request);
+  socket.onopen = () => {
+    for (let sent = 0; sent < 64; sent += 1) socket.send("x".repeat(1 << 20));
+    flooded(socket);
+  };
+  return response;
+}
+
+/** Opens a WebSocket and never reads: a raw peer, since the platform's client would read. */
+async function connectDeafPeer(url: string): Promise<Deno.TcpConn> {
+  const peer = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(url).port) });
+  const upgrade = [
+    "GET / HTTP/1.1",
+    "Host: x",
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    "",
+    "",
+  ].join("\r\n");
+  await peer.write(new TextEncoder().encode(upgrade));
+  return peer;
+}
+
+Deno.test({
+  name: "startService: ends in time though a WebSocket client reads nothing",
+  // The operation that sends the close frame ends with the peer, and no event tells of it.
+  sanitizeOps: false,
+  async fn() {
+    const flooded = Promise.withResolvers<WebSocket>();
+    const service = startService({
+      ...definition(),
+      upgrade: (request) => flood(request, flooded.resolve),
+      drain: async () => (await flooded.promise).close(1012),
+    });
+    const peer = await connectDeafPeer(service.url);
+    await flooded.promise;
+    const startedMs = performance.now();
+    await service.stop();
+    assert(performance.now() - startedMs < 5_000);
+    peer.close();
+  },
+});
+
+Deno.test("listen: a request that outlives the deadline is left behind", async () => {
+  const asked = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const listener = listen("127.0.0.1", 0, async () => {
+    asked.resolve();
+    await released.promise;
+    return new Response("late");
+  }, { drainDeadlineMs: 50 });
+  const answer = fetch(listener.url);
+  await asked.promise;
+  await listener.stop();
+  released.resolve();
+  assert.equal(await (await answer).text(), "late");
+});

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import {
+  CoreClient,
+  missingSpansOf,
+  NodeTimeoutError,
+  NodeUnreachableError,
+} from "../../../lib/net/core_client.ts";
+import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { listen } from "../../../lib/http/listener.ts";
+
+/** Runs a test against a node that gives one answer to everything. */
+async function withAnswer(
+  answer: (body: { method: string; params: unknown[] }) => Response | Promise<Response>,
+  test: (client: CoreClient) => Promise<void>,
+): Promise<void> {
+  const node = listen("127.0.0.1", 0, async (request) => answer(await request.json()));
+  try {
+    await test(new CoreClient({ url: node.url, timeoutMs: 200 }));
+  } finally {
+    await node.stop();
+  }
+}
+
+function result(value: unknown): Response {
+  return Response.json({ jsonrpc: "2.0", id: 1, result: value });
+}
+
+function failure(code: number, message: string, data?: unknown): Response {
+  return Response.json({ jsonrpc: "2.0", id: 1, error: { code, message, data } });
+}
+
+Deno.test("CoreClient: sends the method with its parameters and reads amounts as bigints", () =>
+  withAnswer(({ method, params }) => {
+    assert.equal(method, "core_getAccount");
+    return result({ address: params[0], balance: `${2n ** 100n}`, locked: "0", permissions: [] });
+  }, async (client) => {
+    const { balance } = await client.getAccount("0x0000000000000000000000000000000000000001");
+    assert.equal(balance, 2n ** 100n);
+  }));
+
+Deno.test("CoreClient: an error of the node keeps its code, message and data", () =>
+  withAnswer(
+    () => failure(-32010, "lacks prices", { code: "NotEnded" }),
+    (client) =>
+      assert.rejects(() => client.settleThesis(1), (thrown) => {
+        assert.ok(thrown instanceof RpcError);
+        assert.deepEqual([thrown.rpcCode, thrown.message, thrown.data], [
+          -32010,
+          "lacks prices",
+          { code: "NotEnded" },
+        ]);
+        return true;
+      }),
+  ));
+
+Deno.test("CoreClient: an answer of the wrong shape is an RpcError, whatever it is", async () => {
+  const answers = [
+    result({ address: "0x1" }),
+    result(null),
+    Response.json({ jsonrpc: "2.0", id: 1 }),
+    Response.json([]),
+    Response.json("text"),
+  ];
+  for (const answer of answers) {
+    await withAnswer(() => answer, (client) =>
+      assert.rejects(
+        () => client.getAccount("0x0000000000000000000000000000000000000001"),
+        (thrown) => thrown instanceof RpcError && thrown.rpcCode === -32603,
+      ));
+  }
+});
+
+Deno.test("CoreClient: says that a node took too long, and that none is there", async () => {
+  const late = Promise.withResolvers<Response>();
+  await withAnswer(() => late.promise, async (client) => {
+    await assert.rejects(() => client.getPrices(), NodeTimeoutError);
+    late.resolve(result({}));
+  });
+  const gone = listen("127.0.0.1", 0, () => result(1));
+  await gone.stop();
+  const client = new CoreClient({ url: gone.url, timeoutMs: 200 });
+  await assert.rejects(() => client.chainId(), NodeUnreachableError);
+  await withAnswer(
+    () => new Response("<html>"),
+    (client) => assert.rejects(() => client.chainId(), NodeUnreachableError),
+  );
+});
+
+Deno.test("CoreClient: reads the newest block with its time in milliseconds", () =>
+  withAnswer(
+    () => result({ number: "0x1f", timestamp: "0x1", timestampMs: 1_700 }),
+    async (client) => {
+      assert.deepEqual(await client.getHead(), { number: 31, timestampMs: 1_700 });
+    },
+  ));
+
+Deno.test("missingSpansOf: reads the spans of NeedsBackfill, and nothing else", () => {
+  const missing = [{ from: 100, to: 300 }];
+  const lacking = new RpcError(-32010, "", { data: { code: "NeedsBackfill", missing } });
+  assert.deepEqual(missingSpansOf(lacking), missing);
+  const others = [
+    new RpcError(-32010, "", { data: { code: "NotEnded", endTime: 5 } }),
+    new RpcError(-32010, "", { data: { code: "NeedsBackfill", missing: [{ from: 1 }] } }),
+    new RpcError(-32603, ""),
+    new Error("NeedsBackfill"),
+  ];
+  for (const other of others) assert.equal(missingSpansOf(other), undefined);
+});
+
+Deno.test("CoreClient: an error that callers may be shown holds no password or key of the URL", async () => {
+  const client = new CoreClient({ url: "http://127.0.0.1:9/v3/SECRET90123456789012?key=SECRET" });
+  await assert.rejects(client.chainId(), (thrown) => {
+    assert(thrown instanceof NodeUnreachableError);
+    assert(!thrown.message.includes("SECRET"), thrown.message);
+    return thrown.message.includes("127.0.0.1:9");
+  });
+  assert(!new NodeTimeoutError("http://user:SECRET@host", "m", 1).message.includes("SECRET"));
+});

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { Backoff } from "../../../lib/net/backoff.ts";
+import {
+  ReconnectingSocket,
+  type ReconnectingSocketOptions,
+} from "../../../lib/net/reconnecting_socket.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { FakeNetwork } from "../../support/fake_socket.ts";
+
+function setUp(options: Partial<ReconnectingSocketOptions> = {}) {
+  const clock = new FakeClock();
+  const network = new FakeNetwork();
+  const events: string[] = [];
+  const backoff = new Backoff({ initialMs: 1_000, maxMs: 8_000, random: () => 1 });
+  const socket = new ReconnectingSocket({
+    url: "ws://server",
+    clock,
+    backoff,
+    connect: network.connect,
+    handlers: {
+      onOpen: () => events.push("open"),
+      onText: (text) => events.push(`text ${text}`),
+      onDown: (reason, cause) => events.push(`${cause}: ${reason}`),
+      onAttempt: (attempt) => events.push(`attempt ${attempt}`),
+    },
+    ...options,
+  });
+  return { clock, network, events, backoff, socket };
+}
+
+Deno.test("ReconnectingSocket: connects, sends and reads text and UTF-8 bytes", () => {
+  const { network, events, socket } = setUp();
+  socket.start();
+  socket.start();
+  assert.equal(socket.send("early"), false);
+  network.newest.open();
+  assert.equal(socket.send("hello"), true);
+  network.newest.deliver("one");
+  network.newest.deliver(new TextEncoder().encode("zwölf").buffer);
+  assert.deepEqual(network.newest.sent, ["hello"]);
+  assert.deepEqual(events, ["attempt 1", "open", "text one", "text zwölf"]);
+  socket.stop();
+});
+
+Deno.test("ReconnectingSocket: comes back after each loss, waiting longer each time", () => {
+  const { clock, network, events, socket } = setUp();
+  socket.start();
+  network.newest.fail("refused");
+  assert.equal(network.sockets.length, 1);
+  clock.advance(999);
+  assert.equal(network.sockets.length, 1);
+  clock.advance(1);
+  assert.equal(network.sockets.length, 2);
+  network.newest.end(1013, "later");
+  clock.advance(1_999);
+  assert.equal(network.sockets.length, 2);
+  clock.advance(1);
+  network.newest.open();
+  network.newest.end(1001, "away");
+  assert.deepEqual(events, [
+    "attempt 1",
+    "not_opened: refused",
+    "attempt 2",
+    "not_opened: closed with 1013 later",
+    "attempt 3",
+    "open",
+    "closed: closed with 1001 away",
+  ]);
+  socket.stop();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("ReconnectingSocket: gives up an attempt that does not open", () => {
+  const { clock, network, events, socket } = setUp({ connectTimeoutMs: 3_000 });
+  socket.start();
+  clock.advance(3_000);
+  assert.equal(events.at(-1), "not_opened: not open after 3000 ms");
+  assert(network.newest.closed);
+  socket.stop();
+});
+
+Deno.test("ReconnectingSocket: silence counts from the last frame, and ends the connection", () => {
+  const { clock, network, events, socket } = setUp({ silenceMs: 5_000 });
+  socket.start();
+  network.newest.open();
+  clock.advance(4_000);
+  network.newest.deliver("alive");
+  assert.equal(socket.lastFrameAtMs, clock.now());
+  clock.advance(4_999);
+  assert(socket.connected);
+  clock.advance(1);
+  assert.equal(events.at(-1), "silent: silent for 5000 ms");
+  assert(!socket.connected);
+  assert(network.newest.closed);
+  socket.stop();
+});
+
+Deno.test("ReconnectingSocket: health resets the backoff, Infinity leaves that to the owner", () => {
+  for (const [healthyAfterMs, attempts] of [[2_000, 0], [Infinity, 1]] as const) {
+    const { clock, network, backoff, socket } = setUp({ healthyAfterMs });
+    socket.start();
+    network.newest.fail("refused");
+    clock.advance(1_000);
+    network.newest.open();
+    clock.advance(60_000);
+    assert.equal(backoff.attempts, attempts);
+    socket.stop();
+  }
+});
+
+Deno.test("ReconnectingSocket: a dropped connection tells nothing more, and is followed by another", () => {
+  const { clock, network, events, socket } = setUp();
+  socket.start();
+  const first = network.newest;
+  first.open();
+  socket.drop("garbage");
+  first.deliver("late");
+  first.end();
+  assert.deepEqual(events, ["attempt 1", "open", "dropped: garbage"]);
+  socket.drop("nothing there");
+  clock.advance(1_000);
+  assert.equal(events.at(-1), "attempt 2");
+  socket.stop();
+  clock.advance(60_000);
+  assert.equal(network.sockets.length, 2);
+  assert(network.newest.closed);
+});

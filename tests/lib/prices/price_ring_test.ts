@@ -1,0 +1,222 @@
+import assert from "node:assert/strict";
+import type { RandomSource } from "../../../lib/clock.ts";
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import { type Extremes, SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { withSeed } from "../../support/random.ts";
+
+/** Slot number of the first slot in these tests. */
+const START = 17_000_000_000;
+
+/** The same history without any cleverness: every price ever recorded, by slot. */
+class NaiveHistory {
+  readonly prices = new Map<number, bigint>();
+  newest = -1;
+
+  constructor(readonly slots: number) {}
+
+  append(slot: number, price: bigint): void {
+    this.newest = slot;
+    this.prices.delete(slot - this.slots);
+    this.prices.set(slot, price);
+    if (this.prices.size > 2 * this.slots) this.#forget();
+  }
+
+  at(slot: number): bigint | undefined {
+    const inRing = slot <= this.newest && slot > this.newest - this.slots;
+    return inRing ? this.prices.get(slot) : undefined;
+  }
+
+  fill(slot: number, price: bigint): boolean {
+    const inRing = slot <= this.newest && slot > this.newest - this.slots;
+    if (!inRing || this.prices.has(slot)) return false;
+    this.prices.set(slot, price);
+    return true;
+  }
+
+  extremes(first: number, end: number, lower: bigint, upper: bigint): Extremes {
+    const missing: TimeSpan[] = [];
+    const found: Extremes = { lowest: undefined, highest: undefined, outside: undefined, missing };
+    for (let slot = first; slot < end; slot++) {
+      const price = this.at(slot);
+      if (price !== undefined) {
+        if (found.lowest === undefined || price < found.lowest) found.lowest = price;
+        if (found.highest === undefined || price > found.highest) found.highest = price;
+        if (price < lower || price > upper) found.outside ??= { time: slot * SLOT_MS, price };
+      } else if (missing.at(-1)?.to === slot * SLOT_MS) missing.at(-1)!.to += SLOT_MS;
+      else missing.push({ from: slot * SLOT_MS, to: (slot + 1) * SLOT_MS });
+    }
+    return found;
+  }
+
+  #forget(): void {
+    for (const slot of this.prices.keys()) {
+      if (slot <= this.newest - this.slots) this.prices.delete(slot);
+    }
+  }
+}
+
+function below(random: RandomSource, bound: number): number {
+  return Math.floor(random() * bound);
+}
+
+/** A price that fits 64 bits and now and then is at their edge. */
+function randomPrice(random: RandomSource): bigint {
+  if (random() < 0.01) return 2n ** 64n - 1n;
+  return 1n + BigInt(below(random, 1_000));
+}
+
+/** Steps of time: mostly one slot, now and then a pause, now and then more than a lap. */
+function randomStep(random: RandomSource, slots: number): number {
+  const roll = random();
+  if (roll < 0.97) return 1;
+  return 1 + below(random, roll < 0.995 ? 40 : roll < 0.999 ? slots : 3 * slots);
+}
+
+/** Lengths of spans: a moment, some minutes, now and then all there is and more. */
+function randomLength(random: RandomSource, slots: number): number {
+  const roll = random();
+  return below(random, roll < 0.45 ? 30 : roll < 0.95 ? Math.min(slots, 2_000) : slots + 40);
+}
+
+function assertSameExtremes(ring: PriceRing, model: NaiveHistory, random: RandomSource): void {
+  const first = model.newest - model.slots - 20 + below(random, model.slots + 30);
+  const end = first + randomLength(random, model.slots);
+  const lower = BigInt(below(random, 60));
+  const upper = lower + BigInt(900 + below(random, 140));
+  const expected = model.extremes(first, end, lower, upper);
+  const found = ring.extremes(first * SLOT_MS, end * SLOT_MS, { lower, upper });
+  assert.deepEqual({ ...found }, expected);
+}
+
+function runModel(random: RandomSource, slots: number, operations: number): void {
+  const ring = new PriceRing(slots);
+  const model = new NaiveHistory(slots);
+  let slot = START;
+  for (let done = 0; done < operations; done++) {
+    const roll = random();
+    if (roll < 0.8) {
+      slot += randomStep(random, slots);
+      if (random() < 0.95) {
+        const price = randomPrice(random);
+        ring.append(slot * SLOT_MS, price);
+        model.append(slot, price);
+      } else {
+        ring.skipTo(slot * SLOT_MS);
+        model.newest = slot;
+      }
+    } else if (roll < 0.9) {
+      const target = slot - below(random, slots + 10) + 5;
+      const price = randomPrice(random);
+      assert.equal(ring.fill(target * SLOT_MS, price), model.fill(target, price));
+    } else {
+      const target = slot - below(random, slots + 10) + 5;
+      assert.equal(ring.at(target * SLOT_MS), model.at(target));
+    }
+    if (done % Math.ceil(operations / 3_000) === 0) assertSameExtremes(ring, model, random);
+  }
+}
+
+for (const slots of [1, 2, 8, 1_024]) {
+  Deno.test(`PriceRing: ${slots} slots give the same answers as a naive history`, async () => {
+    await withSeed((random) => runModel(random, slots, 20_000));
+  });
+}
+
+Deno.test("PriceRing: a million operations over several laps agree with a naive history", async () => {
+  await withSeed((random) => runModel(random, 65_536, 1_000_000));
+});
+
+Deno.test("price oracle spec, Price history ring buffer: 65536 slots of 16 bytes, 6553.6 s", () => {
+  const ring = new PriceRing();
+  assert.equal(ring.slots, 65_536);
+  assert.equal(ring.bytes.byteLength, 65_536 * 16);
+  assert.equal(ring.slots * SLOT_MS, 6_553_600);
+});
+
+Deno.test("PriceRing: a slot holds its time and its price, eight bytes each", () => {
+  const ring = new PriceRing(4);
+  ring.append(500, 7n);
+  const slot = new DataView(ring.bytes.buffer, (5 % 4) * 16, 16);
+  assert.equal(slot.getFloat64(0, true), 500);
+  assert.equal(slot.getBigUint64(8, true), 7n);
+});
+
+Deno.test("PriceRing: fifty markets stay near 50 MB", () => {
+  const before = Deno.memoryUsage();
+  const rings = Array.from({ length: 50 }, () => new PriceRing());
+  const after = Deno.memoryUsage();
+  const grown = after.external + after.heapTotal - before.external - before.heapTotal;
+  assert.ok(rings.length === 50 && grown < 60_000_000, `50 rings took ${grown} bytes`);
+});
+
+Deno.test("PriceRing: refuses what is no power of two of slots", () => {
+  for (const slots of [0, -1, 3, 65_535, 1.5, Number.NaN, Infinity]) {
+    assert.throws(() => new PriceRing(slots), {
+      name: "RangeError",
+      message: `PriceRing needs a power of two of slots: received ${slots}`,
+    });
+  }
+});
+
+Deno.test("PriceRing: refuses times that are no slot's, and times that have passed", () => {
+  const ring = new PriceRing(8);
+  ring.append(1_000, 1n);
+  for (const time of [1_050, -100, Number.NaN, 0.1]) {
+    assert.throws(() => ring.append(time, 1n), RangeError, `append at ${time}`);
+    assert.throws(() => ring.at(time), RangeError, `at ${time}`);
+  }
+  assert.throws(() => ring.append(1_000, 2n), RangeError);
+  assert.throws(() => ring.append(900, 2n), RangeError);
+  assert.equal(ring.at(1_000), 1n);
+});
+
+Deno.test("PriceRing: an empty ring knows nothing and names all of it as missing", () => {
+  const ring = new PriceRing(8);
+  assert.equal(ring.newest, undefined);
+  assert.deepEqual({ ...ring.extremes(1_000, 1_300, { lower: 1n, upper: 2n }) }, {
+    lowest: undefined,
+    highest: undefined,
+    outside: undefined,
+    missing: [{ from: 1_000, to: 1_300 }],
+  });
+});
+
+Deno.test("PriceRing: a window counts the slots that start inside it", () => {
+  const ring = new PriceRing(16);
+  for (const [index, price] of [5n, 9n, 6n, 1n].entries()) ring.append(1_000 + index * 100, price);
+  const { lowest, highest } = ring.extremes(1_001, 1_300);
+  assert.deepEqual([lowest, highest], [6n, 9n]);
+  assert.deepEqual(ring.extremes(1_001, 1_100).missing, []);
+  assert.equal(ring.extremes(1_001, 1_100).lowest, undefined);
+});
+
+Deno.test("PriceRing: bounds of the range belong to it", () => {
+  const ring = new PriceRing(16);
+  for (const [index, price] of [5n, 9n, 4n, 10n].entries()) ring.append(1_000 + index * 100, price);
+  assert.equal(ring.extremes(1_000, 1_200, { lower: 5n, upper: 9n }).outside, undefined);
+  assert.deepEqual(ring.extremes(1_000, 1_400, { lower: 5n, upper: 9n }).outside, {
+    time: 1_200,
+    price: 4n,
+  });
+});
+
+Deno.test("PriceRing: comes back from its bytes, and takes impossible slots for holes", async () => {
+  await withSeed((random) => {
+    const ring = new PriceRing(64);
+    let slot = START;
+    for (let done = 0; done < 500; done++) {
+      slot += randomStep(random, 64);
+      ring.append(slot * SLOT_MS, randomPrice(random));
+    }
+    const bytes = ring.bytes.slice();
+    const back = PriceRing.fromBytes(bytes);
+    const from = (slot - 80) * SLOT_MS;
+    const to = (slot + 5) * SLOT_MS;
+    assert.equal(back.newest, ring.newest);
+    assert.deepEqual({ ...back.extremes(from, to) }, { ...ring.extremes(from, to) });
+
+    const torn = new DataView(bytes.buffer, (slot % 64) * 16, 16);
+    torn.setFloat64(0, slot * SLOT_MS + 100, true);
+    assert.equal(PriceRing.fromBytes(bytes).at(slot * SLOT_MS), undefined);
+  });
+});

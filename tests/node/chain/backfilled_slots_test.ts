@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import { BackfilledSlots, HELD_PAGES_MAX } from "../../../services/node/chain/backfilled_slots.ts";
+import { PriceHistory } from "../../../services/node/chain/price_history.ts";
+
+const PAGE_MS = 25_600;
+const START = 1_700_000_000_000 - 1_700_000_000_000 % PAGE_MS;
+
+Deno.test("BackfilledSlots: gives back what it holds, over pages and holes", () => {
+  const held = new BackfilledSlots();
+  for (const offset of [0, 100, PAGE_MS - 100, PAGE_MS, 3 * PAGE_MS]) {
+    held.put(START + offset, BigInt(offset + 1));
+  }
+  assert.equal(held.at(START + 100), 101n);
+  assert.equal(held.at(START + 200), undefined);
+  const { lowest, highest, missing, outside } = held.extremes(
+    START,
+    START + 3 * PAGE_MS + 200,
+    { lower: 0n, upper: 1_000n },
+  );
+  assert.deepEqual([lowest, highest], [1n, BigInt(3 * PAGE_MS + 1)]);
+  assert.deepEqual(outside, { time: START + PAGE_MS - 100, price: BigInt(PAGE_MS - 99) });
+  assert.deepEqual(missing, [
+    { from: START + 200, to: START + PAGE_MS - 100 },
+    { from: START + PAGE_MS + 100, to: START + 3 * PAGE_MS },
+    { from: START + 3 * PAGE_MS + 100, to: START + 3 * PAGE_MS + 200 },
+  ]);
+});
+
+Deno.test("BackfilledSlots: keeps the pages that are needed", () => {
+  const held = new BackfilledSlots();
+  for (let page = 0; page < 5; page++) held.put(START + page * PAGE_MS, 1n);
+  held.keepOnly([
+    { from: START + PAGE_MS - 100, to: START + PAGE_MS },
+    { from: START + 3 * PAGE_MS, to: START + 3 * PAGE_MS + 1 },
+  ]);
+  const kept = [0, 1, 2, 3, 4].map((page) => held.at(START + page * PAGE_MS));
+  assert.deepEqual(kept, [1n, undefined, undefined, 1n, undefined]);
+});
+
+Deno.test("BackfilledSlots: has no room for another page at its bound", () => {
+  const held = new BackfilledSlots();
+  for (let page = 0; page < HELD_PAGES_MAX; page++) held.put(START + page * PAGE_MS, 1n);
+  assert.equal(held.hasRoomFor(START + 100), true);
+  assert.equal(held.hasRoomFor(START - 100), false);
+});
+
+Deno.test("PriceHistory: the first price outside is the first in time, held or in the ring", () => {
+  const history = new PriceHistory(new PriceRing(16));
+  const range = { lower: 10n, upper: 20n };
+  history.ring.append(START, 15n);
+  history.ring.append(START + 200, 99n);
+  history.fill(START + 100, 5n, true);
+  assert.deepEqual(history.extremes(START, START + 300, range).outside, {
+    time: START + 100,
+    price: 5n,
+  });
+  history.ring.append(START + 1_700, 15n);
+  assert.deepEqual({ ...history.extremes(START, START + 300, range) }, {
+    lowest: 5n,
+    highest: 99n,
+    outside: { time: START + 100, price: 5n },
+    missing: [{ from: START, to: START + 100 }],
+  });
+});

@@ -1,0 +1,299 @@
+import assert from "node:assert/strict";
+import { MARKETS, USDT } from "../../../lib/protocol/markets.ts";
+import { SignatureError } from "../../../lib/protocol/signature.ts";
+import type { Transaction } from "../../../lib/protocol/transaction.ts";
+import {
+  RejectedTransactionError,
+  SettlementError,
+  UnknownThesisError,
+} from "../../../services/node/errors.ts";
+import {
+  actors,
+  backfill,
+  deposit,
+  hashOf,
+  type QuoteFields,
+  rfqSubmit,
+} from "../support/actors.ts";
+import { SOLVER_BALANCE, TestChain } from "../support/test_chain.ts";
+
+const { user, solver, stranger, relayer } = actors;
+
+/** A chain with fresh prices and 5 USDC for the user. */
+function fundedChain(options?: ConstructorParameters<typeof TestChain>[0]): TestChain {
+  const test = new TestChain(options);
+  test.run(3);
+  test.chain.submit(depositAt(test));
+  return test;
+}
+
+function depositAt(test: TestChain, number = 1) {
+  const externalTxHash = hashOf(number);
+  return deposit({ timestamp: test.now, user: user.address, amount: 5_000_000n, externalTxHash });
+}
+
+function balancesOf(test: TestChain) {
+  const of = (address: typeof user.address) => {
+    const { balance, locked } = test.chain.state.ledger.account(address);
+    return [balance, locked];
+  };
+  return { user: of(user.address), solver: of(solver.address) };
+}
+
+function assertFails(test: TestChain, tx: Transaction, code: string): void {
+  const before = balancesOf(test);
+  const receipt = test.chain.submit(tx);
+  assert.deepEqual([receipt.status, receipt.error?.code], ["failed", code]);
+  assert.deepEqual(balancesOf(test), before);
+  assert.equal(test.chain.submit(tx), receipt, "sent again, the first receipt again");
+}
+
+Deno.test("Chain: a deposit credits its user once, in the block that the next checkpoint seals", () => {
+  const test = fundedChain();
+  assert.equal(test.chain.state.ledger.account(user.address).balance, 5_000_000n);
+  const [receipt] = test.receipts;
+  assert.equal(receipt?.blockNumber, test.chain.head.number + 1);
+  test.run(1);
+  assert.deepEqual(test.chain.head.transactions, [receipt?.txHash]);
+});
+
+Deno.test("Chain: the same transaction again gives the first receipt, however late", () => {
+  const test = new TestChain();
+  const tx = depositAt(test);
+  const receipt = test.chain.submit(tx);
+  test.holdUp(3_600_000);
+  assert.equal(test.chain.submit(tx), receipt);
+  assert.equal(test.chain.state.ledger.account(user.address).balance, 5_000_000n);
+  assert.equal(test.receipts.length, 1);
+});
+
+Deno.test("Chain: an external hash counts once, whatever transaction brings it", () => {
+  const test = fundedChain();
+  test.clock.advance(1);
+  assertFails(test, depositAt(test), "DEPOSIT_ALREADY_PROCESSED");
+});
+
+Deno.test("Chain: only a relayer deposits, only an admin backfills", () => {
+  const test = fundedChain();
+  const timestamp = test.now;
+  const fields = { timestamp, user: user.address, amount: 1n, externalTxHash: hashOf(2) };
+  assertFails(test, deposit({ ...fields, by: stranger }), "PERMISSION_DENIED");
+  const slot = { timestamp, startTime: test.chain.head.timestampMs, prices: [1n] };
+  assertFails(test, backfill({ ...slot, by: relayer }), "PERMISSION_DENIED");
+});
+
+Deno.test("Chain: a transaction that its sender did not sign is not recorded", () => {
+  const test = new TestChain();
+  const tx = depositAt(test);
+  const forged = { ...tx, amount: 6_000_000n };
+  assert.throws(() => test.chain.submit(forged), SignatureError);
+  assert.throws(() => test.chain.submit({ ...tx, signature: "0x00" }), /1 bytes: expected 65/);
+  assert.equal(test.receipts.length, 0);
+});
+
+Deno.test("Chain: a timestamp may be 60 s off the node's clock, and no more", () => {
+  for (const offMs of [-60_000, 60_000]) {
+    const test = new TestChain();
+    const tx = depositAt(test);
+    test.holdUp(offMs);
+    assert.equal(test.chain.submit(tx).status, "committed");
+  }
+  for (const offMs of [-60_001, 60_001]) {
+    const test = new TestChain();
+    const tx = depositAt(test);
+    test.holdUp(offMs);
+    assert.throws(() => test.chain.submit(tx), RejectedTransactionError);
+    assert.throws(() => test.chain.simulate(tx), RejectedTransactionError);
+  }
+});
+
+Deno.test("Chain: an RfqSubmit takes both stakes and opens a thesis", () => {
+  const test = fundedChain();
+  const receipt = test.chain.submit(rfqSubmit({ timestamp: test.now }));
+  assert.deepEqual([receipt.status, receipt.thesisId], ["committed", 1]);
+  assert.deepEqual(balancesOf(test), {
+    user: [4_000_000n, 1_000_000n],
+    solver: [SOLVER_BALANCE - 70_000n, 70_000n],
+  });
+  const thesis = test.chain.state.ledger.thesis(1);
+  assert.deepEqual(
+    [thesis?.status, thesis?.user, thesis?.solver, thesis?.createdAt, thesis?.txHash],
+    ["open", user.address, solver.address, test.now, receipt.txHash],
+  );
+});
+
+const refusedQuotes: [
+  code: string,
+  what: string,
+  fields: (nowMs: number) => Partial<QuoteFields>,
+][] = [
+  ["UNSUPPORTED_PAIR", "no market", () => ({ base: USDT, quote: MARKETS[0]!.base })],
+  ["INVALID_PRICE_RANGE", "equal bounds", () => ({ lowerPrice: 5n, upperPrice: 5n })],
+  ["INVALID_PRICE_RANGE", "crossed bounds", () => ({ lowerPrice: 6n, upperPrice: 5n })],
+  ["INVALID_TIME_RANGE", "the past", (now) => ({ startTime: now - 1_000, endTime: now })],
+  ["INVALID_TIME_RANGE", "no time", (now) => ({ startTime: now + 50, endTime: now + 50 })],
+  ["INVALID_TIME_RANGE", "no slot", (now) => ({ startTime: now + 1, endTime: now + 100 })],
+  ["INVALID_TIME_RANGE", "backwards", (now) => ({ startTime: now + 900, endTime: now + 500 })],
+  ["INVALID_TIME_RANGE", "over a day", (now) => ({ endTime: now + 86_400_001 })],
+  ["QUOTE_EXPIRED", "a deadline passed", (now) => ({ deadline: now - 1 })],
+  ["QUOTE_SIGNER_MISMATCH", "a stranger's quote", () => ({ solverSigner: stranger })],
+  ["QUOTE_SIGNER_MISMATCH", "another sender", () => ({ from: stranger })],
+  ["USER_SIGNATURE_INVALID", "a stranger for the user", () => ({ userSigner: stranger })],
+  ["INSUFFICIENT_BALANCE", "a bet above balance", () => ({
+    betAmount: 5_000_001n,
+    payout: 5_100_000n,
+  })],
+  ["INSUFFICIENT_BALANCE", "a payout above the solver's balance", () => ({
+    payout: SOLVER_BALANCE + 1_000_001n,
+  })],
+];
+
+for (const [code, what, fields] of refusedQuotes) {
+  Deno.test(`Chain: RfqSubmit with ${what} fails with ${code}`, () => {
+    const test = fundedChain();
+    assertFails(test, rfqSubmit({ timestamp: test.now, ...fields(test.now) }), code);
+    assert.equal(test.chain.state.ledger.theses.length, 0);
+  });
+}
+
+Deno.test("Chain: a quote at its deadline is taken, and one whose solver stakes nothing", () => {
+  const test = fundedChain();
+  const last = rfqSubmit({ timestamp: test.now, deadline: test.now });
+  assert.equal(test.chain.submit(last).status, "committed");
+  const even = rfqSubmit({ timestamp: test.now, payout: 1_000_000n });
+  assert.equal(test.chain.submit(even).status, "committed");
+});
+
+Deno.test("Chain: a quote makes one thesis; one that failed may be sent anew", () => {
+  const test = fundedChain();
+  const fields = { startTime: test.now, endTime: test.now + 10_000, deadline: test.now + 60_000 };
+  test.run(40, null);
+  const early = rfqSubmit({ timestamp: test.now, ...fields });
+  assertFails(test, early, "ORACLE_STALE");
+  test.run(1);
+  const again = rfqSubmit({ timestamp: test.now, ...fields });
+  assert.equal(test.chain.submit(again).status, "committed");
+  test.clock.advance(1);
+  assertFails(test, rfqSubmit({ timestamp: test.now, ...fields }), "QUOTE_ALREADY_USED");
+});
+
+Deno.test("Chain: money is conserved where user and solver are the same", () => {
+  const test = fundedChain();
+  const both = { user: solver, solver };
+  const tooMuch = { ...both, betAmount: SOLVER_BALANCE, payout: SOLVER_BALANCE + 1n };
+  assertFails(test, rfqSubmit({ timestamp: test.now, ...tooMuch }), "INSUFFICIENT_BALANCE");
+  const all = { ...both, betAmount: 1n, payout: SOLVER_BALANCE };
+  test.chain.submit(rfqSubmit({ timestamp: test.now, ...all }));
+  assert.deepEqual(balancesOf(test).solver, [0n, SOLVER_BALANCE]);
+  test.run(11);
+  assert.deepEqual(balancesOf(test).solver, [SOLVER_BALANCE, 0n]);
+  assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
+});
+
+Deno.test("Chain: simulation gives the receipt and changes nothing", () => {
+  const test = fundedChain();
+  const before = balancesOf(test);
+  const tx = rfqSubmit({ timestamp: test.now });
+  const simulated = test.chain.simulate(tx);
+  assert.deepEqual(simulated, { ...simulated, status: "committed", thesisId: 1 });
+  const failing = rfqSubmit({ timestamp: test.now, lowerPrice: 9n, upperPrice: 8n });
+  assert.equal(test.chain.simulate(failing).error?.code, "INVALID_PRICE_RANGE");
+  assert.deepEqual(balancesOf(test), before);
+  assert.equal(test.chain.state.ledger.receipt(simulated.txHash), undefined);
+  assert.deepEqual(test.chain.submit(tx), simulated);
+  assert.deepEqual(test.chain.simulate(tx), simulated);
+});
+
+Deno.test("Chain: a thesis whose prices stay inside pays the user at the first checkpoint after", () => {
+  const test = fundedChain();
+  test.chain.submit(rfqSubmit({ timestamp: test.now, endTime: test.now + 950 }));
+  test.run(9);
+  assert.equal(test.chain.state.ledger.thesis(1)?.status, "open");
+  test.run(1);
+  const thesis = test.chain.state.ledger.thesis(1);
+  assert.deepEqual([thesis?.status, thesis?.settledAt], ["won", test.now]);
+  assert.deepEqual(balancesOf(test), {
+    user: [5_070_000n, 0n],
+    solver: [SOLVER_BALANCE - 70_000n, 0n],
+  });
+});
+
+Deno.test("Chain: a price outside pays the solver, and says which", () => {
+  const test = fundedChain();
+  test.chain.submit(rfqSubmit({ timestamp: test.now }));
+  test.run(4);
+  test.run(1, { "ETH/USDT": 3_150_000_001n });
+  const time = test.now;
+  test.run(5);
+  const thesis = test.chain.state.ledger.thesis(1);
+  assert.deepEqual([thesis?.status, thesis?.breach], ["lost", { time, price: 3_150_000_001n }]);
+  assert.deepEqual(balancesOf(test).solver, [SOLVER_BALANCE + 1_000_000n, 0n]);
+});
+
+Deno.test("Chain: prices at the bounds are inside; prices at endTime do not count", () => {
+  const test = fundedChain();
+  test.chain.submit(rfqSubmit({ timestamp: test.now, endTime: test.now + 300 }));
+  test.run(1, { "ETH/USDT": 2_850_000_000n });
+  test.run(1, { "ETH/USDT": 3_150_000_000n });
+  test.run(1, { "ETH/USDT": 1n });
+  assert.equal(test.chain.state.ledger.thesis(1)?.status, "won");
+});
+
+Deno.test("Chain: settling on request before the end needs a breach", () => {
+  const test = fundedChain();
+  test.chain.submit(rfqSubmit({ timestamp: test.now }));
+  test.run(3);
+  const { endTime } = test.chain.state.ledger.thesis(1)!;
+  assert.throws(() => test.chain.settle(1), (thrown: unknown) => {
+    assert.ok(thrown instanceof SettlementError);
+    assert.equal(thrown.code, "NotEnded");
+    assert.equal(thrown.details.endTime, endTime);
+    return true;
+  });
+  assert.equal(test.chain.state.ledger.thesis(1)?.status, "open");
+  test.run(1, { "ETH/USDT": 1n });
+  assert.equal(test.chain.settle(1).status, "lost");
+  assert.equal(test.chain.settle(1).status, "lost", "settled already: as it is");
+  test.run(10);
+  assert.deepEqual(test.theses.map(({ status }) => status), ["open", "lost"]);
+});
+
+Deno.test("Chain: it is won at its end, not when its last slot is recorded", () => {
+  const test = fundedChain();
+  test.chain.submit(rfqSubmit({ timestamp: test.now, endTime: test.now + 950 }));
+  test.run(9); // its last slot starts 50 ms before its end
+  assert.throws(() => test.chain.settle(1), { code: "NotEnded" });
+  assert.equal(test.chain.state.ledger.thesis(1)?.status, "open");
+  test.run(1);
+  assert.equal(test.chain.settle(1).status, "won");
+});
+
+Deno.test("Chain: there is no settling a thesis that does not exist", () => {
+  assert.throws(() => new TestChain().chain.settle(1), UnknownThesisError);
+});
+
+Deno.test("Chain: blocks follow each other by hash, and old ones are let go", () => {
+  const test = new TestChain();
+  test.run(4_100, null);
+  const { head } = test.chain;
+  assert.equal(head.number, 4_100);
+  assert.equal(test.chain.block(head.number - 1)?.hash, head.parentHash);
+  assert.equal(test.chain.block(4), undefined);
+  assert.equal(new Set(test.heads.map(({ hash }) => hash)).size, 4_100);
+});
+
+Deno.test("Chain: what cannot be written down does not happen, and is done when it can be", () => {
+  const test = fundedChain();
+  test.chain.submit(rfqSubmit({ timestamp: test.now }));
+  const before = balancesOf(test);
+  test.failJournal(true);
+  assert.throws(() => test.chain.submit(depositAt(test, 2)), /disk is full/);
+  test.run(12);
+  assert.deepEqual(balancesOf(test), before);
+  assert.equal(test.chain.state.ledger.thesis(1)?.status, "open");
+  assert.ok(test.journalFailures > 0);
+  test.failJournal(false);
+  test.run(1);
+  assert.equal(test.chain.state.ledger.thesis(1)?.status, "won");
+  assert.equal(test.chain.submit(depositAt(test, 2)).status, "committed");
+});

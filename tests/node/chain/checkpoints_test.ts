@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import {
+  CHECKPOINT_LATE_MAX_MS,
+  CheckpointLoop,
+} from "../../../services/node/chain/checkpoints.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+/** A loop whose checkpoints are written down. */
+function startLoop(pull: (clock: FakeClock) => void = () => {}) {
+  const clock = new FakeClock(1_700_000_000_030);
+  const seals: [dueMs: number, lateMs: number][] = [];
+  const missed: [fromMs: number, toMs: number][] = [];
+  let pulls = 0;
+  const loop = new CheckpointLoop(clock, {
+    pull() {
+      pulls += 1;
+      pull(clock);
+      return Promise.resolve();
+    },
+    seal: (dueMs, lateMs) => seals.push([dueMs, lateMs]),
+    missed: (fromMs, toMs) => missed.push([fromMs, toMs]),
+  });
+  loop.start();
+  return { clock, loop, seals, missed, pulls: () => pulls };
+}
+
+/** Moves the clock in small steps, letting what was promised happen in between. */
+async function advance(clock: FakeClock, byMs: number): Promise<void> {
+  for (let doneMs = 0; doneMs < byMs; doneMs += 10) {
+    clock.advance(10);
+    for (let turn = 0; turn < 4; turn++) await Promise.resolve();
+  }
+}
+
+Deno.test("price oracle spec, Limits: a checkpoint every 100 ms, the hundredth 9.9 s after the first", async () => {
+  const { clock, loop, seals, pulls } = startLoop();
+  await advance(clock, 10_000);
+  assert.equal(seals.length, 100);
+  assert.equal(pulls(), 100);
+  assert.equal(seals[0]?.[0], 1_700_000_000_100);
+  assert.equal(seals[99]?.[0], 1_700_000_000_100 + 9_900);
+  await loop.stop();
+});
+
+Deno.test("CheckpointLoop: lateness of each checkpoint does not add up", async () => {
+  const { clock, loop, seals } = startLoop((clock) => clock.jump(7));
+  await advance(clock, 2_000);
+  assert.deepEqual(seals.map(([dueMs]) => dueMs), seals.map((_, i) => 1_700_000_000_100 + i * 100));
+  assert.ok(seals.every(([, lateMs]) => lateMs < 20), `late by ${seals.map(([, late]) => late)}`);
+  await loop.stop();
+});
+
+Deno.test("CheckpointLoop: a short delay is made up for without pulls", async () => {
+  const { clock, loop, seals, missed, pulls } = startLoop();
+  await advance(clock, 80);
+  clock.jump(550);
+  await advance(clock, 60);
+  assert.deepEqual(seals.slice(1, 6).map(([dueMs]) => dueMs - 1_700_000_000_000), [
+    200,
+    300,
+    400,
+    500,
+    600,
+  ]);
+  assert.deepEqual(missed, []);
+  assert.ok(pulls() < seals.length, "the late ones did not pull");
+  await loop.stop();
+});
+
+Deno.test("CheckpointLoop: after a long delay what was missed is given up", async () => {
+  const { clock, loop, seals, missed } = startLoop();
+  await advance(clock, 80);
+  clock.jump(CHECKPOINT_LATE_MAX_MS + 3_200);
+  await advance(clock, 100);
+  assert.deepEqual(missed, [[1_700_000_000_200, 1_700_000_004_300]]);
+  assert.equal(seals[1]?.[0], 1_700_000_004_300);
+  await loop.stop();
+});
+
+Deno.test("CheckpointLoop: makes no checkpoint after it was stopped", async () => {
+  const { clock, loop, seals } = startLoop();
+  await advance(clock, 200);
+  await loop.stop();
+  const made = seals.length;
+  await advance(clock, 500);
+  assert.equal(seals.length, made);
+  assert.equal(clock.pending, 0);
+});

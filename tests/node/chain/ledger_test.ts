@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
+import { isUnsettled } from "../../../lib/protocol/thesis.ts";
+import { type ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
+import type { VerifiedTransaction } from "../../../services/node/chain/verify.ts";
+import { withSeed } from "../../support/random.ts";
+import { actors, ETH, hashOf } from "../support/actors.ts";
+
+const NOW = 1_700_000_000_000;
+const context: ExecutionContext = {
+  blockNumber: 1,
+  nowMs: NOW,
+  isFresh: () => true,
+  newestSlotMs: NOW,
+};
+const people: Address[] = [
+  actors.user.address,
+  actors.solver.address,
+  actors.stranger.address,
+];
+
+function newLedger(): Ledger {
+  return new Ledger({
+    balances: new Map([[actors.solver.address, 10_000n]]),
+    relayers: [actors.relayer.address],
+    admins: [],
+  });
+}
+
+/** Judges and applies a transaction, as the chain does. */
+function execute(ledger: Ledger, verified: VerifiedTransaction): Receipt {
+  const receipt = ledger.judge(verified, context);
+  const { tx, quoteHash } = verified;
+  ledger.apply({ kind: "transaction", atMs: NOW, tx, receipt, quoteHash });
+  return receipt;
+}
+
+function verifiedDeposit(number: number, user: Address, amount: bigint): VerifiedTransaction {
+  const externalTxHash = hashOf(number);
+  return {
+    txHash: hashOf(1_000_000 + number),
+    tx: {
+      ...{ type: "Deposit", timestamp: NOW, from: actors.relayer.address, signature: "0x" },
+      ...{ user, amount, externalTxHash },
+    },
+  };
+}
+
+function verifiedRfq(
+  number: number,
+  parties: { user: Address; solver: Address },
+  amounts: { betAmount: bigint; payout: bigint },
+): VerifiedTransaction {
+  return {
+    txHash: hashOf(2_000_000 + number),
+    quoteHash: hashOf(number),
+    tx: {
+      ...{ type: "RfqSubmit", timestamp: NOW, from: parties.solver, signature: "0x" },
+      ...{ user: parties.user, thesisType: "box", base: ETH.base, quote: ETH.quote },
+      ...{ lowerPrice: 1n, upperPrice: 2n, ...amounts },
+      ...{ startTime: NOW, endTime: NOW + 1_000, deadline: NOW },
+      ...{ solverSignature: "0x", userSignature: "0x" },
+    },
+  };
+}
+
+Deno.test("Ledger: balances plus open theses equal deposits plus genesis, whatever happens", async () => {
+  await withSeed((random) => {
+    const ledger = newLedger();
+    const below = (bound: number) => Math.floor(random() * bound);
+    const anyone = () => people[below(people.length)]!;
+    for (let step = 0; step < 5_000; step++) {
+      const roll = random();
+      const number = below(step + 2);
+      if (roll < 0.3) {
+        execute(ledger, verifiedDeposit(number, anyone(), BigInt(1 + below(500))));
+      } else if (roll < 0.7) {
+        const betAmount = BigInt(1 + below(300));
+        const amounts = { betAmount, payout: betAmount + BigInt(below(300)) };
+        execute(ledger, verifiedRfq(number, { user: anyone(), solver: anyone() }, amounts));
+      } else {
+        const open = ledger.theses.filter(({ status }) => isUnsettled(status));
+        const thesis = open[below(open.length)];
+        if (thesis === undefined) continue;
+        const outcome = roll < 0.75
+          ? { status: "needs_backfill" as const, missing: [{ from: NOW, to: NOW + 100 }] }
+          : roll < 0.85
+          ? { status: "lost" as const, breach: { time: NOW, price: 3n } }
+          : { status: "won" as const };
+        ledger.settle(thesis.id, outcome, NOW);
+      }
+      assert.equal(ledger.holdings, ledger.issued);
+      for (const address of people) {
+        const { balance, locked } = ledger.account(address);
+        assert.ok(balance >= 0n && locked >= 0n, `${address} has ${balance} and ${locked}`);
+      }
+      const locked = people.reduce((sum, address) => sum + ledger.account(address).locked, 0n);
+      const balances = people.reduce((sum, address) => sum + ledger.account(address).balance, 0n);
+      assert.equal(balances + locked, ledger.issued);
+    }
+    assert.ok(ledger.theses.length > 100, "theses were opened");
+  });
+});
+
+Deno.test("Ledger: a thesis is settled once", () => {
+  const ledger = newLedger();
+  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
+  const parties = { user: actors.user.address, solver: actors.solver.address };
+  execute(ledger, verifiedRfq(1, parties, { betAmount: 100n, payout: 110n }));
+  ledger.settle(1, { status: "won" }, NOW);
+  assert.throws(() => ledger.settle(1, { status: "won" }, NOW), RangeError);
+  assert.throws(() => ledger.settle(2, { status: "won" }, NOW), RangeError);
+  assert.equal(ledger.account(actors.user.address).balance, 110n);
+});
+
+Deno.test("Ledger: a fault of a signature inside is the receipt's error, and nothing else happens", () => {
+  const ledger = newLedger();
+  const fault = { code: "USER_SIGNATURE_INVALID" as const, message: "by another key" };
+  const verified = { ...verifiedDeposit(1, actors.user.address, 1n), fault };
+  assert.deepEqual(execute(ledger, verified), {
+    txHash: verified.txHash,
+    blockNumber: 1,
+    status: "failed",
+    error: fault,
+  });
+  assert.equal(ledger.account(actors.user.address).balance, 0n);
+});
+
+Deno.test("Ledger: an account that was never used has nothing", () => {
+  assert.deepEqual(newLedger().account(actors.stranger.address), {
+    address: actors.stranger.address,
+    balance: 0n,
+    locked: 0n,
+    permissions: [],
+  });
+  assert.deepEqual(newLedger().account(actors.relayer.address).permissions, ["relayer"]);
+});
+
+Deno.test("Ledger: a stale market refuses theses on itself only", () => {
+  const ledger = newLedger();
+  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
+  const staleEth = { ...context, isFresh: (market: unknown) => market !== ETH };
+  const parties = { user: actors.user.address, solver: actors.solver.address };
+  const onEth = verifiedRfq(1, parties, { betAmount: 1n, payout: 2n });
+  assert.equal(ledger.judge(onEth, staleEth).error?.code, "ORACLE_STALE");
+  const { base, quote } = MARKETS[0]!;
+  assert.ok(onEth.tx.type === "RfqSubmit");
+  const onBtc = { ...onEth, tx: { ...onEth.tx, base, quote } };
+  assert.equal(ledger.judge(onBtc, staleEth).error, undefined);
+});

@@ -1,0 +1,405 @@
+import assert from "node:assert/strict";
+import { createPublicClient, http, webSocket } from "viem";
+import { type RpcMessage, RpcSocket } from "../support/rpc_socket.ts";
+import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
+import { type NodeUnderTest, withNode } from "../support/running_node.ts";
+import { BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";
+import { BATCH_MAX } from "../../../services/node/rpc/dispatcher.ts";
+import { transactionToWire } from "../../../lib/protocol/transaction.ts";
+
+const { user, solver } = actors;
+
+async function post(url: string, body: string): Promise<[status: number, body: RpcMessage]> {
+  const response = await fetch(url, { method: "POST", body });
+  const text = await response.text();
+  return [response.status, text === "" ? {} : JSON.parse(text)];
+}
+
+async function call(url: string, method: string, params: unknown = []): Promise<RpcMessage> {
+  const [, answer] = await post(url, JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
+  return answer;
+}
+
+function depositNow(number = 1) {
+  const fields = { timestamp: Date.now(), user: user.address, amount: 5_000_000n };
+  return deposit({ ...fields, externalTxHash: hashOf(number) });
+}
+
+/** Deposits, opens a thesis of a second from now on, and gives its id. */
+async function openThesis({ client }: NodeUnderTest): Promise<number> {
+  await client.sendTransaction(depositNow());
+  const receipt = await client.sendTransaction(rfqSubmit({ timestamp: Date.now() }));
+  assert.equal(receipt.status, "committed", receipt.error?.message);
+  return receipt.thesisId!;
+}
+
+Deno.test("Node: one bet over HTTP, from deposit to payout", () =>
+  withNode(async (parts) => {
+    const { node, client } = parts;
+    const socket = await RpcSocket.open(node.wsUrl);
+    const theses = await socket.subscribe("theses", { user: user.address });
+    const id = await openThesis(parts);
+    const { locked } = await client.getAccount(user.address);
+    assert.equal(locked, 1_000_000n);
+    await socket.waitFor(({ params }) => params?.result.status === "won");
+    assert.deepEqual(socket.notices(theses).map(({ status }) => status), ["open", "won"]);
+    assert.equal((await client.getThesis(id))?.status, "won");
+    assert.equal((await client.getAccount(user.address)).balance, 5_070_000n);
+    assert.equal((await client.settleThesis(id)).status, "won");
+    await socket.close();
+  }));
+
+Deno.test("Node: the same transaction again gives the first receipt", () =>
+  withNode(async ({ client }) => {
+    const tx = depositNow();
+    const first = await client.sendTransaction(tx);
+    assert.deepEqual(await client.sendTransaction(tx), first);
+    assert.deepEqual(await client.getTransaction(first.txHash), first);
+    assert.equal(await client.getTransaction(hashOf(7)), null);
+    assert.equal((await client.getAccount(user.address)).balance, 5_000_000n);
+  }));
+
+Deno.test("Node: the read port serves the same state without the write methods", () =>
+  withNode(async ({ node, client }) => {
+    const tx = transactionToWire(depositNow());
+    for (const method of ["core_sendTransaction", "core_settleThesis"]) {
+      const { error } = await call(node.readUrl!, method, [tx]);
+      assert.equal(error?.code, -32601);
+    }
+    const socket = await RpcSocket.open(node.readWsUrl!);
+    assert.equal((await socket.call("core_sendTransaction", [tx])).error?.code, -32601);
+    const transactions = await socket.subscribe("transactions");
+    const receipt = await client.sendTransaction(depositNow());
+    await socket.waitFor(({ params }) => params?.subscription === transactions);
+    assert.deepEqual(socket.notices(transactions), [{ ...receipt }]);
+    const seen = await call(node.readUrl!, "core_getTransaction", [receipt.txHash]);
+    assert.deepEqual(seen.result, receipt);
+    const simulated = await call(node.readUrl!, "core_simulateTransaction", [tx]);
+    assert.equal(Object(simulated.result).error.code, "DEPOSIT_ALREADY_PROCESSED");
+    await socket.close();
+  }));
+
+Deno.test("Node: a transaction of the wrong shape, signature or time is a JSON-RPC error", () =>
+  withNode(async ({ node, client }) => {
+    const tx = transactionToWire(depositNow());
+    const badShapes: unknown[] = [
+      [],
+      [null],
+      ["tx"],
+      [tx, tx],
+      { tx },
+      [{ ...tx, type: "Mint" }],
+      [{ ...tx, timestamp: "now" }],
+      [{ ...tx, timestamp: 1e300 }],
+      [{ ...tx, from: "0x12" }],
+      [{ ...tx, amount: 5 }],
+      [{ ...tx, amount: "0" }],
+      [{ ...tx, amount: (2n ** 64n).toString() }],
+      [{ ...tx, externalTxHash: "0x" }],
+      [{ ...tx, signature: "zz" }],
+      [{ ...transactionToWire(rfqSubmit({ timestamp: 1 })), payout: "999999" }],
+      [{ ...transactionToWire(rfqSubmit({ timestamp: 1 })), betAmount: "0" }],
+    ];
+    for (const params of badShapes) {
+      const { error } = await call(node.url, "core_sendTransaction", params);
+      assert.equal(error?.code, -32602, JSON.stringify(params));
+    }
+    const forged = await call(node.url, "core_sendTransaction", [{ ...tx, amount: "7" }]);
+    assert.equal(forged.error?.code, -32003);
+    const { code, digest, recovered, expected } = Object(forged.error?.data);
+    assert.deepEqual([code, expected], ["INVALID_SIGNATURE", actors.relayer.address]);
+    assert.match(`${digest} ${recovered}`, /^0x[0-9a-f]{64} 0x[0-9a-fA-F]{40}$/);
+    const old = deposit({
+      timestamp: Date.now() - 61_000,
+      user: user.address,
+      amount: 1n,
+      externalTxHash: hashOf(9),
+    });
+    const late = await call(node.url, "core_sendTransaction", [transactionToWire(old)]);
+    assert.deepEqual([late.error?.code, Object(late.error?.data).code], [
+      -32003,
+      "TIMESTAMP_OUT_OF_RANGE",
+    ]);
+    assert.equal((await client.getAccount(user.address)).balance, 0n);
+  }));
+
+Deno.test("Node: what is no JSON-RPC gets the standard's errors, and the node goes on", () =>
+  withNode(async ({ node }) => {
+    const bodies: [body: string, status: number, code: number][] = [
+      ["", 400, -32700],
+      ["{", 400, -32700],
+      ["[]", 400, -32600],
+      ["1", 400, -32600],
+      ["null", 400, -32600],
+      ['"eth_chainId"', 400, -32600],
+      ['{"jsonrpc":"1.0","id":1,"method":"eth_chainId"}', 400, -32600],
+      ['{"jsonrpc":"2.0","id":{},"method":"eth_chainId"}', 400, -32600],
+      ['{"jsonrpc":"2.0","id":1}', 400, -32600],
+      ['{"jsonrpc":"2.0","id":1,"method":7}', 400, -32600],
+      ['{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":3}', 400, -32600],
+      ['{"jsonrpc":"2.0","id":1,"method":"__proto__"}', 200, -32601],
+      ['{"jsonrpc":"2.0","id":1,"method":"constructor"}', 200, -32601],
+      ['{"jsonrpc":"2.0","id":1,"method":"core_getThesis","params":[0]}', 200, -32602],
+      ['{"jsonrpc":"2.0","id":1,"method":"core_getThesis","params":["1"]}', 200, -32602],
+      ['{"jsonrpc":"2.0","id":1,"method":"core_settleThesis","params":[1]}', 200, -32602],
+      ['{"jsonrpc":"2.0","id":1,"method":"core_getAccount","params":["0x1"]}', 200, -32602],
+      ['{"jsonrpc":"2.0","id":1,"method":"core_getTheses","params":[{"limit":0}]}', 200, -32602],
+      ['{"jsonrpc":"2.0","id":1,"method":"core_getTheses","params":[{"cursor":"x"}]}', 200, -32602],
+      ['{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}', 200, -32601],
+      ["[".repeat(50_000), 400, -32700],
+    ];
+    for (const [body, status, code] of bodies) {
+      const [seenStatus, { error }] = await post(node.url, body);
+      assert.deepEqual([seenStatus, error?.code], [status, code], body.slice(0, 100));
+    }
+    const [status, { error }] = await post(node.url, " ".repeat(BODY_BYTES_MAX + 1));
+    assert.deepEqual([status, error?.code], [413, -32005]);
+    assert.equal((await fetch(node.url)).body?.cancel() === undefined, false);
+    assert.equal((await call(node.url, "eth_chainId")).result, "0x539");
+  }));
+
+Deno.test("Node: a batch is answered in its order, each call on its own", () =>
+  withNode(async ({ node }) => {
+    const batch = [
+      { jsonrpc: "2.0", id: "a", method: "eth_chainId" },
+      { jsonrpc: "2.0", method: "net_version" },
+      7,
+      { jsonrpc: "2.0", id: null, method: "nothing" },
+      { jsonrpc: "2.0", id: 2, method: "net_version", params: [] },
+    ];
+    const [status, answers] = await post(node.url, JSON.stringify(batch));
+    assert.equal(status, 200);
+    assert.ok(Array.isArray(answers));
+    assert.deepEqual(answers.map(({ id, result, error }) => [id, result ?? error?.code]), [
+      ["a", "0x539"],
+      [null, -32600],
+      [null, -32601],
+      [2, "1337"],
+    ]);
+    const silent = await post(node.url, JSON.stringify([batch[1]]));
+    assert.deepEqual(silent, [204, {}]);
+    const tooMany = Array(BATCH_MAX + 1).fill(batch[0]);
+    assert.equal((await post(node.url, JSON.stringify(tooMany)))[1].error?.code, -32005);
+  }));
+
+Deno.test("Node: a request without an id is carried out and never answered", () =>
+  withNode(async ({ node, client }) => {
+    const socket = await RpcSocket.open(node.wsUrl);
+    socket.send('{"jsonrpc":"2.0","method":"net_version"}');
+    const params = [transactionToWire(depositNow())];
+    socket.send(JSON.stringify({ jsonrpc: "2.0", method: "core_sendTransaction", params }));
+    assert.equal((await socket.call("eth_chainId")).result, "0x539");
+    assert.equal(socket.messages.length, 1);
+    assert.equal((await client.getAccount(user.address)).balance, 5_000_000n);
+    await socket.close();
+  }));
+
+Deno.test("Node: a binary frame is read as text, and broken frames are answered", () =>
+  withNode(async ({ node }) => {
+    const socket = await RpcSocket.open(node.wsUrl);
+    socket.send(new TextEncoder().encode('{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'));
+    await socket.waitFor(({ result }) => result === "0x539");
+    socket.send("}{");
+    await socket.waitFor(({ error }) => error?.code === -32700);
+    socket.send("x".repeat(1024 * 1024 + 1));
+    assert.equal((await socket.closed).code, 1009);
+  }));
+
+Deno.test("Node: eth_subscribe tells its id before the first notification", () =>
+  withNode(async ({ node }) => {
+    const socket = await RpcSocket.open(node.wsUrl);
+    const ids = [
+      await socket.subscribe("newHeads"),
+      await socket.subscribe("newHeads"),
+      await socket.subscribe("prices"),
+    ];
+    assert.equal(new Set(ids).size, 3);
+    for (const id of ids) {
+      assert.match(id, /^0x[1-9a-f][0-9a-f]{0,31}$/);
+      await socket.waitFor(({ params }) => params?.subscription === id);
+      const told = socket.messages.findIndex(({ result }) => result === id);
+      const first = socket.messages.findIndex(({ params }) => params?.subscription === id);
+      assert.ok(told < first);
+    }
+    assert.equal((await socket.call("eth_subscribe", ["logs"])).error?.code, -32602);
+    const heads = socket.notices(ids[0]!);
+    assert.match(String(heads[0]?.number), /^0x[0-9a-f]+$/);
+    await socket.close();
+  }));
+
+Deno.test("Node: eth_unsubscribe ends one's own subscription only", () =>
+  withNode(async ({ node }) => {
+    const [one, other] = [await RpcSocket.open(node.wsUrl), await RpcSocket.open(node.wsUrl)];
+    const id = await one.subscribe("newHeads");
+    assert.equal((await other.call("eth_unsubscribe", [id])).result, false);
+    assert.equal((await one.call("eth_unsubscribe", [id])).result, true);
+    assert.equal((await one.call("eth_unsubscribe", [id])).result, false);
+    const seen = one.notices(id).length;
+    const heads = await other.subscribe("newHeads");
+    await other.waitFor(({ params }) => params?.subscription === heads);
+    assert.equal(one.notices(id).length, seen);
+    await one.close();
+    await other.close();
+  }));
+
+Deno.test("Node: a theses subscription tells what matches its filter", () =>
+  withNode(async (parts) => {
+    const socket = await RpcSocket.open(parts.node.readWsUrl!);
+    const [all, mine, wrongSolver, bySolver] = [
+      await socket.subscribe("theses"),
+      await socket.subscribe("theses", { user: user.address.toLowerCase() }),
+      await socket.subscribe("theses", { user: user.address, solver: user.address }),
+      await socket.subscribe("theses", { solver: solver.address }),
+    ];
+    await openThesis(parts);
+    await socket.waitFor(({ params }) => params?.subscription === bySolver);
+    const counts = [all, mine, wrongSolver, bySolver].map((id) => socket.notices(id!).length);
+    assert.deepEqual(counts, [1, 1, 0, 1]);
+    await socket.close();
+  }));
+
+Deno.test("Node: lists come in pages by cursor", () =>
+  withNode(async ({ client }) => {
+    await client.sendTransaction(depositNow());
+    for (let opened = 0; opened < 5; opened++) {
+      const fields = { timestamp: Date.now(), upperPrice: 4_000_000_000n + BigInt(opened) };
+      await client.sendTransaction(rfqSubmit({ ...fields, betAmount: 1_000n, payout: 1_001n }));
+    }
+    const first = await client.getTheses({ user: user.address, limit: 3 });
+    const second = await client.getTheses({
+      user: user.address,
+      limit: 3,
+      cursor: first.nextCursor!,
+    });
+    assert.deepEqual([first, second].map(({ theses }) => theses.map(({ id }) => id)), [
+      [1, 2, 3],
+      [4, 5],
+    ]);
+    assert.equal(second.nextCursor, null);
+    assert.deepEqual((await client.getTheses({ status: "lost" })).theses, []);
+    assert.deepEqual((await client.getTheses({ solver: user.address })).theses, []);
+    assert.equal((await client.getTheses({})).theses.length, 5);
+  }));
+
+Deno.test("Node: core_getPriceHistory gives slots and holes, in pages", () =>
+  withNode(async ({ node, client }) => {
+    const { lastUpdate } = (await client.getPrices())["ETH/USDT"]!;
+    const to = Math.floor(lastUpdate / 100) * 100 + 100;
+    const query = { base: ETH.base, quote: ETH.quote, from: to - 100_000, to, limit: 999 };
+    const first = Object((await call(node.url, "core_getPriceHistory", [query])).result);
+    assert.equal(first.missing[0].from, to - 100_000);
+    assert.equal(first.nextCursor, String(to - 100));
+    const rest = { ...query, cursor: first.nextCursor };
+    const last = Object((await call(node.url, "core_getPriceHistory", [rest])).result);
+    assert.deepEqual([last.prices.length + last.missing.length, last.nextCursor], [1, null]);
+    const known = [...first.prices, ...last.prices];
+    assert.deepEqual(known.at(-1)?.price, "3000000000");
+    const unknown = { ...query, base: ETH.quote };
+    assert.equal((await call(node.url, "core_getPriceHistory", [unknown])).error?.code, -32602);
+  }));
+
+Deno.test("Node: a settlement that lacks prices says which, and a backfill through JSON-RPC helps", () =>
+  withNode(async (parts) => {
+    const { node, client, oracle } = parts;
+    const id = await openThesis(parts);
+    const { startTime } = (await client.getThesis(id))!;
+    const early = await call(node.url, "core_settleThesis", [id]);
+    assert.deepEqual([early.error?.code, Object(early.error?.data).code], [-32010, "NotEnded"]);
+    const socket = await RpcSocket.open(node.wsUrl);
+    await socket.subscribe("theses");
+    oracle.answer = () => new Response("away", { status: 503 });
+    await socket.waitFor(({ params }) => params?.result.status === "needs_backfill");
+    const refused = await call(node.url, "core_settleThesis", [id]);
+    const { code, missing } = Object(refused.error?.data);
+    assert.deepEqual([refused.error?.code, code], [-32010, "NeedsBackfill"]);
+    for (const { from, to } of missing) {
+      const prices = Array<bigint>((to - from) / 100).fill(3_000_000_000n);
+      const tx = backfill({ timestamp: Date.now(), startTime: from, prices });
+      assert.equal((await client.sendTransaction(tx)).filledSlots, prices.length);
+    }
+    assert.ok(missing[0].from >= startTime);
+    assert.equal((await client.getThesis(id))?.status, "won");
+    await socket.close();
+  }, { maxStaleMs: 100 }));
+
+Deno.test("Node: health and oracle status say whether prices are fresh", () =>
+  withNode(async ({ node, oracle }) => {
+    const health = async () => await (await fetch(`${node.url}/health`)).json();
+    const { blockNumber, ...rest } = await health();
+    assert.deepEqual(rest, { status: "healthy", oracle: "fresh" });
+    assert.ok(blockNumber > 0);
+    const socket = await RpcSocket.open(node.wsUrl);
+    const prices = await socket.subscribe("prices");
+    oracle.answer = () => new Response("away", { status: 503 });
+    await socket.waitFor(({ params }) =>
+      params?.subscription === prices && Object(params.result["ETH/USDT"]).state === "stale"
+    );
+    assert.equal((await health()).oracle, "stale");
+    const status = Object((await socket.call("core_getOracleStatus")).result);
+    assert.deepEqual([status.state, status.markets["ETH/USDT"].state, status.lastFailure.outcome], [
+      "stale",
+      "stale",
+      "error",
+    ]);
+    assert.ok(status.failuresInARow > 0 && status.lastSuccess > 0);
+    await socket.close();
+  }, { maxStaleMs: 200 }));
+
+Deno.test("Node: metrics count checkpoints, pulls, transactions and calls", () =>
+  withNode(async ({ node, client }) => {
+    await client.sendTransaction(depositNow());
+    await call(node.url, "a-name-that-must-not-become-a-label");
+    const text = await (await fetch(`${node.url}/metrics`)).text();
+    for (
+      const line of [
+        /^node_block_number [1-9]/m,
+        /^node_oracle_pulls_total\{outcome="ok"\} [1-9]/m,
+        /^node_transactions_total\{type="Deposit",status="committed"\} 1$/m,
+        /^node_rpc_calls_total\{method="core_sendTransaction",outcome="ok"\} 1$/m,
+        /^node_rpc_calls_total\{method="unknown",outcome="error"\} 1$/m,
+        /^node_checkpoint_lateness_seconds_count [1-9]/m,
+      ]
+    ) assert.match(text, line);
+    assert.ok(!text.includes("a-name-that-must-not"));
+  }));
+
+Deno.test("Node: viem's public client works over both transports", () =>
+  withNode(async ({ node }) => {
+    const overHttp = createPublicClient({ transport: http(node.url) });
+    assert.equal(await overHttp.getChainId(), 1337);
+    assert.ok(await overHttp.getBlockNumber({ cacheTime: 0 }) > 0n);
+    const block = await overHttp.getBlock();
+    const parent = await overHttp.getBlock({ blockNumber: block.number - 1n });
+    assert.equal(parent.hash, block.parentHash);
+    assert.ok(Math.abs(Number(block.timestamp) - Date.now() / 1000) < 5);
+
+    const overSocket = createPublicClient({ transport: webSocket(node.readWsUrl!) });
+    assert.equal(await overSocket.getChainId(), 1337);
+    const pollingInterval = 20;
+    for (const client of [overSocket, overHttp]) {
+      const numbers: bigint[] = [];
+      const three = Promise.withResolvers<void>();
+      const unwatch = client.watchBlockNumber({
+        pollingInterval,
+        onError: three.reject,
+        onBlockNumber(number) {
+          numbers.push(number);
+          if (numbers.length === 3) three.resolve();
+        },
+      });
+      await three.promise;
+      unwatch();
+      assert.ok(numbers[0]! < numbers[1]! && numbers[1]! < numbers[2]!, `${numbers}`);
+    }
+    (await overSocket.transport.getRpcClient()).close();
+    // viem's last polling timer runs out after the watch has ended.
+    await new Promise((resolve) => setTimeout(resolve, 3 * pollingInterval));
+  }));
+
+Deno.test("Node: at the end sockets are closed with 1012, which asks clients to come back", async () => {
+  let closed: Promise<CloseEvent> | undefined;
+  await withNode(async ({ node }) => {
+    closed = (await RpcSocket.open(node.wsUrl)).closed;
+  });
+  assert.equal((await closed)?.code, 1012);
+});

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { eventually } from "../../support/eventually.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
+import { withNode } from "../support/running_node.ts";
+
+const OPCODE_TEXT = 0x81;
+const MASKED = 0x80;
+const LENGTH_16_BITS = 126;
+
+/** A client frame under 64 KiB; its mask is zero, so the text goes as it is. */
+function textFrame(text: string): Uint8Array<ArrayBuffer> {
+  const payload = new TextEncoder().encode(text);
+  const frame = new Uint8Array(8 + payload.length);
+  const length = [payload.length >> 8, payload.length & 0xff];
+  frame.set([OPCODE_TEXT, MASKED | LENGTH_16_BITS, ...length]);
+  frame.set(payload, 8);
+  return frame;
+}
+
+const KEY = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==";
+
+/** Asks for a WebSocket by hand, and gives the connection with the head of the answer. */
+async function handshake(url: string, ...headers: string[]): Promise<[Deno.TcpConn, string]> {
+  const { hostname, port } = new URL(url);
+  const connection = await Deno.connect({ hostname, port: Number(port) });
+  const lines = [
+    "GET / HTTP/1.1",
+    `Host: ${hostname}:${port}`,
+    "Upgrade: websocket",
+    "Connection: Upgrade",
+    "Sec-WebSocket-Version: 13",
+    ...headers,
+  ];
+  await connection.write(new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`));
+  const answer = new Uint8Array(1_024);
+  const read = await connection.read(answer);
+  return [connection, new TextDecoder().decode(answer.subarray(0, read ?? 0))];
+}
+
+/** Opens a WebSocket by hand, so that the test decides whether anything is read. */
+async function connectByHand(url: string): Promise<Deno.TcpConn> {
+  const [connection, answer] = await handshake(url, KEY);
+  assert.match(answer, /^HTTP\/1\.1 101 /);
+  return connection;
+}
+
+Deno.test("Node: a handshake that lacks its key is a bad request, not a fault of the node", () =>
+  withNode(async ({ node }) => {
+    const [connection, answer] = await handshake(node.url);
+    assert.match(answer, /^HTTP\/1\.1 400 /);
+    connection.close();
+  }));
+
+async function slowClients(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^node_websocket_slow_clients_total (\d+)$/m.exec(text)?.[1]);
+}
+
+Deno.test("Node: a client that reads nothing is let go of, and nobody else waits for it", () =>
+  withNode(async ({ node }) => {
+    const slow = await connectByHand(node.url);
+    const subscribe = { jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["prices"] };
+    const batch = textFrame(JSON.stringify(Array(100).fill(subscribe)));
+    for (let batches = 0; batches < 40; batches++) await slow.write(batch);
+
+    const other = await RpcSocket.open(node.wsUrl);
+    const heads = await other.subscribe("newHeads");
+    await eventually("the slow client is counted", async () => {
+      return await slowClients(node.url) === 1 ? true : undefined;
+    });
+    const seen = other.notices(heads).length;
+    await eventually(
+      "heads go on",
+      () => other.notices(heads).length > seen + 2 ? true : undefined,
+    );
+    assert.equal(await slowClients(node.url), 1, "counted once");
+    slow.close();
+    await other.close();
+  }));

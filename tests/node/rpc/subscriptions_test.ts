@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import {
+  randomSubscriptionId,
+  SUBSCRIPTION_KINDS,
+  Subscriptions,
+  SUBSCRIPTIONS_PER_CLIENT_MAX,
+  TooManySubscriptionsError,
+} from "../../../services/node/rpc/subscriptions.ts";
+import { actors } from "../support/actors.ts";
+
+const { user, solver, stranger } = actors;
+
+/** A client that keeps what it is sent. */
+function newClient(subscriptions: Subscriptions) {
+  const sent: { subscription: string; result: unknown }[] = [];
+  const client = subscriptions.connect({ send: (text) => sent.push(JSON.parse(text).params) });
+  return { client, sent };
+}
+
+function numbered(): Subscriptions {
+  let last = 0;
+  return new Subscriptions(() => `0x${(last += 1).toString(16)}`);
+}
+
+Deno.test("Subscriptions: nothing is sent before the id was told", () => {
+  const subscriptions = numbered();
+  const { client, sent } = newClient(subscriptions);
+  const id = client.subscribe("newHeads");
+  subscriptions.publish("newHeads", () => 1);
+  assert.deepEqual(sent, []);
+  client.announce();
+  subscriptions.publish("newHeads", () => 2);
+  assert.deepEqual(sent, [{ subscription: id, result: 2 }]);
+});
+
+Deno.test("Subscriptions: each subscription of each client gets each event of its kind once", () => {
+  const subscriptions = numbered();
+  const clients = [newClient(subscriptions), newClient(subscriptions)];
+  for (const { client } of clients) {
+    for (const kind of SUBSCRIPTION_KINDS) client.subscribe(kind);
+    client.subscribe("prices");
+    client.announce();
+  }
+  subscriptions.publish("prices", () => "p");
+  for (const { sent } of clients) {
+    assert.deepEqual(sent.map(({ result }) => result), ["p", "p"]);
+    assert.equal(new Set(sent.map(({ subscription }) => subscription)).size, 2);
+  }
+});
+
+Deno.test("Subscriptions: an event is made once for all, and not at all for nobody", () => {
+  const subscriptions = numbered();
+  let made = 0;
+  const make = () => made += 1;
+  subscriptions.publish("newHeads", make);
+  assert.equal(made, 0);
+  for (let clients = 0; clients < 3; clients++) {
+    const { client } = newClient(subscriptions);
+    client.subscribe("newHeads");
+    client.announce();
+  }
+  subscriptions.publish("newHeads", make);
+  assert.equal(made, 1);
+});
+
+Deno.test("Subscriptions: theses go to those whose filter matches", () => {
+  const subscriptions = numbered();
+  const filters = [
+    {},
+    { user: user.address },
+    { solver: solver.address },
+    { user: user.address, solver: solver.address },
+    { user: solver.address },
+    { user: user.address, solver: stranger.address },
+  ];
+  const counts = filters.map((filter) => {
+    const { client, sent } = newClient(subscriptions);
+    client.subscribe("theses", filter);
+    client.announce();
+    return sent;
+  });
+  subscriptions.publishThesis({ user: user.address, solver: solver.address }, () => ({ id: 1 }));
+  assert.deepEqual(counts.map((sent) => sent.length), [1, 1, 1, 1, 0, 0]);
+});
+
+Deno.test("Subscriptions: one that was ended before it began never begins", () => {
+  const subscriptions = numbered();
+  const { client, sent } = newClient(subscriptions);
+  const id = client.subscribe("newHeads");
+  assert.equal(client.unsubscribe(id), true);
+  client.announce();
+  subscriptions.publish("newHeads", () => 1);
+  assert.deepEqual([sent.length, subscriptions.count("newHeads")], [0, 0]);
+});
+
+Deno.test("Subscriptions: a client that leaves takes all of its own with it, and no other", () => {
+  const subscriptions = numbered();
+  const [gone, stays] = [newClient(subscriptions), newClient(subscriptions)];
+  for (const { client } of [gone, stays]) {
+    client.subscribe("newHeads");
+    client.subscribe("theses");
+    client.announce();
+  }
+  assert.equal(stays.client.unsubscribe("0x1"), false, "not its own");
+  gone.client.disconnect();
+  assert.deepEqual(SUBSCRIPTION_KINDS.map((kind) => subscriptions.count(kind)), [1, 1, 0, 0]);
+});
+
+Deno.test("Subscriptions: a client may have so many and no more", () => {
+  const { client } = newClient(numbered());
+  for (let count = 0; count < SUBSCRIPTIONS_PER_CLIENT_MAX; count++) client.subscribe("theses");
+  assert.throws(() => client.subscribe("theses"), TooManySubscriptionsError);
+  client.unsubscribe("0x1");
+  client.subscribe("theses");
+});
+
+Deno.test("randomSubscriptionId: looks like geth's", () => {
+  const ids = Array.from({ length: 300 }, randomSubscriptionId);
+  for (const id of ids) assert.match(id, /^0x(0|[1-9a-f][0-9a-f]{0,31})$/);
+  assert.equal(new Set(ids).size, ids.length);
+});

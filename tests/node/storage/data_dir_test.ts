@@ -1,0 +1,264 @@
+import assert from "node:assert/strict";
+import { CoreClient } from "../../../lib/net/core_client.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Deposit } from "../../../lib/protocol/transaction.ts";
+import { encodeLine } from "../../../services/node/storage/checked_line.ts";
+import { DataDir, inspectDataDir } from "../../../services/node/storage/data_dir.ts";
+import { startNode } from "../../../services/node/mod.ts";
+import { eventually } from "../../support/eventually.ts";
+import { withSeed } from "../../support/random.ts";
+import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
+import { startFakeOracle } from "../support/fake_oracle.ts";
+import { NodeProcess } from "../support/node_process.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
+import { hasPrices, testOptions } from "../support/running_node.ts";
+import { SOLVER_BALANCE } from "../support/test_chain.ts";
+
+const { user, solver, relayer, admin } = actors;
+
+async function withDirectory(test: (directory: string) => Promise<void>): Promise<void> {
+  const directory = await Deno.makeTempDir();
+  const oracle = startFakeOracle();
+  oracleUrl = oracle.url;
+  try {
+    await test(directory);
+  } finally {
+    await oracle.stop();
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+/** The oracle of the test that runs. */
+let oracleUrl = "";
+
+function processArgs(directory: string): string[] {
+  return [
+    ...["--data-dir", directory, "--oracle-url", oracleUrl, "--oracle-timeout-ms", "90"],
+    ...["--relayers", relayer.address, "--admins", admin.address],
+    ...["--balances", `${solver.address}=${SOLVER_BALANCE}`],
+  ];
+}
+
+function depositNow(number: number): Deposit {
+  const fields = { timestamp: Date.now(), user: user.address, amount: 1_000_000n };
+  return deposit({ ...fields, externalTxHash: hashOf(number) });
+}
+
+async function call(url: string, method: string, params: unknown[] = []) {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const response = await fetch(url, { method: "POST", body });
+  return (await response.json()).result;
+}
+
+async function blockNumber(url: string): Promise<number> {
+  return Number(await call(url, "eth_blockNumber"));
+}
+
+Deno.test("Data directory: a stopped node comes back with accounts, theses, receipts and prices", () =>
+  withDirectory(async (directory) => {
+    const options = testOptions({ oracleUrl, dataDir: directory });
+    const before = await startNode(options);
+    await hasPrices(before);
+    const client = new CoreClient({ url: before.url });
+    const receipt = await client.sendTransaction(depositNow(1));
+    const short = rfqSubmit({ timestamp: Date.now(), endTime: Date.now() + 300 });
+    const long = rfqSubmit({ timestamp: Date.now(), endTime: Date.now() + 3_600_000 });
+    await client.sendTransaction({ ...short });
+    await client.sendTransaction(long).catch(() => {});
+    const socket = await RpcSocket.open(before.wsUrl);
+    await socket.subscribe("theses");
+    await socket.waitFor(({ params }) => params?.result.status === "won");
+    await socket.close();
+    const told = {
+      account: await client.getAccount(user.address),
+      theses: await client.getTheses({}),
+      block: await blockNumber(before.url),
+      price: (await client.getPrices())["ETH/USDT"],
+    };
+    await before.stop();
+
+    const after = await startNode(options);
+    const again = new CoreClient({ url: after.url });
+    assert.deepEqual(await again.getAccount(user.address), told.account);
+    assert.deepEqual(await again.getTheses({}), told.theses);
+    assert.deepEqual(await again.getTransaction(receipt.txHash), receipt);
+    assert.ok(await blockNumber(after.url) >= told.block);
+    const { base, quote, lastUpdate } = told.price!;
+    const to = Math.floor(lastUpdate / 100) * 100;
+    const query = { base, quote, from: to - 200, to };
+    const history = await call(after.url, "core_getPriceHistory", [query]);
+    assert.deepEqual([history.prices.length, history.missing], [2, []]);
+    await after.stop();
+  }));
+
+Deno.test("Data directory: survives kill -9 under load, again and again", () =>
+  withDirectory((directory) =>
+    withSeed(async (random) => {
+      const answered = new Map<string, { tx: Deposit; receipt: Receipt }>();
+      const unanswered: Deposit[] = [];
+      let number = 0;
+      let highestBlock = 0;
+      for (let round = 0; round < 4; round++) {
+        const node = await NodeProcess.start(processArgs(directory));
+        const client = new CoreClient({ url: node.url });
+        for (const { tx, receipt } of answered.values()) {
+          assert.deepEqual(await client.sendTransaction(tx), receipt);
+        }
+        for (const tx of unanswered.splice(0)) {
+          const receipt = await client.sendTransaction(tx);
+          assert.equal(receipt.status, "committed");
+          answered.set(receipt.txHash, { tx, receipt });
+        }
+        const { balance } = await client.getAccount(user.address);
+        assert.equal(balance, BigInt(answered.size) * 1_000_000n);
+        assert.ok(
+          await blockNumber(node.url) >= highestBlock - 10,
+          "told blocks do not come again",
+        );
+
+        const killAfter = answered.size + 5 + Math.floor(random() * 20);
+        const enough = Promise.withResolvers<void>();
+        const sender = async () => {
+          for (;;) {
+            const tx = depositNow(number += 1);
+            try {
+              const receipt = await client.sendTransaction(tx);
+              answered.set(receipt.txHash, { tx, receipt });
+              highestBlock = Math.max(highestBlock, receipt.blockNumber);
+              if (answered.size >= killAfter) enough.resolve();
+            } catch {
+              unanswered.push(tx);
+              return;
+            }
+          }
+        };
+        const senders = [sender(), sender(), sender()];
+        await enough.promise;
+        await node.kill();
+        await Promise.all(senders);
+      }
+      const node = await NodeProcess.start(processArgs(directory));
+      const client = new CoreClient({ url: node.url });
+      const { balance } = await client.getAccount(user.address);
+      assert.ok(balance >= BigInt(answered.size) * 1_000_000n);
+      assert.equal(await node.stop(), 0);
+    })
+  ));
+
+Deno.test("Data directory: a bet outlives kill -9 and is settled by what was recorded", () =>
+  withDirectory(async (directory) => {
+    const first = await NodeProcess.start(processArgs(directory));
+    const client = new CoreClient({ url: first.url });
+    await client.sendTransaction(depositNow(1));
+    let receipt: Receipt;
+    do {
+      const now = Date.now();
+      receipt = await client.sendTransaction(rfqSubmit({ timestamp: now, endTime: now + 2_000 }));
+    } while (receipt.error?.code === "ORACLE_STALE");
+    const { endTime } = (await client.getThesis(1))!;
+    await first.kill();
+
+    const second = await NodeProcess.start(processArgs(directory));
+    const socket = await RpcSocket.open(second.url.replace("http", "ws"));
+    await socket.subscribe("theses");
+    const settled = await socket.waitFor(({ params }) => params?.result.id === 1);
+    // The time between the two processes is missing, and nothing was made up for it.
+    assert.equal(settled.params?.result.status, "needs_backfill");
+    const refused = await socket.call("core_settleThesis", [1]);
+    const { missing } = Object(refused.error?.data);
+    assert.ok(missing[0].to <= Math.ceil(endTime / 100) * 100 && missing.length >= 1);
+    const { locked } = await new CoreClient({ url: second.url }).getAccount(user.address);
+    assert.equal(locked, 1_000_000n);
+    await socket.close();
+    await second.stop();
+  }));
+
+Deno.test("Node: while its process stands still nothing is made up, and it goes on afterwards", () =>
+  withDirectory(async (directory) => {
+    const node = await NodeProcess.start(processArgs(directory));
+    const client = new CoreClient({ url: node.url });
+    const before = await eventually("prices", async () => (await client.getPrices())["ETH/USDT"]);
+    node.signal("SIGSTOP");
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    node.signal("SIGCONT");
+    const { base, quote, lastUpdate } = before;
+    const from = Math.ceil(lastUpdate / 100) * 100;
+    const missing = await eventually("a hole with prices after it", async () => {
+      const { timestampMs } = await client.getHead();
+      const page = await client.getPriceHistory({ base, quote, from, to: timestampMs + 100 });
+      const [hole] = page.missing;
+      const last = page.prices.at(-1);
+      return hole !== undefined && last !== undefined && last.time > hole.to ? hole : undefined;
+    });
+    const missingMs = missing.to - missing.from;
+    assert.ok(missingMs >= 1_000 && missingMs < 5_000, `${missingMs} ms are missing`);
+    assert.equal(await node.stop(), 0);
+  }));
+
+Deno.test("Data directory: a torn tail is cut and logged", () =>
+  withDirectory(async (directory) => {
+    const options = testOptions({ oracleUrl, dataDir: directory });
+    const first = await startNode(options);
+    await new CoreClient({ url: first.url }).sendTransaction(depositNow(1));
+    await first.stop();
+    const path = `${directory}/chain.journal`;
+    await Deno.writeTextFile(path, '12345678 {"kind":"transac', { append: true });
+
+    const second = await NodeProcess.start(processArgs(directory));
+    assert.match(second.log, /Cut 25 bytes of a torn record off the journal/);
+    const { balance } = await new CoreClient({ url: second.url }).getAccount(user.address);
+    assert.equal(balance, 1_000_000n);
+    await second.stop();
+  }));
+
+Deno.test("Data directory: refuses a second node, another genesis and another ring", () =>
+  withDirectory(async (directory) => {
+    const options = testOptions({ oracleUrl, dataDir: directory });
+    const first = await startNode(options);
+    await assert.rejects(() => startNode(options), /held by another node/);
+    await first.stop();
+    await assert.rejects(
+      () => startNode({ ...options, chainId: 7 }),
+      /another genesis or chain id/,
+    );
+    await assert.rejects(
+      () => startNode({ ...options, admins: [] }),
+      /another genesis or chain id/,
+    );
+    await assert.rejects(
+      () => startNode({ ...options, ringBufferSize: 1_024 }),
+      /has 65536 slots: the ring buffer has 1024/,
+    );
+    await (await startNode(options)).stop();
+  }));
+
+Deno.test("inspectDataDir: tells what is there, and leaves it as it is", () =>
+  withDirectory(async (directory) => {
+    const path = `${directory}/node`;
+    const settings = (chainId: number) => ({
+      chainId,
+      genesis: { relayers: [], admins: [], balances: new Map() },
+      ringSlots: 1_024,
+    });
+    assert.equal(inspectDataDir(path, settings(1)), undefined);
+    const open = DataDir.open(path, settings(1));
+    assert.equal(inspectDataDir(path, settings(1))?.isHeld, true);
+    await open.close();
+    // A record that was cut off is for the node to remove.
+    await Deno.writeTextFile(`${path}/chain.journal`, "0000", { append: true });
+    const { size } = await Deno.stat(`${path}/chain.journal`);
+    assert.deepEqual(inspectDataDir(path, settings(1)), { isHeld: false, journalBytes: size });
+    assert.throws(() => inspectDataDir(path, settings(2)), /another genesis or chain id/);
+    assert.equal((await Deno.stat(`${path}/chain.journal`)).size, size);
+  }));
+
+Deno.test("inspectDataDir: a journal of something else is told of", () =>
+  withDirectory(async (directory) => {
+    const line = encodeLine('{"kind":"song"}');
+    await Deno.writeTextFile(`${directory}/chain.journal`, line);
+    const genesis = { relayers: [], admins: [], balances: new Map() };
+    assert.throws(
+      () => inspectDataDir(directory, { chainId: 1, genesis, ringSlots: 1_024 }),
+      /holds a record at byte 0 that is not known here/,
+    );
+  }));

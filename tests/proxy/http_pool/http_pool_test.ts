@@ -1,0 +1,306 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { bodyText } from "../../../services/proxy/http_pool/node_reply.ts";
+import {
+  BusyError,
+  CONNECTIONS_MAX,
+  HttpPool,
+  IDLE_MS,
+  ReplyTimeoutError,
+} from "../../../services/proxy/http_pool/http_pool.ts";
+import {
+  ConnectionError,
+  type FailureStage,
+} from "../../../services/proxy/http_pool/node_connection.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const TIMEOUT_MS = 30_000;
+
+interface Asked {
+  request: IncomingMessage;
+  response: ServerResponse;
+  text: string;
+}
+
+/** A server that is not ours, and the connections it has. */
+class Server {
+  readonly sockets = new Set<Socket>();
+  /** All connections there ever were. */
+  opened = 0;
+  readonly #server = createServer(async (request, response) => {
+    let text = "";
+    for await (const piece of request.setEncoding("utf8")) text += piece;
+    this.answer({ request, response, text });
+  });
+
+  constructor(public answer: (asked: Asked) => void) {
+    this.#server.keepAliveTimeout = 0; // it is the proxy's part to end them
+    this.#server.on("connection", (socket) => {
+      this.opened += 1;
+      this.sockets.add(socket);
+      socket.on("close", () => this.sockets.delete(socket));
+    });
+  }
+
+  async listen(host = "127.0.0.1"): Promise<number> {
+    await new Promise<void>((resolve) => this.#server.listen(0, host, resolve));
+    return (this.#server.address() as AddressInfo).port; // it listens on TCP
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.sockets) socket.destroy();
+    await closed;
+  }
+}
+
+interface Scene {
+  server: Server;
+  node: HttpPool;
+  clock: FakeClock;
+}
+
+async function play(
+  answer: (asked: Asked) => void,
+  scene: (scene: Scene) => Promise<void>,
+  path = "/",
+): Promise<void> {
+  const server = new Server(answer);
+  const clock = new FakeClock();
+  const url = new URL(`http://127.0.0.1:${await server.listen()}${path}`);
+  const node = new HttpPool({ url, clock, timeoutMs: TIMEOUT_MS });
+  try {
+    await scene({ server, node, clock });
+  } finally {
+    node.stop();
+    await server.stop();
+    assert.equal(clock.pending, 0, "A timer was left behind");
+  }
+}
+
+/** Says that a request failed, how far it had come, and why. */
+function failed(stage: FailureStage, why: RegExp | typeof ReplyTimeoutError) {
+  return (thrown: unknown) => {
+    assert(thrown instanceof ConnectionError);
+    assert.equal(thrown.stage, stage);
+    if (why instanceof RegExp) assert.match(thrown.message, why);
+    else assert(thrown.cause instanceof why);
+    return true;
+  };
+}
+
+const echo = ({ response, text }: Asked) => response.end(text);
+
+Deno.test("HttpPool: a request is what a server expects, and its answer comes back", () => {
+  let seen: IncomingMessage | undefined;
+  const answer = ({ request, response, text }: Asked) => {
+    seen = request;
+    response.writeHead(429, { "content-type": "x/y" }).end(`got ${text}`);
+  };
+  return play(answer, async ({ node }) => {
+    const reply = await node.post('{"a":"€"}', "10.0.0.1, 127.0.0.1");
+    assert.deepEqual([reply.status, bodyText(reply.body)], [429, 'got {"a":"€"}']);
+    assert.deepEqual([seen?.method, seen?.url], ["POST", "/rpc/v1?key=1"]);
+    assert.equal(seen?.headers["content-type"], "application/json");
+    assert.equal(seen?.headers["x-forwarded-for"], "10.0.0.1, 127.0.0.1");
+    assert.match(seen?.headers.host ?? "", /^127\.0\.0\.1:\d+$/);
+  }, "/rpc/v1?key=1");
+});
+
+Deno.test("HttpPool: user and password of the URL are sent as fetch sends them", async () => {
+  const seen: (string | undefined)[] = [];
+  const server = new Server(({ request, response }) => {
+    seen.push(request.headers.authorization);
+    response.end();
+  });
+  const url = new URL(`http://us%20er:p%40ss:word@127.0.0.1:${await server.listen()}`);
+  const node = new HttpPool({ url, clock: new FakeClock(), timeoutMs: TIMEOUT_MS });
+  await node.post("a", "x");
+  await (await fetch(url, { method: "POST", body: "a" })).body?.cancel();
+  assert.equal(seen[0], `Basic ${btoa("us er:p@ss:word")}`);
+  assert.equal(seen[1], seen[0]);
+  node.stop();
+  await server.stop();
+});
+
+Deno.test("HttpPool: one after the other shares a connection; side by side each has its own", () =>
+  play(echo, async ({ node, server }) => {
+    for (let n = 0; n < 5; n += 1) {
+      assert.equal(bodyText((await node.post(`${n}`, "x")).body), `${n}`);
+    }
+    assert.equal(server.opened, 1);
+    const texts = Array.from({ length: 8 }, (_, n) => `side by side ${n}`);
+    const replies = await Promise.all(texts.map((text) => node.post(text, "x")));
+    assert.deepEqual(replies.map(({ body }) => bodyText(body)), texts);
+    assert.equal(server.opened, 8);
+    await Promise.all(texts.map((text) => node.post(text, "x")));
+    assert.equal(server.opened, 8);
+  }));
+
+Deno.test("HttpPool: answers that are large, in chunks, or empty", () =>
+  play(({ response, text }) => {
+    const bytes = Number(text);
+    if (bytes === 0) return response.writeHead(204).end();
+    for (let sent = 0; sent < bytes; sent += 100_000) {
+      response.write("a".repeat(Math.min(100_000, bytes - sent)));
+    }
+    response.end();
+  }, async ({ node, server }) => {
+    for (const bytes of [3_000_000, 0, 1, 250_000]) {
+      const { body } = await node.post(String(bytes), "x");
+      assert.deepEqual([body.length, bodyText(body)], [bytes, "a".repeat(bytes)]);
+    }
+    assert.equal(server.opened, 1);
+  }));
+
+Deno.test("HttpPool: bytes that are no UTF-8 come back as they are, and so does a byte order mark", () =>
+  play(({ response, text }) => response.end(Uint8Array.fromHex(text)), async ({ node }) => {
+    for (const hex of ["ff00fe", "efbbbf7b7d", "c3a9", "eda080"]) {
+      const { body } = await node.post(hex, "x");
+      assert.equal(new Uint8Array(await new Response(body).arrayBuffer()).toHex(), hex);
+    }
+  }));
+
+Deno.test("HttpPool: after an answer that ends its connection comes a new one", () =>
+  play(({ response, text }) => {
+    response.writeHead(200, { connection: "close" }).end(text);
+  }, async ({ node, server }) => {
+    for (const text of ["a", "b"]) assert.equal(bodyText((await node.post(text, "x")).body), text);
+    assert.equal(server.opened, 2);
+  }));
+
+Deno.test("HttpPool: a connection that the node ended at rest is not used again", () =>
+  play(echo, async ({ node, server }) => {
+    await node.post("a", "x");
+    for (const socket of server.sockets) socket.end();
+    await eventually("its end", () => server.sockets.size === 0 || undefined);
+    assert.equal(bodyText((await node.post("b", "x")).body), "b");
+    assert.equal(server.opened, 2);
+  }));
+
+Deno.test("HttpPool: one that rests too long is ended, and one in use is not", () =>
+  play(echo, async ({ node, server, clock }) => {
+    await Promise.all([node.post("a", "x"), node.post("b", "x")]);
+    clock.advance(IDLE_MS - 1);
+    await node.post("c", "x"); // the other one rests on
+    clock.advance(1);
+    await eventually("the end of one", () => server.sockets.size === 1 || undefined);
+    clock.advance(IDLE_MS);
+    await eventually("the end of both", () => server.sockets.size === 0 || undefined);
+    await node.post("d", "x");
+    assert.equal(server.opened, 3);
+  }));
+
+Deno.test("HttpPool: an answer that is late fails, with its connection", async () => {
+  const asked = Promise.withResolvers<Asked>();
+  await play((question) => asked.resolve(question), async ({ node, server, clock }) => {
+    const late = assert.rejects(node.post("a", "x"), failed("sent", ReplyTimeoutError));
+    const { response } = await asked.promise;
+    response.write("a part of it");
+    clock.advance(TIMEOUT_MS);
+    await late;
+    await eventually("its end", () => server.sockets.size === 0 || undefined);
+  });
+});
+
+Deno.test("HttpPool: an answer that breaks off fails, and is not asked for again", async () => {
+  let asked = 0;
+  await play(({ response }) => {
+    asked += 1;
+    if (asked === 1) return response.socket?.destroy();
+    response.writeHead(200, { "content-length": 9 }).write("cut");
+    response.socket?.end();
+  }, async ({ node }) => {
+    await assert.rejects(node.post("a", "x", true), failed("sent", /./));
+    await assert.rejects(node.post("b", "x", true), failed("sent", /ended the connection/));
+    assert.equal(asked, 2);
+  });
+});
+
+for (const mayRepeat of [true, false]) {
+  const outcome = mayRepeat ? "asked again where that is allowed" : "not asked again";
+  Deno.test(`HttpPool: on a kept connection that ends without an answer, it is ${outcome}`, () => {
+    let asked = 0;
+    return play(({ response, text }) => {
+      asked += 1;
+      if (asked === 2) response.socket?.destroy();
+      else response.end(text);
+    }, async ({ node, server }) => {
+      await node.post("a", "x");
+      const second = node.post("b", "x", mayRepeat);
+      if (mayRepeat) assert.equal(bodyText((await second).body), "b");
+      else await assert.rejects(second, failed("kept", /./));
+      assert.deepEqual([asked, server.opened], mayRepeat ? [3, 2] : [2, 1]);
+    });
+  });
+}
+
+Deno.test("HttpPool: a connection whose request was answered unread is not used again", () => {
+  const large = "a".repeat(4_000_000);
+  let opened = 0;
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const connections: Deno.Conn[] = [];
+  const serving = (async () => {
+    for await (const connection of listener) {
+      opened += 1;
+      connections.push(connection);
+      await connection.read(new Uint8Array(100)); // and no more of it, ever
+      const answer = "HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno";
+      await connection.write(new TextEncoder().encode(answer));
+    }
+  })();
+  return (async () => {
+    const url = new URL(`http://127.0.0.1:${listener.addr.port}`);
+    const node = new HttpPool({ url, clock: new FakeClock(), timeoutMs: TIMEOUT_MS });
+    for (let n = 1; n <= 2; n += 1) {
+      assert.equal((await node.post(large, "x")).status, 413);
+      assert.equal(opened, n);
+    }
+    node.stop();
+    listener.close();
+    await serving;
+    for (const connection of connections) connection.close();
+  })();
+});
+
+Deno.test("HttpPool: once stopped, nothing is posted any more", () =>
+  play(echo, async ({ node, server }) => {
+    await node.post("a", "x");
+    node.stop();
+    await assert.rejects(node.post("b", "x", true), failed("connecting", /stops/));
+    assert.equal(server.opened, 1);
+  }));
+
+Deno.test("HttpPool: where nobody listens, a request fails", async () => {
+  const server = new Server(echo);
+  const url = new URL(`http://127.0.0.1:${await server.listen()}`);
+  await server.stop();
+  const clock = new FakeClock();
+  const node = new HttpPool({ url, clock, timeoutMs: TIMEOUT_MS });
+  await assert.rejects(node.post("a", "x", true), failed("connecting", /^ECONNREFUSED$/));
+  node.stop();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("HttpPool: no more are opened than the bound", () =>
+  play(() => {}, async ({ node }) => {
+    const open = Array.from({ length: CONNECTIONS_MAX }, () => node.post("a", "x"));
+    await assert.rejects(node.post("b", "x"), BusyError);
+    node.stop();
+    const outcomes = await Promise.allSettled(open);
+    assert(outcomes.every(({ status }) => status === "rejected"));
+  }));
+
+Deno.test("HttpPool: names and IPv6 addresses are looked up", async () => {
+  for (const [listen, host] of [["127.0.0.1", "localhost"], ["::1", "[::1]"]] as const) {
+    const server = new Server(echo);
+    const clock = new FakeClock();
+    const url = new URL(`http://${host}:${await server.listen(listen)}`);
+    const node = new HttpPool({ url, clock, timeoutMs: TIMEOUT_MS });
+    assert.equal(bodyText((await node.post("a", "x")).body), "a", host);
+    node.stop();
+    await server.stop();
+  }
+});

@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import fc from "fast-check";
+import {
+  type HttpReply,
+  ReplyError,
+  ReplyReader,
+} from "../../../services/proxy/http_pool/reply_reader.ts";
+
+/** Feeds an answer in pieces of the given sizes, the last one as often as it takes. */
+function readInPieces(answer: Buffer, sizes: readonly number[]): HttpReply | undefined {
+  const reader = new ReplyReader();
+  let at = 0;
+  for (let piece = 0; at < answer.length; piece += 1) {
+    const size = sizes[Math.min(piece, sizes.length - 1)] ?? answer.length;
+    // A copy, as each piece of a socket is.
+    const reply = reader.read(Buffer.from(answer.subarray(at, at + size)));
+    at += size;
+    if (reply !== undefined) {
+      assert(at >= answer.length, "It was whole before its end");
+      return reply;
+    }
+  }
+  return reader.end();
+}
+
+const body = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
+
+const pieces = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 8 });
+
+const fields = fc.constantFrom(
+  "",
+  "Date: Fri, 20 Nov 2026 12:00:00 GMT\r\n",
+  "x-empty:\r\nContent-Type:application/json\r\n",
+  "Connection: keep-alive, x\r\n",
+);
+
+const interim = fc.constantFrom(
+  "",
+  "HTTP/1.1 100 Continue\r\n\r\n",
+  "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n",
+);
+
+function chunked(
+  bytes: Buffer,
+  sizes: readonly number[],
+  extension: string,
+  trailer: string,
+): Buffer {
+  const parts: (Buffer | string)[] = [];
+  for (let at = 0, chunk = 0; at < bytes.length; chunk += 1) {
+    const part = bytes.subarray(at, at + (sizes[chunk % sizes.length] ?? 1));
+    parts.push(`${part.length.toString(16)}${extension}\r\n`, part, "\r\n");
+    at += part.length;
+  }
+  parts.push(`0${extension}\r\n${trailer}\r\n`);
+  return Buffer.concat(parts.map((part) => Buffer.from(part)));
+}
+
+Deno.test("ReplyReader: a counted body is read whole, wherever the pieces end", () => {
+  fc.assert(fc.property(body, pieces, fields, interim, (bytes, sizes, others, before) => {
+    const head = `${before}HTTP/1.1 200 OK\r\n${others}CONTENT-LENGTH: ${bytes.length} \r\n\r\n`;
+    const reply = readInPieces(Buffer.concat([Buffer.from(head), bytes]), sizes);
+    assert.deepEqual(reply && Buffer.from(reply.body), bytes);
+    assert.deepEqual([reply?.status, reply?.reusable], [200, true]);
+  }));
+});
+
+Deno.test("ReplyReader: a chunked body is joined, without extensions and trailers", () => {
+  const extension = fc.constantFrom("", ";a=b", " ;x");
+  const trailer = fc.constantFrom("", "checksum: 1\r\n", "a: b\r\nc: d\r\n");
+  fc.assert(
+    fc.property(body, pieces, pieces, extension, trailer, (bytes, sizes, chunks, extra, last) => {
+      const head = "HTTP/1.1 429 Slow Down\r\nTransfer-Encoding: Chunked\r\n\r\n";
+      const answer = Buffer.concat([Buffer.from(head), chunked(bytes, chunks, extra, last)]);
+      const reply = readInPieces(answer, sizes);
+      assert.deepEqual(reply && Buffer.from(reply.body), bytes);
+      assert.deepEqual([reply?.status, reply?.reusable], [429, true]);
+    }),
+  );
+});
+
+Deno.test("ReplyReader: without a length, the end of the connection is the end of the body", () => {
+  fc.assert(fc.property(body, pieces, (bytes, sizes) => {
+    const head = Buffer.from("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
+    const reply = readInPieces(Buffer.concat([head, bytes]), sizes);
+    assert.deepEqual(reply && Buffer.from(reply.body), bytes);
+    assert.equal(reply?.reusable, false);
+  }));
+});
+
+Deno.test("ReplyReader: an answer that is cut off is none", () => {
+  for (
+    const text of [
+      "HTTP/1.1 200 OK\r\n",
+      "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nab",
+      "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
+      "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n",
+    ]
+  ) {
+    assert.equal(readInPieces(Buffer.from(text), [7]), undefined, text);
+  }
+});
+
+Deno.test("ReplyReader: a connection is not used again after HTTP/1.0, a close, or bytes too many", () => {
+  const length = "content-length: 1\r\n";
+  for (
+    const [answer, reusable] of [
+      [`HTTP/1.1 200 OK\r\n${length}\r\na`, true],
+      [`HTTP/1.1 200\r\n${length}\r\na`, true],
+      [`HTTP/1.0 200 OK\r\n${length}\r\na`, false],
+      [`HTTP/1.1 200 OK\r\n${length}Connection: Keep-Alive, Close\r\n\r\na`, false],
+      [`HTTP/1.1 200 OK\r\n${length}\r\nab`, false],
+      ["HTTP/1.1 204 No Content\r\n\r\n", true],
+      ["HTTP/1.1 205 Reset Content\r\ncontent-length: 2\r\n\r\n{}", false],
+      ["HTTP/1.1 304 Not Modified\r\ncontent-length: 9\r\n\r\n", true],
+    ] as const
+  ) {
+    assert.equal(readInPieces(Buffer.from(answer), [answer.length])?.reusable, reusable, answer);
+  }
+});
+
+Deno.test("ReplyReader: what is no answer, or could be read in two ways, is refused", () => {
+  const chunks = "transfer-encoding: chunked\r\n\r\n";
+  for (
+    const text of [
+      "SSH-2.0-OpenSSH\r\n\r\n",
+      "HTTP/2 200\r\n\r\n",
+      "HTTP/1.1 99 x\r\n\r\n",
+      "HTTP/1.1 600 x\r\n\r\n",
+      "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nno field\r\n\r\n",
+      "HTTP/1.1 200 OK\r\ncontent-length : 1\r\n\r\na",
+      "HTTP/1.1 200 OK\r\nx: a\r\n folded\r\n\r\n",
+      "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
+      "HTTP/1.1 200 OK\r\ncontent-length: 0x1\r\n\r\na",
+      "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\na",
+      "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 1\r\n\r\na",
+      "HTTP/1.1 200 OK\r\ncontent-length: 99999999\r\n\r\n",
+      "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 1\r\n\r\na",
+      "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n",
+      `HTTP/1.1 200 OK\r\n${chunks}zz\r\n`,
+      `HTTP/1.1 200 OK\r\n${chunks}\r\n`,
+      `HTTP/1.1 200 OK\r\n${chunks}1\r\nabc\r\n`,
+      `HTTP/1.1 200 OK\r\n${chunks}7fffffff\r\n${"a".repeat(10)}`,
+      `HTTP/1.1 200 OK\r\nx: ${"a".repeat(20_000)}\r\n\r\n`,
+      `HTTP/1.1 200 OK\r\n${chunks}1;${"a".repeat(20_000)}\r\n`,
+    ]
+  ) {
+    for (const sizes of [[text.length], [5]]) {
+      assert.throws(() => readInPieces(Buffer.from(text), sizes), ReplyError, text.slice(0, 90));
+    }
+  }
+});
+
+Deno.test("ReplyReader: a body in the smallest chunks keeps nothing of what it came in", () => {
+  const chunk = Buffer.from(`1;${"x".repeat(2_000)}\r\na\r\n`);
+  const reader = new ReplyReader();
+  reader.read(Buffer.from("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"));
+  const CHUNKS = 20_000;
+  for (let n = 0; n < CHUNKS; n += 1) reader.read(Buffer.from(chunk));
+  const reply = reader.read(Buffer.from("0\r\n\r\n"));
+  assert.equal(reply?.body.length, CHUNKS);
+  // What is kept is the body alone, and not the 40 MB that it came in.
+  assert.equal(reply?.body.buffer.byteLength, 32_768);
+});
+
+Deno.test("ReplyReader: chunk lines count, too", () => {
+  const reader = new ReplyReader();
+  reader.read(Buffer.from("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"));
+  const piece = Buffer.from(`1;${"x".repeat(16_000)}\r\na\r\n`.repeat(64));
+  assert.throws(() => {
+    for (let n = 0; n < 200; n += 1) reader.read(piece);
+  }, ReplyError);
+});

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { NodeSocket, PING_EVERY_MS } from "../../../services/proxy/hub/node_socket.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; // RFC 6455, section 1.3
+
+/** A node that accepts one WebSocket and never says a word again, not even to a ping. */
+function muteNode() {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const connection = (async () => {
+    const connection = await listener.accept();
+    const buffer = new Uint8Array(4_096);
+    const length = await connection.read(buffer) ?? 0;
+    const request = new TextDecoder().decode(buffer.subarray(0, length));
+    const key = /^sec-websocket-key: (\S+)/im.exec(request)?.[1];
+    const accept = createHash("sha1").update(`${key}${MAGIC}`).digest("base64");
+    await connection.write(new TextEncoder().encode(
+      "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n" +
+        `sec-websocket-accept: ${accept}\r\n\r\n`,
+    ));
+    return connection;
+  })();
+  return {
+    url: `ws://127.0.0.1:${listener.addr.port}`,
+    async close() {
+      (await connection).close();
+      listener.close();
+    },
+  };
+}
+
+function opened(socket: NodeSocket): Promise<void> {
+  return new Promise((resolve) => socket.onopen = () => resolve());
+}
+
+Deno.test("NodeSocket: a node that answers no ping is given up", async () => {
+  const clock = new FakeClock();
+  const node = muteNode();
+  const socket = new NodeSocket(node.url, clock);
+  await opened(socket);
+  const closed = new Promise<CloseEvent>((resolve) => socket.onclose = resolve);
+  clock.advance(PING_EVERY_MS);
+  assert.equal((await closed).code, 1006);
+  assert.equal(clock.pending, 0);
+  await node.close();
+});
+
+Deno.test("NodeSocket: a node that answers pings is kept; frames sent together arrive in order", async () => {
+  const clock = new FakeClock();
+  const received: string[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+    const { socket, response } = Deno.upgradeWebSocket(request);
+    socket.onmessage = ({ data }) => {
+      received.push(data);
+      socket.send(new TextEncoder().encode(`echo ${data}`)); // binary, to be read as text
+    };
+    return response;
+  });
+  const socket = new NodeSocket(`ws://127.0.0.1:${server.addr.port}`, clock);
+  const answers: string[] = [];
+  socket.onmessage = ({ data }) => answers.push(data);
+  socket.onclose = () => assert.fail("It was closed");
+  await opened(socket);
+  const wanted: string[] = [];
+  for (let round = 1; round <= 3; round += 1) {
+    wanted.push(`a${round}`, `b${round}`, `c${round}`);
+    for (const text of wanted.slice(-3)) socket.send(text);
+    // The answer to a ping that was sent before comes before these.
+    await eventually("answers", () => answers.length === wanted.length || undefined);
+    clock.advance(PING_EVERY_MS);
+  }
+  assert.deepEqual(received, wanted);
+  assert.deepEqual(answers, wanted.map((text) => `echo ${text}`));
+  const ended = new Promise((resolve) => socket.onclose = resolve);
+  socket.close();
+  await ended;
+  await server.shutdown();
+});
+
+Deno.test("NodeSocket: to close does not take the node's consent, nor leave a timer", async () => {
+  const clock = new FakeClock();
+  const node = muteNode();
+  const socket = new NodeSocket(node.url, clock);
+  await opened(socket);
+  const closed = new Promise((resolve) => socket.onclose = resolve);
+  socket.close();
+  await closed;
+  assert.equal(clock.pending, 0);
+  await node.close();
+});

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { MethodTable, subscriptionMethod } from "../../../services/proxy/router/methods.ts";
+
+const writes = [
+  "core_sendTransaction",
+  "core_settleThesis",
+  "eth_sendRawTransaction",
+  "eth_sendRawTransactionConditional",
+  "eth_sendRawTransactionSync",
+  "eth_sendTransaction",
+  "eth_sendBundle",
+  "eth_sendPrivateTransaction",
+  "eth_cancelPrivateTransaction",
+  "eth_sendUserOperation",
+  "eth_submitTransaction",
+  "eth_submitWork",
+  "mev_sendBundle",
+  "personal_sendTransaction",
+  "personal_sign",
+  "eth_sign",
+  "eth_signTypedData_v4",
+];
+
+const reads = [
+  "core_getAccount",
+  "core_simulateTransaction",
+  "core_getTransaction",
+  "eth_call",
+  "eth_getTransactionReceipt",
+  "net_version",
+  "eth_getFilterChanges",
+  "send",
+  "sendTransaction",
+  "eth_resend",
+  "constructor",
+  "",
+];
+
+Deno.test("MethodTable: writes by name and by convention, all others read (spec, Routing)", () => {
+  const table = new MethodTable();
+  for (const method of writes) assert.equal(table.targetOf(method), "write", method);
+  for (const method of reads) assert.equal(table.targetOf(method), "read", method);
+});
+
+Deno.test("MethodTable: methods added go to the write node", () => {
+  const table = new MethodTable(["eth_call"]);
+  assert.equal(table.targetOf("eth_call"), "write");
+  assert.equal(table.isPlainRead("eth_call"), false);
+});
+
+Deno.test("MethodTable: only what is known to change nothing is a plain read", () => {
+  const table = new MethodTable();
+  const plain = ["core_getAccount", "core_simulateTransaction", "eth_call", "eth_getLogs"];
+  for (const method of plain) assert(table.isPlainRead(method), method);
+  const others = [
+    ...writes,
+    "eth_newFilter",
+    "eth_getFilterChanges",
+    "eth_getFilterLogs",
+    "eth_getWork",
+    "eth_callMany",
+    "eth_subscribe",
+    "evm_mine",
+    "anvil_setBalance",
+    "debug_traceTransaction",
+  ];
+  for (const method of others) assert(!table.isPlainRead(method), method);
+});
+
+Deno.test("Subscription methods of any namespace are told from all others", () => {
+  assert.deepEqual(subscriptionMethod("eth_subscribe"), { namespace: "eth", verb: "subscribe" });
+  assert.deepEqual(subscriptionMethod("core_unsubscribe"), {
+    namespace: "core",
+    verb: "unsubscribe",
+  });
+  for (const method of ["eth_subscription", "subscribe", "eth_resubscribe", "eth_subscribed"]) {
+    assert.equal(subscriptionMethod(method), undefined, method);
+  }
+});

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { type Intent, type IntentState, StoreError } from "../../../lib/store/intent.ts";
+import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { ReservationReconciler } from "../../../services/solver/execution/reservation_reconciler.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const HALF_MINUTE_MS = 30_000;
+
+function setUp(states: Record<string, IntentState>) {
+  const clock = new FakeClock();
+  const exposure = new ExposureBook(undefined);
+  for (const key of Object.keys(states)) exposure.hold(key, 10n);
+  exposure.hold("0xunrecorded", 10n);
+  let isAway = false;
+  const review = new ReservationReconciler({
+    store: {
+      find(key) {
+        if (isAway) return Promise.reject(new StoreError("The store is away"));
+        const state = states[key];
+        const intent = state && { key, state } as Intent; // all that is looked at here
+        return Promise.resolve(intent);
+      },
+    },
+    exposure,
+    executor: {
+      ended: ({ key, state }) =>
+        state === "committed" ? exposure.committed(key) : exposure.release(key),
+    },
+    clock,
+  });
+  const pass = async () => {
+    clock.advance(HALF_MINUTE_MS);
+    while (clock.pending === 0) await setImmediate();
+  };
+  return { exposure, review, pass, setAway: (value: boolean) => isAway = value };
+}
+
+Deno.test("Reservations: what another process ended is given back, or is a thesis", async () => {
+  const states: Record<string, IntentState> = {
+    "0xa": "failed",
+    "0xb": "committed",
+    "0xc": "submitted",
+  };
+  const { exposure, review, pass } = setUp(states);
+  review.start();
+  await pass();
+  assert.deepEqual(exposure.reservedQuotes, ["0xc", "0xunrecorded"]);
+  assert.deepEqual([exposure.total, exposure.reserved], [30n, 20n]);
+  states["0xc"] = "failed";
+  await pass();
+  assert.deepEqual(exposure.reservedQuotes, ["0xunrecorded"]);
+  await review.stop();
+});
+
+Deno.test("Reservations: a store that is away is asked again half a minute later", async () => {
+  const { exposure, review, pass, setAway } = setUp({ "0xa": "failed" });
+  review.start();
+  setAway(true);
+  await pass();
+  assert.equal(exposure.total, 20n);
+  setAway(false);
+  await pass();
+  assert.equal(exposure.total, 10n);
+  await review.stop();
+});

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { secp256k1 } from "@noble/curves/secp256k1";
+import fc from "fast-check";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { requireSigner, SignatureError } from "../../../lib/protocol/signature.ts";
+import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
+import { solver, user } from "../support.ts";
+
+/** What a check says: undefined where it accepts. */
+function refusalOf(check: () => void): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof SignatureError) return thrown.message;
+    throw thrown;
+  }
+}
+
+function digestOf(n: number): Hex {
+  return `0x${n.toString(16).padStart(64, "0")}`;
+}
+
+/** Ways to hand in a signature over a digest: as it is, or changed. */
+const forms: Record<string, (signature: Hex, digest: Hex) => Hex> = {
+  "the solver's": (signature) => signature,
+  "in upper case": (signature) => `0x${signature.slice(2).toUpperCase()}`,
+  "with the other v": (signature) =>
+    `${signature.slice(0, 130) as Hex}${signature.endsWith("1b") ? "1c" : "1b"}`,
+  "with v 0 or 1": (signature) =>
+    `${signature.slice(0, 130) as Hex}${signature.endsWith("1b") ? "00" : "01"}`,
+  "the high-s twin": (signature) => {
+    const s = secp256k1.CURVE.n - BigInt(`0x${signature.slice(66, 130)}`);
+    const v = signature.endsWith("1b") ? "1c" : "1b";
+    return `${signature.slice(0, 66) as Hex}${s.toString(16).padStart(64, "0")}${v}`;
+  },
+  "without v": (signature) => signature.slice(0, 130) as Hex,
+  "of another digest": (_signature, digest) => solver.sign(`0x${digest.slice(3)}f`),
+  "the user's": (_signature, digest) => user.sign(digest),
+  "with another nonce": (_signature, digest) => otherNonce(digest),
+};
+
+/** A good signature by the solver's key that is not the deterministic one. */
+function otherNonce(digest: Hex): Hex {
+  const signed = secp256k1.sign(digest.slice(2), DEV_ACCOUNTS.solver.privateKey.slice(2), {
+    extraEntropy: new Uint8Array(32),
+  });
+  return `0x${signed.toCompactHex()}${(27 + signed.recovery).toString(16)}`;
+}
+
+Deno.test("QuoteSigner: accepts exactly what recovery accepts, whatever it remembers", () => {
+  const step = fc.record({
+    digest: fc.integer({ min: 1, max: 5 }).map(digestOf),
+    form: fc.constantFrom(...Object.keys(forms)),
+    signsFirst: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+      const quotes = new QuoteSigner(solver, 2);
+      for (const { digest, form, signsFirst } of steps) {
+        if (signsFirst) assert.equal(quotes.sign(digest), solver.sign(digest));
+        const signature = forms[form]?.(solver.sign(digest), digest) ?? assert.fail(form);
+        assert.equal(
+          refusalOf(() => quotes.require(digest, signature)),
+          refusalOf(() => requireSigner("Quote signature", digest, signature, solver.address)),
+        );
+      }
+    }),
+    { numRuns: 50 },
+  );
+});
+
+Deno.test("QuoteSigner: a signature by the same key with another nonce is accepted", () => {
+  const quotes = new QuoteSigner(solver);
+  const digest = digestOf(1);
+  assert.notEqual(otherNonce(digest), quotes.sign(digest));
+  quotes.require(digest, otherNonce(digest));
+});
+
+Deno.test("QuoteSigner: remembers the newest signatures up to its bound, each for its own hash", () => {
+  // No curve would accept these, so what passes was remembered.
+  const signer = { address: solver.address, sign: (digest: Hex): Hex => `0x${digest.slice(-2)}` };
+  const quotes = new QuoteSigner(signer, 2);
+  const signatures = [1, 2, 3].map((n) => quotes.sign(digestOf(n)));
+  const isAccepted = (n: number, signature: Hex | undefined) =>
+    refusalOf(() => quotes.require(digestOf(n), signature ?? assert.fail())) === undefined;
+  assert.equal(isAccepted(1, signatures[0]), false);
+  assert.equal(isAccepted(2, signatures[1]), true);
+  assert.equal(isAccepted(3, signatures[2]), true);
+  assert.equal(isAccepted(3, signatures[1]), false);
+});

@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import type { RandomSource } from "../../../lib/clock.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import { RequestError } from "../../../lib/http/envelope.ts";
+import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { withSeed } from "../../support/random.ts";
+import { quoteHashOf, thesisOf } from "../theses.ts";
+
+/** A book that knows all open theses. */
+function completeBook(max?: bigint, theses: readonly Thesis[] = []): ExposureBook {
+  const book = new ExposureBook(max);
+  book.beginReading();
+  book.endReading(theses);
+  return book;
+}
+
+Deno.test("Exposure: a risk counts once, from before its hedge until its settlement", () => {
+  const book = completeBook();
+  book.reserve(quoteHashOf(1), 10n);
+  book.reserve(quoteHashOf(1), 10n);
+  assert.deepEqual([book.total, book.reserved], [10n, 10n]);
+  book.see(thesisOf(1));
+  assert.deepEqual([book.total, book.reserved], [10n, 0n]);
+  book.committed(quoteHashOf(1));
+  book.see(thesisOf(1, { status: "needs_backfill" }));
+  assert.equal(book.total, 10n);
+  assert.deepEqual(book.theses.map(({ status }) => status), ["needs_backfill"]);
+  book.see(thesisOf(1, { status: "won" }));
+  assert.equal(book.total, 0n);
+  book.committed(quoteHashOf(1));
+  assert.equal(book.total, 0n, "settled before its receipt was read");
+});
+
+Deno.test("Exposure: what was put aside is given back, unless the thesis exists", () => {
+  const book = completeBook();
+  book.reserve(quoteHashOf(1), 10n);
+  book.release(quoteHashOf(1));
+  assert.equal(book.total, 0n);
+  book.reserve(quoteHashOf(2), 10n);
+  book.committed(quoteHashOf(2));
+  book.release(quoteHashOf(2));
+  assert.equal(book.total, 10n);
+  book.see(thesisOf(3));
+  book.release(quoteHashOf(3));
+  assert.equal(book.total, 20n);
+});
+
+Deno.test("Exposure: the bound holds to the unit, and says by how much it would be passed", () => {
+  const book = completeBook(25n, [thesisOf(1)]);
+  book.reserve(quoteHashOf(2), 15n);
+  const words = /Exposure would be 26 with 1 more at risk, 1 above 25/;
+  assert.throws(() => book.reserve(quoteHashOf(3), 1n), (thrown) => {
+    assert.ok(thrown instanceof RequestError);
+    assert.deepEqual([thrown.status, thrown.code], [503, "EXPOSURE_TOO_LARGE"]);
+    assert.match(thrown.message, words);
+    return true;
+  });
+  assert.equal(book.total, 25n);
+  book.hold(quoteHashOf(4), 5n);
+  assert.equal(book.total, 30n, "what may be on the chain already counts whatever the bound");
+});
+
+Deno.test("Exposure: a bound refuses everything while the open theses are not all known", () => {
+  const book = new ExposureBook(1_000n);
+  const refused = () =>
+    assert.throws(
+      () => book.reserve(quoteHashOf(1), 1n),
+      (thrown) => thrown instanceof RequestError && thrown.code === "EXPOSURE_UNKNOWN",
+    );
+  refused();
+  book.beginReading();
+  refused();
+  book.endReading([]);
+  book.reserve(quoteHashOf(1), 1n);
+  book.release(quoteHashOf(1));
+  book.lose();
+  refused();
+  new ExposureBook(undefined).reserve(quoteHashOf(1), 1n);
+});
+
+Deno.test("Exposure: a reading drops what settled unseen, and keeps what was told meanwhile", () => {
+  const book = completeBook(undefined, [thesisOf(1), thesisOf(2), thesisOf(3)]);
+  book.lose();
+  book.reserve(quoteHashOf(5), 10n);
+  book.beginReading();
+  const read = [thesisOf(2), thesisOf(3), thesisOf(4)];
+  book.see(thesisOf(3, { status: "lost" }));
+  book.see(thesisOf(6));
+  book.committed(quoteHashOf(5));
+  book.endReading(read);
+  assert.deepEqual(book.theses.map(({ id }) => id), [2, 4, 6]);
+  assert.equal(book.total, 40n, "three open, and one committed since the reading began");
+  book.beginReading();
+  book.endReading([thesisOf(2), thesisOf(4), thesisOf(6)]);
+  assert.equal(book.total, 30n, "the one committed before is on the chain no more");
+});
+
+/** A chain with many executions under way at once, told to a book over a feed that comes and goes. */
+class World {
+  readonly max = 200n;
+  readonly book = new ExposureBook(this.max);
+  readonly #random: RandomSource;
+  /** What naively is at risk: executions under way, and open theses of the chain. */
+  readonly pending = new Map<number, bigint>();
+  readonly open = new Map<number, Thesis>();
+  #connected = false;
+  #snapshot: Thesis[] | undefined;
+  #lastId = 0;
+
+  constructor(random: RandomSource) {
+    this.#random = random;
+  }
+
+  get atRisk(): bigint {
+    let sum = 0n;
+    for (const risk of this.pending.values()) sum += risk;
+    for (const { payout, betAmount } of this.open.values()) sum += payout - betAmount;
+    return sum;
+  }
+
+  step(): void {
+    const steps = [
+      () => this.#reserve(),
+      () => this.#reserve(),
+      () => this.#commit(),
+      () => this.#commit(),
+      () => this.#fail(),
+      () => this.#settle(),
+      () => this.#settle(),
+      () => this.#disconnect(),
+      () => this.#connect(),
+      () => this.#read(),
+      () => this.#finishReading(),
+      () => this.#finishReading(),
+    ];
+    steps[Math.floor(this.#random() * steps.length)]!(); // below the length
+  }
+
+  #reserve(): void {
+    const id = this.#lastId += 1;
+    const risk = BigInt(Math.floor(this.#random() * 40));
+    try {
+      this.book.reserve(quoteHashOf(id), risk);
+    } catch (thrown) {
+      assert.ok(thrown instanceof RequestError);
+      if (thrown.code === "EXPOSURE_TOO_LARGE") assert.ok(this.book.total + risk > this.max);
+      return;
+    }
+    this.pending.set(id, risk);
+  }
+
+  #commit(): void {
+    const id = this.#pick(this.pending);
+    if (id === undefined) return;
+    const thesis = thesisOf(id, { payout: 100n + (this.pending.get(id) ?? 0n) });
+    this.pending.delete(id);
+    this.open.set(id, thesis);
+    const answers = [() => this.#tell(thesis), () => this.book.committed(thesis.quoteHash)];
+    if (this.#random() < 0.5) answers.reverse();
+    for (const answer of answers) answer();
+  }
+
+  #fail(): void {
+    const id = this.#pick(this.pending);
+    if (id === undefined) return;
+    this.pending.delete(id);
+    this.book.release(quoteHashOf(id));
+  }
+
+  #settle(): void {
+    const thesis = this.open.get(this.#pick(this.open) ?? 0);
+    if (thesis === undefined) return;
+    this.open.delete(thesis.id);
+    this.#tell({ ...thesis, status: this.#random() < 0.5 ? "won" : "lost" });
+  }
+
+  #disconnect(): void {
+    this.#connected = false;
+    this.#snapshot = undefined;
+    this.book.lose();
+  }
+
+  #connect(): void {
+    if (this.#connected) return;
+    this.#connected = true;
+    this.book.beginReading();
+  }
+
+  /** The node answers; its answer is on the way for a while. */
+  #read(): void {
+    if (this.#connected && !this.book.complete) this.#snapshot = [...this.open.values()];
+  }
+
+  #finishReading(): void {
+    if (this.#snapshot === undefined) return;
+    this.book.endReading(this.#snapshot);
+    this.#snapshot = undefined;
+  }
+
+  #tell(thesis: Thesis): void {
+    if (this.#connected) this.book.see(thesis);
+  }
+
+  #pick<T>(from: ReadonlyMap<number, T>): number | undefined {
+    return [...from.keys()][Math.floor(this.#random() * from.size)];
+  }
+}
+
+Deno.test("Exposure: random concurrent executions against a naive sum, with losses of the feed", () =>
+  withSeed((random) => {
+    for (let run = 0; run < 200; run++) {
+      const world = new World(random);
+      for (let step = 0; step < 300; step++) {
+        world.step();
+        const { book, atRisk, max } = world;
+        // While not all is known it may count what has settled, but never misses what is at risk.
+        if (book.complete) assert.equal(book.total, atRisk);
+        else assert.ok(book.total >= atRisk, `${book.total} is below ${atRisk}`);
+        assert.ok(atRisk <= max, `${atRisk} is above the bound`);
+        const pending = [...world.pending.values()].reduce((sum, risk) => sum + risk, 0n);
+        assert.equal(book.reserved, pending);
+      }
+    }
+  }));
