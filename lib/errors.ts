@@ -1,36 +1,38 @@
 /** What an error adds to its message. */
 export interface RangemakerErrorOptions extends ErrorOptions {
   /** Facts a caller needs to find the fault, safe to show: never a key, never a stack. */
-  details?: Record<string, unknown>;
+  details?: Readonly<Record<string, unknown>>;
+  /** The same call may succeed later without a change by the caller. Default: false. */
+  retryable?: boolean;
 }
 
 /**
- * The one base of all errors that this program raises on purpose.
+ * Base class of every error this program raises on purpose.
  *
- * `code` comes from a finite list and is what programs switch on; `message` is one sentence that a
- * person can act on; `details` are the facts behind it.
+ * `code` is for programs and comes from a finite list, `message` is one sentence a person can act on,
+ * `details` are the facts behind it. Domain code knows no protocol: tables beside each protocol map
+ * codes to its statuses (`lib/http/error_status.ts`, `services/node/rpc/`).
  */
 export class RangemakerError extends Error {
   readonly code: string;
+  readonly retryable: boolean;
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(code: string, message: string, options: RangemakerErrorOptions = {}) {
     super(message, { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
+    this.retryable = options.retryable ?? false;
     this.details = options.details ?? {};
   }
 }
 
-/** The message of anything that was thrown, for logs and answers. */
+/** The message of anything thrown, for logs and answers. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/**
- * Why a call over the network failed: what stands behind the errors around it, since those of
- * `fetch` say no more than that it failed.
- */
+/** Why a network call failed: the innermost cause, since `fetch` itself only says that it failed. */
 export function reasonOf(thrown: unknown): string {
   let innermost = thrown;
   while (innermost instanceof Error && innermost.cause instanceof Error) {

@@ -63,7 +63,7 @@ export class OutcomeUnknownError extends RangemakerError {
         txHash === null ? "the request" : `transaction ${txHash}`
       } is unknown, and is being looked into: the same request ` +
         `may be sent again (${messageOf(cause)})`,
-      { cause },
+      { cause, retryable: true },
     );
   }
 }

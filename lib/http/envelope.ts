@@ -1,50 +1,55 @@
-/** The JSON envelope of the solver and the bridge: `{ success, … }` or `{ success: false, error }`. */
+/** The JSON envelope of solver and bridge: `{ success: true, … }` or `{ success: false, error, code }`. */
 import { getLogger } from "@logtape/logtape";
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { cors } from "hono/cors";
 import { HTTPException } from "hono/http-exception";
-import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { z } from "zod";
-import { NodeTimeoutError, NodeUnreachableError } from "../net/core_client.ts";
-import { messageOf, RangemakerError } from "../errors.ts";
+import { RangemakerError } from "../errors.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { describeIssue } from "../protocol/scalars.ts";
-import { SignatureError } from "../protocol/signature.ts";
-import { StoreConnectionLostError, StoreError } from "../store/intent.ts";
-import { OutcomeUnknownError } from "../submitter.ts";
+import { statusOfCode } from "./error_status.ts";
 import { LOG_ROOT } from "./logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
 export const BODY_BYTES_MAX = 64 * 1024;
 
-/** A failure with the HTTP status it is answered with. */
-export class RequestError extends RangemakerError {
-  readonly status: ContentfulStatusCode;
-
-  constructor(status: ContentfulStatusCode, code: string, message: string, cause?: unknown) {
-    super(code, message, { cause });
-    this.status = status;
+declare module "hono" {
+  interface ContextVariableMap {
+    /** Set by {@link prefixErrorCodes}. */
+    prefixesErrorCodes?: true;
   }
 }
+
+/** Codes that stand in front of the message on every route. */
+const ALWAYS_PREFIXED: ReadonlySet<string> = new Set([
+  "INVALID_REQUEST",
+  "BODY_TOO_LARGE",
+  "NOT_FOUND",
+  "RATE_LIMITED",
+  "INTERNAL_ERROR",
+]);
+
+/** Writes every `error` of a route as `<CODE>: <message>` (spec: quote solver, "Errors"). */
+export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
+  c.set("prefixesErrorCodes", true);
+  await next();
+};
 
 /** Refuses bodies over the limit with 413, before they are read whole. */
 export function limitBody(maxBytes: number = BODY_BYTES_MAX): MiddlewareHandler {
   return bodyLimit({
     maxSize: maxBytes,
-    onError: (c) => failure(c, 413, `INVALID_REQUEST: Body is over ${maxBytes} bytes`),
+    onError() {
+      throw new RangemakerError("BODY_TOO_LARGE", `Body is over ${maxBytes} bytes`);
+    },
   });
 }
 
-/** A failure answer. */
-export function failure(c: Context, status: ContentfulStatusCode, error: string): Response {
-  return c.json({ success: false, error }, status);
-}
-
 /**
- * The body of a request, parsed by a schema.
+ * Parses the body of a request with a schema.
  *
- * @throws {RequestError} 400 `INVALID_REQUEST`, naming the field and its rule.
+ * @throws {RangemakerError} `INVALID_REQUEST`, naming the field and its rule.
  */
 export async function readBody<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S>> {
   const text = await c.req.text();
@@ -52,53 +57,68 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new RequestError(400, "INVALID_REQUEST", "INVALID_REQUEST: Body is not JSON", cause);
+    throw new RangemakerError("INVALID_REQUEST", "Body is not JSON", { cause });
   }
   return parseInput(value, schema);
 }
 
 /**
- * Any part of a request, parsed by a schema.
+ * Parses any part of a request with a schema.
  *
- * @throws {RequestError} 400 `INVALID_REQUEST`, naming the field and its rule.
+ * @throws {RangemakerError} `INVALID_REQUEST`, naming the field and its rule.
  */
 export function parseInput<S extends z.ZodType>(value: unknown, schema: S): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new RequestError(400, "INVALID_REQUEST", `INVALID_REQUEST: ${describeIssue(parsed.error)}`);
-}
-
-/** The status of an error that a caller is told of, or undefined where the fault is our own. */
-function statusOf(thrown: unknown): ContentfulStatusCode | undefined {
-  if (thrown instanceof RequestError) return thrown.status;
-  if (thrown instanceof SignatureError) return 401;
-  if (thrown instanceof StoreConnectionLostError) return 504;
-  if (thrown instanceof StoreError) return 503;
-  if (thrown instanceof NodeUnreachableError || thrown instanceof NodeTimeoutError) return 503;
-  // What the core node refused to tell.
-  if (thrown instanceof RpcError) return 503;
-  if (thrown instanceof OutcomeUnknownError) return 504;
-  // Hono's own, such as a body that ended early.
-  if (thrown instanceof HTTPException) return thrown.status;
-  return undefined;
+  throw new RangemakerError("INVALID_REQUEST", describeIssue(parsed.error));
 }
 
 /**
  * Answers unknown routes and thrown errors in the envelope, and lets pages of the given origins read
- * all answers; `*` stands for every origin.
+ * all answers; `*` allows every origin.
  */
 export function useEnvelope(app: Hono, service: string, corsOrigins: readonly string[]): void {
   const log = getLogger([LOG_ROOT, service]);
   app.use(cors({ origin: corsOrigins.includes("*") ? "*" : [...corsOrigins] }));
-  app.notFound((c) => failure(c, 404, `NOT_FOUND: No route ${c.req.method} ${c.req.path}`));
+  app.notFound((c) =>
+    answerFailure(c, new RangemakerError("NOT_FOUND", `No route ${c.req.method} ${c.req.path}`))
+  );
   app.onError((thrown, c) => {
-    const status = statusOf(thrown);
-    if (status !== undefined) return failure(c, status, messageOf(thrown));
+    const error = asCallerError(thrown);
+    if (error !== undefined) return answerFailure(c, error);
     log.error("{method} {path} failed: {error}", {
       method: c.req.method,
       path: c.req.path,
       error: thrown,
     });
-    return failure(c, 500, "INTERNAL_ERROR: The request could not be handled; see the log");
+    return answerFailure(
+      c,
+      new RangemakerError("INTERNAL_ERROR", "The request could not be handled; see the log"),
+    );
   });
+}
+
+/** What a caller is answered for an error, or undefined where the fault is our own. */
+function asCallerError(thrown: unknown): RangemakerError | undefined {
+  if (thrown instanceof RpcError) {
+    return new RangemakerError("NODE_REFUSED", thrown.message, {
+      details: { rpcCode: thrown.rpcCode },
+    });
+  }
+  // Hono's own, such as a body that ended early.
+  if (thrown instanceof HTTPException) {
+    return new RangemakerError("INVALID_REQUEST", thrown.message);
+  }
+  if (thrown instanceof RangemakerError && statusOfCode(thrown.code) !== undefined) return thrown;
+  return undefined;
+}
+
+function answerFailure(c: Context, { code, message, details }: RangemakerError): Response {
+  const isPrefixed = ALWAYS_PREFIXED.has(code) || c.get("prefixesErrorCodes") === true;
+  const error = isPrefixed ? `${code}: ${message}` : message;
+  const hasDetails = Object.keys(details).length > 0;
+  return c.json(
+    { success: false, error, code, ...(hasDetails && { details }) },
+    statusOfCode(code) ?? 500,
+  );
 }

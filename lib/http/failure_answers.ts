@@ -1,31 +1,33 @@
-/** The failures of solver and bridge as their documents show them; {@link failure} answers them. */
+/** The failures of solver and bridge as their OpenAPI documents show them. */
 import { z } from "zod";
+import type { HttpErrorCode } from "./error_status.ts";
 import type { Answer } from "./openapi.ts";
 
-/** A failure: `error` says which rule was broken, and by what (spec: quote solver, "Errors"). */
+/** A failure: which rule was broken, and by what (spec: quote solver, "Errors"). */
 export const failureSchema = z.object({
   success: z.literal(false),
-  error: z.string().min(1).describe("What was wrong, for a person to act on"),
+  error: z.string().min(1).describe("What was wrong, for people"),
+  code: z.string().min(1).describe("What was wrong, for programs"),
+  details: z.record(z.string(), z.unknown()).optional().describe("Facts behind it"),
 }).meta({ id: "Failure", description: "A failure, whatever its status" });
 
-/** A failure in plain words. */
-export function failing(description: string): Answer {
-  return { description, body: failureSchema };
+/** A failure with one of these codes. */
+export function failureAnswer(codes: readonly HttpErrorCode[], description: string): Answer {
+  return {
+    description,
+    body: z.object({ ...failureSchema.shape, code: z.enum(codes) }),
+  };
 }
 
-/** A failure whose `error` is `<CODE>: <message>`. */
-export function failingWith(codes: readonly string[], description: string): Answer {
-  const error = z.string().regex(new RegExp(`^(${codes.join("|")}): `))
-    .describe("`<CODE>: <message>`");
-  return { description, body: z.object({ ...failureSchema.shape, error }) };
-}
+/** Codes of every route that asks the core node. */
+export const NODE_FAILURES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
 
-/** Of every route that takes a body. */
-export const tooLarge = failingWith(["INVALID_REQUEST"], "The body is over 64 KiB");
+/** For routes that take a body. */
+export const tooLarge = failureAnswer(["BODY_TOO_LARGE"], "The body is over 64 KiB");
 
-/** Of every route that is limited. */
+/** For rate-limited routes. */
 export const tooMany: Answer = {
-  ...failingWith(["RATE_LIMITED"], "Too many requests, from one address or in total"),
+  ...failureAnswer(["RATE_LIMITED"], "Too many requests, from one address or in total"),
   headers: {
     "Retry-After": {
       description: "Seconds after which to try again",
@@ -34,5 +36,8 @@ export const tooMany: Answer = {
   },
 };
 
-/** Of every route that asks the core node. */
-export const nodeAway = failing("The core node cannot be reached, has paused or refused to tell");
+/** For routes that ask the core node. */
+export const nodeUnavailable = failureAnswer(
+  NODE_FAILURES,
+  "The core node cannot be reached, has paused, or refused to answer",
+);

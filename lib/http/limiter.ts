@@ -1,7 +1,7 @@
 /** Limits how often callers may ask, each by its address and all together. */
 import type { Context, MiddlewareHandler } from "hono";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
-import { failure } from "./envelope.ts";
+import { RangemakerError } from "../errors.ts";
 import { integerSchema, switchSchema } from "../cli/option_types.ts";
 import type { OptionTable } from "../cli/options.ts";
 
@@ -64,7 +64,9 @@ export class RequestLimiter {
     if (over === undefined) return await next();
     const seconds = Math.max(1, Math.ceil(over.msBeforeNext / 1000));
     c.header("retry-after", String(seconds));
-    return failure(c, 429, `RATE_LIMITED: Too many requests: retry after ${seconds} s`);
+    throw new RangemakerError("RATE_LIMITED", `Too many requests: retry after ${seconds} s`, {
+      retryable: true,
+    });
   };
 
   /** Forgets all counts, and with them the timers that would have. */

@@ -17,7 +17,7 @@ export class NodeUnreachableError extends RangemakerError {
   constructor(url: string, cause: unknown) {
     // Callers of a service are told this, and the URL may carry a password or a provider's key.
     const message = redactUrls(`Core node at ${url} cannot be reached: ${reasonOf(cause)}`);
-    super("NODE_UNREACHABLE", message, { cause });
+    super("NODE_UNREACHABLE", message, { cause, retryable: true });
   }
 }
 
@@ -27,6 +27,7 @@ export class NodeTimeoutError extends RangemakerError {
     super(
       "NODE_TIMEOUT",
       redactUrls(`Core node at ${url} did not answer ${method} within ${timeoutMs} ms`),
+      { retryable: true },
     );
   }
 }

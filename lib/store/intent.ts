@@ -120,8 +120,8 @@ export function recordedIntent(intent: NewIntent, sequence: number): Intent {
 
 /** The store cannot do what was asked; nothing was changed by it. */
 export class StoreError extends RangemakerError {
-  constructor(message: string, cause?: unknown) {
-    super("STORE_UNAVAILABLE", message, { cause });
+  constructor(message: string, cause?: unknown, code: string = "STORE_UNAVAILABLE") {
+    super(code, message, { cause, retryable: true });
   }
 }
 
@@ -132,6 +132,7 @@ export class StoreConnectionLostError extends StoreError {
       "Database connection was lost: whether the request was recorded is unknown, and the same " +
         "request may be sent again",
       cause,
+      "STORE_CONNECTION_LOST",
     );
   }
 }

@@ -3,14 +3,14 @@ import { type DepositRequest, hashDepositRequest } from "../../lib/protocol/depo
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
 import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
-import { RequestError } from "../../lib/http/envelope.ts";
+import { RangemakerError } from "../../lib/errors.ts";
 import type {
   Intent,
   IntentFailure,
   IntentStore,
   SignedTransactionText,
 } from "../../lib/store/intent.ts";
-import type { Submitter } from "../../lib/submitter.ts";
+import { SubmissionFailure, type Submitter } from "../../lib/submitter.ts";
 import { decodePayload, encodePayload } from "./payload.ts";
 
 /** What a {@link Depositor} works with. */
@@ -24,11 +24,13 @@ export interface DepositorOptions {
   clock: Clock;
 }
 
-/** Failures that the caller can do something about; the rest is the bridge's or the node's. */
-const FAILURE_STATUS: Record<string, 400 | 409> = {
-  DEADLINE_PASSED: 400,
-  DEPOSIT_ALREADY_PROCESSED: 409,
-};
+/** Why a deposit fails, as callers are told; any other code of the node is `TRANSACTION_FAILED`. */
+const FAILURE_CODES: ReadonlySet<string> = new Set([
+  SubmissionFailure.deadlinePassed,
+  SubmissionFailure.nodeRefused,
+  "DEPOSIT_ALREADY_PROCESSED",
+  "PERMISSION_DENIED",
+]);
 
 /** Key of a deposit in the store: one nonce of one user is one deposit. */
 export function depositKey(user: Address, nonce: bigint): string {
@@ -48,15 +50,14 @@ export class Depositor {
    * trace and burns no nonce.
    *
    * @returns The hash of the committed deposit transaction.
-   * @throws {RequestError} 400 deadline passed, 409 nonce used, 503 refused by the node.
+   * @throws {RangemakerError} `DEADLINE_PASSED`, `NONCE_USED`, or the code of the failed transaction.
    * @throws {SignatureError} If the user did not sign the request.
    * @throws {OutcomeUnknownError} If the node gave no answer yet.
    */
   async deposit(request: DepositRequest): Promise<Hex> {
     const { store, submitter, clock, chainId, probeNode } = this.#options;
     if (clock.now() > request.deadline) {
-      throw new RequestError(
-        400,
+      throw new RangemakerError(
         "DEADLINE_PASSED",
         `Deposit request expired: its deadline ${request.deadline} passed ${
           clock.now() - request.deadline
@@ -104,11 +105,10 @@ export class Depositor {
 }
 
 /** Tells a caller whose nonce is used what became of it, for its first answer may have been lost. */
-function nonceUsed(request: DepositRequest, intent: Intent): RequestError {
+function nonceUsed(request: DepositRequest, intent: Intent): RangemakerError {
   const became = intent.transaction === null ? "" : ` by transaction ${intent.transaction.txHash}`;
   const reason = intent.failure === null ? "" : ` (${describe(intent.failure)})`;
-  return new RequestError(
-    409,
+  return new RangemakerError(
     "NONCE_USED",
     `Nonce ${request.nonce} of ${request.user} is used${became}: deposit is ${intent.state}${reason}`,
   );
@@ -117,11 +117,8 @@ function nonceUsed(request: DepositRequest, intent: Intent): RequestError {
 function txHashOf(intent: Intent): Hex {
   if (intent.state === "committed" && intent.transaction !== null) return intent.transaction.txHash;
   const failure = intent.failure ?? { code: "UNKNOWN", message: "no reason given" };
-  throw new RequestError(
-    FAILURE_STATUS[failure.code] ?? 503,
-    "DEPOSIT_FAILED",
-    `Deposit failed: ${describe(failure)}`,
-  );
+  const code = FAILURE_CODES.has(failure.code) ? failure.code : "TRANSACTION_FAILED";
+  throw new RangemakerError(code, `Deposit failed: ${describe(failure)}`);
 }
 
 function describe({ code, message }: IntentFailure): string {

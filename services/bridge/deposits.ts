@@ -6,7 +6,7 @@ import {
   timestampSchema,
   uint256Schema,
 } from "../../lib/protocol/scalars.ts";
-import { RequestError } from "../../lib/http/envelope.ts";
+import { RangemakerError } from "../../lib/errors.ts";
 import { cursorSchema, limitSchema } from "../../lib/http/page_query.ts";
 import type { Intent, IntentStore } from "../../lib/store/intent.ts";
 import { decodePayload } from "./payload.ts";
@@ -53,11 +53,11 @@ export class DepositBook {
     this.#store = store;
   }
 
-  /** One deposit. @throws {RequestError} 404 where the bridge knows none. */
+  /** One deposit. @throws {RangemakerError} `NOT_FOUND` if the bridge knows none. */
   async find({ user, nonce }: z.output<typeof depositPathSchema>): Promise<DepositView> {
     const intent = await this.#store.find(depositKey(user, nonce));
     if (intent !== undefined) return viewOf(intent);
-    throw new RequestError(404, "NOT_FOUND", `NOT_FOUND: No deposit of ${user} has nonce ${nonce}`);
+    throw new RangemakerError("NOT_FOUND", `No deposit of ${user} has nonce ${nonce}`);
   }
 
   /** A page of a user's deposits, newest first. */

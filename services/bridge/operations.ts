@@ -4,7 +4,7 @@ import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { addressSchema, timestampSchema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import { failing, failingWith, tooLarge, tooMany } from "../../lib/http/failure_answers.ts";
+import { failureAnswer, NODE_FAILURES, tooLarge, tooMany } from "../../lib/http/failure_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { nextCursorSchema } from "../../lib/http/page_query.ts";
 import {
@@ -37,12 +37,12 @@ const infoSchema = z.object({
   rpcUrl: z.string().describe("Of the core node"),
 });
 
-const invalid = failingWith(["INVALID_REQUEST"], "A parameter that does not fit");
+const invalid = failureAnswer(["INVALID_REQUEST"], "A parameter does not fit");
 
-/** Of every route that asks the store alone. */
+/** For routes that ask the store alone. */
 const storeFailures = {
-  503: failing("The store cannot be used"),
-  504: failing("The connection to the store was lost on the way"),
+  503: failureAnswer(["STORE_UNAVAILABLE"], "The store cannot be used"),
+  504: failureAnswer(["STORE_CONNECTION_LOST"], "The connection to the store was lost"),
 };
 
 /** Every operation, by its id. */
@@ -91,16 +91,29 @@ export const operations = {
     },
     answers: {
       200: { description: "The deposit is committed", body: depositAnswerSchema },
-      400: failing("A field that does not fit, or a deadline that passed"),
-      401: failing("The signature fails its check, with the digest that was checked"),
-      409: failing("The nonce is used, with the transaction it became and its state"),
+      400: failureAnswer(
+        ["INVALID_REQUEST", "DEADLINE_PASSED"],
+        "A field does not fit, or the deadline has passed",
+      ),
+      401: failureAnswer(
+        ["INVALID_SIGNATURE"],
+        "The signature fails its check; `details` has the digest that was checked",
+      ),
+      409: failureAnswer(
+        ["NONCE_USED", "DEPOSIT_ALREADY_PROCESSED"],
+        "The nonce is used; `error` names its transaction and state",
+      ),
       413: tooLarge,
       429: tooMany,
-      503: failing(
+      503: failureAnswer(
+        [...NODE_FAILURES, "STORE_UNAVAILABLE", "PERMISSION_DENIED", "TRANSACTION_FAILED"],
         "The core node or the store cannot be used, and nothing was recorded; or the node refused " +
           "the transaction for good",
       ),
-      504: failing("The outcome is unknown: `GET /deposits/{user}/{nonce}` tells as soon as it is"),
+      504: failureAnswer(
+        ["OUTCOME_UNKNOWN", "STORE_CONNECTION_LOST"],
+        "The outcome is not known yet: ask `GET /deposits/{user}/{nonce}`",
+      ),
     },
   },
   deposits: {
@@ -134,7 +147,7 @@ export const operations = {
         body: z.object({ success: z.literal(true), deposit: depositViewSchema }),
       },
       400: invalid,
-      404: failingWith(["NOT_FOUND"], "The bridge knows no such deposit"),
+      404: failureAnswer(["NOT_FOUND"], "The bridge knows no such deposit"),
       429: tooMany,
       ...storeFailures,
     },

@@ -5,7 +5,13 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import { QUOTE_TYPE, quoteToWire } from "../../lib/protocol/quote.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
-import { limitBody, parseInput, readBody, useEnvelope } from "../../lib/http/envelope.ts";
+import {
+  limitBody,
+  parseInput,
+  prefixErrorCodes,
+  readBody,
+  useEnvelope,
+} from "../../lib/http/envelope.ts";
 import { answering, type AnswerOf, serveDocument } from "../../lib/http/openapi.ts";
 import { estimateTermsOf, estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
@@ -74,6 +80,7 @@ export function createSolverApi(api: SolverApi): Hono {
   app.post(
     "/quote",
     metrics.quoting("quote"),
+    prefixErrorCodes,
     limiter,
     limitBody(),
     answering(operations.quote, async (c) => {
@@ -86,6 +93,7 @@ export function createSolverApi(api: SolverApi): Hono {
   app.post(
     "/estimate",
     metrics.quoting("estimate"),
+    prefixErrorCodes,
     limiter,
     limitBody(),
     answering(operations.estimate, async (c) => {

@@ -15,9 +15,9 @@ import {
 } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
 import {
-  failing,
-  failingWith,
-  nodeAway,
+  failureAnswer,
+  NODE_FAILURES,
+  nodeUnavailable,
   tooLarge,
   tooMany,
 } from "../../lib/http/failure_answers.ts";
@@ -25,7 +25,7 @@ import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { exampleEstimate, exampleExecution, exampleQuote } from "./examples.ts";
 import { executionSchema } from "./execution/execution.ts";
-import { pricingDetailsSchema, QUOTE_REFUSALS, STRATEGY_NAMES } from "./pricing/strategy.ts";
+import { pricingDetailsSchema, STRATEGY_NAMES } from "./pricing/strategy.ts";
 import { QUOTE_RULES } from "./rules.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./risk/theses.ts";
 
@@ -62,20 +62,23 @@ const pairsSchema = z.object({
 
 const pricing = pricingDetailsSchema.optional();
 
-/** What refuses a quote or an estimate. */
+const PRICE_MISSING = [
+  "PRICE_UNAVAILABLE",
+  "VOLATILITY_UNAVAILABLE",
+  "HISTORY_UNAVAILABLE",
+] as const;
+const BET_WITHOUT_PRICE = ["RANGE_BROKEN", "OUTSIDE_RANGE", "WINDOW_ENDED"] as const;
+
+/** Failures of quotes and estimates. */
 const refusals = {
-  400: failingWith(
-    ["INVALID_REQUEST", ...QUOTE_RULES, ...refusalsWith(400)],
-    "A field that does not fit, a broken rule, or a bet that has no price",
+  400: failureAnswer(
+    ["INVALID_REQUEST", ...QUOTE_RULES, ...BET_WITHOUT_PRICE],
+    "A field does not fit, a rule is broken, or the bet has no price",
   ),
   413: tooLarge,
   429: tooMany,
-  503: failingWith(refusalsWith(503), "No price for now, with `--pricing barrier`"),
+  503: failureAnswer(PRICE_MISSING, "No price for now, with `--pricing barrier`"),
 };
-
-function refusalsWith(status: number): string[] {
-  return Object.entries(QUOTE_REFUSALS).flatMap(([code, own]) => own === status ? [code] : []);
-}
 
 /** Every operation, by its id. */
 export const operations = {
@@ -91,7 +94,7 @@ export const operations = {
     summary: "Who the solver is, and the bounds of its quotes",
     answers: {
       200: { description: "Address, balance and bounds", body: infoSchema },
-      503: nodeAway,
+      503: nodeUnavailable,
     },
   },
   pairs: {
@@ -113,7 +116,7 @@ export const operations = {
     query: thesesQuerySchema,
     answers: {
       200: { description: "A page of them, oldest first", body: thesesAnswerSchema },
-      400: failingWith(["INVALID_REQUEST"], "A query that does not fit"),
+      400: failureAnswer(["INVALID_REQUEST"], "The query does not fit"),
       429: tooMany,
     },
   },
@@ -163,15 +166,40 @@ export const operations = {
         description: "What became of the transaction: `failed` is a result too",
         body: executeAnswerSchema,
       },
-      400: failing("A field that does not fit, a deadline that passed, or a bound that is passed"),
-      401: failing("A signature that fails its check, with the digest that was checked"),
+      400: failureAnswer(
+        [
+          "INVALID_REQUEST",
+          "DEADLINE_PASSED",
+          "RISK_TOO_LARGE",
+          "PRICE_MOVED",
+          ...BET_WITHOUT_PRICE,
+        ],
+        "A field does not fit, the deadline has passed, or the quote is no longer acceptable",
+      ),
+      401: failureAnswer(
+        ["INVALID_SIGNATURE"],
+        "A signature fails its check; `details` has the digest that was checked",
+      ),
       413: tooLarge,
       429: tooMany,
-      503: failing(
+      503: failureAnswer(
+        [
+          "DRY_RUN",
+          ...NODE_FAILURES,
+          "STORE_UNAVAILABLE",
+          "PRICE_STALE",
+          "BALANCE_TOO_LOW",
+          "EXPOSURE_UNKNOWN",
+          "EXPOSURE_TOO_LARGE",
+          ...PRICE_MISSING,
+        ],
         "Dry run; or the node or the store cannot be used, or risk, price or balance do not allow " +
           "it for now, and nothing was recorded; or the node refused the transaction for good",
       ),
-      504: failing("The outcome is unknown: the same request may be sent again"),
+      504: failureAnswer(
+        ["OUTCOME_UNKNOWN", "STORE_CONNECTION_LOST"],
+        "The outcome is not known yet: send the same request again",
+      ),
     },
   },
 } satisfies Record<string, Operation>;

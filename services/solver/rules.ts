@@ -1,7 +1,7 @@
 import { findMarket } from "../../lib/protocol/markets.ts";
 import type { QuoteRequest, QuoteTerms } from "../../lib/protocol/quote.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import { RequestError } from "../../lib/http/envelope.ts";
+import { RangemakerError } from "../../lib/errors.ts";
 import { LIMITS } from "./limits.ts";
 
 /** Codes of refused quotes and estimates (spec: quote solver, "Errors"). */
@@ -17,10 +17,10 @@ export const QUOTE_RULES = [
 /** One of {@link QUOTE_RULES}. */
 export type QuoteRule = (typeof QUOTE_RULES)[number];
 
-/** A quote that breaks a rule: the answer is 400 with `<CODE>: <message>`. */
-export class QuoteRuleError extends RequestError {
+/** A quote that breaks a rule. */
+export class QuoteRuleError extends RangemakerError {
   constructor(rule: QuoteRule, message: string) {
-    super(400, rule, `${rule}: ${message}`);
+    super(rule, message);
   }
 }
 
@@ -46,14 +46,13 @@ export function betOf({ oraclePair, priceRange, ...terms }: QuoteTerms): BetTerm
  * sign the same hash: a solver that signed one for itself as the user would have signed for the user,
  * and anybody could be its counterparty, at terms that he asked for.
  *
- * @throws {RequestError} 400 where the solver is the user.
+ * @throws {RangemakerError} `INVALID_REQUEST` if the solver is the user.
  */
 export function requireAnotherUser(user: Address, solver: Address): void {
   if (user !== solver) return;
-  throw new RequestError(
-    400,
+  throw new RangemakerError(
     "INVALID_REQUEST",
-    `INVALID_REQUEST: user: Expected another address than the solver's own, ${solver}`,
+    `user: Expected another address than the solver's own, ${solver}`,
   );
 }
 

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 
-const failureSchema = z.strictObject({ success: z.literal(false), error: z.string().min(1) });
+const failureSchema = z.strictObject({
+  success: z.literal(false),
+  error: z.string().min(1),
+  code: z.string().regex(/^[A-Z_]+$/),
+  details: z.record(z.string(), z.unknown()).optional(),
+});
 
 /** Posts JSON. @returns The status and the parsed body. */
 export async function post(

@@ -3,9 +3,8 @@ import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { signatureSchema } from "../../../lib/protocol/scalars.ts";
-import { RequestError } from "../../../lib/http/envelope.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
 import type { Intent } from "../../../lib/store/intent.ts";
-import { SubmissionFailure } from "../../../lib/submitter.ts";
 
 /** Body of `POST /execute`, and what the store keeps of an execution. */
 export const executionSchema = z.object({
@@ -29,12 +28,12 @@ export function decodeExecution(text: string): Execution {
 /**
  * The result that a finished execution has for good.
  *
- * @throws {RequestError} If it ended without a receipt: no transaction was recorded by the node.
+ * @throws {RangemakerError} If it ended without a receipt: no transaction was recorded by the node.
  */
 export function resultOf(intent: Intent): ExecuteResult {
   if (intent.receipt === null) {
-    const { code, message } = intent.failure ?? { code: "UNKNOWN", message: "No reason recorded" };
-    throw new RequestError(code === SubmissionFailure.deadlinePassed ? 400 : 503, code, message);
+    if (intent.failure === null) throw new TypeError(`Intent ${intent.key} is not final`);
+    throw new RangemakerError(intent.failure.code, intent.failure.message);
   }
   const { txHash, status, thesisId, error } = receiptSchema.parse(JSON.parse(intent.receipt));
   return { txHash, status, thesisId, error };

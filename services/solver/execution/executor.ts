@@ -4,7 +4,7 @@ import { hashQuote } from "../../../lib/protocol/quote.ts";
 import { hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../../lib/protocol/signature.ts";
 import { signTransaction, transactionToText } from "../../../lib/protocol/transaction.ts";
-import { RequestError } from "../../../lib/http/envelope.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
 import {
   type Intent,
   type IntentStore,
@@ -49,17 +49,17 @@ export class Executor {
     this.#options = options;
   }
 
-  /** @throws {RequestError} 503 in dry-run mode. */
+  /** @throws {RangemakerError} `DRY_RUN` in dry-run mode. */
   requireLive(): void {
     if (!this.#options.dryRun) return;
-    throw new RequestError(503, "DRY_RUN", "Execution is not available in dry-run mode");
+    throw new RangemakerError("DRY_RUN", "Execution is not available in dry-run mode");
   }
 
   /**
    * Submits the thesis of a quote, or gives the result that the same quote had before.
    *
    * @throws {SignatureError} If the quote is not this solver's or not signed by its user.
-   * @throws {RequestError} If its user is the solver, or a limit or a last check fails; nothing is recorded.
+   * @throws {RangemakerError} If its user is the solver, or a limit or check fails; nothing is recorded.
    * @throws {OutcomeUnknownError} If the node gave no answer yet.
    */
   async execute(execution: Execution): Promise<ExecuteResult> {
@@ -191,8 +191,8 @@ function refusing(check: () => void): void {
   try {
     check();
   } catch (thrown) {
-    if (!(thrown instanceof RequestError)) throw thrown;
-    if (thrown.status >= 500) throw new OutcomeUnknownError(null, thrown);
+    if (!(thrown instanceof RangemakerError)) throw thrown;
+    if (thrown.retryable) throw new OutcomeUnknownError(null, thrown);
     throw new IntentRefusedError(thrown.code, thrown.message, { cause: thrown });
   }
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { uint64Schema } from "../../../lib/protocol/scalars.ts";
-import { RequestError } from "../../../lib/http/envelope.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
 import type { BetTerms } from "../rules.ts";
 
 /** The strategies that `--pricing` takes. */
@@ -47,39 +47,35 @@ export interface PricingStrategy {
   reconsider(bet: BetTerms, payout: bigint): void;
 }
 
-/** Codes of quotes and estimates that a strategy refuses, with their HTTP status. */
-export const QUOTE_REFUSALS = {
+/** Codes of quotes and estimates that a strategy refuses; the value says whether time may help. */
+const QUOTE_REFUSALS = {
   /** The price of the market is unknown, or too old. */
-  PRICE_UNAVAILABLE: 503,
+  PRICE_UNAVAILABLE: true,
   /** Too little price history, or none up to now. */
-  VOLATILITY_UNAVAILABLE: 503,
+  VOLATILITY_UNAVAILABLE: true,
   /** The window has begun, and not every price of it so far is known. */
-  HISTORY_UNAVAILABLE: 503,
+  HISTORY_UNAVAILABLE: true,
   /** The window has begun, and a price was outside the range: the user cannot win. */
-  RANGE_BROKEN: 400,
+  RANGE_BROKEN: false,
   /** The price is outside the range now. */
-  OUTSIDE_RANGE: 400,
+  OUTSIDE_RANGE: false,
   /** The window is over. */
-  WINDOW_ENDED: 400,
+  WINDOW_ENDED: false,
 } as const;
 
 /** All codes of a strategy: those of quotes may come when one is executed too. */
 const PRICING_REFUSALS = {
   ...QUOTE_REFUSALS,
   /** The bet has become worth more than it costs since it was quoted. */
-  PRICE_MOVED: 400,
+  PRICE_MOVED: false,
 } as const;
 
 /** Why a strategy gives no price. */
 export type PricingRefusal = keyof typeof PRICING_REFUSALS;
 
-/** A bet without a price: the answer to a quote is `<CODE>: <reason>`. */
-export class PricingRefusedError extends RequestError {
-  /** What is wrong, without the code. */
-  readonly reason: string;
-
-  constructor(code: PricingRefusal, reason: string) {
-    super(PRICING_REFUSALS[code], code, `${code}: ${reason}`);
-    this.reason = reason;
+/** A bet without a price. */
+export class PricingRefusedError extends RangemakerError {
+  constructor(code: PricingRefusal, message: string) {
+    super(code, message, { retryable: PRICING_REFUSALS[code] });
   }
 }

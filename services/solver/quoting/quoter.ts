@@ -51,7 +51,7 @@ export class Quoter {
    * bounds of the bet alone (spec: quote solver, flow step 4).
    *
    * @throws {QuoteRuleError} If a rule is broken.
-   * @throws {RequestError} 400 where the solver itself is to be the user.
+   * @throws {RangemakerError} `INVALID_REQUEST` if the solver itself is the user.
    * @throws {PricingRefusedError} If the strategy has no price.
    */
   quote(request: QuoteRequest): SignedQuote {

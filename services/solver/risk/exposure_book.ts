@@ -1,5 +1,5 @@
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
-import { RequestError } from "../../../lib/http/envelope.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
 
 /** Where an amount at risk stands: put aside, known to be committed, or seen on the chain. */
 type Stage = "reserved" | "committed" | "open";
@@ -73,7 +73,7 @@ export class ExposureBook {
   /**
    * Puts a risk aside, unless that was done before for the same quote.
    *
-   * @throws {RequestError} 503 `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`, where there is a bound and
+   * @throws {RangemakerError} `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`, where there is a bound and
    * the exposure is not known or would pass it. Nothing is put aside then.
    */
   reserve(quoteHash: string, risk: bigint): void {
@@ -133,20 +133,20 @@ export class ExposureBook {
   #requireRoom(risk: bigint): void {
     if (this.#max === undefined) return;
     if (!this.#complete) {
-      throw new RequestError(
-        503,
+      throw new RangemakerError(
         "EXPOSURE_UNKNOWN",
         "Exposure is not known: the open theses could not be read from the core node yet",
+        { retryable: true },
       );
     }
     const total = this.#total + risk;
     if (total <= this.#max) return;
-    throw new RequestError(
-      503,
+    throw new RangemakerError(
       "EXPOSURE_TOO_LARGE",
       `Exposure would be ${total} with ${risk} more at risk, ${
         total - this.#max
       } above ${this.#max}`,
+      { retryable: true },
     );
   }
 

@@ -5,10 +5,10 @@ import { findMarket } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { RequestError } from "../../../lib/http/envelope.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
 import { SubmissionFailure } from "../../../lib/submitter.ts";
 import { riskOf } from "./exposure_book.ts";
-import { PricingRefusedError, type PricingStrategy } from "../pricing/strategy.ts";
+import type { PricingStrategy } from "../pricing/strategy.ts";
 import { betOf } from "../rules.ts";
 
 /** What the checks look at. */
@@ -41,8 +41,7 @@ export class PreTradeChecks {
   }
 
   /**
-   * @throws {RequestError} 400 where the quote or its user is at fault, 503 where time may help.
-   * @throws {RangemakerError} If the node cannot be asked.
+   * @throws {RangemakerError} If a check fails or the node cannot be asked; `retryable` if time may help.
    */
   async require(quote: Quote): Promise<void> {
     this.requireStillGood(quote);
@@ -56,27 +55,25 @@ export class PreTradeChecks {
    * What can be told without the node: time enough for the hedge, risk and price. It is asked again
    * before the hedge, since an execution may have been left behind for a while.
    *
-   * @throws {RequestError} 400 where the quote is at fault, 503 where time may help.
+   * @throws {RangemakerError} If a check fails; `retryable` if time may help.
    */
   requireStillGood(quote: Quote): void {
     this.requireTimeLeft(quote, this.#options.hedgeMs);
     this.#requireRisk(quote);
-    this.#requirePrice(quote);
+    this.#options.strategy.reconsider(betOf(quote), quote.payout);
   }
 
-  /** @throws {RequestError} 400, if the deadline has passed or comes before `neededMs` are over. */
+  /** @throws {RangemakerError} `DEADLINE_PASSED` if the deadline is less than `neededMs` away. */
   requireTimeLeft({ deadline }: QuoteTerms, neededMs: number): void {
     const leftMs = deadline - this.#options.clock.now();
     if (leftMs < 0) {
-      throw new RequestError(
-        400,
+      throw new RangemakerError(
         SubmissionFailure.deadlinePassed,
         `Quote deadline ${deadline} passed ${-leftMs} ms ago`,
       );
     }
     if (leftMs >= neededMs) return;
-    throw new RequestError(
-      400,
+    throw new RangemakerError(
       SubmissionFailure.deadlinePassed,
       `Quote deadline ${deadline} is ${leftMs} ms away: hedging takes ${neededMs} ms, ${
         neededMs - leftMs
@@ -88,31 +85,20 @@ export class PreTradeChecks {
     const risk = riskOf(quote);
     const { maxRisk } = this.#options;
     if (risk <= maxRisk) return;
-    throw new RequestError(
-      400,
+    throw new RangemakerError(
       "RISK_TOO_LARGE",
       `Payout ${quote.payout} would risk ${risk} on one thesis, ${risk - maxRisk} above ${maxRisk}`,
     );
   }
 
-  /** In plain words: codes stand in front of messages in answers to quotes only. */
-  #requirePrice(quote: Quote): void {
-    try {
-      this.#options.strategy.reconsider(betOf(quote), quote.payout);
-    } catch (thrown) {
-      if (!(thrown instanceof PricingRefusedError)) throw thrown;
-      throw new RequestError(thrown.status, thrown.code, thrown.reason, thrown);
-    }
-  }
-
   #requireBalance(balance: bigint): void {
     const needed = this.#options.reserved();
     if (balance >= needed) return;
-    throw new RequestError(
-      503,
+    throw new RangemakerError(
       "BALANCE_TOO_LOW",
       `Solver balance ${balance} is ${needed - balance} short of the ${needed} at risk in ` +
         "executions under way",
+      { retryable: true },
     );
   }
 }
@@ -122,5 +108,7 @@ function requireFreshPrice({ oraclePair }: Quote, prices: Record<string, NodePri
   const price = prices[symbol];
   if (price?.state === "fresh") return;
   const age = price === undefined ? "none was ever seen" : `the last is ${price.ageMs} ms old`;
-  throw new RequestError(503, "PRICE_STALE", `Core node has no fresh price of ${symbol}: ${age}`);
+  throw new RangemakerError("PRICE_STALE", `Core node has no fresh price of ${symbol}: ${age}`, {
+    retryable: true,
+  });
 }

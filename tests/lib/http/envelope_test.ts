@@ -1,28 +1,23 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { z } from "zod";
+import { RangemakerError } from "../../../lib/errors.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { SignatureError } from "../../../lib/protocol/signature.ts";
-import {
-  limitBody,
-  parseInput,
-  readBody,
-  RequestError,
-  useEnvelope,
-} from "../../../lib/http/envelope.ts";
+import { limitBody, parseInput, readBody, useEnvelope } from "../../../lib/http/envelope.ts";
 import { StoreConnectionLostError, StoreError } from "../../../lib/store/intent.ts";
 import { OutcomeUnknownError } from "../../../lib/submitter.ts";
 
-const thrown: [error: Error, status: number][] = [
-  [new RequestError(409, "NONCE_USED", "Nonce is used"), 409],
-  [new SignatureError("Signature has 64 bytes"), 401],
-  [new StoreError("Database failed: disk is full"), 503],
-  [new StoreConnectionLostError("reset"), 504],
-  [new NodeUnreachableError("http://node", "refused"), 503],
-  [new NodeTimeoutError("http://node", "eth_chainId", 5), 503],
-  [new RpcError(-32002, "Node has paused"), 503],
-  [new OutcomeUnknownError(null, "no answer"), 504],
+const thrown: [error: Error, status: number, code: string][] = [
+  [new RangemakerError("NONCE_USED", "Nonce is used"), 409, "NONCE_USED"],
+  [new SignatureError("Signature has 64 bytes"), 401, "INVALID_SIGNATURE"],
+  [new StoreError("Database failed: disk is full"), 503, "STORE_UNAVAILABLE"],
+  [new StoreConnectionLostError("reset"), 504, "STORE_CONNECTION_LOST"],
+  [new NodeUnreachableError("http://node", "refused"), 503, "NODE_UNREACHABLE"],
+  [new NodeTimeoutError("http://node", "eth_chainId", 5), 503, "NODE_TIMEOUT"],
+  [new RpcError(-32002, "Node has paused"), 503, "NODE_REFUSED"],
+  [new OutcomeUnknownError(null, "no answer"), 504, "OUTCOME_UNKNOWN"],
 ];
 
 function appThatThrows(error: Error): Hono {
@@ -34,10 +29,11 @@ function appThatThrows(error: Error): Hono {
   return app;
 }
 
-for (const [error, status] of thrown) {
-  Deno.test(`useEnvelope: ${error.constructor.name} is answered with ${status} and its message`, async () => {
+for (const [error, status, code] of thrown) {
+  Deno.test(`useEnvelope: ${error.constructor.name} is answered with ${status}, its code and message`, async () => {
     const response = await appThatThrows(error).request("/");
-    assert.deepEqual(await response.json(), { success: false, error: error.message });
+    const { details: _facts, ...body } = await response.json();
+    assert.deepEqual(body, { success: false, error: error.message, code });
     assert.equal(response.status, status);
   });
 }
@@ -59,11 +55,12 @@ Deno.test("readBody and parseInput: name the field and its rule", async () => {
   assert.equal((await bad.json()).error, "INVALID_REQUEST: a.b: Expected a number");
   const none = await app.request("/", { method: "POST", body: "{" });
   assert.equal((await none.json()).error, "INVALID_REQUEST: Body is not JSON");
-  assert.throws(() => parseInput({}, schema), RequestError);
+  assert.throws(() => parseInput({}, schema), { code: "INVALID_REQUEST" });
 });
 
 Deno.test("limitBody: a body over the limit is 413, with its length declared or not", async () => {
   const app = new Hono();
+  useEnvelope(app, "test", ["*"]);
   app.post("/", limitBody(10), async (c) => c.text(await c.req.text()));
   const send = (body: BodyInit, headers?: HeadersInit) =>
     app.request("/", { method: "POST", body, headers });
@@ -72,5 +69,5 @@ Deno.test("limitBody: a body over the limit is 413, with its length declared or 
   const stream = new Blob(["0123456789a"]).stream();
   const refused = await send(stream);
   assert.equal(refused.status, 413);
-  assert.match((await refused.json()).error, /^INVALID_REQUEST: Body is over 10 bytes$/);
+  assert.match((await refused.json()).error, /^BODY_TOO_LARGE: Body is over 10 bytes$/);
 });

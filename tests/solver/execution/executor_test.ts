@@ -114,7 +114,7 @@ Deno.test("Executor: a hedge that takes longer than the quote lives ends the exe
     for (let attempt = 0; attempt < 2; attempt++) {
       await assert.rejects(
         executor.execute(execution),
-        /^RequestError: Quote deadline \d+ passed 1 ms/,
+        /^RangemakerError: Quote deadline \d+ passed 1 ms/,
       );
     }
     assert.deepEqual([sent, exposure.total], [[], 0n]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import { RequestError } from "../../../lib/http/envelope.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { withSeed } from "../../support/random.ts";
 import { quoteHashOf, thesisOf } from "../theses.ts";
@@ -50,8 +50,8 @@ Deno.test("Exposure: the bound holds to the unit, and says by how much it would 
   book.reserve(quoteHashOf(2), 15n);
   const words = /Exposure would be 26 with 1 more at risk, 1 above 25/;
   assert.throws(() => book.reserve(quoteHashOf(3), 1n), (thrown) => {
-    assert.ok(thrown instanceof RequestError);
-    assert.deepEqual([thrown.status, thrown.code], [503, "EXPOSURE_TOO_LARGE"]);
+    assert.ok(thrown instanceof RangemakerError);
+    assert.deepEqual([thrown.retryable, thrown.code], [true, "EXPOSURE_TOO_LARGE"]);
     assert.match(thrown.message, words);
     return true;
   });
@@ -65,7 +65,7 @@ Deno.test("Exposure: a bound refuses everything while the open theses are not al
   const refused = () =>
     assert.throws(
       () => book.reserve(quoteHashOf(1), 1n),
-      (thrown) => thrown instanceof RequestError && thrown.code === "EXPOSURE_UNKNOWN",
+      (thrown) => thrown instanceof RangemakerError && thrown.code === "EXPOSURE_UNKNOWN",
     );
   refused();
   book.beginReading();
@@ -142,7 +142,7 @@ class World {
     try {
       this.book.reserve(quoteHashOf(id), risk);
     } catch (thrown) {
-      assert.ok(thrown instanceof RequestError);
+      assert.ok(thrown instanceof RangemakerError);
       if (thrown.code === "EXPOSURE_TOO_LARGE") assert.ok(this.book.total + risk > this.max);
       return;
     }

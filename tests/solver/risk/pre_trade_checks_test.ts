@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Quote } from "../../../lib/protocol/quote.ts";
-import { RequestError } from "../../../lib/http/envelope.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { statusOfCode } from "../../../lib/http/error_status.ts";
 import {
   PreTradeChecks,
   type PreTradeChecksOptions,
@@ -104,8 +105,9 @@ const cases: [string, PreTradeChecks, status: number, code: string, message: Reg
 for (const [name, failing, status, code, message] of cases) {
   Deno.test(`Last checks: ${name}: refused, with what and by how much`, async () => {
     await assert.rejects(failing.require(quote), (thrown) => {
-      assert.ok(thrown instanceof RequestError);
-      assert.deepEqual([thrown.status, thrown.code], [status, code]);
+      assert.ok(thrown instanceof RangemakerError);
+      assert.deepEqual([statusOfCode(thrown.code), thrown.code], [status, code]);
+      assert.equal(thrown.retryable, status === 503);
       assert.match(thrown.message, message);
       return true;
     });
