@@ -1,3 +1,4 @@
+import { toWire } from "../../lib/protocol/wire.ts";
 import { z } from "zod";
 import { RangemakerError, reasonOf } from "../errors.ts";
 import { type Account, accountSchema } from "../protocol/account.ts";
@@ -6,7 +7,7 @@ import { type NodePrice, nodePriceSchema } from "../protocol/price.ts";
 import { type Receipt, receiptSchema } from "../protocol/receipt.ts";
 import { type Address, type Hex, timestampSchema, uint64Schema } from "../protocol/scalars.ts";
 import { type Thesis, thesisSchema, type ThesisStatus } from "../protocol/thesis.ts";
-import { type Transaction, transactionToWire } from "../protocol/transaction.ts";
+import type { Transaction } from "../protocol/transaction.ts";
 import { redactUrls } from "../redact.ts";
 
 /** How long a node may take to answer unless told otherwise. */
@@ -110,7 +111,7 @@ export class CoreClient {
 
   /** Submits a signed transaction. Sending the same one again gives the same receipt. */
   sendTransaction(tx: Transaction): Promise<Receipt> {
-    return this.#call("core_sendTransaction", [transactionToWire(tx)], receiptSchema);
+    return this.#call("core_sendTransaction", [toWire(tx)], receiptSchema);
   }
 
   /** Submits a transaction by its JSON text, as it was kept: what is sent again is the same. */
@@ -120,7 +121,7 @@ export class CoreClient {
 
   /** The receipt that the transaction would get now. */
   simulateTransaction(tx: Transaction): Promise<Receipt> {
-    return this.#call("core_simulateTransaction", [transactionToWire(tx)], receiptSchema);
+    return this.#call("core_simulateTransaction", [toWire(tx)], receiptSchema);
   }
 
   /** The receipt of a transaction, or null where the node does not know it. */

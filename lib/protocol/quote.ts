@@ -1,99 +1,111 @@
 import type { Hex } from "viem";
 import { z } from "zod";
-import {
-  addressSchema,
-  signatureSchema,
-  thesisTypeSchema,
-  timestampSchema,
-  uint64Schema,
-} from "./scalars.ts";
+import { addressSchema, signatureSchema, timestampSchema, uint64Schema } from "./scalars.ts";
+import { type BetTerms, betTermsOf, betTermsShape } from "./terms.ts";
 import { type FlatType, flatType, hashFlat } from "./typed_data.ts";
+import { toWire } from "./wire.ts";
+
+const deadlineSchema = timestampSchema.describe("Until when it may be executed, Unix milliseconds");
 
 /** Body of `POST /quote` (spec: quote solver, "Quote request"). */
 export const quoteRequestSchema = z.object({
   user: addressSchema.describe("Who bets"),
-  thesisType: thesisTypeSchema,
-  base: addressSchema.describe("Base token of a supported pair"),
-  quote: addressSchema.describe("Quote token of a supported pair"),
-  lowerPrice: uint64Schema.describe("Lower bound of the range, 6 decimals"),
-  upperPrice: uint64Schema.describe("Upper bound of the range, 6 decimals"),
-  betAmount: uint64Schema.describe("Bet in USDC, 6 decimals"),
-  startTime: timestampSchema.describe("Start of the thesis, Unix milliseconds"),
-  endTime: timestampSchema.describe("End of the thesis, Unix milliseconds"),
-  deadline: timestampSchema.describe("Until when it may be executed, Unix milliseconds"),
+  ...betTermsShape,
+  deadline: deadlineSchema,
 }).meta({ id: "QuoteRequest" });
 
 /** A quote request as it is used inside. */
 export type QuoteRequest = z.output<typeof quoteRequestSchema>;
 
-/** The terms that solver and user both sign. */
-export const quoteTermsSchema = z.object({
-  user: addressSchema,
-  thesisType: thesisTypeSchema,
-  oraclePair: z.object({ base: addressSchema, quote: addressSchema }),
-  priceRange: z.object({ lower: uint64Schema, upper: uint64Schema }),
-  betAmount: uint64Schema.describe("Bet in USDC, 6 decimals"),
-  payout: uint64Schema.describe("Total payout in USDC if the user wins, 6 decimals"),
-  startTime: timestampSchema,
-  endTime: timestampSchema,
-  deadline: timestampSchema,
-});
-
-/** Amounts in USDC with 6 decimals, prices with 6 decimals, times in Unix milliseconds. */
-export type QuoteTerms = z.output<typeof quoteTermsSchema>;
-
-/** The signed quote object (spec: quote solver, "Quote"). */
-export const quoteSchema = quoteTermsSchema.extend({ signature: signatureSchema })
-  .meta({ id: "Quote", description: "A quote with the solver's signature over the quote hash" });
+/** What solver and user sign: a bet between the two of them, what it pays, and until when it holds. */
+export interface QuoteTerms extends BetTerms {
+  solver: QuoteRequest["user"];
+  user: QuoteRequest["user"];
+  /** Total payout in USDC if the user wins, 6 decimals. */
+  payout: bigint;
+  deadline: number;
+}
 
 /** A quote with the solver's signature over {@link hashQuote}. */
-export type Quote = z.output<typeof quoteSchema>;
+export interface Quote extends QuoteTerms {
+  signature: Hex;
+}
+
+const { thesisType, base, quote, lowerPrice, upperPrice, ...plainTerms } = betTermsShape;
+
+/** The quote object of the wire nests pair and range (spec: quote solver, "Quote"). */
+const quoteWireSchema = z.object({
+  solver: addressSchema.describe("Who offers the bet"),
+  user: addressSchema,
+  thesisType,
+  oraclePair: z.object({ base, quote }),
+  priceRange: z.object({ lower: lowerPrice, upper: upperPrice }),
+  ...plainTerms,
+  payout: uint64Schema.describe("Total payout in USDC if the user wins, 6 decimals"),
+  deadline: deadlineSchema,
+  signature: signatureSchema,
+}).meta({ id: "Quote", description: "A quote with the solver's signature over the quote hash" });
+
+/** Parses a signed quote object. */
+export const quoteSchema = quoteWireSchema.transform((wire): Quote => flatten(wire));
+
+/** A quote whose solver may not be named. */
+export type ReceivedQuote = Omit<Quote, "solver"> & Partial<Pick<Quote, "solver">>;
+
+/** Parses the quote object of `POST /execute`, which may leave out the solver: it is its own. */
+export const receivedQuoteSchema = quoteWireSchema.partial({ solver: true })
+  .meta({ id: "ReceivedQuote", description: "A quote; without `solver` it is taken for its own" })
+  .transform((wire): ReceivedQuote => flatten(wire));
 
 /** A quote as JSON carries it. */
 export type QuoteWire = z.input<typeof quoteSchema>;
 
+/** Moves pair and range to where the other terms are. */
+function flatten<
+  T extends {
+    oraclePair: Pick<BetTerms, "base" | "quote">;
+    priceRange: { lower: bigint; upper: bigint };
+  },
+>(wire: T) {
+  const { oraclePair, priceRange, ...rest } = wire;
+  return { ...rest, ...oraclePair, lowerPrice: priceRange.lower, upperPrice: priceRange.upper };
+}
+
+/** The quote as JSON: pair and range nested, amounts and prices as decimal strings. */
+export function quoteToWire(quote: Quote): QuoteWire {
+  return toWire({
+    solver: quote.solver,
+    user: quote.user,
+    thesisType: quote.thesisType,
+    oraclePair: { base: quote.base, quote: quote.quote },
+    priceRange: { lower: quote.lowerPrice, upper: quote.upperPrice },
+    betAmount: quote.betAmount,
+    payout: quote.payout,
+    startTime: quote.startTime,
+    endTime: quote.endTime,
+    deadline: quote.deadline,
+    signature: quote.signature,
+  });
+}
+
 /** What is signed; `GET /typed-data` of the solver describes it to wallets. */
 export const QUOTE_TYPE: FlatType = flatType(
-  "Core:Quote(address user,string thesisType,address base,address quote,uint256 lowerPrice,uint256 upperPrice,uint256 betAmount,uint256 payout,uint256 startTime,uint256 endTime,uint256 deadline)",
+  "Core:Quote(address solver,address user,string thesisType,address base,address quote,uint256 lowerPrice,uint256 upperPrice,uint256 betAmount,uint256 payout,uint256 startTime,uint256 endTime,uint256 deadline)",
 );
 
-/** The message that is signed: the terms in one flat struct. */
+/** The message that is signed, in one flat struct. */
 export function quoteMessage(terms: QuoteTerms): Record<string, unknown> {
+  const { solver, user, payout, deadline } = terms;
+  const { startTime, endTime, ...bet } = betTermsOf(terms);
   return {
-    user: terms.user,
-    thesisType: terms.thesisType,
-    base: terms.oraclePair.base,
-    quote: terms.oraclePair.quote,
-    lowerPrice: terms.priceRange.lower,
-    upperPrice: terms.priceRange.upper,
-    betAmount: terms.betAmount,
-    payout: terms.payout,
-    startTime: BigInt(terms.startTime),
-    endTime: BigInt(terms.endTime),
-    deadline: BigInt(terms.deadline),
+    ...{ solver, user, ...bet, payout },
+    startTime: BigInt(startTime),
+    endTime: BigInt(endTime),
+    deadline: BigInt(deadline),
   };
 }
 
 /** The quote hash: the digest that the solver and the user sign. */
 export function hashQuote(terms: QuoteTerms, chainId: number): Hex {
   return hashFlat(QUOTE_TYPE, chainId, quoteMessage(terms));
-}
-
-/** The quote as JSON: amounts and prices become decimal strings. */
-export function quoteToWire(quote: Quote): QuoteWire {
-  return {
-    user: quote.user,
-    thesisType: quote.thesisType,
-    oraclePair: { ...quote.oraclePair },
-    priceRange: {
-      lower: quote.priceRange.lower.toString(),
-      upper: quote.priceRange.upper.toString(),
-    },
-    betAmount: quote.betAmount.toString(),
-    payout: quote.payout.toString(),
-    startTime: quote.startTime,
-    endTime: quote.endTime,
-    deadline: quote.deadline,
-    signature: quote.signature,
-  };
 }

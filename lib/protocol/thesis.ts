@@ -1,11 +1,7 @@
 import { z } from "zod";
-import {
-  addressSchema,
-  hash32Schema,
-  thesisTypeSchema,
-  timestampSchema,
-  uint64Schema,
-} from "./scalars.ts";
+import { addressSchema, hash32Schema, timestampSchema, uint64Schema } from "./scalars.ts";
+import { betTermsShape } from "./terms.ts";
+import type { Wire } from "./wire.ts";
 
 /** States of a thesis; `won` is by the user, `lost` is the solver's gain. */
 export const thesisStatusSchema = z.enum(["open", "needs_backfill", "won", "lost"]);
@@ -18,15 +14,8 @@ export const thesisSchema = z.object({
   id: z.number().int().positive(),
   user: addressSchema,
   solver: addressSchema,
-  thesisType: thesisTypeSchema,
-  base: addressSchema,
-  quote: addressSchema,
-  lowerPrice: uint64Schema,
-  upperPrice: uint64Schema,
-  betAmount: uint64Schema,
+  ...betTermsShape,
   payout: uint64Schema,
-  startTime: timestampSchema,
-  endTime: timestampSchema,
   createdAt: timestampSchema,
   quoteHash: hash32Schema,
   txHash: hash32Schema,
@@ -40,19 +29,7 @@ export const thesisSchema = z.object({
 export type Thesis = z.output<typeof thesisSchema>;
 
 /** A thesis as JSON carries it. */
-export type ThesisWire = z.input<typeof thesisSchema>;
-
-/** The thesis as JSON: amounts and prices become decimal strings. */
-export function thesisToWire(thesis: Thesis): ThesisWire {
-  return {
-    ...thesis,
-    lowerPrice: thesis.lowerPrice.toString(),
-    upperPrice: thesis.upperPrice.toString(),
-    betAmount: thesis.betAmount.toString(),
-    payout: thesis.payout.toString(),
-    breach: thesis.breach && { time: thesis.breach.time, price: thesis.breach.price.toString() },
-  };
-}
+export type ThesisWire = Wire<Thesis>;
 
 /** Whether a thesis still locks money. */
 export function isUnsettled(status: ThesisStatus): boolean {

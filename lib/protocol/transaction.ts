@@ -5,13 +5,14 @@ import {
   hash32Schema,
   positiveUint64Schema,
   signatureSchema,
-  thesisTypeSchema,
   timestampSchema,
   uint64Schema,
 } from "./scalars.ts";
 import type { Signer } from "./signature.ts";
 import { type FlatType, flatType, hashFlat } from "./typed_data.ts";
 import type { QuoteTerms } from "./quote.ts";
+import { betTermsOf, betTermsShape } from "./terms.ts";
+import { toWire, type Wire } from "./wire.ts";
 
 /** Price slots that one `BackfillOracle` may carry: ten minutes of them. */
 export const BACKFILL_SLOTS_MAX = 6_000;
@@ -30,15 +31,9 @@ const rfqSubmitSchema = z.object({
   type: z.literal("RfqSubmit"),
   ...envelope,
   user: addressSchema,
-  thesisType: thesisTypeSchema,
-  base: addressSchema,
-  quote: addressSchema,
-  lowerPrice: uint64Schema,
-  upperPrice: uint64Schema,
+  ...betTermsShape,
   betAmount: positiveUint64Schema("Expected a bet of at least 1"),
   payout: uint64Schema,
-  startTime: timestampSchema,
-  endTime: timestampSchema,
   deadline: timestampSchema,
   solverSignature: signatureSchema,
   userSignature: signatureSchema,
@@ -70,7 +65,7 @@ export const transactionSchema = z.discriminatedUnion(
 export type Transaction = z.output<typeof transactionSchema>;
 
 /** A signed transaction as JSON carries it. */
-export type TransactionWire = z.input<typeof transactionSchema>;
+export type TransactionWire = Wire<Transaction>;
 
 /** Credits a user (spec: deposit bridge, "Deposit transaction"). Relayer only. */
 export type Deposit = z.output<typeof depositSchema>;
@@ -123,28 +118,13 @@ export function signTransaction<T extends UnsignedTransaction>(
   return { tx: { ...tx, signature: signer.sign(txHash) }, txHash };
 }
 
-/** The transaction as JSON text: every bigint becomes a decimal string. */
+/** The transaction as JSON text, in the bytes that are stored and sent. */
 export function transactionToText(tx: Transaction): string {
-  return JSON.stringify(tx, (_key, value) => typeof value === "bigint" ? value.toString() : value);
+  return JSON.stringify(toWire(tx));
 }
 
-/** The transaction as JSON: every bigint becomes a decimal string. */
-export function transactionToWire(tx: Transaction): TransactionWire {
-  // Replacing bigints by their decimal strings is exactly what turns the output type into the input type.
-  return JSON.parse(transactionToText(tx)) as TransactionWire;
-}
-
-/** The quote that an `RfqSubmit` carries. */
+/** The quote that an `RfqSubmit` carries: its sender is the solver. */
 export function quoteTermsOf(tx: Without<RfqSubmit, "signature">): QuoteTerms {
-  return {
-    user: tx.user,
-    thesisType: tx.thesisType,
-    oraclePair: { base: tx.base, quote: tx.quote },
-    priceRange: { lower: tx.lowerPrice, upper: tx.upperPrice },
-    betAmount: tx.betAmount,
-    payout: tx.payout,
-    startTime: tx.startTime,
-    endTime: tx.endTime,
-    deadline: tx.deadline,
-  };
+  const { from: solver, user, payout, deadline } = tx;
+  return { solver, user, ...betTermsOf(tx), payout, deadline };
 }

@@ -1,6 +1,6 @@
+import { toWire } from "../../lib/protocol/wire.ts";
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../lib/clock.ts";
-import { thesisToWire } from "../../lib/protocol/thesis.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { toHeader } from "./chain/block.ts";
 import { Chain, type ChainEvents } from "./chain/chain.ts";
@@ -151,7 +151,7 @@ export class CoreNode {
       },
       onThesis: (thesis) => {
         if (thesis.status !== "open") metrics.thesesSettled.inc({ status: thesis.status });
-        subscriptions.publishThesis(thesis, () => thesisToWire(thesis));
+        subscriptions.publishThesis(thesis, () => toWire(thesis));
       },
       onMissingPrice: ({ symbol }) => metrics.slotsWithoutPrice.inc({ market: symbol }),
       onJournalFailure: (thrown) => this.#log.error("Settlements wait: {error}", { error: thrown }),

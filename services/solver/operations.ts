@@ -24,7 +24,7 @@ import {
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { exampleEstimate, exampleExecution, exampleQuote } from "./examples.ts";
-import { executionSchema } from "./execution/execution.ts";
+import { executionRequestSchema } from "./execution/execution.ts";
 import { pricingDetailsSchema, STRATEGY_NAMES } from "./pricing/strategy.ts";
 import { QUOTE_RULES } from "./rules.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./risk/theses.ts";
@@ -159,7 +159,7 @@ export const operations = {
     summary: "Has a quote executed that its user has signed",
     description: "The same quote again gives the first result again. The times and signatures of " +
       "the example stand for the caller's own.",
-    body: executionSchema,
+    body: executionRequestSchema,
     example: exampleExecution,
     answers: {
       200: {

@@ -1,6 +1,5 @@
 import { findMarket } from "../../lib/protocol/markets.ts";
-import type { QuoteRequest, QuoteTerms } from "../../lib/protocol/quote.ts";
-import type { Address } from "../../lib/protocol/scalars.ts";
+import type { BetTerms } from "../../lib/protocol/terms.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { LIMITS } from "./limits.ts";
 
@@ -24,40 +23,8 @@ export class QuoteRuleError extends RangemakerError {
   }
 }
 
-/** The terms of a bet that the rules and the price depend on: all but whose it is. */
-export type BetTerms = Omit<QuoteRequest, "user" | "deadline">;
-
-/** The bet of a quote. */
-export function betOf({ oraclePair, priceRange, ...terms }: QuoteTerms): BetTerms {
-  return {
-    thesisType: terms.thesisType,
-    base: oraclePair.base,
-    quote: oraclePair.quote,
-    lowerPrice: priceRange.lower,
-    upperPrice: priceRange.upper,
-    betAmount: terms.betAmount,
-    startTime: terms.startTime,
-    endTime: terms.endTime,
-  };
-}
-
 /**
- * Holds that the user of a quote is somebody else. A quote names its user and not its solver, and both
- * sign the same hash: a solver that signed one for itself as the user would have signed for the user,
- * and anybody could be its counterparty, at terms that he asked for.
- *
- * @throws {RangemakerError} `INVALID_REQUEST` if the solver is the user.
- */
-export function requireAnotherUser(user: Address, solver: Address): void {
-  if (user !== solver) return;
-  throw new RangemakerError(
-    "INVALID_REQUEST",
-    `user: Expected another address than the solver's own, ${solver}`,
-  );
-}
-
-/**
- * Holds the rules of `POST /quote` in the spec's order: pair, bet, duration, price range.
+ * Checks the rules of `POST /quote` in the spec's order: pair, bet, duration, price range.
  *
  * @throws {QuoteRuleError} The first rule broken.
  */

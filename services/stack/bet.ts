@@ -84,7 +84,7 @@ function tellOffer(
 ): string {
   const seconds = (quote.endTime - quote.startTime) / 1000;
   return `${formatUsdc(quote.betAmount)} pays ${formatUsdc(quote.payout)} if the price stays in ` +
-    `${formatUsdc(quote.priceRange.lower)} to ${formatUsdc(quote.priceRange.upper)} ` +
+    `${formatUsdc(quote.lowerPrice)} to ${formatUsdc(quote.upperPrice)} ` +
     `for ${seconds} s (estimate was ${estimatedMultiplier})`;
 }
 

@@ -8,7 +8,7 @@ import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { findMarketBySymbol } from "../../lib/protocol/markets.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
-import { type Quote, quoteSchema, quoteToWire } from "../../lib/protocol/quote.ts";
+import { type Quote, quoteMessage, quoteSchema, quoteToWire } from "../../lib/protocol/quote.ts";
 import { addressSchema, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import type { ThesisFeed } from "../../lib/net/thesis_feed.ts";
@@ -118,7 +118,7 @@ export async function askForQuote(
   const { user: _, ...terms } = request;
   const { estimate } = await callJson(`${urls.solver}/estimate`, estimateAnswerSchema, terms);
   const { quote, quoteHash } = await callJson(`${urls.solver}/quote`, quoteAnswerSchema, request);
-  const offered = signedMessage(quote);
+  const offered = quoteMessage(quote);
   for (const [field, asked] of Object.entries(request)) {
     const given = offered[field];
     must(String(given) === String(asked), `Quote has ${field} ${given}, not ${asked}`);
@@ -143,7 +143,7 @@ export async function execute(
   { quote, quoteHash }: Offer,
 ): Promise<{ thesisId: number; solverBefore: Account }> {
   const typedData = await callJson(`${urls.solver}/typed-data`, typedDataSchema);
-  const signed = { ...typedData, message: signedMessage(quote) };
+  const signed = { ...typedData, message: quoteMessage(quote) };
   must(hashTypedData(signed) === quoteHash, `Quote hash ${quoteHash} is not that of the quote`);
   const { solver } = await callJson(`${urls.solver}/health`, solverHealthSchema);
   const signer = await recoverTypedDataAddress({ ...signed, signature: quote.signature });
@@ -197,10 +197,4 @@ function totalOf(account: Account): bigint {
 function requireHolding(who: string, account: Account, expected: bigint): void {
   must(totalOf(account) === expected, `${who} holds ${totalOf(account)}, not ${expected}`);
   must(account.locked === 0n, `${who} still has ${account.locked} locked`);
-}
-
-/** The message of a quote's typed data, as a wallet is given it. */
-function signedMessage(quote: Quote): Record<string, unknown> {
-  const { oraclePair, priceRange, signature: _, ...rest } = quote;
-  return { ...rest, ...oraclePair, lowerPrice: priceRange.lower, upperPrice: priceRange.upper };
 }

@@ -2,7 +2,7 @@
  * The load of `node_bench.ts`, a process of its own: signs transactions, says so, waits for a line on
  * standard input, sends them, and prints how many milliseconds that took.
  */
-import { transactionToWire } from "../../lib/protocol/transaction.ts";
+import { toWire } from "../../lib/protocol/wire.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../node/support/actors.ts";
 
 const CONCURRENCY = 16;
@@ -40,8 +40,8 @@ function rfqBody(number: number): string {
   return bodyOf(rfqSubmit({ timestamp, endTime: timestamp + THESIS_MS, ...terms }));
 }
 
-function bodyOf(tx: Parameters<typeof transactionToWire>[0]): string {
-  const params = [transactionToWire(tx)];
+function bodyOf(tx: Parameters<typeof toWire>[0]): string {
+  const params = [toWire(tx)];
   return JSON.stringify({ jsonrpc: "2.0", id: 1, method: "core_sendTransaction", params });
 }
 

@@ -5,6 +5,7 @@
  * Run with
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
+import { toWire } from "../../lib/protocol/wire.ts";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";
 import { hexToBytes } from "viem";
@@ -104,10 +105,13 @@ function ownExecutor({ store, submitter }: Executing, quoteSigner: QuoteSigner):
 /** Terms of a quote that differ in their prices. */
 function termsOf(index: number, nowMs: number): QuoteTerms {
   return {
+    solver: signer.address,
     user: user.address,
     thesisType: "box",
-    oraclePair: { base: market.base, quote: market.quote },
-    priceRange: { lower: BigInt(index + 1), upper: 10n ** 12n },
+    base: market.base,
+    quote: market.quote,
+    lowerPrice: BigInt(index + 1),
+    upperPrice: 10n ** 12n,
     betAmount: BET,
     payout: BET + BET / 20n,
     startTime: nowMs,
@@ -119,11 +123,8 @@ function termsOf(index: number, nowMs: number): QuoteTerms {
 function quoteBodies(count: number): string[] {
   const nowMs = Date.now();
   return Array.from({ length: count }, (_, index) => {
-    const { oraclePair, priceRange, payout: _payout, betAmount, ...rest } = termsOf(index, nowMs);
-    const lowerPrice = priceRange.lower.toString();
-    const upperPrice = priceRange.upper.toString();
-    const amounts = { betAmount: betAmount.toString(), lowerPrice, upperPrice };
-    return JSON.stringify({ ...rest, ...oraclePair, ...amounts });
+    const { solver: _solver, payout: _payout, ...request } = termsOf(index, nowMs);
+    return JSON.stringify(toWire(request));
   });
 }
 

@@ -38,12 +38,9 @@ function definitionOf(type: FlatType, message: Record<string, unknown>) {
   };
 }
 
-function quoteMessage({ oraclePair, priceRange, ...terms }: QuoteTerms): Record<string, unknown> {
+function quoteMessage(terms: QuoteTerms): Record<string, unknown> {
   return {
     ...terms,
-    ...oraclePair,
-    lowerPrice: priceRange.lower,
-    upperPrice: priceRange.upper,
     startTime: BigInt(terms.startTime),
     endTime: BigInt(terms.endTime),
     deadline: BigInt(terms.deadline),
@@ -57,11 +54,9 @@ export function viemQuotes(): Hono {
   app.post("/quote", limitBody(), async (c) => {
     const request = await readBody(c, quoteRequestSchema);
     requireRules(request);
-    const { base, quote: quoteToken, lowerPrice, upperPrice, ...rest } = request;
     const terms: QuoteTerms = {
-      ...rest,
-      oraclePair: { base, quote: quoteToken },
-      priceRange: { lower: lowerPrice, upper: upperPrice },
+      ...request,
+      solver: account.address,
       payout: strategy.price(request).payout,
     };
     const definition = definitionOf(QUOTE_TYPE, quoteMessage(terms));
@@ -90,8 +85,8 @@ export function viemExecutor(
 ): Pick<Executor, "requireLive" | "execute"> {
   return {
     requireLive() {},
-    async execute(execution) {
-      const { quote, userSignature } = execution;
+    async execute({ quote: received, userSignature }) {
+      const quote = { ...received, solver: received.solver ?? account.address };
       const definition = definitionOf(QUOTE_TYPE, quoteMessage(quote));
       const quoteHash = hashTypedData(definition);
       const signers = await Promise.all(
@@ -106,7 +101,7 @@ export function viemExecutor(
       const { intent } = await store.insert({
         key: quoteHash,
         subject: quote.user,
-        payload: encodeExecution(execution),
+        payload: encodeExecution({ quote, userSignature }),
         transaction: null,
         expiresAtMs: quote.deadline,
         createdAtMs: Date.now(),
@@ -120,15 +115,12 @@ export function viemExecutor(
 export async function signOnViem(
   { quote, userSignature }: Execution,
 ): Promise<SignedTransactionText> {
-  const { signature: solverSignature, oraclePair, priceRange, ...terms } = quote;
+  const { signature: solverSignature, solver: _solver, ...terms } = quote;
   const tx = {
     type: "RfqSubmit" as const,
     timestamp: Date.now(),
     from: account.address,
     ...terms,
-    ...oraclePair,
-    lowerPrice: priceRange.lower,
-    upperPrice: priceRange.upper,
     solverSignature,
     userSignature,
   };

@@ -1,3 +1,4 @@
+import { toWire } from "../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { NodeTimeoutError, NodeUnreachableError } from "../../lib/net/core_client.ts";
@@ -10,7 +11,6 @@ import {
   signTransaction,
   type Transaction,
   transactionSchema,
-  transactionToWire,
 } from "../../lib/protocol/transaction.ts";
 import { type Intent, type IntentStore, StoreError } from "../../lib/store/intent.ts";
 import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
@@ -91,7 +91,7 @@ class Bench {
       signer,
       1337,
     );
-    return { txHash, text: JSON.stringify(transactionToWire(tx)) };
+    return { txHash, text: JSON.stringify(toWire(tx)) };
   }
 
   /** Records an intent that may be sent for a minute. */
@@ -154,7 +154,7 @@ Deno.test("Submitter: an intent without a transaction is signed, recorded, then 
     bench.node.onSend = async (tx) => {
       const stored = await bench.store.find("k");
       assert.equal(stored?.state, "submitted");
-      assert.deepEqual(JSON.parse(stored?.transaction?.text ?? ""), transactionToWire(tx));
+      assert.deepEqual(JSON.parse(stored?.transaction?.text ?? ""), toWire(tx));
       return bench.node.commit(tx);
     };
     assert.equal((await bench.submitter.submit(intent)).state, "committed");
@@ -186,7 +186,7 @@ Deno.test("Submitter: no answer is unknown; the same bytes are sent again until 
     await committed;
     assert.equal((await bench.store.find("k"))?.state, "committed");
     assert.equal(bench.submitter.nodeLost, false);
-    const bytes = new Set(bench.node.sent.map((tx) => JSON.stringify(transactionToWire(tx))));
+    const bytes = new Set(bench.node.sent.map((tx) => JSON.stringify(toWire(tx))));
     assert.equal(bytes.size, 1);
     assert.equal(bench.node.sent.length, 5, "twice in each attempt without an answer");
   }));
@@ -307,7 +307,7 @@ Deno.test("Submitter: a transaction that grew too old unseen is signed anew, and
     bench.node.onSend = async (tx) => {
       if (bench.clock.now() - tx.timestamp > 60_000) throw new RpcError(-32003, "Too old");
       const stored = await bench.store.find("k");
-      assert.deepEqual(JSON.parse(stored?.transaction?.text ?? ""), transactionToWire(tx));
+      assert.deepEqual(JSON.parse(stored?.transaction?.text ?? ""), toWire(tx));
       return bench.node.commit(tx);
     };
     const finished = await bench.submitter.submit(intent);

@@ -74,6 +74,7 @@ Deno.test("Solver: a quote echoes the request, is signed over its hash and pays 
     assert.equal(body.quoteHash, hashQuote(quote, CHAIN_ID));
     assert.equal(recoverSigner(hashQuote(quote, CHAIN_ID), quote.signature), solver.address);
     assert.deepEqual(body.quote, {
+      solver: solver.address,
       user: request.user,
       thesisType: "box",
       oraclePair: { base: request.base, quote: request.quote },

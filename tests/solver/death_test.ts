@@ -18,10 +18,13 @@ const FIRST_SEND = "node.sendTransactionText:before";
 function signedExecution() {
   const now = Date.now();
   const terms: QuoteTerms = {
+    solver: solver.address,
     user: user.address,
     thesisType: "box",
-    oraclePair: { base: market.base, quote: market.quote },
-    priceRange: { lower: 1_600_000_000n, upper: 1_700_000_000n },
+    base: market.base,
+    quote: market.quote,
+    lowerPrice: 1_600_000_000n,
+    upperPrice: 1_700_000_000n,
     betAmount: 10_000_000n,
     payout: 10_700_000n,
     startTime: now,

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
 import { openIntentStore } from "../../lib/store/open.ts";
-import { encodeExecution, executionSchema } from "../../services/solver/execution/execution.ts";
+import {
+  encodeExecution,
+  executionRequestSchema,
+} from "../../services/solver/execution/execution.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
@@ -42,19 +47,20 @@ Deno.test("Execute: two equal requests at once are one submission with the same 
     assert.equal(node.calls.get("core_getAccount"), 1);
   }, { hedgeDelayMs: 20 }));
 
-Deno.test("Quote, execute: a bet of the solver with itself is refused, which anybody could take", () =>
+Deno.test("Execute: a quote that names no solver is taken for its own, another solver's is refused", () =>
   withSolver(async ({ url }, node) => {
-    const words = /^INVALID_REQUEST: user: Expected another address than the solver's own, 0x/;
-    await assertFailure(post(`${url}/quote`, quoteRequest({ user: solver.address })), 400, words);
-    // One that an earlier version may have signed: its own signature is the user's, too.
-    const { quote } = await execution(url);
-    const own = { ...quote, user: solver.address, signature: "" };
-    own.signature = solver.sign(
-      hashQuote(quoteSchema.parse({ ...own, signature: quote.signature }), CHAIN_ID),
-    );
-    const body = { quote: own, userSignature: own.signature };
-    await assertFailure(post(`${url}/execute`, body), 400, words);
+    const { quote: { solver: _own, ...unnamed }, userSignature } = await execution(url);
+    const stranger = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+    const terms = quoteSchema.parse({ ...unnamed, solver: stranger.address });
+    const foreign = { ...unnamed, solver: stranger.address };
+    for (const signature of [unnamed.signature, stranger.sign(hashQuote(terms, CHAIN_ID))]) {
+      const body = { quote: { ...foreign, signature }, userSignature };
+      await assertFailure(post(`${url}/execute`, body), 401, /^Quote signature/);
+    }
     assert.equal(node.received.length, 0);
+    const own = await post(`${url}/execute`, { quote: unnamed, userSignature });
+    assert.equal(own.status, 200, JSON.stringify(own.body));
+    assert.equal(node.received.length, 1);
   }));
 
 Deno.test("Execute: what an earlier run left is not hedged where it is good no more", async () => {
@@ -65,7 +71,8 @@ Deno.test("Execute: what an earlier run left is not hedged where it is good no m
     const store = await openIntentStore(database, "solver");
     await withSolver(async ({ url }) => {
       for (const given of Object.values(bets)) {
-        const body = executionSchema.parse(await execution(url, given));
+        const { quote, userSignature } = executionRequestSchema.parse(await execution(url, given));
+        const body = { quote: { ...quote, solver: solver.address }, userSignature };
         await store.insert({
           key: hashQuote(body.quote, CHAIN_ID),
           subject: user.address,

@@ -1,7 +1,8 @@
+import { toWire } from "../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
-import { type Thesis, thesisToWire } from "../../lib/protocol/thesis.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
@@ -42,7 +43,9 @@ function openedBy(body: { quote: unknown }, id: number): Thesis {
 function hold(node: FakeNode, theses: readonly Thesis[]): void {
   node.methods.set("core_getTheses", (param) => {
     const { status } = z.object({ status: z.string() }).parse(param);
-    const found = theses.filter((thesis) => thesis.status === status).map(thesisToWire);
+    const found = theses.filter((thesis) => thesis.status === status).map((thesis) =>
+      toWire(thesis)
+    );
     return { theses: found, nextCursor: null };
   });
 }
@@ -56,7 +59,7 @@ Deno.test("Solver: GET /theses tells own open theses and the exposure, page by p
     await untilComplete(url);
     const none = { exposure: 0n, maxExposure: null, complete: true, count: 0, theses: [] };
     assert.deepEqual(await viewOf(url), { ...none, nextCursor: null });
-    for (const id of [1, 2, 3]) node.feed.tell("theses", thesisToWire(thesisOf(id)));
+    for (const id of [1, 2, 3]) node.feed.tell("theses", toWire(thesisOf(id)));
     const first = await eventually("three theses", async () => {
       const view = await viewOf(url, "?limit=2");
       return view.count === 3 ? view : undefined;
@@ -107,10 +110,10 @@ Deno.test("Solver: exposure is given back where the submit fails, and where the 
     assert.equal((await viewOf(url)).exposure, riskOf(body));
     // The node knows the thesis by the hash of its quote.
     const thesis = openedBy(body, 1);
-    node.feed.tell("theses", thesisToWire(thesis));
+    node.feed.tell("theses", toWire(thesis));
     await eventually("the thesis", async () => (await viewOf(url)).count === 1 || undefined);
     assert.equal((await viewOf(url)).exposure, riskOf(body));
-    node.feed.tell("theses", thesisToWire({ ...thesis, status: "lost" }));
+    node.feed.tell("theses", toWire({ ...thesis, status: "lost" }));
     await eventually("the settlement", async () => (await viewOf(url)).count === 0 || undefined);
     assert.equal((await viewOf(url)).exposure, 0n);
   }, { maxExposure: BOUND }));

@@ -29,7 +29,7 @@ Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and si
       ['solver_quotes_total{kind="quote",outcome="quoted"}', 3],
       ['solver_quotes_total{kind="quote",outcome="BET_TOO_SMALL"}', 1],
       ['solver_quotes_total{kind="quote",outcome="INVALID_REQUEST"}', 1],
-      ['solver_quotes_total{kind="quote",outcome="HTTP_413"}', 1],
+      ['solver_quotes_total{kind="quote",outcome="BODY_TOO_LARGE"}', 1],
       ['solver_quotes_total{kind="estimate",outcome="quoted"}', 1],
       ['solver_quote_seconds_count{kind="quote"}', 6],
       ['solver_execute_answers_total{outcome="executed"}', 1],

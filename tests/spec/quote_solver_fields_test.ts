@@ -74,6 +74,7 @@ for (const field of Object.keys(quoteFields)) {
     const schema = z.object({ [field]: quoteFields[field as keyof typeof quoteFields] });
     const value = schema.parse(body.quote)[field];
     const echoed: Record<string, unknown> = {
+      solver: DEV_ACCOUNTS.solver.address,
       oraclePair: { base: request.base, quote: request.quote },
       priceRange: { lower: request.lowerPrice, upper: request.upperPrice },
     };
@@ -139,7 +140,8 @@ row("quote solver, Execute result, thesisId: absent where the transaction failed
 const EXECUTE_FIELDS = [
   "quote",
   "userSignature",
-  ...Object.keys(quoteFields).map((f) => `quote.${f}`),
+  // A quote that names no solver is taken for the solver's own (docs/protocol.md, "Quote hash").
+  ...Object.keys(quoteFields).filter((f) => f !== "solver").map((f) => `quote.${f}`),
 ];
 for (const field of EXECUTE_FIELDS) {
   row(`quote solver, POST /execute, request, ${field}: required`, async () => {

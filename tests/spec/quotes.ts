@@ -12,13 +12,14 @@ import { newWallet, PAIRS, typedData, wire } from "./support.ts";
 
 /** What solver and user sign (docs/protocol.md, "What users and solvers sign"). */
 export const QUOTE_TYPE =
-  "Core:Quote(address user,string thesisType,address base,address quote,uint256 lowerPrice,uint256 upperPrice,uint256 betAmount,uint256 payout,uint256 startTime,uint256 endTime,uint256 deadline)";
+  "Core:Quote(address solver,address user,string thesisType,address base,address quote,uint256 lowerPrice,uint256 upperPrice,uint256 betAmount,uint256 payout,uint256 startTime,uint256 endTime,uint256 deadline)";
 
 /** Every price is inside, so the user wins. */
 const WIDEST = { lowerPrice: "1", upperPrice: "18446744073709551615" };
 
 /** The quote solver document, "Quote": these fields, and no others. */
 export const quoteFields = {
+  solver: wire.address,
   user: wire.address,
   thesisType: z.literal("box"),
   oraclePair: z.strictObject({ base: wire.address, quote: wire.address }),

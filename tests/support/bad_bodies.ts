@@ -63,7 +63,7 @@ export function badBodies(
     name: "10 MB",
     body: JSON.stringify({ ...Object(good), padding }),
     status: 413,
-    error: "INVALID_REQUEST",
+    error: "BODY_TOO_LARGE",
   });
   return bad;
 }

@@ -3,6 +3,7 @@ import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
+import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import type { BackfillOracle, Deposit, RfqSubmit } from "../../../lib/protocol/transaction.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import {
@@ -239,12 +240,10 @@ export class Ledger {
       this.#credit(address, -amount);
       this.#lock(address, amount);
     }
-    const { user, from: solver, thesisType, base, quote, lowerPrice, upperPrice } = tx;
-    const { betAmount, payout, startTime, endTime } = tx;
+    const { user, from: solver, payout } = tx;
     const thesis: Thesis = {
       id: this.#theses.length + 1,
-      ...{ user, solver, thesisType, base, quote, lowerPrice, upperPrice },
-      ...{ betAmount, payout, startTime, endTime },
+      ...{ user, solver, ...betTermsOf(tx), payout },
       createdAt: atMs,
       quoteHash,
       txHash: receipt.txHash,

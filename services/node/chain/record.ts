@@ -7,6 +7,7 @@ import {
   uint64Schema,
 } from "../../../lib/protocol/scalars.ts";
 import { transactionSchema } from "../../../lib/protocol/transaction.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
 
 const spanSchema = z.object({ from: timestampSchema, to: timestampSchema });
 
@@ -68,8 +69,5 @@ export type SettlementRecord = z.output<typeof settlementRecordSchema>;
 
 /** The record as JSON; bigints become decimal strings, as the schema reads them. */
 export function recordToJson(record: JournalRecord): string {
-  return JSON.stringify(
-    record,
-    (_key, value) => typeof value === "bigint" ? value.toString() : value,
-  );
+  return JSON.stringify(toWire(record));
 }

@@ -1,3 +1,4 @@
+import { toWire } from "../../../lib/protocol/wire.ts";
 import { z } from "zod";
 import config from "../../../deno.json" with { type: "json" };
 import { SLOT_MS, slotFrom } from "../../../lib/prices/price_slots.ts";
@@ -9,7 +10,7 @@ import {
   hash32Schema,
   timestampSchema,
 } from "../../../lib/protocol/scalars.ts";
-import { thesisStatusSchema, thesisToWire } from "../../../lib/protocol/thesis.ts";
+import { thesisStatusSchema } from "../../../lib/protocol/thesis.ts";
 import { BACKFILL_SLOTS_MAX, transactionSchema } from "../../../lib/protocol/transaction.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { toEthereumBlock } from "../chain/block.ts";
@@ -99,7 +100,7 @@ function writeMethods({ chain }: MethodContext): Record<string, Method> {
     },
     core_settleThesis: {
       isWrite: true,
-      call: (params) => thesisToWire(chain.settle(...parse(thesisIdParams, params))),
+      call: (params) => toWire(chain.settle(...parse(thesisIdParams, params))),
     },
   };
 }
@@ -124,14 +125,14 @@ function readMethods({ chain, clock, oracleStatus }: MethodContext): Record<stri
     core_getThesis: {
       call(params) {
         const thesis = chain.state.ledger.thesis(...parse(thesisIdParams, params));
-        return thesis === undefined ? null : thesisToWire(thesis);
+        return thesis === undefined ? null : toWire(thesis);
       },
     },
     core_getTheses: {
       call(params) {
         const [filter] = parse(thesesParams, params);
         const { theses, nextCursor } = pageOfTheses(chain.state.ledger.theses, filter);
-        return { theses: theses.map(thesisToWire), nextCursor };
+        return { theses: theses.map((thesis) => toWire(thesis)), nextCursor };
       },
     },
     core_getPrices: {

@@ -1,16 +1,21 @@
 import { z } from "zod";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
-import { quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
+import { quoteSchema, quoteToWire, receivedQuoteSchema } from "../../../lib/protocol/quote.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { signatureSchema } from "../../../lib/protocol/scalars.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { Intent } from "../../../lib/store/intent.ts";
 
-/** Body of `POST /execute`, and what the store keeps of an execution. */
-export const executionSchema = z.object({
-  quote: quoteSchema,
+/** Body of `POST /execute`. */
+export const executionRequestSchema = z.object({
+  quote: receivedQuoteSchema,
   userSignature: signatureSchema.describe("The user's signature over the quote hash"),
 }).meta({ id: "Execution" });
+
+/** What a caller asks to have executed. */
+export type ExecutionRequest = z.output<typeof executionRequestSchema>;
+
+const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureSchema });
 
 /** A quote that solver and user have signed. */
 export type Execution = z.output<typeof executionSchema>;

@@ -3,6 +3,7 @@ import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/quote.ts";
 import { hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../../lib/protocol/signature.ts";
+import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { signTransaction, transactionToText } from "../../../lib/protocol/transaction.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import {
@@ -12,12 +13,17 @@ import {
   type SignedTransactionText,
 } from "../../../lib/store/intent.ts";
 import { IntentRefusedError, OutcomeUnknownError, type Submitter } from "../../../lib/submitter.ts";
-import { decodeExecution, encodeExecution, type Execution, resultOf } from "./execution.ts";
+import {
+  decodeExecution,
+  encodeExecution,
+  type Execution,
+  type ExecutionRequest,
+  resultOf,
+} from "./execution.ts";
 import { type ExposureBook, riskOf } from "../risk/exposure_book.ts";
 import type { Hedge } from "./hedge.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
-import { requireAnotherUser } from "../rules.ts";
 
 /** What an {@link Executor} works with. */
 export interface ExecutorOptions {
@@ -59,17 +65,18 @@ export class Executor {
    * Submits the thesis of a quote, or gives the result that the same quote had before.
    *
    * @throws {SignatureError} If the quote is not this solver's or not signed by its user.
-   * @throws {RangemakerError} If its user is the solver, or a limit or check fails; nothing is recorded.
+   * @throws {RangemakerError} If a limit or check fails; nothing is recorded.
    * @throws {OutcomeUnknownError} If the node gave no answer yet.
    */
-  async execute(execution: Execution): Promise<ExecuteResult> {
+  async execute(request: ExecutionRequest): Promise<ExecuteResult> {
     this.requireLive();
     const { quoteSigner, signer, chainId } = this.#options;
-    const { quote, userSignature } = execution;
+    const { userSignature } = request;
+    const quote = { ...request.quote, solver: request.quote.solver ?? signer.address };
+    const execution = { quote, userSignature };
     const quoteHash = hashQuote(quote, chainId);
     quoteSigner.require(quoteHash, quote.signature);
     requireSigner("User signature", quoteHash, userSignature, quote.user);
-    requireAnotherUser(quote.user, signer.address);
     let running = this.#running.get(quoteHash);
     if (running === undefined) {
       running = this.#carryOut(quoteHash, execution).finally(() => this.#running.delete(quoteHash));
@@ -163,15 +170,8 @@ export class Executor {
         timestamp: clock.now(),
         from: signer.address,
         user: quote.user,
-        thesisType: quote.thesisType,
-        base: quote.oraclePair.base,
-        quote: quote.oraclePair.quote,
-        lowerPrice: quote.priceRange.lower,
-        upperPrice: quote.priceRange.upper,
-        betAmount: quote.betAmount,
+        ...betTermsOf(quote),
         payout: quote.payout,
-        startTime: quote.startTime,
-        endTime: quote.endTime,
         deadline: quote.deadline,
         solverSignature: quote.signature,
         userSignature,

@@ -3,7 +3,7 @@ import type { PriceReader } from "../../../lib/prices/price_slots.ts";
 import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
 import { LIMITS } from "../limits.ts";
-import type { BetTerms } from "../rules.ts";
+import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { boxProbability } from "./box_probability.ts";
 import {
   type Price,

@@ -1,5 +1,5 @@
 import type { RandomSource } from "../../../lib/clock.ts";
-import type { BetTerms } from "../rules.ts";
+import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import type { Price, PricingStrategy } from "./strategy.ts";
 
 /** Random numbers are taken in steps of 2^-53, as fine as the source gives them. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { uint64Schema } from "../../../lib/protocol/scalars.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import type { BetTerms } from "../rules.ts";
+import type { BetTerms } from "../../../lib/protocol/terms.ts";
 
 /** The strategies that `--pricing` takes. */
 export const STRATEGY_NAMES = ["mock", "barrier"] as const;

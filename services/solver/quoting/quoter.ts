@@ -1,20 +1,16 @@
-import {
-  hashQuote,
-  type Quote,
-  type QuoteRequest,
-  type QuoteTerms,
-} from "../../../lib/protocol/quote.ts";
+import { hashQuote, type Quote, type QuoteRequest } from "../../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../limits.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
-import { type BetTerms, requireAnotherUser, requireRules } from "../rules.ts";
+import { requireRules } from "../rules.ts";
+import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
 import type { Price, PricingDetails, PricingStrategy, StrategyName } from "../pricing/strategy.ts";
 
 /** What a {@link Quoter} works with. */
 export interface QuoterOptions {
   strategy: Pick<PricingStrategy, "name" | "price">;
   signer: Pick<QuoteSigner, "sign">;
-  /** Never the user of its own quotes. */
+  /** The address of the signer: every quote names it. */
   solver: Address;
   chainId: number;
 }
@@ -51,15 +47,14 @@ export class Quoter {
    * bounds of the bet alone (spec: quote solver, flow step 4).
    *
    * @throws {QuoteRuleError} If a rule is broken.
-   * @throws {RangemakerError} `INVALID_REQUEST` if the solver itself is the user.
    * @throws {PricingRefusedError} If the strategy has no price.
    */
   quote(request: QuoteRequest): SignedQuote {
     const { signer, solver, chainId } = this.#options;
-    requireAnotherUser(request.user, solver);
     requireRules(request);
     const { payout, details: pricing } = this.#price(request);
-    const terms = termsOf(request, payout);
+    const { user, deadline } = request;
+    const terms = { solver, user, ...betTermsOf(request), payout, deadline };
     const quoteHash = hashQuote(terms, chainId);
     return { quote: { ...terms, signature: signer.sign(quoteHash) }, quoteHash, pricing };
   }
@@ -81,18 +76,4 @@ export class Quoter {
     const most = bet.betAmount * LIMITS.maxPayoutRatio;
     return { payout: payout > most ? most : payout, details };
   }
-}
-
-function termsOf(request: QuoteRequest, payout: bigint): QuoteTerms {
-  return {
-    user: request.user,
-    thesisType: request.thesisType,
-    oraclePair: { base: request.base, quote: request.quote },
-    priceRange: { lower: request.lowerPrice, upper: request.upperPrice },
-    betAmount: request.betAmount,
-    payout,
-    startTime: request.startTime,
-    endTime: request.endTime,
-    deadline: request.deadline,
-  };
 }

@@ -9,7 +9,6 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { SubmissionFailure } from "../../../lib/submitter.ts";
 import { riskOf } from "./exposure_book.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
-import { betOf } from "../rules.ts";
 
 /** What the checks look at. */
 export interface PreTradeChecksOptions {
@@ -60,7 +59,7 @@ export class PreTradeChecks {
   requireStillGood(quote: Quote): void {
     this.requireTimeLeft(quote, this.#options.hedgeMs);
     this.#requireRisk(quote);
-    this.#options.strategy.reconsider(betOf(quote), quote.payout);
+    this.#options.strategy.reconsider(quote, quote.payout);
   }
 
   /** @throws {RangemakerError} `DEADLINE_PASSED` if the deadline is less than `neededMs` away. */
@@ -103,8 +102,8 @@ export class PreTradeChecks {
   }
 }
 
-function requireFreshPrice({ oraclePair }: Quote, prices: Record<string, NodePrice>): void {
-  const symbol = findMarket(oraclePair.base, oraclePair.quote)?.symbol ?? "this pair";
+function requireFreshPrice({ base, quote }: Quote, prices: Record<string, NodePrice>): void {
+  const symbol = findMarket(base, quote)?.symbol ?? "this pair";
   const price = prices[symbol];
   if (price?.state === "fresh") return;
   const age = price === undefined ? "none was ever seen" : `the last is ${price.ageMs} ms old`;

@@ -1,6 +1,7 @@
+import { toWire } from "../../../lib/protocol/wire.ts";
 import { z } from "zod";
 import { uint256Schema, uint64Schema } from "../../../lib/protocol/scalars.ts";
-import { thesisSchema, thesisToWire } from "../../../lib/protocol/thesis.ts";
+import { thesisSchema } from "../../../lib/protocol/thesis.ts";
 import { cursorSchema, limitSchema, nextCursorSchema } from "../../../lib/http/page_query.ts";
 import type { ExposureBook } from "./exposure_book.ts";
 
@@ -42,7 +43,7 @@ export function viewTheses(
     maxExposure: book.max?.toString() ?? null,
     complete: book.complete,
     count: theses.length,
-    theses: page.map(thesisToWire),
+    theses: page.map((thesis) => toWire(thesis)),
     nextCursor: rest.length > limit ? String(page.at(-1)?.id) : null,
   };
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
+import { useEnvelope } from "../../../lib/http/envelope.ts";
 import { type LimiterSettings, RequestLimiter } from "../../../lib/http/limiter.ts";
 
 type Ask = (remote: string, forwarded?: string) => Promise<Response>;
@@ -11,6 +12,7 @@ async function withLimiter(
   const all = { rateLimit: 0, rateLimitTotal: 0, trustProxy: false, ...settings };
   const limiter = new RequestLimiter(all);
   const app = new Hono();
+  useEnvelope(app, "test", ["*"]);
   app.get("/", limiter.handle, (c) => c.text("ok"));
   try {
     await test(async (remote, forwarded) => {

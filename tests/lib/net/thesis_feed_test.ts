@@ -1,7 +1,7 @@
+import { toWire } from "../../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { systemClock } from "../../../lib/clock.ts";
 import type { Thesis, ThesisStatus } from "../../../lib/protocol/thesis.ts";
-import { thesisToWire } from "../../../lib/protocol/thesis.ts";
 import { ThesisFeed, ThesisFeedError } from "../../../lib/net/thesis_feed.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -50,7 +50,7 @@ function fakeNode() {
     url: `ws://127.0.0.1:${server.addr.port}`,
     node: { getTheses: () => Promise.resolve({ theses: state.theses, nextCursor: null }) },
     tell(thesis: Thesis) {
-      const params = { subscription: "0xab", result: thesisToWire(thesis) };
+      const params = { subscription: "0xab", result: toWire(thesis) };
       sockets.at(-1)?.send(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
     },
     dropClient: () => sockets.at(-1)?.close(1012),

@@ -13,8 +13,8 @@ import {
 import {
   hashQuote,
   QUOTE_TYPE,
+  quoteSchema,
   type QuoteTerms,
-  quoteTermsSchema,
 } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
@@ -41,8 +41,9 @@ function digestOf({ kind, chainId, message }: Vector): Hex {
 
 function termsOf(message: Vector["message"]): QuoteTerms {
   const { base, quote, lowerPrice: lower, upperPrice: upper } = message;
-  return quoteTermsSchema.parse({
+  return quoteSchema.parse({
     ...message,
+    signature: ANY_SIGNATURE,
     oraclePair: { base, quote },
     priceRange: { lower, upper },
   });

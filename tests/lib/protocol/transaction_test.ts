@@ -1,3 +1,4 @@
+import { toWire } from "../../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote, quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
@@ -6,7 +7,6 @@ import {
   BACKFILL_SLOTS_MAX,
   quoteTermsOf,
   transactionSchema,
-  transactionToWire,
 } from "../../../lib/protocol/transaction.ts";
 
 const signature = `0x${"11".repeat(65)}`;
@@ -54,7 +54,7 @@ const backfill = {
 
 Deno.test("transactionSchema: wire form and inner form turn into each other", () => {
   for (const wire of [deposit, { ...rfqSubmit, signature }, backfill]) {
-    assert.deepEqual(transactionToWire(transactionSchema.parse(wire)), wire);
+    assert.deepEqual(toWire(transactionSchema.parse(wire)), wire);
   }
 });
 

@@ -1,3 +1,4 @@
+import { toWire } from "../../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { createPublicClient, http, webSocket } from "viem";
 import { type RpcMessage, RpcSocket } from "../support/rpc_socket.ts";
@@ -5,7 +6,6 @@ import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/ac
 import { type NodeUnderTest, withNode } from "../support/running_node.ts";
 import { BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";
 import { BATCH_MAX } from "../../../services/node/rpc/dispatcher.ts";
-import { transactionToWire } from "../../../lib/protocol/transaction.ts";
 
 const { user, solver } = actors;
 
@@ -61,7 +61,7 @@ Deno.test("Node: the same transaction again gives the first receipt", () =>
 
 Deno.test("Node: the read port serves the same state without the write methods", () =>
   withNode(async ({ node, client }) => {
-    const tx = transactionToWire(depositNow());
+    const tx = toWire(depositNow());
     for (const method of ["core_sendTransaction", "core_settleThesis"]) {
       const { error } = await call(node.readUrl!, method, [tx]);
       assert.equal(error?.code, -32601);
@@ -81,7 +81,7 @@ Deno.test("Node: the read port serves the same state without the write methods",
 
 Deno.test("Node: a transaction of the wrong shape, signature or time is a JSON-RPC error", () =>
   withNode(async ({ node, client }) => {
-    const tx = transactionToWire(depositNow());
+    const tx = toWire(depositNow());
     const badShapes: unknown[] = [
       [],
       [null],
@@ -97,8 +97,8 @@ Deno.test("Node: a transaction of the wrong shape, signature or time is a JSON-R
       [{ ...tx, amount: (2n ** 64n).toString() }],
       [{ ...tx, externalTxHash: "0x" }],
       [{ ...tx, signature: "zz" }],
-      [{ ...transactionToWire(rfqSubmit({ timestamp: 1 })), payout: "999999" }],
-      [{ ...transactionToWire(rfqSubmit({ timestamp: 1 })), betAmount: "0" }],
+      [{ ...toWire(rfqSubmit({ timestamp: 1 })), payout: "999999" }],
+      [{ ...toWire(rfqSubmit({ timestamp: 1 })), betAmount: "0" }],
     ];
     for (const params of badShapes) {
       const { error } = await call(node.url, "core_sendTransaction", params);
@@ -115,7 +115,7 @@ Deno.test("Node: a transaction of the wrong shape, signature or time is a JSON-R
       amount: 1n,
       externalTxHash: hashOf(9),
     });
-    const late = await call(node.url, "core_sendTransaction", [transactionToWire(old)]);
+    const late = await call(node.url, "core_sendTransaction", [toWire(old)]);
     assert.deepEqual([late.error?.code, Object(late.error?.data).code], [
       -32003,
       "TIMESTAMP_OUT_OF_RANGE",
@@ -186,7 +186,7 @@ Deno.test("Node: a request without an id is carried out and never answered", () 
   withNode(async ({ node, client }) => {
     const socket = await RpcSocket.open(node.wsUrl);
     socket.send('{"jsonrpc":"2.0","method":"net_version"}');
-    const params = [transactionToWire(depositNow())];
+    const params = [toWire(depositNow())];
     socket.send(JSON.stringify({ jsonrpc: "2.0", method: "core_sendTransaction", params }));
     assert.equal((await socket.call("eth_chainId")).result, "0x539");
     assert.equal(socket.messages.length, 1);

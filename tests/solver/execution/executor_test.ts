@@ -15,10 +15,13 @@ import { CHAIN_ID, market, solver, user } from "../support.ts";
 /** A quote signed by both sides. */
 function signed(clock: FakeClock, given: Partial<QuoteTerms> = {}) {
   const terms: QuoteTerms = {
+    solver: solver.address,
     user: user.address,
     thesisType: "box",
-    oraclePair: { base: market.base, quote: market.quote },
-    priceRange: { lower: 1n, upper: 2n },
+    base: market.base,
+    quote: market.quote,
+    lowerPrice: 1n,
+    upperPrice: 2n,
     betAmount: 100n,
     payout: 110n,
     startTime: clock.now(),

@@ -10,7 +10,7 @@ import {
 } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { statusOfCode } from "../../../lib/http/error_status.ts";
 import { PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
-import type { BetTerms } from "../../../services/solver/rules.ts";
+import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market } from "../support.ts";
 

@@ -14,10 +14,13 @@ const clock = new FakeClock();
 const nowMs = clock.now();
 
 const quote: Quote = {
+  solver: solver.address,
   user: user.address,
   thesisType: "box",
-  oraclePair: { base: market.base, quote: market.quote },
-  priceRange: { lower: 1n, upper: 2n },
+  base: market.base,
+  quote: market.quote,
+  lowerPrice: 1n,
+  upperPrice: 2n,
   betAmount: 100n,
   payout: 150n,
   startTime: nowMs,

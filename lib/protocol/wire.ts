@@ -1,0 +1,20 @@
+/** A value as JSON carries it: every bigint is a decimal string. */
+export type Wire<T> = T extends bigint ? string
+  : T extends string | number | boolean | null | undefined ? T
+  : T extends readonly (infer Item)[] ? Wire<Item>[]
+  : { [K in keyof T]: Wire<T[K]> };
+
+/** Converts a value to its JSON form, keeping the order of its fields. */
+export function toWire<T>(value: T): Wire<T> {
+  // Each branch produces exactly what the conditional type above says of its input.
+  return convert(value) as Wire<T>;
+}
+
+function convert(value: unknown): unknown {
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(convert);
+  const converted: Record<string, unknown> = {};
+  for (const [key, field] of Object.entries(value)) converted[key] = convert(field);
+  return converted;
+}
