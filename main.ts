@@ -4,11 +4,11 @@ import {
   type CommandEntries,
   ExitCode,
   openCommand,
-  told,
+  reportErrors,
 } from "./lib/cli/command.ts";
 import { progressOn } from "./lib/cli/progress.ts";
 
-/** Every command of the program; only the one that is asked for is loaded. */
+/** Every command of the program. Each is loaded on demand. */
 export const commands: CommandEntries = {
   demo: {
     summary: "play one whole bet against a fresh stack, then exit",
@@ -43,15 +43,15 @@ export const commands: CommandEntries = {
     open: () => import("./services/node/backfill/mod.ts"),
   },
   exchanges: {
-    summary: "stand-ins for the exchanges, in their own wire formats",
+    summary: "simulated exchanges with the wire formats of the real ones",
     open: () => import("./services/exchanges/mod.ts"),
   },
   doctor: {
-    summary: "tries everything that services are told to use, and says what to mend",
+    summary: "tries everything that services are configured to use, and says how to fix it",
     open: () => import("./services/stack/doctor.ts"),
   },
   completion: {
-    summary: "prints what makes bash, zsh or fish complete commands and options",
+    summary: "prints completion scripts for bash, zsh and fish",
     open: async () => (await import("./lib/cli/completion/command.ts")).completionOf(commands),
   },
 };
@@ -79,8 +79,8 @@ function helpText(): string {
 }
 
 /**
- * A signal so soon after the first is a copy of it: a terminal sends Ctrl-C to every process in it,
- * and `deno task` passes on the one that it gets itself.
+ * A second signal this soon is a copy of the first: a terminal sends Ctrl-C to all its processes, and
+ * `deno task` forwards its own.
  */
 const SIGNAL_COPY_MS = 500;
 
@@ -106,7 +106,7 @@ export function rangemaker(
 ): Promise<number> | number {
   if (name === "help" && rest.length > 0) return rangemaker([...rest, "--help"], context);
   if (name === undefined) {
-    context.complain(helpText());
+    context.printError(helpText());
     return ExitCode.usage;
   }
   if (name === "-h" || name === "--help" || name === "help") {
@@ -117,11 +117,15 @@ export function rangemaker(
     context.print(`rangemaker ${config.version}`);
     return ExitCode.ok;
   }
-  return told("", context, async () => await (await openCommand(commands, name))(rest, context));
+  return reportErrors(
+    "",
+    context,
+    async () => await (await openCommand(commands, name))(rest, context),
+  );
 }
 
-/** What commands see of this process. */
-function ofThisProcess(): CommandContext {
+/** This process as commands see it. */
+function processContext(): CommandContext {
   const progress = progressOn(Deno.stderr, () => Deno.consoleSize().columns);
   return {
     env: (name) => Deno.env.get(name),
@@ -129,7 +133,7 @@ function ofThisProcess(): CommandContext {
       progress("");
       console.log(line);
     },
-    complain(line) {
+    printError(line) {
       progress("");
       console.error(line);
     },
@@ -140,4 +144,4 @@ function ofThisProcess(): CommandContext {
   };
 }
 
-if (import.meta.main) Deno.exit(await rangemaker(Deno.args, ofThisProcess()));
+if (import.meta.main) Deno.exit(await rangemaker(Deno.args, processContext()));

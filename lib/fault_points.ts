@@ -1,30 +1,20 @@
 /**
- * Places where a test can stop a process dead, to see what the next start makes of it. The places are
- * not written down anywhere: every call of a watched port has one before and one after it, so a new
- * statement that touches the store or the network brings its own.
+ * Places where a test can freeze a process, to see how the next start recovers. There is no list of
+ * places: every method call on a wrapped store, node client or hedge has one before and one after.
  */
-import { z } from "zod";
-import type { OptionSpec } from "./cli/options.ts";
 
-/** Value of the option that names every place passed, and stops nowhere. */
+/** Value of `--fault-point` that prints every place and stops at none. */
 const TRACE = "trace";
 
-/** What a process that passes a place prints to standard error, followed by the place. */
+/** Start of the line on standard error for each place passed; the place follows. */
 export const FAULT_POINT_LINE = "Fault point ";
 
-/** Told of every place passed. */
+/** Called at every place passed. */
 export type FaultPoints = (place: string) => void;
 
-/** The option of a service that has fault points. */
-export const faultPointOption = {
-  flags: "--fault-point <place>",
-  description: 'for tests of recovery: freeze at "<port>.<method>:<before|after>", or "trace"',
-  schema: z.string().min(1).optional(),
-} satisfies OptionSpec;
-
 /**
- * Fault points by that option: at the place named, the thread stops for good and only a signal ends
- * the process. Undefined where no place is named.
+ * Fault points for the value of `--fault-point`: at that place the thread blocks forever, and only a
+ * signal ends the process. Undefined without a place.
  */
 export function faultPointsAt(place: string | undefined): FaultPoints | undefined {
   if (place === undefined) return undefined;
@@ -36,12 +26,12 @@ export function faultPointsAt(place: string | undefined): FaultPoints | undefine
 }
 
 /**
- * Puts a place before and after every call of a port's methods.
+ * Puts a place before and after every method call of an object.
  *
  * @param name First part of the places: `store` gives `store.insert:before`.
- * @returns The port itself where there are no fault points.
+ * @returns The object itself if there are no fault points.
  */
-export function watched<T extends object>(name: string, port: T, faults?: FaultPoints): T {
+export function withFaultPoints<T extends object>(name: string, port: T, faults?: FaultPoints): T {
   if (faults === undefined) return port;
   return new Proxy(port, {
     get(target, property) {

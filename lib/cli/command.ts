@@ -1,37 +1,39 @@
+import { Command as Parser, CommanderError } from "commander";
 import { messageOf, RangemakerError } from "../errors.ts";
-import { configureLogging, loggingOptions } from "../http/logging.ts";
-import type { ShowProgress } from "./progress.ts";
+import { configureLogging, type LoggingOptions } from "../http/logging.ts";
+import type { RunningService } from "../http/service.ts";
 import {
   type CommandText,
   type Environment,
   HelpRequest,
+  oneLine,
   type OptionsOf,
   type OptionTable,
   parseOptions,
   UsageError,
 } from "./options.ts";
-import { unknownCommand } from "./unknown_command.ts";
-import type { RunningService } from "../http/service.ts";
+import type { ShowProgress } from "./progress.ts";
+import { loggingOptions } from "./shared_options.ts";
 
 /**
- * Exit codes of every command: it did what it should, it failed, its arguments are wrong, a second
- * signal ended it before it had ended by itself (128 and the number of SIGINT, as shells have it).
+ * Exit codes of every command: success, failure, wrong arguments, and a second signal that ended the
+ * process before it had stopped (128 plus the number of SIGINT, by shell convention).
  */
 export const ExitCode = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
-/** A service that has not stopped by then is left behind. */
+/** How long a service may take to stop before the process exits anyway. */
 export const STOP_DEADLINE_MS = 5_000;
 
-/** What a command sees of the process it runs in. */
+/** The process as a command sees it. */
 export interface CommandContext {
   env: Environment;
   /** Prints one line of results to standard output. */
   print(line: string): void;
-  /** Prints one line of what went wrong to standard error. */
-  complain(line: string): void;
+  /** Prints one line about an error to standard error. */
+  printError(line: string): void;
   /** Resolves when the user asks the process to end (SIGINT, SIGTERM). */
   untilSignal(): Promise<void>;
-  /** Draws what one waits for; nothing where nobody watches. */
+  /** Shows progress on a terminal; does nothing elsewhere. */
   progress: ShowProgress;
   /** Colours may be used in logs. */
   color: boolean;
@@ -39,33 +41,33 @@ export interface CommandContext {
   printsColor: boolean;
 }
 
-/** A subcommand: its option table, and what it does with the options. */
+/** A subcommand: its option table and what it does. */
 export interface Command<T extends OptionTable = OptionTable> extends CommandText {
   options: T;
   /** @returns The exit code. */
   run(options: OptionsOf<T>, context: CommandContext): Promise<number>;
-  /** Level of logs unless told otherwise. */
+  /** Default of `--log-level`. */
   defaultLogLevel?: "info" | "warning";
-  /** Commands of its own, run by naming one first. */
+  /** Subcommands, run by naming one first. */
   subcommands?: CommandEntries;
 }
 
-/** A command ready for `main.ts`, which knows nothing of its options. */
+/** A command ready for `main.ts`, which does not know its options. */
 export interface RunnableCommand {
   (argv: readonly string[], context: CommandContext): Promise<number>;
-  /** What its help is made of: name, examples, and all options that it takes. */
+  /** The parts of its help: name, examples and all options. */
   readonly definition: CommandText & { options: OptionTable };
   readonly subcommands: CommandEntries;
 }
 
-/** A command as a list of commands knows it: its line in the help, and where it is. */
+/** A command in a list of commands: its line in the help, and how to load it. */
 export interface CommandEntry {
   summary: string;
-  /** Loads the command, and nothing of the others. */
+  /** Loads this command only. */
   open(): Promise<{ run: RunnableCommand }>;
 }
 
-/** Commands by their names. */
+/** Commands by name. */
 export type CommandEntries = Readonly<Record<string, CommandEntry>>;
 
 /** A subcommand that starts a service and runs it until a signal. */
@@ -76,7 +78,7 @@ export function serviceCommand<T extends OptionTable>(
   return command({
     ...text,
     async run(options, context) {
-      // Listened for before the start, so that none is lost while the service comes up.
+      // Listen before starting, so that no signal is lost while the service starts.
       const signal = context.untilSignal();
       const service = await start(options);
       await signal;
@@ -86,8 +88,8 @@ export function serviceCommand<T extends OptionTable>(
 }
 
 /**
- * Makes a command runnable. Wrong arguments end it with one line and exit code 2, any other expected
- * error with one line and exit code 1; a stack trace means a bug.
+ * Makes a command runnable. Wrong arguments print one line and exit with 2, any other expected error
+ * prints one line and exits with 1; a stack trace means a bug.
  */
 export function command<T extends OptionTable>(definition: Command<T>): RunnableCommand {
   const { subcommands = {}, defaultLogLevel } = definition;
@@ -98,18 +100,15 @@ export function command<T extends OptionTable>(definition: Command<T>): Runnable
   const options = { ...definition.options, ...logging };
   const start = async (argv: readonly string[], context: CommandContext): Promise<number> => {
     const values = parseOptions(definition, options, argv, context.env);
-    await configureLogging({
-      // The logging rows of the table just parsed; a generic table hides their types.
-      jsonLogs: values.jsonLogs as boolean,
-      logLevel: values.logLevel as "debug" | "info" | "warning" | "error",
-      color: context.color,
-    });
+    // Parsed by the logging rows of the table; its generic type hides theirs.
+    const { jsonLogs, logLevel } = values as Omit<LoggingOptions, "color">;
+    await configureLogging({ jsonLogs, logLevel, color: context.color });
     return await definition.run(values, context);
   };
   const run = (argv: readonly string[], context: CommandContext): Promise<number> =>
-    told(definition.name, context, async () => {
+    reportErrors(definition.name, context, async () => {
       const [first = "-", ...rest] = argv;
-      // A command with subcommands takes no other words, so any word is meant to be one.
+      // A command with subcommands takes no other arguments, so any word must be a subcommand.
       const isWord = Object.keys(subcommands).length > 0 && !first.startsWith("-");
       if (!isWord) return await start(argv, context);
       return await (await openCommand(subcommands, first))(rest, context);
@@ -117,8 +116,8 @@ export function command<T extends OptionTable>(definition: Command<T>): Runnable
   return Object.assign(run, { definition: { ...definition, options }, subcommands });
 }
 
-/** Runs a command and tells the user of what it throws on purpose. @returns The exit code. */
-export async function told(
+/** Runs a command and prints the errors that it throws on purpose. @returns The exit code. */
+export async function reportErrors(
   name: string,
   context: CommandContext,
   run: () => Promise<number>,
@@ -132,18 +131,18 @@ export async function told(
       return ExitCode.ok;
     }
     if (thrown instanceof UsageError) {
-      context.complain(`${thrown.message}. See ${["rangemaker", name].join(" ").trim()} --help`);
+      context.printError(`${thrown.message}. See ${["rangemaker", name].join(" ").trim()} --help`);
       return ExitCode.usage;
     }
     if (thrown instanceof RangemakerError) {
-      context.complain(messageOf(thrown));
+      context.printError(messageOf(thrown));
       return ExitCode.failed;
     }
     throw thrown;
   }
 }
 
-/** Loads the command of a name. @throws {UsageError} If there is none, with the name nearest to it. */
+/** Loads a command by name. @throws {UsageError} If there is none; it suggests the closest name. */
 export async function openCommand(
   commands: CommandEntries,
   name: string,
@@ -153,10 +152,23 @@ export async function openCommand(
   return (await entry.open()).run;
 }
 
-/** Stops a service. @returns False if it did not end within {@link STOP_DEADLINE_MS}, which is said. */
+/** The error for an unknown command, with the closest known name. */
+export function unknownCommand(name: string, known: readonly string[]): UsageError {
+  const parser = new Parser().exitOverride().configureOutput({ writeErr: () => {} });
+  for (const each of known) parser.command(each);
+  try {
+    parser.parse([name], { from: "user" });
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return new UsageError(oneLine(thrown.message));
+    throw thrown;
+  }
+  throw new TypeError(`${name} is a command: expected an unknown name`);
+}
+
+/** Stops a service. @returns False, after printing it, if that takes over {@link STOP_DEADLINE_MS}. */
 export async function stopInTime(
   service: Pick<RunningService, "stop">,
-  { complain }: Pick<CommandContext, "complain">,
+  { printError }: Pick<CommandContext, "printError">,
 ): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<boolean>((resolve) => {
@@ -164,7 +176,7 @@ export async function stopInTime(
   });
   try {
     const stopped = await Promise.race([service.stop().then(() => true), late]);
-    if (!stopped) complain(`Not all has ended within ${STOP_DEADLINE_MS} ms: the rest is cut off`);
+    if (!stopped) printError(`Not stopped within ${STOP_DEADLINE_MS} ms: open work is cut off`);
     return stopped;
   } finally {
     clearTimeout(timer);

@@ -1,29 +1,14 @@
-/** Keys from an encrypted JSON keystore, so that none need stand on a command line. */
+/** Reads a key from an encrypted JSON keystore, so that it need not be on a command line. */
 import { bytesToHex } from "viem/utils";
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { Signer } from "../protocol/signature.ts";
 import { redact } from "../redact.ts";
-import { type OptionTable, UsageError } from "./options.ts";
+import { UsageError } from "./options.ts";
 
-/** The keystore options of a service that signs. */
-export const keystoreOptions = {
-  keystore: {
-    flags: "--keystore <file>",
-    description:
-      "encrypted JSON keystore (version 3) to take the key from; the task reads data/ alone",
-    schema: z.string().min(1).optional(),
-  },
-  keystorePasswordFile: {
-    flags: "--keystore-password-file <file>",
-    description: "file whose first line is the password of the keystore",
-    schema: z.string().min(1).optional(),
-  },
-} satisfies OptionTable;
-
-/** Where a service has its key from: one of the two. */
-export interface KeySource {
-  privateKey: Signer | undefined;
+/** Options that give a service its key: either the key or a keystore. */
+export interface KeyOptions {
+  privateKey?: Signer | undefined;
   keystore?: string | undefined;
   keystorePasswordFile?: string | undefined;
 }
@@ -38,18 +23,18 @@ export class KeystoreError extends RangemakerError {
 /**
  * The signer of a service.
  *
- * @param flags How the options for the key are called, for the message.
- * @throws {UsageError} If there is no key, or two.
+ * @param label Name of the option for the key, for the error message.
+ * @throws {UsageError} If there are no keys or two.
  * @throws {KeystoreError} If the keystore or its password cannot be read.
  */
-export async function signerFrom(source: KeySource, flags: string): Promise<Signer> {
-  const { privateKey, keystore, keystorePasswordFile } = source;
+export async function signerFrom(options: KeyOptions, label: string): Promise<Signer> {
+  const { privateKey, keystore, keystorePasswordFile } = options;
   if (keystore === undefined) {
     if (privateKey !== undefined) return privateKey;
-    throw new UsageError(`Missing key: give ${flags}, or --keystore`);
+    throw new UsageError(`Missing key: give ${label}, or --keystore`);
   }
   if (privateKey !== undefined) {
-    throw new UsageError(`Two keys: expected either ${flags} or --keystore`);
+    throw new UsageError(`Two keys: expected either ${label} or --keystore`);
   }
   if (keystorePasswordFile === undefined) {
     throw new UsageError("Missing --keystore-password-file: expected with --keystore");
@@ -62,26 +47,26 @@ async function readText(path: string): Promise<string> {
   try {
     return await Deno.readTextFile(path);
   } catch (thrown) {
-    throw new KeystoreError(`File ${path} cannot be read: ${whyClosed(thrown)}`);
+    throw new KeystoreError(`File ${path} cannot be read: ${whyUnreadable(thrown)}`);
   }
 }
 
-function whyClosed(thrown: unknown): string {
-  if (thrown instanceof Deno.errors.NotFound) return "there is none";
+function whyUnreadable(thrown: unknown): string {
+  if (thrown instanceof Deno.errors.NotFound) return "it does not exist";
   if (thrown instanceof Deno.errors.NotCapable) {
-    return "this process may not; started by its task, it reads the folder data alone";
+    return "this process lacks the permission; the service's task grants the folder data only";
   }
   return messageOf(thrown);
 }
 
 async function unlock(path: string, text: string, password: string): Promise<Signer> {
-  // Loaded only where it is used: key derivation is a library of its own.
+  // Loaded on demand: key derivation is a large library.
   const { Wallet } = await import("@ethereumjs/wallet");
   try {
     const wallet = await Wallet.fromV3(text, password, true);
     return new Signer(bytesToHex(wallet.getPrivateKey()));
   } catch {
-    // The cause is left out on purpose: it may quote what the file holds.
+    // The cause is left out on purpose: it may quote the file.
     throw new KeystoreError(
       `Keystore ${path} cannot be opened: expected a version 3 keystore and its password`,
     );

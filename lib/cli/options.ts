@@ -2,29 +2,24 @@ import { Command as Parser, CommanderError, Option } from "commander";
 import type { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { redact } from "../redact.ts";
+import type { OptionKind } from "./option_kinds.ts";
 
-/** One row of a service's option table. */
-export interface OptionSpec<S extends z.ZodType = z.ZodType> {
-  /** As in the help text: `-p, --port <port>`, or `--dry-run` for a switch. */
+/** One row of an option table. Without a default the option is optional, unless it is required. */
+export interface OptionSpec<K extends OptionKind = OptionKind> {
+  /** `-p, --port`. The help adds the kind's placeholder unless one is given: `--tape <file>`. */
   flags: string;
-  /** Environment variable read where the flag is not given. */
+  kind: K;
+  /** Environment variable, read if the flag is not given. */
   env?: string;
   description: string;
-  /** Turns the text (or `true` of a switch) into the value, or says what is wrong with it. */
-  schema: S;
-  /** Text used where neither flag nor variable is given. */
+  /** Text used if neither flag nor variable is given. An empty one is not shown in the help. */
   default?: string;
-  /** Default shown in the help where the service itself fills it in, as after a settings file. */
+  /** Default in the help, if the service fills it in later, such as after reading a settings file. */
   shownDefault?: string;
-  /**
-   * A secret's value never appears in help, errors or logs. Nor does what is wrong where the flags
-   * ask for a URL: it may hold a password, and is no URL out of which that could be taken.
-   */
-  secret?: boolean;
-  /** A switch that is on by default also takes `--no-…` and `=false`. */
-  negatable?: boolean;
-  /** May be given several times; the variable takes a comma-separated list. */
-  repeatable?: boolean;
+  /** Without a default: a value must be given. */
+  required?: true;
+  /** May be given several times; the variable and the default are comma-separated lists. */
+  repeatable?: true;
 }
 
 /**
@@ -33,51 +28,57 @@ export interface OptionSpec<S extends z.ZodType = z.ZodType> {
  */
 export type OptionTable = Record<string, OptionSpec>;
 
-/** What the options of a table are after parsing. */
-export type OptionsOf<T extends OptionTable> = { [K in keyof T]: z.output<T[K]["schema"]> };
+/** Type of one option's parsed value. */
+export type ValueOf<S extends OptionSpec> = S extends { default: string } | { required: true }
+  ? z.output<S["kind"]["schema"]>
+  : z.output<S["kind"]["schema"]> | undefined;
+
+/** Types of a table's parsed values. */
+export type OptionsOf<T extends OptionTable> = { [K in keyof T]: ValueOf<T[K]> };
 
 /** Looks up an environment variable. */
 export type Environment = (name: string) => string | undefined;
 
-/** Wrong arguments: one line for the user, without keys and passwords, exit code 2. */
+/** Wrong arguments: one line for the user, without keys or passwords, and exit code 2. */
 export class UsageError extends RangemakerError {
   constructor(message: string) {
     super("USAGE", redact(message));
   }
 }
 
-/** Help was asked for: `message` is the text to print. */
+/** The user asked for help: `message` is the text to print. */
 export class HelpRequest extends RangemakerError {
   constructor(text: string) {
     super("HELP", text);
   }
 }
 
-/** What the help text says beside the options. */
+/** The parts of a help text besides the options. */
 export interface CommandText {
   name: string;
   description: string;
-  /** Command lines, each with what it does: shown below the options. */
+  /** Command lines and what each does. */
   examples: readonly (readonly [commandLine: string, meaning: string])[];
-  /** What may stand between the name and the options, as in `[service...]`. */
+  /** Arguments before the options, such as `[service...]`. */
   operands?: string;
-  /** Commands of its own, each with its line in the help. */
+  /** Subcommands and their lines in the help. */
   subcommands?: Readonly<Record<string, { readonly summary: string }>>;
 }
 
 const HELP_WIDTH = 100;
 
-/** What came of reading options: the values that are as they must be, and what is wrong with the rest. */
-export interface OptionReading<T extends OptionTable> {
+/** Result of parsing options without stopping at the first error. */
+export interface ParsedOptions<T extends OptionTable> {
+  /** Only the valid ones. */
   values: Partial<OptionsOf<T>>;
-  /** By the key of the option. */
-  problems: ReadonlyMap<string, UsageError>;
+  /** Errors by option key. */
+  errors: ReadonlyMap<string, UsageError>;
 }
 
 /**
- * Reads arguments and environment by a table: flag first, then variable, then default.
+ * Parses arguments and environment by a table: flag first, then variable, then default.
  *
- * @throws {UsageError} On the first thing wrong, naming the option and its rule.
+ * @throws {UsageError} On the first error, naming the option and its rule.
  * @throws {HelpRequest} On `--help`.
  */
 export function parseOptions<T extends OptionTable>(
@@ -86,45 +87,44 @@ export function parseOptions<T extends OptionTable>(
   argv: readonly string[],
   env: Environment,
 ): OptionsOf<T> {
-  const { values, problems } = readOptions(text, table, argv, env);
-  for (const problem of problems.values()) throw problem;
-  // Without a problem there is a value for every key.
+  const { values, errors } = parseAllOptions(text, table, argv, env);
+  for (const error of errors.values()) throw error;
+  // Without an error there is a value for every key.
   return values as OptionsOf<T>;
 }
 
 /**
- * Reads options as {@link parseOptions} does, but to the end: a value that is wrong or missing is
- * told of, and the others are there all the same.
+ * Parses options like {@link parseOptions}, but collects wrong and missing values instead of throwing.
  *
- * @throws {UsageError} If the arguments name what is no option.
+ * @throws {UsageError} On an unknown option or argument.
  * @throws {HelpRequest} On `--help`.
  */
-export function readOptions<T extends OptionTable>(
+export function parseAllOptions<T extends OptionTable>(
   text: CommandText,
   table: T,
   argv: readonly string[],
   env: Environment,
-): OptionReading<T> {
+): ParsedOptions<T> {
   const flags = readFlags(text, table, argv);
   const values: Record<string, unknown> = {};
-  const problems = new Map<string, UsageError>();
+  const errors = new Map<string, UsageError>();
   for (const [key, spec] of Object.entries(table)) {
     try {
-      values[key] = readOption(spec, flags[attributeOf(spec)], env);
+      values[key] = parseOption(spec, flags[optionOf(spec).attributeName()], env);
     } catch (thrown) {
       if (!(thrown instanceof UsageError)) throw thrown;
-      problems.set(key, thrown);
+      errors.set(key, thrown);
     }
   }
-  // Each value came out of the schema of its own key.
-  return { values: values as Partial<OptionsOf<T>>, problems };
+  // Each value was parsed by the schema of its own key.
+  return { values: values as Partial<OptionsOf<T>>, errors };
 }
 
 /**
- * Options for a service that another program starts: what is given, and the defaults of the table for
- * the rest. Neither arguments nor environment are read.
+ * Options for a service started by another program: the given ones, and the table's defaults for the
+ * rest. Neither arguments nor environment are read.
  *
- * @throws {UsageError} If an option that has no default is not given.
+ * @throws {UsageError} If a required option is missing.
  */
 export function withDefaults<T extends OptionTable>(
   table: T,
@@ -132,9 +132,9 @@ export function withDefaults<T extends OptionTable>(
 ): OptionsOf<T> {
   const values: Record<string, unknown> = { ...given };
   for (const [key, spec] of Object.entries(table)) {
-    values[key] ??= readOption(spec, undefined, () => undefined);
+    values[key] ??= parseOption(spec, undefined, () => undefined);
   }
-  // Each value is given with the type of its key or came out of the schema of its own key.
+  // Each value is given with the type of its key or parsed by the schema of its key.
   return values as OptionsOf<T>;
 }
 
@@ -171,12 +171,12 @@ function readFlags(
 }
 
 function addOption(parser: Parser, key: string, spec: OptionSpec): void {
+  const shownDefault = spec.default || spec.shownDefault;
   const notes = [
-    defaultNote(spec.default ?? spec.shownDefault),
-    spec.env === undefined ? "" : `env: ${spec.env}`,
-  ].filter((note) => note !== "");
-  const suffix = notes.length === 0 ? "" : ` (${notes.join(", ")})`;
-  const option = new Option(spec.flags, spec.description + suffix);
+    ...(shownDefault === undefined ? [] : [`default: ${shownDefault}`]),
+    ...(spec.env === undefined ? [] : [`env: ${spec.env}`]),
+  ];
+  const option = optionOf(spec, notes.length === 0 ? "" : ` (${notes.join(", ")})`);
   const attribute = option.attributeName();
   if (key !== attribute && !(spec.repeatable && key === `${attribute}s`)) {
     throw new TypeError(`Option table: key ${key} does not match flags ${spec.flags}`);
@@ -185,45 +185,48 @@ function addOption(parser: Parser, key: string, spec: OptionSpec): void {
     option.argParser((value: string, earlier: string[] | undefined) => [...(earlier ?? []), value]);
   }
   parser.addOption(option);
-  if (spec.negatable) {
+  if (spec.kind.negatable) {
     parser.addOption(new Option(`--no-${option.name()}`, `same as --${option.name()}=false`));
-    // Without this, commander takes the presence of --no-… as a default of true.
+    // Otherwise commander takes the presence of --no-… as a default of true.
     parser.setOptionValue(attribute, undefined);
   }
 }
 
-function attributeOf(spec: OptionSpec): string {
-  return new Option(spec.flags).attributeName();
+/** How the help shows an option: `-p, --port <port>`. */
+export function flagsOf({ flags, kind: { placeholder, negatable } }: OptionSpec): string {
+  if (placeholder === undefined || /[<[]/.test(flags)) return flags;
+  return `${flags} ${negatable ? `[${placeholder}]` : `<${placeholder}>`}`;
 }
 
-function defaultNote(text: string | undefined): string {
-  return text === undefined ? "" : `default: ${text}`;
+/** How an error or a fix names an option: `--port`, or `--rpc-url or KAIZEN_RPC_URL`. */
+export function optionLabel(spec: OptionSpec): string {
+  const { long } = optionOf(spec);
+  return spec.env === undefined ? `${long}` : `${long} or ${spec.env}`;
 }
 
-function readOption(spec: OptionSpec, flag: unknown, env: Environment): unknown {
+function optionOf(spec: OptionSpec, notes = ""): Option {
+  return new Option(flagsOf(spec), spec.description + notes);
+}
+
+function parseOption(spec: OptionSpec, flag: unknown, env: Environment): unknown {
+  const split = (text: string | undefined): string | string[] | undefined =>
+    spec.repeatable ? text?.split(",").filter((part) => part !== "") : text;
   const variable = spec.env === undefined ? undefined : env(spec.env);
-  let source = spec.flags.replace(/^-\w, /, "").replace(/[ =].*$/, "");
-  let value: unknown = flag;
-  if (value === undefined && variable !== undefined && variable !== "") {
-    source = spec.env ?? source;
-    value = spec.repeatable ? variable.split(",") : variable;
-  }
-  value ??= spec.repeatable ? spec.default?.split(",") : spec.default;
-  const parsed = spec.schema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  const isFromVariable = flag === undefined && variable !== undefined && variable !== "";
+  const value = flag ?? split(isFromVariable ? variable : spec.default);
+  if (value === undefined && !spec.required) return undefined;
+  const name = `${optionOf(spec).long}`;
   if (value === undefined) {
     throw new UsageError(
-      `Missing ${source}${spec.env === undefined ? "" : ` (or ${spec.env} in the environment)`}`,
+      `Missing ${name}${spec.env === undefined ? "" : ` (or ${spec.env} in the environment)`}`,
     );
   }
-  // Where in the value it is would be a place in what the schema made of it.
+  const parsed = spec.kind.schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  // The path of the issue is left out: it points into what the schema made of the text.
   const rule = parsed.error.issues[0]?.message ?? "Invalid value";
-  const received = mayHoldSecret(spec) ? "" : `: received ${JSON.stringify(value)}`;
-  throw new UsageError(`Invalid ${source}: ${rule}${received}`);
-}
-
-function mayHoldSecret({ secret = false, flags }: OptionSpec): boolean {
-  return secret || /<.*\burl\b.*>/.test(flags);
+  const received = spec.kind.secret ? "" : `: received ${JSON.stringify(value)}`;
+  throw new UsageError(`Invalid ${isFromVariable ? spec.env : name}: ${rule}${received}`);
 }
 
 function examplesText(text: CommandText): string {
@@ -247,9 +250,9 @@ function subcommandsText({ name, subcommands = {} }: CommandText): string {
   }\n`;
 }
 
-/** What commander says of wrong arguments, in the house's wording. */
+/** Commander's message about wrong arguments as one line in our wording. */
 export function oneLine(message: string): string {
-  // What stands behind the = of an option that there is not may be a secret.
+  // The text after the = of an unknown option may be a secret.
   const line = message.replace(/^error: /, "").replace(/^(unknown option '[^=]*)=.*'/s, "$1'")
     .replace(/\n\(Did/, " (did").trim()
     .replace(/\.$/, "");

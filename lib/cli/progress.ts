@@ -1,23 +1,21 @@
-/** Tells somebody at a terminal how far a command is while they wait. */
-
-/** Draws one line over the one before; an empty text takes it away. */
+/** Replaces the progress line on a terminal; an empty text clears it. */
 export type ShowProgress = (text: string) => void;
 
-/** The part of a terminal that is needed to draw on it. */
+/** The parts of a terminal that drawing needs. */
 export interface ProgressTerminal {
   isTerminal(): boolean;
   writeSync(bytes: Uint8Array): number;
 }
 
-/** How wide a terminal is taken to be that tells no width, or 0. */
+/** Assumed width of a terminal that reports none, or 0. */
 const COLUMNS = 80;
 
 const BAR_WIDTH = 40;
 
 /**
- * Draws on a terminal; on anything else, such as a file or a pipe, nothing at all.
+ * Draws progress on a terminal, and nothing on a file or a pipe.
  *
- * @param columns How wide the terminal is now: a line that wraps could not be drawn over.
+ * @param columns Current width: a wrapped line could not be replaced.
  */
 export function progressOn(
   terminal: ProgressTerminal,
@@ -37,7 +35,7 @@ export function progressOn(
   };
 }
 
-/** The text of a progress bar: what is done of a total, drawn and in numbers. */
+/** A progress bar as text: `████░░░░ 50 % of 10 slots`. */
 export function progressBar(done: number, total: number, unit: string): string {
   const share = total === 0 ? 1 : done / total;
   const filled = Math.round(share * BAR_WIDTH);

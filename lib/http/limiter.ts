@@ -1,66 +1,61 @@
-/** Limits how often callers may ask, each by its address and all together. */
-import type { Context, MiddlewareHandler } from "hono";
+/** Limits how often callers may send requests, each by its address and all together. */
+import type { MiddlewareHandler } from "hono";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { RangemakerError } from "../errors.ts";
-import { integerSchema, switchSchema } from "../cli/option_types.ts";
-import type { OptionTable } from "../cli/options.ts";
+import { callerAddress } from "./caller_address.ts";
 
 /**
- * Requests are counted in windows this long, so that short bursts above the rate pass: with 100 a
- * second, 300 at once. A caller's count is forgotten at the end of its window, which bounds what is
- * remembered by what can arrive within one.
+ * Requests are counted in windows of this length, so short bursts above the rate pass: at 100 a
+ * second, 300 at once. Counts are dropped at the end of a window, which bounds the memory they use.
  */
 const WINDOW_SECONDS = 3;
 
-const rateSchema = integerSchema(0, 1_000_000);
+/** Callers that one forwarding connection may carry at full rate if there is no total limit. */
+const CONNECTION_RATE_FACTOR = 10;
 
-/** The limiter's options, for the option table of a service. */
-export const limiterOptions = {
-  rateLimit: {
-    flags: "--rate-limit <n>",
-    description: "requests a second from one address, on average over 3 s; 0 for no limit",
-    schema: rateSchema,
-    default: "100",
-  },
-  rateLimitTotal: {
-    flags: "--rate-limit-total <n>",
-    description: "requests a second from all addresses, on average over 3 s; 0 for no limit",
-    schema: rateSchema,
-    default: "1000",
-  },
-  trustProxy: {
-    flags: "--trust-proxy",
-    description: "take a caller's address from the last entry of X-Forwarded-For",
-    schema: switchSchema,
-    default: "false",
-  },
-} satisfies OptionTable;
-
-/** Rates in requests a second; 0 for none. */
+/** Rates in requests a second; 0 for no limit. */
 export interface LimiterSettings {
   rateLimit: number;
   rateLimitTotal: number;
-  /** The caller's address is the last one in `X-Forwarded-For`, written by a proxy in front. */
+  /** The caller's address is the last entry of `X-Forwarded-For`. */
   trustProxy: boolean;
 }
 
-/** Counts the requests of one service. */
+/**
+ * Counts the requests of one service.
+ *
+ * With `trustProxy`, the connection's own address is limited as well: a caller that connects directly
+ * and forges `X-Forwarded-For` gets half of the total rate at most and cannot starve the others.
+ */
 export class RequestLimiter {
-  readonly #byAddress: RateLimiterMemory | undefined;
+  readonly #byCaller: RateLimiterMemory | undefined;
+  readonly #byConnection: RateLimiterMemory | undefined;
   readonly #total: RateLimiterMemory | undefined;
   readonly #trustProxy: boolean;
 
   constructor({ rateLimit, rateLimitTotal, trustProxy }: LimiterSettings) {
-    this.#byAddress = limiterOf(rateLimit);
+    this.#byCaller = limiterOf(rateLimit);
+    this.#byConnection = limiterOf(connectionRate(rateLimit, rateLimitTotal));
     this.#total = limiterOf(rateLimitTotal);
     this.#trustProxy = trustProxy;
   }
 
-  /** Refuses what passes the limits with 429 and `Retry-After`. */
+  /** Refuses requests over the limits with 429 and `Retry-After`. */
   readonly handle: MiddlewareHandler = async (c, next) => {
-    const address = addressOf(c, this.#trustProxy);
-    // By address first: a caller over its own limit must not use up what the others share.
-    const over = await consume(this.#byAddress, address) ?? await consume(this.#total, "all");
+    // The listener sets the connection's address; a request without one comes from a test.
+    const env: { remote?: string } = c.env ?? {};
+    const { caller, connection } = callerAddress(
+      c.req.raw.headers,
+      env.remote ?? "unknown",
+      this.#trustProxy,
+    );
+    const isForwarded = caller !== connection;
+    // Counted with the connection: a forged address must not use up the limit of whoever has it.
+    const key = isForwarded ? `${caller} via ${connection}` : connection;
+    // From the narrowest to the widest: a caller over its own limit must not use up a shared one.
+    const over = await consume(this.#byCaller, key) ??
+      (isForwarded ? await consume(this.#byConnection, connection) : undefined) ??
+      await consume(this.#total, "all");
     if (over === undefined) return await next();
     const seconds = Math.max(1, Math.ceil(over.msBeforeNext / 1000));
     c.header("retry-after", String(seconds));
@@ -69,12 +64,19 @@ export class RequestLimiter {
     });
   };
 
-  /** Forgets all counts, and with them the timers that would have. */
+  /** Drops all counts and their timers. */
   async stop(): Promise<void> {
-    for (const limiter of [this.#byAddress, this.#total]) {
+    for (const limiter of [this.#byCaller, this.#byConnection, this.#total]) {
       for (const { key } of limiter?.dump().storage ?? []) await limiter?.delete(key);
     }
   }
+}
+
+/** Rate of one connection that forwards requests of several callers; 0 for no limit. */
+function connectionRate(rateLimit: number, rateLimitTotal: number): number {
+  if (rateLimit === 0) return 0;
+  if (rateLimitTotal === 0) return rateLimit * CONNECTION_RATE_FACTOR;
+  return Math.max(rateLimit, Math.ceil(rateLimitTotal / 2));
 }
 
 function limiterOf(ratePerSecond: number): RateLimiterMemory | undefined {
@@ -96,12 +98,4 @@ async function consume(
     if (thrown instanceof RateLimiterRes) return thrown;
     throw thrown;
   }
-}
-
-function addressOf(c: Context, trustProxy: boolean): string {
-  const forwarded = trustProxy ? c.req.header("x-forwarded-for")?.split(",").at(-1)?.trim() : "";
-  if (forwarded) return forwarded;
-  // The listener hands over the peer's address; a request made without one comes from a test.
-  const env: { remote?: string } = c.env ?? {};
-  return env.remote ?? "unknown";
 }

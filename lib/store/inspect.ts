@@ -5,7 +5,7 @@ import { statOf, whyFileIsClosed, whyFolderIsClosed } from "../files.ts";
 import { messageOf } from "../errors.ts";
 import { StoreError } from "./intent.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { POSTGRES_URL } from "./open.ts";
+import { POSTGRES_URL } from "./location.ts";
 import { countOfRow } from "./rows.ts";
 
 /** What a store holds. */

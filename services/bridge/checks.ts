@@ -1,87 +1,45 @@
-/** What `rangemaker doctor` tries for the bridge. */
+/** What `rangemaker doctor` checks for the bridge. */
 import { dirname, relative } from "node:path";
 import { z } from "zod";
-import {
-  type Check,
-  type CheckContext,
-  ok,
-  optionLabel,
-  warn,
-} from "../../lib/cli/checks/check.ts";
-import {
-  nodeCheck,
-  nodeClockCheck,
-  permissionOnNodeCheck,
-} from "../../lib/cli/checks/core_node.ts";
-import { keyCheck } from "../../lib/cli/checks/key.ts";
-import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/cli/checks/permissions.ts";
-import { portCheck } from "../../lib/cli/checks/port.ts";
-import { needsOfStore, storeCheck } from "../../lib/cli/checks/store.ts";
-import type { Signer } from "../../lib/protocol/signature.ts";
+import { type Check, ok, type ServiceChecks, warn } from "../../lib/cli/checks/check.ts";
+import { nodeClockCheck, permissionOnNodeCheck } from "../../lib/cli/checks/node.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
-import { type BridgeOptions, options } from "./mod.ts";
+import { optionLabel } from "../../lib/cli/options.ts";
+import { options } from "./options.ts";
 
-export { options };
-
-/** What the bridge's own task may read. */
+/** The folder that `deno task bridge` may read. */
 const TASK_FOLDER = "data";
 
-const healthSchema = z.object({ status: z.string(), rpc: z.boolean(), bridge: z.string() });
+export const checks: ServiceChecks<typeof options> = {
+  service: "bridge",
+  options,
+  health: z.object({ status: z.string(), rpc: z.boolean(), bridge: z.string() }),
+  openSigner: (values) => signerFrom(values, optionLabel(options.privateKey)),
+  special({ rpcUrl, keystore, keystorePasswordFile }, context) {
+    const keyFiles = [keystore, keystorePasswordFile].filter((path) => path !== undefined);
+    return [
+      ...(keyFiles.length > 0 ? [keyFilesCheck(keyFiles)] : []),
+      ...(rpcUrl === undefined ? [] : [
+        permissionOnNodeCheck("relayer", rpcUrl, context),
+        nodeClockCheck(rpcUrl, context),
+      ]),
+    ];
+  },
+};
 
-/** Everything that the bridge is told to use. */
-export function checks(given: Partial<BridgeOptions>, context: CheckContext): Check[] {
-  const { host, port, rpcUrl, chainId, database, keystore, keystorePasswordFile } = given;
-  const keyFiles = [keystore, keystorePasswordFile].filter((path) => path !== undefined);
-  const signer = signerOnce(given);
-  const all = [
-    permissionCheck(
-      options,
-      needsOfPort(host, port),
-      needsOfUrls(rpcUrl),
-      needsOfStore(database),
-      { read: keyFiles },
-    ),
-    keyCheck(signer, options.privateKey),
-  ];
-  if (keyFiles.length > 0) all.push(keyFilesCheck(keyFiles));
-  if (rpcUrl !== undefined) {
-    const node = { url: rpcUrl, option: options.rpcUrl };
-    all.push(
-      nodeCheck("node", node, context, chainId),
-      permissionOnNodeCheck("relayer", signer, node, context),
-      nodeClockCheck(node, context),
-    );
-  }
-  if (database !== undefined) {
-    all.push(storeCheck(database, "bridge", options.database, context));
-  }
-  if (host !== undefined && port !== undefined) {
-    const { port: option } = options;
-    all.push(portCheck("port", { host, port, option, health: healthSchema }, context));
-  }
-  return all;
-}
-
-/** The task of the bridge reads `data` alone, where that of the doctor reads everything. */
+/** The task of the bridge may read the key files. The task of the doctor may read every file. */
 function keyFilesCheck(paths: readonly string[]): Check {
   return {
     subject: "key files",
     run() {
-      const elsewhere = paths.filter((path) => relative(TASK_FOLDER, path).startsWith(".."));
-      const names = elsewhere.join(", ");
+      const outside = paths.filter((path) => relative(TASK_FOLDER, path).startsWith(".."));
+      const names = outside.join(", ");
       if (names === "") return Promise.resolve(ok(`In ${TASK_FOLDER}: ${paths.join(", ")}`));
-      const folders = [...new Set(elsewhere.map((path) => dirname(path)))].join(",");
+      const folders = [...new Set(outside.map((path) => dirname(path)))].join(",");
       return Promise.resolve(warn(
-        `deno task bridge reads ${TASK_FOLDER} alone: not ${names}`,
-        `Move it there, or start the bridge by deno run with --allow-read=${folders} too`,
+        `deno task bridge may read ${TASK_FOLDER} only, not ${names}`,
+        `Move it there, or start the bridge with deno run and --allow-read=${folders} as well`,
       ));
     },
   };
-}
-
-/** The signer, opened once for all checks: a keystore takes its time on purpose. */
-function signerOnce({ privateKey, keystore, keystorePasswordFile }: Partial<BridgeOptions>) {
-  let opened: Promise<Signer> | undefined;
-  const source = { privateKey, keystore, keystorePasswordFile };
-  return () => opened ??= signerFrom(source, optionLabel(options.privateKey));
 }

@@ -1,50 +1,57 @@
 import { z } from "zod";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import { hostOption, integerSchema, portSchema } from "../../lib/cli/option_types.ts";
+import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
+import { hostOption } from "../../lib/cli/shared_options.ts";
 import { plannedFaultSchema } from "./fault_plan.ts";
 import { VENUE_FAULT_NAMES } from "./faults.ts";
 
 const SYMBOLS = MARKETS.map((market) => market.symbol);
 
+const fault = {
+  schema: z.array(plannedFaultSchema),
+  placeholder: "venue=fault",
+} satisfies kinds.OptionKind;
+
 /** Options of `rangemaker exchanges`. */
 export const options = {
   port: {
-    flags: "-P, --port <port>",
+    flags: "-P, --port",
+    kind: kinds.port,
     env: "EXCHANGES_PORT",
     description: "HTTP and WebSocket port",
-    schema: portSchema,
     default: "8560",
   },
   host: hostOption,
   seed: {
-    flags: "--seed <n>",
-    description: "seed of the simulation: the same seed gives the same prices",
-    schema: integerSchema(0, 2 ** 31 - 1),
+    flags: "--seed",
+    kind: kinds.seed,
+    description: "seed of the simulation; the same seed gives the same prices",
     default: "1",
   },
   rate: {
-    flags: "--rate <n>",
-    description: "simulated trades a second in each market at each venue, on average",
-    schema: integerSchema(1, 10_000),
+    flags: "--rate",
+    kind: kinds.integer(1, 10_000),
+    description: "average number of simulated trades a second per market and venue",
     default: "5",
   },
   tape: {
-    flags: "--tape <file>",
+    flags: "--tape",
+    kind: kinds.file,
     description: "CSV of trades to replay in a loop: time_ms,trade_id,side,price,amount",
-    schema: z.string().min(1).optional(),
   },
   tapeMarket: {
     flags: "--tape-market <symbol>",
-    description: "market of the tape; the others stay simulated",
-    schema: z.enum(SYMBOLS, { error: `Expected one of ${SYMBOLS.join(", ")}` }),
+    kind: kinds.choice(SYMBOLS, `Expected one of ${SYMBOLS.join(", ")}`),
+    description: "market of the tape; the other markets are simulated",
     default: "ETH/USDT",
   },
   faults: {
-    flags: "--fault <venue=fault>",
-    description: "what goes wrong: venue=fault[@after_ms[+for_ms]]; repeatable; faults: " +
+    flags: "--fault",
+    kind: fault,
+    description: "fault to inject: venue=fault[@after_ms[+for_ms]]; repeatable; faults: " +
       VENUE_FAULT_NAMES.join(", "),
-    schema: z.array(plannedFaultSchema).default([]),
+    default: "",
     repeatable: true,
   },
 } satisfies OptionTable;

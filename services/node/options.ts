@@ -1,13 +1,8 @@
 import { z } from "zod";
 import { type Address, addressSchema, uint64Schema } from "../../lib/protocol/scalars.ts";
-import {
-  addressListSchema,
-  chainIdOption,
-  hostOption,
-  integerSchema,
-  portSchema,
-} from "../../lib/cli/option_types.ts";
+import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
+import { chainIdOption, hostOption } from "../../lib/cli/shared_options.ts";
 import {
   DEFAULTS,
   ORACLE_TIMEOUT_MAX_MS,
@@ -16,94 +11,104 @@ import {
 } from "./settings.ts";
 
 /** `address=amount` several times, as a map. */
-const balancesSchema = z.array(z.string()).transform((entries, context) => {
-  const balances = new Map<Address, bigint>();
-  for (const entry of entries) {
-    const [addressText, amountText, ...rest] = entry.split("=");
-    const address = addressSchema.safeParse(addressText);
-    const amount = uint64Schema.safeParse(amountText);
-    if (!address.success || !amount.success || rest.length > 0) {
-      context.addIssue({ code: "custom", message: "Expected <address>=<amount>" });
-      return z.NEVER;
+const balances = {
+  schema: z.array(z.string()).transform((entries, context) => {
+    const balances = new Map<Address, bigint>();
+    for (const entry of entries) {
+      const [addressText, amountText, ...rest] = entry.split("=");
+      const address = addressSchema.safeParse(addressText);
+      const amount = uint64Schema.safeParse(amountText);
+      if (!address.success || !amount.success || rest.length > 0) {
+        context.addIssue({ code: "custom", message: "Expected <address>=<amount>" });
+        return z.NEVER;
+      }
+      balances.set(address.data, amount.data);
     }
-    balances.set(address.data, amount.data);
-  }
-  return balances;
-});
+    return balances;
+  }),
+  placeholder: "address=amount",
+} satisfies kinds.OptionKind;
 
-/** The options of `rangemaker node`. Where a default is only shown, the settings file comes first. */
+/** The URL of the oracle, with or without a scheme. */
+const serviceUrl = { ...kinds.httpUrl, schema: serviceUrlSchema } satisfies kinds.OptionKind;
+
+const ringBufferSize = {
+  schema: kinds.integer(1).schema.pipe(ringBufferSizeSchema),
+  placeholder: "slots",
+} satisfies kinds.OptionKind;
+
+/** The options of `rangemaker node`. Without a default here, the settings file decides first. */
 export const options = {
   port: {
-    flags: "-p, --port <port>",
+    flags: "-p, --port",
+    kind: kinds.port,
     env: "NODE_PORT",
-    description: "port of JSON-RPC over HTTP and WebSocket; 0 takes a free one",
-    schema: portSchema,
+    description: "JSON-RPC port for HTTP and WebSocket; 0 takes a free one",
     default: "8545",
   },
   host: hostOption,
   readPort: {
-    flags: "--read-port <port>",
+    flags: "--read-port",
+    kind: kinds.port,
     env: "NODE_READ_PORT",
-    description: "second port, without the write methods; 0 takes a free one",
-    schema: portSchema.optional(),
+    description: "second port without the write methods; 0 takes a free one",
   },
   oracleUrl: {
-    flags: "-o, --oracle-url <url>",
+    flags: "-o, --oracle-url",
+    kind: serviceUrl,
     env: "ORACLE_URL",
-    description: "oracle HTTP service; http:// may be left out",
-    schema: serviceUrlSchema.optional(),
+    description: "URL of the oracle; http:// may be omitted",
     shownDefault: DEFAULTS.oracleUrl,
   },
   oracleTimeoutMs: {
-    flags: "--oracle-timeout-ms <ms>",
+    flags: "--oracle-timeout-ms",
+    kind: kinds.duration(1, ORACLE_TIMEOUT_MAX_MS),
     description: "how long a checkpoint waits for prices",
-    schema: integerSchema(1, ORACLE_TIMEOUT_MAX_MS).optional(),
     shownDefault: DEFAULTS.oracleTimeoutMs.toString(),
   },
   maxStaleMs: {
-    flags: "--max-stale-ms <ms>",
-    description: "age at which a price no longer counts",
-    schema: integerSchema(1).optional(),
+    flags: "--max-stale-ms",
+    kind: kinds.duration(1),
+    description: "maximum age of a price",
     shownDefault: DEFAULTS.maxStaleMs.toString(),
   },
   ringBufferSize: {
-    flags: "--ring-buffer-size <slots>",
+    flags: "--ring-buffer-size",
+    kind: ringBufferSize,
     description: "price slots of 100 ms per market, a power of two",
-    schema: integerSchema(1).pipe(ringBufferSizeSchema).optional(),
     shownDefault: DEFAULTS.ringBufferSize.toString(),
   },
   chainId: {
     ...chainIdOption,
-    schema: chainIdOption.schema.optional(),
     default: undefined,
     shownDefault: DEFAULTS.chainId.toString(),
   },
   relayers: {
-    flags: "--relayers <addresses>",
-    description: "accounts that may submit deposits, separated by commas",
-    schema: addressListSchema.optional(),
+    flags: "--relayers",
+    kind: kinds.addresses,
+    description: "accounts that may submit deposits, comma-separated",
   },
   admins: {
-    flags: "--admins <addresses>",
-    description: "accounts that may backfill prices, separated by commas",
-    schema: addressListSchema.optional(),
+    flags: "--admins",
+    kind: kinds.addresses,
+    description: "accounts that may backfill prices, comma-separated",
   },
   balances: {
-    flags: "--balances <address=amount>",
-    description: "what an account owns at genesis, USDC with 6 decimals; may be repeated",
-    schema: balancesSchema.optional(),
+    flags: "--balances",
+    kind: balances,
+    description: "balance of an account at genesis, USDC with 6 decimals; repeatable",
     repeatable: true,
   },
   config: {
-    flags: "-c, --config <file>",
+    flags: "-c, --config",
+    kind: kinds.file,
     env: "NODE_CONFIG",
-    description: "TOML file with [oracle], [chain] and [genesis]; options win over it",
-    schema: z.string().min(1).optional(),
+    description: "TOML file with [oracle], [chain] and [genesis]; options override it",
   },
   dataDir: {
-    flags: "-d, --data-dir <path>",
+    flags: "-d, --data-dir",
+    kind: kinds.directory,
     env: "NODE_DATA_DIR",
-    description: "where the chain is kept; in memory if not given",
-    schema: z.string().min(1).optional(),
+    description: "directory of the chain; in memory by default",
   },
 } satisfies OptionTable;

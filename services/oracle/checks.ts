@@ -1,65 +1,53 @@
-/** What `rangemaker doctor` tries for the oracle: each provider as `oracle probe` does. */
+/** What `rangemaker doctor` checks for the oracle: each provider, as in `rangemaker oracle probe`. */
 import { z } from "zod";
 import {
   type Check,
   type CheckContext,
   fail,
   ok,
-  optionLabel,
+  type ServiceChecks,
   warn,
 } from "../../lib/cli/checks/check.ts";
-import { needsOfPort, needsOfUrls, permissionCheck } from "../../lib/cli/checks/permissions.ts";
-import { portCheck } from "../../lib/cli/checks/port.ts";
+import { addressOf } from "../../lib/cli/checks/permissions.ts";
+import { optionLabel } from "../../lib/cli/options.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
 import { options, type OracleOptions } from "./options.ts";
 import { probeProvider, type ProbeResult, shortfalls, sourcesOf } from "./probe.ts";
 import { endpoints } from "./providers.ts";
 
-export { options };
-
-const healthSchema = z.object({ status: z.string(), pairsWithPrices: z.number() });
-
 const SYMBOLS = MARKETS.map(({ symbol }) => symbol);
 
-/** Everything that the oracle is told to use. */
-export function checks(given: Partial<OracleOptions>, context: CheckContext): Check[] {
-  const { host, port, providers = [], providerUrls = {}, minSources } = given;
-  const targets = endpoints({ providers, providerUrls });
-  const all = [
-    permissionCheck(
-      options,
-      needsOfPort(host, port),
-      needsOfUrls(...targets.map(({ url }) => url)),
-    ),
-  ];
-  const probes = targets.map((target) => once(() => probe(target, context)));
-  for (const [index, { provider, url }] of targets.entries()) {
-    all.push(providerCheck(EXCHANGE_OF[provider.name], url, probes[index]!)); // one for each
-  }
-  if (minSources !== undefined) all.push(sourcesCheck(probes, minSources));
-  if (host !== undefined && port !== undefined) {
-    const { port: option } = options;
-    all.push(portCheck("port", { host, port, option, health: healthSchema }, context));
-  }
-  return all;
+export const checks: ServiceChecks<typeof options> = {
+  service: "oracle",
+  options,
+  health: z.object({ status: z.string(), pairsWithPrices: z.number() }),
+  permissions: (values) => ({ net: targetsOf(values).map(({ url }) => addressOf(url)) }),
+  special(values, context) {
+    const targets = targetsOf(values);
+    const probes = targets.map((target) => probeOnce(target, context));
+    return [
+      ...targets.map(({ provider, url }, index) =>
+        providerCheck(EXCHANGE_OF[provider.name], url, probes[index]!) // one for each
+      ),
+      ...(values.minSources === undefined ? [] : [sourcesCheck(probes, values.minSources)]),
+    ];
+  },
+};
+
+function targetsOf({ providers = [], providerUrls = {} }: Partial<OracleOptions>) {
+  return endpoints({ providers, providerUrls });
 }
 
 type Probe = () => Promise<ProbeResult>;
 
-function probe(
-  target: ReturnType<typeof endpoints>[number],
-  context: CheckContext,
-): Promise<ProbeResult> {
-  return probeProvider({ ...target, symbols: SYMBOLS, ...context });
-}
-
-function once(probe: Probe): Probe {
+/** Connects to a provider once for all checks. */
+function probeOnce(target: ReturnType<typeof endpoints>[number], context: CheckContext): Probe {
   let result: Promise<ProbeResult> | undefined;
-  return () => result ??= probe();
+  return () => result ??= probeProvider({ ...target, symbols: SYMBOLS, ...context });
 }
 
-/** One provider: without it there may still be enough sources, so it never fails by itself. */
+/** Never fails: without one provider there may still be enough sources. */
 function providerCheck(exchange: string, url: string, probe: Probe): Check {
   return {
     subject: exchange,
@@ -70,14 +58,14 @@ function providerCheck(exchange: string, url: string, probe: Probe): Check {
       }
       return warn(
         `${url}: prices of ${prices.size} of ${SYMBOLS.length} pairs: ${problem}`,
-        `Open the way to it, give another URL with --provider-url ${exchange}=, or leave it out ` +
+        `Make it reachable, use another URL with --provider-url ${exchange}=, or leave it out ` +
           "with --providers",
       );
     },
   };
 }
 
-/** Every pair has as many sources as it needs. */
+/** Every pair has at least `--min-sources` sources. */
 function sourcesCheck(probes: readonly Probe[], minSources: number): Check {
   return {
     subject: "sources",
@@ -88,8 +76,8 @@ function sourcesCheck(probes: readonly Probe[], minSources: number): Check {
       const least = Math.min(...SYMBOLS.map((symbol) => sourcesOf(results, symbol)));
       const fewer = least === 0
         ? ""
-        : `, or ask for no more than ${least} with ${optionLabel(options.minSources)}`;
-      return fail(missing.join("; "), `Mend the providers above${fewer}`);
+        : `, or require at most ${least}: ${optionLabel(options.minSources)}`;
+      return fail(missing.join("; "), `Fix the providers above${fewer}`);
     },
   };
 }

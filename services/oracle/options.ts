@@ -1,17 +1,21 @@
 import { z } from "zod";
 import { findProvider, PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
-import { hostOption, integerSchema, portSchema, wsUrlSchema } from "../../lib/cli/option_types.ts";
+import * as kinds from "../../lib/cli/option_kinds.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "../../lib/cli/options.ts";
+import { hostOption } from "../../lib/cli/shared_options.ts";
 
 const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange's name`;
 
 /** `all`, or a comma-separated list; each provider once, in the order of the spec. */
-const providersSchema = z.string().transform((text, context): ProviderName[] => {
-  if (text.trim() === "all") return [...PROVIDER_NAMES];
-  const names = text.split(",").map((part) => findProvider(part.trim()));
-  if (names.includes(undefined)) context.addIssue(NAME_RULE);
-  return PROVIDER_NAMES.filter((name) => names.includes(name));
-});
+const providers = {
+  schema: z.string().transform((text, context): ProviderName[] => {
+    if (text.trim() === "all") return [...PROVIDER_NAMES];
+    const names = text.split(",").map((part) => findProvider(part.trim()));
+    if (names.includes(undefined)) context.addIssue(NAME_RULE);
+    return PROVIDER_NAMES.filter((name) => names.includes(name));
+  }),
+  placeholder: "list",
+} satisfies kinds.OptionKind;
 
 const providerUrlSchema = z.string().transform((text, context) => {
   const [, typed = "", url = ""] = /^([^=]+)=(.+)$/.exec(text) ?? [];
@@ -19,56 +23,61 @@ const providerUrlSchema = z.string().transform((text, context) => {
   if (name !== undefined) return { name, url };
   context.addIssue(url === "" ? "Expected name=url" : NAME_RULE);
   return z.NEVER;
-}).pipe(z.object({ name: z.enum(PROVIDER_NAMES), url: wsUrlSchema }));
+}).pipe(z.object({ name: z.enum(PROVIDER_NAMES), url: kinds.wsUrl.schema }));
 
-const providerUrlsSchema = z.array(providerUrlSchema).optional()
-  .transform((pairs = []): Partial<Record<ProviderName, string>> =>
+/** URLs by the names of their providers. */
+const providerUrls = {
+  schema: z.array(providerUrlSchema).transform((pairs): Partial<Record<ProviderName, string>> =>
     Object.fromEntries(pairs.map(({ name, url }) => [name, url]))
-  );
+  ),
+  placeholder: "name=url",
+  secret: true,
+} satisfies kinds.OptionKind;
 
 /** Options of `rangemaker oracle` (spec: price oracle, "Service options"). */
 export const options = {
   port: {
-    flags: "-P, --port <port>",
+    flags: "-P, --port",
+    kind: kinds.port,
     env: "ORACLE_PORT",
     description: "HTTP port",
-    schema: portSchema,
     default: "8550",
   },
   host: hostOption,
   providers: {
-    flags: "-p, --providers <list>",
+    flags: "-p, --providers",
+    kind: providers,
     env: "ORACLE_PROVIDERS",
-    description: "comma-separated providers, by their own or their exchange's names",
-    schema: providersSchema,
+    description: "comma-separated providers, by provider or exchange name",
     default: "all",
   },
   aggregation: {
     flags: "-a, --aggregation <method>",
+    kind: kinds.choice(["median", "average"]),
     env: "ORACLE_AGGREGATION",
     description: "median or average",
-    schema: z.enum(["median", "average"], { error: "Expected median or average" }),
     default: "median",
   },
   minSources: {
-    flags: "-m, --min-sources <n>",
+    flags: "-m, --min-sources",
+    kind: kinds.integer(1, PROVIDER_NAMES.length),
     env: "ORACLE_MIN_SOURCES",
     description: "minimum sources required for a valid price",
-    schema: integerSchema(1, PROVIDER_NAMES.length),
     default: "1",
   },
   providerUrls: {
-    flags: "--provider-url <name=url>",
+    flags: "--provider-url",
+    kind: providerUrls,
     env: "ORACLE_PROVIDER_URLS",
-    description: "endpoint of a provider in place of its public one; repeatable",
-    schema: providerUrlsSchema,
+    description: "URL of a provider instead of its public one; repeatable",
+    default: "",
     repeatable: true,
   },
   maxSourceAgeMs: {
-    flags: "--max-source-age-ms <ms>",
+    flags: "--max-source-age-ms",
+    kind: kinds.duration(100, 3_600_000),
     env: "ORACLE_MAX_SOURCE_AGE_MS",
-    description: "how long a quiet source whose connection lives contributes its last price",
-    schema: integerSchema(100, 3_600_000),
+    description: "how long the last price of a quiet source with a live connection counts",
     default: "30000",
   },
 } satisfies OptionTable;
@@ -77,9 +86,9 @@ export const options = {
 export type OracleOptions = OptionsOf<typeof options>;
 
 /**
- * Refuses what could never give a price.
+ * Checks that there are enough providers for a price.
  *
- * @throws {UsageError} If there are fewer providers than sources required.
+ * @throws {UsageError} If there are fewer providers than required sources.
  */
 export function requireSources(
   { providers, minSources }: Pick<OracleOptions, "providers" | "minSources">,

@@ -4,7 +4,7 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
-import { callerAddress } from "./router/caller_address.ts";
+import { callerAddress } from "../../lib/http/caller_address.ts";
 import { isHandshake } from "./clients/clients.ts";
 import { Cors } from "./router/cors.ts";
 import { ProxyMetrics } from "./metrics.ts";

@@ -1,166 +1,148 @@
-import { z } from "zod";
-import {
-  corsOriginsOption,
-  hostOption,
-  httpUrlSchema,
-  integerSchema,
-  portSchema,
-  switchSchema,
-  wsUrlSchema,
-} from "../../lib/cli/option_types.ts";
+import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
-
-const listSchema = z.string().transform((text) =>
-  text.split(",").map((part) => part.trim()).filter((part) => part !== "")
-);
+import { corsOriginsOption, hostOption, trustProxyOption } from "../../lib/cli/shared_options.ts";
 
 /** The option table of `rangemaker proxy` (specification, "Proxy configuration"). */
 export const options = {
   port: {
-    flags: "--port <port>",
+    flags: "--port",
+    kind: kinds.port,
     env: "PORT",
     description: "listening port; 0 takes a free one",
-    schema: portSchema,
     default: "8546",
   },
   host: hostOption,
   wsPort: {
-    flags: "--ws-port <port>",
+    flags: "--ws-port",
+    kind: kinds.port,
     env: "WS_PORT",
     description:
-      "second port for WebSockets alone, where bursts of notifications reach thousands of " +
-      "clients several times as fast; 0 takes a free one",
-    schema: portSchema.optional(),
+      "second port for WebSockets only, several times as fast with thousands of clients; " +
+      "0 takes a free one",
   },
   writeNodeUrl: {
-    flags: "--write-node-url <url>",
+    flags: "--write-node-url",
+    kind: kinds.nodeUrl,
     env: "WRITE_NODE_URL",
     description: "write node for transactions",
-    schema: httpUrlSchema,
     default: "http://localhost:8545",
   },
   readNodeUrl: {
-    flags: "--read-node-url <url>",
+    flags: "--read-node-url",
+    kind: kinds.nodeUrl,
     env: "READ_NODE_URL",
     description: "read node for queries",
-    schema: httpUrlSchema,
     default: "http://localhost:8547",
   },
   readNodeWsUrl: {
-    flags: "--read-node-ws-url <url>",
+    flags: "--read-node-ws-url",
+    kind: kinds.wsUrl,
     env: "READ_NODE_WS_URL",
-    description: "read node WebSocket URL; derived from --read-node-url unless given",
-    schema: wsUrlSchema.optional(),
+    description: "read node WebSocket URL; derived from --read-node-url by default",
   },
   broadcastCapacity: {
     flags: "--broadcast-capacity <messages>",
+    kind: kinds.integer(1, 1_048_576),
     env: "BROADCAST_CAPACITY",
-    description: "notifications kept for clients that are behind, all subscriptions together",
-    schema: integerSchema(1, 1_048_576),
+    description: "notifications buffered for slow clients, over all subscriptions",
     default: "4096",
   },
   corsOrigins: corsOriginsOption,
-  trustProxy: {
-    flags: "--trust-proxy [boolean]",
-    env: "TRUST_PROXY",
-    description: "trust X-Forwarded-For headers",
-    schema: switchSchema,
-    default: "true",
-    negatable: true,
-  },
+  trustProxy: trustProxyOption,
   writeMethods: {
     flags: "--write-methods <methods>",
+    kind: kinds.list,
     env: "WRITE_METHODS",
-    description: "methods for the write node beside those known, comma-separated",
-    schema: listSchema.prefault(""),
+    description: "further methods for the write node, comma-separated",
+    default: "",
   },
   maxBodyBytes: {
     flags: "--max-body-bytes <bytes>",
+    kind: kinds.integer(1_024, 1_073_741_824),
     env: "MAX_BODY_BYTES",
     description: "largest request over HTTP, largest message over WebSocket; 5 MiB as in geth",
-    schema: integerSchema(1_024, 1_073_741_824),
     default: "5242880",
   },
   maxBatch: {
     flags: "--max-batch <calls>",
+    kind: kinds.integer(1, 100_000),
     env: "MAX_BATCH",
     description: "most calls in one batch; 1000 as in geth",
-    schema: integerSchema(1, 100_000),
     default: "1000",
   },
   upstreamTimeoutMs: {
-    flags: "--upstream-timeout-ms <ms>",
+    flags: "--upstream-timeout-ms",
+    kind: kinds.duration(1, 600_000),
     env: "UPSTREAM_TIMEOUT_MS",
-    description: "how long a node may take to answer; 30 s lets slow reads through",
-    schema: integerSchema(1, 600_000),
+    description: "timeout of a call to a node",
     default: "30000",
   },
   maxWsClients: {
     flags: "--max-ws-clients <clients>",
+    kind: kinds.integer(1, 1_000_000),
     env: "MAX_WS_CLIENTS",
-    description: "most WebSocket clients at once; each costs a file descriptor and memory",
-    schema: integerSchema(1, 1_000_000),
+    description: "most WebSocket clients; each uses a file descriptor and memory",
     default: "10000",
   },
   maxSubscriptionsPerClient: {
     flags: "--max-subscriptions-per-client <subscriptions>",
+    kind: kinds.integer(1, 10_000),
     env: "MAX_SUBSCRIPTIONS_PER_CLIENT",
-    description: "most subscriptions of one WebSocket client; a wallet holds fewer than ten",
-    schema: integerSchema(1, 10_000),
+    description: "most subscriptions of one WebSocket client; a wallet uses fewer than ten",
     default: "100",
   },
   readsOverWs: {
-    flags: "--reads-over-ws [boolean]",
+    flags: "--reads-over-ws",
+    kind: kinds.toggle,
     env: "READS_OVER_WS",
-    description: "send plain single reads over the WebSocket to the read node, not over HTTP: " +
-      "faster, but without X-Forwarded-For, and notifications wait behind a huge answer",
-    schema: switchSchema,
+    description:
+      "send single reads over the WebSocket to the read node instead of HTTP: faster, but " +
+      "without X-Forwarded-For, and a huge answer delays notifications",
     default: "false",
-    negatable: true,
   },
   coalesceReads: {
-    flags: "--coalesce-reads [boolean]",
+    flags: "--coalesce-reads",
+    kind: kinds.toggle,
     env: "COALESCE_READS",
-    description: "send reads that are equal and in flight together once",
-    schema: switchSchema,
+    description: "send identical concurrent reads once",
     default: "true",
-    negatable: true,
   },
   slowClients: {
     flags: "--slow-clients <lag|close>",
+    kind: kinds.choice(["lag", "close"]),
     env: "SLOW_CLIENTS",
-    description: "a client that missed notifications goes on (lag) or is closed with 1013 (close)",
-    schema: z.enum(["lag", "close"], { error: "Expected lag or close" }),
+    description:
+      "a client that missed notifications continues (lag) or is closed with 1013 (close)",
     default: "lag",
   },
   subscribeTimeoutMs: {
-    flags: "--subscribe-timeout-ms <ms>",
+    flags: "--subscribe-timeout-ms",
+    kind: kinds.duration(1, 600_000),
     env: "SUBSCRIBE_TIMEOUT_MS",
-    description: "how long a subscribe waits for a read node that is away; then it fails",
-    schema: integerSchema(1, 600_000),
+    description: "how long a subscribe call waits for a disconnected read node before it fails",
     default: "10000",
   },
   headSilenceMs: {
-    flags: "--head-silence-ms <ms>",
+    flags: "--head-silence-ms",
+    kind: kinds.duration(1, 3_600_000),
     env: "HEAD_SILENCE_MS",
     description:
-      "after so long without a new head, the read node's head is read over HTTP; if the " +
-      "chain went on, the WebSocket is made anew",
-    schema: integerSchema(1, 3_600_000),
+      "time without a new head after which the head is read over HTTP; if the chain has moved " +
+      "on, the WebSocket reconnects",
     default: "15000",
   },
   reconnectInitialMs: {
-    flags: "--reconnect-initial-ms <ms>",
+    flags: "--reconnect-initial-ms",
+    kind: kinds.duration(1, 600_000),
     env: "RECONNECT_INITIAL_MS",
-    description: "first wait before connecting to the read node again; doubles with each attempt",
-    schema: integerSchema(1, 600_000),
+    description: "first delay before reconnecting to the read node; doubles with each attempt",
     default: "100",
   },
   reconnectMaxMs: {
-    flags: "--reconnect-max-ms <ms>",
+    flags: "--reconnect-max-ms",
+    kind: kinds.duration(1, 600_000),
     env: "RECONNECT_MAX_MS",
-    description: "longest wait before connecting to the read node again",
-    schema: integerSchema(1, 600_000),
+    description: "longest delay before reconnecting to the read node",
     default: "10000",
   },
 } satisfies OptionTable;

@@ -1,7 +1,7 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { faultPointsAt, watched } from "../../lib/fault_points.ts";
+import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { NODE_ANSWER_MS, remembered } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
@@ -52,8 +52,8 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   const metrics = new SolverMetrics(registry);
   const faults = faultPointsAt(options.faultPoint);
   const client = new CoreClient({ url: options.rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
-  const node = watched("node", client, faults);
-  const store = watched("store", await openIntentStore(options.database, "solver"), faults);
+  const node = withFaultPoints("node", client, faults);
+  const store = withFaultPoints("store", await openIntentStore(options.database, "solver"), faults);
   const exposure = new ExposureBook(options.maxExposure);
   metrics.watchExposure(exposure);
   const pricing = createPricing(options, client, clock);
@@ -70,7 +70,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     ended: (intent) => executor.ended(intent),
   });
   const hedge = metrics.timed(
-    watched("hedge", new SimulatedHedge(clock, options.hedgeDelayMs), faults),
+    withFaultPoints("hedge", new SimulatedHedge(clock, options.hedgeDelayMs), faults),
   );
   const checks = new PreTradeChecks({
     node,

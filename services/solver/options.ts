@@ -1,81 +1,80 @@
 import { z } from "zod";
-import { uint64Schema } from "../../lib/protocol/scalars.ts";
-import { faultPointOption } from "../../lib/fault_points.ts";
-import { limiterOptions } from "../../lib/http/limiter.ts";
+import * as kinds from "../../lib/cli/option_kinds.ts";
+import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
 import {
   chainIdOption,
   corsOriginsOption,
+  databaseOption,
+  faultPointOption,
   hostOption,
-  integerSchema,
-  portSchema,
-  privateKeySchema,
+  limiterOptions,
   rpcUrlOption,
-  switchSchema,
-  wsUrlSchema,
-} from "../../lib/cli/option_types.ts";
-import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
-import { databaseOption } from "../../lib/store/open.ts";
+} from "../../lib/cli/shared_options.ts";
 import { pricingOptions } from "./pricing/options.ts";
 
-/** Longest simulated hedge: one that took longer would outlive most quotes. */
+/** Longest simulated hedge; a longer one would outlive most quotes. */
 const HEDGE_DELAY_MS_MAX = 60_000;
 
-const multiplierSchema = z.string()
-  .regex(/^\d{1,2}(\.\d{1,9})?$/, "Expected a ratio from 1.0 to 10.0")
-  .transform(Number)
-  .refine((ratio) => ratio >= 1 && ratio <= 10, "Expected a ratio from 1.0 to 10.0");
+const MULTIPLIER_RULE = "Expected a ratio from 1.0 to 10.0";
+
+/** A ratio from 1 to 10, as decimal text. */
+const multiplier = {
+  schema: z.string().regex(/^\d{1,2}(\.\d{1,9})?$/, MULTIPLIER_RULE).transform(Number)
+    .refine((ratio) => ratio >= 1 && ratio <= 10, MULTIPLIER_RULE),
+  placeholder: "ratio",
+} satisfies kinds.OptionKind;
 
 /** Options of the solver (spec: quote solver, "Configuration"). */
 export const options = {
   dryRun: {
     flags: "-d, --dry-run",
+    kind: kinds.flag,
     description: "quotes and estimates only: no transactions submitted",
-    schema: switchSchema,
     default: "false",
   },
   rpcUrl: rpcUrlOption,
   wsUrl: {
-    flags: "-w, --ws-url <url>",
+    flags: "-w, --ws-url",
+    kind: kinds.wsUrl,
     env: "KAIZEN_WS_URL",
     description: "core node WebSocket URL",
-    schema: wsUrlSchema,
     default: "ws://localhost:8546",
   },
   privateKey: {
-    flags: "-k, --private-key <key>",
+    flags: "-k, --private-key",
+    kind: kinds.key,
+    required: true,
     env: "SOLVER_PRIVATE_KEY",
     description: "solver private key: 0x and 64 hex digits",
-    schema: privateKeySchema,
-    secret: true,
   },
   port: {
-    flags: "-p, --port <port>",
+    flags: "-p, --port",
+    kind: kinds.port,
     description: "API server port; 0 takes a free one",
-    schema: portSchema,
     default: "3000",
   },
   multiplier: {
-    flags: "-m, --multiplier <ratio>",
+    flags: "-m, --multiplier",
+    kind: multiplier,
     description: "base payout multiplier, 1.0 to 10.0; reported by /info",
-    schema: multiplierSchema,
     default: "1.5",
   },
   maxRisk: {
-    flags: "--max-risk <amount>",
-    description: "most that one thesis may lose (payout minus bet), USDC with 6 decimals",
-    schema: uint64Schema,
+    flags: "--max-risk",
+    kind: kinds.amount,
+    description: "largest loss on one thesis (payout minus bet), USDC with 6 decimals",
     default: "10000000000",
   },
   maxExposure: {
-    flags: "--max-exposure <amount>",
+    flags: "--max-exposure",
+    kind: kinds.amount,
     description:
-      "most that all open theses together may lose, USDC with 6 decimals; off if not given",
-    schema: uint64Schema.optional(),
+      "largest loss on all open theses together, USDC with 6 decimals; no limit by default",
   },
   hedgeDelayMs: {
-    flags: "--hedge-delay-ms <ms>",
-    description: "how long the simulated hedge takes",
-    schema: integerSchema(0, HEDGE_DELAY_MS_MAX),
+    flags: "--hedge-delay-ms",
+    kind: kinds.duration(0, HEDGE_DELAY_MS_MAX),
+    description: "duration of the simulated hedge",
     default: "50",
   },
   ...pricingOptions,

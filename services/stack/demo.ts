@@ -1,7 +1,7 @@
 import { messageOf } from "../../lib/errors.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
-import { switchSchema } from "../../lib/cli/option_types.ts";
+import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
 import { playBet } from "./bet.ts";
 import { warnOfDevelopmentKeys } from "./mod.ts";
@@ -12,20 +12,20 @@ const options = {
   ...priceOptions,
   keep: {
     flags: "--keep",
-    description: "leave everything running afterwards and print the URLs",
-    schema: switchSchema,
+    kind: kinds.flag,
+    description: "keep everything running afterwards and print the URLs",
     default: "false",
   },
 } satisfies OptionTable;
 
-/** `demo`: a fresh stack on free ports, one whole bet against it, exit code 0 if all was as it must be. */
+/** `demo`: plays one whole bet against a fresh stack on free ports; exit code 0 if every step is correct. */
 export const run = command({
   name: "demo",
   description: "Starts everything on free ports and plays one bet from deposit to payout.",
   examples: [
     ["rangemaker demo", "one bet on simulated prices"],
     ["rangemaker demo --tape trades.csv", "one bet on recorded ETH/USDT trades"],
-    ["rangemaker demo --keep", "leave everything running afterwards"],
+    ["rangemaker demo --keep", "keep everything running afterwards"],
   ],
   options,
   defaultLogLevel: "warning",
@@ -41,12 +41,12 @@ export const run = command({
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
       context.print(`Bet ${bet.thesis.status} by the user, end to end in ${seconds} s`);
     } catch (thrown) {
-      context.complain(`Demo failed: ${messageOf(thrown)}`);
+      context.printError(`Demo failed: ${messageOf(thrown)}`);
       exitCode = ExitCode.failed;
     }
     if (keep) {
       describeStack(stack.urls).forEach(context.print);
-      context.print("Ctrl-C ends it.");
+      context.print("Stop it with Ctrl-C.");
       await context.untilSignal();
     }
     return await stopInTime(stack, context) ? exitCode : ExitCode.failed;

@@ -1,48 +1,57 @@
-/** `rangemaker doctor`: tries everything that services are told to use, and says what to mend. */
-import { fail, optionLabel } from "../../lib/cli/checks/check.ts";
-import { jsonOf, linesOf, summaryOf } from "../../lib/cli/checks/report.ts";
-import { runChecks, type ServiceCheck } from "../../lib/cli/checks/runner.ts";
-import { systemClock } from "../../lib/clock.ts";
+/** `rangemaker doctor`: tries everything that services are configured to use, and says how to fix it. */
+import type { ServiceCheck, ServiceChecks } from "../../lib/cli/checks/check.ts";
+import { checksOf } from "../../lib/cli/checks/derived.ts";
+import { jsonOf, linesOf, runChecks, summaryOf } from "../../lib/cli/checks/runner.ts";
 import {
   type CommandContext,
   type CommandEntry,
   ExitCode,
+  reportErrors,
   type RunnableCommand,
-  told,
+  unknownCommand,
 } from "../../lib/cli/command.ts";
-import { configureLogging, loggingOptions } from "../../lib/http/logging.ts";
-import { integerSchema, switchSchema } from "../../lib/cli/option_types.ts";
+import * as kinds from "../../lib/cli/option_kinds.ts";
 import {
   type CommandText,
   type Environment,
-  type OptionReading,
   type OptionsOf,
   type OptionTable,
+  parseAllOptions,
   parseOptions,
-  readOptions,
 } from "../../lib/cli/options.ts";
-import { unknownCommand } from "../../lib/cli/unknown_command.ts";
-import { doctorTargets, type Patient } from "./patients.ts";
+import { loggingOptions } from "../../lib/cli/shared_options.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { configureLogging } from "../../lib/http/logging.ts";
 
-/** A check that does not end by itself in its time is left behind this much later. */
+/** A check that ignores its timeout is abandoned this much later. */
 const GRACE_MS = 500;
 
-/** Options of the doctor itself, whatever it looks at. */
+/** Every service that can be checked, in the order of the report. Each is loaded on demand. */
+const doctorTargets: Readonly<Record<string, () => Promise<{ checks: ServiceChecks }>>> = {
+  solver: () => import("../solver/checks.ts"),
+  bridge: () => import("../bridge/checks.ts"),
+  proxy: () => import("../proxy/checks.ts"),
+  oracle: () => import("../oracle/checks.ts"),
+  node: () => import("../node/checks.ts"),
+  backfill: () => import("../node/backfill/checks.ts"),
+};
+
+/** Options of the doctor itself. */
 export const doctorOptions = {
   json: {
     flags: "--json",
+    kind: kinds.flag,
     description: "print one JSON document instead of lines",
-    schema: switchSchema,
     default: "false",
   },
   timeoutMs: {
-    flags: "--timeout-ms <ms>",
-    description: "how long each check may take",
-    schema: integerSchema(100, 600_000),
+    flags: "--timeout-ms",
+    kind: kinds.duration(100, 600_000),
+    description: "timeout of each check",
     default: "10000",
   },
   ...loggingOptions,
-  // What goes wrong is what the checks are about.
+  // The checks report problems themselves.
   logLevel: { ...loggingOptions.logLevel, default: "error" },
 } satisfies OptionTable;
 
@@ -51,13 +60,13 @@ type DoctorOptions = OptionsOf<typeof doctorOptions>;
 const text: CommandText = {
   name: "doctor",
   description:
-    "Tries every URL, key, permission, store, file and port that services are told to use, and " +
-    "says what to mend. Nothing is changed, and no secret is shown. Without a service it looks at " +
-    "all, as the environment sets them; with one, it also takes that service's own options. Exit " +
-    "code 0 if nothing failed, 1 if something did.",
+    "Tries every URL, key, permission, store, file and port that services are configured to use, " +
+    "and says how to fix what fails. It changes nothing and shows no secret. Without a service it " +
+    "checks all of them, as configured by the environment; with one, it also takes that service's " +
+    "options. Exit code 0 if nothing failed, 1 if something did.",
   operands: "[service...]",
   examples: [
-    ["rangemaker doctor", "all services, with the options that the environment gives"],
+    ["rangemaker doctor", "all services, as configured by the environment"],
     ["rangemaker doctor solver bridge", "two of them"],
     [
       "rangemaker doctor bridge --port 3001 --database data/bridge.sqlite",
@@ -68,71 +77,74 @@ const text: CommandText = {
 };
 
 const subcommands = Object.fromEntries(
-  Object.entries(doctorTargets).map(([service, load]): [string, CommandEntry] => [service, {
-    summary: `what ${service} is told to use`,
-    open: async () => ({ run: doctorFor(await load()) }),
+  Object.keys(doctorTargets).map((service): [string, CommandEntry] => [service, {
+    summary: `checks what ${service} is configured to use`,
+    open: async () => ({ run: doctorFor(await load(service)) }),
   }]),
 );
 
 /** The `doctor` subcommand. */
 export const run: RunnableCommand = Object.assign(
   (argv: readonly string[], context: CommandContext): Promise<number> => {
-    const { words: services, flags } = wordsAndFlags(argv);
-    return told(text.name, context, async () => {
-      const asked = services.length > 0 ? [...new Set(services)] : Object.keys(doctorTargets);
-      const patients = await Promise.all(asked.map(load));
-      const [first] = patients;
+    // Services come before all options.
+    const flagsAt = argv.findIndex((word) => word.startsWith("-"));
+    const services = argv.slice(0, flagsAt < 0 ? argv.length : flagsAt);
+    const flags = argv.slice(services.length);
+    return reportErrors(text.name, context, async () => {
+      const names = services.length > 0 ? [...new Set(services)] : Object.keys(doctorTargets);
+      const targets = await Promise.all(names.map(load));
+      const [first] = targets;
       if (services.length === 1 && first) return await doctorFor(first)(flags, context);
       const env = readable(context.env);
       const own = parseOptions({ ...text, subcommands }, doctorOptions, flags, env);
-      const readings = patients.map((patient) => readOptions(text, patient.options, [], env));
-      return await examine(patients, readings, own, context);
+      const checks = targets.flatMap((target) =>
+        checksOf(target, parseAllOptions(text, target.options, [], env), contextOf(own))
+      );
+      return await runAndReport(checks, own, context);
     });
   },
   { definition: { ...text, subcommands, options: doctorOptions }, subcommands },
 );
 
-/** Services stand before all options. */
-function wordsAndFlags(argv: readonly string[]) {
-  const flagsAt = argv.findIndex((word) => word.startsWith("-"));
-  const count = flagsAt < 0 ? argv.length : flagsAt;
-  return { words: argv.slice(0, count), flags: argv.slice(count) };
+async function load(service: string): Promise<ServiceChecks> {
+  const target = Object.hasOwn(doctorTargets, service) ? doctorTargets[service] : undefined;
+  if (target === undefined) throw unknownCommand(service, Object.keys(doctorTargets));
+  return (await target()).checks;
 }
 
-function load(service: string): Promise<Patient> {
-  const patient = Object.hasOwn(doctorTargets, service) ? doctorTargets[service] : undefined;
-  if (patient === undefined) throw unknownCommand(service, Object.keys(doctorTargets));
-  return patient();
-}
-
-/** `doctor <service>`: takes the options of the service beside its own. */
-function doctorFor(patient: Patient): RunnableCommand {
-  const { service } = patient;
+/** `doctor <service>`: takes the service's options and the doctor's. */
+function doctorFor(target: ServiceChecks): RunnableCommand {
+  const { service, options } = target;
   const definition = {
     name: `doctor ${service}`,
-    description: `Tries everything that ${service} is told to use, and says what to mend. Takes ` +
-      `the options of ${service}, and those of the doctor.`,
-    options: { ...patient.options, ...doctorOptions },
+    description: `Tries everything that ${service} is configured to use, and says how to fix ` +
+      `what fails. Takes the options of ${service} and those of the doctor.`,
+    options: { ...options, ...doctorOptions },
     examples: [[
       `rangemaker doctor ${service}`,
-      `with the options that the environment gives; add those that ${service} is started with`,
+      `as configured by the environment; add the options that ${service} is started with`,
     ]] as const,
   };
   const run = (argv: readonly string[], context: CommandContext) =>
-    told(definition.name, context, async () => {
-      const reading = readOptions(definition, definition.options, argv, readable(context.env));
+    reportErrors(definition.name, context, async () => {
+      const env = readable(context.env);
+      const { values, errors } = parseAllOptions(definition, definition.options, argv, env);
       for (const key of Object.keys(doctorOptions)) {
-        const problem = reading.problems.get(key);
-        if (problem !== undefined) throw problem;
+        const error = errors.get(key);
+        if (error !== undefined) throw error;
       }
-      // The doctor's own options have just been seen to be without a problem.
-      const own = reading.values as unknown as DoctorOptions;
-      return await examine([patient], [reading], own, context);
+      // The doctor's own options are valid, as just checked.
+      const own = values as unknown as DoctorOptions;
+      return await runAndReport(checksOf(target, { values, errors }, contextOf(own)), own, context);
     });
   return Object.assign(run, { definition, subcommands: {} });
 }
 
-/** A variable that this process may not read counts as not given: the permissions tell of it. */
+function contextOf({ timeoutMs }: DoctorOptions) {
+  return { clock: systemClock, timeoutMs };
+}
+
+/** Treats variables that this process may not read as unset: the permissions check reports them. */
 function readable(env: Environment): Environment {
   return (name) => {
     try {
@@ -144,16 +156,13 @@ function readable(env: Environment): Environment {
   };
 }
 
-/** @param readings What came of reading the options of each patient. */
-async function examine(
-  patients: readonly Patient[],
-  readings: readonly OptionReading<OptionTable>[],
+/** Runs checks and prints their results. @returns The exit code. */
+async function runAndReport(
+  checks: readonly ServiceCheck[],
   { json, timeoutMs, jsonLogs, logLevel }: DoctorOptions,
   { print, progress, color, printsColor }: CommandContext,
 ): Promise<number> {
   await configureLogging({ jsonLogs, logLevel, color });
-  const checks = patients.flatMap((patient, index) => checksOf(patient, readings[index]!, timeoutMs) // there is one for each
-  );
   const widthOf = (key: "service" | "subject") =>
     Math.max(...checks.map((check) => check[key].length));
   const widths = { service: widthOf("service"), subject: widthOf("subject") };
@@ -170,23 +179,4 @@ async function examine(
   });
   print(json ? jsonOf(results) : summaryOf(results));
   return results.some(({ level }) => level === "fail") ? ExitCode.failed : ExitCode.ok;
-}
-
-function checksOf(
-  patient: Patient,
-  { values, problems }: OptionReading<OptionTable>,
-  timeoutMs: number,
-): ServiceCheck[] {
-  const { service, options } = patient;
-  const wrong = Object.entries(options).flatMap(([key, spec]): ServiceCheck[] => {
-    const problem = problems.get(key);
-    if (problem === undefined) return [];
-    const remedy = `Give ${optionLabel(spec)} as rangemaker ${service} --help says`;
-    return [{
-      service,
-      subject: "option",
-      run: () => Promise.resolve(fail(problem.message, remedy)),
-    }];
-  });
-  return [...wrong, ...patient.checks(values, { clock: systemClock, timeoutMs })];
 }

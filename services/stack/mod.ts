@@ -1,7 +1,7 @@
 import { getLogger } from "@logtape/logtape";
 import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
-import { switchSchema } from "../../lib/cli/option_types.ts";
+import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
 import { priceOptions } from "./options.ts";
 import { describeStack, SPEC_PORTS, startStack } from "./stack.ts";
@@ -10,13 +10,13 @@ const options = {
   ...priceOptions,
   live: {
     flags: "--live",
+    kind: kinds.flag,
     description: "take prices from the real exchanges",
-    schema: switchSchema,
     default: "false",
   },
 } satisfies OptionTable;
 
-/** Says in the log that the keys in use are everybody's. */
+/** Logs that the keys in use are publicly known. */
 export function warnOfDevelopmentKeys(): void {
   getLogger([LOG_ROOT, "stack"]).warning(
     "Development keys only: the accounts are publicly known, anyone can spend from them",
@@ -27,8 +27,8 @@ export function warnOfDevelopmentKeys(): void {
 export const run = command({
   name: "stack",
   description:
-    "Runs exchanges, oracle, node, proxy, bridge and solver in one process on their default ports, " +
-    "but for the bridge: that is on 3001, since the solver has 3000.",
+    "Runs exchanges, oracle, node, proxy, bridge and solver in one process on their default ports. " +
+    "Only the bridge moves, to 3001: the solver uses 3000.",
   examples: [
     ["rangemaker stack", "simulated prices, the same every time"],
     ["rangemaker stack --tape trades.csv", "recorded ETH/USDT trades"],
@@ -41,7 +41,7 @@ export const run = command({
     warnOfDevelopmentKeys();
     context.print("rangemaker stack is up:");
     describeStack(stack.urls).forEach(context.print);
-    context.print("Ctrl-C ends it.");
+    context.print("Stop it with Ctrl-C.");
     await signal;
     return await stopInTime(stack, context) ? ExitCode.ok : ExitCode.failed;
   },

@@ -8,7 +8,7 @@ import { setImmediate } from "node:timers/promises";
 import type { RandomSource } from "../../lib/clock.ts";
 import { NodeUnreachableError } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { watched } from "../../lib/fault_points.ts";
+import { withFaultPoints } from "../../lib/fault_points.ts";
 import { depositRequestSchema, hashDepositRequest } from "../../lib/protocol/deposit.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
@@ -127,8 +127,8 @@ class Bridge {
       if (this.#doomedAfter < 0) this.#dead = true;
       if (this.#dead) throw new Died("Killed by the simulation");
     };
-    const ownStore = watched("store", store, faults);
-    const node = watched("node", world, faults);
+    const ownStore = withFaultPoints("store", store, faults);
+    const node = withFaultPoints("node", world, faults);
     this.submitter = new Submitter({
       store: ownStore,
       node,

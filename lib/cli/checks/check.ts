@@ -1,16 +1,20 @@
-/** What `rangemaker doctor` is made of: one thing that a service is told to use, and how to try it. */
+/** The vocabulary of `rangemaker doctor`: a check tries one thing that a service is configured to use. */
+import type { z } from "zod";
 import type { Clock } from "../../clock.ts";
-import type { OptionsOf, OptionSpec, OptionTable } from "../options.ts";
+import { RangemakerError } from "../../errors.ts";
+import type { Address } from "../../protocol/scalars.ts";
+import type { OptionsOf, OptionTable } from "../options.ts";
+import type { RequiredPermissions } from "./permissions.ts";
 
-/** All is well; it will work, but somebody should look; it will not work. */
+/** `warn`: it works, but somebody should have a look. `fail`: the service will not work. */
 export type Level = "ok" | "warn" | "fail";
 
-/** What came of a check. */
+/** Result of a check. */
 export interface Finding {
   level: Level;
-  /** What was tried, and what was found: one line. */
+  /** What was tried and what happened: one line. */
   text: string;
-  /** What mends it, where something is to be mended: one line. */
+  /** How to fix it: one line. */
   remedy?: string;
 }
 
@@ -18,43 +22,61 @@ export interface Finding {
 export interface Check {
   /** What it is about, in a word or two. */
   subject: string;
-  /** What only one service can have, such as an address to listen on. */
+  /** A resource that only one service can use, such as an address to listen on. */
   claims?: string;
-  /** Tries it, and changes nothing. What it throws is a failure. */
+  /** Tries it and changes nothing. Whatever it throws is a failure, except a {@link BlockedError}. */
   run(): Promise<Finding>;
+}
+
+/** A check of one service. */
+export interface ServiceCheck extends Check {
+  service: string;
 }
 
 /** What checks work with. */
 export interface CheckContext {
   clock: Clock;
-  /** How long each may take. */
+  /** Timeout of each check. */
   timeoutMs: number;
+  /** The key that the service signs with. @throws {RangemakerError} If there is none. */
+  signer(): Promise<{ address: Address }>;
 }
 
-/** What a service brings for the doctor: its option table, and what to try for options. */
-export interface ServiceChecks<T extends OptionTable> {
+/** What a service adds to the checks that follow from the kinds of its options. */
+export interface ServiceChecks<T extends OptionTable = OptionTable> {
+  service: string;
   options: T;
-  /** @param options Those that are as they must be: what the others are needed for is left out. */
-  checks(options: Partial<OptionsOf<T>>, context: CheckContext): Check[];
+  /** The service's own `GET /health` answer. A service that listens has one. */
+  health?: z.ZodType<{ status: string }>;
+  /** Fills in values that the service derives from other options. */
+  resolve?(values: Partial<OptionsOf<T>>): Partial<OptionsOf<T>>;
+  /** Opens the key, if it may come from elsewhere than the key option. */
+  openSigner?(values: Partial<OptionsOf<T>>): Promise<{ address: Address }>;
+  /** Permissions that follow from no single option. */
+  permissions?(values: Partial<OptionsOf<T>>): RequiredPermissions;
+  /** Checks that follow from no kind. An invalid option has no value. */
+  special?(values: Partial<OptionsOf<T>>, context: CheckContext): Check[];
 }
 
-/** A finding where all is well. */
+/** A check cannot be made because of a problem that another check reports. */
+export class BlockedError extends RangemakerError {
+  /** @param fixFirst What to fix, such as `the node`. */
+  constructor(reason: string, readonly fixFirst: string) {
+    super("BLOCKED", reason);
+  }
+}
+
+/** Everything is fine. */
 export function ok(text: string): Finding {
   return { level: "ok", text };
 }
 
-/** A finding that somebody should look at. */
+/** Somebody should have a look. */
 export function warn(text: string, remedy: string): Finding {
   return { level: "warn", text, remedy };
 }
 
-/** A finding that keeps the service from working. */
+/** The service will not work. */
 export function fail(text: string, remedy: string): Finding {
   return { level: "fail", text, remedy };
-}
-
-/** How an option is given: `--port`, or `--rpc-url or KAIZEN_RPC_URL`. */
-export function optionLabel({ flags, env }: OptionSpec): string {
-  const flag = /--[\w-]+/.exec(flags)?.[0] ?? flags;
-  return env === undefined ? flag : `${flag} or ${env}`;
 }

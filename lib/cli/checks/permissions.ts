@@ -1,82 +1,97 @@
-import { loggingOptions } from "../../http/logging.ts";
+import { dirname } from "node:path";
+import { POSTGRES_URL } from "../../store/location.ts";
 import type { OptionSpec, OptionTable } from "../options.ts";
+import { loggingOptions } from "../shared_options.ts";
 import { type Check, fail, ok } from "./check.ts";
 
-/** What the process of a service has to be granted for one of its options. */
-export interface Needs {
-  /** `host:port` of each address. */
-  net?: readonly string[];
-  /** Files and folders. */
-  read?: readonly string[];
-  write?: readonly string[];
-  /** Variables beside those of the option table. */
-  env?: readonly string[];
-}
+/** The kinds of permissions that services use. */
+const PERMISSIONS = ["net", "read", "write", "env"] as const;
 
-/** A permission that can be granted for one thing. */
-type Kind = "net" | "read" | "write" | "env";
+type Permission = (typeof PERMISSIONS)[number];
 
-/** This process may do what the service will; a service that is granted less will not. */
-export function permissionCheck(table: OptionTable, ...needs: Needs[]): Check {
-  const specs: OptionSpec[] = Object.values({ ...table, ...loggingOptions });
-  const variables = specs.flatMap(({ env }) => env === undefined ? [] : [env]);
-  const all = (kind: Kind) => [...new Set(needs.flatMap((each) => each[kind] ?? []))];
-  const wanted: Record<Kind, readonly string[]> = {
-    net: all("net"),
-    read: all("read"),
-    write: all("write"),
-    env: [...variables, ...all("env")],
-  };
+/** What a process must be granted: `host:port` for net, paths, and names of variables. */
+export type RequiredPermissions = Partial<Record<Permission, readonly string[]>>;
+
+/** Whether this process has the permissions that a service with these options needs. */
+export function permissionCheck(
+  table: OptionTable,
+  values: Readonly<Record<string, unknown>>,
+  more: RequiredPermissions = {},
+): Check {
+  const host = typeof values.host === "string" ? values.host : undefined;
+  const env = Object.values({ ...table, ...loggingOptions })
+    .flatMap((spec: OptionSpec) => spec.env === undefined ? [] : [spec.env]);
+  const required = [
+    { env },
+    ...Object.entries(table).map(([key, { kind: { access } }]) =>
+      requiredPermissions(access, values[key], host)
+    ),
+    more,
+  ];
+  const all = (permission: Permission) => [
+    ...new Set(required.flatMap((each) => each[permission] ?? [])),
+  ];
   return {
     subject: "permissions",
     run() {
-      const lacking = (Object.keys(wanted) as Kind[]).flatMap((kind) => { // the keys written above
-        const names = wanted[kind].filter((name) => !isGranted(kind, name));
-        return names.length === 0 ? [] : [`--allow-${kind}=${names.join(",")}`];
+      const missing = PERMISSIONS.flatMap((permission) => {
+        const names = all(permission).filter((name) => !isGranted(permission, name));
+        return names.length === 0 ? [] : [`--allow-${permission}=${names.join(",")}`];
       });
-      if (lacking.length > 0) {
-        return Promise.resolve(
-          fail("This process may not do all that is needed", `Start it with ${lacking.join(" ")}`),
-        );
-      }
-      return Promise.resolve(ok(describe(wanted)));
+      const files = [...new Set([...all("read"), ...all("write")])];
+      const parts = [
+        ...(all("net").length > 0 ? [`net ${all("net").join(", ")}`] : []),
+        ...(files.length > 0 ? [`files ${files.join(", ")}`] : []),
+        `${all("env").length} variables`,
+      ];
+      return Promise.resolve(
+        missing.length === 0
+          ? ok(`Granted: ${parts.join("; ")}`)
+          : fail("This process lacks permissions", `Start it with ${missing.join(" ")}`),
+      );
     },
   };
 }
 
-function describe(wanted: Record<Kind, readonly string[]>): string {
-  const { net, read, write, env } = wanted;
-  const files = new Set([...read, ...write]);
-  const parts = [
-    ...(net.length > 0 ? [`net ${net.join(", ")}`] : []),
-    ...(files.size > 0 ? [`files ${[...files].join(", ")}`] : []),
-    `${env.length} variables`,
-  ];
-  return `Granted: ${parts.join("; ")}`;
+/** The permissions that one option's value requires. */
+function requiredPermissions(
+  access: OptionSpec["kind"]["access"],
+  value: unknown,
+  host: string | undefined,
+): RequiredPermissions {
+  if (access === "listen" && typeof value === "number" && host !== undefined) {
+    return { net: [`${host}:${value}`] };
+  }
+  if (access === undefined || typeof value !== "string") return {};
+  if (access === "database" && value === ":memory:") return {};
+  if (access === "database" && POSTGRES_URL.test(value)) {
+    return { net: [addressOf(value)], env: ["PGPASSWORD"] };
+  }
+  // SQLite creates files beside the database.
+  const path = access === "database" ? dirname(value) : value;
+  if (access === "connect") return { net: [addressOf(value)] };
+  if (access === "read") return { read: [path] };
+  return access === "write" ? { write: [path] } : { read: [path], write: [path] };
 }
 
-function isGranted(kind: Kind, name: string): boolean {
-  const descriptor: Deno.PermissionDescriptor = kind === "net"
-    ? { name: kind, host: name }
-    : kind === "env"
-    ? { name: kind, variable: name }
-    : { name: kind, path: name };
+function isGranted(permission: Permission, name: string): boolean {
+  const descriptor: Deno.PermissionDescriptor = permission === "net"
+    ? { name: permission, host: name }
+    : permission === "env"
+    ? { name: permission, variable: name }
+    : { name: permission, path: name };
   return Deno.permissions.querySync(descriptor).state === "granted";
 }
 
-/** What has to be granted to reach URLs, as far as they are given. */
-export function needsOfUrls(...urls: (string | undefined)[]): Needs {
-  return { net: urls.flatMap((url) => url === undefined ? [] : [addressOf(url)]) };
-}
+const DEFAULT_PORTS: Readonly<Record<string, string>> = {
+  "https:": "443",
+  "wss:": "443",
+  "postgres:": "5432",
+  "postgresql:": "5432",
+};
 
-/** What has to be granted to listen; a port that is taken free is not known before. */
-export function needsOfPort(host: string | undefined, port: number | undefined): Needs {
-  return { net: host === undefined || port === undefined ? [] : [`${host}:${port}`] };
-}
-
-/** The `host:port` of a URL, with the port of its scheme where it names none. */
+/** The `host:port` of a URL; the port may be its scheme's, and no scheme means `http:`. */
 export function addressOf(url: string): string {
-  const { hostname, port, protocol } = new URL(url);
-  const own = { "https:": "443", "wss:": "443", "postgres:": "5432", "postgresql:": "5432" };
-  return `${hostname}:${port || own[protocol as keyof typeof own] || "80"}`; // unknown ones are http
+  const { hostname, port, protocol } = new URL(url.includes("://") ? url : `http://${url}`);
+  return `${hostname}:${port || (DEFAULT_PORTS[protocol] ?? "80")}`;
 }

@@ -1,38 +1,30 @@
 import type { z } from "zod";
-import { messageOf } from "../../errors.ts";
-import type { OptionSpec } from "../options.ts";
-import {
-  type Check,
-  type CheckContext,
-  fail,
-  type Finding,
-  ok,
-  optionLabel,
-  warn,
-} from "./check.ts";
+import { messageOf, reasonOf } from "../../errors.ts";
+import { describeIssue } from "../../protocol/scalars.ts";
+import { optionLabel, type OptionSpec } from "../options.ts";
+import { type Check, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Longest answer of a stranger that is shown. */
+/** Longest part of an unknown program's answer that is shown. */
 const ANSWER_TEXT_MAX = 60;
 
-/** Where a service is told to listen. */
+/** An address that a service listens on. */
 export interface PortTarget {
   host: string;
   port: number;
-  /** The option of the port. */
   option: OptionSpec;
-  /** What `GET /health` of the service itself answers, as far as tells it from others. */
+  /** The service's own `GET /health` answer. */
   health: z.ZodType<{ status: string }>;
 }
 
-/** The words of services for being well. */
-const WELL: ReadonlySet<string> = new Set(["ok", "healthy", "OK"]);
+/** What services answer if they are healthy. */
+const HEALTHY: ReadonlySet<string> = new Set(["ok", "healthy", "OK"]);
 
-/** The port can be listened on, or it is the service itself that does already. */
+/** The port is free, or the service itself is running on it. */
 export function portCheck(subject: string, target: PortTarget, context: CheckContext): Check {
   const { host, port, option } = target;
   const address = `${host}:${port}`;
   if (port === 0) {
-    return { subject, run: () => Promise.resolve(ok(`${host} takes a free port`)) };
+    return { subject, run: () => Promise.resolve(ok(`A free port of ${host}`)) };
   }
   return {
     subject,
@@ -42,51 +34,72 @@ export function portCheck(subject: string, target: PortTarget, context: CheckCon
         Deno.listen({ hostname: host, port }).close();
         return ok(`${address} is free`);
       } catch (thrown) {
-        if (thrown instanceof Deno.errors.AddrInUse) return await whoListens(target, context);
+        if (thrown instanceof Deno.errors.AddrInUse) return await identifyListener(target, context);
         if (thrown instanceof Deno.errors.NotCapable) throw thrown;
         const remedy = thrown instanceof Deno.errors.PermissionDenied
-          ? `Give a port from 1024 on with ${optionLabel(option)}`
-          : "Give an address of this machine with --host or HOST";
+          ? `Use a port of 1024 or more: ${optionLabel(option)}`
+          : "Use an address of this machine: --host or HOST";
         return fail(`${address} cannot be listened on: ${messageOf(thrown)}`, remedy);
       }
     },
   };
 }
 
-async function whoListens(target: PortTarget, { timeoutMs }: CheckContext): Promise<Finding> {
+async function identifyListener(
+  target: PortTarget,
+  { timeoutMs }: CheckContext,
+): Promise<Finding> {
   const { host, port, option } = target;
   const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   const url = `http://${name.includes(":") ? `[${name}]` : name}:${port}/health`;
-  const answer = await answerOf(url, timeoutMs);
-  const status = typeof answer === "string" ? healthIn(answer, target.health) : undefined;
-  if (status === undefined) {
-    const told = typeof answer === "string"
-      ? `answers /health with ${JSON.stringify(answer.slice(0, ANSWER_TEXT_MAX))}`
-      : `does not answer /health: ${answer.reason}`;
-    return fail(
-      `${host}:${port} is taken by something that ${told}`,
-      `Stop it (ss -ltnp shows what it is), or give another port with ${optionLabel(option)}`,
-    );
-  }
-  const text = `${host}:${port} is taken by this service, which runs already: ${status}`;
-  return WELL.has(status) ? ok(text) : warn(text, `See ${url} and its log for why it is ${status}`);
-}
-
-async function answerOf(url: string, timeoutMs: number): Promise<string | { reason: string }> {
+  let answer: string;
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
-    return await response.text();
+    const body = await response.text();
+    const status = statusOf(body, target.health);
+    if (status !== undefined) {
+      const text = `${host}:${port} is used by this service, which is running: ${status}`;
+      return HEALTHY.has(status) ? ok(text) : warn(text, `See ${url} and the log of the service`);
+    }
+    answer = `answers /health with ${JSON.stringify(body.slice(0, ANSWER_TEXT_MAX))}`;
   } catch (thrown) {
-    return { reason: messageOf(thrown) };
+    answer = `does not answer /health: ${messageOf(thrown)}`;
+  }
+  return fail(
+    `${host}:${port} is used by another program, which ${answer}`,
+    `Stop it (ss -ltnp shows it), or use another port: ${optionLabel(option)}`,
+  );
+}
+
+function statusOf(body: string, schema: PortTarget["health"]): string | undefined {
+  try {
+    return schema.safeParse(JSON.parse(body)).data?.status;
+  } catch {
+    // Not JSON: the proxy answers with plain text.
+    return schema.safeParse(body).data?.status;
   }
 }
 
-function healthIn(text: string, schema: PortTarget["health"]): string | undefined {
+/** A JSON answer, or why there is none. */
+export type JsonAnswer<T> = { value: T; tookMs: number } | { problem: string };
+
+/** `GET`s JSON and parses it by a schema. */
+export async function getJson<S extends z.ZodType>(
+  url: string,
+  schema: S,
+  timeoutMs: number,
+): Promise<JsonAnswer<z.output<S>>> {
+  const startedMs = performance.now();
   try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
+    const text = await response.text();
+    const tookMs = performance.now() - startedMs;
+    if (!response.ok) return { problem: `answers with status ${response.status}` };
     const parsed = schema.safeParse(JSON.parse(text));
-    return parsed.success ? parsed.data.status : undefined;
-  } catch {
-    // No JSON: the proxy's is bare text, which its own schema knows.
-    return schema.safeParse(text).data?.status;
+    if (parsed.success) return { value: parsed.data, tookMs };
+    return { problem: `unexpected answer: ${describeIssue(parsed.error)}` };
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.NotCapable) throw thrown;
+    return { problem: reasonOf(thrown) };
   }
 }

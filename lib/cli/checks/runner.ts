@@ -1,33 +1,28 @@
+/** Runs checks side by side, and prints their results. */
 import type { Clock } from "../../clock.ts";
 import { messageOf } from "../../errors.ts";
 import { redact } from "../../redact.ts";
-import { type Check, fail, type Finding, warn } from "./check.ts";
+import { BlockedError, fail, type Finding, type Level, type ServiceCheck, warn } from "./check.ts";
 
-/** A check of a service. */
-export interface ServiceCheck extends Check {
-  service: string;
-}
-
-/** A check that has been made. */
+/** Result of a check, with what it belongs to. */
 export interface CheckResult extends Finding {
   service: string;
   subject: string;
-  /** How long it took. */
   tookMs: number;
 }
 
-/** How checks are made. */
+/** How to run checks. */
 export interface RunnerOptions {
   clock: Clock;
-  /** After so long, a check that has not ended by itself counts as failed. */
+  /** A check that takes longer counts as failed. */
   deadlineMs: number;
-  /** Told of every result, in the order of the checks. */
+  /** Called with every result, in the order of the checks. */
   onResult(result: CheckResult): void;
-  /** Told of the checks that have not ended, each time one has. */
+  /** Called with the unfinished checks, whenever one has finished. */
   onWaiting(checks: readonly ServiceCheck[]): void;
 }
 
-/** Makes all checks side by side. */
+/** Runs all checks side by side. */
 export async function runChecks(
   checks: readonly ServiceCheck[],
   options: RunnerOptions,
@@ -58,8 +53,8 @@ async function runOne(
 ): Promise<CheckResult> {
   const { service, subject } = check;
   const startedAtMs = clock.now();
-  const finding = claimedFinding(check, claims) ?? await inTime(check, deadlineMs, clock);
-  const { level, text, remedy } = finding;
+  const { level, text, remedy } = claimConflict(check, claims) ??
+    await runInTime(check, deadlineMs, clock);
   return {
     service,
     subject,
@@ -70,8 +65,8 @@ async function runOne(
   };
 }
 
-/** What is to be said where an earlier check has claimed the same; else the claim is now this one's. */
-function claimedFinding(
+/** Claims a check's resource. @returns A finding if an earlier check has claimed it. */
+function claimConflict(
   check: ServiceCheck,
   claims: Map<string, ServiceCheck>,
 ): Finding | undefined {
@@ -81,31 +76,77 @@ function claimedFinding(
     claims.set(check.claims, check);
     return undefined;
   }
-  const text = `${check.claims} is also what ${first.service} is told to take`;
+  const text = `${check.claims} is also configured for ${first.service}`;
   if (first.service === check.service) {
-    return fail(text, `Tell it otherwise for ${first.subject} or for ${check.subject}`);
+    return fail(text, `Change ${first.subject} or ${check.subject}`);
   }
-  // They may be on different machines.
-  return warn(text, "Tell one of them otherwise if both are to run on this machine");
+  // They may run on different machines.
+  return warn(text, "Change one of them if both are to run on this machine");
 }
 
-async function inTime(check: Check, deadlineMs: number, clock: Clock): Promise<Finding> {
+async function runInTime(
+  check: ServiceCheck,
+  deadlineMs: number,
+  clock: Clock,
+): Promise<Finding> {
   const late = Promise.withResolvers<Finding>();
   const cancel = clock.after(deadlineMs, () => {
-    late.resolve(fail(`Not done within ${deadlineMs} ms`, "Look why it takes so long"));
+    late.resolve(fail(`Not finished within ${deadlineMs} ms`, "Find out why it takes so long"));
   });
   try {
     return await Promise.race([check.run(), late.promise]);
   } catch (thrown) {
-    return failureOf(thrown);
+    const text = messageOf(thrown);
+    if (thrown instanceof BlockedError) {
+      return warn(`Unknown: ${text}`, `Fix ${thrown.fixFirst} first`);
+    }
+    const isDenied = thrown instanceof Deno.errors.NotCapable;
+    return fail(
+      text,
+      isDenied ? "Grant what the permissions check names" : "Fix what the message names",
+    );
   } finally {
     cancel();
   }
 }
 
-function failureOf(thrown: unknown): Finding {
-  if (thrown instanceof Deno.errors.NotCapable) {
-    return fail(messageOf(thrown), "Grant what the check of permissions names");
-  }
-  return fail(messageOf(thrown), "Mend what the message names");
+const COLORS: Readonly<Record<Level, number>> = { ok: 32, warn: 33, fail: 31 };
+
+/** Widths of the columns before the text. */
+export interface ReportWidths {
+  service: number;
+  subject: number;
+}
+
+/** A result as lines: the finding, and how to fix it. */
+export function linesOf(result: CheckResult, widths: ReportWidths, color: boolean): string[] {
+  const { level, service, subject, text, remedy, tookMs } = result;
+  const word = level.padEnd(4);
+  const shown = color ? `\x1b[${COLORS[level]}m${word}\x1b[0m` : word;
+  const where = `${service.padEnd(widths.service)}  ${subject.padEnd(widths.subject)}`;
+  const line = `${shown}  ${where}  ${text} (${Math.round(tookMs)} ms)`;
+  return remedy === undefined ? [line] : [line, `      fix: ${remedy}`];
+}
+
+/** The number of results of each level: `7 checks: 6 ok, 1 warning`. */
+export function summaryOf(results: readonly CheckResult[]): string {
+  const { ok, warn, fail } = countsOf(results);
+  const parts = [
+    `${ok} ok`,
+    ...(warn > 0 ? [`${warn} warning${warn === 1 ? "" : "s"}`] : []),
+    ...(fail > 0 ? [`${fail} failed`] : []),
+  ];
+  return `${results.length} checks: ${parts.join(", ")}`;
+}
+
+/** The results as JSON. */
+export function jsonOf(results: readonly CheckResult[]): string {
+  const counts = countsOf(results);
+  return JSON.stringify({ ok: counts.fail === 0, counts, checks: results }, null, 2);
+}
+
+function countsOf(results: readonly CheckResult[]): Record<Level, number> {
+  const counts = { ok: 0, warn: 0, fail: 0 };
+  for (const { level } of results) counts[level] += 1;
+  return counts;
 }

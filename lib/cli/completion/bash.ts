@@ -3,7 +3,7 @@ import type { CompletedCommand, CompletedOption, CompletedValue } from "./tree.t
 /**
  * The script for bash, from version 3.2 on (that of macOS). Bash shows no descriptions.
  *
- * @param commands As {@link completedCommands} gives them.
+ * @param commands From {@link completedCommands}.
  */
 export function bashScript(commands: readonly CompletedCommand[]): string {
   const paths = commands.filter(({ path }) => path.length > 0).map(pathPattern);
@@ -27,7 +27,7 @@ ${commands.flatMap(valueCases).join("\n")}
   case "$at" in
 ${commands.map(wordCase).join("\n")}
   esac
-  # A command stands before all options.
+  # A command comes before all options.
   if ((i == COMP_CWORD)) && [[ -n $commands && $cur != -* ]]; then options=$commands; fi
   COMPREPLY=($(compgen -W "$options" -- "$cur"))
 }
@@ -35,7 +35,7 @@ complete -F _rangemaker rangemaker
 `;
 }
 
-/** The words of a command, each after a space. */
+/** The words of a command, each preceded by a space. */
 function pathPattern({ path }: CompletedCommand): string {
   return `'${path.map((word) => ` ${word}`).join("")}'`;
 }
@@ -54,12 +54,12 @@ function lines(words: readonly string[]): string {
   return words.length === 0 ? "" : `$'${words.join("\\n")}'`;
 }
 
-/** What completes the value of each option that takes one. */
+/** The cases that complete values of options. */
 function valueCases(command: CompletedCommand): string[] {
   return command.options.flatMap((option) => {
     if (option.value === undefined) return [];
     const action = `${completionOf(option.value)}return`;
-    // After an option that may stand alone, another one may follow.
+    // The value may be left out, so the next word may be an option.
     const guarded = option.value.isOptional ? `if [[ $cur != -* ]]; then ${action}; fi` : action;
     return [`    ${flagPatterns(command, option)}) ${guarded} ;;`];
   });

@@ -1,4 +1,4 @@
-/** `rangemaker completion`: scripts for the shells, made from the option tables of all commands. */
+/** `rangemaker completion`: completion scripts, generated from the option tables of all commands. */
 import {
   command,
   type CommandEntries,
@@ -12,7 +12,7 @@ import { fishScript } from "./fish.ts";
 import { type CompletedCommand, completedCommands } from "./tree.ts";
 import { zshScript } from "./zsh.ts";
 
-/** A shell: what its script is made by, and where it looks for such scripts by itself. */
+/** A shell: its script, and how to install it. */
 interface Shell {
   script: (commands: readonly CompletedCommand[]) => string;
   examples: readonly (readonly [commandLine: string, meaning: string])[];
@@ -22,10 +22,13 @@ const SHELLS: Readonly<Record<string, Shell>> = {
   bash: {
     script: bashScript,
     examples: [
-      ["source <(rangemaker completion bash)", "for this shell; in ~/.bashrc, for every one"],
+      [
+        "source <(rangemaker completion bash)",
+        "for this shell; put it in ~/.bashrc for every shell",
+      ],
       [
         "rangemaker completion bash > ~/.local/share/bash-completion/completions/rangemaker",
-        "for every shell, where the package bash-completion is there",
+        "for every shell, if the package bash-completion is installed",
       ],
     ],
   },
@@ -34,11 +37,11 @@ const SHELLS: Readonly<Record<string, Shell>> = {
     examples: [
       [
         "source <(rangemaker completion zsh)",
-        "for this shell; in ~/.zshrc after compinit, for every one",
+        "for this shell; put it in ~/.zshrc after compinit for every shell",
       ],
       [
         "rangemaker completion zsh > ~/.zfunc/_rangemaker",
-        "for every shell, where ~/.zshrc has fpath+=~/.zfunc before compinit",
+        "for every shell, if ~/.zshrc has fpath+=~/.zfunc before compinit",
       ],
     ],
   },
@@ -54,7 +57,7 @@ const SHELLS: Readonly<Record<string, Shell>> = {
   },
 };
 
-/** The command that completes all commands, itself included. */
+/** The completion command for all commands, itself included. */
 export function completionOf(commands: CommandEntries): { run: RunnableCommand } {
   const shells = Object.entries(SHELLS).map(([name, shell]): [string, CommandEntry] => {
     const run = shellCommand(name, shell, commands);
@@ -65,8 +68,8 @@ export function completionOf(commands: CommandEntries): { run: RunnableCommand }
     run: command({
       name: "completion",
       description:
-        "Prints a script that makes a shell complete commands, options and what they take. It " +
-        "stands for itself: nothing of rangemaker runs when a word is completed.",
+        "Prints a script that completes commands, options and their values in a shell. The script " +
+        "is self-contained: completing a word does not run rangemaker.",
       options: {},
       subcommands: Object.fromEntries(shells),
       examples: [["rangemaker completion bash --help", "how to install it for bash"]],

@@ -3,13 +3,13 @@ import type { CompletedCommand, CompletedOption, CompletedValue } from "./tree.t
 /**
  * The script for fish.
  *
- * @param commands As {@link completedCommands} gives them.
+ * @param commands From {@link completedCommands}.
  */
 export function fishScript(commands: readonly CompletedCommand[]): string {
   const paths = commands.filter(({ path }) => path.length > 0)
     .map(({ path }) => quoted(path.join(" ")));
   return `# Completes rangemaker in fish; made by: rangemaker completion fish
-function __rangemaker_command --description 'The command that the line has come to'
+function __rangemaker_command --description 'The command typed so far'
     set -l words (commandline -opc)
     set -e words[1]
     set -l command
@@ -19,11 +19,11 @@ function __rangemaker_command --description 'The command that the line has come 
     end
     string join -- ' ' $command
 end
-function __rangemaker_at --description 'The line has come to this command'
+function __rangemaker_at --description 'Whether this command is typed'
     set -l command (__rangemaker_command)
     test "$command" = "$argv"
 end
-function __rangemaker_next --description 'The next word is a command below this one'
+function __rangemaker_next --description 'Whether a subcommand of this one is next'
     __rangemaker_at $argv; and test (count (commandline -opc)) -eq (math (count $argv) + 1)
 end
 complete -c rangemaker -f
@@ -52,7 +52,7 @@ function optionText({ flags, description, value }: CompletedOption): string {
 function argumentOf({ kind, choices, isOptional }: CompletedValue): string {
   if (kind === "choice") return `${isOptional ? "-f" : "-x"} -a ${quoted(choices.join(" "))}`;
   if (kind === "file") return "-r -F";
-  if (kind === "folder") return "-x -a '(__fish_complete_directories)'";
+  if (kind === "directory") return "-x -a '(__fish_complete_directories)'";
   return "-x";
 }
 

@@ -1,33 +1,32 @@
-/** Commands as a shell completes them, read from their option tables. */
+/** Commands as shells complete them, built from the option tables. */
 import { Option } from "commander";
-import { z } from "zod";
 import type { CommandEntries } from "../command.ts";
-import type { OptionSpec, OptionTable } from "../options.ts";
+import { flagsOf, type OptionSpec, type OptionTable } from "../options.ts";
 
-/** What an option takes. */
+/** The value of an option. */
 export interface CompletedValue {
-  /** As the help calls it. */
+  /** Its name in the help. */
   name: string;
-  /** The option may also stand alone. */
+  /** The value may be left out. */
   isOptional: boolean;
-  kind: "choice" | "file" | "folder" | "other";
-  /** All that it can be, where its kind is `choice`. */
+  kind: "choice" | "file" | "directory" | "other";
+  /** All possible values, if its kind is `choice`. */
   choices: readonly string[];
 }
 
 /** One option of a command. */
 export interface CompletedOption {
-  /** `-p` and `--port`: the long one last. */
+  /** `-p` and `--port`, the long one last. */
   flags: readonly string[];
   description: string;
-  /** Undefined for a switch. */
+  /** Undefined for a flag. */
   value?: CompletedValue;
   isRepeatable: boolean;
 }
 
 /** One command. */
 export interface CompletedCommand {
-  /** Words that lead to it: none for the program itself. */
+  /** The words of the command; none for the program itself. */
   path: readonly string[];
   options: readonly CompletedOption[];
   subcommands: readonly { name: string; summary: string }[];
@@ -45,7 +44,7 @@ const VERSION: CompletedOption = {
   isRepeatable: false,
 };
 
-/** The program and all its commands, each before those below it. Loads every one of them. */
+/** The program and all its commands, each before its subcommands. Loads all of them. */
 export async function completedCommands(commands: CommandEntries): Promise<CompletedCommand[]> {
   const program = { path: [], options: [HELP, VERSION], subcommands: summaries(commands) };
   return [program, ...await below([], commands)];
@@ -73,14 +72,14 @@ function summaries(commands: CommandEntries): CompletedCommand["subcommands"] {
 
 function optionsOf(table: OptionTable): CompletedOption[] {
   return Object.values(table).flatMap((spec) => {
-    const { short, long } = new Option(spec.flags);
+    const { short, long } = new Option(flagsOf(spec));
     const option = {
       flags: [short, long].filter((flag) => flag !== undefined),
       description: spec.description,
       value: valueOf(spec),
-      isRepeatable: spec.repeatable ?? false,
+      isRepeatable: spec.repeatable === true,
     };
-    if (!spec.negatable) return [option];
+    if (!spec.kind.negatable) return [option];
     const off = `--no-${long?.slice("--".length)}`;
     return [option, {
       flags: [off],
@@ -90,29 +89,12 @@ function optionsOf(table: OptionTable): CompletedOption[] {
   });
 }
 
-/** What an option takes, told by what its flags call it and by its schema. */
-function valueOf({ flags, schema }: OptionSpec): CompletedValue | undefined {
-  const [, bracket, name] = /([<[])([^>\]]+)[>\]]/.exec(flags) ?? [];
+/** The value of an option: its name as in the help, and what its kind completes it with. */
+function valueOf(spec: OptionSpec): CompletedValue | undefined {
+  const [, bracket, name] = /([<[])([^>\]]+)[>\]]/.exec(flagsOf(spec)) ?? [];
   if (name === undefined) return undefined;
-  const choices = name === "boolean" ? ["true", "false"] : choicesOf(schema);
-  return { name, isOptional: bracket === "[", kind: kindOf(name, choices), choices };
-}
-
-function kindOf(name: string, choices: readonly string[]): CompletedValue["kind"] {
-  if (choices.length > 0) return "choice";
-  if (name.split("|").includes("file")) return "file";
-  return name === "path" ? "folder" : "other";
-}
-
-/** The values of an enumeration, wherever it stands in a schema; none where there is none. */
-function choicesOf(schema: z.core.$ZodType): readonly string[] {
-  if (schema instanceof z.ZodEnum) return schema.options.map(String);
-  if (schema instanceof z.ZodPipe) {
-    const { in: input, out: output } = schema;
-    return choicesOf(input).concat(choicesOf(output));
-  }
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) {
-    return choicesOf(schema.unwrap());
-  }
-  return [];
+  const { completes = "other" } = spec.kind;
+  const isOptional = bracket === "[";
+  if (typeof completes === "string") return { name, isOptional, kind: completes, choices: [] };
+  return { name, isOptional, kind: "choice", choices: completes };
 }

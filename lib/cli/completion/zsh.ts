@@ -1,9 +1,9 @@
 import type { CompletedCommand, CompletedOption, CompletedValue } from "./tree.ts";
 
 /**
- * The script for zsh, to be sourced or to stand as `_rangemaker` in a folder of `$fpath`.
+ * The script for zsh, to be sourced or saved as `_rangemaker` in a folder of `$fpath`.
  *
- * @param commands As {@link completedCommands} gives them.
+ * @param commands From {@link completedCommands}.
  */
 export function zshScript(commands: readonly CompletedCommand[]): string {
   const paths = commands.filter(({ path }) => path.length > 0).map(pathPattern);
@@ -20,7 +20,7 @@ _rangemaker() {
     esac
     (( i += 1 ))
   done
-  # A command stands before all options.
+  # A command comes before all options.
   if (( i == CURRENT )) && [[ $words[CURRENT] != -* ]]; then
     case "$at" in
 ${commands.filter(({ subcommands }) => subcommands.length > 0).map(commandCase).join("\n")}
@@ -60,7 +60,7 @@ function optionCase(command: CompletedCommand): string {
   }\n      ;;`;
 }
 
-/** What `_arguments` is told of an option, once for each of its flags. */
+/** An option for `_arguments`, once for each of its flags. */
 function specsOf({ flags, description, value, isRepeatable }: CompletedOption): string[] {
   const prefix = isRepeatable ? "*" : flags.length > 1 ? `(${flags.join(" ")})` : "";
   const explanation = `[${description.replace(/[[\]\\]/g, "\\$&")}]`;
@@ -74,7 +74,7 @@ function argumentOf({ name, isOptional, kind, choices }: CompletedValue): string
   const action = {
     choice: `(${choices.join(" ")})`,
     file: "_files",
-    folder: "_files -/",
+    directory: "_files -/",
     other: " ",
   }[kind];
   return `${isOptional ? "::" : ":"}${name.replaceAll(":", "\\:")}:${action}`;

@@ -1,41 +1,28 @@
-/** What `rangemaker doctor` tries for the backfill. */
+/** What `rangemaker doctor` checks for the backfill. */
 import {
   type Check,
   type CheckContext,
   fail,
   ok,
-  optionLabel,
+  type ServiceChecks,
 } from "../../../lib/cli/checks/check.ts";
-import {
-  nodeCheck,
-  nodeClockCheck,
-  permissionOnNodeCheck,
-} from "../../../lib/cli/checks/core_node.ts";
-import { getJson } from "../../../lib/cli/checks/http.ts";
-import { keyCheck } from "../../../lib/cli/checks/key.ts";
-import { needsOfUrls, permissionCheck } from "../../../lib/cli/checks/permissions.ts";
-import { type BackfillOptions, options } from "./mod.ts";
+import { nodeClockCheck, permissionOnNodeCheck } from "../../../lib/cli/checks/node.ts";
+import { getJson } from "../../../lib/cli/checks/port.ts";
+import { optionLabel } from "../../../lib/cli/options.ts";
+import { options } from "./mod.ts";
 import { pageSchema } from "./trade_history.ts";
 
-export { options };
-
-/** Everything that the backfill is told to use. */
-export function checks(given: Partial<BackfillOptions>, context: CheckContext): Check[] {
-  const { rpcUrl, historyUrl, privateKey, chainId } = given;
-  const all = [permissionCheck(options, needsOfUrls(rpcUrl, historyUrl))];
-  const signer = () => Promise.resolve(privateKey!); // only asked for where there is one
-  if (privateKey !== undefined) all.push(keyCheck(signer, options.privateKey));
-  if (rpcUrl !== undefined) {
-    const node = { url: rpcUrl, option: options.rpcUrl };
-    all.push(nodeCheck("node", node, context, chainId));
-    if (privateKey !== undefined) {
-      all.push(permissionOnNodeCheck("admin", signer, node, context));
-    }
-    all.push(nodeClockCheck(node, context));
-  }
-  if (historyUrl !== undefined) all.push(historyCheck(historyUrl, context));
-  return all;
-}
+export const checks: ServiceChecks<typeof options> = {
+  service: "backfill",
+  options,
+  special: ({ rpcUrl, historyUrl }, context) => [
+    ...(rpcUrl === undefined ? [] : [
+      permissionOnNodeCheck("admin", rpcUrl, context),
+      nodeClockCheck(rpcUrl, context),
+    ]),
+    ...(historyUrl === undefined ? [] : [historyCheck(historyUrl, context)]),
+  ],
+};
 
 function historyCheck(url: string, { timeoutMs }: CheckContext): Check {
   return {
@@ -43,10 +30,10 @@ function historyCheck(url: string, { timeoutMs }: CheckContext): Check {
     async run() {
       const query = "/api/v3/aggTrades?symbol=ETHUSDT&limit=1";
       const answer = await getJson(url.replace(/\/+$/, "") + query, pageSchema, timeoutMs);
-      if ("value" in answer) return ok(`${url} gives trades`);
+      if ("value" in answer) return ok(`${url} serves trades`);
       return fail(
         `${url}: ${answer.problem}`,
-        `Open the way to it, or give another URL with ${optionLabel(options.historyUrl)}`,
+        `Make it reachable, or correct its URL: ${optionLabel(options.historyUrl)}`,
       );
     },
   };

@@ -3,76 +3,80 @@ import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { CoreClient } from "../../../lib/net/core_client.ts";
 import { findMarketBySymbol, type Market, MARKETS } from "../../../lib/protocol/markets.ts";
 import { command, type CommandContext, ExitCode } from "../../../lib/cli/command.ts";
-import {
-  chainIdOption,
-  httpUrlSchema,
-  integerSchema,
-  privateKeySchema,
-  rpcUrlOption,
-} from "../../../lib/cli/option_types.ts";
+import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "../../../lib/cli/options.ts";
+import { chainIdOption, rpcUrlOption } from "../../../lib/cli/shared_options.ts";
 import { progressBar } from "../../../lib/cli/progress.ts";
 import { BACKFILL_SPAN_MAX_MS, type BackfillRequest, targetOf } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
 import { BinanceTradeHistory } from "./trade_history.ts";
 
-/** The longest that a trade may stand for the slots after it. */
+/** Largest `--max-carry-ms`. */
 export const CARRY_MAX_MS = 60_000;
 
-const timeSchema = z.string().transform((text, context) => {
-  const timeMs = /^\d+$/.test(text) ? Number(text) : Date.parse(text);
-  if (Number.isSafeInteger(timeMs)) return timeMs;
-  context.addIssue({ code: "custom", message: "Expected Unix milliseconds or an ISO 8601 time" });
-  return z.NEVER;
-});
+/** A time as Unix milliseconds or ISO 8601. */
+const time = {
+  schema: z.string().transform((text, context) => {
+    const timeMs = /^\d+$/.test(text) ? Number(text) : Date.parse(text);
+    if (Number.isSafeInteger(timeMs)) return timeMs;
+    context.addIssue({ code: "custom", message: "Expected Unix milliseconds or an ISO 8601 time" });
+    return z.NEVER;
+  }),
+  placeholder: "time",
+} satisfies kinds.OptionKind;
 
 const SYMBOLS = MARKETS.map(({ symbol }) => symbol);
 
-const marketSchema = z.string().toUpperCase()
-  .pipe(z.enum(SYMBOLS, { error: `Expected one of ${SYMBOLS.join(", ")}` }))
-  .transform((symbol) => findMarketBySymbol(symbol)!); // each symbol is a market's
+const market = {
+  schema: z.string().toUpperCase()
+    .pipe(z.enum(SYMBOLS, { error: `Expected one of ${SYMBOLS.join(", ")}` }))
+    .transform((symbol) => findMarketBySymbol(symbol)!), // each symbol is a market's
+  placeholder: "symbol",
+  completes: SYMBOLS,
+} satisfies kinds.OptionKind;
 
 /** Options of `rangemaker backfill`. */
 export const options = {
   thesis: {
     flags: "-t, --thesis <id>",
-    description: "fill what this thesis lacks",
-    schema: integerSchema(1).optional(),
+    kind: kinds.integer(1),
+    description: "fill the slots that this thesis lacks",
   },
   market: {
-    flags: "-m, --market <symbol>",
-    description: "fill what is missing of this market, with --from and --to",
-    schema: marketSchema.optional(),
+    flags: "-m, --market",
+    kind: market,
+    description: "fill the missing slots of this market, with --from and --to",
   },
   from: {
-    flags: "--from <time>",
-    description: "start, in Unix milliseconds or as ISO 8601",
-    schema: timeSchema.optional(),
+    flags: "--from",
+    kind: time,
+    description: "start (inclusive), Unix milliseconds or ISO 8601",
   },
   to: {
-    flags: "--to <time>",
-    description: "end, which is not filled itself",
-    schema: timeSchema.optional(),
+    flags: "--to",
+    kind: time,
+    description: "end (exclusive), Unix milliseconds or ISO 8601",
   },
   rpcUrl: rpcUrlOption,
   privateKey: {
-    flags: "-k, --private-key <key>",
+    flags: "-k, --private-key",
+    kind: kinds.key,
+    required: true,
     env: "ADMIN_PRIVATE_KEY",
     description: "private key of an admin: 0x and 64 hex digits",
-    schema: privateKeySchema,
-    secret: true,
   },
   historyUrl: {
-    flags: "--history-url <url>",
+    flags: "--history-url",
+    kind: kinds.httpUrl,
     env: "HISTORY_URL",
-    description: "trade history that answers as Binance does",
-    schema: httpUrlSchema,
+    description: "trade history with the API of Binance",
     default: "https://data-api.binance.vision",
   },
   maxCarryMs: {
-    flags: "--max-carry-ms <ms>",
-    description: `how long a trade stands for the slots after it, at most ${CARRY_MAX_MS}`,
-    schema: integerSchema(0, CARRY_MAX_MS),
+    flags: "--max-carry-ms",
+    kind: kinds.duration(0, CARRY_MAX_MS),
+    description:
+      `how long a trade's price fills later slots without a trade, at most ${CARRY_MAX_MS}`,
     default: "3000",
   },
   chainId: chainIdOption,
@@ -85,10 +89,11 @@ export type BackfillOptions = OptionsOf<typeof options>;
 export const run = command({
   name: "backfill",
   description:
-    "Fills price slots that the core node missed from an exchange's trades, so that theses which lack them can be settled. Interrupted, it goes on where it stopped when it is started again.",
+    "Fills price slots that the core node missed from an exchange's trades, so that theses which " +
+    "lack them can be settled. If interrupted, run it again: it continues where it stopped.",
   options,
   examples: [
-    ["rangemaker backfill --thesis 7", "what thesis 7 lacks"],
+    ["rangemaker backfill --thesis 7", "the slots that thesis 7 lacks"],
     [
       "rangemaker backfill --market ETH/USDT --from 2026-01-31T09:00:00Z --to 2026-01-31T09:10:00Z",
       "ten minutes of a market",

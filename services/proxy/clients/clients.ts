@@ -3,7 +3,7 @@ import { getLogger } from "@logtape/logtape";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import type { CallerAddress } from "../router/caller_address.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { ClientSession } from "./client_session.ts";
 import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
 import type { Cors } from "../router/cors.ts";
@@ -102,7 +102,7 @@ export class Clients {
   }
 
   /** Serves a connection until it ends. */
-  adopt(connection: ClientConnection, { shown, forwardedFor }: CallerAddress): void {
+  adopt(connection: ClientConnection, { caller, forwardedFor }: CallerAddress): void {
     const { hub, router, clock, metrics, maxMessageBytes } = this.#options;
     const session = new ClientSession({
       hub,
@@ -116,7 +116,7 @@ export class Clients {
     });
     this.#connections.add(connection);
     metrics.wsConnections.set(this.#connections.size);
-    log.debug("Client {address} connected", { address: shown });
+    log.debug("Client {address} connected", { address: caller });
     connection.onText = (text) => {
       session.receive(text).then(() => this.#resumeLater()).catch((error: unknown) => {
         log.error("A client's message could not be handled: {error}", { error });
@@ -125,7 +125,7 @@ export class Clients {
     };
     connection.onGone = () => {
       session.end();
-      log.debug("Client {address} is gone", { address: shown });
+      log.debug("Client {address} is gone", { address: caller });
       this.#connections.delete(connection);
       metrics.wsConnections.set(this.#connections.size);
       if (this.#connections.size === 0) this.#drained?.();

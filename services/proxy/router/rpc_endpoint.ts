@@ -2,7 +2,7 @@ import { getLogger } from "@logtape/logtape";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { textWithin } from "./bounded_body.ts";
-import type { CallerAddress } from "./caller_address.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Cors } from "./cors.ts";
 import { badRequest, limitExceeded, originRefused, type ProxyError } from "./failures.ts";
 import type { ProxyMetrics } from "../metrics.ts";
@@ -68,8 +68,8 @@ export class RpcEndpoint {
     const { status, body, target } = answer;
     metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
     if (status >= 400) {
-      const { shown } = addressOf(request.headers, remote);
-      log.debug("Request of {address} was answered {status}", { address: shown, status });
+      const { caller } = addressOf(request.headers, remote);
+      log.debug("Request of {address} was answered {status}", { address: caller, status });
     }
     const headers = cors.headers(origin);
     if (body === null) return new Response(null, { status: 204, headers });

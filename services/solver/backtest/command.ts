@@ -3,66 +3,78 @@ import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import { command, ExitCode } from "../../../lib/cli/command.ts";
-import { integerSchema } from "../../../lib/cli/option_types.ts";
+import * as kinds from "../../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../../lib/cli/options.ts";
 import { progressBar } from "../../../lib/cli/progress.ts";
 import { readTape } from "../../../lib/prices/tape.ts";
-import { chargeOptions, volatilityOptions, volatilitySchema } from "../pricing/options.ts";
+import { chargeOptions, volatility, volatilityOptions } from "../pricing/options.ts";
 import { LIMITS } from "../limits.ts";
 import { BacktestError, slideBoxes } from "./boxes.ts";
 import { drawReport } from "./picture.ts";
 import { describeReport, reportOn } from "./report.ts";
 import { slotPricesOf } from "./slot_prices.ts";
 
-/** Numbers separated by commas, each by a schema; at most as many as make sense in one table. */
-function listSchema(itemSchema: z.ZodType<number, string>) {
-  return z.string().transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(itemSchema).min(1).max(20, "Expected at most 20 values"));
+/** Most values of a list: each is a row or column of the report's tables. */
+const VALUES_MAX = 20;
+
+/** A comma-separated list of numbers. */
+function numbers(itemSchema: z.ZodType<number, string>) {
+  const schema = z.string().transform((text) => text.split(",").map((part) => part.trim()))
+    .pipe(z.array(itemSchema).min(1).max(VALUES_MAX, `Expected at most ${VALUES_MAX} values`));
+  return { schema, placeholder: "list" } satisfies kinds.OptionKind;
 }
 
-const widthSchema = z.string().regex(/^\d{1,2}(\.\d{1,4})?$/, "Expected widths from 0.01 to 10")
-  .transform(Number)
-  .refine((width) => width >= 0.01 && width <= 10, "Expected widths from 0.01 to 10");
+const WIDTH_RULE = "Expected widths from 0.01 to 10";
+
+const widthSchema = z.string().regex(/^\d{1,2}(\.\d{1,4})?$/, WIDTH_RULE).transform(Number)
+  .refine((width) => width >= 0.01 && width <= 10, WIDTH_RULE);
+
+const stepMs = {
+  schema: kinds.duration(100).schema.refine((ms) => ms % 100 === 0, "Expected a multiple of 100"),
+  placeholder: "ms",
+} satisfies kinds.OptionKind;
 
 /** Options of the backtest. */
 export const options = {
   tape: {
-    flags: "-t, --tape <file>",
+    flags: "-t, --tape",
+    kind: kinds.file,
+    required: true,
     description: "trades as CSV: time_ms,trade_id,side,price,amount",
-    schema: z.string({ error: "Expected a file" }).min(1),
   },
   svg: {
-    flags: "--svg <file>",
-    description: "also write the result as a picture",
-    schema: z.string().min(1).optional(),
+    flags: "--svg",
+    kind: kinds.outputFile,
+    description: "also write the report as an SVG picture",
   },
   durationsMs: {
-    flags: "--durations-ms <list>",
-    description: "how long boxes last, separated by commas",
-    schema: listSchema(integerSchema(LIMITS.minDurationMs, LIMITS.maxDurationMs)),
+    flags: "--durations-ms",
+    kind: numbers(kinds.duration(LIMITS.minDurationMs, LIMITS.maxDurationMs).schema),
+    description: "durations of boxes, comma-separated",
     default: "5000,15000,30000",
   },
   widths: {
-    flags: "--widths <list>",
-    description: "half widths of boxes, in deviations of the move expected, separated by commas",
-    schema: listSchema(widthSchema),
+    flags: "--widths",
+    kind: numbers(widthSchema),
+    description:
+      "half widths of boxes in standard deviations of the expected move, comma-separated",
     default: "0.6,0.8,1,1.25,1.5,2,2.5,3",
   },
   stepMs: {
-    flags: "--step-ms <ms>",
-    description: "time from one row of boxes to the next, a multiple of 100",
-    schema: integerSchema(100).refine((ms) => ms % 100 === 0, "Expected a multiple of 100"),
+    flags: "--step-ms",
+    kind: stepMs,
+    description: "time between rows of boxes, a multiple of 100",
     default: "1000",
   },
   volatility: {
-    flags: "--volatility <volatility>",
-    description: "volatility a year where it is known, in place of the estimate",
-    schema: volatilitySchema.optional(),
+    flags: "--volatility",
+    kind: volatility,
+    description: "known annualised volatility, instead of the estimate",
   },
   seed: {
-    flags: "--seed <n>",
+    flags: "--seed",
+    kind: kinds.seed,
     description: "seed of the mock's payouts",
-    schema: integerSchema(0, 2 ** 31 - 1),
     default: "1",
   },
   ...chargeOptions,

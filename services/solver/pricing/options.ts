@@ -1,79 +1,82 @@
 import { z } from "zod";
-import { integerSchema } from "../../../lib/cli/option_types.ts";
+import * as kinds from "../../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../../lib/cli/options.ts";
 import { STRATEGY_NAMES } from "./strategy.ts";
 
-/** The most volatile year that makes sense here: a thousand percent. */
+/** Largest accepted annualised volatility: a thousand percent. */
 const VOLATILITY_MAX = 10;
 
-/** The longest that prices are remembered or waited for: a day. */
+/** Longest price history: a day. */
 const HISTORY_MS_MAX = 86_400_000;
 
+const VOLATILITY_RULE = `Expected a volatility above 0 and up to ${VOLATILITY_MAX}`;
+
 /** A share of at least 0 and below 1, as decimal text. */
-export const shareSchema = z.string()
-  .regex(/^0(\.\d{1,9})?$/, "Expected a share from 0 to below 1").transform(Number);
+const share = {
+  schema: z.string().regex(/^0(\.\d{1,9})?$/, "Expected a share from 0 to below 1")
+    .transform(Number),
+  placeholder: "share",
+} satisfies kinds.OptionKind;
 
-/** A volatility a year above 0, as decimal text: 0.5 for 50 percent. */
-export const volatilitySchema = z.string()
-  .regex(/^\d{1,2}(\.\d{1,9})?$/, `Expected a volatility above 0 and up to ${VOLATILITY_MAX}`)
-  .transform(Number)
-  .refine(
-    (volatility) => volatility > 0 && volatility <= VOLATILITY_MAX,
-    `Expected a volatility above 0 and up to ${VOLATILITY_MAX}`,
-  );
+/** An annualised volatility above 0, as decimal text: 0.5 for 50 percent. */
+export const volatility = {
+  schema: z.string().regex(/^\d{1,2}(\.\d{1,9})?$/, VOLATILITY_RULE).transform(Number)
+    .refine((volatility) => volatility > 0 && volatility <= VOLATILITY_MAX, VOLATILITY_RULE),
+  placeholder: "volatility",
+} satisfies kinds.OptionKind;
 
-/** What the maker charges, as options. */
+/** The maker's charges. */
 export const chargeOptions = {
   margin: {
-    flags: "--margin <share>",
+    flags: "--margin",
+    kind: share,
     description: "barrier: share of the fair payout that the solver keeps",
-    schema: shareSchema,
     default: "0.03",
   },
   vegaCharge: {
-    flags: "--vega-charge <share>",
-    description: "barrier: price as if volatility were lower by this share",
-    schema: shareSchema,
+    flags: "--vega-charge",
+    kind: share,
+    description: "barrier: price as if volatility were this share lower",
     default: "0.1",
   },
 } satisfies OptionTable;
 
-/** How volatility is told from prices, as options. */
+/** How volatility is estimated from prices. */
 export const volatilityOptions = {
   volatilityFloor: {
-    flags: "--volatility-floor <volatility>",
-    description: "barrier: least volatility a year that is ever reckoned with",
-    schema: volatilitySchema,
+    flags: "--volatility-floor",
+    kind: volatility,
+    description: "barrier: minimum annualised volatility",
     default: "0.1",
   },
   volatilityHalfLifeMs: {
-    flags: "--volatility-half-life-ms <ms>",
-    description: "barrier: age at which a move of the price counts half",
-    schema: integerSchema(1_000, HISTORY_MS_MAX),
+    flags: "--volatility-half-life-ms",
+    kind: kinds.duration(1_000, HISTORY_MS_MAX),
+    description: "barrier: age at which a price move has half its weight",
     default: "600000",
   },
   volatilityHistoryMs: {
-    flags: "--volatility-history-ms <ms>",
-    description: "barrier: price history needed before the first quote",
-    schema: integerSchema(1_000, HISTORY_MS_MAX),
+    flags: "--volatility-history-ms",
+    kind: kinds.duration(1_000, HISTORY_MS_MAX),
+    description: "barrier: price history required before the first quote",
     default: "60000",
   },
 } satisfies OptionTable;
 
-/** All about the price, as options of the solver. */
+/** Pricing options of the solver. */
 export const pricingOptions = {
   pricing: {
     flags: "--pricing <strategy>",
-    description: "mock: 1.05 to 1.10 times the bet at random; barrier: by a model of the price",
-    schema: z.enum(STRATEGY_NAMES, { error: `Expected ${STRATEGY_NAMES.join(" or ")}` }),
+    kind: kinds.choice(STRATEGY_NAMES),
+    description: "mock: a random 1.05 to 1.10 times the bet; barrier: a model of the price",
     default: "mock",
   },
   ...chargeOptions,
   ...volatilityOptions,
   maxPriceAgeMs: {
-    flags: "--max-price-age-ms <ms>",
-    description: "barrier: oldest price that quotes are made from",
-    schema: integerSchema(1, 60_000),
+    flags: "--max-price-age-ms",
+    kind: kinds.duration(1, 60_000),
+    description: "barrier: maximum age of the price that a quote is based on",
     default: "2000",
   },
 } satisfies OptionTable;

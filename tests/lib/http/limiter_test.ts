@@ -63,3 +63,32 @@ Deno.test("RequestLimiter: X-Forwarded-For counts only behind a trusted proxy, i
     assert.equal((await ask("1.1.1.1", "6.6.6.6")).status, 200);
   });
 });
+
+Deno.test("RequestLimiter: a caller that forges X-Forwarded-For gets half of the total rate at most", () =>
+  withLimiter({ rateLimit: 1, rateLimitTotal: 8, trustProxy: true }, async (ask) => {
+    let turn = 0;
+    const forge = () => ask("1.1.1.1", `9.9.${turn += 1}.9`);
+    assert.equal(await passes(forge, 100), 12);
+    // The rest of the total is left to others, and its own address still has its own limit.
+    assert.equal(await passes(() => ask("2.2.2.2"), 10), 3);
+    assert.equal(await passes(() => ask("1.1.1.1"), 10), 3);
+  }));
+
+Deno.test("RequestLimiter: without a total, a forwarding connection gets ten callers' rate", () =>
+  withLimiter({ rateLimit: 1, trustProxy: true }, async (ask) => {
+    let turn = 0;
+    assert.equal(await passes(() => ask("1.1.1.1", `9.9.9.${turn += 1}`), 100), 30);
+  }));
+
+Deno.test("RequestLimiter: a forged address does not use up the limit of its owner", () =>
+  withLimiter({ rateLimit: 1, trustProxy: true }, async (ask) => {
+    assert.equal(await passes(() => ask("1.1.1.1", "5.5.5.5"), 10), 3);
+    assert.equal(await passes(() => ask("5.5.5.5"), 10), 3);
+    assert.equal(await passes(() => ask("2.2.2.2", "5.5.5.5"), 10), 3);
+  }));
+
+Deno.test("RequestLimiter: a caller over its own limit does not use up its proxy's", () =>
+  withLimiter({ rateLimit: 1, rateLimitTotal: 4, trustProxy: true }, async (ask) => {
+    assert.equal(await passes(() => ask("1.1.1.1", "5.5.5.5"), 100), 3);
+    assert.equal(await passes(() => ask("1.1.1.1", "6.6.6.6"), 100), 3);
+  }));

@@ -1,0 +1,140 @@
+/** The checks that follow from the kinds of a service's options. */
+import type { z } from "zod";
+import { messageOf, RangemakerError } from "../../errors.ts";
+import { DEV_ACCOUNTS } from "../../protocol/dev_accounts.ts";
+import type { Address } from "../../protocol/scalars.ts";
+import { inspectStore } from "../../store/inspect.ts";
+import { StoreError } from "../../store/intent.ts";
+import { KeystoreError } from "../keystore.ts";
+import * as kinds from "../option_kinds.ts";
+import { optionLabel, type OptionSpec, type ParsedOptions } from "../options.ts";
+import {
+  type Check,
+  type CheckContext,
+  fail,
+  ok,
+  type ServiceCheck,
+  type ServiceChecks,
+  warn,
+} from "./check.ts";
+import { nodeCheck, socketCheck } from "./node.ts";
+import { permissionCheck } from "./permissions.ts";
+import { portCheck } from "./port.ts";
+
+/** An intent that is unfinished for longer will not finish without help. */
+const STUCK_AFTER_MS = 300_000;
+
+/** All checks of a service: for each option by its kind, and the service's special ones. */
+export function checksOf(
+  target: ServiceChecks,
+  { values: parsed, errors }: ParsedOptions<ServiceChecks["options"]>,
+  { clock, timeoutMs }: Omit<CheckContext, "signer">,
+): ServiceCheck[] {
+  const { service, options, health } = target;
+  const values = target.resolve?.(parsed) ?? parsed;
+  const ofKind = <S extends z.ZodType>(kind: kinds.OptionKind<S>) =>
+    Object.entries(options)
+      .filter(([key, option]) => option.kind === kind && values[key] !== undefined)
+      // A value was parsed by the schema of its option's kind.
+      .map(([key, option]) => ({ key, option, value: values[key] as z.output<S> }));
+  let opened: Promise<{ address: Address }> | undefined;
+  const openSigner = async () =>
+    await target.openSigner?.(values) ?? ofKind(kinds.key)[0]?.value ??
+      Promise.reject(new RangemakerError("NO_KEY", "There is no valid key"));
+  // Opened once for all checks: a keystore is slow on purpose.
+  const context = { clock, timeoutMs, signer: () => opened ??= openSigner() };
+  const nodes = ofKind(kinds.nodeUrl);
+  const [chain] = ofKind(kinds.chainId);
+  const [host] = ofKind(kinds.host);
+  const checks = [
+    ...[...errors].map(([key, error]) => optionCheck(service, options[key], error)),
+    permissionCheck(options, values, target.permissions?.(values)),
+    ...Object.entries(options).filter(([key, { kind }]) => kind === kinds.key && key in values)
+      .map(([, option]) => keyCheck(option, context)),
+    ...nodes.map(({ key, option, value: url }) => {
+      const subject = nodes.length === 1 ? "node" : wordsOf(key.replace(/Url$/, ""));
+      return nodeCheck(subject, { url, option }, context, chain?.value);
+    }),
+    ...target.special?.(values, context) ?? [],
+    ...ofKind(kinds.wsUrl).map(({ option, value: url }) => socketCheck({ url, option }, context)),
+    ...ofKind(kinds.database).map(({ option, value }) =>
+      storeCheck(value, service, option, context)
+    ),
+    ...(host === undefined || health === undefined ? [] : ofKind(kinds.port).map(
+      ({ key, option, value: port }) =>
+        portCheck(wordsOf(key), { host: host.value, port, option, health }, context),
+    )),
+  ];
+  return checks.map((check) => ({ ...check, service }));
+}
+
+/** `readPort` as `read port`. */
+function wordsOf(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+function optionCheck(service: string, option: OptionSpec | undefined, error: Error): Check {
+  const label = option === undefined ? "it" : optionLabel(option);
+  const remedy = `Correct ${label}; see rangemaker ${service} --help`;
+  return { subject: "option", run: () => Promise.resolve(fail(error.message, remedy)) };
+}
+
+/** The service's key can be opened and is not publicly known. Only its address is shown. */
+function keyCheck(option: OptionSpec, { signer }: CheckContext): Check {
+  return {
+    subject: "key",
+    async run() {
+      let address: Address;
+      try {
+        ({ address } = await signer());
+      } catch (thrown) {
+        if (!(thrown instanceof RangemakerError)) throw thrown;
+        const remedy = thrown instanceof KeystoreError
+          ? "Fix the keystore or its password file"
+          : `Give one key: ${optionLabel(option)}, or --keystore with --keystore-password-file`;
+        return fail(thrown.message, remedy);
+      }
+      const known = Object.entries(DEV_ACCOUNTS).find(([, account]) => account.address === address);
+      if (known === undefined) return ok(`Signs as ${address}`);
+      return warn(
+        `Signs as ${address}, the development account ${known[0]}: its key is publicly known`,
+        "Use a key of your own wherever money is real",
+      );
+    },
+  };
+}
+
+/** The service's database opens, and no intent in it is stuck. */
+function storeCheck(
+  database: string,
+  service: string,
+  option: OptionSpec,
+  { clock }: CheckContext,
+): Check {
+  return {
+    subject: "store",
+    async run() {
+      try {
+        const found = await inspectStore(database, service, clock.now() - STUCK_AFTER_MS);
+        if (found === "memory") {
+          return warn(
+            `${database} is lost with the process, and so is unfinished work`,
+            `Use a file: ${optionLabel(option)}`,
+          );
+        }
+        if (found === "new") return ok(`${database} is empty: the first start creates its tables`);
+        const { version, latestVersion, unfinished, stuck } = found;
+        const text = `${database} has version ${version} of ${latestVersion}, ${unfinished} ` +
+          `unfinished intents, ${stuck} of them for over ${STUCK_AFTER_MS / 60_000} minutes`;
+        if (stuck === 0) return ok(text);
+        return warn(
+          text,
+          "Start the service, which retries them, and see its log for why they do not finish",
+        );
+      } catch (thrown) {
+        if (!(thrown instanceof StoreError)) throw thrown;
+        return fail(messageOf(thrown), `Fix it, or use another database: ${optionLabel(option)}`);
+      }
+    },
+  };
+}

@@ -1,0 +1,186 @@
+/** Checks of a core node: its JSON-RPC, its WebSocket, and what it knows about a service's account. */
+import { formatUnits } from "viem/utils";
+import { messageOf, reasonOf } from "../../errors.ts";
+import { CoreClient, NodeTimeoutError, NodeUnreachableError } from "../../net/core_client.ts";
+import type { Account, Permission } from "../../protocol/account.ts";
+import { parseResponse } from "../../protocol/jsonrpc.ts";
+import { PRICE_DECIMALS } from "../../protocol/markets.ts";
+import { optionLabel, type OptionSpec } from "../options.ts";
+import {
+  BlockedError,
+  type Check,
+  type CheckContext,
+  fail,
+  type Finding,
+  ok,
+  warn,
+} from "./check.ts";
+
+/** The node refuses transactions whose timestamp differs from its clock by more. */
+const TIMESTAMP_TOLERANCE_MS = 60_000;
+
+/** Clocks synchronised by NTP differ by less, and the newest block of a live chain is younger. */
+const CLOCK_DIFFERENCE_MAX_MS = 2_000;
+
+/** The node answers, and its chain is the one that signatures are made for, if one is given. */
+export function nodeCheck(
+  subject: string,
+  { url, option }: { url: string; option: OptionSpec },
+  { timeoutMs }: CheckContext,
+  chainId?: number,
+): Check {
+  return {
+    subject,
+    async run() {
+      let actual: number;
+      try {
+        actual = await new CoreClient({ url, timeoutMs }).chainId();
+      } catch (thrown) {
+        if (!isAway(thrown)) throw thrown;
+        if (thrown.cause instanceof Deno.errors.NotCapable) throw thrown.cause;
+        const text = thrown instanceof NodeTimeoutError
+          ? thrown.message
+          : `${url} cannot be reached: ${reasonOf(thrown)}`;
+        return fail(text, `Start the node, or correct its URL: ${optionLabel(option)}`);
+      }
+      if (chainId === undefined || actual === chainId) return ok(`${url} has chain ${actual}`);
+      return fail(
+        `${url} has chain ${actual}: expected ${chainId}`,
+        `Use --chain-id ${actual}, or the URL of another node: ${optionLabel(option)}`,
+      );
+    },
+  };
+}
+
+/** The service's account has a permission on the node. */
+export function permissionOnNodeCheck(
+  permission: Permission,
+  url: string,
+  context: CheckContext,
+): Check {
+  return accountCheck(permission, url, context, ({ address, permissions }) => {
+    if (permissions.includes(permission)) return ok(`${address} is ${permission} on the node`);
+    return fail(
+      `${address} lacks the ${permission} permission on the node: its transactions would fail`,
+      `Use the key of a ${permission}, or add the account to --${permission}s of the node or ` +
+        "[genesis] of its settings file when the chain is created",
+    );
+  });
+}
+
+/** The service's account has money on the node. */
+export function balanceCheck(url: string, context: CheckContext): Check {
+  return accountCheck("balance", url, context, ({ address, balance, locked }) => {
+    const [free, bound] = [balance, locked].map((amount) => formatUnits(amount, PRICE_DECIMALS));
+    const text = `${address} has ${free} USDC, and ${bound} USDC in open theses`;
+    if (balance > 0n) return ok(text);
+    return warn(text, `Deposit USDC for ${address}: until then every thesis is refused`);
+  });
+}
+
+function accountCheck(
+  subject: string,
+  url: string,
+  { timeoutMs, signer }: CheckContext,
+  judge: (account: Account) => Finding,
+): Check {
+  return {
+    subject,
+    async run() {
+      const { address } = await signer().catch(() => {
+        throw new BlockedError("there is no key", "the key");
+      });
+      const client = new CoreClient({ url, timeoutMs });
+      return judge(await client.getAccount(address).catch(blockedIfAway));
+    },
+  };
+}
+
+/** The clocks of the node and of this machine agree, and the chain is live. */
+export function nodeClockCheck(url: string, { clock, timeoutMs }: CheckContext): Check {
+  return {
+    subject: "clock",
+    async run() {
+      const head = await new CoreClient({ url, timeoutMs }).getHead().catch(blockedIfAway);
+      return judgeClocks("the newest block of the node", clock.now() - head.timestampMs);
+    },
+  };
+}
+
+/**
+ * Compares two clocks by the age of something new.
+ *
+ * @param what Its name, such as `the newest block`.
+ * @param ageMs Negative if it is in the future.
+ */
+export function judgeClocks(what: string, ageMs: number): Finding {
+  const differs = Math.abs(ageMs);
+  const text = ageMs < 0
+    ? `The clock of this machine is behind: ${what} is ${differs} ms in the future`
+    : `${what.charAt(0).toUpperCase()}${what.slice(1)} is ${ageMs} ms old`;
+  if (differs <= CLOCK_DIFFERENCE_MAX_MS) return ok(text);
+  const remedy = (ageMs < 0 ? "Synchronise" : "See whether new ones arrive; if so, synchronise") +
+    " the clocks of both machines (NTP: timedatectl, chronyc tracking)";
+  // Beyond the tolerance, the node refuses what is signed here.
+  return differs > TIMESTAMP_TOLERANCE_MS ? fail(text, remedy) : warn(text, remedy);
+}
+
+function isAway(thrown: unknown): thrown is NodeUnreachableError | NodeTimeoutError {
+  return thrown instanceof NodeUnreachableError || thrown instanceof NodeTimeoutError;
+}
+
+function blockedIfAway(thrown: unknown): never {
+  if (isAway(thrown)) throw new BlockedError("the node did not answer", "the node");
+  throw thrown;
+}
+
+const SUBSCRIBE = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "eth_subscribe",
+  params: ["newHeads"],
+});
+
+/** The WebSocket of a node or a proxy opens and accepts a subscription. */
+export function socketCheck(
+  { url, option }: { url: string; option: OptionSpec },
+  { clock, timeoutMs }: CheckContext,
+): Check {
+  const failed = (reason: string) =>
+    fail(`${url}: ${reason}`, `Start that service, or correct its URL: ${optionLabel(option)}`);
+  return {
+    subject: "websocket",
+    async run() {
+      const ended = Promise.withResolvers<Finding>();
+      const closed = Promise.withResolvers<void>();
+      const socket = new WebSocket(url);
+      socket.onopen = () => socket.send(SUBSCRIBE);
+      socket.onmessage = ({ data }) => {
+        try {
+          parseResponse(JSON.parse(String(data)));
+          ended.resolve(ok(`${url} accepts subscriptions`));
+        } catch (thrown) {
+          ended.resolve(failed(`refuses a subscription: ${messageOf(thrown)}`));
+        }
+      };
+      socket.onerror = (event) => {
+        const reason = event instanceof ErrorEvent ? event.message : "cannot be connected to";
+        ended.resolve(failed(reason));
+      };
+      socket.onclose = ({ code }) => {
+        ended.resolve(failed(`closed with ${code} before it answered`));
+        closed.resolve();
+      };
+      const cancel = clock.after(timeoutMs, () => {
+        ended.resolve(failed(`did not accept a subscription within ${timeoutMs} ms`));
+        // A peer that never answers does not close either.
+        closed.resolve();
+      });
+      const finding = await ended.promise;
+      socket.close();
+      await closed.promise;
+      cancel();
+      return finding;
+    },
+  };
+}

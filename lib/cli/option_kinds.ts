@@ -1,0 +1,187 @@
+/**
+ * What an option's value is. Parsing, the placeholder in the help, redaction, shell completion, the
+ * permissions a process needs and the doctor's checks all follow from an option's kind.
+ */
+import { z } from "zod";
+import { addressSchema, chainIdSchema, uint64Schema } from "../protocol/scalars.ts";
+import { Signer } from "../protocol/signature.ts";
+import { databaseSchema } from "../store/location.ts";
+
+/** One kind of option. */
+export interface OptionKind<S extends z.ZodType = z.ZodType> {
+  /** Turns text (`true` for a flag, a list for a repeatable option) into a value. */
+  schema: S;
+  /** Name of the value in the help where the option's flags give none; a flag has no value. */
+  placeholder?: string;
+  /** The value may be left out, and `--no-…` is the opposite. */
+  negatable?: true;
+  /** Errors do not repeat the value: it is a key, or a URL that may hold a password. */
+  secret?: true;
+  /** What a shell completes the value with: one of a list, or a path. */
+  completes?: readonly string[] | "file" | "directory";
+  /** What the process does with the value, and so needs permission for. */
+  access?: "listen" | "connect" | "read" | "write" | "readWrite" | "database";
+}
+
+const PORT_RULE = "Expected a port from 0 to 65535";
+
+/** A TCP port; 0 takes a free one. */
+export const port = {
+  schema: z.string().regex(/^\d{1,5}$/, PORT_RULE).transform(Number)
+    .refine((port) => port <= 65_535, PORT_RULE),
+  placeholder: "port",
+  access: "listen",
+} satisfies OptionKind;
+
+/** The address that a service listens on. */
+export const host = { schema: z.string().min(1), placeholder: "address" } satisfies OptionKind;
+
+/** A schema for URLs of these schemes, such as `["http:", "https:"]`. */
+function urlSchema(protocols: readonly string[]) {
+  const starts = protocols.map((protocol) => `${protocol}//`);
+  const rule = `Expected a URL with ${starts.join(" or ")}`;
+  return z.string().refine((text) => {
+    const url = URL.parse(text);
+    return url !== null && protocols.includes(url.protocol) && url.hostname !== "";
+  }, rule);
+}
+
+/** An `http:` or `https:` URL. */
+export const httpUrl = {
+  schema: urlSchema(["http:", "https:"]),
+  placeholder: "url",
+  secret: true,
+  access: "connect",
+} satisfies OptionKind;
+
+/** The `http:` or `https:` URL of a core node's JSON-RPC. */
+export const nodeUrl = { ...httpUrl } satisfies OptionKind;
+
+/** The `ws:` or `wss:` URL of a WebSocket that takes the core node's subscriptions. */
+export const wsUrl = { ...httpUrl, schema: urlSchema(["ws:", "wss:"]) } satisfies OptionKind;
+
+/** The path of a file to read. */
+export const file = {
+  schema: z.string().min(1),
+  placeholder: "file",
+  completes: "file",
+  access: "read",
+} satisfies OptionKind;
+
+/** The path of a file to write. */
+export const outputFile = { ...file, access: "write" } satisfies OptionKind;
+
+/** The path of a directory to read and write; it is created if missing. */
+export const directory = {
+  schema: z.string().min(1),
+  placeholder: "path",
+  completes: "directory",
+  access: "readWrite",
+} satisfies OptionKind;
+
+/** A SQLite file, `:memory:`, or the URL of a PostgreSQL database. */
+export const database = {
+  schema: databaseSchema,
+  placeholder: "file|url",
+  secret: true,
+  completes: "file",
+  access: "database",
+} satisfies OptionKind;
+
+/** A private key as hex. The value is a signer that never reveals it. */
+export const key = {
+  schema: z.string()
+    .regex(/^0x[0-9a-fA-F]{64}$/, "Expected 0x and 64 hex digits")
+    .transform((text, context) => {
+      try {
+        return new Signer(text as `0x${string}`); // the pattern above is what Hex means
+      } catch {
+        context.addIssue({
+          code: "custom",
+          message: "Not a private key of secp256k1: out of range",
+        });
+        return z.NEVER;
+      }
+    }),
+  placeholder: "key",
+  secret: true,
+} satisfies OptionKind;
+
+/** The id of a chain. */
+export const chainId = { schema: chainIdSchema, placeholder: "id" } satisfies OptionKind;
+
+/** An amount of USDC with 6 decimals. */
+export const amount = { schema: uint64Schema, placeholder: "amount" } satisfies OptionKind;
+
+/** A whole number of at least `min` and at most `max`. */
+export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER) {
+  const rule = max === Number.MAX_SAFE_INTEGER
+    ? `Expected a whole number of at least ${min}`
+    : `Expected a whole number from ${min} to ${max}`;
+  return {
+    schema: z.string().regex(/^\d{1,16}$/, rule).transform(Number)
+      .refine((value) => value >= min && value <= max, rule),
+    placeholder: "n",
+  } satisfies OptionKind;
+}
+
+/** A duration in milliseconds. */
+export function duration(minMs: number, maxMs?: number) {
+  return { ...integer(minMs, maxMs), placeholder: "ms" } satisfies OptionKind;
+}
+
+/** The seed of a random number generator. */
+export const seed = integer(0, 2 ** 31 - 1);
+
+/** A flag that is off unless it is given: `--dry-run`. Variables say `true` or `false`. */
+export const flag = {
+  schema: z.union([z.boolean(), z.stringbool()], { error: "Expected true or false" }),
+} satisfies OptionKind;
+
+/** A flag that can also be turned off: `--trust-proxy`, `--trust-proxy=false`, `--no-trust-proxy`. */
+export const toggle = {
+  ...flag,
+  placeholder: "boolean",
+  negatable: true,
+  completes: ["true", "false"],
+} satisfies OptionKind;
+
+/** One of a few words. */
+export function choice<const T extends readonly string[]>(words: T, rule?: string) {
+  const listed = words.join(", ").replace(/, ([^,]*)$/, " or $1");
+  return {
+    schema: z.enum(words, { error: rule ?? `Expected ${listed}` }),
+    placeholder: "choice",
+    completes: words,
+  } satisfies OptionKind;
+}
+
+/** A comma-separated list; empty items are left out. */
+export const list = {
+  schema: z.string().transform((text) =>
+    text.split(",").map((part) => part.trim()).filter((part) => part !== "")
+  ),
+  placeholder: "list",
+} satisfies OptionKind;
+
+/** A comma-separated list of addresses. */
+export const addresses = {
+  schema: list.schema.pipe(z.array(addressSchema)),
+  placeholder: "addresses",
+} satisfies OptionKind;
+
+/** A comma-separated list of origins of web pages, or `*` for all. */
+export const origins = {
+  schema: z.string().transform((text) => text.split(",").map((origin) => origin.trim()))
+    .pipe(
+      z.array(z.string().refine(isOrigin, "Expected * or origins, such as https://app.example")),
+    ),
+  placeholder: "origins",
+} satisfies OptionKind;
+
+function isOrigin(text: string): boolean {
+  return text === "*" || URL.parse(text)?.origin === text;
+}
+
+/** Any text but the empty one. */
+export const text = { schema: z.string().min(1), placeholder: "text" } satisfies OptionKind;

@@ -1,0 +1,118 @@
+/** Options that several commands take. Each means the same everywhere. */
+import { LOG_LEVELS } from "../http/logging.ts";
+import * as kinds from "./option_kinds.ts";
+import type { OptionSpec, OptionTable } from "./options.ts";
+
+/** The logging options that every command takes. */
+export const loggingOptions = {
+  jsonLogs: {
+    flags: "--json-logs",
+    kind: kinds.flag,
+    env: "JSON_LOGS",
+    description: "log JSON lines instead of text",
+    default: "false",
+  },
+  logLevel: {
+    flags: "--log-level <level>",
+    kind: kinds.choice(LOG_LEVELS),
+    env: "LOG_LEVEL",
+    description: "debug, info, warning or error",
+    default: "info",
+  },
+} satisfies OptionTable;
+
+/** The address that a service listens on. */
+export const hostOption = {
+  flags: "--host",
+  kind: kinds.host,
+  env: "HOST",
+  description: "address to listen on; 0.0.0.0 for every interface",
+  default: "127.0.0.1",
+} satisfies OptionSpec;
+
+/** Web pages that may call a service from a browser. */
+export const corsOriginsOption = {
+  flags: "--cors-origins",
+  kind: kinds.origins,
+  env: "CORS_ORIGINS",
+  description: "allowed CORS origins, comma-separated; * for all",
+  default: "*",
+} satisfies OptionSpec;
+
+/** Whether `X-Forwarded-For` names the caller. */
+export const trustProxyOption = {
+  flags: "--trust-proxy",
+  kind: kinds.toggle,
+  env: "TRUST_PROXY",
+  description: "trust X-Forwarded-For headers: their last entry is the caller's address",
+  default: "true",
+} satisfies OptionSpec;
+
+/** Limits on how often callers may send requests. */
+export const limiterOptions = {
+  rateLimit: {
+    flags: "--rate-limit",
+    kind: kinds.integer(0, 1_000_000),
+    description: "requests a second from one address, on average over 3 s; 0 for no limit",
+    default: "100",
+  },
+  rateLimitTotal: {
+    flags: "--rate-limit-total",
+    kind: kinds.integer(0, 1_000_000),
+    description: "requests a second from all addresses, on average over 3 s; 0 for no limit",
+    default: "1000",
+  },
+  trustProxy: trustProxyOption,
+} satisfies OptionTable;
+
+/** The core node's JSON-RPC. */
+export const rpcUrlOption = {
+  flags: "-r, --rpc-url",
+  kind: kinds.nodeUrl,
+  env: "KAIZEN_RPC_URL",
+  description: "core node RPC URL",
+  default: "http://localhost:8545",
+} satisfies OptionSpec;
+
+/** The chain that signatures are made for. */
+export const chainIdOption = {
+  flags: "--chain-id",
+  kind: kinds.chainId,
+  env: "CHAIN_ID",
+  description: "chain id of the signing domain",
+  default: "1337",
+} satisfies OptionSpec;
+
+/** The keystore options of a service that signs. */
+export const keystoreOptions = {
+  keystore: {
+    flags: "--keystore",
+    kind: kinds.file,
+    description:
+      "encrypted JSON keystore (version 3) with the key; the service's task reads data/ only",
+  },
+  keystorePasswordFile: {
+    flags: "--keystore-password-file",
+    kind: kinds.file,
+    description: "file whose first line is the password of the keystore",
+  },
+} satisfies OptionTable;
+
+/** The database in which a service stores its intents. */
+export function databaseOption(env: string, defaultPath: string) {
+  return {
+    flags: "--database",
+    kind: kinds.database,
+    env,
+    description:
+      "SQLite file (:memory: keeps nothing), or postgres://user@host/name with PGPASSWORD",
+    default: defaultPath,
+  } satisfies OptionSpec;
+}
+
+/** Stops a service at a place in its code; see `lib/fault_points.ts`. */
+export const faultPointOption = {
+  flags: "--fault-point <place>",
+  kind: kinds.text,
+  description: 'for tests of recovery: freeze at "<port>.<method>:<before|after>", or "trace"',
+} satisfies OptionSpec;
