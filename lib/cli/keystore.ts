@@ -1,6 +1,5 @@
 /** Reads a key from an encrypted JSON keystore, so that it need not be on a command line. */
 import { bytesToHex } from "viem/utils";
-import { z } from "zod";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { Signer } from "../protocol/signature.ts";
 import { redact } from "../redact.ts";

@@ -208,12 +208,16 @@ function optionOf(spec: OptionSpec, notes = ""): Option {
   return new Option(flagsOf(spec), spec.description + notes);
 }
 
+/** The text of a variable or a default, split if the option is repeatable. */
+function valueIn(text: string | undefined, { repeatable }: OptionSpec): unknown {
+  if (!repeatable) return text;
+  return text === "" ? [] : text?.split(",");
+}
+
 function parseOption(spec: OptionSpec, flag: unknown, env: Environment): unknown {
-  const split = (text: string | undefined): string | string[] | undefined =>
-    spec.repeatable ? text?.split(",").filter((part) => part !== "") : text;
   const variable = spec.env === undefined ? undefined : env(spec.env);
   const isFromVariable = flag === undefined && variable !== undefined && variable !== "";
-  const value = flag ?? split(isFromVariable ? variable : spec.default);
+  const value = flag ?? valueIn(isFromVariable ? variable : spec.default, spec);
   if (value === undefined && !spec.required) return undefined;
   const name = `${optionOf(spec).long}`;
   if (value === undefined) {

@@ -209,7 +209,7 @@ function followNode(
 /** The `solver` subcommand; `solver backtest` is one of its own. */
 export const run = serviceCommand({
   name: "solver",
-  description: "Signs quotes for range bets, and submits those that the user has signed too.",
+  description: "Signs quotes for range bets, and submits the ones that users sign.",
   options,
   examples: [
     ["rangemaker solver", "with the solver's key in SOLVER_PRIVATE_KEY"],

@@ -126,9 +126,9 @@ Deno.test("doctor: without a service it looks at all six, none hides another", a
   assert.equal(code, 1);
   const services = [...new Set(checks.map(({ service }) => service))];
   assert.deepEqual(services, ["solver", "bridge", "proxy", "oracle", "node", "backfill"]);
-  const [claimed] = checks.filter(({ text }) => text.includes("is also what"));
+  const [claimed] = checks.filter(({ text }) => text.includes("is also configured"));
   assert.equal(claimed?.service, "bridge");
-  assert.match(claimed?.text ?? "", /^127\.0\.0\.1:3000 is also what solver is told to take$/);
+  assert.match(claimed?.text ?? "", /^127\.0\.0\.1:3000 is also configured for solver$/);
 });
 
 /** What is wrong, what is looked at, and what the doctor has to say of it. */
@@ -157,8 +157,8 @@ const ills: Record<string, Ill> = {
     env: bridgeKey,
     subject: "relayer",
     level: "warn",
-    text: /^Not known: the node did not answer$/,
-    remedy: /^Mend the node first$/,
+    text: /^Unknown: the node did not answer$/,
+    remedy: /^Fix the node first$/,
   },
   "no key": {
     argv: ["bridge"],
@@ -173,36 +173,36 @@ const ills: Record<string, Ill> = {
     subject: "option",
     level: "fail",
     text: /^Invalid SOLVER_PRIVATE_KEY: Expected 0x and 64 hex digits$/,
-    remedy: /^Give --private-key or SOLVER_PRIVATE_KEY /,
+    remedy: /^Correct --private-key or SOLVER_PRIVATE_KEY; see /,
   },
   "a key that everybody has": {
     argv: ["solver"],
     env: { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey },
     subject: "key",
     level: "warn",
-    text: /^Signs as 0x3C44.*, the solver of the development accounts/,
-    remedy: /^Give a key of your own/,
+    text: /^Signs as 0x3C44.*, the development account solver: its key is publicly known$/,
+    remedy: /^Use a key of your own/,
   },
   "a keystore that is not there": {
     argv: ["bridge", "--keystore", "none.json", "--keystore-password-file", "none.txt"],
     subject: "key",
     level: "fail",
-    text: /^File none\.txt cannot be read: there is none$/,
-    remedy: /^Mend the keystore, or the file with its password$/,
+    text: /^File none\.txt cannot be read: it does not exist$/,
+    remedy: /^Fix the keystore or its password file$/,
   },
   "a keystore that the task of the bridge may not read": {
     argv: ["bridge", "--keystore", "../none.json", "--keystore-password-file", "data/none.txt"],
     subject: "key files",
     level: "warn",
-    text: /^deno task bridge reads data alone: not \.\.\/none\.json$/,
-    remedy: /--allow-read=\.\. too$/,
+    text: /^deno task bridge may read data only, not \.\.\/none\.json$/,
+    remedy: /--allow-read=\.\. as well$/,
   },
   "an option that is wrong": {
     argv: ["proxy", "--max-batch", "0"],
     subject: "option",
     level: "fail",
     text: /^Invalid --max-batch: Expected a whole number from 1/,
-    remedy: /--max-batch or MAX_BATCH as rangemaker proxy --help says$/,
+    remedy: /--max-batch or MAX_BATCH; see rangemaker proxy --help$/,
   },
   "a host that is not this machine": {
     argv: ["proxy", "--host", "192.0.2.1"],
@@ -230,7 +230,7 @@ const ills: Record<string, Ill> = {
     subject: "sources",
     level: "fail",
     text: /^BTC\/USDT: 0 of 1 sources; ETH/,
-    remedy: /^Mend the providers above$/,
+    remedy: /^Fix the providers above$/,
   },
   "an oracle that is down": {
     argv: ["node", "--oracle-url", deadUrl()],
@@ -257,7 +257,7 @@ const ills: Record<string, Ill> = {
     argv: ["node", "--oracle-url", deadUrl(), "--admins", admin],
     subject: "genesis",
     level: "warn",
-    text: /0 relayers, 1 admin, .*nobody could deposit/,
+    text: /0 relayers, 1 admin, .*nobody can deposit/,
     remedy: /--relayers/,
   },
   "a data directory below a file": {
@@ -273,14 +273,14 @@ const ills: Record<string, Ill> = {
     subject: "option",
     level: "fail",
     text: /^Invalid --database: Expected a file or a URL with postgres:\/\/ or postgresql:\/\/$/,
-    remedy: /--database or BRIDGE_DATABASE /,
+    remedy: /--database or BRIDGE_DATABASE; see /,
   },
   "a store in memory": {
     argv: ["bridge", "--database", ":memory:"],
     env: bridgeKey,
     subject: "store",
     level: "warn",
-    text: /keeps nothing/,
+    text: /is lost with the process/,
     remedy: /--database or BRIDGE_DATABASE$/,
   },
 };
@@ -317,14 +317,14 @@ Deno.test("doctor: tells of a node of another chain, of one chain in front of an
   await withFakeNode(7, async (other) => {
     const { of } = await diagnose(["bridge", "-r", other.url], bridgeKey);
     assert.equal(of("node").level, "fail");
-    assert.match(of("node").text, /is of chain 7: expected 1337$/);
-    assert.match(of("node").remedy ?? "", /^Give --chain-id 7, or /);
+    assert.match(of("node").text, /has chain 7: expected 1337$/);
+    assert.match(of("node").remedy ?? "", /^Use --chain-id 7, or /);
     await withFakeNode(1337, async (node) => {
       const proxy = ["proxy", "--write-node-url", node.url, "--read-node-url", other.url];
       const chains = (await diagnose(proxy)).of("chains");
       assert.deepEqual([chains.level, chains.text], [
         "fail",
-        "The write node is of chain 1337, the read node of chain 7",
+        "The write node has chain 1337, the read node chain 7",
       ]);
     });
   });
@@ -335,7 +335,7 @@ Deno.test("doctor: tells of an account that is no relayer, and of a solver witho
     node.permissions = [];
     const bridge = (await diagnose(["bridge", "-r", node.url], bridgeKey)).of("relayer");
     assert.equal(bridge.level, "fail");
-    assert.match(bridge.text, new RegExp(`^${relayer} is no relayer on the node`));
+    assert.match(bridge.text, new RegExp(`^${relayer} lacks the relayer permission on the node`));
     const env = { SOLVER_PRIVATE_KEY: keys.solver };
     const balance = (await diagnose(["solver", "-r", node.url], env)).of("balance");
     assert.equal(balance.level, "warn");
@@ -355,7 +355,7 @@ Deno.test("doctor: tells of clocks that differ, and fails where the node would r
     assert.equal((await clockWhen(100_000)).level, "fail");
     const behind = await clockWhen(-100_000);
     assert.equal(behind.level, "fail");
-    assert.match(behind.text, /^The clock here is behind: .* ms in the future$/);
+    assert.match(behind.text, /^The clock of this machine is behind: .* ms in the future$/);
   });
 });
 
@@ -367,7 +367,7 @@ Deno.test("doctor: a WebSocket that opens and never answers is told of in time",
     const url = `ws://127.0.0.1:${server.addr.port}`;
     const { level, text, tookMs } = (await diagnose(["solver", "-w", url])).of("websocket");
     assert.equal(level, "fail");
-    assert.equal(text, `${url}: did not take a subscription within 2000 ms`);
+    assert.equal(text, `${url}: did not accept a subscription within 2000 ms`);
     assert(tookMs >= 2_000 && tookMs < 2_500, String(tookMs));
   } finally {
     await server.shutdown();
@@ -390,11 +390,11 @@ Deno.test("doctor: a port that a stranger has fails, one that the service itself
   try {
     const taken = await portOf("bridge", stranger.addr.port);
     assert.equal(taken.level, "fail");
-    assert.match(taken.text, /is taken by something that answers \/health with "hello"$/);
+    assert.match(taken.text, /is used by another program, which answers \/health with "hello"$/);
     assert.match(taken.remedy ?? "", /--port$/);
     const own = await portOf("bridge", new URL(bridge.url).port);
     assert.equal(own.level, "ok");
-    assert.match(own.text, /is taken by this service, which runs already: healthy$/);
+    assert.match(own.text, /is used by this service, which is running: healthy$/);
     // A bridge is no solver.
     const other = await portOf("solver", new URL(bridge.url).port);
     assert.equal(other.level, "fail");
@@ -418,7 +418,7 @@ Deno.test("doctor: tells of intents that have been unfinished for long", async (
   const { level, text, remedy } = (await diagnose(args, bridgeKey)).of("store");
   assert.equal(level, "warn");
   assert.match(text, / 2 unfinished intents, 1 of them for over 5 minutes$/);
-  assert.match(remedy ?? "", /^Start the service, and look in its log/);
+  assert.match(remedy ?? "", /^Start the service, .* see its log/);
   await Deno.remove(folder, { recursive: true });
 });
 
@@ -437,7 +437,7 @@ Deno.test("doctor: tells of a settings file and of a data directory of another c
     dataDir: `${folder}/node`,
   }));
   const same = await diagnose([...node, "--data-dir", `${folder}/node`]);
-  assert.match(same.of("data dir").text, /bytes of journal; a node that runs has it open$/);
+  assert.match(same.of("data dir").text, /bytes of journal; a running node has it open$/);
   const other = await diagnose([...node, "--data-dir", `${folder}/node`, "--chain-id", "7"]);
   assert.equal(other.of("data dir").level, "fail");
   assert.match(other.of("data dir").text, /another genesis or chain id/);
@@ -464,8 +464,8 @@ Deno.test("doctor: lines tell what was tried and how long, and below what to men
   const lines = printed.split("\n");
   assert.match(lines[0] ?? "", /^ok {4}backfill {2}permissions {2}Granted: .* \(\d+ ms\)$/);
   assert.match(lines[2] ?? "", /^fail {2}backfill {2}node {9}http:.* \(\d+ ms\)$/);
-  assert.match(lines[3] ?? "", /^ {6}mend: Start the node, or /);
-  assert.equal(lines.at(-1), "6 checks: 2 ok, 2 to look at, 2 failed");
+  assert.match(lines[3] ?? "", /^ {6}fix: Start the node, or /);
+  assert.equal(lines.at(-1), "6 checks: 2 ok, 2 warnings, 2 failed");
 });
 
 Deno.test("doctor: levels have colours where results may", async () => {
@@ -497,10 +497,10 @@ const misuses: [argv: string[], line: RegExp][] = [
 
 for (const [argv, line] of misuses) {
   Deno.test(`doctor ${argv.join(" ")}: is one clear line, exit code 2`, async () => {
-    const { code, complained } = await runDoctor(argv);
+    const { code, errors } = await runDoctor(argv);
     assert.equal(code, 2);
-    assert.equal(complained.split("\n").length, 1);
-    assert.match(complained, line);
+    assert.equal(errors.split("\n").length, 1);
+    assert.match(errors, line);
   });
 }
 

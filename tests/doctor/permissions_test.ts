@@ -36,23 +36,23 @@ Deno.test("doctor: names the flags that are missing, exit code 1", async () => {
   assert.equal(code, 1, stderr);
   assert.match(
     stdout,
-    /^fail {2}bridge {2}permissions {2}This process may not do all that is needed/,
+    /^fail {2}bridge {2}permissions {2}This process lacks permissions/,
   );
-  const [, remedy = ""] = /^ {6}mend: Start it with (.*)$/m.exec(stdout) ?? [];
+  const [, remedy = ""] = /^ {6}fix: Start it with (.*)$/m.exec(stdout) ?? [];
   assert.deepEqual(remedy.split(" "), [
     "--allow-net=localhost:8545",
     "--allow-read=data",
     "--allow-write=data",
-    "--allow-env=CORS_ORIGINS,KAIZEN_RPC_URL,CHAIN_ID,BRIDGE_DATABASE,JSON_LOGS,LOG_LEVEL",
+    "--allow-env=CORS_ORIGINS,KAIZEN_RPC_URL,CHAIN_ID,BRIDGE_DATABASE,TRUST_PROXY,JSON_LOGS,LOG_LEVEL",
   ]);
   // What could not be tried for want of a permission says so, and the rest is tried all the same.
   assert.match(stdout, /^fail {2}bridge {2}node .*Requires net access to "localhost:8545"/m);
-  assert.match(stdout, /^ok {4}bridge {2}port {9}127\.0\.0\.1:3000 is free|is taken/m);
+  assert.match(stdout, /^ok {4}bridge {2}port {9}127\.0\.0\.1:3000 is free|is used/m);
 });
 
 Deno.test("doctor: with the flags that it names, nothing is missing", async () => {
   const lacking = await doctorWith([], ["bridge"]);
-  const [, remedy = ""] = /^ {6}mend: Start it with (.*)$/m.exec(lacking.stdout) ?? [];
+  const [, remedy = ""] = /^ {6}fix: Start it with (.*)$/m.exec(lacking.stdout) ?? [];
   const { stdout } = await doctorWith(remedy.split(" "), ["bridge"]);
   assert.match(stdout, /^ok {4}bridge {2}permissions /);
 });
@@ -68,7 +68,7 @@ Deno.test("doctor: a keystore and a database elsewhere need more than the task g
   const { stdout } = await doctorWith(flagsOf("bridge"), args);
   assert.match(
     stdout,
-    /mend: Start it with --allow-read=\/var\/lib\/rangemaker --allow-write=\/var\/lib\/rangemaker\n/,
+    /fix: Start it with --allow-read=\/var\/lib\/rangemaker --allow-write=\/var\/lib\/rangemaker\n/,
   );
 });
 

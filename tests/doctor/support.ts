@@ -30,13 +30,13 @@ export async function runDoctor(
   argv: readonly string[],
   env: Record<string, string> = {},
   context: Partial<CommandContext> = {},
-): Promise<{ code: number; printed: string; complained: string }> {
+): Promise<{ code: number; printed: string; errors: string }> {
   const recorded = recordedContext(env);
   const code = await run(argv, { ...recorded.context, ...context });
   return {
     code,
     printed: recorded.printed.join("\n"),
-    complained: recorded.complained.join("\n"),
+    errors: recorded.errors.join("\n"),
   };
 }
 

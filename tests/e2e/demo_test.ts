@@ -54,7 +54,7 @@ Deno.test("demo: a tape that cannot be read is one clear line, exit code 1", asy
 
 Deno.test("demo --keep: leaves everything running, prints the URLs, ends at a signal", async () => {
   const program = new Program(["demo", "--keep"]);
-  await program.until(({ stdout }) => stdout.includes("Ctrl-C ends it."));
+  await program.until(({ stdout }) => stdout.includes("Stop it with Ctrl-C."));
   const [, oracle] = /^ {2}oracle +(\S+)$/m.exec(program.stdout) ?? [];
   const prices = await fetch(oracle ?? "");
   assert.equal(prices.status, 200);

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
-import type { OptionSpec, OptionTable } from "../../lib/cli/options.ts";
+import { flagsOf, type OptionSpec, type OptionTable } from "../../lib/cli/options.ts";
 import { OPTION_TABLES } from "./option_tables.ts";
 
 const readmeUrl = new URL("../../README.md", import.meta.url);
@@ -27,9 +27,9 @@ function rowsOf(table: OptionTable): string[][] {
   return Object.values(table)
     .filter((spec: OptionSpec) => !COMMON.has(spec.env ?? ""))
     .map((spec: OptionSpec) => [
-      code(spec.flags),
+      code(flagsOf(spec)),
       code(spec.env),
-      code(spec.default ?? spec.shownDefault),
+      code(spec.default || spec.shownDefault),
       escaped(spec.description),
     ]);
 }

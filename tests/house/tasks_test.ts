@@ -1,7 +1,7 @@
 /** Each task grants what its service needs and nothing more. */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
-import { loggingOptions } from "../../lib/http/logging.ts";
+import { loggingOptions } from "../../lib/cli/shared_options.ts";
 import { run as doctor } from "../../services/stack/doctor.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 import { OPTION_TABLES } from "./option_tables.ts";

@@ -245,7 +245,11 @@ Deno.test(`Documents: commands run, and answer as it is said${leftOut}`, async (
   await withStack((stack) =>
     withDemo(async (demo) => {
       await pricesOf(stack);
-      const greeting = ["rangemaker stack is up:", ...describeStack(stack.urls), "Ctrl-C ends it."]
+      const greeting = [
+        "rangemaker stack is up:",
+        ...describeStack(stack.urls),
+        "Stop it with Ctrl-C.",
+      ]
         .join("\n");
       for (const passage of runnable) {
         await t.step(`${passage.document}: ${passage.commands[0]?.text.slice(0, 70)}`, async () => {

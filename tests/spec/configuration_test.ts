@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { loggingOptions } from "../../lib/http/logging.ts";
+import { loggingOptions } from "../../lib/cli/shared_options.ts";
 import { type OptionTable, parseOptions } from "../../lib/cli/options.ts";
 import { options as bridgeOptions } from "../../services/bridge/mod.ts";
 import { options as oracleOptions } from "../../services/oracle/mod.ts";

@@ -6,29 +6,29 @@ export interface RecordedContext {
   context: CommandContext;
   /** Lines of results. */
   printed: string[];
-  /** Lines of what went wrong. */
-  complained: string[];
+  /** Lines about errors. */
+  errors: string[];
 }
 
 /** A context without terminal and signals, that keeps what is said. */
 export function recordedContext(env: Record<string, string> = {}): RecordedContext {
   const printed: string[] = [];
-  const complained: string[] = [];
+  const errors: string[] = [];
   const context: CommandContext = {
     env: (name) => env[name],
     print: (line) => printed.push(line),
-    complain: (line) => complained.push(line),
+    printError: (line) => errors.push(line),
     untilSignal: () => new Promise(() => {}),
     progress: () => {},
     color: false,
     printsColor: false,
   };
-  return { context, printed, complained };
+  return { context, printed, errors };
 }
 
 /** Runs a command line in this process, which saves the start of another one. */
 export async function runHere(args: readonly string[]) {
-  const { context, printed, complained } = recordedContext();
+  const { context, printed, errors } = recordedContext();
   const code = await rangemaker(args, context);
-  return { code, stdout: printed.join("\n"), stderr: complained.join("\n") };
+  return { code, stdout: printed.join("\n"), stderr: errors.join("\n") };
 }

@@ -85,7 +85,7 @@ export const options = {
 export const run = command({
   name: "solver backtest",
   description:
-    "Slides boxes over a tape: calibration of the model, and the maker's profit and loss.",
+    "Replays a tape of trades, and reports the model's calibration and the maker's profit and loss.",
   options,
   examples: [
     ["rangemaker solver backtest --tape trades.csv", "default boxes"],

@@ -11,7 +11,7 @@ import { recordedContext } from "../../support/command_context.ts";
 
 /** Runs a command. */
 async function runWith(run: RunnableCommand, ...argv: string[]) {
-  const { context, printed: lines, complained: errors } = recordedContext();
+  const { context, printed: lines, errors } = recordedContext();
   return { code: await run(argv, context), lines, errors };
 }
 

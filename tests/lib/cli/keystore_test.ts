@@ -7,7 +7,7 @@ import { UsageError } from "../../../lib/cli/options.ts";
 
 const { privateKey: key, address } = DEV_ACCOUNTS.relayer;
 const privateKey = new Signer(key);
-const FLAGS = "--private-key or BRIDGE_PRIVATE_KEY";
+const LABEL = "--private-key or BRIDGE_PRIVATE_KEY";
 
 Deno.test("signerFrom: a keystore that another library wrote gives its key; nothing leaks", async () => {
   const directory = await Deno.makeTempDir();
@@ -21,24 +21,24 @@ Deno.test("signerFrom: a keystore that another library wrote gives its key; noth
     const source = { privateKey: undefined, keystore, keystorePasswordFile };
     await Deno.writeTextFile(keystore, text);
     await Deno.writeTextFile(keystorePasswordFile, "correct horse\n");
-    assert.equal((await signerFrom(source, FLAGS)).address, address);
+    assert.equal((await signerFrom(source, LABEL)).address, address);
 
     await Deno.writeTextFile(keystorePasswordFile, "wrong");
-    await assert.rejects(() => signerFrom(source, FLAGS), (thrown) => {
+    await assert.rejects(() => signerFrom(source, LABEL), (thrown) => {
       assert.ok(thrown instanceof KeystoreError);
       assert.equal(thrown.cause, undefined);
       assert.ok(!thrown.message.includes("wrong"));
       return true;
     });
     await Deno.writeTextFile(keystore, "{}");
-    await assert.rejects(() => signerFrom(source, FLAGS), KeystoreError);
+    await assert.rejects(() => signerFrom(source, LABEL), KeystoreError);
     await Deno.remove(keystore);
     await assert.rejects(
-      () => signerFrom(source, FLAGS),
-      /^KeystoreError: File \S+relayer\.json cannot be read: there is none$/,
+      () => signerFrom(source, LABEL),
+      /^KeystoreError: File \S+relayer\.json cannot be read: it does not exist$/,
     );
     await Deno.mkdir(keystore);
-    await assert.rejects(() => signerFrom(source, FLAGS), /cannot be read: Is a directory/);
+    await assert.rejects(() => signerFrom(source, LABEL), /cannot be read: Is a directory/);
   } finally {
     await Deno.remove(directory, { recursive: true });
   }
@@ -47,36 +47,36 @@ Deno.test("signerFrom: a keystore that another library wrote gives its key; noth
 Deno.test("signerFrom: a key given as the name of a file shows in no error", async () => {
   const source = { privateKey: undefined, keystore: "none.json", keystorePasswordFile: key };
   await assert.rejects(
-    () => signerFrom(source, FLAGS),
-    /^KeystoreError: File … cannot be read: there is none$/,
+    () => signerFrom(source, LABEL),
+    /^KeystoreError: File … cannot be read: it does not exist$/,
   );
 });
 
 Deno.test({
-  name: "signerFrom: a file that the process may not read says what its task may",
+  name: "signerFrom: an unreadable file names what the task grants",
   permissions: { read: ["data"] },
   async fn() {
     const keystore = "/etc/hostname";
     await assert.rejects(
-      () => signerFrom({ privateKey: undefined, keystore, keystorePasswordFile: keystore }, FLAGS),
-      /hostname cannot be read: this process may not; .* reads the folder data alone$/,
+      () => signerFrom({ privateKey: undefined, keystore, keystorePasswordFile: keystore }, LABEL),
+      /hostname cannot be read: this process lacks the permission; .* grants the folder data only$/,
     );
   },
 });
 
 Deno.test("signerFrom: exactly one key has to be given", async () => {
   const none = { privateKey: undefined };
-  assert.equal(await signerFrom({ privateKey }, FLAGS), privateKey);
-  await assert.rejects(() => signerFrom(none, FLAGS), {
+  assert.equal(await signerFrom({ privateKey }, LABEL), privateKey);
+  await assert.rejects(() => signerFrom(none, LABEL), {
     name: UsageError.name,
-    message: `Missing key: give ${FLAGS}, or --keystore`,
+    message: `Missing key: give ${LABEL}, or --keystore`,
   });
   await assert.rejects(
-    () => signerFrom({ privateKey, keystore: "k" }, FLAGS),
+    () => signerFrom({ privateKey, keystore: "k" }, LABEL),
     /^UsageError: Two keys/,
   );
   await assert.rejects(
-    () => signerFrom({ ...none, keystore: "k" }, FLAGS),
+    () => signerFrom({ ...none, keystore: "k" }, LABEL),
     /keystore-password-file/,
   );
 });

@@ -1,15 +1,10 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import * as kinds from "../../../lib/cli/option_kinds.ts";
 import {
-  addressListSchema,
-  httpUrlSchema,
-  integerSchema,
-  portSchema,
-  privateKeySchema,
-  switchSchema,
-} from "../../../lib/cli/option_types.ts";
-import {
+  flagsOf,
   HelpRequest,
+  type OptionsOf,
   type OptionTable,
   parseOptions,
   UsageError,
@@ -23,40 +18,33 @@ const text = {
   examples: [["deno task sample", "start it"]] as const,
 };
 const table = {
-  port: { flags: "-p, --port <port>", description: "port", schema: portSchema, default: "3000" },
+  port: { flags: "-p, --port", kind: kinds.port, description: "port", default: "3000" },
   rpcUrl: {
-    flags: "-r, --rpc-url <url>",
+    flags: "-r, --rpc-url",
+    kind: kinds.httpUrl,
     env: "SAMPLE_RPC_URL",
     description: "node",
-    schema: httpUrlSchema,
     default: "http://localhost:8545",
   },
   privateKey: {
-    flags: "-k, --private-key <key>",
+    flags: "-k, --private-key",
+    kind: kinds.key,
     env: "SAMPLE_KEY",
     description: "key",
-    schema: privateKeySchema.optional(),
-    secret: true,
   },
   trustProxy: {
     flags: "--trust-proxy [bool]",
+    kind: kinds.toggle,
     env: "TRUST_PROXY",
     description: "trust",
-    schema: switchSchema,
     default: "true",
-    negatable: true,
   },
-  limit: {
-    flags: "--limit <n>",
-    description: "limit",
-    schema: integerSchema(1, 10),
-    default: "5",
-  },
+  limit: { flags: "--limit", kind: kinds.integer(1, 10), description: "limit", default: "5" },
   peers: {
     flags: "--peers <list>",
+    kind: { schema: z.array(z.string()) },
     env: "PEERS",
     description: "peers",
-    schema: z.array(z.string()),
     default: "a",
     repeatable: true,
   },
@@ -94,14 +82,17 @@ Deno.test("parseOptions: a repeatable option collects flags and splits its varia
   assert.deepEqual(parse([]).peers, ["a"]);
   assert.deepEqual(parse(["--peers", "b", "--peers", "c"]).peers, ["b", "c"]);
   assert.deepEqual(parse([], { PEERS: "d,e" }).peers, ["d", "e"]);
+  assert.deepEqual(parse([], { PEERS: "d,,e" }).peers, ["d", "", "e"]);
+  const none = { peers: { ...table.peers, default: "" } };
+  assert.deepEqual(parseOptions(text, none, [], () => undefined).peers, []);
 });
 
 Deno.test("parseOptions: the key of a repeatable option may be the plural of its flag", () => {
   const plural = {
     balances: {
       flags: "--balance <text>",
+      kind: { schema: z.array(z.string()) },
       description: "balances",
-      schema: z.array(z.string()),
       default: "a",
       repeatable: true,
     },
@@ -109,7 +100,7 @@ Deno.test("parseOptions: the key of a repeatable option may be the plural of its
   const read = (argv: string[]) => parseOptions(text, plural, argv, () => undefined).balances;
   assert.deepEqual(read([]), ["a"]);
   assert.deepEqual(read(["--balance", "b", "--balance", "c"]), ["b", "c"]);
-  const single = { balances: { ...plural.balances, repeatable: false } };
+  const single = { balances: { ...plural.balances, repeatable: undefined } };
   assert.throws(() => parseOptions(text, single, [], () => undefined), /key balances/);
 });
 
@@ -193,16 +184,12 @@ for (const [argv, env] of passwordSlips) {
       ...table,
       endpoints: {
         flags: "--endpoint <name=url>",
+        kind: { schema: z.array(endpoint), secret: true },
         env: "ENDPOINTS",
         description: "endpoints",
-        schema: z.array(endpoint).optional(),
         repeatable: true,
       },
-      store: {
-        flags: "--store <file|url>",
-        description: "store",
-        schema: z.string().startsWith("./", "Expected a file").optional(),
-      },
+      store: { flags: "--store", kind: kinds.database, description: "store" },
     } satisfies OptionTable;
     assert.throws(() => parseOptions(text, urls, argv, (name) => env[name]), (thrown) => {
       assert(thrown instanceof UsageError);
@@ -233,8 +220,10 @@ Deno.test("parseOptions: --help shows flags, defaults, variables and examples, a
   );
 });
 
-Deno.test("parseOptions: a missing option without default is named with its variable", () => {
-  const required = { key: { flags: "--key <k>", env: "KEY", description: "", schema: z.string() } };
+Deno.test("parseOptions: a missing required option is named with its variable", () => {
+  const required = {
+    key: { flags: "--key", kind: kinds.text, env: "KEY", description: "", required: true },
+  } satisfies OptionTable;
   assert.throws(
     () => parseOptions(text, required, [], () => undefined),
     /^UsageError: Missing --key \(or KEY in the environment\)$/,
@@ -248,12 +237,42 @@ Deno.test("withDefaults: what is given stays, the rest is the table's", () => {
   assert.equal(options.limit, 5);
 });
 
-Deno.test("addressListSchema: commas and spaces separate, an empty text is an empty list", () => {
+Deno.test("parseOptions: the types of values follow from kinds, defaults and required", () => {
+  // A wrong type here fails deno check.
+  const values: OptionsOf<typeof table> = parse([]);
+  const portNumber: number = values.port;
+  const isTrusted: boolean = values.trustProxy;
+  const peers: string[] = values.peers;
+  // @ts-expect-error Without a default or required, the value may be undefined.
+  const address: string = parse(["-k", DEV_ACCOUNTS.solver.privateKey]).privateKey.address;
+  // @ts-expect-error A port is not text.
+  const portText: string = values.port;
+  assert.deepEqual([portNumber, isTrusted, peers, portText], [3000, true, ["a"], 3000]);
+  assert.equal(address, DEV_ACCOUNTS.solver.address);
+});
+
+Deno.test("flagsOf: a kind gives the placeholder unless the flags do", () => {
+  const of = (flags: string, kind: kinds.OptionKind) => flagsOf({ flags, kind, description: "" });
+  assert.equal(of("-p, --port", kinds.port), "-p, --port <port>");
+  assert.equal(of("--level <level>", kinds.choice(["low", "high"])), "--level <level>");
+  assert.equal(of("--dry-run", kinds.flag), "--dry-run");
+  assert.equal(of("--trust-proxy", kinds.toggle), "--trust-proxy [boolean]");
+});
+
+Deno.test("kinds.choice: the rule lists the words", () => {
+  const { error } = kinds.choice(["a", "b", "c"]).schema.safeParse("d");
+  assert.equal(error?.issues[0]?.message, "Expected a, b or c");
+});
+
+Deno.test("kinds.addresses: commas and spaces separate, an empty text is an empty list", () => {
   const { admin, relayer } = DEV_ACCOUNTS;
-  assert.deepEqual(addressListSchema.parse(`${admin.address}, ${relayer.address.toLowerCase()}`), [
-    admin.address,
-    relayer.address,
-  ]);
-  assert.deepEqual(addressListSchema.parse(""), []);
-  assert(!addressListSchema.safeParse("0x12").success);
+  assert.deepEqual(
+    kinds.addresses.schema.parse(`${admin.address}, ${relayer.address.toLowerCase()}`),
+    [
+      admin.address,
+      relayer.address,
+    ],
+  );
+  assert.deepEqual(kinds.addresses.schema.parse(""), []);
+  assert(!kinds.addresses.schema.safeParse("0x12").success);
 });

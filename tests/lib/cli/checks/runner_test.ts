@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { fail, type Finding, ok } from "../../../../lib/cli/checks/check.ts";
 import {
-  type CheckResult,
-  runChecks,
+  BlockedError,
+  fail,
+  type Finding,
+  ok,
   type ServiceCheck,
-} from "../../../../lib/cli/checks/runner.ts";
+} from "../../../../lib/cli/checks/check.ts";
+import { type CheckResult, runChecks, summaryOf } from "../../../../lib/cli/checks/runner.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 
 const DEADLINE_MS = 1_000;
@@ -13,18 +15,18 @@ function checkOf(subject: string, run: () => Promise<Finding>, claims?: string):
   return { service: "sample", subject, run, ...(claims !== undefined && { claims }) };
 }
 
-/** Runs checks; results and what was waited for come in the order in which they were told. */
+/** Runs checks; results and what was waited for come in the order in which they were reported. */
 function start(...checks: ServiceCheck[]) {
   const clock = new FakeClock();
-  const told: CheckResult[] = [];
+  const reported: CheckResult[] = [];
   const waited: string[] = [];
   const done = runChecks(checks, {
     clock,
     deadlineMs: DEADLINE_MS,
-    onResult: (result) => told.push(result),
+    onResult: (result) => reported.push(result),
     onWaiting: (waiting) => waited.push(waiting.map(({ subject }) => subject).join()),
   });
-  return { clock, told, waited, done };
+  return { clock, reported, waited, done };
 }
 
 Deno.test("runChecks: runs side by side, and tells results in the order of the checks", async () => {
@@ -34,7 +36,7 @@ Deno.test("runChecks: runs side by side, and tells results in the order of the c
     checkOf("quick", () => Promise.resolve(ok("done"))),
   );
   while (run.waited.at(-1) !== "slow") await Promise.resolve();
-  assert.deepEqual(run.told, []);
+  assert.deepEqual(run.reported, []);
   run.clock.advance(70);
   slow.resolve(ok("done at last"));
   const results = await run.done;
@@ -42,7 +44,7 @@ Deno.test("runChecks: runs side by side, and tells results in the order of the c
     ["slow", 70],
     ["quick", 0],
   ]);
-  assert.deepEqual(run.told, results);
+  assert.deepEqual(run.reported, results);
   assert.deepEqual([run.waited[0], run.waited.at(-1)], ["slow,quick", ""]);
   assert.equal(run.clock.pending, 0);
 });
@@ -51,7 +53,7 @@ Deno.test("runChecks: a check that does not end is given up at the deadline", as
   const run = start(checkOf("never", () => new Promise(() => {})));
   run.clock.advance(DEADLINE_MS);
   const [result] = await run.done;
-  assert.deepEqual([result?.level, result?.text], ["fail", "Not done within 1000 ms"]);
+  assert.deepEqual([result?.level, result?.text], ["fail", "Not finished within 1000 ms"]);
 });
 
 Deno.test("runChecks: what a check throws is a failure of its own", async () => {
@@ -69,6 +71,25 @@ Deno.test("runChecks: what a check throws is a failure of its own", async () => 
   assert.match(results[1]?.remedy ?? "", /permissions/);
 });
 
+Deno.test("runChecks: a check that another problem blocks is a warning that names what to fix", async () => {
+  const blocked = () => Promise.reject(new BlockedError("the node did not answer", "the node"));
+  const [result] = await start(checkOf("clock", blocked)).done;
+  const { level, text, remedy } = result ?? assert.fail();
+  assert.deepEqual([level, text, remedy], [
+    "warn",
+    "Unknown: the node did not answer",
+    "Fix the node first",
+  ]);
+});
+
+Deno.test("summaryOf: counts results by level", () => {
+  const results = (...levels: Finding["level"][]): CheckResult[] =>
+    levels.map((level) => ({ service: "s", subject: "s", level, text: "", tookMs: 0 }));
+  assert.equal(summaryOf(results("ok", "ok")), "2 checks: 2 ok");
+  assert.equal(summaryOf(results("ok", "warn")), "2 checks: 1 ok, 1 warning");
+  assert.equal(summaryOf(results("warn", "warn", "fail")), "3 checks: 0 ok, 2 warnings, 1 failed");
+});
+
 Deno.test("runChecks: what two claim is tried for the first alone", async () => {
   let tries = 0;
   const listen = () => Promise.resolve(ok(`try ${tries += 1}`));
@@ -80,7 +101,7 @@ Deno.test("runChecks: what two claim is tried for the first alone", async () => 
   ).done;
   assert.deepEqual(results.map(({ level }) => level), ["ok", "fail", "warn", "ok"]);
   for (const result of [results[1], results[2]]) {
-    assert.match(result?.text ?? "", /^127\.0\.0\.1:1 is also what sample is told to take$/);
+    assert.match(result?.text ?? "", /^127\.0\.0\.1:1 is also configured for sample$/);
   }
   assert.equal(tries, 2);
 });

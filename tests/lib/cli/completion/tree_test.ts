@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { z } from "zod";
 import { completedCommands, type CompletedOption } from "../../../../lib/cli/completion/tree.ts";
 import { command, type CommandEntries } from "../../../../lib/cli/command.ts";
-import { switchSchema } from "../../../../lib/cli/option_types.ts";
-import type { OptionTable } from "../../../../lib/cli/options.ts";
+import * as kinds from "../../../../lib/cli/option_kinds.ts";
+import { flagsOf, type OptionTable } from "../../../../lib/cli/options.ts";
 
 function entryOf(name: string, options: OptionTable, subcommands: CommandEntries = {}) {
   const text = { name, description: "", examples: [], subcommands };
@@ -31,36 +30,39 @@ Deno.test("completedCommands: every command also takes the logging options and -
   const [, ...rest] = await completionOf({
     flags: "--level",
     description: "",
-    schema: switchSchema,
+    kind: kinds.flag,
   });
   assert.deepEqual(rest.map(({ flags }) => flags.at(-1)), ["--json-logs", "--log-level", "--help"]);
 });
 
-const level = z.enum(["low", "high"]);
-const values: readonly (readonly [flags: string, z.ZodType, kind: string, choices: string[]])[] = [
+const level = kinds.choice(["low", "high"]);
+const values: readonly (readonly [string, kinds.OptionKind, string, string[]])[] = [
   ["--level <level>", level, "choice", ["low", "high"]],
-  ["--level <level>", level.optional(), "choice", ["low", "high"]],
-  ["--level <level>", z.string().pipe(level).transform((text) => text), "choice", ["low", "high"]],
-  ["-l, --level [boolean]", switchSchema, "choice", ["true", "false"]],
-  ["--level <file>", z.string(), "file", []],
-  ["--level <file|url>", z.string(), "file", []],
-  ["--level <path>", z.string(), "folder", []],
-  ["--level <url>", z.string(), "other", []],
-  ["--level <filename>", z.string(), "other", []],
+  ["-l, --level", kinds.toggle, "choice", ["true", "false"]],
+  ["--level", kinds.file, "file", []],
+  ["--level", kinds.outputFile, "file", []],
+  ["--level", kinds.database, "file", []],
+  ["--level", kinds.directory, "directory", []],
+  ["--level", kinds.httpUrl, "other", []],
+  ["--level <filename>", kinds.text, "other", []],
 ];
 
-for (const [flags, schema, kind, choices] of values) {
-  Deno.test(`completedCommands: ${flags} of ${schema.type} takes ${kind}`, async () => {
-    const [option] = await completionOf({ flags, description: "", schema });
-    assert.equal(option?.value?.kind, kind);
+for (const [flags, kind, completes, choices] of values) {
+  const shown = flagsOf({ flags, kind, description: "" });
+  Deno.test(`completedCommands: ${shown} takes ${completes} ${choices.join("|")}`, async () => {
+    const [option] = await completionOf({ flags, kind, description: "" });
+    assert.equal(option?.value?.kind, completes);
     assert.deepEqual(option?.value?.choices, choices);
-    assert.equal(option?.value?.isOptional, flags.includes("["));
+    assert.equal(option?.value?.isOptional, shown.includes("["));
   });
 }
 
-Deno.test("completedCommands: a switch takes nothing, a negatable one has its opposite", async () => {
-  const spec = { flags: "-l, --level", description: "on", schema: switchSchema, negatable: true };
-  const [on, off] = await completionOf(spec);
-  assert.deepEqual([on?.flags, on?.value], [["-l", "--level"], undefined]);
+Deno.test("completedCommands: a flag takes nothing, a toggle has its opposite", async () => {
+  const spec = { flags: "-l, --level", description: "on" };
+  const [plain, next] = await completionOf({ ...spec, kind: kinds.flag });
+  assert.deepEqual([plain?.flags, plain?.value], [["-l", "--level"], undefined]);
+  assert.deepEqual(next?.flags, ["--json-logs"]);
+  const [on, off] = await completionOf({ ...spec, kind: kinds.toggle });
+  assert.deepEqual([on?.flags, on?.value?.isOptional], [["-l", "--level"], true]);
   assert.deepEqual([off?.flags, off?.description], [["--no-level"], "same as --level=false"]);
 });
