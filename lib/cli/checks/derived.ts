@@ -7,7 +7,7 @@ import { inspectStore } from "../../store/inspect.ts";
 import { StoreError } from "../../store/intent.ts";
 import { KeystoreError } from "../keystore.ts";
 import * as kinds from "../option_kinds.ts";
-import { optionLabel, type OptionSpec, type ParsedOptions } from "../options.ts";
+import { optionLabel, type OptionSpec, type ParsedOptions, UsageError } from "../options.ts";
 import {
   type Check,
   type CheckContext,
@@ -40,14 +40,17 @@ export function checksOf(
   let opened: Promise<{ address: Address }> | undefined;
   const openSigner = async () =>
     await target.openSigner?.(values) ?? ofKind(kinds.key)[0]?.value ??
-      Promise.reject(new RangemakerError("NO_KEY", "There is no valid key"));
+      Promise.reject(new UsageError("Missing key"));
   // Opened once for all checks: a keystore is slow on purpose.
   const context = { clock, timeoutMs, signer: () => opened ??= openSigner() };
   const nodes = ofKind(kinds.nodeUrl);
   const [chain] = ofKind(kinds.chainId);
   const [host] = ofKind(kinds.host);
   const checks = [
-    ...[...errors].map(([key, error]) => optionCheck(service, options[key], error)),
+    ...Object.entries(options).flatMap(([key, option]) => {
+      const error = errors.get(key);
+      return error === undefined ? [] : [optionCheck(service, option, error)];
+    }),
     permissionCheck(options, values, target.permissions?.(values)),
     ...Object.entries(options).filter(([key, { kind }]) => kind === kinds.key && key in values)
       .map(([, option]) => keyCheck(option, context)),
@@ -73,9 +76,8 @@ function wordsOf(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-function optionCheck(service: string, option: OptionSpec | undefined, error: Error): Check {
-  const label = option === undefined ? "it" : optionLabel(option);
-  const remedy = `Correct ${label}; see rangemaker ${service} --help`;
+function optionCheck(service: string, option: OptionSpec, error: Error): Check {
+  const remedy = `Correct ${optionLabel(option)}; see rangemaker ${service} --help`;
   return { subject: "option", run: () => Promise.resolve(fail(error.message, remedy)) };
 }
 
