@@ -1,8 +1,8 @@
 /** What `rangemaker doctor` checks for the bridge. */
 import { dirname, relative } from "node:path";
 import { z } from "zod";
-import { type Check, ok, type ServiceChecks, warn } from "../../lib/cli/checks/check.ts";
-import { nodeClockCheck, permissionOnNodeCheck } from "../../lib/cli/checks/node.ts";
+import { check, type Finding, ok, type ServiceChecks, warn } from "../../lib/cli/checks/check.ts";
+import { tryNodeClock, tryPermission } from "../../lib/cli/checks/node.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
 import { options } from "./options.ts";
@@ -18,28 +18,21 @@ export const checks: ServiceChecks<typeof options> = {
   special({ rpcUrl, keystore, keystorePasswordFile }, context) {
     const keyFiles = [keystore, keystorePasswordFile].filter((path) => path !== undefined);
     return [
-      ...(keyFiles.length > 0 ? [keyFilesCheck(keyFiles)] : []),
-      ...(rpcUrl === undefined ? [] : [
-        permissionOnNodeCheck("relayer", rpcUrl, context),
-        nodeClockCheck(rpcUrl, context),
-      ]),
+      check("key files", keyFiles.length > 0 ? keyFiles : undefined, tryKeyFiles),
+      check("relayer", rpcUrl, (url) => tryPermission("relayer", url, context)),
+      check("clock", rpcUrl, (url) => tryNodeClock(url, context)),
     ];
   },
 };
 
 /** The task of the bridge may read the key files. The task of the doctor may read every file. */
-function keyFilesCheck(paths: readonly string[]): Check {
-  return {
-    subject: "key files",
-    run() {
-      const outside = paths.filter((path) => relative(TASK_FOLDER, path).startsWith(".."));
-      const names = outside.join(", ");
-      if (names === "") return Promise.resolve(ok(`In ${TASK_FOLDER}: ${paths.join(", ")}`));
-      const folders = [...new Set(outside.map((path) => dirname(path)))].join(",");
-      return Promise.resolve(warn(
-        `deno task bridge may read ${TASK_FOLDER} only, not ${names}`,
-        `Move it there, or start the bridge with deno run and --allow-read=${folders} as well`,
-      ));
-    },
-  };
+function tryKeyFiles(paths: readonly string[]): Finding {
+  const outside = paths.filter((path) => relative(TASK_FOLDER, path).startsWith(".."));
+  const names = outside.join(", ");
+  if (names === "") return ok(`In ${TASK_FOLDER}: ${paths.join(", ")}`);
+  const folders = [...new Set(outside.map((path) => dirname(path)))].join(",");
+  return warn(
+    `deno task bridge may read ${TASK_FOLDER} only, not ${names}`,
+    `Move it there, or start the bridge with deno run and --allow-read=${folders} as well`,
+  );
 }

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import {
   BlockedError,
-  type Check,
+  check,
   type CheckContext,
   fail,
   type Finding,
@@ -36,12 +36,18 @@ export const checks: ServiceChecks<typeof options> = {
   }),
   special(values, context) {
     const read = settingsReader(values);
+    const settled = (judge: (settings: NodeSettings) => Finding | Promise<Finding>) => async () =>
+      await judge(await read().catch(blockedIfWrong));
     return [
-      ...(values.config === undefined ? [] : [settingsCheck(values.config, read)]),
-      settled("genesis", read, judgeGenesis),
-      settled("oracle", read, (settings) => tryOracle(settings, context)),
-      settled("clock", read, (settings) => compareClocks(settings, context)),
-      ...(values.dataDir === undefined ? [] : [dataDirCheck(values.dataDir, read)]),
+      check("settings", values.config, (config) => trySettings(config, read)),
+      check("genesis", read, settled(judgeGenesis)),
+      check("oracle", read, settled((settings) => tryOracle(settings, context))),
+      check("clock", read, settled((settings) => compareClocks(settings, context))),
+      check(
+        "data dir",
+        values.dataDir,
+        (path) => settled((settings) => tryDataDir(path, settings))(),
+      ),
     ];
   },
 };
@@ -55,38 +61,23 @@ function settingsReader(values: Partial<OptionsOf<typeof options>>): ReadSetting
   };
 }
 
-function settingsCheck(config: string, read: ReadSettings): Check {
-  return {
-    subject: "settings",
-    async run() {
-      try {
-        await read();
-        return ok(`${config} is a valid settings file`);
-      } catch (thrown) {
-        if (!(thrown instanceof RangemakerError)) throw thrown;
-        const other = optionLabel(options.config);
-        return fail(thrown.message, `Fix the file, or use another one: ${other}`);
-      }
-    },
-  };
+async function trySettings(config: string, read: ReadSettings): Promise<Finding> {
+  try {
+    await read();
+    return ok(`${config} is a valid settings file`);
+  } catch (thrown) {
+    if (!(thrown instanceof RangemakerError)) throw thrown;
+    return fail(
+      thrown.message,
+      `Fix the file, or use another one: ${optionLabel(options.config)}`,
+    );
+  }
 }
 
-/** A check that needs valid settings; {@link settingsCheck} reports wrong ones. */
-function settled(
-  subject: string,
-  read: ReadSettings,
-  run: (settings: NodeSettings) => Finding | Promise<Finding>,
-): Check {
-  return {
-    subject,
-    async run() {
-      const settings = await read().catch((thrown) => {
-        if (!(thrown instanceof RangemakerError)) throw thrown;
-        throw new BlockedError("the settings file is wrong", "the settings file");
-      });
-      return await run(settings);
-    },
-  };
+/** The settings check reports a wrong file; others are blocked by it. */
+function blockedIfWrong(thrown: unknown): never {
+  if (!(thrown instanceof RangemakerError)) throw thrown;
+  throw new BlockedError("the settings file is wrong", "the settings file");
 }
 
 function judgeGenesis({ chainId, genesis, isDevGenesis }: NodeSettings): Finding {
@@ -148,21 +139,16 @@ async function compareClocks(settings: NodeSettings, context: CheckContext): Pro
   return judgeClocks("the newest price of the oracle", context.clock.now() - newestMs);
 }
 
-function dataDirCheck(path: string, read: ReadSettings): Check {
-  return settled(
-    "data dir",
-    read,
-    ({ chainId, genesis, oracle: { ringBufferSize: ringSlots } }) => {
-      try {
-        const found = inspectDataDir(path, { chainId, genesis, ringSlots });
-        if (found === undefined) return ok(`${path} is empty: the first start creates the chain`);
-        const text = `${path} contains this chain, ${found.journalBytes} bytes of journal`;
-        return ok(found.isHeld ? `${text}; a running node has it open` : text);
-      } catch (thrown) {
-        if (!(thrown instanceof RangemakerError)) throw thrown;
-        const other = optionLabel(options.dataDir);
-        return fail(messageOf(thrown), `Fix it, or use another directory: ${other}`);
-      }
-    },
-  );
+function tryDataDir(path: string, settings: NodeSettings): Finding {
+  const { chainId, genesis, oracle: { ringBufferSize: ringSlots } } = settings;
+  try {
+    const found = inspectDataDir(path, { chainId, genesis, ringSlots });
+    if (found === undefined) return ok(`${path} is empty: the first start creates the chain`);
+    const text = `${path} contains this chain, ${found.journalBytes} bytes of journal`;
+    return ok(found.isHeld ? `${text}; a running node has it open` : text);
+  } catch (thrown) {
+    if (!(thrown instanceof RangemakerError)) throw thrown;
+    const other = optionLabel(options.dataDir);
+    return fail(messageOf(thrown), `Fix it, or use another directory: ${other}`);
+  }
 }

@@ -1,9 +1,10 @@
 /** What `rangemaker doctor` checks for the oracle: each provider, as in `rangemaker oracle probe`. */
 import { z } from "zod";
 import {
-  type Check,
+  check,
   type CheckContext,
   fail,
+  type Finding,
   ok,
   type ServiceChecks,
   warn,
@@ -24,13 +25,13 @@ export const checks: ServiceChecks<typeof options> = {
   health: z.object({ status: z.string(), pairsWithPrices: z.number() }),
   permissions: (values) => ({ net: targetsOf(values).map(({ url }) => addressOf(url)) }),
   special(values, context) {
-    const targets = targetsOf(values);
-    const probes = targets.map((target) => probeOnce(target, context));
+    const probes = targetsOf(values).map((target) => ({
+      ...target,
+      probe: probeOnce(target, context),
+    }));
     return [
-      ...targets.map(({ provider, url }, index) =>
-        providerCheck(EXCHANGE_OF[provider.name], url, probes[index]!) // one for each
-      ),
-      ...(values.minSources === undefined ? [] : [sourcesCheck(probes, values.minSources)]),
+      ...probes.map((target) => check(EXCHANGE_OF[target.provider.name], target, judgeProvider)),
+      check("sources", values.minSources, (minSources) => judgeSources(probes, minSources)),
     ];
   },
 };
@@ -39,45 +40,37 @@ function targetsOf({ providers = [], providerUrls = {} }: Partial<OracleOptions>
   return endpoints({ providers, providerUrls });
 }
 
-type Probe = () => Promise<ProbeResult>;
+type Target = ReturnType<typeof endpoints>[number];
 
-/** Connects to a provider once for all checks. */
-function probeOnce(target: ReturnType<typeof endpoints>[number], context: CheckContext): Probe {
+/** A provider, and a probe of it that is run once for all checks. */
+type Probe = Target & { probe(): Promise<ProbeResult> };
+
+function probeOnce(target: Target, context: CheckContext): Probe["probe"] {
   let result: Promise<ProbeResult> | undefined;
   return () => result ??= probeProvider({ ...target, symbols: SYMBOLS, ...context });
 }
 
 /** Never fails: without one provider there may still be enough sources. */
-function providerCheck(exchange: string, url: string, probe: Probe): Check {
-  return {
-    subject: exchange,
-    async run() {
-      const { prices, firstPriceMs, problem } = await probe();
-      if (prices.size === SYMBOLS.length) {
-        return ok(`${url}: prices of all ${prices.size} pairs, the first after ${firstPriceMs} ms`);
-      }
-      return warn(
-        `${url}: prices of ${prices.size} of ${SYMBOLS.length} pairs: ${problem}`,
-        `Make it reachable, use another URL with --provider-url ${exchange}=, or leave it out ` +
-          "with --providers",
-      );
-    },
-  };
+async function judgeProvider({ provider, url, probe }: Probe): Promise<Finding> {
+  const { prices, firstPriceMs, problem } = await probe();
+  if (prices.size === SYMBOLS.length) {
+    return ok(`${url}: prices of all ${prices.size} pairs, the first after ${firstPriceMs} ms`);
+  }
+  return warn(
+    `${url}: prices of ${prices.size} of ${SYMBOLS.length} pairs: ${problem}`,
+    `Make it reachable, use another URL with --provider-url ${EXCHANGE_OF[provider.name]}=, ` +
+      "or leave it out with --providers",
+  );
 }
 
 /** Every pair has at least `--min-sources` sources. */
-function sourcesCheck(probes: readonly Probe[], minSources: number): Check {
-  return {
-    subject: "sources",
-    async run() {
-      const results = await Promise.all(probes.map((probe) => probe()));
-      const missing = shortfalls(results, SYMBOLS, minSources);
-      if (missing.length === 0) return ok(`Every pair has at least ${minSources}`);
-      const least = Math.min(...SYMBOLS.map((symbol) => sourcesOf(results, symbol)));
-      const fewer = least === 0
-        ? ""
-        : `, or require at most ${least}: ${optionLabel(options.minSources)}`;
-      return fail(missing.join("; "), `Fix the providers above${fewer}`);
-    },
-  };
+async function judgeSources(probes: readonly Probe[], minSources: number): Promise<Finding> {
+  const results = await Promise.all(probes.map(({ probe }) => probe()));
+  const missing = shortfalls(results, SYMBOLS, minSources);
+  if (missing.length === 0) return ok(`Every pair has at least ${minSources}`);
+  const least = Math.min(...SYMBOLS.map((symbol) => sourcesOf(results, symbol)));
+  const fewer = least === 0
+    ? ""
+    : `, or require at most ${least}: ${optionLabel(options.minSources)}`;
+  return fail(missing.join("; "), `Fix the providers above${fewer}`);
 }

@@ -2,9 +2,10 @@
 import { z } from "zod";
 import {
   BlockedError,
-  type Check,
+  check,
   type CheckContext,
   fail,
+  type Finding,
   ok,
   type ServiceChecks,
 } from "../../lib/cli/checks/check.ts";
@@ -19,26 +20,25 @@ export const checks: ServiceChecks<typeof options> = {
     ...values,
     readNodeWsUrl: values.readNodeWsUrl ?? values.readNodeUrl?.replace(/^http/, "ws"),
   }),
-  special: ({ writeNodeUrl, readNodeUrl }, context) =>
-    writeNodeUrl === undefined || readNodeUrl === undefined
-      ? []
-      : [sameChainCheck([writeNodeUrl, readNodeUrl], context)],
+  special({ writeNodeUrl, readNodeUrl }, context) {
+    const isOneUnknown = writeNodeUrl === undefined || readNodeUrl === undefined;
+    const urls = isOneUnknown ? undefined : [writeNodeUrl, readNodeUrl];
+    return [check("chains", urls, (urls) => compareChains(urls, context))];
+  },
 };
 
-function sameChainCheck(urls: readonly string[], { timeoutMs }: CheckContext): Check {
-  return {
-    subject: "chains",
-    async run() {
-      const [write, read] = await Promise.all(
-        urls.map((url) => new CoreClient({ url, timeoutMs }).chainId()),
-      ).catch(() => {
-        throw new BlockedError("a node did not answer", "the nodes");
-      });
-      if (write === read) return ok(`Both nodes have chain ${write}`);
-      return fail(
-        `The write node has chain ${write}, the read node chain ${read}`,
-        "Use two nodes of one chain: --write-node-url and --read-node-url",
-      );
-    },
-  };
+async function compareChains(
+  urls: readonly string[],
+  { timeoutMs }: CheckContext,
+): Promise<Finding> {
+  const [write, read] = await Promise.all(
+    urls.map((url) => new CoreClient({ url, timeoutMs }).chainId()),
+  ).catch(() => {
+    throw new BlockedError("a node did not answer", "the nodes");
+  });
+  if (write === read) return ok(`Both nodes have chain ${write}`);
+  return fail(
+    `The write node has chain ${write}, the read node chain ${read}`,
+    "Use two nodes of one chain: --write-node-url and --read-node-url",
+  );
 }

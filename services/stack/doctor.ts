@@ -17,7 +17,6 @@ import {
   type OptionsOf,
   type OptionTable,
   parseAllOptions,
-  parseOptions,
 } from "../../lib/cli/options.ts";
 import { loggingOptions } from "../../lib/cli/shared_options.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -89,18 +88,18 @@ export const run: RunnableCommand = Object.assign(
     // Services come before all options.
     const flagsAt = argv.findIndex((word) => word.startsWith("-"));
     const services = argv.slice(0, flagsAt < 0 ? argv.length : flagsAt);
-    const flags = argv.slice(services.length);
     return reportErrors(text.name, context, async () => {
       const names = services.length > 0 ? [...new Set(services)] : Object.keys(doctorTargets);
       const targets = await Promise.all(names.map(load));
+      const flags = argv.slice(services.length);
       const [first] = targets;
-      if (services.length === 1 && first) return await doctorFor(first)(flags, context);
-      const env = readable(context.env);
-      const own = parseOptions({ ...text, subcommands }, doctorOptions, flags, env);
-      const checks = targets.flatMap((target) =>
-        checksOf(target, parseAllOptions(text, target.options, [], env), contextOf(own))
+      if (names.length === 1 && first) return await doctorFor(first)(flags, context);
+      return await examine(
+        targets,
+        { ...text, subcommands, options: doctorOptions },
+        flags,
+        context,
       );
-      return await runAndReport(checks, own, context);
     });
   },
   { definition: { ...text, subcommands, options: doctorOptions }, subcommands },
@@ -126,22 +125,34 @@ function doctorFor(target: ServiceChecks): RunnableCommand {
     ]] as const,
   };
   const run = (argv: readonly string[], context: CommandContext) =>
-    reportErrors(definition.name, context, async () => {
-      const env = readable(context.env);
-      const { values, errors } = parseAllOptions(definition, definition.options, argv, env);
-      for (const key of Object.keys(doctorOptions)) {
-        const error = errors.get(key);
-        if (error !== undefined) throw error;
-      }
-      // The doctor's own options are valid, as just checked.
-      const own = values as unknown as DoctorOptions;
-      return await runAndReport(checksOf(target, { values, errors }, contextOf(own)), own, context);
-    });
+    reportErrors(definition.name, context, () => examine([target], definition, argv, context));
   return Object.assign(run, { definition, subcommands: {} });
 }
 
-function contextOf({ timeoutMs }: DoctorOptions) {
-  return { clock: systemClock, timeoutMs };
+/** Parses the options, then runs the checks of all targets. @returns The exit code. */
+async function examine(
+  targets: readonly ServiceChecks[],
+  definition: RunnableCommand["definition"],
+  argv: readonly string[],
+  context: CommandContext,
+): Promise<number> {
+  const env = readable(context.env);
+  const parsed = parseAllOptions(definition, definition.options, argv, env);
+  for (const key of Object.keys(doctorOptions)) {
+    const error = parsed.errors.get(key);
+    if (error !== undefined) throw error;
+  }
+  // Both definitions have the doctor's own options, which are valid, as just checked.
+  const own = parsed.values as unknown as DoctorOptions;
+  const checks = targets.flatMap((target) =>
+    checksOf(
+      target,
+      // Several services take no options on the command line, only from the environment.
+      targets.length === 1 ? parsed : parseAllOptions(text, target.options, [], env),
+      { clock: systemClock, timeoutMs: own.timeoutMs },
+    )
+  );
+  return await runAndReport(checks, own, context);
 }
 
 /** Treats variables that this process may not read as unset: the permissions check reports them. */

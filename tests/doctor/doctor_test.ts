@@ -120,6 +120,13 @@ Deno.test("doctor: several services take their options from the environment", as
   assert.deepEqual(nodes, ["write node", "read node", "node", "history"]);
 });
 
+Deno.test("doctor: a service named twice is checked once", async () => {
+  const once = await diagnose(["proxy", "--write-node-url", deadUrl()]);
+  const twice = await diagnose(["proxy", "proxy", "--write-node-url", deadUrl()]);
+  const subjects = ({ checks }: typeof once) => checks.map(({ subject }) => subject);
+  assert.deepEqual(subjects(twice), subjects(once));
+});
+
 Deno.test("doctor: without a service it looks at all six, none hides another", async () => {
   const env = { ORACLE_PROVIDERS: "okx", ORACLE_PROVIDER_URLS: `okx=${deadUrl("ws")}` };
   const { code, checks } = await diagnose([], env);
@@ -166,6 +173,13 @@ const ills: Record<string, Ill> = {
     level: "fail",
     text: /^Missing key: /,
     remedy: /^Give one key: --private-key or BRIDGE_PRIVATE_KEY, or --keystore with /,
+  },
+  "the balance of an account whose key is missing": {
+    argv: ["solver"],
+    subject: "balance",
+    level: "warn",
+    text: /^Unknown: there is no key$/,
+    remedy: /^Fix the key first$/,
   },
   "a key that is none": {
     argv: ["solver"],

@@ -25,7 +25,16 @@ export interface Check {
   /** A resource that only one service can use, such as an address to listen on. */
   claims?: string;
   /** Tries it and changes nothing. Whatever it throws is a failure, except a {@link BlockedError}. */
-  run(): Promise<Finding>;
+  run(): Finding | Promise<Finding>;
+}
+
+/** A check that tries a value. @returns Undefined without a value, such as that of an invalid option. */
+export function check<T>(
+  subject: string,
+  value: T | undefined,
+  run: (value: T) => Finding | Promise<Finding>,
+): Check | undefined {
+  return value === undefined ? undefined : { subject, run: () => run(value) };
 }
 
 /** A check of one service. */
@@ -55,7 +64,7 @@ export interface ServiceChecks<T extends OptionTable = OptionTable> {
   /** Permissions that follow from no single option. */
   permissions?(values: Partial<OptionsOf<T>>): RequiredPermissions;
   /** Checks that follow from no kind. An invalid option has no value. */
-  special?(values: Partial<OptionsOf<T>>, context: CheckContext): Check[];
+  special?(values: Partial<OptionsOf<T>>, context: CheckContext): (Check | undefined)[];
 }
 
 /** A check cannot be made because of a problem that another check reports. */

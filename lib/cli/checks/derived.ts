@@ -1,5 +1,6 @@
 /** The checks that follow from the kinds of a service's options. */
 import type { z } from "zod";
+import type { Clock } from "../../clock.ts";
 import { messageOf, RangemakerError } from "../../errors.ts";
 import { DEV_ACCOUNTS } from "../../protocol/dev_accounts.ts";
 import type { Address } from "../../protocol/scalars.ts";
@@ -9,16 +10,17 @@ import { KeystoreError } from "../keystore.ts";
 import * as kinds from "../option_kinds.ts";
 import { optionLabel, type OptionSpec, type ParsedOptions, UsageError } from "../options.ts";
 import {
-  type Check,
+  check,
   type CheckContext,
   fail,
+  type Finding,
   ok,
   type ServiceCheck,
   type ServiceChecks,
   warn,
 } from "./check.ts";
-import { nodeCheck, socketCheck } from "./node.ts";
-import { permissionCheck } from "./permissions.ts";
+import { tryNode, trySocket } from "./node.ts";
+import { tryPermissions } from "./permissions.ts";
 import { portCheck } from "./port.ts";
 
 /** An intent that is unfinished for longer will not finish without help. */
@@ -46,29 +48,43 @@ export function checksOf(
   const nodes = ofKind(kinds.nodeUrl);
   const [chain] = ofKind(kinds.chainId);
   const [host] = ofKind(kinds.host);
+  const ports = host === undefined || health === undefined ? [] : ofKind(kinds.port).map(
+    ({ key, option, value: port }) =>
+      portCheck(wordsOf(key), { host: host.value, port, option, health }, context),
+  );
   const checks = [
-    ...Object.entries(options).flatMap(([key, option]) => {
-      const error = errors.get(key);
-      return error === undefined ? [] : [optionCheck(service, option, error)];
-    }),
-    permissionCheck(options, values, target.permissions?.(values)),
-    ...Object.entries(options).filter(([key, { kind }]) => kind === kinds.key && key in values)
-      .map(([, option]) => keyCheck(option, context)),
-    ...nodes.map(({ key, option, value: url }) => {
-      const subject = nodes.length === 1 ? "node" : wordsOf(key.replace(/Url$/, ""));
-      return nodeCheck(subject, { url, option }, context, chain?.value);
-    }),
-    ...target.special?.(values, context) ?? [],
-    ...ofKind(kinds.wsUrl).map(({ option, value: url }) => socketCheck({ url, option }, context)),
-    ...ofKind(kinds.database).map(({ option, value }) =>
-      storeCheck(value, service, option, context)
+    ...Object.entries(options).map(([key, option]) =>
+      check(
+        "option",
+        errors.get(key),
+        ({ message }) =>
+          fail(message, `Correct ${optionLabel(option)}; see rangemaker ${service} --help`),
+      )
     ),
-    ...(host === undefined || health === undefined ? [] : ofKind(kinds.port).map(
-      ({ key, option, value: port }) =>
-        portCheck(wordsOf(key), { host: host.value, port, option, health }, context),
-    )),
+    check(
+      "permissions",
+      target.permissions?.(values) ?? {},
+      (more) => tryPermissions(options, values, more),
+    ),
+    ...Object.entries(options).filter(([key, { kind }]) => kind === kinds.key && key in values)
+      .map(([, option]) => check("key", context.signer, (signer) => tryKey(signer, option))),
+    ...nodes.map(({ key, option, value }) =>
+      check(
+        nodes.length === 1 ? "node" : wordsOf(key.replace(/Url$/, "")),
+        value,
+        (url) => tryNode(url, option, context, chain?.value),
+      )
+    ),
+    ...target.special?.(values, context) ?? [],
+    ...ofKind(kinds.wsUrl).map(({ option, value }) =>
+      check("websocket", value, (url) => trySocket(url, option, context))
+    ),
+    ...ofKind(kinds.database).map(({ option, value }) =>
+      check("store", value, (database) => tryStore(database, service, option, clock))
+    ),
+    ...ports,
   ];
-  return checks.map((check) => ({ ...check, service }));
+  return checks.filter((each) => each !== undefined).map((each) => ({ ...each, service }));
 }
 
 /** `readPort` as `read port`. */
@@ -76,67 +92,52 @@ function wordsOf(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-function optionCheck(service: string, option: OptionSpec, error: Error): Check {
-  const remedy = `Correct ${optionLabel(option)}; see rangemaker ${service} --help`;
-  return { subject: "option", run: () => Promise.resolve(fail(error.message, remedy)) };
-}
-
 /** The service's key can be opened and is not publicly known. Only its address is shown. */
-function keyCheck(option: OptionSpec, { signer }: CheckContext): Check {
-  return {
-    subject: "key",
-    async run() {
-      let address: Address;
-      try {
-        ({ address } = await signer());
-      } catch (thrown) {
-        if (!(thrown instanceof RangemakerError)) throw thrown;
-        const remedy = thrown instanceof KeystoreError
-          ? "Fix the keystore or its password file"
-          : `Give one key: ${optionLabel(option)}, or --keystore with --keystore-password-file`;
-        return fail(thrown.message, remedy);
-      }
-      const known = Object.entries(DEV_ACCOUNTS).find(([, account]) => account.address === address);
-      if (known === undefined) return ok(`Signs as ${address}`);
-      return warn(
-        `Signs as ${address}, the development account ${known[0]}: its key is publicly known`,
-        "Use a key of your own wherever money is real",
-      );
-    },
-  };
+async function tryKey(signer: CheckContext["signer"], option: OptionSpec): Promise<Finding> {
+  let address: Address;
+  try {
+    ({ address } = await signer());
+  } catch (thrown) {
+    if (!(thrown instanceof RangemakerError)) throw thrown;
+    const remedy = thrown instanceof KeystoreError
+      ? "Fix the keystore or its password file"
+      : `Give one key: ${optionLabel(option)}, or --keystore with --keystore-password-file`;
+    return fail(thrown.message, remedy);
+  }
+  const known = Object.entries(DEV_ACCOUNTS).find(([, account]) => account.address === address);
+  if (known === undefined) return ok(`Signs as ${address}`);
+  return warn(
+    `Signs as ${address}, the development account ${known[0]}: its key is publicly known`,
+    "Use a key of your own wherever money is real",
+  );
 }
 
 /** The service's database opens, and no intent in it is stuck. */
-function storeCheck(
+async function tryStore(
   database: string,
   service: string,
   option: OptionSpec,
-  { clock }: CheckContext,
-): Check {
-  return {
-    subject: "store",
-    async run() {
-      try {
-        const found = await inspectStore(database, service, clock.now() - STUCK_AFTER_MS);
-        if (found === "memory") {
-          return warn(
-            `${database} is lost with the process, and so is unfinished work`,
-            `Use a file: ${optionLabel(option)}`,
-          );
-        }
-        if (found === "new") return ok(`${database} is empty: the first start creates its tables`);
-        const { version, latestVersion, unfinished, stuck } = found;
-        const text = `${database} has version ${version} of ${latestVersion}, ${unfinished} ` +
-          `unfinished intents, ${stuck} of them for over ${STUCK_AFTER_MS / 60_000} minutes`;
-        if (stuck === 0) return ok(text);
-        return warn(
-          text,
-          "Start the service, which retries them, and see its log for why they do not finish",
-        );
-      } catch (thrown) {
-        if (!(thrown instanceof StoreError)) throw thrown;
-        return fail(messageOf(thrown), `Fix it, or use another database: ${optionLabel(option)}`);
-      }
-    },
-  };
+  clock: Clock,
+): Promise<Finding> {
+  try {
+    const found = await inspectStore(database, service, clock.now() - STUCK_AFTER_MS);
+    if (found === "memory") {
+      return warn(
+        `${database} is lost with the process, and so is unfinished work`,
+        `Use a file: ${optionLabel(option)}`,
+      );
+    }
+    if (found === "new") return ok(`${database} is empty: the first start creates its tables`);
+    const { version, latestVersion, unfinished, stuck } = found;
+    const text = `${database} has version ${version} of ${latestVersion}, ${unfinished} ` +
+      `unfinished intents, ${stuck} of them for over ${STUCK_AFTER_MS / 60_000} minutes`;
+    if (stuck === 0) return ok(text);
+    return warn(
+      text,
+      "Start the service, which retries them, and see its log for why they do not finish",
+    );
+  } catch (thrown) {
+    if (!(thrown instanceof StoreError)) throw thrown;
+    return fail(messageOf(thrown), `Fix it, or use another database: ${optionLabel(option)}`);
+  }
 }

@@ -6,15 +6,7 @@ import type { Account, Permission } from "../../protocol/account.ts";
 import { parseResponse } from "../../protocol/jsonrpc.ts";
 import { PRICE_DECIMALS } from "../../protocol/markets.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
-import {
-  BlockedError,
-  type Check,
-  type CheckContext,
-  fail,
-  type Finding,
-  ok,
-  warn,
-} from "./check.ts";
+import { BlockedError, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
 
 /** The node refuses transactions whose timestamp differs from its clock by more. */
 const TIMESTAMP_TOLERANCE_MS = 60_000;
@@ -23,88 +15,68 @@ const TIMESTAMP_TOLERANCE_MS = 60_000;
 const CLOCK_DIFFERENCE_MAX_MS = 2_000;
 
 /** The node answers, and its chain is the one that signatures are made for, if one is given. */
-export function nodeCheck(
-  subject: string,
-  { url, option }: { url: string; option: OptionSpec },
+export async function tryNode(
+  url: string,
+  option: OptionSpec,
   { timeoutMs }: CheckContext,
   chainId?: number,
-): Check {
-  return {
-    subject,
-    async run() {
-      let actual: number;
-      try {
-        actual = await new CoreClient({ url, timeoutMs }).chainId();
-      } catch (thrown) {
-        if (!isAway(thrown)) throw thrown;
-        if (thrown.cause instanceof Deno.errors.NotCapable) throw thrown.cause;
-        const text = thrown instanceof NodeTimeoutError
-          ? thrown.message
-          : `${url} cannot be reached: ${reasonOf(thrown)}`;
-        return fail(text, `Start the node, or correct its URL: ${optionLabel(option)}`);
-      }
-      if (chainId === undefined || actual === chainId) return ok(`${url} has chain ${actual}`);
-      return fail(
-        `${url} has chain ${actual}: expected ${chainId}`,
-        `Use --chain-id ${actual}, or the URL of another node: ${optionLabel(option)}`,
-      );
-    },
-  };
+): Promise<Finding> {
+  let actual: number;
+  try {
+    actual = await new CoreClient({ url, timeoutMs }).chainId();
+  } catch (thrown) {
+    if (!isAway(thrown)) throw thrown;
+    if (thrown.cause instanceof Deno.errors.NotCapable) throw thrown.cause;
+    const text = thrown instanceof NodeTimeoutError
+      ? thrown.message
+      : `${url} cannot be reached: ${reasonOf(thrown)}`;
+    return fail(text, `Start the node, or correct its URL: ${optionLabel(option)}`);
+  }
+  if (chainId === undefined || actual === chainId) return ok(`${url} has chain ${actual}`);
+  return fail(
+    `${url} has chain ${actual}: expected ${chainId}`,
+    `Use --chain-id ${actual}, or the URL of another node: ${optionLabel(option)}`,
+  );
 }
 
 /** The service's account has a permission on the node. */
-export function permissionOnNodeCheck(
+export async function tryPermission(
   permission: Permission,
   url: string,
   context: CheckContext,
-): Check {
-  return accountCheck(permission, url, context, ({ address, permissions }) => {
-    if (permissions.includes(permission)) return ok(`${address} is ${permission} on the node`);
-    return fail(
-      `${address} lacks the ${permission} permission on the node: its transactions would fail`,
-      `Use the key of a ${permission}, or add the account to --${permission}s of the node or ` +
-        "[genesis] of its settings file when the chain is created",
-    );
-  });
+): Promise<Finding> {
+  const { address, permissions } = await getAccount(url, context);
+  if (permissions.includes(permission)) return ok(`${address} is ${permission} on the node`);
+  return fail(
+    `${address} lacks the ${permission} permission on the node: its transactions would fail`,
+    `Use the key of a ${permission}, or add the account to --${permission}s of the node or ` +
+      "[genesis] of its settings file when the chain is created",
+  );
 }
 
 /** The service's account has money on the node. */
-export function balanceCheck(url: string, context: CheckContext): Check {
-  return accountCheck("balance", url, context, ({ address, balance, locked }) => {
-    const [free, bound] = [balance, locked].map((amount) => formatUnits(amount, PRICE_DECIMALS));
-    const text = `${address} has ${free} USDC, and ${bound} USDC in open theses`;
-    if (balance > 0n) return ok(text);
-    return warn(text, `Deposit USDC for ${address}: until then every thesis is refused`);
-  });
+export async function tryBalance(url: string, context: CheckContext): Promise<Finding> {
+  const { address, balance, locked } = await getAccount(url, context);
+  const [free, bound] = [balance, locked].map((amount) => formatUnits(amount, PRICE_DECIMALS));
+  const text = `${address} has ${free} USDC, and ${bound} USDC in open theses`;
+  if (balance > 0n) return ok(text);
+  return warn(text, `Deposit USDC for ${address}: until then every thesis is refused`);
 }
 
-function accountCheck(
-  subject: string,
-  url: string,
-  { timeoutMs, signer }: CheckContext,
-  judge: (account: Account) => Finding,
-): Check {
-  return {
-    subject,
-    async run() {
-      const { address } = await signer().catch(() => {
-        throw new BlockedError("there is no key", "the key");
-      });
-      const client = new CoreClient({ url, timeoutMs });
-      return judge(await client.getAccount(address).catch(blockedIfAway));
-    },
-  };
+async function getAccount(url: string, { timeoutMs, signer }: CheckContext): Promise<Account> {
+  const { address } = await signer().catch(() => {
+    throw new BlockedError("there is no key", "the key");
+  });
+  return await new CoreClient({ url, timeoutMs }).getAccount(address).catch(blockedIfAway);
 }
 
 /** The clocks of the node and of this machine agree, and the chain is live. */
-export function nodeClockCheck(url: string, { clock, timeoutMs }: CheckContext): Check {
-  return {
-    subject: "clock",
-    async run() {
-      const head = await new CoreClient({ url, timeoutMs }).getHead().catch(blockedIfAway);
-      return judgeClocks("the newest block of the node", clock.now() - head.timestampMs);
-    },
-  };
+export async function tryNodeClock(
+  url: string,
+  { clock, timeoutMs }: CheckContext,
+): Promise<Finding> {
+  const head = await new CoreClient({ url, timeoutMs }).getHead().catch(blockedIfAway);
+  return judgeClocks("the newest block of the node", clock.now() - head.timestampMs);
 }
 
 /**
@@ -142,45 +114,39 @@ const SUBSCRIBE = JSON.stringify({
 });
 
 /** The WebSocket of a node or a proxy opens and accepts a subscription. */
-export function socketCheck(
-  { url, option }: { url: string; option: OptionSpec },
+export async function trySocket(
+  url: string,
+  option: OptionSpec,
   { clock, timeoutMs }: CheckContext,
-): Check {
-  const failed = (reason: string) =>
-    fail(`${url}: ${reason}`, `Start that service, or correct its URL: ${optionLabel(option)}`);
-  return {
-    subject: "websocket",
-    async run() {
-      const ended = Promise.withResolvers<Finding>();
-      const closed = Promise.withResolvers<void>();
-      const socket = new WebSocket(url);
-      socket.onopen = () => socket.send(SUBSCRIBE);
-      socket.onmessage = ({ data }) => {
-        try {
-          parseResponse(JSON.parse(String(data)));
-          ended.resolve(ok(`${url} accepts subscriptions`));
-        } catch (thrown) {
-          ended.resolve(failed(`refuses a subscription: ${messageOf(thrown)}`));
-        }
-      };
-      socket.onerror = (event) => {
-        const reason = event instanceof ErrorEvent ? event.message : "cannot be connected to";
-        ended.resolve(failed(reason));
-      };
-      socket.onclose = ({ code }) => {
-        ended.resolve(failed(`closed with ${code} before it answered`));
-        closed.resolve();
-      };
-      const cancel = clock.after(timeoutMs, () => {
-        ended.resolve(failed(`did not accept a subscription within ${timeoutMs} ms`));
-        // A peer that never answers does not close either.
-        closed.resolve();
-      });
-      const finding = await ended.promise;
-      socket.close();
-      await closed.promise;
-      cancel();
-      return finding;
-    },
+): Promise<Finding> {
+  const ended = Promise.withResolvers<string | undefined>();
+  const closed = Promise.withResolvers<void>();
+  const socket = new WebSocket(url);
+  socket.onopen = () => socket.send(SUBSCRIBE);
+  socket.onmessage = ({ data }) => {
+    try {
+      parseResponse(JSON.parse(String(data)));
+      ended.resolve(undefined);
+    } catch (thrown) {
+      ended.resolve(`refuses a subscription: ${messageOf(thrown)}`);
+    }
   };
+  socket.onerror = (event) =>
+    ended.resolve(event instanceof ErrorEvent ? event.message : "cannot be connected to");
+  socket.onclose = ({ code }) => {
+    ended.resolve(`closed with ${code} before it answered`);
+    closed.resolve();
+  };
+  const cancel = clock.after(timeoutMs, () => {
+    ended.resolve(`did not accept a subscription within ${timeoutMs} ms`);
+    // A peer that never answers does not close either.
+    closed.resolve();
+  });
+  const problem = await ended.promise;
+  socket.close();
+  await closed.promise;
+  cancel();
+  if (problem === undefined) return ok(`${url} accepts subscriptions`);
+  const remedy = `Start that service, or correct its URL: ${optionLabel(option)}`;
+  return fail(`${url}: ${problem}`, remedy);
 }

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { POSTGRES_URL } from "../../store/location.ts";
 import type { OptionSpec, OptionTable } from "../options.ts";
 import { loggingOptions } from "../shared_options.ts";
-import { type Check, fail, ok } from "./check.ts";
+import { fail, type Finding, ok } from "./check.ts";
 
 /** The kinds of permissions that services use. */
 const PERMISSIONS = ["net", "read", "write", "env"] as const;
@@ -13,11 +13,11 @@ type Permission = (typeof PERMISSIONS)[number];
 export type RequiredPermissions = Partial<Record<Permission, readonly string[]>>;
 
 /** Whether this process has the permissions that a service with these options needs. */
-export function permissionCheck(
+export function tryPermissions(
   table: OptionTable,
   values: Readonly<Record<string, unknown>>,
   more: RequiredPermissions = {},
-): Check {
+): Finding {
   const host = typeof values.host === "string" ? values.host : undefined;
   const env = Object.values({ ...table, ...loggingOptions })
     .flatMap((spec: OptionSpec) => spec.env === undefined ? [] : [spec.env]);
@@ -31,26 +31,20 @@ export function permissionCheck(
   const all = (permission: Permission) => [
     ...new Set(required.flatMap((each) => each[permission] ?? [])),
   ];
-  return {
-    subject: "permissions",
-    run() {
-      const missing = PERMISSIONS.flatMap((permission) => {
-        const names = all(permission).filter((name) => !isGranted(permission, name));
-        return names.length === 0 ? [] : [`--allow-${permission}=${names.join(",")}`];
-      });
-      const files = [...new Set([...all("read"), ...all("write")])];
-      const parts = [
-        ...(all("net").length > 0 ? [`net ${all("net").join(", ")}`] : []),
-        ...(files.length > 0 ? [`files ${files.join(", ")}`] : []),
-        `${all("env").length} variables`,
-      ];
-      return Promise.resolve(
-        missing.length === 0
-          ? ok(`Granted: ${parts.join("; ")}`)
-          : fail("This process lacks permissions", `Start it with ${missing.join(" ")}`),
-      );
-    },
-  };
+  const missing = PERMISSIONS.flatMap((permission) => {
+    const names = all(permission).filter((name) => !isGranted(permission, name));
+    return names.length === 0 ? [] : [`--allow-${permission}=${names.join(",")}`];
+  });
+  if (missing.length > 0) {
+    return fail("This process lacks permissions", `Start it with ${missing.join(" ")}`);
+  }
+  const files = [...new Set([...all("read"), ...all("write")])];
+  const parts = [
+    ...(all("net").length > 0 ? [`net ${all("net").join(", ")}`] : []),
+    ...(files.length > 0 ? [`files ${files.join(", ")}`] : []),
+    `${all("env").length} variables`,
+  ];
+  return ok(`Granted: ${parts.join("; ")}`);
 }
 
 /** The permissions that one option's value requires. */

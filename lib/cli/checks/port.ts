@@ -21,28 +21,24 @@ const HEALTHY: ReadonlySet<string> = new Set(["ok", "healthy", "OK"]);
 
 /** The port is free, or the service itself is running on it. */
 export function portCheck(subject: string, target: PortTarget, context: CheckContext): Check {
+  const { host, port } = target;
+  if (port === 0) return { subject, run: () => ok(`A free port of ${host}`) };
+  return { subject, claims: `${host}:${port}`, run: () => tryPort(target, context) };
+}
+
+function tryPort(target: PortTarget, context: CheckContext): Finding | Promise<Finding> {
   const { host, port, option } = target;
-  const address = `${host}:${port}`;
-  if (port === 0) {
-    return { subject, run: () => Promise.resolve(ok(`A free port of ${host}`)) };
+  try {
+    Deno.listen({ hostname: host, port }).close();
+    return ok(`${host}:${port} is free`);
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.AddrInUse) return identifyListener(target, context);
+    if (thrown instanceof Deno.errors.NotCapable) throw thrown;
+    const remedy = thrown instanceof Deno.errors.PermissionDenied
+      ? `Use a port of 1024 or more: ${optionLabel(option)}`
+      : "Use an address of this machine: --host or HOST";
+    return fail(`${host}:${port} cannot be listened on: ${messageOf(thrown)}`, remedy);
   }
-  return {
-    subject,
-    claims: address,
-    async run() {
-      try {
-        Deno.listen({ hostname: host, port }).close();
-        return ok(`${address} is free`);
-      } catch (thrown) {
-        if (thrown instanceof Deno.errors.AddrInUse) return await identifyListener(target, context);
-        if (thrown instanceof Deno.errors.NotCapable) throw thrown;
-        const remedy = thrown instanceof Deno.errors.PermissionDenied
-          ? `Use a port of 1024 or more: ${optionLabel(option)}`
-          : "Use an address of this machine: --host or HOST";
-        return fail(`${address} cannot be listened on: ${messageOf(thrown)}`, remedy);
-      }
-    },
-  };
 }
 
 async function identifyListener(
