@@ -310,6 +310,24 @@ for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries
   });
 }
 
+Deno.test("doctor: values that a service derives from other options are checked too", async () => {
+  const [url, wsUrl] = [deadUrl(), deadUrl("ws")];
+  const proxy = ["proxy", "--write-node-url", url, "--read-node-url", url];
+  assert((await diagnose(proxy)).of("websocket").text.startsWith(url.replace("http", "ws")));
+  const { of } = await diagnose([...proxy, "--read-node-ws-url", wsUrl]);
+  assert(of("websocket").text.startsWith(wsUrl));
+});
+
+Deno.test("doctor: addresses that no option gives need permissions too", async () => {
+  const netOf = async (...argv: string[]) => (await diagnose(argv)).of("permissions").text;
+  assert.match(await netOf("node"), /net 127\.0\.0\.1:8545, localhost:8550;/);
+  // A settings file may name another oracle.
+  assert.match(await netOf("node", "--config", "none.toml"), /net 127\.0\.0\.1:8545;/);
+  const okx = deadUrl("ws");
+  const oracle = await netOf("oracle", "-p", "okx", "--provider-url", `okx=${okx}`);
+  assert(oracle.includes(`net 127.0.0.1:8550, ${new URL(okx).host};`), oracle);
+});
+
 Deno.test("doctor: key files that the task of the bridge may read are ok", async () => {
   const files = ["--keystore", "data/none.json", "--keystore-password-file", "./data/none.txt"];
   const { of } = await diagnose(["bridge", ...files]);

@@ -8,7 +8,7 @@ Deno.test("callerAddress: the last entry of X-Forwarded-For, if trusted; nodes g
     [undefined, true, PEER, PEER],
     ["", true, PEER, PEER],
     ["198.51.100.7", true, "198.51.100.7", `198.51.100.7, ${PEER}`],
-    ["203.0.113.9, 198.51.100.7 ", true, "198.51.100.7", `203.0.113.9, 198.51.100.7, ${PEER}`],
+    ["10.1.1.1, 10.2.2.2 , 10.3.3.3 ", true, "10.3.3.3", `10.1.1.1, 10.2.2.2 , 10.3.3.3, ${PEER}`],
     ["203.0.113.9,", true, PEER, `203.0.113.9,, ${PEER}`],
     ["198.51.100.7", false, PEER, PEER],
     [undefined, false, PEER, PEER],

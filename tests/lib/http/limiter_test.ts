@@ -80,6 +80,11 @@ Deno.test("RequestLimiter: without a total, a forwarding connection gets ten cal
     assert.equal(await passes(() => ask("1.1.1.1", `9.9.9.${turn += 1}`), 100), 30);
   }));
 
+Deno.test("RequestLimiter: without a limit by address, a forwarding connection has none either", () =>
+  withLimiter({ rateLimitTotal: 8, trustProxy: true }, async (ask) => {
+    assert.equal(await passes(() => ask("1.1.1.1", "9.9.9.9"), 100), 24);
+  }));
+
 Deno.test("RequestLimiter: a forged address does not use up the limit of its owner", () =>
   withLimiter({ rateLimit: 1, trustProxy: true }, async (ask) => {
     assert.equal(await passes(() => ask("1.1.1.1", "5.5.5.5"), 10), 3);

@@ -1,0 +1,112 @@
+/** What follows from the kinds of a table's options: permissions and checks. */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import type { ServiceChecks } from "../../../../lib/cli/checks/check.ts";
+import { checksOf } from "../../../../lib/cli/checks/derived.ts";
+import { tryPermissions } from "../../../../lib/cli/checks/permissions.ts";
+import * as kinds from "../../../../lib/cli/option_kinds.ts";
+import { type OptionTable, parseAllOptions } from "../../../../lib/cli/options.ts";
+import { chainIdOption, hostOption } from "../../../../lib/cli/shared_options.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+
+const row = (flags: string, kind: kinds.OptionKind, text?: string) => ({
+  flags,
+  kind,
+  description: "",
+  ...(text !== undefined && { default: text }),
+});
+
+/** Values that need no permission of their own, so that each kind is seen alone. */
+const required: readonly (readonly [kinds.OptionKind, value: unknown, flags: string])[] = [
+  [kinds.port, 3000, "--allow-net=127.0.0.1:3000"],
+  [kinds.httpUrl, "https://api.example/x", "--allow-net=api.example:443"],
+  [kinds.nodeUrl, "http://node.example:8545", "--allow-net=node.example:8545"],
+  [kinds.wsUrl, "ws://node.example", "--allow-net=node.example:80"],
+  [{ ...kinds.httpUrl }, "oracle.example:8550", "--allow-net=oracle.example:8550"],
+  [kinds.file, "keys/a.json", "--allow-read=keys/a.json"],
+  [kinds.outputFile, "a.svg", "--allow-write=a.svg"],
+  [kinds.directory, "data/node", "--allow-read=data/node --allow-write=data/node"],
+  [kinds.database, "data/a.sqlite", "--allow-read=data --allow-write=data"],
+  [kinds.database, ":memory:", ""],
+  [
+    kinds.database,
+    "postgres://user@db.example/x",
+    "--allow-net=db.example:5432 --allow-env=PGPASSWORD",
+  ],
+  [kinds.text, "anything", ""],
+  [kinds.file, undefined, ""],
+];
+
+for (const [kind, value, flags] of required) {
+  Deno.test({
+    name: `tryPermissions: ${kind.placeholder} ${value} requires ${flags || "nothing"}`,
+    permissions: { env: ["JSON_LOGS", "LOG_LEVEL", "HOST"] },
+    fn() {
+      const table = { host: hostOption, value: row("--value", kind) };
+      const { level, remedy } = tryPermissions(table, { host: "127.0.0.1", value });
+      assert.equal(level, flags === "" ? "ok" : "fail");
+      assert.equal(remedy ?? "Start it with ", `Start it with ${flags}`);
+    },
+  });
+}
+
+function subjectsOf(options: OptionTable, more: Partial<ServiceChecks> = {}): string[] {
+  return checks(options, more).map(({ subject }) => subject);
+}
+
+function checks(options: OptionTable, more: Partial<ServiceChecks>) {
+  const text = { name: "sample", description: "", examples: [] };
+  const parsed = parseAllOptions(text, options, [], () => undefined);
+  const health = z.object({ status: z.string() });
+  const target = { service: "sample", options, health, ...more };
+  return checksOf(target, parsed, { clock: new FakeClock(), timeoutMs: 1_000 });
+}
+
+Deno.test("checksOf: a kind brings its check, named after the option if there are several", () => {
+  const url = "http://127.0.0.1:1";
+  const options = {
+    wsPort: row("--ws-port", kinds.port, "1"),
+    host: hostOption,
+    database: row("--database", kinds.database, "a.sqlite"),
+    readNodeUrl: row("--read-node-url", kinds.nodeUrl, url),
+    writeNodeUrl: row("--write-node-url", kinds.nodeUrl, url),
+    wsUrl: row("--ws-url", kinds.wsUrl, "ws://127.0.0.1:1"),
+    privateKey: row("--private-key", kinds.key),
+    limit: row("--limit", kinds.integer(1), "0"),
+    tape: row("--tape", kinds.file),
+  };
+  assert.deepEqual(subjectsOf(options), [
+    "option",
+    "permissions",
+    "key",
+    "read node",
+    "write node",
+    "websocket",
+    "store",
+    "ws port",
+  ]);
+});
+
+Deno.test("checksOf: an option without a value or with a wrong one brings no check", () => {
+  const options = {
+    host: hostOption,
+    readPort: row("--read-port", kinds.port),
+    rpcUrl: row("--rpc-url", kinds.nodeUrl, "nonsense"),
+    chainId: chainIdOption,
+  };
+  assert.deepEqual(subjectsOf(options), ["option", "permissions"]);
+});
+
+Deno.test("checksOf: a key is opened once for all checks that need it", async () => {
+  let opened = 0;
+  const address = "0x0000000000000000000000000000000000000001";
+  const found = checks({ privateKey: row("--private-key", kinds.key) }, {
+    openSigner: () => Promise.resolve({ address: (opened += 1, address) }),
+    special: (_, { signer }) => [{
+      subject: "special",
+      run: async () => ({ level: "ok", text: (await signer()).address }),
+    }],
+  });
+  for (const { subject, run } of found) if (subject !== "permissions") await run();
+  assert.equal(opened, 1);
+});
