@@ -50,7 +50,7 @@ export class RequestLimiter {
       this.#trustProxy,
     );
     const isForwarded = caller !== connection;
-    // Counted with the connection: a forged address must not use up the limit of whoever has it.
+    // Counted per connection: forging another caller's address must not use up its limit.
     const key = isForwarded ? `${caller} via ${connection}` : connection;
     // From the narrowest to the widest: a caller over its own limit must not use up a shared one.
     const over = await consume(this.#byCaller, key) ??

@@ -25,21 +25,21 @@ import { checkReadiness } from "./readiness.ts";
 
 export { type BridgeOptions, options };
 
-/** How long the node may take to answer; below the deadline of a stop. */
+/** Timeout of calls to the node; below the deadline of a stop. */
 const NODE_TIMEOUT_MS = 4_000;
 
-/** How long a look at the node may take when health is asked for. */
+/** Timeout of the call to the node that `GET /health` makes. */
 const PROBE_TIMEOUT_MS = 1_000;
 
 /** A running bridge. */
 export type RunningBridge = RunningService;
 
 /**
- * Starts the bridge and takes up what its last run left unfinished.
+ * Starts the bridge, and resumes the deposits that its last run left unfinished.
  *
  * @throws {UsageError} If there is no key to sign with.
  * @throws {StoreError} If the database cannot be used.
- * @throws {ListenError} If the port cannot be had.
+ * @throws {ListenError} If the port is not available.
  */
 export async function startBridge(options: BridgeOptions): Promise<RunningBridge> {
   const { host, port, rpcUrl, chainId } = options;
@@ -91,7 +91,7 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
     timestamp: clock.now(),
   }));
   let firstLook: Promise<void> = Promise.resolve();
-  // Begun first, so that nothing new is taken up while open requests come to their end.
+  // Stop submitting first: open requests finish, and no new work starts.
   const drain = () => void submitter.stop();
   const close = async () => {
     await Promise.all([submitter.stop(), limiter.stop(), firstLook]);
@@ -109,7 +109,7 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
       close,
     });
     submitter.start();
-    firstLook = warnOfProblems(readiness);
+    firstLook = logProblems(readiness);
     return service;
   } catch (thrown) {
     await close();
@@ -117,8 +117,8 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
   }
 }
 
-/** Says at start what will keep deposits from being committed. */
-async function warnOfProblems(readiness: () => ReturnType<typeof checkReadiness>): Promise<void> {
+/** Logs at start what will keep deposits from being committed. */
+async function logProblems(readiness: () => ReturnType<typeof checkReadiness>): Promise<void> {
   const log = getLogger([LOG_ROOT, "bridge"]);
   for (const problem of (await readiness()).problems) log.warn("Not ready: {problem}", { problem });
 }

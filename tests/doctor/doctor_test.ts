@@ -1,4 +1,4 @@
-/** `rangemaker doctor` against services that run, and against everything that can be wrong. */
+/** `rangemaker doctor` against running services and every problem it reports. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
@@ -21,10 +21,10 @@ const solver = new Signer(keys.solver).address;
 const relayer = new Signer(keys.relayer).address;
 const admin = new Signer(keys.admin).address;
 
-/** What the node is started with, for the node itself and for the doctor that looks at it. */
+/** Genesis options of the node, for the doctor. */
 const genesisArgs = ["--relayers", relayer, "--admins", admin, "--balances", `${solver}=1000000`];
 
-/** Everything that services use, with keys of their own. */
+/** Starts everything that services use, with unknown keys. */
 async function withServices(
   test: (
     urls: Record<"exchanges" | "oracle" | "node" | "nodeWs", string>,
@@ -76,7 +76,7 @@ function deadUrl(scheme: "http" | "ws" = "http"): string {
   return `${scheme}://127.0.0.1:${port}`;
 }
 
-Deno.test("doctor: everything is ok where everything is as it must be, exit code 0", async () => {
+Deno.test("doctor: everything is ok if everything is correct, exit code 0", async () => {
   await withServices(async (urls, providers) => {
     const folder = await Deno.makeTempDir();
     const database = ["--port", "0", "--database", `${folder}/new/store.sqlite`];
@@ -104,7 +104,7 @@ Deno.test("doctor: everything is ok where everything is as it must be, exit code
       assert.deepEqual(checks.filter(({ level }) => level !== "ok"), []);
       for (const key of Object.values(keys)) assert(!printed.includes(key.slice(2)));
     }
-    // A look leaves nothing behind.
+    // The doctor leaves no files.
     assert.deepEqual([...Deno.readDirSync(folder)], []);
     await Deno.remove(folder, { recursive: true });
   });
@@ -127,7 +127,7 @@ Deno.test("doctor: a service named twice is checked once", async () => {
   assert.deepEqual(subjects(twice), subjects(once));
 });
 
-Deno.test("doctor: without a service it looks at all six, none hides another", async () => {
+Deno.test("doctor: without a service it checks all six", async () => {
   const env = { ORACLE_PROVIDERS: "okx", ORACLE_PROVIDER_URLS: `okx=${deadUrl("ws")}` };
   const { code, checks } = await diagnose([], env);
   assert.equal(code, 1);
@@ -138,8 +138,8 @@ Deno.test("doctor: without a service it looks at all six, none hides another", a
   assert.match(claimed?.text ?? "", /^127\.0\.0\.1:3000 is also configured for solver$/);
 });
 
-/** What is wrong, what is looked at, and what the doctor has to say of it. */
-interface Ill {
+/** A problem, the check that finds it, and what the doctor reports. */
+interface Problem {
   argv: string[];
   env?: Record<string, string>;
   subject: string;
@@ -150,7 +150,7 @@ interface Ill {
 
 const bridgeKey = { BRIDGE_PRIVATE_KEY: keys.relayer };
 
-const ills: Record<string, Ill> = {
+const problems: Record<string, Problem> = {
   "a node that is down": {
     argv: ["bridge", "--rpc-url", deadUrl()],
     env: bridgeKey,
@@ -181,7 +181,7 @@ const ills: Record<string, Ill> = {
     text: /^Unknown: there is no key$/,
     remedy: /^Fix the key first$/,
   },
-  "a key that is none": {
+  "an invalid key": {
     argv: ["solver"],
     env: { SOLVER_PRIVATE_KEY: "0x12ab" },
     subject: "option",
@@ -189,7 +189,7 @@ const ills: Record<string, Ill> = {
     text: /^Invalid SOLVER_PRIVATE_KEY: Expected 0x and 64 hex digits$/,
     remedy: /^Correct --private-key or SOLVER_PRIVATE_KEY; see /,
   },
-  "a key that everybody has": {
+  "a publicly known key": {
     argv: ["solver"],
     env: { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey },
     subject: "key",
@@ -197,7 +197,7 @@ const ills: Record<string, Ill> = {
     text: /^Signs as 0x3C44.*, the development account solver: its key is publicly known$/,
     remedy: /^Use a key of your own/,
   },
-  "a keystore that is not there": {
+  "a missing keystore": {
     argv: ["bridge", "--keystore", "none.json", "--keystore-password-file", "none.txt"],
     subject: "key",
     level: "fail",
@@ -211,7 +211,7 @@ const ills: Record<string, Ill> = {
     text: /^deno task bridge may read data only, not \.\.\/none\.json$/,
     remedy: /--allow-read=\.\. as well$/,
   },
-  "an option that is wrong": {
+  "a wrong option": {
     argv: ["proxy", "--max-batch", "0"],
     subject: "option",
     level: "fail",
@@ -253,14 +253,14 @@ const ills: Record<string, Ill> = {
     text: /[Cc]onnection refused/,
     remedy: /--oracle-url or ORACLE_URL$/,
   },
-  "a settings file that is not there": {
+  "a missing settings file": {
     argv: ["node", "--config", "none.toml"],
     subject: "settings",
     level: "fail",
     text: /^Settings file none\.toml cannot be read: /,
     remedy: /--config or NODE_CONFIG$/,
   },
-  "accounts that everybody has": {
+  "development accounts": {
     argv: ["node", "--oracle-url", deadUrl()],
     subject: "genesis",
     level: "warn",
@@ -281,7 +281,7 @@ const ills: Record<string, Ill> = {
     text: /^deno\.json is no folder$/,
     remedy: /--data-dir or NODE_DATA_DIR$/,
   },
-  "a database that is no URL of PostgreSQL": {
+  "a URL of an unsupported database": {
     argv: ["bridge", "--database", "mysql://user:hunter2@127.0.0.1/bridge"],
     env: bridgeKey,
     subject: "option",
@@ -299,8 +299,8 @@ const ills: Record<string, Ill> = {
   },
 };
 
-for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries(ills)) {
-  Deno.test(`doctor: tells of ${name}`, async () => {
+for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries(problems)) {
+  Deno.test(`doctor: reports ${name}`, async () => {
     const { code, of, counts } = await diagnose(argv, env);
     const found = of(subject);
     assert.equal(found.level, level, found.text);
@@ -345,7 +345,7 @@ async function withFakeNode(chainId: number, test: (node: FakeNode) => Promise<v
   }
 }
 
-Deno.test("doctor: tells of a node of another chain, of one chain in front of another", async () => {
+Deno.test("doctor: reports a node with another chain, and two nodes with different chains", async () => {
   await withFakeNode(7, async (other) => {
     const { of } = await diagnose(["bridge", "-r", other.url], bridgeKey);
     assert.equal(of("node").level, "fail");
@@ -362,7 +362,7 @@ Deno.test("doctor: tells of a node of another chain, of one chain in front of an
   });
 });
 
-Deno.test("doctor: tells of an account that is no relayer, and of a solver without money", async () => {
+Deno.test("doctor: reports an account without the relayer permission, and a solver without money", async () => {
   await withFakeNode(1337, async (node) => {
     node.permissions = [];
     const bridge = (await diagnose(["bridge", "-r", node.url], bridgeKey)).of("relayer");
@@ -375,7 +375,7 @@ Deno.test("doctor: tells of an account that is no relayer, and of a solver witho
   });
 });
 
-Deno.test("doctor: tells of clocks that differ, and fails where the node would refuse what is signed", async () => {
+Deno.test("doctor: reports clocks that differ, and fails if the node would refuse what is signed", async () => {
   await withFakeNode(1337, async (node) => {
     const clockWhen = async (ageMs: number) => {
       const head = () => ({ number: "0x1", timestampMs: Date.now() - ageMs });
@@ -391,7 +391,7 @@ Deno.test("doctor: tells of clocks that differ, and fails where the node would r
   });
 });
 
-Deno.test("doctor: a WebSocket that opens and never answers is told of in time", async () => {
+Deno.test("doctor: a WebSocket that opens and never answers is reported in time", async () => {
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
     return Deno.upgradeWebSocket(request).response;
   });
@@ -406,7 +406,7 @@ Deno.test("doctor: a WebSocket that opens and never answers is told of in time",
   }
 });
 
-Deno.test("doctor: a port that a stranger has fails, one that the service itself has is ok", async () => {
+Deno.test("doctor: a port used by another program fails, one used by the service itself is ok", async () => {
   const stranger = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     () => new Response("hello"),
@@ -427,7 +427,7 @@ Deno.test("doctor: a port that a stranger has fails, one that the service itself
     const own = await portOf("bridge", new URL(bridge.url).port);
     assert.equal(own.level, "ok");
     assert.match(own.text, /is used by this service, which is running: healthy$/);
-    // A bridge is no solver.
+    // A bridge is not a solver.
     const other = await portOf("solver", new URL(bridge.url).port);
     assert.equal(other.level, "fail");
   } finally {
@@ -436,7 +436,7 @@ Deno.test("doctor: a port that a stranger has fails, one that the service itself
   }
 });
 
-Deno.test("doctor: tells of intents that have been unfinished for long", async () => {
+Deno.test("doctor: reports stuck intents", async () => {
   const folder = await Deno.makeTempDir();
   const database = `${folder}/bridge.sqlite`;
   const store = await openIntentStore(database, "bridge");
@@ -454,7 +454,7 @@ Deno.test("doctor: tells of intents that have been unfinished for long", async (
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("doctor: tells of a settings file and of a data directory of another chain", async () => {
+Deno.test("doctor: reports a wrong settings file, and a data directory of another chain", async () => {
   const folder = await Deno.makeTempDir();
   const config = `${folder}/node.toml`;
   await Deno.writeTextFile(config, "[chain]\nid = 0\n");
@@ -487,7 +487,7 @@ Deno.test("doctor: no URL shows its user, its password, its query or a key in it
   }
 });
 
-Deno.test("doctor: lines tell what was tried and how long, and below what to mend", async () => {
+Deno.test("doctor: lines show what was tried, how long it took, and how to fix it", async () => {
   const { code, printed } = await runDoctor(["backfill", "-r", deadUrl()], {
     ADMIN_PRIVATE_KEY: keys.admin,
     HISTORY_URL: deadUrl(),
@@ -500,7 +500,7 @@ Deno.test("doctor: lines tell what was tried and how long, and below what to men
   assert.equal(lines.at(-1), "6 checks: 2 ok, 2 warnings, 2 failed");
 });
 
-Deno.test("doctor: levels have colours where results may", async () => {
+Deno.test("doctor: levels are coloured if results may be", async () => {
   const argv = ["backfill", "-r", deadUrl()];
   const env = { HISTORY_URL: deadUrl() };
   assert(!(await runDoctor(argv, env)).printed.includes("\x1b["));
@@ -508,7 +508,7 @@ Deno.test("doctor: levels have colours where results may", async () => {
   assert(printed.startsWith("\x1b[31mfail\x1b[0m  backfill"), printed);
 });
 
-Deno.test("doctor: shows what it waits for, and takes that away", async () => {
+Deno.test("doctor: shows the unfinished checks, then clears them", async () => {
   const shown: string[] = [];
   const env = { HISTORY_URL: deadUrl() };
   await runDoctor(["backfill", "-r", deadUrl()], env, { progress: (text) => shown.push(text) });
@@ -536,7 +536,7 @@ for (const [argv, line] of misuses) {
   });
 }
 
-Deno.test("doctor: no option of a service is taken for one of its own", () => {
+Deno.test("doctor: no service has an option with the name of a doctor option", () => {
   const own = Object.values(doctorOptions).map(({ flags }) => /--[\w-]+/.exec(flags)?.[0]);
   for (const service of Object.keys(run.subcommands)) {
     for (const { flags } of Object.values(OPTION_TABLES[service] ?? {})) {

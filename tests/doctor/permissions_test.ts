@@ -1,4 +1,4 @@
-/** What the doctor says of a process that may do less than the service needs. */
+/** What the doctor reports if its process lacks permissions that the service needs. */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
 import { Program } from "../support/process.ts";
@@ -45,7 +45,7 @@ Deno.test("doctor: names the flags that are missing, exit code 1", async () => {
     "--allow-write=data",
     "--allow-env=CORS_ORIGINS,KAIZEN_RPC_URL,CHAIN_ID,BRIDGE_DATABASE,TRUST_PROXY,JSON_LOGS,LOG_LEVEL",
   ]);
-  // What could not be tried for want of a permission says so, and the rest is tried all the same.
+  // What could not be tried for lack of a permission says so, and the rest is still tried.
   assert.match(stdout, /^fail {2}bridge {2}node .*Requires net access to "localhost:8545"/m);
   assert.match(stdout, /^ok {4}bridge {2}port {9}127\.0\.0\.1:3000 is free|is used/m);
 });
@@ -57,7 +57,7 @@ Deno.test("doctor: with the flags that it names, nothing is missing", async () =
   assert.match(stdout, /^ok {4}bridge {2}permissions /);
 });
 
-Deno.test("doctor: a process that may do nothing at all is told so for each service", async () => {
+Deno.test("doctor: without any permission, each service is reported", async () => {
   const { code, stdout, stderr } = await doctorWith([], ["bridge", "node"]);
   assert.equal(code, 1, stderr);
   assert.equal(stdout.match(/^fail {2}\w+ +permissions /gm)?.length, 2, stdout);
@@ -72,7 +72,7 @@ Deno.test("doctor: a keystore and a database elsewhere need more than the task g
   );
 });
 
-Deno.test("deno task doctor: looks at every service with its own flags", async () => {
+Deno.test("deno task doctor: checks every service with its own flags", async () => {
   const flags = flagsOf("doctor");
   const { stdout, stderr } = await doctorWith(flags, ["--json", "--timeout-ms", "500"]);
   const { checks } = JSON.parse(stdout) as { checks: { subject: string; level: string }[] };

@@ -16,16 +16,16 @@ const reportSchema = z.object({
   })),
 });
 
-/** What the doctor said, as a program reads it. */
+/** The JSON report of the doctor. */
 export interface Diagnosis extends z.output<typeof reportSchema> {
   code: number;
-  /** What it found of a subject. */
+  /** The result of the check of a subject. */
   of(subject: string): z.output<typeof reportSchema>["checks"][number];
-  /** All that was printed. */
+  /** Everything printed. */
   printed: string;
 }
 
-/** Prints what a run of the doctor in this process prints. */
+/** Runs the doctor in this process and records its output. */
 export async function runDoctor(
   argv: readonly string[],
   env: Record<string, string> = {},
@@ -40,7 +40,7 @@ export async function runDoctor(
   };
 }
 
-/** Asks the doctor, with little patience. */
+/** Runs the doctor with a short timeout and parses its report. */
 export async function diagnose(
   argv: readonly string[],
   env: Record<string, string> = {},

@@ -104,8 +104,8 @@ export const run = command({
 });
 
 /**
- * @returns The exit code: 0 if nothing is missing any more.
- * @throws {UsageError} Unless either a thesis or a market with a time is given.
+ * @returns The exit code: 0 if no slot is missing any more.
+ * @throws {UsageError} Unless either a thesis or a market with a time span is given.
  */
 async function backfill(
   options: BackfillOptions,
@@ -116,7 +116,7 @@ async function backfill(
   const client = new CoreClient({ url: options.rpcUrl });
   let isStopping = false;
   context.untilSignal().then(() => isStopping = true);
-  context.progress("Asking the node what is missing …");
+  context.progress("Asking the node for missing slots …");
   const { market, missing, thesis } = await targetOf(request, client);
   const backfiller = new Backfiller({
     client,
@@ -132,7 +132,7 @@ async function backfill(
   context.progress("");
   for (const report of reports) context.print(lineOf(market, report));
   if (reports.length === 0) context.print(`${market.symbol}: nothing is missing`);
-  if (isStopping) context.print("Stopped: start again to go on");
+  if (isStopping) context.print("Stopped: run it again to continue");
   if (thesis !== undefined) {
     const { id, status } = await client.getThesis(thesis.id) ?? thesis;
     context.print(`Thesis ${id}: ${status}`);
@@ -162,9 +162,9 @@ function lineOf({ symbol }: Market, report: SpanReport): string {
   const parts = [
     `${report.filledSlots} slots filled`,
     `${report.slotsWithoutTrade} without a trade`,
-    ...(report.slotsNotTaken === 0
-      ? []
-      : [`${report.slotsNotTaken} not taken: too old for the ring, and no open thesis needs them`]),
+    ...(report.slotsNotTaken === 0 ? [] : [
+      `${report.slotsNotTaken} not accepted: too old for the ring, and no open thesis needs them`,
+    ]),
   ];
   return `${symbol} ${from} to ${to}: ${parts.join(", ")}`;
 }
