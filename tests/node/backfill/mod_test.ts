@@ -280,7 +280,7 @@ Deno.test("rangemaker backfill: says what the node did not take", () =>
     const span = ["--from", `${to - 10_000}`, "--to", `${to - 8_000}`];
     const { code, lines } = await runBackfill(...args, ...span);
     assert.equal(code, 1);
-    assert.match(lines[0]!, /: 0 slots filled, 0 without a trade, 20 not taken: too old/);
+    assert.match(lines[0]!, /: 0 slots filled, 0 without a trade, 20 not accepted: too old/);
     await history.stop();
   }, { ringBufferSize: 16 }));
 
