@@ -104,3 +104,54 @@ Deno.test("House: the front door opens services only when asked", async () => {
   const text = await Deno.readTextFile(new URL("main.ts", root));
   assert(!/^import .*services\//m.test(text));
 });
+
+/** Groups of nodes that reach each other: import cycles. */
+function cyclesOf(edges: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
+  const reachable = (from: string): Set<string> => {
+    const seen = new Set<string>();
+    const queue = [...edges.get(from) ?? []];
+    for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+      if (seen.has(next)) continue;
+      seen.add(next);
+      queue.push(...edges.get(next) ?? []);
+    }
+    return seen;
+  };
+  const reach = new Map([...edges.keys()].map((node) => [node, reachable(node)]));
+  const inCycle = [...reach].filter(([node, seen]) => seen.has(node)).map(([node]) => node);
+  const groups = inCycle.map((node) =>
+    inCycle.filter((other) => reach.get(node)?.has(other) && reach.get(other)?.has(node)).toSorted()
+  );
+  return [...new Map(groups.map((group) => [group.join(), group])).values()];
+}
+
+/** Import edges between groups of files; files without a group are left out. */
+function edgesBy(groupOf: (place: string) => string | undefined): Map<string, Set<string>> {
+  const edges = new Map<string, Set<string>>();
+  for (const [place, targets] of graph) {
+    const from = groupOf(place);
+    if (from === undefined) continue;
+    const own = edges.get(from) ?? new Set();
+    edges.set(from, own);
+    for (const target of targets) {
+      const to = groupOf(target);
+      if (to !== undefined && to !== from) own.add(to);
+    }
+  }
+  return edges;
+}
+
+/** The folder of a file below lib/ or a service; a file at their top is its own group. */
+function folderOf(place: string): string | undefined {
+  const parts = place.split("/");
+  const depth = parts[0] === "lib" ? 1 : parts[0] === "services" ? 2 : undefined;
+  return depth === undefined ? undefined : parts.slice(0, depth + 1).join("/");
+}
+
+Deno.test("Imports: files have no cycle", () => {
+  assert.deepEqual(cyclesOf(edgesBy((place) => place.endsWith(".ts") ? place : undefined)), []);
+});
+
+Deno.test("Imports: folders have no cycle, in lib/ and inside each service", () => {
+  assert.deepEqual(cyclesOf(edgesBy(folderOf)), []);
+});
