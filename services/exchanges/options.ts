@@ -2,8 +2,7 @@ import { z } from "zod";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { hostOption, integerSchema, portSchema } from "../../lib/cli/option_types.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
-import { plannedFaultSchema } from "./fault_plan.ts";
-import { VENUE_FAULT_NAMES } from "./faults.ts";
+import { plannedFaultSchema, VENUE_FAULT_NAMES } from "./faults.ts";
 
 const SYMBOLS = MARKETS.map((market) => market.symbol);
 

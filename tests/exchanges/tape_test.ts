@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseTape, TAPE_HEADER } from "../../lib/prices/tape.ts";
-import { Tape } from "../../services/exchanges/tape.ts";
+import { Tape } from "../../services/exchanges/playback.ts";
 
 const ROWS = [
   "1675329600138,1206419187,buy,1666.8,26.062",

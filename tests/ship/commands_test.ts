@@ -51,7 +51,10 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^(\w+=0x… )?deno task (exchanges|oracle|node|proxy|bridge|solver)\b(?! probe)/, here(start)],
   [/^(npx --yes deno@2\.9\.6|deno) task demo$/, here((_command, { demo }) => demo)],
   // Its ports may be taken where this runs: what it says is said by the stack that is there.
-  [/^(npx --yes deno@2\.9\.6|deno) task stack$/, here((_command, { greeting }) => Promise.resolve(greeting))],
+  [
+    /^(npx --yes deno@2\.9\.6|deno) task stack$/,
+    here((_command, { greeting }) => Promise.resolve(greeting)),
+  ],
   [/^(deno task|rangemaker) oracle probe$/, here(probe)],
   [/^deno task backtest --tape trades\.csv --svg backtest\.svg$/, here(backtest)],
   [/^deno run --allow-all tests\/bench\/(bridge|solver)_bench\.ts$/, here(benchmark)],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { NumberedTrade } from "../../services/exchanges/trade.ts";
-import { TradeLog } from "../../services/exchanges/trade_log.ts";
+import type { NumberedTrade } from "../../services/exchanges/trades.ts";
+import { TradeLog } from "../../services/exchanges/trades.ts";
 
 function append(log: TradeLog, timeMs: number): NumberedTrade {
   return log.append({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { binance } from "../../services/exchanges/dialects/binance.ts";
-import { planFaults, plannedFaultSchema } from "../../services/exchanges/fault_plan.ts";
+import { planFaults, plannedFaultSchema } from "../../services/exchanges/faults.ts";
 import { Venue } from "../../services/exchanges/venue.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
