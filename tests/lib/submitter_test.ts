@@ -405,3 +405,54 @@ Deno.test("Submitter: a start takes up an intent whose time lies ahead of the cl
     await bench.untilIdle();
     assert.deepEqual(bench.ended, ["committed"]);
   }));
+
+Deno.test("Submitter: a stop waits for the attempt under way", () =>
+  withBench(async (bench) => {
+    const { promise: answer, resolve: giveAnswer } = Promise.withResolvers<void>();
+    bench.node.onSend = async (tx) => {
+      await answer;
+      return bench.node.commit(tx);
+    };
+    const attempt = bench.submitter.submit(await bench.record());
+    let stopped = false;
+    const stop = bench.submitter.stop().then(() => stopped = true);
+    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+    assert.equal(stopped, false);
+    giveAnswer();
+    await stop;
+    assert.equal((await bench.store.find("k"))?.state, "committed");
+    assert.equal((await attempt).state, "committed");
+  }));
+
+for (const [ageMs, code] of [[50_000, "NODE_REFUSED"], [50_001, undefined]] as const) {
+  const outcome = code === undefined ? "signed anew" : "refused for good";
+  Deno.test(`Submitter: a transaction refused ${ageMs} ms after it was signed is ${outcome}`, () =>
+    withBench(async (bench) => {
+      const intent = await bench.record({ lifeMs: 600_000 });
+      const first = intent.transaction?.txHash;
+      bench.clock.advance(ageMs);
+      bench.node.onSend = (tx) => {
+        const receipt = bench.node.commit(tx);
+        if (receipt.txHash !== first) return receipt;
+        bench.node.receipts.clear();
+        throw new RpcError(-32003, "Timestamp is too far from now");
+      };
+      const finished = await bench.submitter.submit(intent);
+      assert.equal(finished.failure?.code, code);
+      assert.equal(finished.transaction?.txHash === first, code !== undefined);
+    }));
+}
+
+Deno.test("Submitter: DEADLINE_PASSED comes no sooner than 70 s after the transaction was signed", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record({ lifeMs: 1_000 });
+    bench.clock.advance(70_000);
+    await assert.rejects(() => bench.submitter.submit(intent), /deadline passed before the node/);
+    bench.clock.advance(1);
+    const { failure } = await bench.submitter.submit(intent);
+    assert.deepEqual(failure, {
+      code: "DEADLINE_PASSED",
+      message: `Deadline ${intent.expiresAtMs} passed before the core node took it`,
+    });
+    assert.equal(bench.node.sent.length, 0);
+  }));

@@ -8,6 +8,7 @@ import {
   ACKNOWLEDGE_MS,
   FRAME_CHARS_MAX,
   GAPS_MAX,
+  GAPS_WINDOW_MS,
   RETRY_REFUSED_MS,
   Session,
 } from "../../services/oracle/session.ts";
@@ -261,6 +262,43 @@ Deno.test("Session: what gives no price is dropped with its reason", () => {
     "dropped unknown_market",
     "BTC/USDT 100000000",
     "dropped late",
+  ]);
+  session.end();
+});
+
+Deno.test("Session: lost messages are counted over a minute, and anew after a connection was asked for", () => {
+  const { session, clock, news } = setUp(binance, ["BTC/USDT"]);
+  session.receive(ACK);
+  let id = 0;
+  session.receive(aggTrade(id, clock.now()));
+  const lose = (times: number) =>
+    Array.from({ length: times }, () => {
+      id += 10;
+      session.receive(aggTrade(id, clock.now()));
+      return news().find((event) => event.startsWith("sequence_gap"))?.split(/[ :]/)[1];
+    });
+  assert.deepEqual(lose(1), ["note"]);
+  clock.advance(GAPS_WINDOW_MS);
+  assert.deepEqual(lose(3), ["note", "note", "note"], "the first is a minute old");
+  clock.advance(GAPS_WINDOW_MS - 1);
+  assert.deepEqual(lose(1), ["replace"]);
+  assert.deepEqual(lose(4), ["note", "note", "note", "replace"]);
+  session.end();
+});
+
+Deno.test("Session: a trade of Kraken's that was left out is a lost message", () => {
+  const { session, clock, news } = setUp(kraken, ["BTC/USDT"]);
+  session.receive(krakenAnswer("BTC/USDT", true));
+  const trade = (id: number) =>
+    `{"channel":"trade","type":"update","data":[{"symbol":"BTC/USDT","price":5,"trade_id":${id},` +
+    `"timestamp":"${new Date(clock.now()).toISOString()}"}]}`;
+  for (const id of [7, 8, 10]) session.receive(trade(id));
+  assert.deepEqual(news(), [
+    "subscribed",
+    "BTC/USDT 5000000",
+    "BTC/USDT 5000000",
+    "sequence_gap note: message lost: BTC/USDT before 10",
+    "BTC/USDT 5000000",
   ]);
   session.end();
 });
