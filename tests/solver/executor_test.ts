@@ -236,3 +236,18 @@ Deno.test("Executor: a recorded execution waits while the exposure is unknown or
     book,
   );
 });
+
+Deno.test("Executor: a hedge that ends at the deadline is in time", async () => {
+  const clock = new FakeClock();
+  const justInTime: Hedge = {
+    expectedMs: 0,
+    cover() {
+      clock.jump(1_000);
+      return Promise.resolve();
+    },
+  };
+  await withExecutor(justInTime, async ({ executor, sent }) => {
+    assert.equal((await executor.execute(signed(clock).execution)).status, "committed");
+    assert.equal(sent.length, 1);
+  }, clock);
+});
