@@ -1,9 +1,13 @@
 /** Part B of the proxy and bridge document, against a whole stack: every row of the deposit bridge. */
 import assert from "node:assert/strict";
 import { hashTypedData } from "viem";
-import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
+import config from "../../deno.json" with { type: "json" };
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
+import { withDefaults } from "../../lib/service/options.ts";
+import { options, startBridge } from "../../services/bridge/mod.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import {
   DOMAIN,
@@ -195,8 +199,8 @@ for (const field of ["name", "version", "bridge", "rpcUrl"] as const) {
     const info = await get(
       `${stack.urls.bridge}/info`,
       z.strictObject({
-        name: z.string().min(1),
-        version: z.string().regex(/^\d+\.\d+\.\d+/),
+        name: z.literal("rangemaker bridge"),
+        version: z.literal(config.version),
         bridge: z.literal(relayer.address),
         rpcUrl: z.literal(stack.urls.node),
       }),
@@ -255,12 +259,12 @@ row(
 );
 
 row(
-  "deposit bridge, Deposit rules, 4: the transaction is the relayer's, and told by its hash",
+  "deposit bridge, Deposit rules, 4: the transaction is submitted, and told by its hash",
   async () => {
     const wallet = newWallet();
     const { txHash } = answerSchema.parse((await send(wallet)).body);
     const { result } = await rpc(stack.urls.nodeRead, "core_getTransaction", [txHash]);
-    assert.equal(Object(result).txHash, txHash);
+    assert.deepEqual([Object(result).txHash, Object(result).status], [txHash, "committed"]);
     assert.equal(await balanceOf(wallet), "1000000000");
   },
 );
@@ -275,6 +279,28 @@ row(
     assert.equal(await balanceOf(wallet), "1000000000");
     assert.equal((await send(wallet, { nonce: "2" })).status, 200);
     assert.equal(await balanceOf(wallet), "2000000000");
+  },
+);
+
+row(
+  "deposit bridge, Authentication, relayer key: the transaction is by the bridge's own key",
+  async () => {
+    const stranger = new Signer(generatePrivateKey());
+    const bridge = await startBridge(withDefaults(options, {
+      port: 0,
+      rpcUrl: stack.urls.node,
+      privateKey: stranger,
+      database: ":memory:",
+    }));
+    const wallet = newWallet();
+    try {
+      const deposit = post(`${bridge.url}/deposit`, await signedDeposit(bridge.url, wallet));
+      // The node takes deposits of relayers alone, and this bridge's account is none.
+      await assertFailure(deposit, 503, /PERMISSION_DENIED/);
+    } finally {
+      await bridge.stop();
+    }
+    assert.equal(await balanceOf(wallet), "0");
   },
 );
 
