@@ -1,13 +1,10 @@
 /** Part B of the proxy and bridge document, against a whole stack: every row of the deposit bridge. */
 import assert from "node:assert/strict";
 import { hashTypedData } from "viem";
-import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
+import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 import { DEV_ACCOUNTS } from "../../lib/dev_accounts.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
-import { withDefaults } from "../../lib/service/options.ts";
-import { options, startBridge } from "../../services/bridge/mod.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import {
   DOMAIN,
@@ -279,28 +276,6 @@ row(
     assert.equal(await balanceOf(wallet), "1000000000");
     assert.equal((await send(wallet, { nonce: "2" })).status, 200);
     assert.equal(await balanceOf(wallet), "2000000000");
-  },
-);
-
-row(
-  "deposit bridge, Authentication, relayer key: the transaction is by the bridge's own key",
-  async () => {
-    const stranger = new Signer(generatePrivateKey());
-    const bridge = await startBridge(withDefaults(options, {
-      port: 0,
-      rpcUrl: stack.urls.node,
-      privateKey: stranger,
-      database: ":memory:",
-    }));
-    const wallet = newWallet();
-    try {
-      const deposit = post(`${bridge.url}/deposit`, await signedDeposit(bridge.url, wallet));
-      // The node takes deposits of relayers alone, and this bridge's account is none.
-      await assertFailure(deposit, 503, /PERMISSION_DENIED/);
-    } finally {
-      await bridge.stop();
-    }
-    assert.equal(await balanceOf(wallet), "0");
   },
 );
 
