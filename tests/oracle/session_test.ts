@@ -132,6 +132,10 @@ Deno.test("Session: a stream that is silent on a living connection is replaced",
   assert.equal(news().filter((event) => event.includes("silent")).length, 0);
   clock.advance(1_000);
   assert.deepEqual(news(), ["stream_silent replace: ETH/USDT for 300000 ms"]);
+  clock.advance(299_000 - 1);
+  assert.deepEqual(news(), []);
+  clock.advance(1);
+  assert.equal(news()[0], "stream_silent replace: BTC/USDT for 300000 ms");
   session.end();
 });
 
@@ -249,12 +253,12 @@ Deno.test("Session: asks after silence where the exchange answers, and only then
 
 Deno.test("Session: what gives no price is dropped with its reason", () => {
   const { session, clock, news } = setUp(binance);
-  session.receive("{".repeat(FRAME_CHARS_MAX + 1));
+  session.receive(ACK.padEnd(FRAME_CHARS_MAX + 1));
   session.receive("{");
   session.receive('{"hello":1}');
   session.receive(aggTrade(1, clock.now(), "0"));
   session.receive(aggTrade(1, clock.now(), "5", "DOGEUSDT"));
-  session.receive(aggTrade(1, clock.now()));
+  session.receive(aggTrade(1, clock.now()).padEnd(FRAME_CHARS_MAX));
   session.receive(aggTrade(1, clock.now()));
   assert.deepEqual(news(), [
     "dropped too_long",
@@ -275,8 +279,7 @@ Deno.test("Session: lost messages are counted over a minute, and anew after a co
   session.receive(aggTrade(id, clock.now()));
   const lose = (times: number) =>
     Array.from({ length: times }, () => {
-      id += 10;
-      session.receive(aggTrade(id, clock.now()));
+      session.receive(aggTrade(id += 10, clock.now()));
       return news().find((event) => event.startsWith("sequence_gap"))?.split(/[ :]/)[1];
     });
   assert.deepEqual(lose(1), ["note"]);
@@ -292,7 +295,6 @@ Deno.test("Session: a trade of Kraken's that was left out is a lost message", ()
   const { session, clock, news } = setUp(kraken, ["BTC/USDT"]);
   session.receive(krakenAnswer("BTC/USDT", true));
   for (const id of [7, 8, 10]) session.receive(krakenTrade(id, clock.now()));
-  const faults = news().filter((event) => event.startsWith("sequence_gap"));
-  assert.deepEqual(faults, ["sequence_gap note: message lost: BTC/USDT before 10"]);
+  assert(news().includes("sequence_gap note: message lost: BTC/USDT before 10"));
   session.end();
 });
