@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { MISSED_AFTER_MS, Stream, STUCK_TIME_MS } from "../../services/oracle/stream.ts";
+import { Stream } from "../../services/oracle/stream.ts";
 import type { Print } from "../../services/oracle/provider.ts";
 
 const T = 1_700_000_000_000;
+const MISSED_AFTER_MS = 2_000;
+const STUCK_TIME_MS = 10_000;
 
 function print(sequence: number | undefined, exchangeTimeMs: number): Print {
   return { symbol: "X", price: 1n, exchangeTimeMs, sequence };
