@@ -127,8 +127,64 @@ Deno.test("Sweeper: stopped, it takes up nothing more", () =>
     bench.sweeper.start();
     await bench.untilAsleep();
     await bench.sweeper.stop();
+    assert.equal(bench.clock.pending, 0);
     await bench.record("one");
     bench.clock.advance(60_000);
     assert.deepEqual(bench.tried, []);
-    assert.equal(bench.clock.pending, 0);
   }));
+
+Deno.test("Sweeper: what was touched exactly a second ago is taken up, and not a moment sooner", () =>
+  withBench(async (bench) => {
+    bench.sweeper.start();
+    await bench.untilAsleep();
+    await bench.record("early");
+    bench.clock.advance(1);
+    await bench.record("late");
+    bench.clock.advance(999);
+    await bench.untilAsleep();
+    assert.deepEqual(bench.tried, ["early"]);
+  }));
+
+Deno.test("Sweeper: the looks come every second, rarer while the node is lost, and every second again", () =>
+  withBench(async (bench) => {
+    bench.sweeper.start();
+    await bench.untilAsleep();
+    const waitsMs: number[] = [];
+    for (const nodeLost of [false, false, true, true, true, false, false]) {
+      bench.nodeLost = nodeLost;
+      const fromMs = bench.clock.now();
+      await bench.nextLook();
+      waitsMs.push(bench.clock.now() - fromMs);
+    }
+    assert.deepEqual(waitsMs, [1_000, 1_000, 1_000, 2_000, 4_000, 8_000, 1_000]);
+  }));
+
+for (const which of ["first", "later"] as const) {
+  Deno.test(`Sweeper: a stop waits for the page of a ${which} look, and begins nothing more`, () =>
+    withBench(async (bench) => {
+      const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+      const { submit } = bench;
+      bench.submit = async (intent) => {
+        await gate;
+        return await submit(intent);
+      };
+      const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
+      if (which === "first") await bench.record(...keys);
+      bench.sweeper.start();
+      if (which === "later") {
+        await bench.untilAsleep();
+        await bench.record(...keys);
+        bench.clock.advance(1_000);
+      }
+      while (bench.tried.length === 0) await setImmediate();
+      let stopped = false;
+      const stop = bench.sweeper.stop().then(() => stopped = true);
+      for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+      assert.equal(stopped, false);
+      open();
+      await stop;
+      assert.equal(bench.tried.length, 50);
+      assert.equal(await bench.store.countUnfinished(), 70);
+      assert.equal(bench.clock.pending, 0);
+    }));
+}

@@ -69,18 +69,21 @@ row(
   },
 );
 
-row("quote solver, What the service does, flow step 6: settlement needs no solver", async () => {
-  const wallet = await fundedWallet(stack.urls);
-  await withSolver(stack.urls, {}, async (url) => {
-    const body = await signedExecution(url, wallet, 1_000);
-    assert.equal((await post(`${url}/execute`, body)).status, 200);
-  });
-  const settled = await eventually("settlement without its solver", async () => {
-    const [thesis] = await thesesOf(wallet);
-    return thesis?.status === "open" ? undefined : thesis;
-  });
-  assert.equal(settled.status, "won");
-});
+row(
+  "quote solver, What the service does, flow step 6: a solver that stopped is not missed",
+  async () => {
+    const wallet = await fundedWallet(stack.urls);
+    await withSolver(stack.urls, {}, async (url) => {
+      const body = await signedExecution(url, wallet, 1_000);
+      assert.equal((await post(`${url}/execute`, body)).status, 200);
+    });
+    const settled = await eventually("settlement without its solver", async () => {
+      const [thesis] = await thesesOf(wallet);
+      return thesis?.status === "open" ? undefined : thesis;
+    });
+    assert.equal(settled.status, "won");
+  },
+);
 
 for (const { symbol, base, quote } of PAIRS) {
   row(`quote solver, Supported pairs, ${symbol}: listed, quoted and estimated`, async () => {

@@ -35,6 +35,11 @@ for (const value of broken) {
   });
 }
 
+Deno.test("parseRequest: a method name of 256 characters is taken", () => {
+  const method = "m".repeat(256);
+  assert.equal(parseRequest({ jsonrpc: "2.0", method }).method, method);
+});
+
 Deno.test("parseRequest: a request without id is a notification, one with id null is not", () => {
   assert(!("id" in parseRequest({ jsonrpc: "2.0", method: "m" })));
   assert.equal(parseRequest({ jsonrpc: "2.0", method: "m", id: null }).id, null);

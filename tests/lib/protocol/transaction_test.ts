@@ -58,6 +58,13 @@ Deno.test("transactionSchema: wire form and inner form turn into each other", ()
   }
 });
 
+Deno.test("transactionSchema: a payout of the bet itself is taken, a full backfill too", () => {
+  const { betAmount } = rfqSubmit;
+  assert(transactionSchema.safeParse({ ...rfqSubmit, signature, payout: betAmount }).success);
+  const prices = new Array(BACKFILL_SLOTS_MAX).fill("1");
+  assert(transactionSchema.safeParse({ ...backfill, prices }).success);
+});
+
 const outOfRange: readonly (readonly [string, object, RegExp])[] = [
   ["a deposit of 0", { ...deposit, amount: "0" }, /^amount: /],
   ["a bet of 0", { ...rfqSubmit, signature, betAmount: "0" }, /^betAmount: /],
