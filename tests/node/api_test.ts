@@ -349,6 +349,7 @@ Deno.test("Node: metrics count checkpoints, pulls, transactions and calls", () =
   withNode(async ({ node, client }) => {
     await client.sendTransaction(depositNow());
     await call(node.url, "a-name-that-must-not-become-a-label");
+    await call(node.url, "core_settleThesis", [1]);
     const text = await (await fetch(`${node.url}/metrics`)).text();
     for (
       const line of [
@@ -357,6 +358,7 @@ Deno.test("Node: metrics count checkpoints, pulls, transactions and calls", () =
         /^node_transactions_total\{type="Deposit",status="committed"\} 1$/m,
         /^node_rpc_calls_total\{method="core_sendTransaction",outcome="ok"\} 1$/m,
         /^node_rpc_calls_total\{method="unknown",outcome="error"\} 1$/m,
+        /^node_rpc_calls_total\{method="core_settleThesis",outcome="error"\} 1$/m,
         /^node_checkpoint_lateness_seconds_count [1-9]/m,
       ]
     ) assert.match(text, line);

@@ -12,6 +12,8 @@ export class FakeDisk {
   writeMax = Infinity;
   /** Bytes that fit before writes fail. */
   capacity = Infinity;
+  /** Whether it can be made shorter. */
+  isTruncating = true;
   isOpen = false;
   #bytes = new Uint8Array(0);
   #syncedBytes = new Uint8Array(0);
@@ -33,7 +35,7 @@ export class FakeDisk {
       readSync: (into) => this.#read(into),
       writeSync: (bytes) => this.#write(bytes),
       seekSync: (offset) => this.#position = Number(offset),
-      truncateSync: (length = 0) => void (this.#bytes = this.#bytes.slice(0, length)),
+      truncateSync: (length = 0) => this.#truncate(length),
       statSync: () => ({ ...Deno.statSync("."), size: this.#bytes.length }),
       syncData: () => this.#sync(),
       close: () => void (this.isOpen = false),
@@ -84,6 +86,11 @@ export class FakeDisk {
     this.#bytes = grown;
     this.#position = end;
     return taken.length;
+  }
+
+  #truncate(length: number): void {
+    if (!this.isTruncating) throw new Error("I/O error");
+    this.#bytes = this.#bytes.slice(0, length);
   }
 
   #sync(): Promise<void> {
