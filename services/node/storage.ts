@@ -63,7 +63,7 @@ function tellResumed({ state, cutBytes }: DataDir): void {
   }
   log.info("Resumed with {theses} theses, {unsettled} of them not settled", {
     theses: state.ledger.theses.length,
-    unsettled: state.settler.unsettled.size,
+    unsettled: state.settler.unsettledCount,
   });
 }
 

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { CHECKPOINT_LATE_MAX_MS, CheckpointLoop } from "../../services/node/checkpoints.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { isSettled } from "./support/is_settled.ts";
 
-/** A loop whose checkpoints are written down. */
-function startLoop(pull: (clock: FakeClock) => void = () => {}) {
+/** A loop whose checkpoints are written down; `lastMs` is the one before a restart. */
+function startLoop(
+  pull: (clock: FakeClock) => void | Promise<void> = () => {},
+  lastMs?: number,
+) {
   const clock = new FakeClock(1_700_000_000_030);
   const seals: [dueMs: number, lateMs: number][] = [];
   const missed: [fromMs: number, toMs: number][] = [];
@@ -11,14 +15,13 @@ function startLoop(pull: (clock: FakeClock) => void = () => {}) {
   const loop = new CheckpointLoop(clock, {
     pull() {
       pulls += 1;
-      pull(clock);
-      return Promise.resolve();
+      return Promise.resolve(pull(clock));
     },
     seal: (dueMs, lateMs) => seals.push([dueMs, lateMs]),
     missed: (fromMs, toMs) => missed.push([fromMs, toMs]),
   });
-  loop.start();
-  return { clock, loop, seals, missed, pulls: () => pulls };
+  const waitMs = loop.start(lastMs);
+  return { clock, loop, seals, missed, waitMs, pulls: () => pulls };
 }
 
 /** Moves the clock in small steps, letting what was promised happen in between. */
@@ -81,5 +84,38 @@ Deno.test("CheckpointLoop: makes no checkpoint after it was stopped", async () =
   const made = seals.length;
   await advance(clock, 500);
   assert.equal(seals.length, made);
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("CheckpointLoop: after a restart with a clock set back it goes on after the last checkpoint", async () => {
+  const lastMs = 1_700_000_005_000;
+  const { clock, loop, seals, missed, waitMs } = startLoop(() => {}, lastMs);
+  assert.equal(waitMs, 5_070);
+  await advance(clock, 5_060);
+  assert.equal(seals.length, 0);
+  await advance(clock, 110);
+  assert.deepEqual(seals.map(([dueMs]) => dueMs), [lastMs + 100, lastMs + 200]);
+  assert.deepEqual(missed, []);
+  await loop.stop();
+});
+
+Deno.test("CheckpointLoop: after a restart later on it does not make up for the time between", async () => {
+  const { clock, loop, seals, missed, waitMs } = startLoop(() => {}, 1_699_999_000_000);
+  assert.equal(waitMs, 70);
+  await advance(clock, 70);
+  assert.deepEqual([seals, missed], [[[1_700_000_000_100, 0]], []]);
+  await loop.stop();
+});
+
+Deno.test("CheckpointLoop: stop waits for the checkpoint that is under way, which is the last", async () => {
+  const answer = Promise.withResolvers<void>();
+  const { clock, loop, seals } = startLoop(() => answer.promise);
+  await advance(clock, 80);
+  const steps: string[] = [];
+  const stopped = loop.stop().then(() => steps.push(`stopped after ${seals.length}`));
+  assert.equal(await isSettled(stopped), false);
+  answer.resolve();
+  await stopped;
+  assert.deepEqual(steps, ["stopped after 1"]);
   assert.equal(clock.pending, 0);
 });

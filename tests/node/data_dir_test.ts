@@ -10,6 +10,7 @@ import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "./support/actors.ts";
 import { startFakeOracle } from "./support/fake_oracle.ts";
+import { copyFolder } from "./support/copy_folder.ts";
 import { NodeProcess } from "./support/node_process.ts";
 import { RpcSocket } from "./support/rpc_socket.ts";
 import { testOptions } from "./support/running_node.ts";
@@ -50,15 +51,6 @@ function depositAt(timestamp: number, number: number): Deposit {
 
 function depositNow(number: number): Deposit {
   return depositAt(Date.now(), number);
-}
-
-/** Copies a folder of files and folders, as a killed process would leave it. */
-async function copyFolder(from: string, to: string): Promise<void> {
-  await Deno.mkdir(to);
-  for await (const { name, isDirectory } of Deno.readDir(from)) {
-    const copy = isDirectory ? copyFolder : Deno.copyFile;
-    await copy(`${from}/${name}`, `${to}/${name}`);
-  }
 }
 
 async function call(url: string, method: string, params: unknown[] = []) {

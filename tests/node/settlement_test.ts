@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { PriceRing } from "../../lib/price_ring.ts";
+import { SETTLEMENTS_PER_CHECKPOINT_MAX } from "../../services/node/chain.ts";
+import { MISSING_SPANS_MAX, settle } from "../../services/node/settlement.ts";
+import { hashOf, rfqSubmit } from "./support/actors.ts";
+import { TestChain } from "./support/test_chain.ts";
+
+const START = 1_700_000_000_000;
+const INSIDE = 15n;
+const OUTSIDE = 21n;
+
+/** A ring with a hole in every second slot, and the box of a thesis over all of it. */
+function ringWithHoles(holes: number) {
+  const ring = new PriceRing(1_024);
+  const endTime = START + 200 * holes;
+  for (let time = START + 100; time < endTime; time += 200) ring.append(time, INSIDE);
+  return { ring, box: { lowerPrice: 10n, upperPrice: 20n, startTime: START, endTime } };
+}
+
+/** The hole with this number, from 0 on. */
+function hole(number: number) {
+  return { from: START + 200 * number, to: START + 200 * number + 100 };
+}
+
+Deno.test("settle: as many holes as may be named are named one by one", () => {
+  const { ring, box } = ringWithHoles(MISSING_SPANS_MAX);
+  const missing = Array.from({ length: MISSING_SPANS_MAX }, (_, number) => hole(number));
+  assert.deepEqual(settle(ring, box), { status: "needs_backfill", missing });
+});
+
+Deno.test("settle: more holes than may be named are joined, and none of them is forgotten", () => {
+  const holes = MISSING_SPANS_MAX + 50;
+  const { ring, box } = ringWithHoles(holes);
+  const outcome = settle(ring, box);
+  assert.ok(outcome.status === "needs_backfill");
+  assert.equal(outcome.missing.length, MISSING_SPANS_MAX);
+  assert.deepEqual(outcome.missing.slice(0, -1), Array.from({ length: 255 }, (_, n) => hole(n)));
+  assert.deepEqual(outcome.missing.at(-1), { from: hole(255).from, to: hole(holes - 1).to });
+
+  for (let number = 0; number < holes - 1; number++) ring.fill(hole(number).from, INSIDE);
+  const last = settle(ring, box, outcome.missing);
+  assert.deepEqual(last, { status: "needs_backfill", missing: [hole(holes - 1)] });
+  ring.fill(hole(holes - 1).from, INSIDE);
+  assert.deepEqual(settle(ring, box, last.missing), { status: "won" });
+});
+
+Deno.test("settle: a price outside in a hole past those that are named pays the solver", () => {
+  const holes = MISSING_SPANS_MAX + 50;
+  const { ring, box } = ringWithHoles(holes);
+  const outcome = settle(ring, box);
+  assert.ok(outcome.status === "needs_backfill");
+  const { from: time } = hole(holes - 1);
+  ring.fill(time, OUTSIDE);
+  assert.deepEqual(settle(ring, box, outcome.missing), {
+    status: "lost",
+    breach: { time, price: OUTSIDE },
+  });
+});
+
+Deno.test("Chain: one checkpoint settles so many theses, and the next ones go on", () => {
+  const test = new TestChain();
+  test.run(1);
+  const tx = rfqSubmit({ timestamp: test.now, endTime: test.now + 300 });
+  const count = SETTLEMENTS_PER_CHECKPOINT_MAX + 1;
+  const { state } = test.chain;
+  for (let number = 1; number <= count; number++) {
+    const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
+    const quoteHash = hashOf(number);
+    state.applyTransaction({ kind: "transaction", atMs: test.now, tx, receipt, quoteHash });
+  }
+  test.run(2);
+  assert.equal(state.settler.unsettledCount, count);
+  test.run(1);
+  assert.equal(state.settler.unsettledCount, 1);
+  test.run(1);
+  assert.equal(state.settler.unsettledCount, 0);
+  assert.ok(state.ledger.theses.every(({ status }) => status === "won"));
+});
