@@ -177,7 +177,7 @@ Deno.test("Data directory: survives kill -9 under load, again and again", () =>
     })
   ));
 
-Deno.test("Data directory: a bet outlives kill -9 and is settled by what was recorded", () =>
+Deno.test("Data directory: a bet outlives kill -9, and lacks the prices of the time without a node", () =>
   withDirectory(async (directory) => {
     const first = await NodeProcess.start(processArgs(directory));
     const client = new CoreClient({ url: first.url });

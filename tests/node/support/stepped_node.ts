@@ -40,12 +40,23 @@ export class SteppedNode {
     return this.clock.now();
   }
 
-  /** Moves on by checkpoints, each with its pull; those that are late already come first. */
-  async run(checkpoints: number): Promise<void> {
+  /**
+   * Moves on by checkpoints, each with its pull; those that are late already come first.
+   *
+   * @param duringPull Called once at each checkpoint, when its pull has begun.
+   */
+  async run(checkpoints: number, duringPull?: () => Promise<void>): Promise<void> {
     for (let made = 0; made < checkpoints; made++) {
       this.clock.advance(CHECKPOINT_MS - this.now % CHECKPOINT_MS);
-      while (await this.#nextHeadMs() < this.now) this.clock.advance(0);
+      const dueMs = this.now;
+      await duringPull?.();
+      while (await this.#nextHeadMs() < dueMs) this.clock.advance(0);
     }
+  }
+
+  /** Moves on to the first checkpoint at or after a time. */
+  async runUntil(timeMs: number): Promise<void> {
+    await this.run(Math.ceil((timeMs - this.now) / CHECKPOINT_MS));
   }
 
   /** Ends the node. */
