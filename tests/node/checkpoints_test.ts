@@ -25,9 +25,9 @@ function startLoop(
 }
 
 /** Moves the clock in small steps, letting what was promised happen in between. */
-async function advance(clock: FakeClock, byMs: number): Promise<void> {
+async function advance(clock: FakeClock, byMs: number, stepMs = 10): Promise<void> {
   for (let doneMs = 0; doneMs < byMs; doneMs += 10) {
-    clock.advance(10);
+    clock.advance(stepMs);
     for (let turn = 0; turn < 4; turn++) await Promise.resolve();
   }
 }
@@ -118,4 +118,38 @@ Deno.test("CheckpointLoop: stop waits for the checkpoint that is under way, whic
   await stopped;
   assert.deepEqual(steps, ["stopped after 1"]);
   assert.equal(clock.pending, 0);
+});
+
+for (const [overMs, made] of [[0, "made"], [1, "given up"]] as const) {
+  Deno.test(`CheckpointLoop: one that is ${CHECKPOINT_LATE_MAX_MS + overMs} ms late is ${made}`, async () => {
+    const { clock, loop, seals, missed } = startLoop();
+    clock.jump(70 + CHECKPOINT_LATE_MAX_MS + overMs);
+    await advance(clock, 10, 0);
+    const first = made === "made" ? 1_700_000_000_100 : 1_700_000_001_100;
+    assert.equal(seals[0]?.[0], first);
+    assert.equal(missed.length, overMs);
+    await loop.stop();
+  });
+}
+
+Deno.test("CheckpointLoop: a timer that fires early makes no checkpoint before its time", async () => {
+  const clock = new FakeClock(1_700_000_000_030);
+  const seals: number[] = [];
+  let timers = 0;
+  const early = {
+    now: () => clock.now(),
+    after: (delayMs: number, task: () => void) =>
+      clock.after(timers++ === 0 ? delayMs - 1 : delayMs, task),
+  };
+  const loop = new CheckpointLoop(early, {
+    pull: () => Promise.resolve(),
+    seal: () => void seals.push(clock.now()),
+  });
+  loop.start();
+  await advance(clock, 69, 1);
+  clock.advance(62);
+  assert.equal(seals.length, 0);
+  await advance(clock, 10, 1);
+  assert.deepEqual(seals, [1_700_000_000_100]);
+  await loop.stop();
 });

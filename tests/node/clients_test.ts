@@ -164,3 +164,13 @@ Deno.test("Clients: a client that reads too slowly loses its subscriptions at on
     assert.equal((await socket.closed).code, 1013);
     assert.equal(slow(), 1);
   }));
+
+Deno.test("Clients: a client that goes takes its subscriptions with it", () =>
+  withClients(async ({ url, subscriptions }) => {
+    const socket = await RpcSocket.open(url);
+    await socket.call("subscribe");
+    await socket.call("echo");
+    assert.equal(subscriptions.count("newHeads"), 1);
+    await socket.close();
+    await eventually("no subscription", () => subscriptions.count("newHeads") === 0 || undefined);
+  }));

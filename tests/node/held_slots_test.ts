@@ -84,3 +84,13 @@ Deno.test("PriceHistory: the first price outside stays the first, however many h
   assert.deepEqual(breachOf({ 3: 15n, 9: 99n }, { 1: 15n, 5: 6n }), { slot: 5, price: 6n });
   assert.equal(breachOf({ 3: 15n, 9: 15n }, { 1: 15n, 5: 10n }), undefined);
 });
+
+Deno.test("PriceHistory: lowest and highest are those of the ring and the held slots together", () => {
+  for (const [inRing, held] of [[15n, 9n], [9n, 15n]] as const) {
+    const history = new PriceHistory(new PriceRing(16));
+    history.ring.append(START + 100, inRing);
+    history.held.put(START, held);
+    const { lowest, highest } = history.extremes(START, START + 200);
+    assert.deepEqual([lowest, highest], [9n, 15n]);
+  }
+});
