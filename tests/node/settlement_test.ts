@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { PriceRing } from "../../lib/price_ring.ts";
 import { SETTLEMENTS_PER_CHECKPOINT_MAX } from "../../services/node/chain.ts";
 import { MISSING_SPANS_MAX, settle } from "../../services/node/settlement.ts";
-import { hashOf, rfqSubmit } from "./support/actors.ts";
+import { actors, deposit, hashOf, rfqSubmit } from "./support/actors.ts";
 import { TestChain } from "./support/test_chain.ts";
 
 const START = 1_700_000_000_000;
@@ -75,4 +75,37 @@ Deno.test("Chain: one checkpoint settles so many theses, and the next ones go on
   test.run(1);
   assert.equal(state.settler.unsettledCount, 0);
   assert.ok(state.ledger.theses.every(({ status }) => status === "won"));
+});
+
+Deno.test("Chain: a thesis says when it was opened and settled, not when its window begins or ends", () => {
+  const test = new TestChain();
+  test.run(1);
+  const funds = { timestamp: test.now, user: actors.user.address, amount: 5_000_000n };
+  test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+  const window = { startTime: test.now + 100, endTime: test.now + 5_050 };
+  const openedMs = test.now;
+  test.chain.submit(rfqSubmit({ timestamp: test.now, ...window }));
+  test.chain.submit(rfqSubmit({ timestamp: test.now, ...window, lowerPrice: 1n }));
+  test.run(2, { "ETH/USDT": 2n });
+  test.clock.jump(30);
+  assert.equal(test.chain.settle(1).settledAt, test.now);
+  test.clock.jump(70);
+  test.price();
+  test.chain.checkpoint(test.now);
+  test.run(48);
+  const times = test.chain.state.ledger.theses.map(({ createdAt, settledAt }) => [
+    createdAt - openedMs,
+    settledAt! - openedMs,
+  ]);
+  assert.deepEqual(times, [[0, 230], [0, 5_100]]);
+});
+
+Deno.test("Chain: whether prices are fresh is judged at the time of the transaction, not of the head", () => {
+  const test = new TestChain({ maxStaleMs: 50 });
+  test.run(1);
+  const funds = { timestamp: test.now, user: actors.user.address, amount: 5_000_000n };
+  test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+  test.clock.jump(51);
+  const late = test.chain.submit(rfqSubmit({ timestamp: test.now }));
+  assert.equal(late.error?.code, "ORACLE_STALE");
 });
