@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { PriceRing } from "../../lib/price_ring.ts";
 import { SETTLEMENTS_PER_CHECKPOINT_MAX } from "../../services/node/chain.ts";
 import { MISSING_SPANS_MAX, settle } from "../../services/node/settlement.ts";
-import { actors, deposit, hashOf, rfqSubmit } from "./support/actors.ts";
+import { actors, backfill, deposit, hashOf, rfqSubmit } from "./support/actors.ts";
 import { TestChain } from "./support/test_chain.ts";
 
 const START = 1_700_000_000_000;
@@ -108,4 +108,46 @@ Deno.test("Chain: whether prices are fresh is judged at the time of the transact
   test.clock.jump(51);
   const late = test.chain.submit(rfqSubmit({ timestamp: test.now }));
   assert.equal(late.error?.code, "ORACLE_STALE");
+});
+
+/** A chain with money, a ring of 64 slots, and these windows of theses from now on. */
+function chainWithTheses(...windowsMs: [fromMs: number, toMs: number][]) {
+  const test = new TestChain({ ringSlots: 64, maxStaleMs: 0 });
+  test.run(1);
+  const funds = { timestamp: test.now, user: actors.user.address, amount: 50_000_000n };
+  test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+  const start = test.now;
+  for (const [fromMs, toMs] of windowsMs) {
+    const window = { startTime: start + fromMs, endTime: start + toMs };
+    test.chain.submit(rfqSubmit({ timestamp: start, ...window }));
+  }
+  const fill = (fromMs: number, toMs: number) => {
+    const prices = Array<bigint>((toMs - fromMs) / 100).fill(3_000_000_000n);
+    const tx = backfill({ timestamp: test.now, startTime: start + fromMs, prices });
+    return test.chain.submit(tx).filledSlots;
+  };
+  const statuses = () => test.chain.state.ledger.theses.map(({ status }) => status);
+  return { test, fill, statuses };
+}
+
+Deno.test("Chain: a backfill of several holes settles each thesis that lacked one of them", () => {
+  const { test, fill, statuses } = chainWithTheses([0, 1_000], [1_000, 2_000]);
+  for (let second = 0; second < 2; second++) {
+    test.run(4);
+    test.run(2, null);
+    test.run(4);
+  }
+  assert.deepEqual(statuses(), ["needs_backfill", "needs_backfill"]);
+  assert.equal(fill(0, 2_000), 4);
+  assert.deepEqual(statuses(), ["won", "won"]);
+});
+
+Deno.test("Chain: slots past the ring are needed as long as the longest of the theses lasts", () => {
+  const { test, fill, statuses } = chainWithTheses([0, 20_000], [1_000, 2_000]);
+  test.run(10);
+  test.run(2, null); // The short one lacks these, and so is not settled either.
+  test.run(188);
+  assert.deepEqual(statuses(), ["needs_backfill", "needs_backfill"]);
+  assert.equal(fill(0, 13_700), 137);
+  assert.deepEqual(statuses(), ["won", "won"]);
 });
