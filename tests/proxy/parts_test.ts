@@ -84,6 +84,48 @@ async function withParts(
   }
 }
 
+Deno.test("Proxy, parts: a read node that is connected and announces no head while its chain goes on is connected to anew", () => {
+  const SILENCE_MS = 2_000;
+  let head = 1;
+  const answer = (text: string) =>
+    Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: `0x${head.toString(16)}` });
+  return withParts(
+    async ({ clock, node, parts, client }) => {
+      const subscriber = client();
+      subscriber.ask(call(1, "eth_subscribe", ["newHeads"]));
+      await node.until(() => node.subscriptions.length === 1);
+      await subscriber.frame(({ id }) => id === 1);
+      /** Time passes. @returns How often the head was read meanwhile. */
+      const pass = async (ms: number) => {
+        const before = node.requests.length;
+        const timers = clock.pending;
+        clock.advance(ms);
+        await eventually("the look is over", () => clock.pending === timers || undefined);
+        return node.requests.length - before;
+      };
+      assert.equal(await pass(SILENCE_MS - 1), 0);
+      node.notify(["newHeads"], { number: "0x1" });
+      await subscriber.frame(({ method }) => method === "eth_subscription");
+      assert.equal(await pass(1), 0, "it has announced one, so nobody asks");
+      head = 2;
+      assert.equal(await pass(SILENCE_MS), 1);
+      clock.advance(1_000);
+      assert.equal(parts.upstream.connected, false);
+      await eventually("its end", () => node.connections === 0 || undefined);
+      head = 100; // the next one is further on, and rests there
+      clock.advance(RECONNECT_MS);
+      await eventually("the next one", () => node.subscriptions.length === 1 || undefined);
+      await eventually("it is connected", () => parts.upstream.connected || undefined);
+      assert.equal(await pass(SILENCE_MS - RECONNECT_MS), 0, "it has not been silent for long");
+      assert.equal(await pass(SILENCE_MS), 1);
+      clock.advance(1_000); // time enough to confirm a suspicion, had there been one
+      assert.equal(parts.upstream.connected, true);
+    },
+    { headSilenceMs: SILENCE_MS },
+    { answer },
+  );
+});
+
 Deno.test("Proxy, parts: a subscribe while the node is away waits, then fails with -32002", () => {
   const TIMEOUT_MS = 5_000;
   return withParts(async ({ clock, node, parts, client }) => {
