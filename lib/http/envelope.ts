@@ -8,11 +8,10 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { z } from "zod";
 import { NodeTimeoutError, NodeUnreachableError } from "../net/core_client.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
+import { OutcomeUnknownError, StoreConnectionLostError, StoreError } from "../intents/intent.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { describeIssue } from "../protocol/scalars.ts";
 import { SignatureError } from "../protocol/signature.ts";
-import { StoreConnectionLostError, StoreError } from "../store/intent.ts";
-import { OutcomeUnknownError } from "../submitter.ts";
 import { LOG_ROOT } from "./logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { openIntentStore } from "../../lib/intents/open.ts";
 import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
-import { openIntentStore } from "../../lib/store/open.ts";
 import { encodeExecution, executionSchema } from "../../services/solver/execution/execution.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,11 +1,11 @@
 import { z } from "zod";
+import type { Intent } from "../../../lib/intents/intent.ts";
+import { SubmissionFailure } from "../../../lib/intents/submitter.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { signatureSchema } from "../../../lib/protocol/scalars.ts";
 import { RequestError } from "../../../lib/http/envelope.ts";
-import type { Intent } from "../../../lib/store/intent.ts";
-import { SubmissionFailure } from "../../../lib/submitter.ts";
 
 /** Body of `POST /execute`, and what the store keeps of an execution. */
 export const executionSchema = z.object({

@@ -1,17 +1,18 @@
 import type { Clock } from "../../../lib/clock.ts";
+import {
+  type Intent,
+  isFinal,
+  OutcomeUnknownError,
+  type SignedTransactionText,
+} from "../../../lib/intents/intent.ts";
+import type { IntentStore } from "../../../lib/intents/store.ts";
+import { IntentRefusedError, type Submitter } from "../../../lib/intents/submitter.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/quote.ts";
 import { hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../../lib/protocol/signature.ts";
 import { signTransaction, transactionToText } from "../../../lib/protocol/transaction.ts";
 import { RequestError } from "../../../lib/http/envelope.ts";
-import {
-  type Intent,
-  type IntentStore,
-  isFinal,
-  type SignedTransactionText,
-} from "../../../lib/store/intent.ts";
-import { IntentRefusedError, OutcomeUnknownError, type Submitter } from "../../../lib/submitter.ts";
 import { decodeExecution, encodeExecution, type Execution, resultOf } from "./execution.ts";
 import { type ExposureBook, riskOf } from "../risk/exposure_book.ts";
 import type { Hedge } from "./hedge.ts";

@@ -2,6 +2,11 @@ import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { z } from "zod";
 import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import {
+  OutcomeUnknownError,
+  StoreConnectionLostError,
+  StoreError,
+} from "../../../lib/intents/intent.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { SignatureError } from "../../../lib/protocol/signature.ts";
 import {
@@ -11,8 +16,6 @@ import {
   RequestError,
   useEnvelope,
 } from "../../../lib/http/envelope.ts";
-import { StoreConnectionLostError, StoreError } from "../../../lib/store/intent.ts";
-import { OutcomeUnknownError } from "../../../lib/submitter.ts";
 
 const thrown: [error: Error, status: number][] = [
   [new RequestError(409, "NONCE_USED", "Nonce is used"), 409],

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { getLogger } from "@logtape/logtape";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import { IntentRefusedError, Submitter } from "../../../lib/intents/submitter.ts";
 import { hashQuote, type Quote, type QuoteTerms } from "../../../lib/protocol/quote.ts";
-import { SqliteIntentStore } from "../../../lib/store/sqlite.ts";
-import { IntentRefusedError, Submitter } from "../../../lib/submitter.ts";
 import { encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
@@ -38,12 +40,12 @@ async function withExecutor(
     executor: Executor;
     exposure: ExposureBook;
     clock: FakeClock;
-    store: SqliteIntentStore;
+    store: IntentStore;
     sent: string[];
   }) => Promise<void>,
   clock: FakeClock = new FakeClock(),
 ): Promise<void> {
-  const store = SqliteIntentStore.open(":memory:", "test");
+  const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const exposure = new ExposureBook(undefined);
   const sent: string[] = [];
   const node = {
@@ -61,6 +63,7 @@ async function withExecutor(
     store,
     clock,
     random: () => 0.5,
+    log: getLogger("test"),
     sign: (intent) => executor.prepare(intent),
     node: {
       getTransaction: () => Promise.resolve(null),

@@ -1,26 +1,28 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { NodeTimeoutError, NodeUnreachableError } from "../../lib/net/core_client.ts";
-import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { RpcError } from "../../lib/protocol/jsonrpc.ts";
-import type { Receipt } from "../../lib/protocol/receipt.ts";
-import type { Hex } from "../../lib/protocol/scalars.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { getLogger } from "@logtape/logtape";
+import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { type Intent, OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import { IntentRefusedError, Submitter } from "../../../lib/intents/submitter.ts";
+import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { Signer } from "../../../lib/protocol/signature.ts";
 import {
   signTransaction,
   type Transaction,
   transactionSchema,
   transactionToWire,
-} from "../../lib/protocol/transaction.ts";
-import { type Intent, type IntentStore, StoreError } from "../../lib/store/intent.ts";
-import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
-import { IntentRefusedError, OutcomeUnknownError, Submitter } from "../../lib/submitter.ts";
-import { FakeClock } from "../support/fake_clock.ts";
+} from "../../../lib/protocol/transaction.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 
 const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
 const EXTERNAL_HASH: Hex = `0x${"ab".repeat(32)}`;
 
-/** A node in memory whose every answer a test decides. */
+/** A node in memory whose answers the test decides. */
 class ScriptedNode {
   readonly sent: Transaction[] = [];
   readonly receipts = new Map<Hex, Receipt>();
@@ -53,10 +55,10 @@ const away = () => {
 
 class Bench {
   readonly clock = new FakeClock();
-  readonly store: IntentStore = SqliteIntentStore.open(":memory:", "test");
+  readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
   readonly node = new ScriptedNode();
   readonly events: string[] = [];
-  /** States of the intents that ended, as each submitter came to know of them. */
+  /** States that `ended` was called with, in order. */
   readonly ended: string[] = [];
   readonly #waiting: (() => void)[] = [];
   sign = (_intent: Intent) => this.signed();
@@ -68,6 +70,7 @@ class Bench {
       node: this.node,
       clock: this.clock,
       random: () => 1,
+      log: getLogger("test"),
       sign: async (intent) => await this.sign(intent),
       observe: (event, intent) => {
         this.events.push(`${event} ${intent.state}`);
@@ -107,12 +110,12 @@ class Bench {
     return intent;
   }
 
-  /** Resolves when the submitter tells of the next event. */
+  /** Resolves with the next event of the submitter. */
   nextEvent(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Resolves when the submitter sleeps until its next look for unfinished intents. */
+  /** Resolves when the next pass over unfinished intents is scheduled. */
   async untilIdle(): Promise<void> {
     while (this.clock.pending === 0) await setImmediate();
   }
@@ -128,7 +131,7 @@ async function withBench(test: (bench: Bench) => Promise<void>): Promise<void> {
   }
 }
 
-Deno.test("Submitter: a transaction that the node commits is final, receipt and all", () =>
+Deno.test("Submitter: a committed transaction is final and keeps its receipt", () =>
   withBench(async (bench) => {
     const intent = await bench.record();
     const finished = await bench.submitter.submit(intent);
@@ -140,7 +143,7 @@ Deno.test("Submitter: a transaction that the node commits is final, receipt and 
     assert.deepEqual(bench.events, ["final committed"]);
   }));
 
-Deno.test("Submitter: attempts at the same intent at once are one attempt", () =>
+Deno.test("Submitter: concurrent attempts at one intent are one attempt", () =>
   withBench(async (bench) => {
     const intent = await bench.record();
     const both = await Promise.all([1, 2].map(() => bench.submitter.submit(intent)));
@@ -171,7 +174,7 @@ Deno.test("Submitter: an intent that is refused while it is signed fails and is 
     assert.equal(bench.node.sent.length, 0);
   }));
 
-Deno.test("Submitter: no answer is unknown; the same bytes are sent again until one comes", () =>
+Deno.test("Submitter: without an answer the same bytes are sent until one arrives", () =>
   withBench(async (bench) => {
     bench.node.onSend = away;
     const intent = await bench.record();
@@ -191,7 +194,7 @@ Deno.test("Submitter: no answer is unknown; the same bytes are sent again until 
     assert.equal(bench.node.sent.length, 5, "twice in each attempt without an answer");
   }));
 
-Deno.test("Submitter: while the node stays away the time between attempts grows, to a bound", () =>
+Deno.test("Submitter: retries back off, to a bound, while the node is away", () =>
   withBench(async (bench) => {
     bench.node.onSend = away;
     await bench.record({ lifeMs: 3_600_000 });
@@ -212,7 +215,7 @@ Deno.test("Submitter: while the node stays away the time between attempts grows,
     assert.deepEqual(waitsMs, [1, 2, 4, 8, 16, 30, 30, 30].map((seconds) => seconds * 1_000));
   }));
 
-Deno.test("Submitter: a start takes up what an earlier run left, wherever it died", () =>
+Deno.test("Submitter: a start finishes the intents of an earlier run, signed or not", () =>
   withBench(async (bench) => {
     await bench.record({ signed: false });
     await bench.store.insert({
@@ -229,7 +232,7 @@ Deno.test("Submitter: a start takes up what an earlier run left, wherever it die
     assert.deepEqual(bench.events, ["final committed", "final committed"]);
   }));
 
-Deno.test("Submitter: a refusal that no repetition changes is final", () =>
+Deno.test("Submitter: a refusal that a retry cannot change is final", () =>
   withBench(async (bench) => {
     bench.node.onSend = () => {
       throw new RpcError(-32003, "Signature is not by the sender");
@@ -261,7 +264,7 @@ Deno.test("Submitter: a lost request is sent again at once, as the same bytes", 
     assert.equal(bench.node.sent.length, 2);
   }));
 
-Deno.test("Submitter: a node that is too slow is not asked again within the same attempt", () =>
+Deno.test("Submitter: a node that timed out is not called again in the same attempt", () =>
   withBench(async (bench) => {
     bench.node.onSend = () => {
       throw new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
@@ -271,7 +274,7 @@ Deno.test("Submitter: a node that is too slow is not asked again within the same
     assert.deepEqual([bench.node.sent.length, bench.node.lookups], [1, 0]);
   }));
 
-Deno.test("Submitter: a refused resend of what was taken before ends with the first receipt", () =>
+Deno.test("Submitter: a refused resend of a committed transaction ends with its receipt", () =>
   withBench(async (bench) => {
     bench.node.onSend = (tx) => {
       bench.node.commit(tx);
@@ -285,7 +288,7 @@ Deno.test("Submitter: a refused resend of what was taken before ends with the fi
     assert.equal((await bench.submitter.submit(intent)).state, "committed");
   }));
 
-Deno.test("Submitter: errors of the node that may pass are tried again", () =>
+Deno.test("Submitter: temporary errors of the node are retried", () =>
   withBench(async (bench) => {
     for (const code of [-32603, -32002, -32005, -32601]) {
       bench.node.onSend = () => {
@@ -300,7 +303,7 @@ Deno.test("Submitter: errors of the node that may pass are tried again", () =>
     assert.deepEqual(bench.ended, []);
   }));
 
-Deno.test("Submitter: a transaction that grew too old unseen is signed anew, and durable first", () =>
+Deno.test("Submitter: an expired, unseen transaction is signed again and durable before it is sent", () =>
   withBench(async (bench) => {
     const intent = await bench.record({ lifeMs: 600_000 });
     bench.clock.advance(120_000);
@@ -316,7 +319,7 @@ Deno.test("Submitter: a transaction that grew too old unseen is signed anew, and
     assert.equal(bench.node.sent.length, 2);
   }));
 
-Deno.test("Submitter: what must not be signed anew fails, with the old one known to be void", () =>
+Deno.test("Submitter: an expired transaction that must not be signed again fails", () =>
   withBench(async (bench) => {
     const intent = await bench.record({ lifeMs: 600_000 });
     bench.clock.advance(120_000);
@@ -331,7 +334,7 @@ Deno.test("Submitter: what must not be signed anew fails, with the old one known
     assert.equal(finished.failure?.code, "TOO_LATE");
   }));
 
-Deno.test("Submitter: after the deadline nothing is sent, and only the node's word is final", () =>
+Deno.test("Submitter: after the deadline nothing is sent, and the intent fails once the node cannot commit it", () =>
   withBench(async (bench) => {
     bench.node.onSend = away;
     const intent = await bench.record({ lifeMs: 1_000 });
@@ -363,7 +366,7 @@ Deno.test("Submitter: after the deadline a receipt of the node is still found", 
     assert.equal((await bench.submitter.submit(intent)).state, "committed");
   }));
 
-Deno.test("Submitter: a store that fails after the send leaves it unknown, and a retry ends it", () =>
+Deno.test("Submitter: a store that fails after the send leaves the outcome unknown, and a retry finishes it", () =>
   withBench(async (bench) => {
     const intent = await bench.record();
     const finish = bench.store.finish.bind(bench.store);
@@ -374,7 +377,7 @@ Deno.test("Submitter: a store that fails after the send leaves it unknown, and a
     assert.equal(bench.node.receipts.size, 1);
   }));
 
-Deno.test("Submitter: two processes on one store end an intent once, with the same outcome", () =>
+Deno.test("Submitter: two processes on one store finish an intent once, with the same outcome", () =>
   withBench(async (bench) => {
     const other = bench.newSubmitter();
     const intent = await bench.record({ signed: false });
@@ -384,7 +387,7 @@ Deno.test("Submitter: two processes on one store end an intent once, with the sa
     await other.stop();
   }));
 
-Deno.test("Submitter: an end that another process brought about is told of, and not counted", () =>
+Deno.test("Submitter: a final state set by another process is reported as ended and not counted", () =>
   withBench(async (bench) => {
     const stale = await bench.record({ signed: false });
     const other = bench.newSubmitter();
@@ -395,7 +398,7 @@ Deno.test("Submitter: an end that another process brought about is told of, and 
     await other.stop();
   }));
 
-Deno.test("Submitter: a start takes up an intent whose time lies ahead of the clock", () =>
+Deno.test("Submitter: a start retries an intent whose time is ahead of the clock", () =>
   withBench(async (bench) => {
     await bench.record();
     bench.clock.advance(-30_000);
