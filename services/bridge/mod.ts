@@ -4,9 +4,12 @@ import config from "../../deno.json" with { type: "json" };
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointOption, faultPointsAt, watched } from "../../lib/fault_points.ts";
+import { openIntentStore } from "../../lib/intents/open.ts";
+import { Submitter } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { NODE_ANSWER_MS, remembered } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
+import { databaseOption } from "../../lib/cli/database_option.ts";
 import { keystoreOptions, signerFrom } from "../../lib/cli/keystore.ts";
 import { limiterOptions, RequestLimiter } from "../../lib/http/limiter.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
@@ -22,8 +25,6 @@ import {
 } from "../../lib/cli/option_types.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
-import { databaseOption, openIntentStore } from "../../lib/store/open.ts";
-import { Submitter } from "../../lib/submitter.ts";
 import { createBridgeApi } from "./api.ts";
 import { Depositor } from "./depositor.ts";
 import { DepositBook } from "./deposits.ts";
@@ -90,6 +91,7 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
     node,
     clock,
     random: Math.random,
+    log: getLogger([LOG_ROOT, "bridge"]),
     sign: (intent) => Promise.resolve(depositor.resign(intent)),
     observe: (event, intent) => event === "final" ? metrics.ended(intent) : metrics.retried(),
   });

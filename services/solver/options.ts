@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { uint64Schema } from "../../lib/protocol/scalars.ts";
 import { faultPointOption } from "../../lib/fault_points.ts";
+import { databaseOption } from "../../lib/cli/database_option.ts";
 import { limiterOptions } from "../../lib/http/limiter.ts";
 import {
   chainIdOption,
@@ -14,7 +15,6 @@ import {
   wsUrlSchema,
 } from "../../lib/cli/option_types.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
-import { databaseOption } from "../../lib/store/open.ts";
 import { pricingOptions } from "./pricing/options.ts";
 
 /** Longest simulated hedge: one that took longer would outlive most quotes. */

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { statusOfCode } from "../../lib/http/error_status.ts";
-import type { Intent, IntentFailure, IntentOutcome } from "../../lib/store/intent.ts";
-import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
+import type { Intent, IntentFailure, IntentOutcome } from "../../lib/intents/intent.ts";
+import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../lib/intents/store.ts";
 import { Depositor } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { CHAIN_ID, relayer, signedRequest } from "./support.ts";
@@ -15,13 +16,13 @@ async function withDepositor(
   test: (parts: {
     depositor: Depositor;
     clock: FakeClock;
-    store: SqliteIntentStore;
+    store: IntentStore;
     submitted: Intent[];
     end: (outcome: IntentOutcome) => void;
   }) => Promise<void>,
 ): Promise<void> {
   const clock = new FakeClock();
-  const store = SqliteIntentStore.open(":memory:", "test");
+  const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const submitted: Intent[] = [];
   let outcome = COMMITTED;
   const depositor = new Depositor({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { NodeUnreachableError } from "../../lib/net/core_client.ts";
-import { StoreError } from "../../lib/store/intent.ts";
+import { StoreError } from "../../lib/intents/intent.ts";
 import { checkReadiness, type ReadinessPorts } from "../../services/bridge/readiness.ts";
 import { eventually } from "../support/eventually.ts";
 import { relayer, withBridge } from "./support.ts";

@@ -1,6 +1,7 @@
 /** `rangemaker doctor` against services that run, and against everything that can be wrong. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { openIntentStore } from "../../lib/intents/open.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
@@ -9,7 +10,6 @@ import { options as exchangesOptions, startExchanges } from "../../services/exch
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { doctorOptions, run } from "../../services/stack/doctor.ts";
-import { openIntentStore } from "../../lib/store/open.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";

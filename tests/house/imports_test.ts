@@ -94,6 +94,15 @@ Deno.test("House, rule 2: lib/protocol does no I/O and leans on nothing that doe
   }
 });
 
+Deno.test("House: lib/intents serves every service, so it imports nothing of serving or of checks", () => {
+  const crossings = [...graph].filter(([place]) => place.startsWith("lib/intents/"))
+    .flatMap(([place, targets]) =>
+      targets.filter((target) => /^lib\/(service|checks|completion)\//.test(target))
+        .map((target) => `${place} imports ${target}`)
+    );
+  assert.deepEqual(crossings, []);
+});
+
 Deno.test("House, rule 3: every module is reached from the exports, so nothing is dead or has to be built", () => {
   const unreached = [...sourceFiles("lib/"), ...sourceFiles("services/")]
     .filter((place) => !graph.has(place));

@@ -33,7 +33,7 @@ Deno.test("coverage --partial: reports, and fails for nothing", async () => {
 
 Deno.test("coverage: well above a threshold, says that it is to be raised", async () => {
   // Its branches are all reached by its own test.
-  const backoff = ["test", "--allow-env", "--no-check", "tests/lib/net/backoff_test.ts"];
+  const backoff = ["test", "--allow-env", "--no-check", "tests/lib/backoff_test.ts"];
   const { text } = await report(backoff, "--partial");
   assert.match(text, /threshold for branches is to be raised: deno task coverage --raise/);
 });

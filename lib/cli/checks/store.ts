@@ -1,9 +1,8 @@
 import { dirname } from "node:path";
 import { messageOf } from "../../errors.ts";
+import { StoreError } from "../../intents/intent.ts";
+import { inspectStore, POSTGRES_URL } from "../../intents/open.ts";
 import type { OptionSpec } from "../options.ts";
-import { inspectStore } from "../../store/inspect.ts";
-import { StoreError } from "../../store/intent.ts";
-import { POSTGRES_URL } from "../../store/open.ts";
 import { type Check, type CheckContext, fail, ok, optionLabel, warn } from "./check.ts";
 import { addressOf, type Needs } from "./permissions.ts";
 

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { getLogger } from "@logtape/logtape";
+import { type NewIntent, OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import { IntentRefusedError, Submitter } from "../../../lib/intents/submitter.ts";
 import { hashQuote, type Quote, type QuoteTerms } from "../../../lib/protocol/quote.ts";
-import { type NewIntent, StoreError } from "../../../lib/store/intent.ts";
-import { SqliteIntentStore } from "../../../lib/store/sqlite.ts";
-import { IntentRefusedError, OutcomeUnknownError, Submitter } from "../../../lib/submitter.ts";
 import { encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
@@ -57,13 +59,13 @@ async function withExecutor(
     executor: Executor;
     exposure: ExposureBook;
     clock: FakeClock;
-    store: SqliteIntentStore;
+    store: IntentStore;
     sent: string[];
   }) => Promise<void>,
   clock: FakeClock = new FakeClock(),
   exposure: ExposureBook = new ExposureBook(undefined),
 ): Promise<void> {
-  const store = SqliteIntentStore.open(":memory:", "test");
+  const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const sent: string[] = [];
   const node = {
     getPrices: () => {
@@ -80,6 +82,7 @@ async function withExecutor(
     store,
     clock,
     random: () => 0.5,
+    log: getLogger("test"),
     sign: (intent) => executor.prepare(intent),
     node: {
       getTransaction: () => Promise.resolve(null),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { type Intent, type IntentState, StoreError } from "../../../lib/store/intent.ts";
+import { type Intent, type IntentState, StoreError } from "../../../lib/intents/intent.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { ReservationReconciler } from "../../../services/solver/execution/reservation_reconciler.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

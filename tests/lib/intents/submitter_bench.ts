@@ -1,19 +1,21 @@
-import { toWire } from "../../lib/protocol/wire.ts";
+import { getLogger } from "@logtape/logtape";
+import { toWire } from "../../../lib/protocol/wire.ts";
 import { setImmediate } from "node:timers/promises";
-import { NodeUnreachableError } from "../../lib/net/core_client.ts";
-import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import type { Receipt } from "../../lib/protocol/receipt.ts";
-import type { Hex } from "../../lib/protocol/scalars.ts";
-import { Signer } from "../../lib/protocol/signature.ts";
+import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { Signer } from "../../../lib/protocol/signature.ts";
 import {
   signTransaction,
   type Transaction,
   transactionSchema,
-} from "../../lib/protocol/transaction.ts";
-import type { Intent, IntentStore, SignedTransactionText } from "../../lib/store/intent.ts";
-import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
-import { Submitter } from "../../lib/submitter.ts";
-import { FakeClock } from "../support/fake_clock.ts";
+} from "../../../lib/protocol/transaction.ts";
+import type { Intent, SignedTransactionText } from "../../../lib/intents/intent.ts";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import { Submitter } from "../../../lib/intents/submitter.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 
 const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
 const EXTERNAL_HASH: Hex = `0x${"ab".repeat(32)}`;
@@ -53,7 +55,7 @@ export const away = () => {
 /** A submitter on a store in memory, a fake clock and a scripted node. */
 export class Bench {
   readonly clock = new FakeClock();
-  readonly store: IntentStore = SqliteIntentStore.open(":memory:", "test");
+  readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
   readonly node = new ScriptedNode();
   readonly events: string[] = [];
   /** States of the intents that ended, as each submitter came to know of them. */
@@ -69,6 +71,7 @@ export class Bench {
       node: this.node,
       clock: this.clock,
       random: () => 1,
+      log: getLogger("test"),
       sign: async (intent) => await this.sign(intent),
       observe: (event, intent) => {
         this.events.push(`${event} ${intent.state}`);

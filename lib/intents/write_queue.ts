@@ -1,7 +1,7 @@
 import { clearImmediate, setImmediate } from "node:timers";
 import { StoreError } from "./intent.ts";
 
-/** Writes that may wait for one commit; beyond it the store says that it is busy. */
+/** Bound of the writes that wait for one commit; further ones are refused. */
 export const WRITES_WAITING_MAX = 10_000;
 
 interface Waiting {
@@ -11,20 +11,20 @@ interface Waiting {
 }
 
 /**
- * Joins the writes of one turn of the event loop into one transaction, so that they share one flush
- * to the disk. Each write resolves when the transaction that holds it has been committed.
+ * Group commit: the writes of one turn of the event loop form one transaction and share one flush to
+ * the disk. Each write resolves when its transaction is committed.
  */
 export class WriteQueue {
   readonly #commit: (run: () => void) => void;
   #waiting: Waiting[] = [];
   #next: ReturnType<typeof setImmediate> | undefined;
 
-  /** @param commit Runs a function inside a durable transaction, or throws having undone it. */
+  /** @param commit Runs a function as a durable transaction, or rolls back and throws. */
   constructor(commit: (run: () => void) => void) {
     this.#commit = commit;
   }
 
-  /** Queues a write. @throws {StoreError} Where too many wait, or the commit fails. */
+  /** Queues a write. @throws {StoreError} If too many are waiting or the commit fails. */
   run<T>(write: () => T): Promise<T> {
     if (this.#waiting.length >= WRITES_WAITING_MAX) {
       return Promise.reject(
@@ -32,13 +32,13 @@ export class WriteQueue {
       );
     }
     return new Promise<T>((resolve, reject) => {
-      // The value handed to resolve is what this very write returned.
+      // `flush` calls resolve with the result of this very write.
       this.#waiting.push({ write, resolve: resolve as (value: unknown) => void, reject });
       this.#next ??= setImmediate(() => this.flush());
     });
   }
 
-  /** Commits what waits, now. */
+  /** Commits the waiting writes now. */
   flush(): void {
     clearImmediate(this.#next);
     this.#next = undefined;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { WriteQueue, WRITES_WAITING_MAX } from "../../../lib/store/write_queue.ts";
+import { WriteQueue, WRITES_WAITING_MAX } from "../../../lib/intents/write_queue.ts";
 
 Deno.test("WriteQueue: the writes of one turn share a commit and resolve after it", async () => {
   const events: string[] = [];

@@ -1,17 +1,17 @@
-/** What every intent store has to do, run against each engine. */
+/** The behaviour of the intent store, on each database. */
 import assert from "node:assert/strict";
-import type { Hex } from "../../../lib/protocol/scalars.ts";
 import {
   type IntentOutcome,
-  type IntentStore,
   type NewIntent,
   recordedIntent,
   StoreError,
-} from "../../../lib/store/intent.ts";
-import { openIntentStore } from "../../../lib/store/open.ts";
+} from "../../../lib/intents/intent.ts";
+import { openIntentStore } from "../../../lib/intents/open.ts";
+import type { IntentStore } from "../../../lib/intents/store.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
 
-/** An engine under test: each call gets an empty database, open as often as the test likes. */
+/** A database under test: each call of `withDatabase` gets an empty one. */
 interface Engine {
   name: string;
   ignore: boolean;
@@ -81,7 +81,7 @@ const contract: Record<string, StoreTest> = {
     assert.equal(await store.find("b"), undefined);
   },
 
-  async "the key decides which of many equal inserts is the one"(store, database) {
+  async "of many inserts with one key, one wins"(store, database) {
     const other = await openIntentStore(database, "test");
     try {
       const inserts = await Promise.all(
@@ -98,7 +98,7 @@ const contract: Record<string, StoreTest> = {
     }
   },
 
-  async "what was resolved is there after the store is opened again"(store, database) {
+  async "resolved writes are still there after a reopen"(store, database) {
     await store.insert(newIntent("a"));
     const { intent } = await store.insert(newIntent("b"));
     const finished = await store.finish(intent, committed, 5);
@@ -112,7 +112,23 @@ const contract: Record<string, StoreTest> = {
     }
   },
 
-  async "the first final state stands"(store) {
+  async "other connections see a write once it has resolved"(store, database) {
+    const other = await openIntentStore(database, "test");
+    try {
+      const { intent } = await store.insert(newIntent("a", { transaction: null }));
+      assert.deepEqual(await other.find("a"), intent);
+      const submitted = await store.setTransaction(intent, { txHash: hash(2), text: "2" }, 3);
+      assert.deepEqual(await other.find("a"), submitted);
+      const noted = await store.noteAttempt("a", 4);
+      assert.deepEqual(await other.find("a"), noted);
+      const finished = await store.finish(noted, committed, 5);
+      assert.deepEqual(await other.find("a"), finished);
+    } finally {
+      await other.close();
+    }
+  },
+
+  async "the first final state stays"(store) {
     const { intent } = await store.insert(newIntent("a"));
     const first = await store.finish(intent, committed, 7);
     assert.equal(first.state, "committed");
@@ -124,7 +140,7 @@ const contract: Record<string, StoreTest> = {
     assert.deepEqual(await store.setTransaction(intent, newer, 9), first);
   },
 
-  async "what a write resolves with is what is then read"(store) {
+  async "a write resolves with the intent as it is then read"(store) {
     const { intent } = await store.insert(newIntent("a", { transaction: null }));
     assert.deepEqual(await store.find("a"), intent);
     const submitted = await store.setTransaction(intent, { txHash: hash(2), text: "ünï ✓" }, 3);
@@ -186,6 +202,8 @@ const contract: Record<string, StoreTest> = {
     const first = await store.find("a");
     assert.deepEqual(await keys({ after: first?.sequence ?? 0, limit: 2 }), ["c", "d"]);
     assert.equal(await store.countUnfinished(), 3);
+    assert.equal(await store.countUnfinished(11), 3);
+    assert.equal(await store.countUnfinished(10), 0);
   },
 
   async "a subject's intents come newest first, in pages"(store) {
@@ -198,7 +216,7 @@ const contract: Record<string, StoreTest> = {
     assert.deepEqual(await store.listBySubject("carol", { limit: 2 }), []);
   },
 
-  async "a key that is not there is an error, and changes nothing"(store) {
+  async "an unknown key is an error and changes nothing"(store) {
     const none = recordedIntent(newIntent("none"), 1);
     for (
       const update of [
@@ -211,6 +229,16 @@ const contract: Record<string, StoreTest> = {
     }
     await store.check();
     assert.equal(await store.countUnfinished(), 0);
+  },
+
+  async "a write that fails does not fail concurrent ones"(store) {
+    const results = await Promise.allSettled([
+      store.insert(newIntent("a")),
+      store.noteAttempt("none", 1),
+      store.insert(newIntent("b")),
+    ]);
+    assert.deepEqual(results.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled"]);
+    assert.equal(await store.countUnfinished(), 2);
   },
 
   async "services that share a database do not see each other's intents"(store, database) {
@@ -231,7 +259,7 @@ const contract: Record<string, StoreTest> = {
     }
   },
 
-  async "a closed store refuses with an error, and may be closed again"(store) {
+  async "a closed store fails every call, and may be closed again"(store) {
     await store.close();
     await assert.rejects(() => store.insert(newIntent("a")), StoreError);
     await assert.rejects(() => store.find("a"), StoreError);
@@ -258,7 +286,7 @@ for (const { name, ignore, withDatabase } of engines) {
   }
 
   Deno.test({
-    name: `Store on ${name}: several programs that start at once migrate an empty database once`,
+    name: `Store on ${name}: several processes that start together migrate an empty database once`,
     ignore,
     fn: () =>
       withDatabase(async (database) => {

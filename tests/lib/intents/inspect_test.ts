@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
-import { inspectStore } from "../../../lib/store/inspect.ts";
-import type { NewIntent } from "../../../lib/store/intent.ts";
-import { MIGRATIONS } from "../../../lib/store/migrations.ts";
-import { openIntentStore } from "../../../lib/store/open.ts";
-import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
+import type { NewIntent } from "../../../lib/intents/intent.ts";
+import { MIGRATIONS } from "../../../lib/intents/migrations.ts";
+import { inspectStore, openIntentStore } from "../../../lib/intents/open.ts";
+import { addMigration, NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
 
 const STUCK_BEFORE_MS = 1_000;
 
@@ -14,7 +13,7 @@ function intent(key: string, createdAtMs: number): NewIntent {
   return { key, subject: "user", payload: "{}", transaction: null, expiresAtMs, createdAtMs };
 }
 
-/** A store that a bridge has used: one intent is done, two are not, one of them old. */
+/** Creates the store of a bridge with one finished and two unfinished intents, one of them old. */
 async function useStore(database: string): Promise<void> {
   const store = await openIntentStore(database, "bridge");
   for (const [key, atMs] of [["done", 1], ["old", 2], ["new", 2_000]] as const) {
@@ -54,7 +53,7 @@ function imageOf(folder: string): string[] {
 
 const look = (database: string) => inspectStore(database, "bridge", STUCK_BEFORE_MS);
 
-Deno.test("inspectStore: counts what the service has not finished, and leaves a file as it is", () =>
+Deno.test("inspectStore: counts the unfinished intents of the service and does not change the file", () =>
   withFolder(async (folder) => {
     const database = `${folder}/store.sqlite`;
     await useStore(database);
@@ -63,7 +62,7 @@ Deno.test("inspectStore: counts what the service has not finished, and leaves a 
     assert.deepEqual(imageOf(folder), before);
   }));
 
-Deno.test("inspectStore: looks at a store that a service has open, which goes on", () =>
+Deno.test("inspectStore: works while a service has the store open", () =>
   withFolder(async (folder) => {
     const database = `${folder}/store.sqlite`;
     await useStore(database);
@@ -75,7 +74,7 @@ Deno.test("inspectStore: looks at a store that a service has open, which goes on
     assert.deepEqual(await look(database), { ...found, unfinished: 4 });
   }));
 
-Deno.test("inspectStore: the log of a process that died is read and left where it is", () =>
+Deno.test("inspectStore: the log of a killed process is read and kept", () =>
   withFolder(async (folder) => {
     const database = `${folder}/store.sqlite`;
     const store = await openIntentStore(database, "bridge");
@@ -92,7 +91,7 @@ Deno.test("inspectStore: the log of a process that died is read and left where i
     assert(Deno.statSync(`${copy}-wal`).size > 0);
   }));
 
-Deno.test("inspectStore: what is not there is new, and is not made", () =>
+Deno.test("inspectStore: a missing file is new, and is not created", () =>
   withFolder(async (folder) => {
     assert.equal(await look(`${folder}/store.sqlite`), "new");
     assert.equal(await look(`${folder}/deep/er/store.sqlite`), "new");
@@ -145,7 +144,29 @@ Deno.test({
 });
 
 Deno.test({
-  name: `inspectStore: PostgreSQL that takes no writes cannot be used${NEEDS_POSTGRES}`,
+  name: `inspectStore: PostgreSQL with tables of a newer program cannot be used${NEEDS_POSTGRES}`,
+  ignore: POSTGRES_URL === undefined,
+  fn: () =>
+    withSchema(async (url) => {
+      await useStore(url);
+      await addMigration(url);
+      await assert.rejects(look(url), /made by a newer program: expected at most/);
+    }),
+});
+
+Deno.test({
+  name: `inspectStore: PostgreSQL where no tables can be created cannot be used${NEEDS_POSTGRES}`,
+  ignore: POSTGRES_URL === undefined,
+  fn: () =>
+    withSchema(async (url) => {
+      const noSchema = new URL(url);
+      noSchema.searchParams.set("search_path", "missing");
+      await assert.rejects(look(noSchema.href), /no tables yet, and its user may not create them$/);
+    }),
+});
+
+Deno.test({
+  name: `inspectStore: read-only PostgreSQL cannot be used${NEEDS_POSTGRES}`,
   ignore: POSTGRES_URL === undefined,
   fn: () =>
     withSchema(async (url) => {
@@ -155,7 +176,7 @@ Deno.test({
     }),
 });
 
-Deno.test("inspectStore: PostgreSQL that is away cannot be used, and no password is told", async () => {
+Deno.test("inspectStore: PostgreSQL that is away cannot be used, and the error shows no password", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr; // as for every TCP listener
   listener.close();

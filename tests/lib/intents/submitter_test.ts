@@ -1,12 +1,13 @@
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
-import { NodeTimeoutError } from "../../lib/net/core_client.ts";
-import { RpcError } from "../../lib/protocol/jsonrpc.ts";
-import { StoreError } from "../../lib/store/intent.ts";
-import { IntentRefusedError, OutcomeUnknownError } from "../../lib/submitter.ts";
+import { NodeTimeoutError } from "../../../lib/net/core_client.ts";
+import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { StoreError } from "../../../lib/intents/intent.ts";
+import { OutcomeUnknownError } from "../../../lib/intents/intent.ts";
+import { IntentRefusedError } from "../../../lib/intents/submitter.ts";
 import { away, withBench } from "./submitter_bench.ts";
 
-Deno.test("Submitter: a transaction that the node commits is final, receipt and all", () =>
+Deno.test("Submitter: a committed transaction is final and keeps its receipt", () =>
   withBench(async (bench) => {
     const intent = await bench.record();
     const finished = await bench.submitter.submit(intent);
@@ -18,7 +19,7 @@ Deno.test("Submitter: a transaction that the node commits is final, receipt and 
     assert.deepEqual(bench.events, ["final committed"]);
   }));
 
-Deno.test("Submitter: attempts at the same intent at once are one attempt", () =>
+Deno.test("Submitter: concurrent attempts at one intent are one attempt", () =>
   withBench(async (bench) => {
     const intent = await bench.record();
     const both = await Promise.all([1, 2].map(() => bench.submitter.submit(intent)));
@@ -49,7 +50,7 @@ Deno.test("Submitter: an intent that is refused while it is signed fails and is 
     assert.equal(bench.node.sent.length, 0);
   }));
 
-Deno.test("Submitter: no answer is unknown; the same bytes are sent again until one comes", () =>
+Deno.test("Submitter: without an answer the same bytes are sent until one arrives", () =>
   withBench(async (bench) => {
     bench.node.onSend = away;
     const intent = await bench.record();
@@ -69,7 +70,7 @@ Deno.test("Submitter: no answer is unknown; the same bytes are sent again until 
     assert.equal(bench.node.sent.length, 5, "twice in each attempt without an answer");
   }));
 
-Deno.test("Submitter: while the node stays away the time between attempts grows, to a bound", () =>
+Deno.test("Submitter: retries back off, to a bound, while the node is away", () =>
   withBench(async (bench) => {
     bench.node.onSend = away;
     await bench.record({ lifeMs: 3_600_000 });
@@ -90,7 +91,7 @@ Deno.test("Submitter: while the node stays away the time between attempts grows,
     assert.deepEqual(waitsMs, [1, 2, 4, 8, 16, 30, 30, 30].map((seconds) => seconds * 1_000));
   }));
 
-Deno.test("Submitter: a start takes up what an earlier run left, wherever it died", () =>
+Deno.test("Submitter: a start finishes the intents of an earlier run, signed or not", () =>
   withBench(async (bench) => {
     await bench.record({ signed: false });
     await bench.store.insert({
@@ -107,7 +108,7 @@ Deno.test("Submitter: a start takes up what an earlier run left, wherever it die
     assert.deepEqual(bench.events, ["final committed", "final committed"]);
   }));
 
-Deno.test("Submitter: a refusal that no repetition changes is final", () =>
+Deno.test("Submitter: a refusal that a retry cannot change is final", () =>
   withBench(async (bench) => {
     bench.node.onSend = () => {
       throw new RpcError(-32003, "Signature is not by the sender");
@@ -139,7 +140,7 @@ Deno.test("Submitter: a lost request is sent again at once, as the same bytes", 
     assert.equal(bench.node.sent.length, 2);
   }));
 
-Deno.test("Submitter: a node that is too slow is not asked again within the same attempt", () =>
+Deno.test("Submitter: a node that timed out is not called again in the same attempt", () =>
   withBench(async (bench) => {
     bench.node.onSend = () => {
       throw new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
@@ -149,7 +150,7 @@ Deno.test("Submitter: a node that is too slow is not asked again within the same
     assert.deepEqual([bench.node.sent.length, bench.node.lookups], [1, 0]);
   }));
 
-Deno.test("Submitter: a refused resend of what was taken before ends with the first receipt", () =>
+Deno.test("Submitter: a refused resend of a committed transaction ends with its receipt", () =>
   withBench(async (bench) => {
     bench.node.onSend = (tx) => {
       bench.node.commit(tx);
@@ -163,7 +164,7 @@ Deno.test("Submitter: a refused resend of what was taken before ends with the fi
     assert.equal((await bench.submitter.submit(intent)).state, "committed");
   }));
 
-Deno.test("Submitter: errors of the node that may pass are tried again", () =>
+Deno.test("Submitter: temporary errors of the node are retried", () =>
   withBench(async (bench) => {
     for (const code of [-32603, -32002, -32005, -32601]) {
       bench.node.onSend = () => {
@@ -178,7 +179,7 @@ Deno.test("Submitter: errors of the node that may pass are tried again", () =>
     assert.deepEqual(bench.ended, []);
   }));
 
-Deno.test("Submitter: a transaction that grew too old unseen is signed anew, and durable first", () =>
+Deno.test("Submitter: an expired, unseen transaction is signed again and durable before it is sent", () =>
   withBench(async (bench) => {
     const intent = await bench.record({ lifeMs: 600_000 });
     bench.clock.advance(120_000);
@@ -194,7 +195,7 @@ Deno.test("Submitter: a transaction that grew too old unseen is signed anew, and
     assert.equal(bench.node.sent.length, 2);
   }));
 
-Deno.test("Submitter: what must not be signed anew fails, with the old one known to be void", () =>
+Deno.test("Submitter: an expired transaction that must not be signed again fails", () =>
   withBench(async (bench) => {
     const intent = await bench.record({ lifeMs: 600_000 });
     bench.clock.advance(120_000);
@@ -209,7 +210,7 @@ Deno.test("Submitter: what must not be signed anew fails, with the old one known
     assert.equal(finished.failure?.code, "TOO_LATE");
   }));
 
-Deno.test("Submitter: after the deadline nothing is sent, and only the node's word is final", () =>
+Deno.test("Submitter: after the deadline nothing is sent, and the intent fails once the node cannot commit it", () =>
   withBench(async (bench) => {
     bench.node.onSend = away;
     const intent = await bench.record({ lifeMs: 1_000 });
@@ -241,7 +242,7 @@ Deno.test("Submitter: after the deadline a receipt of the node is still found", 
     assert.equal((await bench.submitter.submit(intent)).state, "committed");
   }));
 
-Deno.test("Submitter: a store that fails after the send leaves it unknown, and a retry ends it", () =>
+Deno.test("Submitter: a store that fails after the send leaves the outcome unknown, and a retry finishes it", () =>
   withBench(async (bench) => {
     const intent = await bench.record();
     const finish = bench.store.finish.bind(bench.store);
@@ -252,7 +253,7 @@ Deno.test("Submitter: a store that fails after the send leaves it unknown, and a
     assert.equal(bench.node.receipts.size, 1);
   }));
 
-Deno.test("Submitter: two processes on one store end an intent once, with the same outcome", () =>
+Deno.test("Submitter: two processes on one store finish an intent once, with the same outcome", () =>
   withBench(async (bench) => {
     const other = bench.newSubmitter();
     const intent = await bench.record({ signed: false });
@@ -262,7 +263,7 @@ Deno.test("Submitter: two processes on one store end an intent once, with the sa
     await other.stop();
   }));
 
-Deno.test("Submitter: an end that another process brought about is told of, and not counted", () =>
+Deno.test("Submitter: a final state set by another process is reported as ended and not counted", () =>
   withBench(async (bench) => {
     const stale = await bench.record({ signed: false });
     const other = bench.newSubmitter();
@@ -273,7 +274,7 @@ Deno.test("Submitter: an end that another process brought about is told of, and 
     await other.stop();
   }));
 
-Deno.test("Submitter: a start takes up an intent whose time lies ahead of the clock", () =>
+Deno.test("Submitter: a start retries an intent whose time is ahead of the clock", () =>
   withBench(async (bench) => {
     await bench.record();
     bench.clock.advance(-30_000);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { databaseOption } from "../../../lib/cli/database_option.ts";
 import { parseOptions, UsageError } from "../../../lib/cli/options.ts";
-import { databaseOption } from "../../../lib/store/open.ts";
 
 const text = { name: "sample", description: "", examples: [] };
 const table = { database: databaseOption("SAMPLE_DATABASE", "data/sample.sqlite") };

@@ -1,10 +1,10 @@
 /** The submitter at its bounds: deadlines and ages to the millisecond, races, and the end of its work. */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { NodeTimeoutError, NodeUnreachableError } from "../../lib/net/core_client.ts";
-import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
-import type { Intent } from "../../lib/store/intent.ts";
-import { OutcomeUnknownError } from "../../lib/submitter.ts";
+import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import type { Intent } from "../../../lib/intents/intent.ts";
+import { OutcomeUnknownError } from "../../../lib/intents/intent.ts";
 import { away, withBench } from "./submitter_bench.ts";
 
 Deno.test("Submitter: a stop waits for the attempt under way", () =>

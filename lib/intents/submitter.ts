@@ -1,21 +1,21 @@
-import { getLogger } from "@logtape/logtape";
-import type { Clock, RandomSource } from "./clock.ts";
-import { NodeTimeoutError, NodeUnreachableError } from "./net/core_client.ts";
-import { messageOf, RangemakerError } from "./errors.ts";
-import { RpcCode, RpcError } from "./protocol/jsonrpc.ts";
-import type { Receipt } from "./protocol/receipt.ts";
-import type { Hex } from "./protocol/scalars.ts";
-import { transactionSchema } from "./protocol/transaction.ts";
-import { LOG_ROOT } from "./http/logging.ts";
+import type { Logger } from "@logtape/logtape";
+import type { Clock, RandomSource } from "../clock.ts";
+import { NodeTimeoutError, NodeUnreachableError } from "../net/core_client.ts";
+import { RangemakerError } from "../errors.ts";
+import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
+import type { Receipt } from "../protocol/receipt.ts";
+import type { Hex } from "../protocol/scalars.ts";
+import { transactionSchema } from "../protocol/transaction.ts";
 import {
   type Intent,
   type IntentOutcome,
-  type IntentStore,
   isFinal,
+  OutcomeUnknownError,
   type SignedTransactionText,
   StoreError,
-} from "./store/intent.ts";
-import { Sweeper } from "./sweeper.ts";
+} from "./intent.ts";
+import { RetryLoop } from "./retry_loop.ts";
+import type { IntentStore } from "./store.ts";
 
 /** The part of a core node that a submitter needs. */
 export interface SubmissionNode {
@@ -23,60 +23,47 @@ export interface SubmissionNode {
   getTransaction(txHash: Hex): Promise<Receipt | null>;
 }
 
-/** What a {@link Submitter} works with. */
+/** Options of a {@link Submitter}. */
 export interface SubmitterOptions {
   store: IntentStore;
   node: SubmissionNode;
   clock: Clock;
   random: RandomSource;
+  log: Logger;
   /**
-   * Makes the transaction of an intent: called before the first send where the intent was recorded
-   * without one, and again where the node has let the old one grow too old unseen. May be called
-   * more than once for one intent, so what it does besides signing must be keyed by the intent.
+   * Signs the transaction of an intent: before the first send if the intent was recorded without
+   * one, and again if the old one expired before the node saw it. It may be called several times for
+   * one intent, so its other effects must be idempotent.
    *
-   * @throws {IntentRefusedError} If the intent must not be carried out after all.
+   * @throws {IntentRefusedError} If the intent must not be submitted after all.
    */
   sign(intent: Intent): Promise<SignedTransactionText>;
-  /** Told of every attempt that ended without an answer, and of every final state reached here. */
+  /** Called after each attempt that got no answer, and after each final state that this one set. */
   observe?(event: "retry" | "final", intent: Intent): void;
-  /** Told of every final state that an attempt here came to know, be it reached by another process. */
+  /** Called with each final state that an attempt found or set: another process may have set it. */
   ended?(intent: Intent): void;
 }
 
-/** An intent that must not be carried out: it ends as failed, with this code and message. */
+/** The intent must not be submitted: it fails with this code and message. */
 export class IntentRefusedError extends RangemakerError {}
 
-/** Codes of failures that stand on no receipt; those of a receipt are the node's. */
+/** Codes of failures without a receipt; a receipt has the node's own. */
 export const SubmissionFailure = {
-  /** The deadline passed before the node took the transaction. */
+  /** The deadline passed before the node accepted the transaction. */
   deadlinePassed: "DEADLINE_PASSED",
-  /** The node did not take the transaction for one, and recorded nothing. */
+  /** The node rejected the transaction as invalid and recorded nothing. */
   nodeRefused: "NODE_REFUSED",
 } as const;
 
-/** The node may or may not have acted; the submitter keeps asking. */
-export class OutcomeUnknownError extends RangemakerError {
-  constructor(txHash: Hex | null, cause: unknown) {
-    super(
-      "OUTCOME_UNKNOWN",
-      `Outcome of ${
-        txHash === null ? "the request" : `transaction ${txHash}`
-      } is unknown, and is being looked into: the same request ` +
-        `may be sent again (${messageOf(cause)})`,
-      { cause, retryable: true },
-    );
-  }
-}
-
-/** The node refuses transactions whose timestamp is further than this from its clock. */
+/** The node rejects transactions whose timestamp is further than this from its clock. */
 const TIMESTAMP_TOLERANCE_MS = 60_000;
 
-/** Allowance for clocks that differ when a transaction is taken to be too old for the node. */
+/** Tolerated difference between our clock and the node's. */
 const CLOCK_SKEW_MS = 10_000;
 
 /**
- * Answers of the node that no repetition will change. That it does not know the method is none: the URL
- * is that of a read port, by an oversight, and what is recorded waits for it to be mended.
+ * Answers of the node that a retry cannot change. "Method not found" is not one: the URL is that of a
+ * read port by mistake, and the intent waits until the operator corrects it.
  */
 const FINAL_RPC_CODES: ReadonlySet<number> = new Set([
   RpcCode.transactionRejected,
@@ -86,40 +73,38 @@ const FINAL_RPC_CODES: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * Brings durable intents to a final state: the transaction is durable before it is first sent, what
- * is sent again is the same bytes, and the receipt is durable before anyone is told of it. Intents
- * that an earlier run, another process or a lost answer left behind are taken up by {@link start}.
+ * Brings intents to a final state: the transaction is durable before it is first sent, a retry sends
+ * the same bytes, and the receipt is durable before anyone sees it. {@link start} retries intents
+ * that an earlier run, another process or a lost answer left unfinished.
  */
 export class Submitter {
   readonly #options: SubmitterOptions;
-  readonly #sweeper: Sweeper;
-  readonly #log = getLogger([LOG_ROOT, "submitter"]);
+  readonly #retries: RetryLoop;
   readonly #inFlight = new Map<string, Promise<Intent>>();
   #nodeLost = false;
 
   constructor(options: SubmitterOptions) {
     this.#options = options;
-    this.#sweeper = new Sweeper({
+    this.#retries = new RetryLoop({
       store: options.store,
       clock: options.clock,
       random: options.random,
+      log: options.log,
       submit: (intent) => this.submit(intent),
       nodeLost: () => this.#nodeLost,
     });
   }
 
-  /** Whether the newest attempt ended without an answer of the node. */
+  /** Whether the node left the latest attempt without an answer. */
   get nodeLost(): boolean {
     return this.#nodeLost;
   }
 
   /**
-   * Tries once to bring an intent to its final state; an attempt at the same intent that is under way
-   * is joined.
+   * Tries once to bring an intent to its final state, or joins the attempt that is already running.
    *
    * @returns The intent in its final state.
-   * @throws {OutcomeUnknownError} If the node gave no answer. Further attempts follow by themselves.
-   * @throws {StoreError} If the store failed. Further attempts follow by themselves.
+   * @throws {OutcomeUnknownError} If node or store gave no answer: it is retried automatically.
    */
   submit(intent: Intent): Promise<Intent> {
     if (isFinal(intent.state)) return Promise.resolve(intent);
@@ -130,32 +115,32 @@ export class Submitter {
     return attempt;
   }
 
-  /** Takes up all unfinished intents now, and what is left behind from then on. */
+  /** Retries all unfinished intents now, and from then on those that were left unfinished. */
   start(): void {
-    this.#sweeper.start();
+    this.#retries.start();
   }
 
-  /** Takes up nothing more by itself; resolves when no attempt is under way. May be called again. */
+  /** Stops retrying; resolves when no attempt is running. May be called again. */
   async stop(): Promise<void> {
-    await this.#sweeper.stop();
+    await this.#retries.stop();
     await Promise.allSettled(this.#inFlight.values());
   }
 
   async #attempt(intent: Intent): Promise<Intent> {
     try {
-      const finished = await this.#carryOut(intent);
+      const finished = await this.#sendOrLookUp(intent);
       this.#options.ended?.(finished);
       return finished;
     } catch (thrown) {
       const txHash = intent.transaction?.txHash ?? null;
-      // The intent is durable already, so a store that fails now leaves it to a later attempt.
+      // The intent is durable, so a retry can finish it once the store works again.
       if (thrown instanceof StoreError) throw new OutcomeUnknownError(txHash, thrown);
       if (thrown instanceof OutcomeUnknownError) await this.#noteRetry(intent);
       throw thrown;
     }
   }
 
-  async #carryOut(intent: Intent): Promise<Intent> {
+  async #sendOrLookUp(intent: Intent): Promise<Intent> {
     try {
       const signed = intent.transaction === null ? await this.#sign(intent) : intent;
       if (isFinal(signed.state)) return signed;
@@ -169,7 +154,7 @@ export class Submitter {
     }
   }
 
-  /** Makes the transaction of an intent and records it, in place of the one it has. */
+  /** Signs an intent's transaction and records it, in place of the one it has. */
   async #sign(intent: Intent): Promise<Intent> {
     const { store, clock, sign } = this.#options;
     try {
@@ -182,8 +167,8 @@ export class Submitter {
   }
 
   /**
-   * Sends a transaction. Where the connection broke the answer alone may be lost, so the node is asked
-   * what it knows, and sent the same bytes once more, before the outcome is called unknown.
+   * Sends a transaction. If the connection breaks, perhaps only the answer was lost: asks the node for
+   * the receipt, then sends the same bytes once more.
    */
   async #send(intent: Intent): Promise<Intent> {
     try {
@@ -205,12 +190,12 @@ export class Submitter {
     } catch (thrown) {
       refusal = this.#refusalIn(thrown, txHash);
     }
-    // A refused transaction may be one that was taken earlier and has grown too old to be read again.
+    // The node may have committed it earlier: by now it is too old to be accepted again.
     const receipt = await this.#receiptOf(txHash);
     if (receipt !== null) return await this.#finishBy(intent, receipt);
     const ageMs = this.#options.clock.now() - timestampOf(text);
     if (ageMs > TIMESTAMP_TOLERANCE_MS - CLOCK_SKEW_MS) {
-      // The new one has a fresh timestamp, so this comes round once.
+      // The new transaction has the present time, so this happens once.
       const renewed = await this.#sign(intent);
       return isFinal(renewed.state) ? renewed : await this.#sendOnce(renewed);
     }
@@ -218,7 +203,7 @@ export class Submitter {
     return await this.#fail(intent, SubmissionFailure.nodeRefused, reason);
   }
 
-  /** After the deadline nothing is sent any more; what was sent may still have been taken. */
+  /** Sends nothing after the deadline, but what was sent before may have been committed. */
   async #lookUp(intent: Intent): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
     const receipt = await this.#receiptOf(txHash);
@@ -242,14 +227,14 @@ export class Submitter {
     }
   }
 
-  /** Sorts what a call threw: a refusal that stands is returned, the rest is thrown. */
+  /** Returns a final refusal; throws everything else. */
   #refusalIn(thrown: unknown, txHash: Hex): RpcError {
     if (isNodeAway(thrown)) {
       this.#nodeLost = true;
       throw new OutcomeUnknownError(txHash, thrown);
     }
     if (!(thrown instanceof RpcError)) throw thrown;
-    // A node that has paused, or a proxy whose node is away.
+    // The node has paused, or the proxy has no node.
     this.#nodeLost = thrown.rpcCode === RpcCode.resourceUnavailable;
     if (FINAL_RPC_CODES.has(thrown.rpcCode)) return thrown;
     throw new OutcomeUnknownError(txHash, thrown);
@@ -280,13 +265,13 @@ export class Submitter {
   }
 
   async #noteRetry(intent: Intent): Promise<void> {
-    const { store, clock, observe } = this.#options;
+    const { store, clock, log, observe } = this.#options;
     observe?.("retry", intent);
     try {
       await store.noteAttempt(intent.key, clock.now());
     } catch (thrown) {
       const { key } = intent;
-      this.#log.error("Intent {key} cannot be marked as tried: {error}", { key, error: thrown });
+      log.error("Attempt at intent {key} cannot be recorded: {error}", { key, error: thrown });
     }
   }
 }
