@@ -359,16 +359,15 @@ Deno.test("doctor: tells of clocks that differ, and fails where the node would r
   });
 });
 
-Deno.test("doctor: a WebSocket that opens and never answers is told of in time", async () => {
+Deno.test("doctor: a WebSocket that opens and never answers fails after the timeout", async () => {
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
     return Deno.upgradeWebSocket(request).response;
   });
   try {
     const url = `ws://127.0.0.1:${server.addr.port}`;
-    const { level, text, tookMs } = (await diagnose(["solver", "-w", url])).of("websocket");
+    const { level, text } = (await diagnose(["solver", "-w", url], {}, 200)).of("websocket");
     assert.equal(level, "fail");
-    assert.equal(text, `${url}: did not take a subscription within 2000 ms`);
-    assert(tookMs >= 2_000 && tookMs < 2_500, String(tookMs));
+    assert.equal(text, `${url}: did not take a subscription within 200 ms`);
   } finally {
     await server.shutdown();
   }
@@ -445,7 +444,7 @@ Deno.test("doctor: tells of a settings file and of a data directory of another c
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("doctor: no URL shows its user, its password, its query or a key in its path", async () => {
+Deno.test("doctor: a node's URL shows no user, password, query or key in its path", async () => {
   const url = deadUrl().replace("127", "somebody:hunter2@127");
   const secrets = `${url}/v3/0123456789abcdef0123456789abcdef?key=geheim`;
   const { printed, of } = await diagnose(["proxy", "--write-node-url", secrets]);
