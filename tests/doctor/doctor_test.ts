@@ -264,7 +264,7 @@ const ills: Record<string, Ill> = {
     argv: ["node", "--oracle-url", deadUrl(), "--data-dir", "deno.json/node"],
     subject: "data dir",
     level: "fail",
-    text: /^deno\.json is no folder$/,
+    text: /^deno\.json is not a folder$/,
     remedy: /--data-dir or NODE_DATA_DIR$/,
   },
   "a database that is no URL of PostgreSQL": {

@@ -129,7 +129,7 @@ for (const [name, damage, reason] of damages) {
 Deno.test("inspectStore: a file below a file cannot be used", () =>
   withFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/file`, "");
-    await assert.rejects(look(`${folder}/file/store.sqlite`), /file is no folder$/);
+    await assert.rejects(look(`${folder}/file/store.sqlite`), /file is not a folder$/);
   }));
 
 Deno.test({
