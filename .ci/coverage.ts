@@ -1,9 +1,8 @@
 /**
- * `deno task coverage [--raise] [--partial] [folder]`: how much of lib/, services/ and main.ts was
+ * `deno task coverage [--raise] [folder]`: how much of lib/, services/ and main.ts was
  * reached by `deno task test --coverage --coverage-raw-data-only`, which leaves its data in
- * `coverage/` unless another folder is named. Fails below the thresholds of deno.json, but with
- * `--partial` (where some tests were left out) only reports. `--raise` lifts the thresholds to what
- * was measured, less a margin; nothing lowers them.
+ * `coverage/` unless another folder is named. Fails below the thresholds of deno.json. `--raise`
+ * lifts the thresholds to what was measured, less a margin; nothing lowers them.
  */
 import { parseArgs } from "node:util";
 import config from "../deno.json" with { type: "json" };
@@ -18,7 +17,6 @@ const { values, positionals: [folder = "coverage"] } = parseArgs({
   allowPositionals: true,
   options: {
     raise: { type: "boolean", default: false },
-    partial: { type: "boolean", default: false },
   },
 });
 
@@ -27,7 +25,6 @@ const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
   args: [
     "coverage",
     `--include=^${root}(lib/|services/|main\\.ts)`,
-    ...(values.partial ? ["--threshold=0"] : []),
     folder,
   ],
   env: { NO_COLOR: "1" },

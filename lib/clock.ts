@@ -1,7 +1,7 @@
-/** Stops a timer that has not fired; harmless afterwards. */
+/** Cancels a timer; does nothing if it has fired. */
 export type CancelTimer = () => void;
 
-/** Time as the classes of this program see it. Tests hand in one that they move themselves. */
+/** The time source of all classes here. Tests pass one that they advance themselves. */
 export interface Clock {
   /** Unix time in milliseconds. */
   now(): number;
@@ -9,7 +9,7 @@ export interface Clock {
   after(delayMs: number, task: () => void): CancelTimer;
 }
 
-/** The machine's own clock. */
+/** The system clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(delayMs, task) {
@@ -19,13 +19,13 @@ export const systemClock: Clock = {
 };
 
 /**
- * The same timers beside a time that never jumps: for durations and deadlines, which a clock set back
- * would otherwise stretch. Its `now()` counts from the start of the process, not from 1970.
+ * A clock that never jumps, for durations and deadlines. Its `now()` counts from the start of the
+ * process, not from 1970.
  */
 export const monotonicClock: Clock = {
   now: () => performance.now(),
   after: (delayMs, task) => systemClock.after(delayMs, task),
 };
 
-/** A number in [0, 1): `Math.random`, or a seeded generator where a run must be repeatable. */
+/** A number in [0, 1): `Math.random`, or a seeded generator for repeatable runs. */
 export type RandomSource = () => number;

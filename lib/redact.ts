@@ -1,25 +1,22 @@
-/** Keeps what is secret in a URL out of what is shown. */
+/** Removes secrets from URLs and texts before they are shown. */
 
-/** A part of a path this long that could be a word of random letters is taken for a key. */
+/** A path segment of this length that could be random is treated as a key. */
 const KEY_LENGTH_MIN = 20;
 
 /**
- * A URL inside a text. Commas, brackets and quotes around one are not taken for a part of it, but in
- * a password or query they are; no scheme is long, so that a search through any text stays linear.
+ * A URL inside a text. Commas, brackets and quotes around it do not belong to it, except inside a
+ * password or query. The length of the scheme is bounded so that matching stays linear.
  */
 const URL_IN_TEXT =
   /\b[a-z][a-z0-9+.-]{0,15}:\/\/(?:[^\s\\\p{Cc}"<>/?#]*@)?[^\s\\\p{Cc}"'<>(),?#]*(?:[?#][^\s\\\p{Cc}"]*)?/giu;
 const KEY_IN_PATH = new RegExp(`/[\\w.~-]{${KEY_LENGTH_MIN},}`, "g");
 
-/**
- * A text in which every URL is shown without user, password, query and keys in its path, and in
- * which nothing is left that could be a private key.
- */
+/** Redacts URLs as {@link redactUrls} does, and anything that could be a private key. */
 export function redact(text: string): string {
   return redactUrls(text).replace(/(?:0x)?[0-9a-fA-F]{64}/g, "…");
 }
 
-/** A text in which every URL is shown without user, password, query and keys in its path. */
+/** Removes user, password, query and keys in the path from every URL in a text. */
 export function redactUrls(text: string): string {
   return text.includes("://") ? text.replace(URL_IN_TEXT, redactUrl) : text;
 }

@@ -1,6 +1,6 @@
 import type { CancelTimer, Clock } from "./clock.ts";
 
-/** The timers of one thing, so that they end when it ends. */
+/** The timers of one object, so that they can be cancelled together. */
 export class Timers {
   readonly #clock: Clock;
   readonly #pending = new Set<CancelTimer>();
@@ -18,7 +18,7 @@ export class Timers {
     this.#pending.add(cancel);
   }
 
-  /** Calls off all that have not fired. */
+  /** Cancels all pending timers. */
   clear(): void {
     for (const cancel of this.#pending) cancel();
     this.#pending.clear();

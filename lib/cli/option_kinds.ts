@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { addressSchema, chainIdSchema, uint64Schema } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
-import { databaseSchema } from "../store/location.ts";
+import { databaseSchema } from "../intents/location.ts";
 
 /** One kind of option. */
 export interface OptionKind<S extends z.ZodType = z.ZodType> {

@@ -2,13 +2,13 @@ import { getLogger } from "@logtape/logtape";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { LOG_ROOT } from "./logging.ts";
 
-/** How long open requests and sockets may take to end before they are left behind. */
+/** How long open requests and sockets get to finish before they are abandoned. */
 export const DRAIN_DEADLINE_MS = 3_000;
 
-/** How long a listener that failed rests: what it lacked may be back by then. */
+/** Pause before a failed listener is reopened, such as after running out of file descriptors. */
 const REOPEN_AFTER_MS = 500;
 
-/** The port cannot be listened on. */
+/** The address cannot be bound. */
 export class ListenError extends RangemakerError {
   /** @param portFlag The option that gives the port, for the message. */
   constructor(host: string, port: number, cause: unknown, portFlag: string) {
@@ -19,7 +19,7 @@ export class ListenError extends RangemakerError {
   }
 }
 
-/** Whether a port is another's, as Deno or as `node:net` tells of it. */
+/** Whether the port is taken, as Deno or `node:net` report it. */
 function isTaken(cause: unknown): boolean {
   return cause instanceof Deno.errors.AddrInUse ||
     cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
@@ -27,15 +27,15 @@ function isTaken(cause: unknown): boolean {
 
 /** A listening HTTP server. */
 export interface Listener {
-  /** Base URL with the port it really has, without a trailing slash. */
+  /** Base URL with the actual port, without a trailing slash. */
   readonly url: string;
-  /** The same with the address that it is bound to, which may be every interface of the machine. */
+  /** The same with the bound address, which may be 0.0.0.0. */
   readonly boundUrl: string;
   /** Whether it is bound to every interface. */
   readonly isOnEveryInterface: boolean;
   /**
-   * Takes no new connections and waits for open ones up to the deadline. A peer that still holds its
-   * connection then is left behind: nothing more is answered to it, and it goes with the process.
+   * Accepts no new connections and waits for open ones up to the deadline. Connections still open then
+   * are abandoned: they get no further answer and end with the process.
    */
   stop(): Promise<void>;
 }
@@ -43,7 +43,7 @@ export interface Listener {
 /** Answers one request; `remote` is the address of the peer. */
 export type RequestHandler = (request: Request, remote: string) => Response | Promise<Response>;
 
-/** What a listener may be told beside its address. */
+/** Options of a listener. */
 export interface ListenOptions {
   /** How long {@link Listener.stop} waits for open connections. */
   drainDeadlineMs?: number;
@@ -76,11 +76,11 @@ export function listen(
   let server: Deno.HttpServer<Deno.NetAddr>;
   let stopping = false;
   let reopening: ReturnType<typeof setTimeout> | undefined;
-  // It accepts no more once an accept has failed, as it does where there are no file descriptors left.
+  // `Deno.serve` stops after one failed accept (EMFILE).
   const watch = () => {
     server.finished.catch((error: unknown) => {
       if (stopping) return;
-      log.error("Listening failed, and is tried again: {reason}", { reason: messageOf(error) });
+      log.error("Listening failed, reopening: {reason}", { reason: messageOf(error) });
       reopen();
     });
   };
@@ -89,7 +89,7 @@ export function listen(
       try {
         server = serve(boundPort);
       } catch (error) {
-        log.error("Listening fails still: {reason}", { reason: messageOf(error) });
+        log.error("Listening still fails: {reason}", { reason: messageOf(error) });
         return reopen();
       }
       watch();
@@ -105,7 +105,7 @@ export function listen(
     stopping = true;
     clearTimeout(reopening);
     if (await shutDown(server, drainDeadlineMs)) return;
-    log.warn("Left a peer behind that did not end within {ms} ms", { ms: drainDeadlineMs });
+    log.warn("Connections still open after {ms} ms were abandoned", { ms: drainDeadlineMs });
   };
   const { hostname, port: boundPort } = server.addr;
   const isOnEveryInterface = hostname === "0.0.0.0" || hostname === "::";
@@ -120,13 +120,13 @@ export function listen(
 /** @returns False if a connection outlived the deadline. */
 async function shutDown(server: Deno.HttpServer, deadlineMs: number): Promise<boolean> {
   // shutdown() waits for ever for a peer that reads nothing, and in Deno 2.9 the serve signal cannot
-  // be aborted any more once it has begun (BadResource), so the wait itself is what has to end.
+  // be aborted once shutdown has begun (BadResource), so the wait itself is bounded.
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), deadlineMs);
   });
   try {
-    // A server that has failed has nothing left to wait for.
+    // A failed server has nothing to wait for.
     const ended = server.shutdown().then(() => true, () => true);
     return await Promise.race([ended, late]);
   } finally {

@@ -1,8 +1,8 @@
 import { Gauge, Registry } from "prom-client";
 
 /**
- * A registry for one service, with the figures of its process. Each service has its own, so that
- * several can live in one process.
+ * Creates a registry with process metrics. Each service has its own, so that several can run in one
+ * process.
  */
 export function createRegistry(startedAtMs: number): Registry {
   const registry = new Registry();

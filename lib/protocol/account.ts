@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { addressSchema, uint256Schema } from "./scalars.ts";
 
-/** What an account may do beyond betting; `solver` needs no permission of its own. */
+/** Permissions of an account beyond betting. A solver needs none. */
 export const permissionSchema = z.enum(["relayer", "admin"]);
 
 /** One of the permissions. */
 export type Permission = z.output<typeof permissionSchema>;
 
-/** What `core_getAccount` answers: `locked` is what the account has in open theses. */
+/** Result of `core_getAccount`; `locked` is the amount in open theses. */
 export const accountSchema = z.object({
   address: addressSchema,
   balance: uint256Schema,

@@ -1,4 +1,4 @@
-/** What solver and bridge answer to users, as far as the specification goes. */
+/** Answers of solver and bridge, as far as the specification defines them. */
 import { z } from "zod";
 import { quoteSchema } from "./quote.ts";
 import { receiptSchema } from "./receipt.ts";
@@ -34,7 +34,7 @@ export const executeAnswerSchema = z.object({
   result: receiptSchema.pick({ txHash: true, status: true, thesisId: true, error: true }),
 });
 
-/** What became of an execution (spec: quote solver, "Execute result"). */
+/** Result of an execution (spec: quote solver, "Execute result"). */
 export type ExecuteResult = z.output<typeof executeAnswerSchema>["result"];
 
 /** Answer of `POST /deposit`. */

@@ -11,15 +11,15 @@ import { type FlatType, flatType, hashFlat } from "./typed_data.ts";
 
 /** Body of `POST /deposit` (spec: deposit bridge, "Deposit request"). */
 export const depositRequestSchema = z.object({
-  user: addressSchema.describe("Who is credited, and signs"),
+  user: addressSchema.describe("User to credit, who signs the request"),
   amount: positiveUint64Schema("Expected an amount of at least 1")
     .describe("USDC with 6 decimals: a decimal integer of at most 64 bits, above 0, as text"),
-  nonce: uint256Schema.describe("One that the user never used before"),
-  deadline: timestampSchema.describe("Until when it may be carried out, Unix milliseconds"),
+  nonce: uint256Schema.describe("A number this user never used before"),
+  deadline: timestampSchema.describe("Request deadline, Unix milliseconds"),
   signature: signatureSchema,
 }).meta({ id: "DepositRequest" });
 
-/** Amount in USDC with 6 decimals; `nonce` is one that the user never used before. */
+/** A parsed deposit request: amount in USDC with 6 decimals, a nonce the user never used before. */
 export type DepositRequest = z.output<typeof depositRequestSchema>;
 
 /** What the user signs; `GET /typed-data` of the bridge describes it to wallets. */

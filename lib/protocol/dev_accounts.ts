@@ -1,15 +1,14 @@
 import type { Address, Hex } from "./scalars.ts";
 
-/** An account whose key everybody knows. */
+/** An account with a public key pair. */
 export interface DevAccount {
   address: Address;
   privateKey: Hex;
 }
 
 /**
- * The first accounts of the mnemonic `test test … junk` that Hardhat and Anvil start with. Their
- * keys are public: they are for development chains only, and whatever they hold can be taken by
- * anyone who reaches the node.
+ * The first accounts of the mnemonic `test test … junk` that Hardhat and Anvil use. Their private keys
+ * are public: for development chains only, since anyone who reaches the node can take what they hold.
  */
 export const DEV_ACCOUNTS = {
   admin: {

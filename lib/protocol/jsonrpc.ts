@@ -2,7 +2,7 @@ import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { describeIssue } from "./scalars.ts";
 
-/** The codes of JSON-RPC answers: the standard's, then Ethereum's, then this chain's. */
+/** JSON-RPC error codes: the standard's, Ethereum's, and this chain's. */
 export const RpcCode = {
   parseError: -32700,
   invalidRequest: -32600,
@@ -47,7 +47,7 @@ export type RpcResponse =
   | { jsonrpc: "2.0"; id: RpcId; result: unknown }
   | { jsonrpc: "2.0"; id: RpcId; error: RpcErrorBody };
 
-/** A failure that a JSON-RPC caller is told of; `rpcCode` is one of {@link RpcCode}. */
+/** A JSON-RPC error; `rpcCode` is one of {@link RpcCode} or the other side's own. */
 export class RpcError extends RangemakerError {
   readonly rpcCode: number;
   readonly data: unknown;
@@ -60,9 +60,9 @@ export class RpcError extends RangemakerError {
 }
 
 /**
- * Reads one call from parsed JSON.
+ * Parses one call from JSON.
  *
- * @throws {RpcError} -32600 where it is no JSON-RPC 2.0 request.
+ * @throws {RpcError} -32600 if it is not a JSON-RPC 2.0 request.
  */
 export function parseRequest(value: unknown): RpcRequest {
   const parsed = requestSchema.safeParse(value);
@@ -70,7 +70,7 @@ export function parseRequest(value: unknown): RpcRequest {
   throw new RpcError(RpcCode.invalidRequest, `Invalid request: ${describeIssue(parsed.error)}`);
 }
 
-/** The id to answer a broken call with: its own where it has a proper one, else null. */
+/** The id for the answer to an invalid call: its own if that is valid, else null. */
 export function idOf(value: unknown): RpcId {
   if (typeof value !== "object" || value === null || !("id" in value)) return null;
   const parsed = idSchema.safeParse(value.id);
@@ -99,9 +99,9 @@ const responseSchema = z.object({
 });
 
 /**
- * Reads an answer and gives its result.
+ * Parses an answer and returns its result.
  *
- * @throws {RpcError} With the node's own code and message where the answer is an error.
+ * @throws {RpcError} With the node's own code and message if the answer is an error.
  */
 export function parseResponse(value: unknown): { id: RpcId; result: unknown } {
   const parsed = responseSchema.safeParse(value);
@@ -115,7 +115,7 @@ export function parseResponse(value: unknown): { id: RpcId; result: unknown } {
   return { id, result };
 }
 
-/** Parses JSON text. @throws {RpcError} -32700 where it is none. */
+/** Parses JSON text. @throws {RpcError} -32700 if it is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -26,7 +26,7 @@ export const MARKETS: readonly Market[] = [
   market("SOL/USDT", "0x0000000000000000000000000000000000000003"),
 ];
 
-/** The market of a pair of addresses in EIP-55 form, or undefined where it is not supported. */
+/** The market of a pair of addresses in EIP-55 form, or undefined if it is not supported. */
 export function findMarket(base: Address, quote: Address): Market | undefined {
   return MARKETS.find((market) => market.base === base && market.quote === quote);
 }

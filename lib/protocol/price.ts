@@ -47,15 +47,15 @@ export const nodePriceSchema = z.object({
 /** A market's price as the node last pulled it, and whether bets on it are taken. */
 export type NodePrice = z.output<typeof nodePriceSchema>;
 
-/** A JSON number without a sign; whole, fraction and exponent are bounded before they are read. */
+/** A JSON number without a sign; the lengths of whole, fraction and exponent are bounded. */
 const PRICE_PATTERN = /^(0|[1-9]\d{0,29})(?:\.(\d{1,30}))?(?:[eE]([+-]?\d{1,2}))?$/;
 
 /**
- * A price in {@link PRICE_DECIMALS} decimals from the digits an exchange sent, with no float in
- * between; what lies beyond is rounded half away from zero.
+ * Converts an exchange's decimal text to an integer price with {@link PRICE_DECIMALS} decimals, without
+ * floating point; further digits are rounded half away from zero.
  *
- * @returns Undefined for text that is no positive decimal number, and for a price that rounds to 0
- * or passes 64 bits.
+ * @returns Undefined if the text is not a positive decimal number, or the price rounds to 0 or exceeds
+ * 64 bits.
  */
 export function parsePrice(text: string): bigint | undefined {
   const match = PRICE_PATTERN.exec(text);
@@ -75,7 +75,7 @@ function scale(value: bigint, power: number): bigint {
   return (value + divisor / 2n) / divisor;
 }
 
-/** An integer price as decimal text with `decimals` digits after the point, the rest cut off. */
+/** Formats an integer price with `decimals` digits after the point; further digits are cut off. */
 export function formatPrice(price: bigint, decimals: number = PRICE_DECIMALS): string {
   const digits = price.toString().padStart(PRICE_DECIMALS + 1, "0");
   const point = digits.length - PRICE_DECIMALS;

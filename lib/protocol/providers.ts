@@ -1,6 +1,6 @@
 /**
- * The price sources. On the wire they have the neutral names of the spec (price oracle,
- * "Providers"); each stands for one exchange, whose name is taken wherever a person types one.
+ * The price sources. On the wire they have the neutral names of the spec (price oracle, "Providers");
+ * where a person types one, the name of the exchange works too.
  */
 
 /** The exchange behind each provider name. */
@@ -20,7 +20,7 @@ export type ExchangeName = (typeof EXCHANGE_OF)[ProviderName];
 /** All providers, in the order of the spec's table. */
 export const PROVIDER_NAMES = Object.keys(EXCHANGE_OF) as ProviderName[]; // its own keys
 
-/** The provider that a person means by its own or its exchange's name, in any case. */
+/** Finds a provider by its own or its exchange's name, ignoring case. */
 export function findProvider(text: string): ProviderName | undefined {
   const wanted = text.toLowerCase();
   return PROVIDER_NAMES.find((name) => name === wanted || EXCHANGE_OF[name] === wanted);

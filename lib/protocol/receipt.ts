@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { hash32Schema } from "./scalars.ts";
 
-/** Why a valid transaction failed by the chain's rules. */
+/** Codes of valid transactions that fail by the chain's rules. */
 export const TRANSACTION_ERROR_CODES = [
   "PERMISSION_DENIED",
   "INSUFFICIENT_BALANCE",
@@ -19,7 +19,7 @@ export const TRANSACTION_ERROR_CODES = [
 /** One of {@link TRANSACTION_ERROR_CODES}. */
 export type TransactionErrorCode = (typeof TRANSACTION_ERROR_CODES)[number];
 
-/** What `core_sendTransaction` answers and `core_getTransaction` looks up. */
+/** Result of `core_sendTransaction` and `core_getTransaction`. */
 export const receiptSchema = z.object({
   txHash: hash32Schema,
   status: z.enum(["committed", "failed"]),

@@ -1,6 +1,6 @@
 /**
- * The scalar types of the wire: addresses, hashes, decimal integers and times. Each schema takes
- * what arrives as JSON and gives the type used inside, or a message that names the rule broken.
+ * The scalar types of the wire: addresses, hashes, decimal integers and times. Each schema parses JSON
+ * into the type used inside, or fails with a message that names the broken rule.
  */
 import type { Address, Hex } from "viem";
 import { getAddress } from "viem/utils";
@@ -14,24 +14,24 @@ export const UINT64_MAX = 2n ** 64n - 1n;
 /** The largest nonce: 256 unsigned bits. */
 export const UINT256_MAX = 2n ** 256n - 1n;
 
-/** An address in any case, given in its EIP-55 form. */
+/** An address: any case is accepted, the EIP-55 form is returned. */
 export const addressSchema = z.string({ error: "Expected an address string" })
   .regex(/^0x[0-9a-fA-F]{40}$/, "Expected an address: 0x and 40 hex digits")
   .meta({ examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"] })
   .transform((text): Address => getAddress(text))
   .meta({ id: "Address", description: "Address; any case is taken, the EIP-55 form is sent" });
 
-/** Thirty-two bytes as hex, given in lower case. */
+/** 32 bytes as hex: any case is accepted, lower case is returned. */
 export const hash32Schema = z.string({ error: "Expected a hash string" })
   .regex(/^0x[0-9a-fA-F]{64}$/, "Expected a hash: 0x and 64 hex digits")
   .meta({ examples: [`0x${"1a".repeat(32)}`] })
   .transform((text) => text.toLowerCase() as Hex) // the pattern above is what Hex means
   .meta({ id: "Hash", description: "32 bytes as hex; any case is taken, lower case is sent" });
 
-/** Longest hex text admitted where a signature is expected; its exact form is checked later. */
+/** Longest hex text accepted as a signature; its exact form is checked later. */
 const SIGNATURE_TEXT_MAX = 1024;
 
-/** Hex bytes meant as a signature: the strict form is checked where it is used, with its reason. */
+/** Hex bytes meant as a signature; `requireSigner` checks the strict form and says what is wrong. */
 export const signatureSchema = z.string({ error: "Expected a signature string" })
   .max(SIGNATURE_TEXT_MAX, "Expected a signature: 0x and 130 hex digits")
   .regex(/^0x([0-9a-fA-F]{2})*$/, "Expected a signature: 0x and hex digits")
@@ -43,14 +43,14 @@ export const signatureSchema = z.string({ error: "Expected a signature string" }
       "bytes of another form fail the check of the signature, which says why",
   });
 
-/** Every decimal integer without sign and leading zeros, whatever its size. */
+/** A decimal integer of any size, without sign and leading zeros. */
 const DECIMAL = /^(0|[1-9][0-9]*)$/;
 
 /**
- * A decimal integer from `min` to all of so many bits, given as a bigint. One pattern holds the whole
- * rule, so that a JSON schema made of this says all of it.
+ * A decimal integer from `min` to the largest of `bits` bits, returned as a bigint. One pattern is the
+ * whole rule, so that a JSON schema generated from it is exact.
  *
- * @param zeroRule What an error says of a 0 where `min` is 1.
+ * @param zeroRule Error message for 0 if `min` is 1.
  */
 function decimalSchema(bits: 64 | 256, min: 0 | 1, zeroRule?: string) {
   const notZero = decimalPattern(2n ** BigInt(bits) - 1n);
@@ -67,10 +67,10 @@ function decimalSchema(bits: 64 | 256, min: 0 | 1, zeroRule?: string) {
     .transform(BigInt);
 }
 
-/** Source of a pattern for the decimal integers from 1 to `max`, which has two digits or more. */
+/** Pattern source for the decimal integers from 1 to `max`, which has at least two digits. */
 function decimalPattern(max: bigint): string {
   const digits = [...max.toString()].map(Number);
-  // From the last digit to the first: a lower digit here and any after it, or this one and the rest.
+  // From the last digit to the first: a lower digit here and any digits after it, or this digit and the rest.
   const asLong = digits.reduceRight((rest, digit, index) => {
     const after = digits.length - 1 - index;
     if (after === 0) return digitPattern(0, digit);
@@ -91,7 +91,7 @@ export const uint64Schema = decimalSchema(64, 0).meta({
   description: "Price or amount with 6 decimals: a decimal integer of at most 64 bits, as text",
 });
 
-/** As {@link uint64Schema}, but not 0; `zeroRule` is what an error says of a 0. */
+/** As {@link uint64Schema}, but not 0; `zeroRule` is the error message for 0. */
 export function positiveUint64Schema(zeroRule: string) {
   return decimalSchema(64, 1, zeroRule);
 }
@@ -108,10 +108,10 @@ export const timestampSchema = z.number({ error: "Expected a time in Unix millis
   .nonnegative("Expected a time that is not negative")
   .meta({ id: "Timestamp", description: "Unix time in milliseconds", examples: [1795174732757] });
 
-/** The chain id as every signing service takes it. */
+/** A chain id. */
 export const chainIdSchema = z.coerce.number().int().positive();
 
-/** Thesis types that exist. */
+/** The only thesis type. */
 export const thesisTypeSchema = z.literal("box", { error: 'Expected "box"' });
 
 /** The first thing wrong with a value, as `path: message`. */

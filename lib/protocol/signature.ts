@@ -17,7 +17,7 @@ const HALF_ORDER = CURVE_ORDER / 2n;
 const SIGNATURE_BYTES = 65;
 const DIGEST_BYTES = 32;
 
-/** Why a signature was refused; `details` holds what a caller needs to find the fault. */
+/** A signature was refused; `details` has the digest and addresses a caller needs to debug it. */
 export class SignatureError extends RangemakerError {
   constructor(message: string, details: Record<string, unknown> = {}, cause?: unknown) {
     super("INVALID_SIGNATURE", message, { details, cause });
@@ -29,9 +29,9 @@ export class Signer {
   readonly address: Address;
   readonly #privateKey: Uint8Array;
 
-  /** @param privateKey 32 bytes as hex. @throws {SignatureError} If it is no key of the curve. */
+  /** @param privateKey 32 bytes as hex. @throws {SignatureError} If it is not a valid key. */
   constructor(privateKey: Hex) {
-    // A text of another form may be a key all the same, so no message quotes it.
+    // A malformed text may still be a key with a typo, so no message quotes it.
     if (!/^0x[0-9a-fA-F]{64}$/.test(privateKey)) {
       throw new SignatureError("Not a private key: expected 0x and 64 hex digits");
     }
@@ -90,7 +90,7 @@ export function recoverSigner(digest: Hex, signature: Hex): Address {
 
 function digestBytes(digest: Hex): Uint8Array {
   const bytes = bytesOf(digest);
-  // The library would pad or cut it in silence.
+  // The library would silently pad or truncate it.
   if (bytes.length !== DIGEST_BYTES) {
     throw new TypeError(`Digest has ${bytes.length} bytes: expected ${DIGEST_BYTES}`);
   }

@@ -3,13 +3,13 @@ import { addressSchema, hash32Schema, timestampSchema, uint64Schema } from "./sc
 import { betTermsShape } from "./terms.ts";
 import type { Wire } from "./wire.ts";
 
-/** States of a thesis; `won` is by the user, `lost` is the solver's gain. */
+/** States of a thesis; `won` and `lost` are seen from the user. */
 export const thesisStatusSchema = z.enum(["open", "needs_backfill", "won", "lost"]);
 
 /** One of the states of a thesis. */
 export type ThesisStatus = z.output<typeof thesisStatusSchema>;
 
-/** A thesis as the core node tells it (`core_getThesis`, the `theses` subscription). */
+/** A thesis as the core node returns it (`core_getThesis`, the `theses` subscription). */
 export const thesisSchema = z.object({
   id: z.number().int().positive(),
   user: addressSchema,

@@ -14,7 +14,7 @@ import type { QuoteTerms } from "./quote.ts";
 import { betTermsOf, betTermsShape } from "./terms.ts";
 import { toWire, type Wire } from "./wire.ts";
 
-/** Price slots that one `BackfillOracle` may carry: ten minutes of them. */
+/** Most price slots in one `BackfillOracle`: ten minutes. */
 export const BACKFILL_SLOTS_MAX = 6_000;
 
 const envelope = { timestamp: timestampSchema, from: addressSchema, signature: signatureSchema };
@@ -73,13 +73,13 @@ export type Deposit = z.output<typeof depositSchema>;
 /** Opens a thesis from a quote that solver and user signed. By the solver of the quote only. */
 export type RfqSubmit = z.output<typeof rfqSubmitSchema>;
 
-/** Fills price slots that were missed (spec: price oracle, "needs backfill"). Admin only. */
+/** Fills missing price slots (spec: price oracle, "needs backfill"). Admin only. */
 export type BackfillOracle = z.output<typeof backfillOracleSchema>;
 
 /** Distributes `Omit` over the union, so that each kind keeps its own fields. */
 type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
-/** A transaction that its sender has yet to sign. */
+/** A transaction before its sender signs it. */
 export type UnsignedTransaction = Without<Transaction, "signature">;
 
 /** The typed-data string of each kind of transaction. */
@@ -108,7 +108,7 @@ export function hashTransaction(tx: UnsignedTransaction, chainId: number): Hex {
   return hashFlat(TRANSACTION_TYPES[tx.type], chainId, message);
 }
 
-/** Signs a transaction. @returns It with its signature, and its hash. */
+/** Signs a transaction. @returns The signed transaction and its hash. */
 export function signTransaction<T extends UnsignedTransaction>(
   tx: T,
   signer: Signer,

@@ -32,10 +32,10 @@ export const typedDataSchema = z.object({
   primaryType: z.string(),
 }).meta({ id: "TypedData", description: "EIP-712 typed data without its message" });
 
-/** All a wallet needs to sign a message of a type. */
+/** What a wallet needs to sign a message of a type, except the message. */
 export type TypedDataDescription = z.output<typeof typedDataSchema>;
 
-/** The domain every signature is made in; there is no verifying contract. */
+/** The EIP-712 domain of every signature; there is no verifying contract. */
 export function signingDomain(chainId: number): { name: string; version: string; chainId: number } {
   return { name: "Core", version: "1", chainId };
 }
@@ -51,7 +51,7 @@ export function describeTypedData(type: FlatType, chainId: number): TypedDataDes
 
 const DOMAIN_TYPE = flatType("EIP712Domain(string name,string version,uint256 chainId)");
 
-/** The hash of a domain is the same for every message of a chain, so the newest one is kept. */
+/** The domain hash is the same for every message of a chain, so the last one is cached. */
 let newestDomain: { chainId: number; separator: Uint8Array } | undefined;
 
 function domainSeparator(chainId: number): Uint8Array {
@@ -79,7 +79,7 @@ export function hashFlat(type: FlatType, chainId: number, message: Record<string
   return `0x${keccak256(preimage).toHex()}`;
 }
 
-/** Reads a type string such as `Core:Deposit(address user,uint256 amount)`. */
+/** Parses a type string such as `Core:Deposit(address user,uint256 amount)`. */
 export function flatType(typeString: string): FlatType {
   const [primaryType, members] = typeString.slice(0, -1).split("(") as [string, string];
   const fields = members.split(",").map((member) => {

@@ -1,16 +1,12 @@
 import type { Clock } from "../../lib/clock.ts";
+import type { Intent, IntentFailure, SignedTransactionText } from "../../lib/intents/intent.ts";
+import type { IntentStore } from "../../lib/intents/store.ts";
+import { SubmissionFailure, type Submitter } from "../../lib/intents/submitter.ts";
 import { type DepositRequest, hashDepositRequest } from "../../lib/protocol/deposit.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
 import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import type {
-  Intent,
-  IntentFailure,
-  IntentStore,
-  SignedTransactionText,
-} from "../../lib/store/intent.ts";
-import { SubmissionFailure, type Submitter } from "../../lib/submitter.ts";
 import { decodePayload, encodePayload } from "./payload.ts";
 
 /** What a {@link Depositor} works with. */

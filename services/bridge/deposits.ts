@@ -1,4 +1,6 @@
 import { z } from "zod";
+import type { Intent } from "../../lib/intents/intent.ts";
+import type { IntentStore } from "../../lib/intents/store.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import {
   addressSchema,
@@ -8,7 +10,6 @@ import {
 } from "../../lib/protocol/scalars.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { cursorSchema, limitSchema } from "../../lib/http/page_query.ts";
-import type { Intent, IntentStore } from "../../lib/store/intent.ts";
 import { decodePayload } from "./payload.ts";
 import { depositKey } from "./depositor.ts";
 

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import type { Intent } from "../../lib/store/intent.ts";
+import type { Intent } from "../../lib/intents/intent.ts";
 
 /** Buckets of the time to commit, in seconds: an instant node to one that comes back later. */
 const COMMIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];

@@ -4,6 +4,8 @@ import config from "../../deno.json" with { type: "json" };
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
+import { openIntentStore } from "../../lib/intents/open.ts";
+import { Submitter } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { NODE_ANSWER_MS, remembered } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
@@ -13,8 +15,6 @@ import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { answering } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
-import { openIntentStore } from "../../lib/store/open.ts";
-import { Submitter } from "../../lib/submitter.ts";
 import { createBridgeApi } from "./api.ts";
 import { Depositor } from "./depositor.ts";
 import { DepositBook } from "./deposits.ts";
@@ -60,6 +60,7 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
     node,
     clock,
     random: Math.random,
+    log: getLogger([LOG_ROOT, "bridge"]),
     sign: (intent) => Promise.resolve(depositor.resign(intent)),
     observe: (event, intent) => event === "final" ? metrics.ended(intent) : metrics.retried(),
   });

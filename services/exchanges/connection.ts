@@ -1,29 +1,45 @@
 import type { Clock } from "../../lib/clock.ts";
 import { Timers } from "../../lib/timers.ts";
-import type { ClientFrame } from "./dialect.ts";
+import type { ClientFrame, Dialect } from "./dialect.ts";
 import { SHUTDOWN_NOTICE_MS, SLOW_MS, type VenueFault, WRONG_CLOCK_MS } from "./faults.ts";
 import { RateWindow } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
-import type { NumberedTrade } from "./trade.ts";
-import type { Peer, Venue } from "./venue.ts";
+import type { NumberedTrade, TradeLog } from "./trades.ts";
 
-/** What a {@link VenueConnection} is made of. */
+/** The client's end of a connection. */
+export interface Peer {
+  send(text: string): void;
+  close(code: number, reason: string): void;
+}
+
+/** What a connection needs of its venue. */
+export interface VenueState {
+  readonly dialect: Dialect;
+  /** Whether a fault is active. */
+  has(fault: VenueFault): boolean;
+  /** Trades of a market by the venue's own symbol; undefined for an unknown market. */
+  log(symbol: string): TradeLog | undefined;
+  /** Counts a subscribe frame. @returns False if it is over the limit. */
+  admitsSubscription(): boolean;
+}
+
+/** Parts of a {@link VenueConnection}. */
 export interface VenueConnectionOptions {
-  venue: Venue;
+  venue: VenueState;
   peer: Peer;
   clock: Clock;
   onEnd(): void;
 }
 
-/** Frames that wait to be sent; a client this far behind is cut off. */
+/** Most frames waiting to be sent; a client this far behind is disconnected. */
 const OUTBOX_MAX = 50_000;
 
-/** The longest frame of a client that is read: a real one asks for a few markets. */
+/** Longest frame accepted from a client: a real one asks for a few markets. */
 const FRAME_CHARS_MAX = 16 * 1024;
 
 const BROKEN_FRAME = '{"price": "1.0", "broken';
 
-/** One client of a venue: what it is subscribed to, and the frames on their way to it. */
+/** One client of a venue: its subscriptions and the frames queued for it. */
 export class VenueConnection {
   readonly #options: VenueConnectionOptions;
   readonly #subscribed = new Set<string>();
@@ -31,10 +47,10 @@ export class VenueConnection {
   readonly #messages: RateWindow | undefined;
   readonly #outbox: Outbox;
   #lastSentMs: number;
-  #lastHeardMs: number;
+  #lastReceivedMs: number;
   #stuckAtMs: number | undefined;
-  /** The last trade that was told, as it was. */
-  #told: string | undefined;
+  /** Frame of the last published trade. */
+  #lastPublished: string | undefined;
   #ended = false;
 
   constructor(options: VenueConnectionOptions) {
@@ -46,16 +62,16 @@ export class VenueConnection {
       capacity: OUTBOX_MAX,
       deliver: (text) => this.#deliver(text),
     });
-    this.#lastSentMs = this.#lastHeardMs = clock.now();
+    this.#lastSentMs = this.#lastReceivedMs = clock.now();
     const { messages } = venue.dialect.limits;
     this.#messages = messages && new RateWindow(messages);
   }
 
-  /** Begins the connection's life: its limits, heartbeats, and faults that are there already. */
+  /** Starts limits and heartbeats, and applies faults that are already active. */
   start(): void {
     const { venue } = this.#options;
-    if (venue.has("close")) this.#timers.after(0, () => this.suffer("close"));
-    if (venue.has("shutdown")) this.suffer("shutdown");
+    if (venue.has("close")) this.#timers.after(0, () => this.applyFault("close"));
+    if (venue.has("shutdown")) this.applyFault("shutdown");
     const { heartbeat, limits: { subscribeWithinMs, lifetimeMs, idleMs } } = venue.dialect;
     if (subscribeWithinMs !== undefined) {
       this.#timers.after(subscribeWithinMs, () => {
@@ -67,11 +83,11 @@ export class VenueConnection {
     if (heartbeat !== undefined) this.#timers.after(heartbeat.everyMs, () => this.#beat());
   }
 
-  /** Takes a frame of the client. */
+  /** Handles a frame from the client. */
   receive(text: string): void {
     if (this.#ended) return;
-    this.#lastHeardMs = this.#options.clock.now();
-    if (this.#messages?.take(this.#lastHeardMs) === false) {
+    this.#lastReceivedMs = this.#options.clock.now();
+    if (this.#messages?.take(this.#lastReceivedMs) === false) {
       return this.close(1008, "Too many messages");
     }
     if (text.length > FRAME_CHARS_MAX) return this.close(1009, "Frame too long");
@@ -85,7 +101,7 @@ export class VenueConnection {
     for (const answer of dialect.refuse([], frame.reason, frame.id)) this.#send(answer);
   }
 
-  /** The client has gone. */
+  /** Handles the loss of the client. */
   closed(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -94,15 +110,15 @@ export class VenueConnection {
     this.#options.onEnd();
   }
 
-  /** Ends the connection. */
+  /** Closes the connection. */
   close(code: number, reason: string): void {
     if (this.#ended) return;
     this.closed();
     this.#options.peer.close(code, reason);
   }
 
-  /** Something has become wrong with the venue. */
-  suffer(fault: VenueFault): void {
+  /** Applies a fault that was injected into the venue. */
+  applyFault(fault: VenueFault): void {
     if (fault === "close") this.close(1011, "Fault on demand");
     if (fault !== "shutdown") return;
     const { notice } = this.#options.venue.dialect;
@@ -110,15 +126,17 @@ export class VenueConnection {
     this.#timers.after(SHUTDOWN_NOTICE_MS, () => this.close(1012, "Service restart"));
   }
 
-  /** A trade has happened. */
-  tell(symbol: string, trade: NumberedTrade): void {
+  /** Publishes a trade to the client if it is subscribed to its market. */
+  publish(symbol: string, trade: NumberedTrade): void {
     if (!this.#subscribed.has(symbol)) return;
     const { venue } = this.#options;
     if (venue.has("garbage")) this.#send(BROKEN_FRAME);
     const text = venue.dialect.trade(symbol, { ...trade, timeMs: this.#exchangeTime(trade) });
     this.#send(text);
-    if (venue.has("duplicate") && this.#told !== undefined) this.#send(this.#told);
-    this.#told = text;
+    if (venue.has("duplicate") && this.#lastPublished !== undefined) {
+      this.#send(this.#lastPublished);
+    }
+    this.#lastPublished = text;
   }
 
   #exchangeTime(trade: NumberedTrade): number {
@@ -149,12 +167,12 @@ export class VenueConnection {
     if (!dialect.sendsNewest) return;
     for (const symbol of added) {
       const newest = venue.log(symbol)?.newest;
-      if (newest !== undefined) this.tell(symbol, newest);
+      if (newest !== undefined) this.publish(symbol, newest);
     }
   }
 
   #watchIdle(idleMs: number): void {
-    const silentMs = this.#options.clock.now() - Math.max(this.#lastSentMs, this.#lastHeardMs);
+    const silentMs = this.#options.clock.now() - Math.max(this.#lastSentMs, this.#lastReceivedMs);
     if (silentMs >= idleMs) return this.close(1001, "Idle");
     this.#timers.after(idleMs - silentMs, () => this.#watchIdle(idleMs));
   }
@@ -174,7 +192,7 @@ export class VenueConnection {
     this.#timers.after(heartbeat.everyMs, () => this.#beat());
   }
 
-  /** Sends a frame after all that were sent before it, as late as this venue is. */
+  /** Sends a frame after all earlier ones, with this venue's delay. */
   #send(text: string): void {
     const { venue } = this.#options;
     if (venue.has("stall") || this.#ended) return;

@@ -1,6 +1,6 @@
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import type { VenueLimits } from "./limits.ts";
-import type { NumberedTrade } from "./trade.ts";
+import type { NumberedTrade } from "./trades.ts";
 
 /** What a client's frame asks for. */
 export type ClientFrame =

@@ -1,3 +1,7 @@
+import { z } from "zod";
+import type { Clock } from "../../lib/clock.ts";
+import { findProvider, type ProviderName } from "../../lib/protocol/providers.ts";
+
 /** What a venue can be made to do wrong. */
 export const VENUE_FAULTS = {
   stall: "says nothing at all, though the socket stays open",
@@ -31,3 +35,56 @@ export const GAP_EVERY = 5;
 
 /** Time from the notice to the end under `shutdown`, in milliseconds. */
 export const SHUTDOWN_NOTICE_MS = 10_000;
+
+/** What faults are injected into. */
+export interface FaultTarget {
+  inject(fault: VenueFault): void;
+  clear(fault: VenueFault): void;
+}
+
+/** A planned fault; times count from the start. */
+export interface PlannedFault {
+  provider: ProviderName;
+  fault: VenueFault;
+  afterMs: number;
+  /** Undefined lasts to the end. */
+  forMs?: number;
+}
+
+const PATTERN =
+  /^(?<venue>[^=]+)=(?<fault>[a-z_]+)(?:@(?<after>\d{1,9})(?:\+(?<length>\d{1,9}))?)?$/;
+
+/** `kraken=stall@10000+5000`: the venue, what goes wrong, after and for how many milliseconds. */
+export const plannedFaultSchema = z.string().transform((text, context): PlannedFault => {
+  const { venue = "", fault: wanted, after, length } = PATTERN.exec(text)?.groups ?? {};
+  const provider = findProvider(venue);
+  const fault = VENUE_FAULT_NAMES.find((name) => name === wanted);
+  if (provider === undefined || fault === undefined) {
+    context.addIssue(
+      `Expected venue=fault, venue=fault@after_ms or venue=fault@after_ms+for_ms, with a fault of ` +
+        VENUE_FAULT_NAMES.join(", "),
+    );
+    return z.NEVER;
+  }
+  return {
+    provider,
+    fault,
+    afterMs: Number(after ?? 0),
+    forMs: length === undefined ? undefined : Number(length),
+  };
+});
+
+/** Schedules faults. @returns Cancels the schedule. */
+export function planFaults(
+  faults: readonly PlannedFault[],
+  venueOf: (provider: ProviderName) => FaultTarget | undefined,
+  clock: Clock,
+): () => void {
+  const cancels = faults.flatMap(({ provider, fault, afterMs, forMs }) => [
+    clock.after(afterMs, () => venueOf(provider)?.inject(fault)),
+    ...forMs === undefined
+      ? []
+      : [clock.after(afterMs + forMs, () => venueOf(provider)?.clear(fault))],
+  ]);
+  return () => cancels.forEach((cancel) => cancel());
+}

@@ -7,24 +7,22 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { readTape } from "../../lib/prices/tape.ts";
 import { exchangesApi } from "./api.ts";
-import { DIALECTS } from "./dialects.ts";
-import { planFaults } from "./fault_plan.ts";
-import type { VenueFault } from "./faults.ts";
+import { DIALECTS } from "./dialects/mod.ts";
+import { planFaults, type VenueFault } from "./faults.ts";
 import { createExchangesMetrics } from "./metrics.ts";
 import { type ExchangesOptions, options } from "./options.ts";
-import { Pump } from "./pump.ts";
+import { Pump, Tape } from "./playback.ts";
 import { Simulation } from "./simulation.ts";
 import { upgradeToVenue } from "./sockets.ts";
-import { Tape } from "./tape.ts";
-import type { TradeSource } from "./trade.ts";
+import type { TradeSource } from "./trades.ts";
 import { Venue } from "./venue.ts";
 
 export { type ExchangesOptions, options };
 
-/** The venue whose history is served: the one with the finest of the four. */
+/** The venue whose history is served: the one with the finest resolution of the four. */
 const HISTORY_PROVIDER = "provider_a";
 
-/** Trades kept a market for history: nearly three hours at the default rate, longer than a ring. */
+/** Trades kept per market for history: nearly three hours at the default rate, longer than the node's ring. */
 const TRADES_KEPT = 50_000;
 
 /** The stand-ins, running. */
@@ -33,9 +31,9 @@ export interface RunningExchanges extends RunningService {
   readonly providerUrls: Record<ProviderName, string>;
   /** Base URL of the history endpoint, `GET {historyUrl}/api/v3/aggTrades`. */
   readonly historyUrl: string;
-  /** Makes something wrong with a venue until {@link clear}. */
+  /** Injects a fault into a venue until {@link clear}. */
   inject(provider: ProviderName, fault: VenueFault): void;
-  /** Makes it right again. */
+  /** Clears a fault. */
   clear(provider: ProviderName, fault: VenueFault): void;
 }
 
@@ -73,13 +71,13 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     health: () => Response.json({ status: "healthy" }),
     registry,
     drain() {
-      callOff();
+      cancelFaults();
       pump.stop();
       for (const venue of venues) venue.stop();
     },
   });
   pump.start();
-  const callOff = planFaults(options.faults, (provider) => byProvider.get(provider), clock);
+  const cancelFaults = planFaults(options.faults, (provider) => byProvider.get(provider), clock);
   return {
     ...service,
     providerUrls: urlsOf(venues, service.url),

@@ -3,8 +3,7 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
 import { hostOption } from "../../lib/cli/shared_options.ts";
-import { plannedFaultSchema } from "./fault_plan.ts";
-import { VENUE_FAULT_NAMES } from "./faults.ts";
+import { plannedFaultSchema, VENUE_FAULT_NAMES } from "./faults.ts";
 
 const SYMBOLS = MARKETS.map((market) => market.symbol);
 

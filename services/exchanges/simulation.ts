@@ -1,7 +1,7 @@
 import type { RandomSource } from "../../lib/clock.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import { gaussian } from "../../lib/random.ts";
-import type { Trade, TradeSource } from "./trade.ts";
+import type { Trade, TradeSource } from "./trades.ts";
 
 /** How a market begins and how it moves. */
 interface Character {

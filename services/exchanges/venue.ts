@@ -1,32 +1,25 @@
 import type { Clock } from "../../lib/clock.ts";
-import { VenueConnection } from "./connection.ts";
+import { type Peer, VenueConnection, type VenueState } from "./connection.ts";
 import type { Dialect } from "./dialect.ts";
 import { GAP_EVERY, type VenueFault } from "./faults.ts";
 import { RateWindow } from "./limits.ts";
-import type { NumberedTrade, Trade } from "./trade.ts";
-import { TradeLog } from "./trade_log.ts";
+import { type NumberedTrade, type Trade, TradeLog } from "./trades.ts";
 
-/** The client's end of a connection, as the venue sees it. */
-export interface Peer {
-  send(text: string): void;
-  close(code: number, reason: string): void;
-}
-
-/** Connections at a time, of all clients together: a stand-in serves a handful. */
+/** Most open connections, of all clients together: a stand-in serves a handful. */
 const CONNECTIONS_MAX = 1_000;
 
-/** What a {@link Venue} is made of. */
+/** Parts of a {@link Venue}. */
 export interface VenueOptions {
   dialect: Dialect;
   /** Symbols such as `BTC/USDT`. */
   markets: readonly string[];
-  /** Trades kept a market, for history; the newest one is kept in any case. */
+  /** Trades kept per market for history; the newest one is always kept. */
   tradesKept?: number;
   clock: Clock;
 }
 
-/** One exchange: its trades, its connections, and what is wrong with it at the moment. */
-export class Venue {
+/** One exchange: its trades, connections and active faults. */
+export class Venue implements VenueState {
   readonly dialect: Dialect;
   readonly #clock: Clock;
   readonly #logs: Map<string, TradeLog>;
@@ -51,28 +44,28 @@ export class Venue {
     return this.#connections.size;
   }
 
-  /** The trades of a market by the venue's own symbol; undefined if it is not traded here. */
+  /** Trades of a market by the venue's own symbol; undefined for an unknown market. */
   log(symbol: string): TradeLog | undefined {
     return this.#logs.get(symbol);
   }
 
-  /** Whether something is wrong at the moment. */
+  /** Whether a fault is active. */
   has(fault: VenueFault): boolean {
     return this.#faults.has(fault);
   }
 
-  /** Makes something wrong, on the connections there are and on new ones. */
+  /** Injects a fault into open and new connections. */
   inject(fault: VenueFault): void {
     this.#faults.add(fault);
-    for (const connection of [...this.#connections]) connection.suffer(fault);
+    for (const connection of [...this.#connections]) connection.applyFault(fault);
   }
 
-  /** Makes it right again. */
+  /** Clears a fault. */
   clear(fault: VenueFault): void {
     this.#faults.delete(fault);
   }
 
-  /** Takes a client's connection. */
+  /** Accepts a client's connection. */
   open(peer: Peer): VenueConnection {
     const connection = new VenueConnection({
       venue: this,
@@ -88,18 +81,18 @@ export class Venue {
     return connection;
   }
 
-  /** Counts a subscribe frame. @returns False if it is one too many. */
+  /** Counts a subscribe frame. @returns False if it is over the limit. */
   admitsSubscription(): boolean {
     return this.#subscribing?.take(this.#clock.now()) ?? true;
   }
 
-  /** A trade has happened here. */
+  /** Records a trade and publishes it to subscribers. */
   trade(trade: Trade): NumberedTrade | undefined {
     const symbol = this.dialect.symbolOf(trade.market);
     const numbered = this.#logs.get(symbol)?.append(trade);
     if (numbered === undefined) return undefined;
     if (this.has("mute") || (this.has("gap") && numbered.id % GAP_EVERY === 0)) return numbered;
-    for (const connection of [...this.#connections]) connection.tell(symbol, numbered);
+    for (const connection of [...this.#connections]) connection.publish(symbol, numbered);
     return numbered;
   }
 

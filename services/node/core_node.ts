@@ -42,7 +42,7 @@ export class CoreNode {
     const turnstile = new SerialQueue();
     this.#oracleStatus = new OracleStatus(oracleUrl(settings.oracle.serviceUrl), feed);
     this.metrics = createNodeMetrics(clock.now(), {
-      unsettledTheses: () => storage.state.settler.unsettled.size,
+      unsettledTheses: () => storage.state.settler.unsettledCount,
       clients: () => this.clients.count,
     });
     this.chain = new Chain({

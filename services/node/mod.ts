@@ -1,4 +1,4 @@
-import { systemClock } from "../../lib/clock.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
 import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
@@ -28,11 +28,14 @@ export interface RunningNode extends RunningService {
  * @throws {UsageError} If the settings file is wrong. @throws {ListenError} If a port cannot be had.
  * @throws {DataDirError} @throws {JournalError} If the data directory cannot be used.
  */
-export async function startNode(given: NodeOptions): Promise<RunningNode> {
+export async function startNode(
+  given: NodeOptions,
+  clock: Clock = systemClock,
+): Promise<RunningNode> {
   const file = given.config === undefined ? {} : await readSettingsFile(given.config);
   const settings = resolveSettings(given, file);
   const storage = openStorage(settings, given.dataDir);
-  const node = new CoreNode(settings, storage, systemClock);
+  const node = new CoreNode(settings, storage, clock);
   const listen = (name: string, port: number, isReadOnly: boolean) =>
     startService({
       name,
@@ -84,7 +87,7 @@ export const run: RunnableCommand = serviceCommand({
       "a chain that survives its process",
     ],
   ],
-}, startNode);
+}, (given) => startNode(given));
 
 function webSocketUrl(url: string): string {
   return url.replace(/^http/, "ws");

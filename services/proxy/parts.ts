@@ -1,4 +1,4 @@
-import { monotonicClock, systemClock } from "../../lib/clock.ts";
+import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { Clients } from "./clients/clients.ts";
 import type { Cors } from "./router/cors.ts";
 import { HeadWatch, readHead } from "./hub/head_watch.ts";
@@ -22,8 +22,17 @@ export interface ProxyParts {
   stop(): void;
 }
 
-/** Makes the parts and connects them. */
-export function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cors): ProxyParts {
+/**
+ * Makes the parts and connects them.
+ *
+ * @param clock For all but requests to nodes, which are timed by a clock that never jumps.
+ */
+export function assemble(
+  options: ProxyOptions,
+  metrics: ProxyMetrics,
+  cors: Cors,
+  clock: Clock = systemClock,
+): ProxyParts {
   const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
   const httpOptions = { timeoutMs, clock: monotonicClock, metrics };
   const nodes = {
@@ -32,7 +41,7 @@ export function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cor
   };
   const upstream: Upstream = new Upstream({
     url: options.readNodeWsUrl ?? webSocketUrl(options.readNodeUrl),
-    clock: systemClock,
+    clock,
     random: Math.random,
     reconnectInitialMs,
     reconnectMaxMs,
@@ -40,7 +49,7 @@ export function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cor
     events: {
       opened() {
         headWatch.restart();
-        hub.upstreamOpened(systemClock.now());
+        hub.upstreamOpened(clock.now());
       },
       closed(reason) {
         upstreamReads?.lost(reason);
@@ -77,7 +86,7 @@ export function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cor
     },
   });
   const headWatch = new HeadWatch({
-    clock: systemClock,
+    clock,
     silenceMs: options.headSilenceMs,
     isLive: (key) => hub.book.isLive(key),
     readHead: () => readHead(nodes.read),
@@ -86,7 +95,7 @@ export function assemble(options: ProxyOptions, metrics: ProxyMetrics, cors: Cor
   const clients = new Clients({
     hub,
     router,
-    clock: systemClock,
+    clock,
     metrics,
     cors,
     maxClients: options.maxWsClients,

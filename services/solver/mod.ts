@@ -1,16 +1,18 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
+import { getLogger } from "@logtape/logtape";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
+import { isFinal } from "../../lib/intents/intent.ts";
+import { openIntentStore } from "../../lib/intents/open.ts";
+import { Submitter } from "../../lib/intents/submitter.ts";
 import { NODE_ANSWER_MS, remembered } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { answering } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
-import { isFinal } from "../../lib/store/intent.ts";
-import { openIntentStore } from "../../lib/store/open.ts";
-import { Submitter } from "../../lib/submitter.ts";
 import { createSolverApi } from "./api.ts";
 import { Executor } from "./execution/executor.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
@@ -63,6 +65,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     node,
     clock,
     random: Math.random,
+    log: getLogger([LOG_ROOT, "solver"]),
     sign: (intent) => executor.prepare(intent),
     observe(event, intent) {
       if (event === "final" && isFinal(intent.state)) metrics.executionEnded(intent.state);

@@ -3,10 +3,15 @@
  * that answers at once; and the same path on plain viem calls. Run with
  * `deno run --allow-all tests/bench/bridge_bench.ts [deposits]`.
  */
+import { getLogger } from "@logtape/logtape";
 import { hashTypedData, recoverTypedDataAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import type { SignedTransactionText } from "../../lib/intents/intent.ts";
+import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../lib/intents/store.ts";
+import { type SubmissionNode, Submitter } from "../../lib/intents/submitter.ts";
 import {
   DEPOSIT_REQUEST_TYPE,
   type DepositRequest,
@@ -24,9 +29,6 @@ import {
 import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
-import type { IntentStore, SignedTransactionText } from "../../lib/store/intent.ts";
-import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
-import { type SubmissionNode, Submitter } from "../../lib/submitter.ts";
 import { createBridgeApi } from "../../services/bridge/api.ts";
 import { depositKey, Depositor } from "../../services/bridge/depositor.ts";
 import { DepositBook } from "../../services/bridge/deposits.ts";
@@ -162,12 +164,13 @@ function sendAll(url: string, bodies: string[]): Promise<Figures> {
 
 async function measure(path: Path, bodies: string[]): Promise<Figures> {
   const directory = await Deno.makeTempDir();
-  const store = SqliteIntentStore.open(`${directory}/bench.sqlite`, "bench");
+  const store = new IntentStore(SqliteDriver.open(`${directory}/bench.sqlite`), "bench");
   const submitter: Submitter = new Submitter({
     store,
     node: instantNode,
     clock: systemClock,
     random: Math.random,
+    log: getLogger("test"),
     sign: () => Promise.reject(new Error("Nothing is signed twice here")),
   });
   const app = createBridgeApi({

@@ -128,7 +128,7 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
     seal(dueMs, lateMs) {
       lateness.push(lateMs);
       chain.checkpoint(dueMs);
-      if (state.settler.unsettled.size === 0) done.resolve();
+      if (state.settler.unsettledCount === 0) done.resolve();
     },
   });
   loop.start();

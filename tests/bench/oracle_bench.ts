@@ -12,7 +12,7 @@
 import { systemClock } from "../../lib/clock.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
-import { DIALECTS } from "../../services/exchanges/dialects.ts";
+import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import { PriceBoard } from "../../services/oracle/price_board.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 import { Session } from "../../services/oracle/session.ts";

@@ -6,18 +6,20 @@
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
 import { toWire } from "../../lib/protocol/wire.ts";
+import { getLogger } from "@logtape/logtape";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";
 import { hexToBytes } from "viem";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../lib/intents/store.ts";
+import { type SubmissionNode, Submitter } from "../../lib/intents/submitter.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote, type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
-import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
-import { type SubmissionNode, Submitter } from "../../lib/submitter.ts";
 import { createSolverApi } from "../../services/solver/api.ts";
 import { decodeExecution } from "../../services/solver/execution/execution.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
@@ -174,12 +176,13 @@ async function measureExecutions(
   quoteSigner: QuoteSigner | undefined,
 ): Promise<Figures> {
   const directory = await Deno.makeTempDir();
-  const store = SqliteIntentStore.open(`${directory}/bench.sqlite`, "bench");
+  const store = new IntentStore(SqliteDriver.open(`${directory}/bench.sqlite`), "bench");
   const submitter: Submitter = new Submitter({
     store,
     node: instantNode,
     clock: systemClock,
     random: Math.random,
+    log: getLogger("test"),
     sign: (intent) =>
       executor instanceof Executor
         ? executor.prepare(intent)

@@ -3,6 +3,9 @@ import { Hono } from "hono";
 import { hashTypedData, recoverTypedDataAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import type { SignedTransactionText } from "../../lib/intents/intent.ts";
+import type { IntentStore } from "../../lib/intents/store.ts";
+import type { Submitter } from "../../lib/intents/submitter.ts";
 import {
   QUOTE_TYPE,
   quoteRequestSchema,
@@ -12,8 +15,6 @@ import {
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
 import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
 import { limitBody, readBody, useEnvelope } from "../../lib/http/envelope.ts";
-import type { IntentStore, SignedTransactionText } from "../../lib/store/intent.ts";
-import type { Submitter } from "../../lib/submitter.ts";
 import {
   encodeExecution,
   type Execution,

@@ -59,6 +59,7 @@ Deno.test("Bridge: a request that a wallet signed by /typed-data is credited onc
     assert.deepEqual(answer.body, { success: true, txHash: node.committed[0]?.txHash });
     assert.equal(answer.status, 200);
     assert.equal(node.credited.get(wallet.address), 5_000_000n);
+    assert.equal(JSON.parse(node.received[0] ?? "").from, relayer.address);
   }));
 
 Deno.test("Bridge: extreme amounts and nonces are admitted", () =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { StoreError } from "../../lib/intents/intent.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
-import { StoreError } from "../../lib/store/intent.ts";
 import { BridgeMetrics } from "../../services/bridge/metrics.ts";
 import { post } from "../support/envelope.ts";
 import { signedRequest, withBridge } from "./support.ts";

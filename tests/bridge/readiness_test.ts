@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { NodeUnreachableError } from "../../lib/net/core_client.ts";
-import { StoreError } from "../../lib/store/intent.ts";
+import { StoreError } from "../../lib/intents/intent.ts";
 import { checkReadiness, type ReadinessPorts } from "../../services/bridge/readiness.ts";
 import { eventually } from "../support/eventually.ts";
 import { relayer, withBridge } from "./support.ts";
@@ -49,6 +49,8 @@ Deno.test("Readiness: each thing that is missing is named", async () => {
   );
   assert.equal(told.problems.length, 2);
   assert(!/hunter2|0123456789abcdef/.test(told.problems.join()), told.problems.join());
+  const { node, relayer: isRelayer, ...rest } = await checkReadiness(ports({ getAccount }));
+  assert.deepEqual([rest.ready, node, isRelayer], [false, true, false], "the relayer alone");
   const broken = { ...ports(), store: { check: () => Promise.reject(new StoreError("Full")) } };
   const { ready, store, problems } = await checkReadiness(broken);
   assert.deepEqual({ ready, store, problems }, { ready: false, store: false, problems: ["Full"] });

@@ -1,6 +1,7 @@
 /** `rangemaker doctor` against running services and every problem it reports. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { openIntentStore } from "../../lib/intents/open.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
@@ -9,7 +10,6 @@ import { options as exchangesOptions, startExchanges } from "../../services/exch
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { doctorOptions, run } from "../../services/stack/doctor.ts";
-import { openIntentStore } from "../../lib/store/open.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
@@ -278,7 +278,7 @@ const problems: Record<string, Problem> = {
     argv: ["node", "--oracle-url", deadUrl(), "--data-dir", "deno.json/node"],
     subject: "data dir",
     level: "fail",
-    text: /^deno\.json is no folder$/,
+    text: /^deno\.json is not a folder$/,
     remedy: /--data-dir or NODE_DATA_DIR$/,
   },
   "a URL of an unsupported database": {
@@ -391,16 +391,15 @@ Deno.test("doctor: reports clocks that differ, and fails if the node would refus
   });
 });
 
-Deno.test("doctor: a WebSocket that opens and never answers is reported in time", async () => {
+Deno.test("doctor: a WebSocket that opens and never answers fails after the timeout", async () => {
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
     return Deno.upgradeWebSocket(request).response;
   });
   try {
     const url = `ws://127.0.0.1:${server.addr.port}`;
-    const { level, text, tookMs } = (await diagnose(["solver", "-w", url])).of("websocket");
+    const { level, text } = (await diagnose(["solver", "-w", url], {}, 200)).of("websocket");
     assert.equal(level, "fail");
-    assert.equal(text, `${url}: did not accept a subscription within 2000 ms`);
-    assert(tookMs >= 2_000 && tookMs < 2_500, String(tookMs));
+    assert.equal(text, `${url}: did not accept a subscription within 200 ms`);
   } finally {
     await server.shutdown();
   }
@@ -477,7 +476,7 @@ Deno.test("doctor: reports a wrong settings file, and a data directory of anothe
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("doctor: no URL shows its user, its password, its query or a key in its path", async () => {
+Deno.test("doctor: a node's URL shows no user, password, query or key in its path", async () => {
   const url = deadUrl().replace("127", "somebody:hunter2@127");
   const secrets = `${url}/v3/0123456789abcdef0123456789abcdef?key=geheim`;
   const { printed, of } = await diagnose(["proxy", "--write-node-url", secrets]);

@@ -50,7 +50,7 @@ Deno.test("doctor: names the flags that are missing, exit code 1", async () => {
   assert.match(stdout, /^ok {4}bridge {2}port {9}127\.0\.0\.1:3000 is free|is used/m);
 });
 
-Deno.test("doctor: with the flags that it names, nothing is missing", async () => {
+Deno.test("doctor bridge: with the flags that it names, nothing is missing", async () => {
   const lacking = await doctorWith([], ["bridge"]);
   const [, remedy = ""] = /^ {6}fix: Start it with (.*)$/m.exec(lacking.stdout) ?? [];
   const { stdout } = await doctorWith(remedy.split(" "), ["bridge"]);

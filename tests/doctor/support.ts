@@ -44,8 +44,9 @@ export async function runDoctor(
 export async function diagnose(
   argv: readonly string[],
   env: Record<string, string> = {},
+  timeoutMs = 2_000,
 ): Promise<Diagnosis> {
-  const args = [...argv, "--json", "--timeout-ms", "2000"];
+  const args = [...argv, "--json", "--timeout-ms", String(timeoutMs)];
   const { code, printed } = await runDoctor(args, env);
   const report = reportSchema.parse(JSON.parse(printed));
   const of = (subject: string) => {

@@ -20,7 +20,7 @@ Deno.test("A service without file descriptors left says so, and serves again whe
   const attempts = await Promise.allSettled(
     Array.from({ length: DESCRIPTORS }, () => Deno.connect({ hostname: "127.0.0.1", port })),
   );
-  await program.until(({ stderr }) => stderr.includes("Listening failed, and is tried again"));
+  await program.until(({ stderr }) => stderr.includes("Listening failed, reopening"));
   for (const attempt of attempts) if (attempt.status === "fulfilled") attempt.value.close();
   await eventually("it serves again", async () => {
     const response = await fetch(`http://127.0.0.1:${port}/health`).catch(() => undefined);

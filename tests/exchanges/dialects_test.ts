@@ -1,7 +1,7 @@
 /** What the stand-ins say is what the oracle's parsers, written from the exchanges' documents, read. */
 import assert from "node:assert/strict";
-import { DIALECTS } from "../../services/exchanges/dialects.ts";
-import type { NumberedTrade } from "../../services/exchanges/trade.ts";
+import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
+import type { NumberedTrade } from "../../services/exchanges/trades.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 
 const trade: Omit<NumberedTrade, "provider"> = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { CATCH_UP_MS, Pump } from "../../services/exchanges/pump.ts";
-import type { Trade, TradeSource } from "../../services/exchanges/trade.ts";
+import { CATCH_UP_MS, Pump } from "../../services/exchanges/playback.ts";
+import type { Trade, TradeSource } from "../../services/exchanges/trades.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
 /** A source that trades every so many milliseconds. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { seededRandom } from "../../lib/random.ts";
 import { Simulation } from "../../services/exchanges/simulation.ts";
-import type { Trade } from "../../services/exchanges/trade.ts";
+import type { Trade } from "../../services/exchanges/trades.ts";
 
 const MARKETS = ["BTC/USDT", "ETH/USDT"];
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseTape, TAPE_HEADER } from "../../lib/prices/tape.ts";
-import { Tape } from "../../services/exchanges/tape.ts";
+import { Tape } from "../../services/exchanges/playback.ts";
 
 const ROWS = [
   "1675329600138,1206419187,buy,1666.8,26.062",
@@ -24,29 +24,4 @@ Deno.test("Tape: plays from the start on, at every venue, again and again", () =
   // The second round begins one mean gap, 38 ms, after the last trade of the first.
   assert.deepEqual(atBinance.map((trade) => trade.timeMs - 5_000_000), [0, 76, 76, 114, 190, 190]);
   assert.deepEqual(atBinance.map((trade) => trade.price).slice(3), rows.map((row) => row.price));
-});
-
-const recording = new URL("../../../shared/data/eth-usdt-trades-2023-02-02.csv", import.meta.url);
-let recorded: string | undefined;
-try {
-  recorded = Deno.readTextFileSync(recording);
-} catch (thrown) {
-  if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
-  console.warn("Skipped: eth-usdt-trades-2023-02-02.csv is not at hand");
-}
-
-Deno.test({
-  name: "Tape: the recorded ETH/USDT trades play, with no gap of 3 s in them or between rounds",
-  ignore: recorded === undefined,
-  fn() {
-    const rows = parseTape(recorded ?? "");
-    assert.equal(rows.length, 1_000);
-    const tape = new Tape(rows, "ETH/USDT", 0);
-    let lastMs = 0;
-    for (let index = 0; index < 3 * 4 * rows.length; index++) {
-      const { timeMs } = tape.next();
-      assert(timeMs >= lastMs && timeMs - lastMs < 3_000);
-      lastMs = timeMs;
-    }
-  },
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import { DIALECTS } from "../../services/exchanges/dialects.ts";
+import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import { SHUTDOWN_NOTICE_MS, SLOW_MS, WRONG_CLOCK_MS } from "../../services/exchanges/faults.ts";
 import { Venue } from "../../services/exchanges/venue.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";

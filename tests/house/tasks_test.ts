@@ -60,3 +60,8 @@ Deno.test("Tasks demo, stack and exchanges: reach this machine, the stack the ex
     assert.deepEqual(beyond.toSorted(), [...others].toSorted(), task);
   }
 });
+
+Deno.test("Task test: grants what deno test -P does", () => {
+  const granted = tasks.test?.match(/(?<=--allow-)\S+/g) ?? [];
+  assert.deepEqual(new Set(granted), new Set(Object.keys(config.test.permissions)));
+});

@@ -3,10 +3,10 @@
  * answers fits its schema: the documents promise nothing that never comes.
  */
 import assert from "node:assert/strict";
+import { StoreConnectionLostError, StoreError } from "../../lib/intents/intent.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { startService } from "../../lib/http/service.ts";
-import { StoreConnectionLostError, StoreError } from "../../lib/store/intent.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { exampleEstimate, exampleQuote } from "../../services/solver/examples.ts";
 import { signedRequest, startTestBridge, user, withBridge } from "../bridge/support.ts";

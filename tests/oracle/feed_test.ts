@@ -1,10 +1,12 @@
 import { configure, type LogRecord, reset } from "@logtape/logtape";
 import assert from "node:assert/strict";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
-import { Feed, HEALTHY_AFTER_MS } from "../../services/oracle/feed.ts";
+import { Feed } from "../../services/oracle/feed.ts";
 import type { Provider } from "../../services/oracle/provider.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
+import { coinbase } from "../../services/oracle/providers/coinbase.ts";
 import { kraken } from "../../services/oracle/providers/kraken.ts";
+import { okx } from "../../services/oracle/providers/okx.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork, type FakeSocket } from "../support/fake_socket.ts";
 
@@ -33,6 +35,11 @@ function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
   feed.start();
   const news = () => events.splice(0);
   return { clock, network, feed, news };
+}
+
+function krakenAnswer(symbol: string, success: boolean): string {
+  const outcome = success ? { result: { channel: "trade", symbol } } : { error: "no", symbol };
+  return JSON.stringify({ method: "subscribe", success, ...outcome });
 }
 
 let nextId = 1;
@@ -69,54 +76,65 @@ Deno.test("Feed: a connection that closes drops its prices at once and comes bac
   feed.stop();
 });
 
-Deno.test("Feed: a connection that brings nothing is dead after its deadline", () => {
-  const { clock, network, feed, news } = setUp();
-  network.newest.open();
-  network.newest.deliver(ACK);
-  clock.advance(binance.liveness.silenceMs - 1);
-  assert.deepEqual(news(), []);
-  clock.advance(1);
-  assert.deepEqual(news(), ["silent", "drop"]);
-  assert(network.newest.closed);
-  feed.stop();
-});
+/** Lets time pass until the next connection is attempted. @returns How long it took. */
+function waitFor(network: FakeNetwork, clock: FakeClock): number {
+  const { length } = network.sockets;
+  const fromMs = clock.now();
+  while (network.sockets.length === length) clock.advance(250);
+  return clock.now() - fromMs;
+}
+
+const SILENCE: [provider: Provider, ack: string, silenceMs: number][] = [
+  [binance, ACK, 10_000],
+  [
+    coinbase,
+    '{"type":"subscriptions","channels":[{"name":"ticker","product_ids":["BTC-USDT"]}]}',
+    5_000,
+  ],
+  [kraken, krakenAnswer("BTC/USDT", true), 5_000],
+  [okx, '{"event":"subscribe","arg":{"channel":"tickers","instId":"BTC-USDT"}}', 10_000],
+];
+for (const [provider, ack, silenceMs] of SILENCE) {
+  Deno.test(`Feed: ${provider.name} is dead after ${silenceMs} ms without a frame`, () => {
+    const { clock, network, feed, news } = setUp(provider);
+    network.newest.open();
+    network.newest.deliver(ack);
+    clock.advance(silenceMs - 1);
+    assert.deepEqual(news(), []);
+    clock.advance(1);
+    assert.deepEqual([news(), network.newest.closed], [["silent", "drop"], true]);
+    feed.stop();
+  });
+}
 
 Deno.test("Feed: waits double from 500 ms to 30 s, and start again only after health", () => {
   const { clock, network, feed } = setUp();
   const waits: number[] = [];
-  const waitForNext = () => {
-    const { length } = network.sockets;
-    const fromMs = clock.now();
-    while (network.sockets.length === length) clock.advance(250);
-    waits.push(clock.now() - fromMs);
-  };
-  for (let attempt = 0; attempt < 8; attempt++) {
-    network.newest.fail("refused");
-    waitForNext();
-  }
+  const waitForNext = () => waits.push(waitFor(network, clock));
+  const refuse = () => (network.newest.fail("refused"), waitForNext());
+  for (let attempt = 0; attempt < 8; attempt++) refuse();
   assert.deepEqual(waits, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
   waits.length = 0;
-  network.newest.open();
-  network.newest.deliver(ACK);
-  trade(clock, network.newest, HEALTHY_AFTER_MS - 1_000);
-  network.newest.end();
-  waitForNext();
-  network.newest.open();
-  network.newest.deliver(ACK);
-  trade(clock, network.newest, HEALTHY_AFTER_MS);
-  network.newest.end();
-  waitForNext();
-  assert.deepEqual(waits, [30_000, 500]);
+  for (const healthyMs of [29_000, 30_000]) {
+    network.newest.open();
+    network.newest.deliver(ACK);
+    trade(clock, network.newest, healthyMs);
+    network.newest.end();
+    waitForNext();
+    refuse();
+  }
+  assert.deepEqual(waits, [30_000, 30_000, 500, 1_000]);
   feed.stop();
 });
 
-Deno.test("Feed: Kraken's connections are at least a second apart", () => {
-  const { clock, network, feed } = setUp({ ...kraken });
-  network.newest.fail("refused");
-  clock.advance(1_999);
-  assert.equal(network.sockets.length, 1, "with all of the jitter; half of it leaves a second");
-  clock.advance(1);
-  assert.equal(network.sockets.length, 2);
+/** With all of the jitter; half of it leaves a second of the first wait. */
+Deno.test("Feed: Kraken's connections are at least a second apart, and at most a minute", () => {
+  const { clock, network, feed } = setUp(kraken);
+  const waits = Array.from({ length: 7 }, () => {
+    network.newest.fail("refused");
+    return waitFor(network, clock);
+  });
+  assert.deepEqual(waits, [2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
   feed.stop();
 });
 
@@ -161,6 +179,7 @@ Deno.test("Feed: the old connection goes on while the new one fails", () => {
   network.newest.open();
   network.newest.deliver(NOTICE);
   first.deliver(print(clock, 101));
+  assert(network.newest.closed && !first.closed);
   assert.deepEqual(news(), [
     "shutdown_notice",
     "reconnect",
@@ -215,21 +234,15 @@ Deno.test("Feed: a replacement that is due is called off when the connection die
 
 Deno.test("Feed: markets that only the old connection had are dropped when the new one takes over", () => {
   const { clock, network, feed, news } = setUp(kraken, ["BTC/USDT", "ETH/USDT"]);
-  const answer = (symbol: string, success: boolean) =>
-    JSON.stringify({
-      method: "subscribe",
-      success,
-      ...success ? { result: { channel: "trade", symbol } } : { error: "no", symbol },
-    });
   const first = network.newest;
   first.open();
-  first.deliver(answer("BTC/USDT", true));
-  first.deliver(answer("ETH/USDT", true));
+  first.deliver(krakenAnswer("BTC/USDT", true));
+  first.deliver(krakenAnswer("ETH/USDT", true));
   first.deliver('{"channel":"status","data":[{"system":"maintenance"}]}');
   clock.advance(2_000);
   network.newest.open();
-  network.newest.deliver(answer("BTC/USDT", true));
-  network.newest.deliver(answer("ETH/USDT", false));
+  network.newest.deliver(krakenAnswer("BTC/USDT", true));
+  network.newest.deliver(krakenAnswer("ETH/USDT", false));
   assert(first.closed);
   assert.deepEqual(news().slice(-3), ["refused", "not_acknowledged", "drop ETH/USDT"]);
   feed.stop();

@@ -1,8 +1,8 @@
 /** No frame, however broken, makes a parser throw or invent a price. */
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
-import type { NumberedTrade } from "../../services/exchanges/trade.ts";
-import { DIALECTS } from "../../services/exchanges/dialects.ts";
+import type { NumberedTrade } from "../../services/exchanges/trades.ts";
+import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import type { Dialect } from "../../services/exchanges/dialect.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 import { withSeed } from "../support/random.ts";

@@ -8,6 +8,7 @@ import {
   ACKNOWLEDGE_MS,
   FRAME_CHARS_MAX,
   GAPS_MAX,
+  GAPS_WINDOW_MS,
   RETRY_REFUSED_MS,
   Session,
 } from "../../services/oracle/session.ts";
@@ -50,6 +51,11 @@ function krakenAnswer(symbol: string, success: boolean) {
       ? { method: "subscribe", success, result: { channel: "trade", symbol } }
       : { method: "subscribe", success, error: `not supported ${symbol}`, symbol },
   );
+}
+
+function krakenTrade(id: number, timeMs: number) {
+  return `{"channel":"trade","type":"update","data":[{"symbol":"BTC/USDT","price":5,` +
+    `"trade_id":${id},"timestamp":"${new Date(timeMs).toISOString()}"}]}`;
 }
 
 Deno.test("Session: subscribes, is acknowledged, passes prices on", () => {
@@ -119,16 +125,17 @@ Deno.test("Session: a stream that is silent on a living connection is replaced",
   const { session, clock, news } = setUp(kraken);
   for (const symbol of ["BTC/USDT", "ETH/USDT"]) session.receive(krakenAnswer(symbol, true));
   news();
-  const print = (id: number) =>
-    `{"channel":"trade","type":"update","data":[{"symbol":"BTC/USDT","price":5,"trade_id":${id},` +
-    `"timestamp":"${new Date(clock.now()).toISOString()}"}]}`;
   for (let id = 1; id < 300; id++) {
     clock.advance(1_000);
-    session.receive(print(id));
+    session.receive(krakenTrade(id, clock.now()));
   }
   assert.equal(news().filter((event) => event.includes("silent")).length, 0);
   clock.advance(1_000);
   assert.deepEqual(news(), ["stream_silent replace: ETH/USDT for 300000 ms"]);
+  clock.advance(298_999);
+  assert.deepEqual(news(), []);
+  clock.advance(1);
+  assert.equal(news()[0], "stream_silent replace: BTC/USDT for 300000 ms");
   session.end();
 });
 
@@ -232,7 +239,7 @@ Deno.test("Session: asks after silence where the exchange answers, and only then
   const { session, clock, sent } = setUp(okx, ["BTC/USDT"]);
   session.receive('{"event":"subscribe","arg":{"channel":"tickers","instId":"BTC-USDT"}}');
   sent.length = 0;
-  for (let second = 0; second < 10; second++) {
+  for (let second = 0; second < 12; second++) {
     clock.advance(1_000);
     session.receive("pong");
   }
@@ -246,12 +253,12 @@ Deno.test("Session: asks after silence where the exchange answers, and only then
 
 Deno.test("Session: what gives no price is dropped with its reason", () => {
   const { session, clock, news } = setUp(binance);
-  session.receive("{".repeat(FRAME_CHARS_MAX + 1));
+  session.receive(ACK.padEnd(FRAME_CHARS_MAX + 1));
   session.receive("{");
   session.receive('{"hello":1}');
   session.receive(aggTrade(1, clock.now(), "0"));
   session.receive(aggTrade(1, clock.now(), "5", "DOGEUSDT"));
-  session.receive(aggTrade(1, clock.now()));
+  session.receive(aggTrade(1, clock.now()).padEnd(FRAME_CHARS_MAX));
   session.receive(aggTrade(1, clock.now()));
   assert.deepEqual(news(), [
     "dropped too_long",
@@ -262,5 +269,31 @@ Deno.test("Session: what gives no price is dropped with its reason", () => {
     "BTC/USDT 100000000",
     "dropped late",
   ]);
+  session.end();
+});
+
+Deno.test("Session: lost messages are counted over a minute, and anew after a connection was asked for", () => {
+  const { session, clock, news } = setUp(binance, ["BTC/USDT"]);
+  session.receive(ACK);
+  let id = 0;
+  session.receive(aggTrade(id, clock.now()));
+  const lose = (times: number) =>
+    Array.from({ length: times }, () => {
+      session.receive(aggTrade(id += 10, clock.now()));
+      return news().find((event) => event.startsWith("sequence_gap"))?.split(/[ :]/)[1];
+    });
+  assert.deepEqual(lose(1), ["note"]);
+  clock.advance(GAPS_WINDOW_MS);
+  assert.deepEqual(lose(3), ["note", "note", "note"], "the first is a minute old");
+  clock.advance(GAPS_WINDOW_MS - 1);
+  assert.deepEqual(lose(5), ["replace", "note", "note", "note", "replace"]);
+  session.end();
+});
+
+Deno.test("Session: a trade of Kraken's that was left out is a lost message", () => {
+  const { session, clock, news } = setUp(kraken, ["BTC/USDT"]);
+  session.receive(krakenAnswer("BTC/USDT", true));
+  for (const id of [7, 8, 10]) session.receive(krakenTrade(id, clock.now()));
+  assert(news().includes("sequence_gap note: message lost: BTC/USDT before 10"));
   session.end();
 });

@@ -124,6 +124,21 @@ Deno.test("providersBody: a source far off the median of three is told, and outv
   oracle.stop();
 });
 
+Deno.test("providersBody: a source 100 basis points off the median is no outlier, one further off is", () => {
+  const { clock, oracle } = setUp();
+  const outliersWith = (price: bigint) => {
+    oracle.board.update("provider_a", "BTC/USDT", 60_000_000_000n, clock.now());
+    oracle.board.update("provider_b", "BTC/USDT", 60_000_000_000n, clock.now());
+    oracle.board.update("provider_c", "BTC/USDT", price, clock.now());
+    return providersBody(oracle, clock).pairSources["BTC/USDT"]?.outliers;
+  };
+  for (const side of [1n, -1n]) {
+    assert.deepEqual(outliersWith(60_000_000_000n + side * 600_000_000n), []);
+    assert.deepEqual(outliersWith(60_000_000_000n + side * 606_000_000n), ["provider_c"]);
+  }
+  oracle.stop();
+});
+
 Deno.test("Oracle: a quiet source contributes up to its bound and not a moment longer", () => {
   const { clock, oracle, okx } = setUp();
   okx.open();

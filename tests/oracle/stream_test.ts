@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { MISSED_AFTER_MS, Stream, STUCK_TIME_MS } from "../../services/oracle/stream.ts";
+import { Stream } from "../../services/oracle/stream.ts";
 import type { Print } from "../../services/oracle/provider.ts";
 
 const T = 1_700_000_000_000;
+const MISSED_AFTER_MS = 2_000;
+const STUCK_TIME_MS = 10_000;
 
 function print(sequence: number | undefined, exchangeTimeMs: number): Print {
   return { symbol: "X", price: 1n, exchangeTimeMs, sequence };
@@ -28,6 +30,7 @@ Deno.test("Stream: what was there before is late and no sign of life", () => {
   stream.take(print(10, T), T);
   assert.equal(stream.take(print(10, T), T + 50), "late");
   assert.equal(stream.take(print(9, T - 5), T + 60), "late");
+  assert.equal(stream.take(print(9, T), T + 65), "late");
   assert.equal(stream.lastPrintAtMs, T);
   assert.equal(stream.take(print(11, T + 1), T + 70), "next");
 });
@@ -82,4 +85,42 @@ Deno.test("Stream: silence counts from the last print, or from the subscription"
   assert.equal(stream.silentMs(T + 1_000), 1_000);
   stream.take(print(undefined, T), T + 2_000);
   assert.equal(stream.silentMs(T + 2_500), 500);
+});
+
+Deno.test("Stream: the same number again is late, even with a newer time", () => {
+  for (const sequencing of ["by_one", "rising"] as const) {
+    const stream = new Stream("BTC/USDT", sequencing);
+    stream.take(print(10, T), T);
+    assert.equal(stream.take(print(10, T + 5), T + 5), "late");
+    assert.equal(stream.lastPrintAtMs, T);
+  }
+});
+
+Deno.test("Stream: after a restart the new count is the one that goes on", () => {
+  const stream = new Stream("BTC/USDT", "by_one");
+  stream.take(print(1_000, T), T);
+  stream.take(print(1, T + 1), T + 1);
+  assert.equal(stream.take(print(1_001, T + 2), T + 2), "gap");
+  assert.equal(stream.take(print(2, T + 2), T + 3), "late");
+});
+
+Deno.test("Stream: the lag is that of the last print that counts, a late one leaves it", () => {
+  const stream = new Stream("BTC/USDT", "by_one");
+  assert.equal(stream.lagMs, undefined);
+  stream.take(print(1, T), T + 30);
+  assert.equal(stream.lagMs, 30);
+  stream.take(print(1, T - 9_000), T + 40);
+  assert.equal(stream.lagMs, 30);
+  stream.take(print(2, T + 60), T + 50);
+  assert.equal(stream.lagMs, -10, "the exchange's clock may be ahead");
+});
+
+Deno.test("Stream: a print that comes ends the wait for the trade that a heartbeat told of", () => {
+  const stream = new Stream("BTC/USDT", "rising");
+  stream.take(print(5, T), T);
+  assert(!stream.missed(7, T));
+  stream.take(print(6, T + 1_000), T + 1_000);
+  assert(!stream.missed(7, T + MISSED_AFTER_MS));
+  assert(!stream.missed(7, T + 2 * MISSED_AFTER_MS - 1));
+  assert(stream.missed(7, T + 2 * MISSED_AFTER_MS));
 });

@@ -130,7 +130,7 @@ Deno.test("Proxy, HTTP: what is no answer of a node is -32002: 502, or 504 where
           await expectFailure(await post(url, call(1, "core_sendTransaction")), 502);
           const batch = await (await post(url, [call(1, "eth_chainId")])).json();
           assert.equal(batch[0].error.code, -32002);
-        }, { proxy }),
+        }, { proxy: { readsOverWs } }),
     );
     const { promise: never, resolve: release } = Promise.withResolvers<void>();
     const late = () => never.then(() => Response.json(null));

@@ -26,3 +26,30 @@ Deno.test("ProxyMetrics: methods of HTTP that nobody knows share a label", async
   const line = 'proxy_http_requests_total{method="other",target="proxy",status="404"} 2';
   assert((await registry.metrics()).includes(line));
 });
+
+Deno.test("ProxyMetrics: durations are in seconds, each in its bucket", async () => {
+  const registry = new Registry();
+  const metrics = new ProxyMetrics(registry);
+  metrics.countHttp("POST", "read", 200, 1_500);
+  metrics.observeUpstream("write", 250);
+  const lines = (await registry.metrics()).split("\n");
+  for (
+    const line of [
+      'proxy_http_request_duration_seconds_sum{target="read"} 1.5',
+      'proxy_http_request_duration_seconds_bucket{le="1",target="read"} 0',
+      'proxy_http_request_duration_seconds_bucket{le="2.5",target="read"} 1',
+      'proxy_upstream_latency_seconds_sum{target="write"} 0.25',
+      'proxy_upstream_latency_seconds_bucket{le="0.1",target="write"} 0',
+      'proxy_upstream_latency_seconds_bucket{le="0.25",target="write"} 1',
+    ]
+  ) assert(lines.includes(line), line);
+});
+
+Deno.test("ProxyMetrics: a hundred methods of a node's own have a label each", async () => {
+  const registry = new Registry();
+  const metrics = new ProxyMetrics(registry);
+  for (let n = 0; n < 100; n += 1) metrics.countCall(`own_method${n}`);
+  const text = await registry.metrics();
+  assert(text.includes('{method="own_method99"} 1'));
+  assert(!text.includes('{method="other"}'));
+});

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { ListenError } from "../../lib/http/listener.ts";
+import { UsageError, withDefaults } from "../../lib/cli/options.ts";
+import { options, startProxy } from "../../services/proxy/mod.ts";
 import type { FakeNode } from "./fake_node.ts";
 import { RpcSocket } from "./rpc_socket.ts";
 import { call, post, withProxy } from "./support.ts";
@@ -88,4 +91,38 @@ Deno.test("Proxy: health is OK, metrics carry the specification's names", () =>
       ]
     ) assert(text.split("\n").includes(line), `${line} is missing in\n${text}`);
     await client.close();
+  }));
+
+Deno.test("Proxy: a first wait over the longest one is refused, one as long is not", async () => {
+  const given = { port: 0, readNodeUrl: "http://127.0.0.1:1", reconnectMaxMs: 10 };
+  const proxyWith = (reconnectInitialMs: number) =>
+    startProxy(withDefaults(options, { ...given, reconnectInitialMs }));
+  await assert.rejects(proxyWith(11), UsageError);
+  await (await proxyWith(10)).stop();
+});
+
+Deno.test("Proxy: where the WebSocket port is taken it does not start, and leaves nothing running", async () => {
+  using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const given = { port: 0, host: "127.0.0.1", readNodeUrl: "http://127.0.0.1:1" };
+  await assert.rejects(
+    startProxy(withDefaults(options, { ...given, wsPort: taken.addr.port })),
+    ListenError,
+  );
+});
+
+Deno.test("Proxy: a query behind the path of POST / is allowed, another path is not found", () =>
+  withProxy(async ({ url }) => {
+    for (const [path, status] of [["/?key=1", 200], ["/?", 200], ["/other", 404]] as const) {
+      const answer = await post(`${url}${path}`, call(1, "core_getAccount"));
+      await answer.text();
+      assert.equal(answer.status, status, path);
+    }
+  }));
+
+Deno.test("Proxy: a WebSocket is taken on / and /ws alone", () =>
+  withProxy(async ({ wsUrl }) => {
+    for (const path of ["/", "/ws", "/ws?key=1"]) {
+      await (await RpcSocket.open(wsUrl.replace("/ws", path))).close();
+    }
+    await assert.rejects(RpcSocket.open(wsUrl.replace("/ws", "/other")));
   }));

@@ -84,6 +84,13 @@ Deno.test("Proxy, faults: a write that was sent and not answered says that it ma
   }, { proxy: { writeNodeUrl } });
 });
 
+/** A call that may change something, at each of the nodes. */
+const [READ, WRITE] = ["eth_newFilter", "core_settleThesis"];
+
+function isWrite(message: unknown): boolean {
+  return JSON.stringify(message).includes("core_");
+}
+
 Deno.test("Proxy, faults: a kept connection that ends costs a plain read nothing, and repeats nothing else", async () => {
   // Every second request ends the connection on which the one before it was answered.
   const node = new RawNode((count) => count % 2 === 0 ? undefined : ok(RESULT));
@@ -94,9 +101,19 @@ Deno.test("Proxy, faults: a kept connection that ends costs a plain read nothing
       const answer = await post(url, call(1, "eth_chainId"));
       assert.equal(answer.status, 200, await answer.text());
     }
-    const before = node.requests.length;
-    await (await post(url, call(1, "eth_newFilter"))).text();
-    assert.equal(node.requests.length, before + 1);
+    const mayChange = [
+      call(1, "eth_newFilter"), // ends the connection that the reads left
+      call(1, "core_settleThesis"),
+      [call(1, "core_sendTransaction")],
+      [call(1, "eth_chainId"), call(2, "eth_newFilter")],
+    ];
+    for (const [index, message] of mayChange.entries()) {
+      const before = node.requests.length;
+      // On its way to the same node, a call that is answered leaves a connection to be kept.
+      if (index > 0) await (await post(url, call(1, isWrite(message) ? WRITE : READ))).text();
+      await (await post(url, message)).text();
+      assert.equal(node.requests.length, before + (index > 0 ? 2 : 1), JSON.stringify(message));
+    }
   }, { proxy, connections: 0 });
   await node.stop();
 });

@@ -182,18 +182,6 @@ onBothPorts(
 );
 
 onBothPorts(
-  "Proxy, WebSocket: a subscribe while the node is away waits, then fails with -32002",
-  (withProxy) =>
-    withProxy(async ({ wsUrl, read }) => {
-      await read.stop();
-      const client = await RpcSocket.open(wsUrl);
-      const { error } = await client.call(1, "eth_subscribe", ["newHeads"]);
-      assert.equal(error?.code, -32002);
-      await client.close();
-    }, { proxy: { subscribeTimeoutMs: 50 } }),
-);
-
-onBothPorts(
   "Proxy, WebSocket: limits on clients, subscriptions and origins",
   (withProxy) =>
     withProxy(async ({ url, wsUrl }) => {

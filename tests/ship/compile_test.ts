@@ -57,7 +57,7 @@ async function withExecutables(
   }
 }
 
-Deno.test("compile: each executable starts its command with the permissions of its task", async () => {
+Deno.test("compile: an executable has the command and permissions of its task, the common one those of all", async () => {
   const linux = { target: "x86_64-unknown-linux-gnu", runtime: Deno.execPath() };
   await withExecutables({ ...linux, names: ["bridge", "all"] }, async (folder) => {
     const bridge = await metadataOf(`${folder}/rangemaker-bridge`);

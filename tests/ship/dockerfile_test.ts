@@ -105,7 +105,7 @@ async function filesBelow(root: string): Promise<string> {
   return (await run("find", [root, "-not", "-path", `${root}/app/data/*`])).text;
 }
 
-Deno.test("Dockerfile: its steps give a tree where services run, read-only and not as root", async () => {
+Deno.test("Dockerfile: in the tree of its steps a bridge and a demo run, and write nothing outside data", async () => {
   await withImage(async (root, [command = "", ...args]) => {
     const before = await filesBelow(root);
     const launch = {

@@ -4,12 +4,10 @@
  * what they name is there.
  */
 import assert from "node:assert/strict";
-import config from "../../deno.json" with { type: "json" };
 import { parseSettings } from "../../services/node/settings_file.ts";
 import { resolveSettings } from "../../services/node/settings.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import { DOCUMENTS } from "./documents.ts";
-import { metricsOf } from "./monitoring.ts";
 import { fileUrl, readText, run, withStack } from "./support.ts";
 
 /** The metrics of a service as rows of a table, from what it serves. */
@@ -32,9 +30,9 @@ async function metricsChapters({ urls }: RunningStack): Promise<Map<string, stri
   return chapters;
 }
 
-const METRICS = /<!-- metrics -->.*?(?=\n## )/s;
+const METRICS = /<!-- metrics -->.*/s;
 
-Deno.test("docs/operating.md: lists every metric with its meaning, and no other", async () => {
+Deno.test("docs/reference.md: lists every metric with its meaning, and no other", async () => {
   await withStack(async (stack) => {
     const chapters = await metricsChapters(stack);
     const head = "| metric | type | meaning |\n| --- | --- | --- |\n";
@@ -42,12 +40,12 @@ Deno.test("docs/operating.md: lists every metric with its meaning, and no other"
       const text = [...chapters].map(([name, rows]) =>
         `**Of ${name}**\n\n${head}${rows.map((row) => `| ${row.join(" | ")} |`).join("\n")}\n`
       ).join("\n");
-      const operating = readText("docs/operating.md")
+      const reference = readText("docs/reference.md")
         .replace(METRICS, () => `<!-- metrics -->\n\n${text}`);
-      Deno.writeTextFileSync(fileUrl("docs/operating.md"), operating);
-      await run(Deno.execPath(), ["fmt", fileUrl("docs/operating.md").pathname]);
+      Deno.writeTextFileSync(fileUrl("docs/reference.md"), reference);
+      await run(Deno.execPath(), ["fmt", fileUrl("docs/reference.md").pathname]);
     }
-    const [part = ""] = METRICS.exec(readText("docs/operating.md")) ?? [];
+    const [part = ""] = METRICS.exec(readText("docs/reference.md")) ?? [];
     const listed = [...part.matchAll(/^\| (`.*) \|$/gm)]
       .map(([, row = ""]) => row.split("|").map((cell) => cell.trim()));
     assert.deepEqual(listed, [...chapters.values()].flat());
@@ -112,49 +110,17 @@ Deno.test("Documents: every option that they name is one", () => {
     "--coverage",
     "--frozen",
   ]
-    .concat("--coverage-raw-data-only", "--help", "--raise", "--rm", "--target", "--yes");
+    .concat(
+      "--coverage-raw-data-only",
+      "--help",
+      "--all",
+      "--jobs",
+      "--raise",
+      "--rm",
+      "--target",
+      "--yes",
+    );
   const known = new Set([...others, ...source.match(/(?<=flags: "(?:-\w, )?)--[\w-]+/g) ?? []]);
   const named = new Set<string>(prose.match(/(?<![\w-])--[a-z][a-z-]*/g));
   assert.deepEqual([...named].filter((option) => !known.has(option)), []);
-});
-
-Deno.test("Documents: every metric that they name is there", async () => {
-  await withStack(async (stack) => {
-    const served = new Set(
-      [...(await metricsChapters(stack)).values()].flat().map(([name = ""]) =>
-        name.replaceAll("`", "")
-      ),
-    );
-    // Behind a letter or a slash it is a part of something else, such as a file.
-    const named = [...prose.matchAll(/(?<![\w/])(?:`|\()(\w+_\w+)(?=[`{[])/g)]
-      .flatMap(([, name = ""]) => metricsOf(name));
-    assert(named.length > 0);
-    assert.deepEqual(named.filter((name) => !served.has(name)), []);
-  });
-});
-
-/** Codes that no answer, metric or record carries: a command says one line. */
-const INNER_CODES = new Set([
-  "CONNECTION_CLOSED",
-  "CONNECTION_DESTROYED",
-  "DATA_DIR",
-  "THESIS_FEED",
-  "TRADE_HISTORY",
-]);
-
-Deno.test("Documents: every code of a refusal is explained", () => {
-  const variables = new Set(
-    Object.values(config.tasks).flatMap((task) =>
-      /--allow-env=(\S+)/.exec(task)?.[1]?.split(",") ?? []
-    ),
-  );
-  // The proxy has numbers of its own in place of codes.
-  const refusing = ["lib/", "services/solver/", "services/bridge/", "services/node/"];
-  const codes = new Set<string>(
-    refusing.map(sourceBelow).join("").match(/(?<=")[A-Z]{2,}(?:_[A-Z]+)+(?=[":])/g),
-  );
-  const unexplained = [...codes].filter((code) =>
-    !variables.has(code) && !INNER_CODES.has(code) && !prose.includes(`\`${code}\``)
-  );
-  assert.deepEqual(unexplained, []);
 });

@@ -7,7 +7,6 @@ import { readText, readYaml } from "./support.ts";
 const dashboardSchema = z.object({
   panels: z.array(z.object({
     title: z.string(),
-    gridPos: z.object({ x: z.number(), y: z.number(), w: z.number(), h: z.number() }),
     datasource: z.object({ uid: z.string() }).optional(),
     targets: z.array(z.object({ expr: z.string() })).default([]),
   })),

@@ -5,10 +5,14 @@
  */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
+import { getLogger } from "@logtape/logtape";
 import type { RandomSource } from "../../lib/clock.ts";
 import { NodeUnreachableError } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withFaultPoints } from "../../lib/fault_points.ts";
+import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../lib/intents/store.ts";
+import { type SubmissionNode, Submitter } from "../../lib/intents/submitter.ts";
 import { depositRequestSchema, hashDepositRequest } from "../../lib/protocol/deposit.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
@@ -19,9 +23,6 @@ import {
   hashTransaction,
   transactionSchema,
 } from "../../lib/protocol/transaction.ts";
-import type { IntentStore } from "../../lib/store/intent.ts";
-import { SqliteIntentStore } from "../../lib/store/sqlite.ts";
-import { type SubmissionNode, Submitter } from "../../lib/submitter.ts";
 import { depositKey, Depositor } from "../../services/bridge/depositor.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -134,6 +135,7 @@ class Bridge {
       node,
       clock,
       random,
+      log: getLogger("test"),
       sign: (intent) => Promise.resolve(this.depositor.resign(intent)),
     });
     this.depositor = new Depositor({
@@ -165,7 +167,7 @@ async function settle(): Promise<void> {
 async function simulate(random: RandomSource): Promise<void> {
   const clock = new FakeClock();
   const world = new World(clock, random);
-  const store = SqliteIntentStore.open(":memory:", "test");
+  const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const start = () => new Bridge(store, world, clock, random);
   const bridges = [start(), start()];
   const below = (bound: number) => Math.floor(random() * bound);

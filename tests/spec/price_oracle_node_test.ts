@@ -3,6 +3,7 @@
  * it remembers them. tests/node/outage_test.ts and checkpoints_test.ts hold the boundaries of its
  * States and Limits with a clock of their own.
  */
+import { toWire } from "../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
@@ -10,68 +11,43 @@ import { SLOT_MS } from "../../lib/prices/price_slots.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { SettlementError } from "../../services/node/errors.ts";
-import { type NodeOptions, options, type RunningNode, startNode } from "../../services/node/mod.ts";
+import { options } from "../../services/node/mod.ts";
 import { httpPull } from "../../services/node/oracle/oracle_pull.ts";
 import { DEFAULTS } from "../../services/node/settings.ts";
-import { options as solverOptions, startSolver } from "../../services/solver/mod.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../node/support/actors.ts";
 import { PRICES, pricesBody, startFakeOracle } from "../node/support/fake_oracle.ts";
+import { SteppedNode, type SteppedParts, withSteppedNode } from "../node/support/stepped_node.ts";
 import { TestChain } from "../node/support/test_chain.ts";
 import { assertFailure, post } from "../support/envelope.ts";
-import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { signedExecution } from "./quotes.ts";
-import { newWallet, rpc, untilPriced } from "./support.ts";
-
-type FakeOracle = ReturnType<typeof startFakeOracle>;
-
-/** Plays with a node whose oracle does what the test says. */
-async function withNode(
-  given: Partial<NodeOptions>,
-  play: (node: RunningNode, oracle: FakeOracle) => Promise<void>,
-): Promise<void> {
-  const oracle = startFakeOracle();
-  // A busy test machine may take longer than the 10 ms of the document to answer itself.
-  const patient = { port: 0, oracleUrl: oracle.url, oracleTimeoutMs: 90 };
-  const node = await startNode(withDefaults(options, { ...patient, ...given }));
-  try {
-    await untilPriced(node.url);
-    await play(node, oracle);
-  } finally {
-    await node.stop();
-    await oracle.stop();
-  }
-}
-
-async function blockNumber(url: string): Promise<number> {
-  return Number((await rpc(url, "eth_blockNumber")).result);
-}
-
-/** Resolves once so many more blocks are sealed. */
-async function moreBlocks(url: string, count: number): Promise<void> {
-  const until = await blockNumber(url) + count;
-  await eventually(`block ${until}`, async () => await blockNumber(url) >= until || undefined);
-}
+import { signedExecution, withSolver } from "./quotes.ts";
+import { newWallet, rpc } from "./support.ts";
 
 async function priceOfEth(url: string): Promise<{ price: string; state: string }> {
   return Object((await rpc(url, "core_getPrices")).result)["ETH/USDT"];
 }
 
-Deno.test("price oracle, pull cycle, step 1: the node asks GET /prices, once a checkpoint at most", async () => {
+/** Prices of ETH from a time on, and what is missing of them. */
+async function historySince({ client, stepped }: SteppedParts, from: number) {
+  const { base, quote } = ETH;
+  const page = await client.getPriceHistory({ base, quote, from, to: stepped.now + 1 });
+  return { prices: page.prices.map(({ price }) => price), missing: page.missing };
+}
+
+Deno.test("price oracle, pull cycle, step 1: the node asks GET /prices, once a checkpoint", async () => {
+  const clock = new FakeClock();
   const asked: string[] = [];
   const oracle = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
     asked.push(`${request.method} ${new URL(request.url).pathname}`);
-    return Response.json(pricesBody(Date.now()));
+    return Response.json(pricesBody(clock.now()));
   });
   const oracleUrl = `127.0.0.1:${oracle.addr.port}`;
-  const node = await startNode(withDefaults(options, { port: 0, oracleUrl, oracleTimeoutMs: 90 }));
+  const stepped = await SteppedNode.start(withDefaults(options, { port: 0, oracleUrl }), clock);
   try {
-    await moreBlocks(node.url, 5);
-    assert.deepEqual([...new Set(asked)], ["GET /prices"]);
-    const pulls = asked.length;
-    assert.ok(pulls <= await blockNumber(node.url) + 1, `${pulls} pulls`);
+    await stepped.run(7);
+    assert.deepEqual(asked, Array(7).fill("GET /prices"));
   } finally {
-    await node.stop();
+    await stepped.stop();
     await oracle.shutdown();
   }
 });
@@ -96,40 +72,51 @@ for (const [waitMs, outcome] of [[9, "waits"], [10, "gives up"]] as const) {
 }
 
 Deno.test("price oracle, pull cycle, step 2: the prices that came are the node's, and are recorded", () =>
-  withNode({}, async (node, oracle) => {
-    oracle.prices["ETH/USDT"] = 3_123_456_789n;
-    await eventually("the new price", async () => {
-      return (await priceOfEth(node.url)).price === "3123456789" || undefined;
+  withSteppedNode(async (parts) => {
+    const from = parts.stepped.now;
+    parts.oracle.prices["ETH/USDT"] = 3_123_456_789n;
+    await parts.stepped.run(2);
+    assert.equal((await priceOfEth(parts.node.url)).price, "3123456789");
+    assert.deepEqual(await historySince(parts, from), {
+      prices: [PRICES["ETH/USDT"], 3_123_456_789n, 3_123_456_789n],
+      missing: [],
     });
-    await moreBlocks(node.url, 2);
-    const query = { base: ETH.base, quote: ETH.quote, from: Date.now() - 5_000, to: Date.now() };
-    const { prices } = Object((await rpc(node.url, "core_getPriceHistory", [query])).result);
-    assert.equal(prices.at(-1).price, "3123456789");
   }));
 
 for (
-  const [what, answer] of [
-    ["an error", () => new Response("away", { status: 503 })],
-    ["a timeout", (end: Promise<void>) => end.then(() => new Response("late"))],
-    ["nonsense", () => new Response("{")],
+  const [what, outcome, answer] of [
+    ["an error", "error", () => new Response("away", { status: 503 })],
+    ["a timeout", "timeout", (late: Promise<Response>) => late],
+    ["nonsense", "error", () => new Response("{")],
   ] as const
 ) {
   Deno.test(`price oracle, pull cycle, step 3: after ${what} the last known prices are used`, () =>
-    withNode({}, async (node, oracle) => {
-      const end = Promise.withResolvers<void>();
-      const fromMs = Date.now();
-      oracle.answer = () => answer(end.promise);
-      await eventually("a failed pull", async () => {
-        const { result } = await rpc(node.url, "core_getOracleStatus");
-        return Object(result).failuresInARow >= 3 || undefined;
+    withSteppedNode(async (parts) => {
+      const { stepped, clock, oracle, node } = parts;
+      const from = stepped.now;
+      const late = Promise.withResolvers<Response>();
+      let asked = Promise.withResolvers<void>();
+      oracle.prices["ETH/USDT"] = 7n;
+      oracle.answer = () => {
+        asked.resolve();
+        return answer(late.promise);
+      };
+      await stepped.run(3, async () => {
+        await asked.promise;
+        asked = Promise.withResolvers();
+        if (outcome === "timeout") clock.advance(DEFAULTS.oracleTimeoutMs);
       });
+      const { result } = await rpc(node.url, "core_getOracleStatus");
+      const { failuresInARow, lastFailure } = Object(result);
+      assert.deepEqual([failuresInARow, lastFailure.outcome], [3, outcome]);
       const { price, state } = await priceOfEth(node.url);
       assert.deepEqual([price, state], [PRICES["ETH/USDT"]?.toString(), "fresh"]);
-      const query = { base: ETH.base, quote: ETH.quote, from: fromMs, to: Date.now() };
-      const { prices } = Object((await rpc(node.url, "core_getPriceHistory", [query])).result);
-      assert.ok(prices.length > 0, "checkpoints went on recording");
-      end.resolve();
-    }));
+      assert.deepEqual(await historySince(parts, from), {
+        prices: Array(4).fill(PRICES["ETH/USDT"]),
+        missing: [],
+      });
+      late.resolve(new Response("late"));
+    }, { oracleTimeoutMs: DEFAULTS.oracleTimeoutMs }));
 }
 
 Deno.test("price oracle, States, stale and fresh again: RFQ operations pause, then resume", () => {
@@ -138,39 +125,36 @@ Deno.test("price oracle, States, stale and fresh again: RFQ operations pause, th
     [wallet.address, 1_000_000_000n],
     [DEV_ACCOUNTS.solver.address, 1_000_000_000n],
   ]);
-  return withNode({ maxStaleMs: 200, balances }, async (node, oracle) => {
-    const solver = await startSolver(withDefaults(solverOptions, {
-      port: 0,
-      rpcUrl: node.url,
-      wsUrl: node.wsUrl,
-      privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
-      database: ":memory:",
-    }));
-    try {
-      const { answer } = oracle;
-      oracle.answer = () => new Response("away", { status: 503 });
-      const stale = async () => (await priceOfEth(node.url)).state === "stale" || undefined;
-      await eventually("stale prices", stale);
-      const refused = rfqSubmit({
-        timestamp: Date.now(),
-        user: new Signer(DEV_ACCOUNTS.relayer.privateKey),
-        solver: new Signer(DEV_ACCOUNTS.solver.privateKey),
+  return withSteppedNode(
+    async ({ stepped, node, oracle }) => {
+      await withSolver({ node: node.url, proxyWs: node.wsUrl }, {}, async (url) => {
+        const { answer } = oracle;
+        oracle.answer = () => new Response("away", { status: 503 });
+        await stepped.run(30);
+        assert.equal((await priceOfEth(node.url)).state, "fresh");
+        await stepped.run(1);
+        assert.equal((await priceOfEth(node.url)).state, "stale");
+        const refused = rfqSubmit({
+          timestamp: stepped.now,
+          user: new Signer(DEV_ACCOUNTS.relayer.privateKey),
+          solver: new Signer(DEV_ACCOUNTS.solver.privateKey),
+        });
+        const { result } = await rpc(node.url, "core_sendTransaction", [
+          toWire(refused),
+        ]);
+        assert.equal(Object(result).error.code, "ORACLE_STALE");
+        const execution = await signedExecution(url, wallet);
+        await assertFailure(post(`${url}/execute`, execution), 503, /no fresh price/);
+        oracle.answer = answer;
+        await stepped.run(1);
+        const { body } = await post(`${url}/execute`, execution);
+        assert.equal(Object(body.result).status, "committed", JSON.stringify(body));
       });
-      const sent = JSON.parse(
-        JSON.stringify(refused, (_, v) => typeof v === "bigint" ? `${v}` : v),
-      );
-      const { result } = await rpc(node.url, "core_sendTransaction", [sent]);
-      assert.equal(Object(result).error.code, "ORACLE_STALE");
-      const execution = await signedExecution(solver.url, wallet);
-      await assertFailure(post(`${solver.url}/execute`, execution), 503, /no fresh price/);
-      oracle.answer = answer;
-      await untilPriced(node.url);
-      const { body } = await post(`${solver.url}/execute`, execution);
-      assert.equal(Object(body.result).status, "committed", JSON.stringify(body));
-    } finally {
-      await solver.stop();
-    }
-  });
+    },
+    { balances },
+    // The solver's transaction has to be on the time of the node, give or take a minute.
+    new FakeClock(Date.now()),
+  );
 });
 
 for (

@@ -1,11 +1,30 @@
 /** The quote solver document: every field of every table, its presence, type and format. */
 import assert from "node:assert/strict";
+import { recoverTypedDataAddress } from "viem";
 import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { estimateRequestSchema, estimateTermsOf } from "../../services/solver/quoting/estimate.ts";
 import { assertFailure, post } from "../support/envelope.ts";
-import { askQuote, quoteBody, quoteFields, signedExecution, withSolver } from "./quotes.ts";
-import { fundedWallet, get, newWallet, PAIRS, row, rpc, sharedStack, wire } from "./support.ts";
+import {
+  askQuote,
+  QUOTE_TYPE,
+  quoteBody,
+  quoteFields,
+  signedExecution,
+  termsOf,
+  withSolver,
+} from "./quotes.ts";
+import {
+  fundedWallet,
+  get,
+  newWallet,
+  PAIRS,
+  row,
+  rpc,
+  sharedStack,
+  typedData,
+  wire,
+} from "./support.ts";
 
 const stack = sharedStack();
 
@@ -65,7 +84,8 @@ row("quote solver, Estimate request, defaults: box on BTC and USDT, deadline now
   );
 });
 
-for (const field of Object.keys(quoteFields)) {
+const { payout: _payout, signature: _signature, ...ECHOED_FIELDS } = quoteFields;
+for (const field of Object.keys(ECHOED_FIELDS)) {
   row(`quote solver, Quote, ${field}: present, of its type, as requested`, async () => {
     const request = quoteBody({ user: newWallet().address });
     const { body } = await post(`${stack.urls.solver}/quote`, request);
@@ -78,10 +98,27 @@ for (const field of Object.keys(quoteFields)) {
       oraclePair: { base: request.base, quote: request.quote },
       priceRange: { lower: request.lowerPrice, upper: request.upperPrice },
     };
-    if (field === "payout" || field === "signature") return;
     assert.deepEqual(value, echoed[field] ?? request[field]);
   });
 }
+
+/** The payout rule allows 1.05 to 1.10 times the bet. */
+function assertPayout(payout: string, bet: string): void {
+  const hundredths = BigInt(payout) * 100n;
+  assert.ok(hundredths >= BigInt(bet) * 105n && hundredths <= BigInt(bet) * 110n, payout);
+}
+
+row("quote solver, Quote, payout: present, of its type, by the payout rule", async () => {
+  const quote = await askQuote(stack.urls.solver, newWallet());
+  assertPayout(quote.payout, quote.betAmount);
+});
+
+row("quote solver, Quote, signature: present, of its type, the solver's own", async () => {
+  const quote = await askQuote(stack.urls.solver, newWallet());
+  const signature = wire.signature.parse(quote.signature) as `0x${string}`; // by its pattern
+  const signed = { ...typedData(QUOTE_TYPE), message: termsOf(quote), signature };
+  assert.equal(await recoverTypedDataAddress(signed), DEV_ACCOUNTS.solver.address);
+});
 
 row("quote solver, Quote: these fields and no others", async () => {
   const quote = await askQuote(stack.urls.solver, newWallet());
@@ -101,6 +138,7 @@ for (const field of Object.keys(estimateSchema.shape)) {
     const estimate = estimateSchema.parse(body.estimate);
     const [bet, payout] = [BigInt(estimate.betAmount), BigInt(estimate.payout)];
     const tenThousandths = (payout * 10_000n / bet).toString();
+    assertPayout(estimate.payout, "100000000");
     const expected: Record<string, string> = {
       betAmount: "100000000",
       payout: payout.toString(),
@@ -124,8 +162,12 @@ row(
     const wallet = await fundedWallet(stack.urls);
     const execution = await signedExecution(stack.urls.solver, wallet);
     const { body } = await post(`${stack.urls.solver}/execute`, execution);
-    const committed = resultSchema.required().strict();
-    assert.equal(committed.parse(body.result).status, "committed");
+    const { status, txHash, thesisId } = resultSchema.required().strict().parse(body.result);
+    assert.equal(status, "committed");
+    const receipt = Object((await rpc(stack.urls.node, "core_getTransaction", [txHash])).result);
+    assert.deepEqual([receipt.status, receipt.thesisId], ["committed", thesisId]);
+    const thesis = Object((await rpc(stack.urls.node, "core_getThesis", [thesisId])).result);
+    assert.deepEqual([thesis.user, thesis.txHash], [wallet.address, txHash]);
   },
 );
 

@@ -42,7 +42,12 @@ const RULES: [
   good: Record<string, unknown>,
 ][] = [
   ["rule 1, pair", "UNSUPPORTED_PAIR", { base: UNSUPPORTED }, { base: PAIRS[2]!.base }],
-  ["rule 1, pair the wrong way", "UNSUPPORTED_PAIR", { quote: PAIRS[0]!.base }, {}],
+  [
+    "rule 1, pair the wrong way",
+    "UNSUPPORTED_PAIR",
+    { base: PAIRS[0]!.quote, quote: PAIRS[0]!.base },
+    { base: PAIRS[0]!.base, quote: PAIRS[0]!.quote },
+  ],
   ["rule 2, minBetAmount", "BET_TOO_SMALL", { betAmount: "0" }, { betAmount: "1" }],
   [
     "rule 2, maxBetAmount",
@@ -58,7 +63,12 @@ const RULES: [
     { lowerPrice: "5", upperPrice: "5" },
     { lowerPrice: "4", upperPrice: "5" },
   ],
-  ["rule 4, crossed bounds", "INVALID_PRICE_RANGE", { lowerPrice: "6", upperPrice: "5" }, {}],
+  [
+    "rule 4, crossed bounds",
+    "INVALID_PRICE_RANGE",
+    { lowerPrice: "6", upperPrice: "5" },
+    { lowerPrice: "5", upperPrice: "6" },
+  ],
 ];
 for (const [name, code, bad, good] of RULES) {
   row(

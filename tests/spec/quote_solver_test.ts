@@ -10,7 +10,7 @@ import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { SimulatedHedge } from "../../services/solver/execution/hedge.ts";
 import { assertFailure, post } from "../support/envelope.ts";
-import { eventually } from "../support/eventually.ts";
+import { withSteppedNode } from "../node/support/stepped_node.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { askQuote, QUOTE_TYPE, quoteBody, signedExecution, termsOf, withSolver } from "./quotes.ts";
 import {
@@ -69,17 +69,25 @@ row(
   },
 );
 
-row("quote solver, What the service does, flow step 6: settlement needs no solver", async () => {
-  const wallet = await fundedWallet(stack.urls);
-  await withSolver(stack.urls, {}, async (url) => {
-    const body = await signedExecution(url, wallet, 1_000);
-    assert.equal((await post(`${url}/execute`, body)).status, 200);
-  });
-  const settled = await eventually("settlement without its solver", async () => {
-    const [thesis] = await thesesOf(wallet);
-    return thesis?.status === "open" ? undefined : thesis;
-  });
-  assert.equal(settled.status, "won");
+row("quote solver, What the service does, flow step 6: settlement needs no solver", () => {
+  const wallet = newWallet();
+  const balances = new Map([[wallet.address, 1_000_000_000n], [solver, 1_000_000_000n]]);
+  return withSteppedNode(
+    async ({ stepped, node, client }) => {
+      const urls = { node: node.url, proxyWs: node.wsUrl };
+      await withSolver(urls, {}, async (url) => {
+        const body = await signedExecution(url, wallet, 10_000);
+        assert.equal((await post(`${url}/execute`, body)).status, 200);
+      });
+      const thesis = await client.getThesis(1);
+      assert.equal(thesis?.status, "open");
+      await stepped.runUntil(thesis.endTime);
+      assert.equal((await client.getThesis(1))?.status, "won");
+    },
+    { balances },
+    // The solver's transaction has to be on the time of the node, give or take a minute.
+    new FakeClock(Date.now()),
+  );
 });
 
 for (const { symbol, base, quote } of PAIRS) {

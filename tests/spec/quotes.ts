@@ -89,7 +89,7 @@ export async function signedExecution(
 
 /** Plays against a second solver on the node of a stack. */
 export async function withSolver(
-  urls: StackUrls,
+  urls: Pick<StackUrls, "node" | "proxyWs">,
   given: Partial<SolverOptions>,
   play: (url: string) => Promise<void>,
 ): Promise<void> {

@@ -55,6 +55,7 @@ for (const method of ["eth_subscribe", "eth_unsubscribe"]) {
       if (method === "eth_unsubscribe") await client.call(2, method, [id]);
       await read.until(() => read.calls.some((sent) => sent.method === method));
       assert.deepEqual([write.calls.length, write.connections], [0, 0]);
+      assert.equal(read.requests.length + write.requests.length, 0, "and not past the hub");
       await client.close();
     },
   );
@@ -260,7 +261,7 @@ Deno.test("RPC proxy, States, upstream failure: attempts come with exponential b
 });
 
 for (const [behind, missed] of [[1, 0], [4096, 0], [4097, 1], [5000, 904]] as const) {
-  Deno.test(`RPC proxy, Limits, broadcast capacity 4096: ${behind} behind is ${missed} missed`, () => {
+  Deno.test(`RPC proxy, Limits, broadcast capacity 4096: of ${behind} messages the ring has evicted ${missed}`, () => {
     // That a client which lags is told nothing old, counted and kept: tests/proxy/slow_client_test.ts.
     const ring = new BroadcastRing<number>(withDefaults(options, {}).broadcastCapacity);
     let evicted = 0;

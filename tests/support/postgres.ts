@@ -8,6 +8,13 @@ export const NEEDS_POSTGRES = POSTGRES_URL === undefined
   ? " (left out: TEST_POSTGRES_URL is not set)"
   : "";
 
+/** Gives a database the version of a newer program. */
+export async function addMigration(url: string): Promise<void> {
+  const admin = postgres(url, { max: 1 });
+  await admin`INSERT INTO migrations SELECT max(number) + 1 FROM migrations`;
+  await admin.end();
+}
+
 /** Runs a test on an empty schema of its own, dropped afterwards. */
 export async function withSchema(test: (url: string) => Promise<void>): Promise<void> {
   if (POSTGRES_URL === undefined) throw new Error("TEST_POSTGRES_URL is not set");

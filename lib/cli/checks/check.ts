@@ -4,7 +4,6 @@ import type { Clock } from "../../clock.ts";
 import { RangemakerError } from "../../errors.ts";
 import type { Address } from "../../protocol/scalars.ts";
 import type { OptionsOf, OptionTable } from "../options.ts";
-import type { RequiredPermissions } from "./permissions.ts";
 
 /** `warn`: it works, but somebody should have a look. `fail`: the service will not work. */
 export type Level = "ok" | "warn" | "fail";
@@ -50,6 +49,12 @@ export interface CheckContext {
   /** The key that the service signs with. @throws {RangemakerError} If there is none. */
   signer(): Promise<{ address: Address }>;
 }
+
+/** A permission of a Deno process that services need. */
+export type Permission = "net" | "read" | "write" | "env";
+
+/** What a process must be granted: `host:port` for net, paths, and names of variables. */
+export type RequiredPermissions = Partial<Record<Permission, readonly string[]>>;
 
 /** What a service adds to the checks that follow from the kinds of its options. */
 export interface ServiceChecks<T extends OptionTable = OptionTable> {

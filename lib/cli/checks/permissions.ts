@@ -1,16 +1,10 @@
 import { dirname } from "node:path";
-import { POSTGRES_URL } from "../../store/location.ts";
+import { POSTGRES_URL } from "../../intents/location.ts";
 import type { OptionSpec, OptionTable } from "../options.ts";
 import { loggingOptions } from "../shared_options.ts";
-import { fail, type Finding, ok } from "./check.ts";
+import { fail, type Finding, ok, type Permission, type RequiredPermissions } from "./check.ts";
 
-/** The kinds of permissions that services use. */
-const PERMISSIONS = ["net", "read", "write", "env"] as const;
-
-type Permission = (typeof PERMISSIONS)[number];
-
-/** What a process must be granted: `host:port` for net, paths, and names of variables. */
-export type RequiredPermissions = Partial<Record<Permission, readonly string[]>>;
+const PERMISSIONS = ["net", "read", "write", "env"] as const satisfies Permission[];
 
 /** Whether this process has the permissions that a service with these options needs. */
 export function tryPermissions(

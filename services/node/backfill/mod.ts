@@ -85,23 +85,28 @@ export const options = {
 /** Options of {@link run} after parsing. */
 export type BackfillOptions = OptionsOf<typeof options>;
 
-/** `rangemaker backfill`: fills missing price slots from an exchange's trade history. */
-export const run = command({
-  name: "backfill",
-  description:
-    "Fills price slots that the core node missed from an exchange's trades, so that theses which " +
-    "lack them can be settled. If interrupted, run it again: it continues where it stopped.",
-  options,
-  examples: [
-    ["rangemaker backfill --thesis 7", "the slots that thesis 7 lacks"],
-    [
-      "rangemaker backfill --market ETH/USDT --from 2026-01-31T09:00:00Z --to 2026-01-31T09:10:00Z",
-      "ten minutes of a market",
+/** `rangemaker backfill` by the given clock. */
+export function backfillCommand(clock: Clock) {
+  return command({
+    name: "backfill",
+    description:
+      "Fills price slots that the core node missed from an exchange's trades, so that theses which " +
+      "lack them can be settled. If interrupted, run it again: it continues where it stopped.",
+    options,
+    examples: [
+      ["rangemaker backfill --thesis 7", "the slots that thesis 7 lacks"],
+      [
+        "rangemaker backfill --market ETH/USDT --from 2026-01-31T09:00:00Z --to 2026-01-31T09:10:00Z",
+        "ten minutes of a market",
+      ],
     ],
-  ],
-  defaultLogLevel: "warning",
-  run: (options, context) => backfill(options, context, systemClock),
-});
+    defaultLogLevel: "warning",
+    run: (options, context) => backfill(options, context, clock),
+  });
+}
+
+/** `rangemaker backfill`: fills missing price slots from an exchange's trade history. */
+export const run = backfillCommand(systemClock);
 
 /**
  * @returns The exit code: 0 if no slot is missing any more.

@@ -10,46 +10,46 @@ interface Attempt {
   id: number;
 }
 
+interface Unsettled {
+  thesis: Thesis;
+  /** What the last attempt lacked; undefined before the first. */
+  missing?: TimeSpan[];
+}
+
 /**
  * Knows which theses are unsettled, when each is to be tried, and what the last attempt lacked. A
  * thesis costs nothing between its opening and its end.
  */
 export class Settler {
-  readonly #unsettled = new Map<number, Thesis>();
-  readonly #missing = new Map<number, TimeSpan[]>();
+  readonly #unsettled = new Map<number, Unsettled>();
   readonly #attempts = new TinyQueue<Attempt>([], (a, b) => a.dueMs - b.dueMs || a.id - b.id);
 
   /** Theses that are not settled. */
-  get unsettled(): ReadonlyMap<number, Thesis> {
-    return this.#unsettled;
+  get unsettledCount(): number {
+    return this.#unsettled.size;
   }
 
-  /** Takes an unsettled thesis in; `missing` is what an attempt before a restart lacked. */
-  add(thesis: Thesis, missing?: TimeSpan[]): void {
-    this.#unsettled.set(thesis.id, thesis);
-    if (missing === undefined) this.#attempts.push({ dueMs: thesis.endTime, id: thesis.id });
-    else this.#missing.set(thesis.id, missing);
+  /** Takes an unsettled thesis in. */
+  add(thesis: Thesis): void {
+    this.#unsettled.set(thesis.id, { thesis });
+    this.#attempts.push({ dueMs: thesis.endTime, id: thesis.id });
   }
 
   /** Takes note of what became of a thesis. */
   record(thesis: Thesis, outcome: Outcome): void {
     if (outcome.status === "needs_backfill") {
-      this.#unsettled.set(thesis.id, thesis);
-      this.#missing.set(thesis.id, outcome.missing);
-      return;
-    }
-    this.#unsettled.delete(thesis.id);
-    this.#missing.delete(thesis.id);
+      this.#unsettled.set(thesis.id, { thesis, missing: outcome.missing });
+    } else this.#unsettled.delete(thesis.id);
   }
 
   /** What an attempt on the thesis gives with the prices known now. */
   attempt(thesis: Thesis, prices: PriceReader): Outcome {
-    return settle(prices, thesis, this.#missing.get(thesis.id));
+    return settle(prices, thesis, this.#unsettled.get(thesis.id)?.missing);
   }
 
   /** Whether an attempt has found out anything that the last one had not. */
   isNews({ id }: Thesis, outcome: Outcome): boolean {
-    const known = this.#missing.get(id);
+    const known = this.#unsettled.get(id)?.missing;
     return outcome.status !== "needs_backfill" || known === undefined ||
       JSON.stringify(known) !== JSON.stringify(outcome.missing);
   }
@@ -61,9 +61,8 @@ export class Settler {
 
   /** Tries theses again that lacked prices of this market and time. */
   retryWhere(base: Address, quote: Address, span: TimeSpan): void {
-    for (const [id, missing] of this.#missing) {
-      const thesis = this.#unsettled.get(id);
-      const isHelped = thesis?.base === base && thesis.quote === quote &&
+    for (const [id, { thesis, missing = [] }] of this.#unsettled) {
+      const isHelped = thesis.base === base && thesis.quote === quote &&
         missing.some((gap) => gap.from < span.to && gap.to > span.from);
       if (isHelped) this.retry(id);
     }
@@ -73,7 +72,7 @@ export class Settler {
   nextDue(nowMs: number): Thesis | undefined {
     for (let next = this.#attempts.peek(); next && next.dueMs <= nowMs;) {
       this.#attempts.pop();
-      const thesis = this.#unsettled.get(next.id);
+      const thesis = this.#unsettled.get(next.id)?.thesis;
       if (thesis !== undefined) return thesis;
       next = this.#attempts.peek();
     }
@@ -82,7 +81,7 @@ export class Settler {
   /** The spans of time in which unsettled theses of a market need prices, joined and in order. */
   neededSpans(base: Address, quote: Address): TimeSpan[] {
     const windows: TimeSpan[] = [];
-    for (const thesis of this.#unsettled.values()) {
+    for (const { thesis } of this.#unsettled.values()) {
       if (thesis.base !== base || thesis.quote !== quote) continue;
       windows.push({ from: thesis.startTime, to: thesis.endTime });
     }

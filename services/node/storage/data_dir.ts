@@ -5,7 +5,7 @@ import { type Block, genesisBlock } from "../chain/block.ts";
 import type { ResumePoint } from "../chain/chain.ts";
 import { DataDirError } from "../errors.ts";
 import { HeadFile } from "./head_file.ts";
-import { FileJournal, readFirstRecord } from "./journal.ts";
+import { FileJournal, type OpenJournalFile, readFirstRecord } from "./journal.ts";
 import { type Genesis, Ledger } from "../chain/ledger.ts";
 import { PriceFile } from "./price_file.ts";
 import { PriceHistory } from "../chain/price_history.ts";
@@ -21,6 +21,8 @@ export interface DataDirOptions {
   genesis: Genesis;
   /** Slots of each price ring. */
   ringSlots: number;
+  /** Opens the file of the journal: on the disk by default. */
+  openJournalFile?: OpenJournalFile | undefined;
 }
 
 /**
@@ -63,6 +65,7 @@ export class DataDir {
     const { journal, cutBytes } = FileJournal.open(
       `${path}/chain.journal`,
       (record) => replay.apply(record),
+      options.openJournalFile,
     );
     this.journal = keep(journal);
     this.cutBytes = cutBytes;

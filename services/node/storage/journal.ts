@@ -26,6 +26,18 @@ export class JournalError extends RangemakerError {
   }
 }
 
+/** The part of a file that a journal needs. */
+export type JournalFile = Pick<
+  Deno.FsFile,
+  "readSync" | "writeSync" | "seekSync" | "truncateSync" | "statSync" | "syncData" | "close"
+>;
+
+/** Opens the file of a journal for reading and writing, and creates it if it does not exist. */
+export type OpenJournalFile = (path: string) => JournalFile;
+
+const openOnDisk: OpenJournalFile = (path) =>
+  Deno.openSync(path, { read: true, write: true, create: true });
+
 /** Longest line: a `BackfillOracle` of 6,000 prices of 20 digits is 140 kB. */
 const LINE_BYTES_MAX = 1024 * 1024;
 const READ_BYTES = 256 * 1024;
@@ -38,7 +50,7 @@ const NEWLINE = 10;
  */
 export class FileJournal implements Journal {
   readonly #path: string;
-  readonly #file: Deno.FsFile;
+  readonly #file: JournalFile;
   /** Bytes that are written, and bytes that are known to be on the disk. */
   #writtenBytes = 0;
   #syncedBytes = 0;
@@ -47,7 +59,7 @@ export class FileJournal implements Journal {
   #nextSync: Promise<void> | undefined;
   #failure: JournalError | undefined;
 
-  private constructor(path: string, file: Deno.FsFile) {
+  private constructor(path: string, file: JournalFile) {
     this.#path = path;
     this.#file = file;
   }
@@ -55,16 +67,18 @@ export class FileJournal implements Journal {
   /**
    * Opens a journal, making it where there is none, and hands over all its records in order.
    *
+   * @param openFile Opens its file: on the disk by default.
    * @returns The journal, and how many bytes of a torn record were removed from its end.
    * @throws {JournalError} If it cannot be read, or is damaged before its end.
    */
   static open(
     path: string,
     onRecord: (record: JournalRecord) => void,
+    openFile: OpenJournalFile = openOnDisk,
   ): { journal: FileJournal; cutBytes: number } {
-    let file: Deno.FsFile;
+    let file: JournalFile;
     try {
-      file = Deno.openSync(path, { read: true, write: true, create: true });
+      file = openFile(path);
     } catch (cause) {
       throw new JournalError(`Journal ${path} cannot be opened: ${messageOf(cause)}`, cause);
     }
@@ -119,6 +133,8 @@ export class FileJournal implements Journal {
 
   async #sync(): Promise<void> {
     this.#nextSync = undefined;
+    // A second sync would succeed without the bytes that the failed one lost.
+    if (this.#failure !== undefined) throw this.#failure;
     const upToBytes = this.#writtenBytes;
     const sync = this.#file.syncData();
     this.#syncing = sync.catch(() => {});
@@ -162,7 +178,7 @@ export class FileJournal implements Journal {
       }
     }
     const cutBytes = this.#file.statSync().size - this.#writtenBytes;
-    this.#syncedBytes = this.#writtenBytes;
+    // What was read may still be in the page cache only: the first sync after opening covers it too.
     this.#takeBack();
     if (this.#failure !== undefined) throw this.#failure;
     return cutBytes;
@@ -199,7 +215,7 @@ function parseRecord(json: string, offset: number, path: string): JournalRecord 
 }
 
 /** The lines of a file from its start, without their newline. The last one may lack it. */
-function* linesOf(file: Deno.FsFile, path: string) {
+function* linesOf(file: JournalFile, path: string) {
   const chunk = new Uint8Array(READ_BYTES);
   let rest = new Uint8Array(0);
   let offset = 0;

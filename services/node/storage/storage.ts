@@ -4,7 +4,7 @@ import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { Block } from "../chain/block.ts";
 import type { ResumePoint } from "../chain/chain.ts";
 import { DataDir, FLUSH_CHECKPOINTS, holdsChain } from "./data_dir.ts";
-import { type Journal, memoryJournal } from "./journal.ts";
+import { type Journal, memoryJournal, type OpenJournalFile } from "./journal.ts";
 import { Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";
 import type { NodeSettings } from "../settings.ts";
@@ -24,16 +24,21 @@ export interface Storage {
 /**
  * Opens the data directory, or a memory where there is none.
  *
+ * @param openJournalFile Opens the file of the journal: on the disk by default.
  * @throws {DataDirError} @throws {JournalError} As {@link DataDir.open}.
  */
-export function openStorage(settings: NodeSettings, dataDir: string | undefined): Storage {
+export function openStorage(
+  settings: NodeSettings,
+  dataDir: string | undefined,
+  openJournalFile?: OpenJournalFile,
+): Storage {
   const { chainId, genesis, oracle: { ringBufferSize: ringSlots } } = settings;
   if (dataDir !== undefined) {
     const log = getLogger([LOG_ROOT, "node"]);
     const isNew = !holdsChain(dataDir);
     // Said first: a long chain takes its time to be read.
     if (!isNew) log.info("Reading the chain in {dataDir}", { dataDir });
-    const directory = DataDir.open(dataDir, { chainId, genesis, ringSlots });
+    const directory = DataDir.open(dataDir, { chainId, genesis, ringSlots, openJournalFile });
     if (isNew) log.info("New chain in {dataDir}", { dataDir });
     else tellResumed(directory);
     return onDisk(directory);
@@ -58,7 +63,7 @@ function tellResumed({ state, cutBytes }: DataDir): void {
   }
   log.info("Resumed with {theses} theses, {unsettled} of them not settled", {
     theses: state.ledger.theses.length,
-    unsettled: state.settler.unsettled.size,
+    unsettled: state.settler.unsettledCount,
   });
 }
 

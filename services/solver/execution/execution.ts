@@ -1,10 +1,10 @@
 import { z } from "zod";
+import type { Intent } from "../../../lib/intents/intent.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { quoteSchema, quoteToWire, receivedQuoteSchema } from "../../../lib/protocol/quote.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { signatureSchema } from "../../../lib/protocol/scalars.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import type { Intent } from "../../../lib/store/intent.ts";
 
 /** Body of `POST /execute`. */
 export const executionRequestSchema = z.object({

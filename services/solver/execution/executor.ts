@@ -1,4 +1,12 @@
 import type { Clock } from "../../../lib/clock.ts";
+import {
+  type Intent,
+  isFinal,
+  OutcomeUnknownError,
+  type SignedTransactionText,
+} from "../../../lib/intents/intent.ts";
+import type { IntentStore } from "../../../lib/intents/store.ts";
+import { IntentRefusedError, type Submitter } from "../../../lib/intents/submitter.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/quote.ts";
 import { hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
@@ -6,13 +14,6 @@ import { requireSigner, type Signer } from "../../../lib/protocol/signature.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { signTransaction, transactionToText } from "../../../lib/protocol/transaction.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import {
-  type Intent,
-  type IntentStore,
-  isFinal,
-  type SignedTransactionText,
-} from "../../../lib/store/intent.ts";
-import { IntentRefusedError, OutcomeUnknownError, type Submitter } from "../../../lib/submitter.ts";
 import {
   decodeExecution,
   encodeExecution,

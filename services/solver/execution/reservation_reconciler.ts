@@ -1,8 +1,9 @@
 import { getLogger } from "@logtape/logtape";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import { isFinal } from "../../../lib/intents/intent.ts";
+import type { IntentStore } from "../../../lib/intents/store.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import { type IntentStore, isFinal } from "../../../lib/store/intent.ts";
 import type { Executor } from "./executor.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 

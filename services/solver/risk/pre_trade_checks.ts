@@ -1,12 +1,12 @@
 /** What must hold before a thesis is hedged and submitted; each failure says what, and by how much. */
 import type { Clock } from "../../../lib/clock.ts";
+import { SubmissionFailure } from "../../../lib/intents/submitter.ts";
 import type { Account } from "../../../lib/protocol/account.ts";
 import { findMarket } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { SubmissionFailure } from "../../../lib/submitter.ts";
 import { riskOf } from "./exposure_book.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 

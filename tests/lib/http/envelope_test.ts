@@ -3,11 +3,14 @@ import { Hono } from "hono";
 import { z } from "zod";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import {
+  OutcomeUnknownError,
+  StoreConnectionLostError,
+  StoreError,
+} from "../../../lib/intents/intent.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { SignatureError } from "../../../lib/protocol/signature.ts";
 import { limitBody, parseInput, readBody, useEnvelope } from "../../../lib/http/envelope.ts";
-import { StoreConnectionLostError, StoreError } from "../../../lib/store/intent.ts";
-import { OutcomeUnknownError } from "../../../lib/submitter.ts";
 
 const thrown: [error: Error, status: number, code: string][] = [
   [new RangemakerError("NONCE_USED", "Nonce is used"), 409, "NONCE_USED"],

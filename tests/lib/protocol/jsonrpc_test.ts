@@ -5,6 +5,7 @@ import {
   parseJson,
   parseRequest,
   parseResponse,
+  RpcCode,
   RpcError,
   rpcFailure,
   rpcResult,
@@ -35,9 +36,21 @@ for (const value of broken) {
   });
 }
 
+Deno.test("parseRequest: a method name of 256 characters is taken", () => {
+  const method = "m".repeat(256);
+  assert.equal(parseRequest({ jsonrpc: "2.0", method }).method, method);
+});
+
 Deno.test("parseRequest: a request without id is a notification, one with id null is not", () => {
   assert(!("id" in parseRequest({ jsonrpc: "2.0", method: "m" })));
   assert.equal(parseRequest({ jsonrpc: "2.0", method: "m", id: null }).id, null);
+});
+
+Deno.test("parseRequest: params are an array or an object", () => {
+  for (const params of [[1], { a: 1 }]) {
+    assert.deepEqual(parseRequest({ jsonrpc: "2.0", method: "m", params }).params, params);
+  }
+  assert.deepEqual(rpcResult(1, "a"), { jsonrpc: "2.0", id: 1, result: "a" });
 });
 
 Deno.test("parseJson: text that is no JSON is a parse error", () => {
@@ -51,6 +64,32 @@ Deno.test("idOf: never throws, and gives only what may be an id", () => {
     const id = idOf(value);
     assert(id === null || typeof id === "string" || typeof id === "number");
   }));
+});
+
+Deno.test("idOf: gives the id of a broken call", () => {
+  for (const id of ["a", 0, null]) assert.equal(idOf({ id, method: 5 }), id);
+});
+
+Deno.test("RpcCode: the numbers of JSON-RPC 2.0, of Ethereum and of this chain", () => {
+  const standard = [RpcCode.parseError, RpcCode.invalidRequest, RpcCode.methodNotFound];
+  assert.deepEqual(standard, [-32700, -32600, -32601]);
+  assert.deepEqual([RpcCode.invalidParams, RpcCode.internalError], [-32602, -32603]);
+  const { resourceUnavailable, transactionRejected, limitExceeded, settlementRefused } = RpcCode;
+  assert.deepEqual([resourceUnavailable, transactionRejected, limitExceeded], [
+    -32002,
+    -32003,
+    -32005,
+  ]);
+  assert.equal(settlementRefused, -32010);
+  assert.equal(new RpcError(RpcCode.limitExceeded, "Too many").code, "RPC_-32005");
+});
+
+Deno.test("parseResponse: an error needs code and message, and carries data only if there is some", () => {
+  const failure = { jsonrpc: "2.0", id: 1, error: { code: -32000, message: "No" } };
+  assert.deepEqual(rpcFailure(1, -32000, "No"), failure);
+  for (const error of [{}, { code: 1 }, { message: "No" }, { code: "1", message: "No" }]) {
+    assert.throws(() => parseResponse({ jsonrpc: "2.0", id: 1, error }), { rpcCode: -32603 });
+  }
 });
 
 Deno.test("parseResponse: gives results back and throws errors with the node's code and data", () => {

@@ -38,19 +38,25 @@ const refused: readonly (readonly [string, z.ZodType, readonly unknown[]])[] = [
     `0X${address.slice(2)}`,
     `0x${"g".repeat(40)}`,
     `${address}\n`,
+    `0${address}`,
     "",
     1,
     null,
     undefined,
     [address],
   ]],
-  ["hash32Schema", hash32Schema, [address, `0x${"0".repeat(63)}`, `0x${"0".repeat(65)}`, 0, null]],
-  ["signatureSchema", signatureSchema, ["0x1", "1b", `0x${"00".repeat(512)}`, "0xzz", 5, null]],
+  ["hash32Schema", hash32Schema, [
+    ...[address, `0x${"0".repeat(63)}`, `0x${"0".repeat(65)}`, `00x${"0".repeat(64)}`, 0, null],
+  ]],
+  ["signatureSchema", signatureSchema, [
+    ...["0x1", "1b", `0x${"00".repeat(512)}`, "0xzz", `00x${"11".repeat(65)}`, 5, null],
+  ]],
   ["uint64Schema", uint64Schema, [
     (UINT64_MAX + 1n).toString(),
     "-1",
     "+1",
     "01",
+    `0${"9".repeat(19)}`,
     "1.0",
     "1e3",
     "0x10",
@@ -90,6 +96,22 @@ Deno.test("uint64Schema, uint256Schema: their JSON Schema takes what they take, 
     }
     fc.assert(fc.property(fc.stringMatching(pattern), agree));
   }
+});
+
+Deno.test("describeIssue: says which rule is broken, and where", () => {
+  const schema = z.object({ price: uint64Schema, range: z.object({ lower: uint64Schema }) });
+  const issueOf = (value: unknown) => describeIssue(schema.safeParse(value).error ?? assert.fail());
+  const range = { lower: "1" };
+  for (const price of ["-1", "1x", "x1", "01", "1.5"]) {
+    assert.match(issueOf({ price, range }), /^price: Expected a decimal integer without sign/);
+  }
+  for (const price of ["18446744073709551616", "99999999999999999999"]) {
+    assert.match(issueOf({ price, range }), /^price: Expected an integer of at most 64 bits$/);
+  }
+  assert.match(issueOf({ price: 1, range }), /^price: Expected a decimal integer as a string$/);
+  assert.equal(issueOf({ price: "1", range: 5 }), "range: Expected an object");
+  assert.equal(issueOf("text"), "Expected an object");
+  assert.equal(describeIssue(new z.ZodError([])), "Invalid value");
 });
 
 Deno.test("positiveUint64Schema: refuses 0 in its own words, all else as uint64Schema does", () => {

@@ -58,6 +58,18 @@ Deno.test("transactionSchema: wire form and inner form turn into each other", ()
   }
 });
 
+const atTheEdge: readonly (readonly [string, object])[] = [
+  ["a deposit of 1", { ...deposit, amount: "1" }],
+  ["a payout equal to the bet", { ...rfqSubmit, signature, payout: "100" }],
+  ["a backfill at the limit", { ...backfill, prices: new Array(BACKFILL_SLOTS_MAX).fill("1") }],
+];
+
+for (const [what, value] of atTheEdge) {
+  Deno.test(`transactionSchema: ${what} is accepted`, () => {
+    assert.equal(transactionSchema.safeParse(value).error, undefined);
+  });
+}
+
 const outOfRange: readonly (readonly [string, object, RegExp])[] = [
   ["a deposit of 0", { ...deposit, amount: "0" }, /^amount: /],
   ["a bet of 0", { ...rfqSubmit, signature, betAmount: "0" }, /^betAmount: /],

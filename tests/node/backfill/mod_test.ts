@@ -1,23 +1,16 @@
 import assert from "node:assert/strict";
+import type { Clock } from "../../../lib/clock.ts";
 import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { parsePrice } from "../../../lib/protocol/price.ts";
 import { BACKFILL_SLOTS_MAX, type Transaction } from "../../../lib/protocol/transaction.ts";
 import { Backfiller } from "../../../services/node/backfill/backfiller.ts";
-import { run } from "../../../services/node/backfill/mod.ts";
-import { slotPrices } from "../../../services/node/backfill/slot_prices.ts";
-import {
-  ATTEMPTS_MAX,
-  BinanceTradeHistory,
-  PAGE_TRADES,
-  type Trade,
-} from "../../../services/node/backfill/trade_history.ts";
+import { backfillCommand } from "../../../services/node/backfill/mod.ts";
+import type { Trade } from "../../../services/node/backfill/trade_history.ts";
 import { recordedContext } from "../../support/command_context.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { eventually } from "../../support/eventually.ts";
-import { withSeed } from "../../support/random.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { startFakeHistory } from "../support/fake_history.ts";
-import { type NodeUnderTest, withNode } from "../support/running_node.ts";
+import { type SteppedParts, withSteppedNode } from "../support/stepped_node.ts";
 
 const START = 1_700_000_000_000;
 
@@ -25,116 +18,9 @@ async function* from(trades: Trade[]): AsyncGenerator<Trade> {
   yield* trades;
 }
 
-async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
-}
-
 function trade(offsetMs: number, price: bigint): Trade {
   return { time: START + offsetMs, price };
 }
-
-Deno.test("slotPrices: a slot has the price of the last trade at or before its start", async () => {
-  const trades = [trade(-50, 1n), trade(100, 2n), trade(101, 3n), trade(199, 4n), trade(350, 5n)];
-  const runs = await slotPrices(from(trades), { from: START, to: START + 500 }, 3_000);
-  assert.deepEqual(runs, [{ startTime: START, prices: [1n, 2n, 4n, 4n, 5n] }]);
-});
-
-Deno.test("slotPrices: a trade carries so far and no farther", async () => {
-  const trades = [trade(0, 1n), trade(450, 2n)];
-  const span = { from: START, to: START + 800 };
-  assert.deepEqual(await slotPrices(from(trades), span, 200), [
-    { startTime: START, prices: [1n, 1n, 1n] },
-    { startTime: START + 500, prices: [2n, 2n] },
-  ]);
-  assert.deepEqual(await slotPrices(from(trades), span, 0), [{ startTime: START, prices: [1n] }]);
-  assert.deepEqual(await slotPrices(from([]), span, 200), []);
-});
-
-Deno.test("slotPrices: agrees with looking up every slot by itself", () =>
-  withSeed(async (random) => {
-    for (let round = 0; round < 200; round++) {
-      const trades: Trade[] = [];
-      for (let offset = -500; offset < 5_000;) {
-        trades.push(trade(offset, BigInt(trades.length + 1)));
-        offset += Math.floor(random() * random() * 900);
-      }
-      const maxCarryMs = Math.floor(random() * 500);
-      const span = { from: START, to: START + 4_000 };
-      const found = new Map<number, bigint>();
-      for (const { startTime, prices } of await slotPrices(from(trades), span, maxCarryMs)) {
-        for (const [index, price] of prices.entries()) found.set(startTime + index * 100, price);
-      }
-      for (let time = span.from; time < span.to; time += 100) {
-        const last = trades.findLast((one) => one.time <= time);
-        const expected = last && time - last.time <= maxCarryMs ? last.price : undefined;
-        assert.equal(found.get(time), expected);
-      }
-    }
-  }));
-
-Deno.test("BinanceTradeHistory: pages by fromId and stops at the end of the span", async () => {
-  const trades = Array.from({ length: 2 * PAGE_TRADES + 10 }, (_, index) => trade(index, 7n));
-  const history = startFakeHistory(trades);
-  const source = new BinanceTradeHistory(`${history.url}/`, new FakeClock());
-  const span = { from: START + 5, to: START + 2 * PAGE_TRADES };
-  assert.deepEqual(
-    await collect(source.trades("ETH/USDT", span)),
-    trades.slice(5, 2 * PAGE_TRADES),
-  );
-  assert.deepEqual(history.queries.map((query) => Object.fromEntries(query)), [
-    {
-      symbol: "ETHUSDT",
-      startTime: `${span.from}`,
-      endTime: `${span.to - 1}`,
-      limit: `${PAGE_TRADES}`,
-    },
-    { symbol: "ETHUSDT", fromId: `${PAGE_TRADES + 6}`, limit: `${PAGE_TRADES}` },
-  ]);
-  await history.stop();
-});
-
-Deno.test("BinanceTradeHistory: waits as long as it is told, and tries again", async () => {
-  const history = startFakeHistory([trade(0, 7n)]);
-  history.failures = [
-    new Response("slow down", { status: 429, headers: { "retry-after": "30" } }),
-    new Response("banned", { status: 418, headers: { "retry-after": "7200" } }),
-    new Response("oops", { status: 502 }),
-  ];
-  const clock = new FakeClock();
-  const source = new BinanceTradeHistory(history.url, clock);
-  const reading = collect(source.trades("ETH/USDT", { from: START, to: START + 100 }));
-  for (const waitMs of [30_000, 60_000, 3_000]) {
-    await eventually("a wait", () => clock.pending > 0 ? true : undefined);
-    clock.advance(waitMs - 1);
-    assert.equal(clock.pending, 1);
-    clock.advance(1);
-  }
-  assert.deepEqual(await reading, [trade(0, 7n)]);
-  await history.stop();
-});
-
-Deno.test("BinanceTradeHistory: gives up after five attempts, and at once where it is refused", async () => {
-  const history = startFakeHistory([]);
-  const clock = new FakeClock();
-  const source = new BinanceTradeHistory(history.url, clock);
-  const span = { from: START, to: START + 100 };
-  history.failures = Array.from({ length: 9 }, () => new Response("", { status: 500 }));
-  const reading = collect(source.trades("ETH/USDT", span));
-  const refused = assert.rejects(reading, { name: "TradeHistoryError", message: /status 500/ });
-  for (let wait = 1; wait < ATTEMPTS_MAX; wait++) {
-    await eventually("a wait", () => clock.pending > 0 ? true : undefined);
-    clock.advance(60_000);
-  }
-  await refused;
-  assert.equal(history.queries.length, ATTEMPTS_MAX);
-  history.failures = [Response.json({ code: -1121, msg: "Invalid symbol." }, { status: 400 })];
-  await assert.rejects(() => collect(source.trades("ETH/USDT", span)), /Invalid symbol/);
-  history.failures = [Response.json([{ a: 1, p: "zero", T: START }])];
-  await assert.rejects(() => collect(source.trades("ETH/USDT", span)), /not what was expected/);
-  await history.stop();
-});
 
 /** A backfiller whose node takes everything and writes it down. */
 function fakeBackfiller(trades: Trade[], stopAfter = Infinity) {
@@ -204,99 +90,126 @@ Deno.test("Backfiller: begins no batch after it was told to stop", async () => {
   assert.deepEqual([sent.length, report?.filledSlots], [1, 6_000]);
 });
 
-/** Runs the command in this process. */
-async function runBackfill(...argv: string[]): Promise<{ code: number; lines: string[] }> {
-  const { context, printed: lines } = recordedContext({
-    ADMIN_PRIVATE_KEY: `0x${"a2".repeat(32)}`,
-  });
-  const code = await run([...argv, "--log-level", "error"], context);
-  return { code, lines };
+/** Runs the command in this process, by the clock of a test. */
+async function runBackfill(clock: Clock, ...argv: string[]) {
+  return await runBackfillAs("a2", clock, ...argv);
 }
 
-/** A thesis whose prices went missing in the middle. */
-async function lackingThesis({ client, oracle }: NodeUnderTest): Promise<TimeSpan> {
+/** The same with another key than the admin's. */
+async function runBackfillAs(keyByte: string, clock: Clock, ...argv: string[]) {
+  const { context, printed: lines, errors } = recordedContext({
+    ADMIN_PRIVATE_KEY: `0x${keyByte.repeat(32)}`,
+  });
+  const code = await backfillCommand(clock)([...argv, "--log-level", "error"], context);
+  return { code, lines, errors };
+}
+
+/** The price of one checkpoint carries over to the next, and no farther. */
+const SHORT_LIVED = { maxStaleMs: 100 };
+
+/** A thesis of 1.5 s that lacks all prices but those of its first two slots. */
+async function lackingThesis({ stepped, client, oracle }: SteppedParts): Promise<TimeSpan> {
   const user = actors.user.address;
-  const timestamp = Date.now();
+  const timestamp = stepped.now;
   const fields = { timestamp, user, amount: 5_000_000n, externalTxHash: hashOf(1) };
   await client.sendTransaction(deposit(fields));
-  const now = Date.now();
-  const receipt = await client.sendTransaction(rfqSubmit({ timestamp: now, endTime: now + 1_500 }));
+  const window = { from: timestamp, to: timestamp + 1_500 };
+  const receipt = await client.sendTransaction(rfqSubmit({ timestamp, endTime: window.to }));
   assert.equal(receipt.status, "committed");
   oracle.answer = () => new Response("", { status: 503 });
-  await eventually("the thesis lacks prices", async () => {
-    const thesis = await client.getThesis(1);
-    return thesis?.status === "needs_backfill" ? true : undefined;
-  });
-  return { from: now, to: now + 1_500 };
+  await stepped.run(15);
+  assert.equal((await client.getThesis(1))?.status, "needs_backfill");
+  return window;
 }
 
 Deno.test("rangemaker backfill: fills what a thesis lacks, and the thesis is settled", () =>
-  withNode(async (parts) => {
-    const window = await lackingThesis(parts);
-    const inside = parsePrice("3000.10")!;
+  withSteppedNode(async (parts) => {
+    const { node, clock } = parts;
+    const { from } = await lackingThesis(parts);
     const trades = Array.from({ length: 40 }, (_, index) => ({
-      time: window.from - 1_000 + index * 90,
-      price: inside,
+      time: from - 1_000 + index * 90,
+      price: parsePrice("3000.10")!,
     }));
-    const half = trades.filter(({ time }) => time < window.from + 600);
-    const history = startFakeHistory(half);
-    const args = ["--rpc-url", parts.node.url, "--history-url", history.url, "--thesis", "1"];
+    const history = startFakeHistory(trades.filter(({ time }) => time < from + 600));
+    const args = ["--rpc-url", node.url, "--history-url", history.url, "--thesis", "1"];
+    const at = (offsetMs: number) => new Date(from + offsetMs).toISOString();
 
-    const first = await runBackfill(...args, "--max-carry-ms", "100");
-    assert.equal(first.code, 1);
-    assert.match(first.lines.join("\n"), /slots filled, [1-9]\d* without a trade/);
-    assert.equal(first.lines.at(-1), "Thesis 1: needs_backfill");
+    // The last trade is at 530 ms, and stands for the slot at 600 ms.
+    const first = await runBackfill(clock, ...args, "--max-carry-ms", "100");
+    assert.deepEqual([first.code, first.lines], [1, [
+      `ETH/USDT ${at(200)} to ${at(1_500)}: 5 slots filled, 8 without a trade`,
+      "Thesis 1: needs_backfill",
+    ]]);
 
     history.trades = trades;
-    const second = await runBackfill(...args, "--max-carry-ms", "100");
-    assert.equal(second.code, 0, second.lines.join("\n"));
-    assert.match(second.lines[0]!, /^ETH\/USDT 20.*Z to 20.*Z: [1-9]\d* slots filled, 0 without/);
-    assert.equal(second.lines.at(-1), "Thesis 1: won");
+    const second = await runBackfill(clock, ...args, "--max-carry-ms", "100");
+    assert.deepEqual([second.code, second.lines], [0, [
+      `ETH/USDT ${at(700)} to ${at(1_500)}: 8 slots filled, 0 without a trade`,
+      "Thesis 1: won",
+    ]]);
 
-    assert.deepEqual(await runBackfill(...args), {
-      code: 0,
-      lines: ["ETH/USDT: nothing is missing", "Thesis 1: won"],
-    });
+    const third = await runBackfill(clock, ...args);
+    assert.deepEqual([third.code, third.lines], [0, [
+      "ETH/USDT: nothing is missing",
+      "Thesis 1: won",
+    ]]);
     await history.stop();
-  }, { maxStaleMs: 100 }));
+  }, SHORT_LIVED));
 
 Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
-  withNode(async (parts) => {
+  withSteppedNode(async (parts) => {
     const { from, to } = await lackingThesis(parts);
     const history = startFakeHistory([{ time: from - 10, price: 5n }]);
     const span = ["--from", new Date(from).toISOString(), "--to", `${to}`];
     const args = ["--rpc-url", parts.node.url, "--history-url", history.url, ...span];
-    const { code, lines } = await runBackfill(...args, "--market", "eth/usdt");
+    const { code, lines } = await runBackfill(parts.clock, ...args, "--market", "eth/usdt");
     assert.equal(code, 0, lines.join("\n"));
-    assert.equal((await parts.client.getThesis(1))?.status, "lost");
+    assert.match(lines[0]!, /: 13 slots filled, 0 without a trade$/);
+    assert.deepEqual((await parts.client.getThesis(1))?.breach, { time: from + 200, price: 5n });
     await history.stop();
-  }, { maxStaleMs: 100 }));
+  }, SHORT_LIVED));
 
 Deno.test("rangemaker backfill: says what the node did not take", () =>
-  withNode(async ({ node }) => {
-    const to = Math.floor(Date.now() / 100) * 100;
+  withSteppedNode(async ({ node, clock }) => {
+    const to = clock.now();
     const history = startFakeHistory([{ time: to - 10_000, price: 5n }]);
     const args = ["--rpc-url", node.url, "--history-url", history.url, "--market", "ETH/USDT"];
     const span = ["--from", `${to - 10_000}`, "--to", `${to - 8_000}`];
-    const { code, lines } = await runBackfill(...args, ...span);
+    const { code, lines } = await runBackfill(clock, ...args, ...span);
     assert.equal(code, 1);
     assert.match(lines[0]!, /: 0 slots filled, 0 without a trade, 20 not accepted: too old/);
     await history.stop();
   }, { ringBufferSize: 16 }));
 
-Deno.test("rangemaker backfill: wrong options are usage errors; an unknown thesis and a key without right fail", () =>
-  withNode(async ({ node }) => {
-    const wrong = [
-      [],
-      ["--thesis", "1", "--market", "ETH/USDT"],
-      ["--market", "ETH/USDT"],
-      ["--market", "XRP/USDT", "--from", "1", "--to", "2"],
-      ["--market", "ETH/USDT", "--from", "2", "--to", "1"],
-      ["--market", "ETH/USDT", "--from", "0", "--to", "86400001"],
-      ["--market", "ETH/USDT", "--from", "noon", "--to", "2"],
-      ["--thesis", "1", "--max-carry-ms", "60001"],
-    ];
-    for (const argv of wrong) assert.equal((await runBackfill(...argv)).code, 2, argv.join(" "));
-    const unknown = await runBackfill("--rpc-url", node.url, "--thesis", "9");
+Deno.test("rangemaker backfill: an unknown thesis and a key without permission fail, and fill nothing", () =>
+  withSteppedNode(async (parts) => {
+    const { node, clock } = parts;
+    const unknown = await runBackfill(clock, "--rpc-url", node.url, "--thesis", "9");
     assert.equal(unknown.code, 1);
-  }));
+    assert.match(unknown.errors.join(), /no thesis with the id 9/);
+    const { from } = await lackingThesis(parts);
+    const history = startFakeHistory([{ time: from, price: 5n }]);
+    const args = ["--rpc-url", node.url, "--history-url", history.url, "--thesis", "1"];
+    const stranger = await runBackfillAs("a5", clock, ...args);
+    assert.equal(stranger.code, 1);
+    assert.match(stranger.errors.join(), /PERMISSION_DENIED/);
+    assert.equal((await parts.client.getThesis(1))?.status, "needs_backfill");
+    await history.stop();
+  }, SHORT_LIVED));
+
+const wrongOptions = [
+  [],
+  ["--thesis", "1", "--market", "ETH/USDT"],
+  ["--market", "ETH/USDT"],
+  ["--market", "XRP/USDT", "--from", "1", "--to", "2"],
+  ["--market", "ETH/USDT", "--from", "2", "--to", "1"],
+  ["--market", "ETH/USDT", "--from", "0", "--to", "86400001"],
+  ["--market", "ETH/USDT", "--from", "noon", "--to", "2"],
+  ["--thesis", "1", "--max-carry-ms", "60001"],
+];
+
+for (const argv of wrongOptions) {
+  Deno.test(`rangemaker backfill: ${argv.join(" ") || "no option"} is a usage error`, async () => {
+    assert.equal((await runBackfill(new FakeClock(), ...argv)).code, 2);
+  });
+}

@@ -63,3 +63,34 @@ Deno.test("PriceHistory: the first price outside is the first in time, held or i
     missing: [{ from: START, to: START + 100 }],
   });
 });
+
+Deno.test("PriceHistory: the first price outside stays the first, however many holes come after it", () => {
+  const range = { lower: 10n, upper: 20n };
+  /** Prices in the ring by slot, then held ones; the rest is missing. */
+  const breachOf = (inRing: Record<number, bigint>, held: Record<number, bigint>) => {
+    const history = new PriceHistory(new PriceRing(16));
+    for (const [slot, price] of Object.entries(inRing)) {
+      history.ring.append(START + Number(slot) * 100, price);
+    }
+    for (const [slot, price] of Object.entries(held)) {
+      history.held.put(START + Number(slot) * 100, price);
+    }
+    const { outside } = history.extremes(START, START + 1_000, range);
+    return outside && { slot: (outside.time - START) / 100, price: outside.price };
+  };
+  assert.deepEqual(breachOf({ 0: 99n, 9: 15n }, { 4: 5n }), { slot: 0, price: 99n });
+  assert.deepEqual(breachOf({ 3: 99n, 9: 15n }, { 1: 15n, 5: 15n }), { slot: 3, price: 99n });
+  assert.deepEqual(breachOf({ 3: 15n, 9: 15n }, { 1: 5n, 5: 6n }), { slot: 1, price: 5n });
+  assert.deepEqual(breachOf({ 3: 15n, 9: 99n }, { 1: 15n, 5: 6n }), { slot: 5, price: 6n });
+  assert.equal(breachOf({ 3: 15n, 9: 15n }, { 1: 15n, 5: 10n }), undefined);
+});
+
+Deno.test("PriceHistory: lowest and highest are those of the ring and the held slots together", () => {
+  for (const [inRing, held] of [[15n, 9n], [9n, 15n]] as const) {
+    const history = new PriceHistory(new PriceRing(16));
+    history.ring.append(START + 100, inRing);
+    history.held.put(START, held);
+    const { lowest, highest } = history.extremes(START, START + 200);
+    assert.deepEqual([lowest, highest], [9n, 15n]);
+  }
+});

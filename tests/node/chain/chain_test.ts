@@ -272,16 +272,6 @@ Deno.test("Chain: there is no settling a thesis that does not exist", () => {
   assert.throws(() => new TestChain().chain.settle(1), UnknownThesisError);
 });
 
-Deno.test("Chain: blocks follow each other by hash, and old ones are let go", () => {
-  const test = new TestChain();
-  test.run(4_100, null);
-  const { head } = test.chain;
-  assert.equal(head.number, 4_100);
-  assert.equal(test.chain.block(head.number - 1)?.hash, head.parentHash);
-  assert.equal(test.chain.block(4), undefined);
-  assert.equal(new Set(test.heads.map(({ hash }) => hash)).size, 4_100);
-});
-
 Deno.test("Chain: what cannot be written down does not happen, and is done when it can be", () => {
   const test = fundedChain();
   test.chain.submit(rfqSubmit({ timestamp: test.now }));

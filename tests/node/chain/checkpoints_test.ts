@@ -4,9 +4,13 @@ import {
   CheckpointLoop,
 } from "../../../services/node/chain/checkpoints.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { isSettled } from "../support/is_settled.ts";
 
-/** A loop whose checkpoints are written down. */
-function startLoop(pull: (clock: FakeClock) => void = () => {}) {
+/** A loop whose checkpoints are written down; `lastMs` is the one before a restart. */
+function startLoop(
+  pull: (clock: FakeClock) => void | Promise<void> = () => {},
+  lastMs?: number,
+) {
   const clock = new FakeClock(1_700_000_000_030);
   const seals: [dueMs: number, lateMs: number][] = [];
   const missed: [fromMs: number, toMs: number][] = [];
@@ -14,20 +18,19 @@ function startLoop(pull: (clock: FakeClock) => void = () => {}) {
   const loop = new CheckpointLoop(clock, {
     pull() {
       pulls += 1;
-      pull(clock);
-      return Promise.resolve();
+      return Promise.resolve(pull(clock));
     },
     seal: (dueMs, lateMs) => seals.push([dueMs, lateMs]),
     missed: (fromMs, toMs) => missed.push([fromMs, toMs]),
   });
-  loop.start();
-  return { clock, loop, seals, missed, pulls: () => pulls };
+  const waitMs = loop.start(lastMs);
+  return { clock, loop, seals, missed, waitMs, pulls: () => pulls };
 }
 
 /** Moves the clock in small steps, letting what was promised happen in between. */
-async function advance(clock: FakeClock, byMs: number): Promise<void> {
+async function advance(clock: FakeClock, byMs: number, stepMs = 10): Promise<void> {
   for (let doneMs = 0; doneMs < byMs; doneMs += 10) {
-    clock.advance(10);
+    clock.advance(stepMs);
     for (let turn = 0; turn < 4; turn++) await Promise.resolve();
   }
 }
@@ -85,4 +88,71 @@ Deno.test("CheckpointLoop: makes no checkpoint after it was stopped", async () =
   await advance(clock, 500);
   assert.equal(seals.length, made);
   assert.equal(clock.pending, 0);
+});
+
+Deno.test("CheckpointLoop: after a restart with a clock set back it goes on after the last checkpoint", async () => {
+  const lastMs = 1_700_000_005_000;
+  const { clock, loop, seals, missed, waitMs } = startLoop(() => {}, lastMs);
+  assert.equal(waitMs, 5_070);
+  await advance(clock, 5_060);
+  assert.equal(seals.length, 0);
+  await advance(clock, 110);
+  assert.deepEqual(seals.map(([dueMs]) => dueMs), [lastMs + 100, lastMs + 200]);
+  assert.deepEqual(missed, []);
+  await loop.stop();
+});
+
+Deno.test("CheckpointLoop: after a restart later on it does not make up for the time between", async () => {
+  const { clock, loop, seals, missed, waitMs } = startLoop(() => {}, 1_699_999_000_000);
+  assert.equal(waitMs, 70);
+  await advance(clock, 70);
+  assert.deepEqual([seals, missed], [[[1_700_000_000_100, 0]], []]);
+  await loop.stop();
+});
+
+Deno.test("CheckpointLoop: stop waits for the checkpoint that is under way, which is the last", async () => {
+  const answer = Promise.withResolvers<void>();
+  const { clock, loop, seals } = startLoop(() => answer.promise);
+  await advance(clock, 80);
+  const steps: string[] = [];
+  const stopped = loop.stop().then(() => steps.push(`stopped after ${seals.length}`));
+  assert.equal(await isSettled(stopped), false);
+  answer.resolve();
+  await stopped;
+  assert.deepEqual(steps, ["stopped after 1"]);
+  assert.equal(clock.pending, 0);
+});
+
+for (const [overMs, made] of [[0, "made"], [1, "given up"]] as const) {
+  Deno.test(`CheckpointLoop: one that is ${CHECKPOINT_LATE_MAX_MS + overMs} ms late is ${made}`, async () => {
+    const { clock, loop, seals, missed } = startLoop();
+    clock.jump(70 + CHECKPOINT_LATE_MAX_MS + overMs);
+    await advance(clock, 10, 0);
+    const first = made === "made" ? 1_700_000_000_100 : 1_700_000_001_100;
+    assert.equal(seals[0]?.[0], first);
+    assert.equal(missed.length, overMs);
+    await loop.stop();
+  });
+}
+
+Deno.test("CheckpointLoop: a timer that fires early makes no checkpoint before its time", async () => {
+  const clock = new FakeClock(1_700_000_000_030);
+  const seals: number[] = [];
+  let timers = 0;
+  const early = {
+    now: () => clock.now(),
+    after: (delayMs: number, task: () => void) =>
+      clock.after(timers++ === 0 ? delayMs - 1 : delayMs, task),
+  };
+  const loop = new CheckpointLoop(early, {
+    pull: () => Promise.resolve(),
+    seal: () => void seals.push(clock.now()),
+  });
+  loop.start();
+  clock.advance(69);
+  await isSettled(Promise.resolve());
+  assert.equal(seals.length, 0);
+  await advance(clock, 10, 1);
+  assert.deepEqual(seals, [1_700_000_000_100]);
+  await loop.stop();
 });

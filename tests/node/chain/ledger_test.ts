@@ -150,3 +150,25 @@ Deno.test("Ledger: a stale market refuses theses on itself only", () => {
   const onBtc = { ...onEth, tx: { ...onEth.tx, base, quote } };
   assert.equal(ledger.judge(onBtc, staleEth).error, undefined);
 });
+
+/** What a bet on this window gets. */
+function codeOfWindow(startTime: number, endTime: number): string | undefined {
+  const ledger = newLedger();
+  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
+  const parties = { user: actors.user.address, solver: actors.solver.address };
+  const bet = verifiedRfq(1, parties, { betAmount: 1n, payout: 2n });
+  assert.ok(bet.tx.type === "RfqSubmit");
+  return execute(ledger, { ...bet, tx: { ...bet.tx, startTime, endTime } }).error?.code;
+}
+
+Deno.test("Ledger: a thesis lasts at most 24 hours, needs a slot, and ends in the future", () => {
+  const day = 86_400_000;
+  assert.equal(codeOfWindow(NOW, NOW + day), undefined);
+  assert.equal(codeOfWindow(NOW, NOW + day + 1), "INVALID_TIME_RANGE");
+  assert.equal(codeOfWindow(NOW + 1, NOW + 1 + day), undefined);
+  assert.equal(codeOfWindow(NOW, NOW + 1), undefined, "the slot at its start");
+  assert.equal(codeOfWindow(NOW + 1, NOW + 100), "INVALID_TIME_RANGE");
+  assert.equal(codeOfWindow(NOW + 1, NOW + 101), undefined);
+  assert.equal(codeOfWindow(NOW - 100, NOW), "INVALID_TIME_RANGE");
+  assert.equal(codeOfWindow(NOW - 100, NOW + 1), undefined);
+});

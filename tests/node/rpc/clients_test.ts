@@ -1,4 +1,12 @@
 import assert from "node:assert/strict";
+import {
+  Clients,
+  QUEUE_BYTES_MAX,
+  REQUESTS_UNDER_WAY_MAX,
+} from "../../../services/node/rpc/clients.ts";
+import { Dispatcher } from "../../../services/node/rpc/dispatcher.ts";
+import { Subscriptions } from "../../../services/node/rpc/subscriptions.ts";
+import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { eventually } from "../../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { withNode } from "../support/running_node.ts";
@@ -76,4 +84,102 @@ Deno.test("Node: a client that reads nothing is let go of, and nobody else waits
     assert.equal(await slowClients(node.url), 1, "counted once");
     slow.close();
     await other.close();
+  }));
+
+/** Clients of a node that answers `echo` at once, and `costly` when its turnstile is open. */
+async function withClients(
+  test: (
+    parts: {
+      url: string;
+      subscriptions: Subscriptions;
+      turnstile: SerialQueue;
+      slow: () => number;
+    },
+  ) => Promise<void>,
+): Promise<void> {
+  const turnstile = new SerialQueue();
+  const subscriptions = new Subscriptions();
+  let slow = 0;
+  const dispatcher = new Dispatcher({
+    methods: new Map([
+      ["echo", { call: (params) => params }],
+      ["costly", { isCostly: true, call: (params) => params }],
+      ["subscribe", { call: (_params, client) => client?.subscribe("newHeads") }],
+    ]),
+    observe: () => {},
+    turnstile,
+    afterWrite: () => Promise.resolve(),
+  });
+  const clients = new Clients({ dispatcher, subscriptions, onSlowClient: () => slow += 1 });
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    (request) => clients.accept(request, false) ?? new Response(null, { status: 404 }),
+  );
+  try {
+    const url = `ws://127.0.0.1:${server.addr.port}`;
+    await test({ url, subscriptions, turnstile, slow: () => slow });
+  } finally {
+    await clients.closeAll();
+    await server.shutdown();
+  }
+}
+
+Deno.test("Clients: a client may send any number of requests one after the other", () =>
+  withClients(async ({ url }) => {
+    const socket = await RpcSocket.open(url);
+    for (let sent = 0; sent < 3 * REQUESTS_UNDER_WAY_MAX; sent++) {
+      assert.deepEqual((await socket.call("echo", [sent])).result, [sent]);
+    }
+    await socket.close();
+  }));
+
+for (const sent of [REQUESTS_UNDER_WAY_MAX, REQUESTS_UNDER_WAY_MAX + 1]) {
+  const isTooMany = sent > REQUESTS_UNDER_WAY_MAX;
+  const then = isTooMany ? "disconnect a client with 1013" : "are all answered";
+  Deno.test(`Clients: ${sent} requests under way at once ${then}`, () =>
+    withClients(async ({ url, turnstile }) => {
+      const socket = await RpcSocket.open(url);
+      const open = Promise.withResolvers<void>();
+      const closed = turnstile.closedDuring(() => open.promise);
+      for (let id = 1; id <= sent; id++) {
+        socket.send(JSON.stringify({ jsonrpc: "2.0", id, method: "costly" }));
+      }
+      if (isTooMany) assert.equal((await socket.closed).code, 1013);
+      else {
+        await eventually("all requests wait", () => turnstile.waiting === sent || undefined);
+      }
+      open.resolve();
+      await closed;
+      if (!isTooMany) {
+        await socket.waitFor(({ id }) => id === sent);
+        assert.equal(socket.messages.length, sent);
+        await socket.close();
+      }
+    }));
+}
+
+Deno.test("Clients: a client that reads too slowly loses its subscriptions at once, and is counted once", () =>
+  withClients(async ({ url, subscriptions, slow }) => {
+    const socket = await RpcSocket.open(url);
+    for (let ids = 0; ids < 3; ids++) await socket.call("subscribe");
+    await socket.call("echo");
+    assert.equal(subscriptions.count("newHeads"), 3);
+    const quarter = "x".repeat(QUEUE_BYTES_MAX / 4);
+    // One turn of the event loop: nothing of it can be sent in between.
+    subscriptions.publish("newHeads", () => quarter);
+    assert.deepEqual([slow(), subscriptions.count("newHeads")], [0, 3]);
+    subscriptions.publish("newHeads", () => quarter);
+    assert.deepEqual([slow(), subscriptions.count("newHeads")], [1, 0]);
+    assert.equal((await socket.closed).code, 1013);
+    assert.equal(slow(), 1);
+  }));
+
+Deno.test("Clients: a client that goes takes its subscriptions with it", () =>
+  withClients(async ({ url, subscriptions }) => {
+    const socket = await RpcSocket.open(url);
+    await socket.call("subscribe");
+    await socket.call("echo");
+    assert.equal(subscriptions.count("newHeads"), 1);
+    await socket.close();
+    await eventually("no subscription", () => subscriptions.count("newHeads") === 0 || undefined);
   }));

@@ -6,12 +6,15 @@ import { encodeLine } from "../../../services/node/storage/checked_line.ts";
 import { DataDir, inspectDataDir } from "../../../services/node/storage/data_dir.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 import { withSeed } from "../../support/random.ts";
-import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
+import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { startFakeOracle } from "../support/fake_oracle.ts";
+import { copyFolder } from "../support/copy_folder.ts";
 import { NodeProcess } from "../support/node_process.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { hasPrices, testOptions } from "../support/running_node.ts";
+import { testOptions } from "../support/running_node.ts";
+import { SteppedNode, withSteppedNode } from "../support/stepped_node.ts";
 import { SOLVER_BALANCE } from "../support/test_chain.ts";
 
 const { user, solver, relayer, admin } = actors;
@@ -39,9 +42,15 @@ function processArgs(directory: string): string[] {
   ];
 }
 
-function depositNow(number: number): Deposit {
-  const fields = { timestamp: Date.now(), user: user.address, amount: 1_000_000n };
+const ETH_PAIR = { base: ETH.base, quote: ETH.quote };
+
+function depositAt(timestamp: number, number: number): Deposit {
+  const fields = { timestamp, user: user.address, amount: 5_000_000n };
   return deposit({ ...fields, externalTxHash: hashOf(number) });
+}
+
+function depositNow(number: number): Deposit {
+  return depositAt(Date.now(), number);
 }
 
 async function call(url: string, method: string, params: unknown[] = []) {
@@ -56,39 +65,62 @@ async function blockNumber(url: string): Promise<number> {
 
 Deno.test("Data directory: a stopped node comes back with accounts, theses, receipts and prices", () =>
   withDirectory(async (directory) => {
-    const options = testOptions({ oracleUrl, dataDir: directory });
-    const before = await startNode(options);
-    await hasPrices(before);
-    const client = new CoreClient({ url: before.url });
-    const receipt = await client.sendTransaction(depositNow(1));
-    const short = rfqSubmit({ timestamp: Date.now(), endTime: Date.now() + 300 });
-    const long = rfqSubmit({ timestamp: Date.now(), endTime: Date.now() + 3_600_000 });
-    await client.sendTransaction({ ...short });
-    await client.sendTransaction(long).catch(() => {});
-    const socket = await RpcSocket.open(before.wsUrl);
-    await socket.subscribe("theses");
-    await socket.waitFor(({ params }) => params?.result.status === "won");
-    await socket.close();
-    const told = {
+    const clock = new FakeClock();
+    const oracle = startFakeOracle(() => clock.now());
+    const options = testOptions({ oracleUrl: oracle.url, dataDir: directory });
+    const before = await SteppedNode.start(options, clock);
+    await before.run(1);
+    const { client } = before;
+    const receipt = await client.sendTransaction(depositAt(before.now, 1));
+    const timestamp = before.now;
+    const short = rfqSubmit({ timestamp, endTime: timestamp + 300 });
+    const long = rfqSubmit({ timestamp, endTime: timestamp + 3_600_000 });
+    const poor = rfqSubmit({ timestamp, betAmount: 9_000_000n, payout: 9_000_001n });
+    const statuses: string[] = [];
+    for (const tx of [short, long, poor]) statuses.push((await client.sendTransaction(tx)).status);
+    assert.deepEqual(statuses, ["committed", "committed", "failed"]);
+    await before.run(14);
+    const query = { ...ETH_PAIR, from: timestamp - 100, to: before.now + 100 };
+    const seen = {
       account: await client.getAccount(user.address),
       theses: await client.getTheses({}),
-      block: await blockNumber(before.url),
-      price: (await client.getPrices())["ETH/USDT"],
+      history: await client.getPriceHistory(query),
+      block: await blockNumber(before.node.url),
     };
+    assert.deepEqual(seen.theses.theses.map(({ status }) => status), ["won", "open"]);
+    assert.deepEqual([seen.history.prices.length, seen.history.missing.length], [15, 1]);
     await before.stop();
 
-    const after = await startNode(options);
-    const again = new CoreClient({ url: after.url });
-    assert.deepEqual(await again.getAccount(user.address), told.account);
-    assert.deepEqual(await again.getTheses({}), told.theses);
-    assert.deepEqual(await again.getTransaction(receipt.txHash), receipt);
-    assert.ok(await blockNumber(after.url) >= told.block);
-    const { base, quote, lastUpdate } = told.price!;
-    const to = Math.floor(lastUpdate / 100) * 100;
-    const query = { base, quote, from: to - 200, to };
-    const history = await call(after.url, "core_getPriceHistory", [query]);
-    assert.deepEqual([history.prices.length, history.missing], [2, []]);
+    const after = await SteppedNode.start(options, clock);
+    assert.deepEqual(await after.client.getAccount(user.address), seen.account);
+    assert.deepEqual(await after.client.getTheses({}), seen.theses);
+    assert.deepEqual(await after.client.getTransaction(receipt.txHash), receipt);
+    assert.deepEqual(await after.client.getPriceHistory(query), seen.history);
+    assert.equal(await blockNumber(after.node.url), seen.block);
+    assert.deepEqual((await after.client.sendTransaction(poor)).status, "failed");
+    await after.run(1);
+    assert.ok(await blockNumber(after.node.url) > seen.block);
     await after.stop();
+    await oracle.stop();
+  }));
+
+Deno.test("Data directory: prices and the head are written once a second, not only at the end", () =>
+  withDirectory(async (directory) => {
+    const clock = new FakeClock();
+    const oracle = startFakeOracle(() => clock.now());
+    const options = testOptions({ oracleUrl: oracle.url, dataDir: `${directory}/node` });
+    const node = await SteppedNode.start(options, clock);
+    const from = clock.now() + 100;
+    await node.run(25);
+    await copyFolder(`${directory}/node`, `${directory}/copy`);
+    await node.stop();
+
+    const copy = await SteppedNode.start({ ...options, dataDir: `${directory}/copy` }, clock);
+    assert.equal(await blockNumber(copy.node.url), 20);
+    const { prices } = await copy.client.getPriceHistory({ ...ETH_PAIR, from, to: from + 2_500 });
+    assert.deepEqual([prices.length, prices.at(-1)?.time], [20, from + 1_900]);
+    await copy.stop();
+    await oracle.stop();
   }));
 
 Deno.test("Data directory: survives kill -9 under load, again and again", () =>
@@ -110,7 +142,7 @@ Deno.test("Data directory: survives kill -9 under load, again and again", () =>
           answered.set(receipt.txHash, { tx, receipt });
         }
         const { balance } = await client.getAccount(user.address);
-        assert.equal(balance, BigInt(answered.size) * 1_000_000n);
+        assert.equal(balance, BigInt(answered.size) * 5_000_000n);
         assert.ok(
           await blockNumber(node.url) >= highestBlock - 10,
           "told blocks do not come again",
@@ -140,12 +172,12 @@ Deno.test("Data directory: survives kill -9 under load, again and again", () =>
       const node = await NodeProcess.start(processArgs(directory));
       const client = new CoreClient({ url: node.url });
       const { balance } = await client.getAccount(user.address);
-      assert.ok(balance >= BigInt(answered.size) * 1_000_000n);
+      assert.ok(balance >= BigInt(answered.size) * 5_000_000n);
       assert.equal(await node.stop(), 0);
     })
   ));
 
-Deno.test("Data directory: a bet outlives kill -9 and is settled by what was recorded", () =>
+Deno.test("Data directory: a bet outlives kill -9, and lacks the prices of the time without a node", () =>
   withDirectory(async (directory) => {
     const first = await NodeProcess.start(processArgs(directory));
     const client = new CoreClient({ url: first.url });
@@ -159,40 +191,32 @@ Deno.test("Data directory: a bet outlives kill -9 and is settled by what was rec
     await first.kill();
 
     const second = await NodeProcess.start(processArgs(directory));
-    const socket = await RpcSocket.open(second.url.replace("http", "ws"));
-    await socket.subscribe("theses");
-    const settled = await socket.waitFor(({ params }) => params?.result.id === 1);
+    const again = new CoreClient({ url: second.url });
+    const settled = await eventually("an attempt to settle", async () => {
+      const thesis = await again.getThesis(1);
+      return thesis?.status === "open" ? undefined : thesis;
+    });
     // The time between the two processes is missing, and nothing was made up for it.
-    assert.equal(settled.params?.result.status, "needs_backfill");
+    assert.equal(settled?.status, "needs_backfill");
+    const socket = await RpcSocket.open(second.url.replace("http", "ws"));
     const refused = await socket.call("core_settleThesis", [1]);
     const { missing } = Object(refused.error?.data);
     assert.ok(missing[0].to <= Math.ceil(endTime / 100) * 100 && missing.length >= 1);
-    const { locked } = await new CoreClient({ url: second.url }).getAccount(user.address);
+    const { locked } = await again.getAccount(user.address);
     assert.equal(locked, 1_000_000n);
     await socket.close();
     await second.stop();
   }));
 
 Deno.test("Node: while its process stands still nothing is made up, and it goes on afterwards", () =>
-  withDirectory(async (directory) => {
-    const node = await NodeProcess.start(processArgs(directory));
-    const client = new CoreClient({ url: node.url });
-    const before = await eventually("prices", async () => (await client.getPrices())["ETH/USDT"]);
-    node.signal("SIGSTOP");
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    node.signal("SIGCONT");
-    const { base, quote, lastUpdate } = before;
-    const from = Math.ceil(lastUpdate / 100) * 100;
-    const missing = await eventually("a hole with prices after it", async () => {
-      const { timestampMs } = await client.getHead();
-      const page = await client.getPriceHistory({ base, quote, from, to: timestampMs + 100 });
-      const [hole] = page.missing;
-      const last = page.prices.at(-1);
-      return hole !== undefined && last !== undefined && last.time > hole.to ? hole : undefined;
-    });
-    const missingMs = missing.to - missing.from;
-    assert.ok(missingMs >= 1_000 && missingMs < 5_000, `${missingMs} ms are missing`);
-    assert.equal(await node.stop(), 0);
+  withSteppedNode(async ({ stepped, client, clock }) => {
+    const from = stepped.now;
+    clock.jump(1_500);
+    await stepped.run(5);
+    const page = await client.getPriceHistory({ ...ETH_PAIR, from, to: stepped.now + 100 });
+    assert.deepEqual(page.missing, [{ from: from + 100, to: from + 1_500 }]);
+    const times = page.prices.map(({ time }) => time - from);
+    assert.deepEqual(times, [0, 1_500, 1_600, 1_700, 1_800, 1_900, 2_000]);
   }));
 
 Deno.test("Data directory: a torn tail is cut and logged", () =>
@@ -207,7 +231,7 @@ Deno.test("Data directory: a torn tail is cut and logged", () =>
     const second = await NodeProcess.start(processArgs(directory));
     assert.match(second.log, /Cut 25 bytes of a torn record off the journal/);
     const { balance } = await new CoreClient({ url: second.url }).getAccount(user.address);
-    assert.equal(balance, 1_000_000n);
+    assert.equal(balance, 5_000_000n);
     await second.stop();
   }));
 

@@ -24,13 +24,16 @@ export function pricesBody(
   return { timestamp: lastUpdate, prices: Object.fromEntries(entries) };
 }
 
-/** An oracle over real HTTP whose answers a test can change. */
-export function startFakeOracle() {
+/**
+ * An oracle over real HTTP whose answers a test can change.
+ *
+ * @param now The time at which its prices were updated: the moment of each request by default.
+ */
+export function startFakeOracle(now: () => number = Date.now) {
   const oracle = {
     prices: { ...PRICES },
     requests: 0,
-    answer: (): Response | Promise<Response> =>
-      Response.json(pricesBody(Date.now(), oracle.prices)),
+    answer: (): Response | Promise<Response> => Response.json(pricesBody(now(), oracle.prices)),
   };
   const listener = listen("127.0.0.1", 0, () => {
     oracle.requests += 1;

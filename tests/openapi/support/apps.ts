@@ -2,8 +2,8 @@
 import type { Handler, Hono, MiddlewareHandler } from "hono";
 import { Registry } from "prom-client";
 import { systemClock } from "../../../lib/clock.ts";
+import type { Intent } from "../../../lib/intents/intent.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
-import type { Intent } from "../../../lib/store/intent.ts";
 import { createBridgeApi } from "../../../services/bridge/api.ts";
 import { DepositBook } from "../../../services/bridge/deposits.ts";
 import { BridgeMetrics } from "../../../services/bridge/metrics.ts";

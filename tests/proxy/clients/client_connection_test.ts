@@ -12,7 +12,7 @@ import { TcpConnection } from "../../../services/proxy/clients/tcp_connection.ts
 
 /** A socket that writes nothing out until it is told to. */
 class FakeSocket implements NativeSocket {
-  readonly readyState = WebSocket.OPEN;
+  readyState: number = WebSocket.OPEN;
   binaryType: BinaryType = "blob";
   onmessage: NativeSocket["onmessage"] = null;
   onerror: NativeSocket["onerror"] = null;
@@ -74,6 +74,15 @@ Deno.test("NativeConnection: with 64 MiB of answers unread it is closed, and no 
   connection.send([answer]);
   assert.equal(socket.closed, 1013);
   assert.equal(socket.queued, before);
+});
+
+Deno.test("NativeConnection: a socket that is closing is sent nothing, and not closed again", () => {
+  const socket = new FakeSocket();
+  const connection = new NativeConnection(socket);
+  socket.readyState = WebSocket.CLOSING;
+  connection.send([new OutgoingMessage("late")]);
+  connection.close(1013, "late");
+  assert.deepEqual([socket.queued, socket.closed], [0, undefined]);
 });
 
 Deno.test("TcpConnection: a peer that reads nothing gets no pongs, so that they cannot heap up", () => {

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { IncomingMessage } from "node:http";
 import { bodyText } from "../../../services/proxy/http_pool/node_reply.ts";
 import {
   BusyError,
@@ -9,89 +8,9 @@ import {
   IDLE_MS,
   ReplyTimeoutError,
 } from "../../../services/proxy/http_pool/http_pool.ts";
-import {
-  ConnectionError,
-  type FailureStage,
-} from "../../../services/proxy/http_pool/node_connection.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-
-const TIMEOUT_MS = 30_000;
-
-interface Asked {
-  request: IncomingMessage;
-  response: ServerResponse;
-  text: string;
-}
-
-/** A server that is not ours, and the connections it has. */
-class Server {
-  readonly sockets = new Set<Socket>();
-  /** All connections there ever were. */
-  opened = 0;
-  readonly #server = createServer(async (request, response) => {
-    let text = "";
-    for await (const piece of request.setEncoding("utf8")) text += piece;
-    this.answer({ request, response, text });
-  });
-
-  constructor(public answer: (asked: Asked) => void) {
-    this.#server.keepAliveTimeout = 0; // it is the proxy's part to end them
-    this.#server.on("connection", (socket) => {
-      this.opened += 1;
-      this.sockets.add(socket);
-      socket.on("close", () => this.sockets.delete(socket));
-    });
-  }
-
-  async listen(host = "127.0.0.1"): Promise<number> {
-    await new Promise<void>((resolve) => this.#server.listen(0, host, resolve));
-    return (this.#server.address() as AddressInfo).port; // it listens on TCP
-  }
-
-  async stop(): Promise<void> {
-    const closed = new Promise((resolve) => this.#server.close(resolve));
-    for (const socket of this.sockets) socket.destroy();
-    await closed;
-  }
-}
-
-interface Scene {
-  server: Server;
-  node: HttpPool;
-  clock: FakeClock;
-}
-
-async function play(
-  answer: (asked: Asked) => void,
-  scene: (scene: Scene) => Promise<void>,
-  path = "/",
-): Promise<void> {
-  const server = new Server(answer);
-  const clock = new FakeClock();
-  const url = new URL(`http://127.0.0.1:${await server.listen()}${path}`);
-  const node = new HttpPool({ url, clock, timeoutMs: TIMEOUT_MS });
-  try {
-    await scene({ server, node, clock });
-  } finally {
-    node.stop();
-    await server.stop();
-    assert.equal(clock.pending, 0, "A timer was left behind");
-  }
-}
-
-/** Says that a request failed, how far it had come, and why. */
-function failed(stage: FailureStage, why: RegExp | typeof ReplyTimeoutError) {
-  return (thrown: unknown) => {
-    assert(thrown instanceof ConnectionError);
-    assert.equal(thrown.stage, stage);
-    if (why instanceof RegExp) assert.match(thrown.message, why);
-    else assert(thrown.cause instanceof why);
-    return true;
-  };
-}
-
-const echo = ({ response, text }: Asked) => response.end(text);
+import { type Asked, echo, failed, play, Server, TIMEOUT_MS } from "./http_pool_scene.ts";
 
 Deno.test("HttpPool: a request is what a server expects, and its answer comes back", () => {
   let seen: IncomingMessage | undefined;
@@ -106,7 +25,7 @@ Deno.test("HttpPool: a request is what a server expects, and its answer comes ba
     assert.equal(seen?.headers["content-type"], "application/json");
     assert.equal(seen?.headers["x-forwarded-for"], "10.0.0.1, 127.0.0.1");
     assert.match(seen?.headers.host ?? "", /^127\.0\.0\.1:\d+$/);
-  }, "/rpc/v1?key=1");
+  }, { path: "/rpc/v1?key=1" });
 });
 
 Deno.test("HttpPool: user and password of the URL are sent as fetch sends them", async () => {
@@ -285,12 +204,14 @@ Deno.test("HttpPool: where nobody listens, a request fails", async () => {
 });
 
 Deno.test("HttpPool: no more are opened than the bound", () =>
-  play(() => {}, async ({ node }) => {
-    const open = Array.from({ length: CONNECTIONS_MAX }, () => node.post("a", "x"));
-    await assert.rejects(node.post("b", "x"), BusyError);
-    node.stop();
-    const outcomes = await Promise.allSettled(open);
-    assert(outcomes.every(({ status }) => status === "rejected"));
+  play(() => {}, async ({ node, clock }) => {
+    const open = Promise.allSettled(
+      Array.from({ length: CONNECTIONS_MAX }, () => node.post("a", "x")),
+    );
+    const refused = assert.rejects(node.post("b", "x"), BusyError);
+    clock.advance(TIMEOUT_MS);
+    await refused;
+    assert((await open).every(({ status }) => status === "rejected"));
   }));
 
 Deno.test("HttpPool: names and IPv6 addresses are looked up", async () => {

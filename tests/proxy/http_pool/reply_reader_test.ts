@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
+import { ANSWER_BYTES_MAX } from "../../../services/proxy/http_pool/node_reply.ts";
 import {
   type HttpReply,
   ReplyError,
@@ -120,37 +121,60 @@ Deno.test("ReplyReader: a connection is not used again after HTTP/1.0, a close, 
   }
 });
 
-Deno.test("ReplyReader: what is no answer, or could be read in two ways, is refused", () => {
-  const chunks = "transfer-encoding: chunked\r\n\r\n";
-  for (
-    const text of [
-      "SSH-2.0-OpenSSH\r\n\r\n",
-      "HTTP/2 200\r\n\r\n",
-      "HTTP/1.1 99 x\r\n\r\n",
-      "HTTP/1.1 600 x\r\n\r\n",
-      "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n",
-      "HTTP/1.1 200 OK\r\nno field\r\n\r\n",
-      "HTTP/1.1 200 OK\r\ncontent-length : 1\r\n\r\na",
-      "HTTP/1.1 200 OK\r\nx: a\r\n folded\r\n\r\n",
-      "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
-      "HTTP/1.1 200 OK\r\ncontent-length: 0x1\r\n\r\na",
-      "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\na",
-      "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 1\r\n\r\na",
-      "HTTP/1.1 200 OK\r\ncontent-length: 99999999\r\n\r\n",
-      "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 1\r\n\r\na",
-      "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n",
-      `HTTP/1.1 200 OK\r\n${chunks}zz\r\n`,
-      `HTTP/1.1 200 OK\r\n${chunks}\r\n`,
-      `HTTP/1.1 200 OK\r\n${chunks}1\r\nabc\r\n`,
-      `HTTP/1.1 200 OK\r\n${chunks}7fffffff\r\n${"a".repeat(10)}`,
-      `HTTP/1.1 200 OK\r\nx: ${"a".repeat(20_000)}\r\n\r\n`,
-      `HTTP/1.1 200 OK\r\n${chunks}1;${"a".repeat(20_000)}\r\n`,
-    ]
-  ) {
+Deno.test("ReplyReader: what is no answer, or could be read in two ways, is refused for what it is", () => {
+  const ok = "HTTP/1.1 200 OK\r\n";
+  const chunks = `${ok}transfer-encoding: chunked\r\n\r\n`;
+  const long = "a".repeat(20_000);
+  const refusals: [text: string, why: RegExp][] = [
+    ["SSH-2.0-OpenSSH\r\n\r\n", /not HTTP/],
+    ["HTTP/2 200\r\n\r\n", /not HTTP/],
+    ["HTTP/1.1 99 x\r\n\r\n", /not HTTP/],
+    ["HTTP/1.1 600 x\r\n\r\n", /not HTTP/],
+    ["HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n", /changes the protocol/],
+    [`${ok}no field\r\n\r\n`, /no field/],
+    [`${ok}: no name\r\n\r\n`, /no field/],
+    [`${ok}content-length : 1\r\n\r\na`, /no field/],
+    [`${ok}x: a\r\n folded: b\r\n\r\n`, /no field/],
+    [`${ok}content-length: -1\r\n\r\n`, /Length/],
+    [`${ok}content-length: 0x1\r\n\r\na`, /Length/],
+    [`${ok}content-length: 1\r\ncontent-length: 2\r\n\r\na`, /Length/],
+    [`${ok}content-length: 1\r\ncontent-length: 1\r\n\r\na`, /Length/],
+    [`${ok}content-length: 99999999\r\n\r\n`, /is over 67108864 bytes/],
+    [`${ok}content-length: 67108865\r\n\r\n`, /is over 67108864 bytes/],
+    [`${ok}content-encoding: gzip\r\ncontent-length: 1\r\n\r\na`, /content encoding/],
+    [`${ok}transfer-encoding: gzip, chunked\r\n\r\n`, /transfer encoding/],
+    [`${chunks}zz\r\n`, /no size/],
+    [`${chunks}\r\n`, /no size/],
+    // Whole but for the line end: without a look at it, "bc" would pass for one.
+    [`${chunks}1\r\nabc0\r\n\r\n`, /longer than it says/],
+    [`${chunks}7fffffff\r\n${"a".repeat(10)}`, /is over 67108864 bytes/],
+    [`${ok}x: ${long}\r\n\r\n`, /is over 16384 bytes/],
+    [`${chunks}1;${long}\r\n`, /is over 16384 bytes/],
+  ];
+  for (const [text, message] of refusals) {
     for (const sizes of [[text.length], [5]]) {
-      assert.throws(() => readInPieces(Buffer.from(text), sizes), ReplyError, text.slice(0, 90));
+      assert.throws(
+        () => readInPieces(Buffer.from(text), sizes),
+        { name: ReplyError.name, message },
+        text.slice(0, 90),
+      );
     }
   }
+});
+
+Deno.test("ReplyReader: the largest answer is read, however its end is known, and no larger one", () => {
+  const largest = Buffer.alloc(ANSWER_BYTES_MAX, "a");
+  const open = new ReplyReader();
+  open.read(Buffer.from("HTTP/1.1 200 OK\r\n\r\n"));
+  open.read(largest);
+  assert.equal(open.end()?.body.length, ANSWER_BYTES_MAX);
+  assert.throws(() => open.read(Buffer.from("a")), { message: /is over 67108864 bytes/ });
+  const length = Buffer.from(`HTTP/1.1 200 OK\r\ncontent-length: ${largest.length}\r\n\r\n`);
+  const counted = readInPieces(Buffer.concat([length, largest]), [length.length, Infinity]);
+  assert.equal(counted?.body.length, ANSWER_BYTES_MAX);
+  const head = Buffer.from("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+  const answer = Buffer.concat([head, chunked(largest, [ANSWER_BYTES_MAX], "", "")]);
+  assert.equal(readInPieces(answer, [Infinity])?.body.length, ANSWER_BYTES_MAX);
 });
 
 Deno.test("ReplyReader: a body in the smallest chunks keeps nothing of what it came in", () => {
@@ -169,7 +193,8 @@ Deno.test("ReplyReader: chunk lines count, too", () => {
   const reader = new ReplyReader();
   reader.read(Buffer.from("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"));
   const piece = Buffer.from(`1;${"x".repeat(16_000)}\r\na\r\n`.repeat(64));
-  assert.throws(() => {
-    for (let n = 0; n < 200; n += 1) reader.read(piece);
-  }, ReplyError);
+  // As many again as an answer may have, and no more.
+  const piecesTaken = Math.floor(2 * ANSWER_BYTES_MAX / piece.length);
+  for (let n = 0; n < piecesTaken; n += 1) assert.equal(reader.read(piece), undefined);
+  assert.throws(() => reader.read(piece), { message: /is over 67108864 bytes/ });
 });

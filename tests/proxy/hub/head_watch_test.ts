@@ -5,16 +5,30 @@ import { FakeClock } from "../../support/fake_clock.ts";
 
 const SILENCE_MS = 15_000;
 
-function watched() {
+/** Lets a check that has what it needs come to its end. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+}
+
+function watched(silenceMs = SILENCE_MS) {
   const clock = new FakeClock();
-  const state = { head: 1n, live: true, dropped: [] as string[], reads: 0, fails: false };
+  const state = {
+    head: 1n,
+    live: true,
+    dropped: [] as string[],
+    reads: 0,
+    fails: false,
+    answered: Promise.resolve(),
+  };
   const watch = new HeadWatch({
     clock,
-    silenceMs: SILENCE_MS,
+    silenceMs,
     isLive: (key) => state.live && key === NEW_HEADS_KEY,
     readHead: () => {
       state.reads += 1;
-      return state.fails ? Promise.reject(new Error("away")) : Promise.resolve(state.head);
+      if (state.fails) return Promise.reject(new Error("away"));
+      const { head } = state; // as the node sees it when it is asked
+      return state.answered.then(() => head);
     },
     drop: (reason) => state.dropped.push(reason),
   });
@@ -25,10 +39,10 @@ function watched() {
   const pass = async (totalMs: number) => {
     for (let passedMs = 0; passedMs < totalMs; passedMs += 500) {
       clock.advance(500);
-      for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+      await settled();
     }
   };
-  return { state, watch, notice, pass };
+  return { clock, state, watch, notice, pass };
 }
 
 Deno.test("HeadWatch: a node that stops announcing while its chain goes on is dropped", async () => {
@@ -95,6 +109,17 @@ Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is le
     assert.deepEqual(state.dropped, []);
     watch.stop();
   });
+  await t.step("announces while it is under suspicion, and then rests", async () => {
+    const { state, watch, notice, pass } = watched(500);
+    notice(1);
+    state.head = 2n;
+    await pass(500);
+    assert.equal(state.reads, 1);
+    notice(2);
+    await pass(5_000);
+    assert.deepEqual(state.dropped, []);
+    watch.stop();
+  });
   await t.step("was made anew", async () => {
     const { state, watch, notice, pass } = watched();
     notice(100);
@@ -104,4 +129,46 @@ Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is le
     assert.deepEqual(state.dropped, []);
     watch.stop();
   });
+  await t.step("was made anew while the one before it was read", async () => {
+    const { state, watch, pass } = watched();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    state.answered = promise;
+    await pass(SILENCE_MS + 500);
+    assert.equal(state.reads, 1);
+    watch.restart();
+    state.head = 100n; // the new one is further on, and rests there
+    resolve();
+    await pass(5 * SILENCE_MS);
+    assert.deepEqual(state.dropped, []);
+    watch.stop();
+  });
+});
+
+Deno.test("HeadWatch: a head is awaited for the whole of the silence, and confirmed for a second", async () => {
+  const { clock, state, watch, notice, pass } = watched();
+  notice(1);
+  state.head = 2n;
+  await pass(SILENCE_MS - 500);
+  clock.advance(499);
+  assert.equal(state.reads, 0, "not yet");
+  clock.advance(1);
+  assert.equal(state.reads, 1, "now");
+  await settled();
+  clock.advance(999);
+  assert.deepEqual(state.dropped, []);
+  clock.advance(1);
+  assert.deepEqual(state.dropped, ["no new head for 16000 ms while the chain went on"]);
+  watch.stop();
+});
+
+Deno.test("HeadWatch: once stopped it asks no more, even if a read was under way", async () => {
+  const { clock, state, watch, pass } = watched();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  state.answered = promise;
+  await pass(SILENCE_MS);
+  assert.equal(state.reads, 1);
+  watch.stop();
+  resolve();
+  await pass(2 * SILENCE_MS);
+  assert.deepEqual([state.reads, clock.pending], [1, 0]);
 });

@@ -11,24 +11,25 @@ class Scene {
   lagged = 0;
   /** How often the hub told how many were sent. */
   sentReports = 0;
-  readonly hub = new Hub({
-    capacity: CAPACITY,
-    random: () => 0.5,
-    subscribeTimeoutMs: 1_000,
-    slowClients: "lag",
-    upstream: { send: (text) => this.#grant(text), drop: () => assert.fail("Not dropped") },
-    events: {
-      received: () => {},
-      subscribed: () => {},
-      lagged: (count) => this.lagged += count,
-      sent: (count) => {
-        this.sent += count;
-        this.sentReports += 1;
-      },
-    },
-  });
+  readonly hub: Hub;
 
-  constructor() {
+  constructor(slowClients: "lag" | "close" = "lag") {
+    this.hub = new Hub({
+      capacity: CAPACITY,
+      random: () => 0.5,
+      subscribeTimeoutMs: 1_000,
+      slowClients,
+      upstream: { send: (text) => this.#grant(text), drop: () => assert.fail("Not dropped") },
+      events: {
+        received: () => {},
+        subscribed: () => {},
+        lagged: (count) => this.lagged += count,
+        sent: (count) => {
+          this.sent += count;
+          this.sentReports += 1;
+        },
+      },
+    });
     this.hub.upstreamOpened(0);
   }
 
@@ -90,6 +91,17 @@ Deno.test("Hub: a burst longer than the ring costs a client that keeps up nothin
   scene.hub.flush();
   assert.deepEqual(client.got, burst);
   assert.equal(scene.lagged, 0);
+});
+
+Deno.test("Hub: nor a client of several feeds, which reads it from the ring", async () => {
+  for (let length = CAPACITY - 1; length <= 3 * CAPACITY + 1; length += 1) {
+    const scene = new Scene();
+    const client = await scene.client("a", "b");
+    const burst = Array.from({ length }, (_, number) => number);
+    for (const number of burst) scene.notify(number % 2 === 0 ? "a" : "b", number);
+    scene.hub.flush();
+    assert.deepEqual([client.got, scene.lagged], [burst, 0]);
+  }
 });
 
 Deno.test("Hub: clients of one feed are handed the same list, and are counted together", async () => {
@@ -163,4 +175,23 @@ Deno.test("Hub: a client that is gone is refused what it still asks for, and hol
   scene.notify("b", 1);
   scene.hub.flush();
   assert.deepEqual([scene.sent, client.got], [0, []]);
+});
+
+Deno.test("Hub: with slow clients to be closed, one missed notification closes, and none does not", async () => {
+  for (const missed of [0, 1]) {
+    const closed: string[] = [];
+    const scene = new Scene("close");
+    const client = await scene.client("a");
+    client.client.sink.close = (code, reason) => closed.push(`${code} ${reason}`);
+    client.room = 0;
+    for (let n = 0; n < CAPACITY + missed; n += 1) {
+      scene.notify("a", n);
+      scene.hub.flush();
+    }
+    client.room = Infinity;
+    scene.hub.resume(client.client);
+    assert.deepEqual(closed, missed === 0 ? [] : ["1013 Too slow: 1 messages missed"]);
+    assert.equal(client.got.length, missed === 0 ? CAPACITY : 0);
+    assert.equal(scene.lagged, missed);
+  }
 });

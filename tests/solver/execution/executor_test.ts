@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { getLogger } from "@logtape/logtape";
+import { type NewIntent, OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import { IntentRefusedError, Submitter } from "../../../lib/intents/submitter.ts";
 import { hashQuote, type Quote, type QuoteTerms } from "../../../lib/protocol/quote.ts";
-import { SqliteIntentStore } from "../../../lib/store/sqlite.ts";
-import { IntentRefusedError, Submitter } from "../../../lib/submitter.ts";
 import { encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
@@ -34,6 +37,21 @@ function signed(clock: FakeClock, given: Partial<QuoteTerms> = {}) {
   return { quoteHash, execution: { quote, userSignature: user.sign(quoteHash) } };
 }
 
+/** An execution as it is recorded, its transaction not signed yet. */
+function recorded(clock: FakeClock): NewIntent {
+  const { quoteHash, execution } = signed(clock);
+  return {
+    key: quoteHash,
+    subject: user.address,
+    payload: encodeExecution(execution),
+    transaction: null,
+    expiresAtMs: execution.quote.deadline,
+    createdAtMs: clock.now(),
+  };
+}
+
+const noHedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
+
 /** An executor on a store in memory, a well node and a hedge that the test plays. */
 async function withExecutor(
   hedge: Hedge,
@@ -41,13 +59,13 @@ async function withExecutor(
     executor: Executor;
     exposure: ExposureBook;
     clock: FakeClock;
-    store: SqliteIntentStore;
+    store: IntentStore;
     sent: string[];
   }) => Promise<void>,
   clock: FakeClock = new FakeClock(),
+  exposure: ExposureBook = new ExposureBook(undefined),
 ): Promise<void> {
-  const store = SqliteIntentStore.open(":memory:", "test");
-  const exposure = new ExposureBook(undefined);
+  const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const sent: string[] = [];
   const node = {
     getPrices: () => {
@@ -64,6 +82,7 @@ async function withExecutor(
     store,
     clock,
     random: () => 0.5,
+    log: getLogger("test"),
     sign: (intent) => executor.prepare(intent),
     node: {
       getTransaction: () => Promise.resolve(null),
@@ -153,20 +172,88 @@ Deno.test("Executor: a failed check gives the risk back and leaves no trace", as
 });
 
 Deno.test("Executor: what is taken up without its risk put aside gets that first, or ends", async () => {
-  const none: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
-  await withExecutor(none, async ({ executor, exposure, clock, store }) => {
-    const { execution, quoteHash } = signed(clock);
-    const { intent } = await store.insert({
-      key: quoteHash,
-      subject: user.address,
-      payload: encodeExecution(execution),
-      transaction: null,
-      expiresAtMs: execution.quote.deadline,
-      createdAtMs: clock.now(),
-    });
+  await withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
+    const { intent } = await store.insert(recorded(clock));
     await executor.prepare(intent);
     assert.equal(exposure.reserved, 10n);
     clock.jump(2_000);
     await assert.rejects(executor.prepare(intent), IntentRefusedError);
   });
+});
+
+Deno.test("Executor: an execution that cannot be recorded releases its risk", () =>
+  withExecutor(noHedge, async ({ executor, exposure, clock, store, sent }) => {
+    store.insert = () => Promise.reject(new StoreError("Database failed: disk is full"));
+    await assert.rejects(executor.execute(signed(clock).execution), StoreError);
+    assert.deepEqual([exposure.total, sent], [0n, []]);
+  }));
+
+Deno.test("Executor: a failed receipt releases the risk, an unknown outcome keeps it reserved", () =>
+  withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
+    const { intent } = await store.insert(recorded(clock));
+    exposure.reserve(intent.key, 10n);
+    executor.ended({ ...intent, state: "submitted" });
+    assert.equal(exposure.reserved, 10n);
+    executor.ended({ ...intent, state: "failed" });
+    assert.equal(exposure.total, 0n);
+  }));
+
+Deno.test("Executor: a restart reserves every unfinished execution, more than one page of them too", () =>
+  withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
+    const execution = recorded(clock);
+    const count = 1_001;
+    for (let n = 0; n < count; n++) {
+      // Half of them by a process whose clock was ahead.
+      const createdAtMs = clock.now() + (n % 2) * 60_000;
+      await store.insert({ ...execution, key: `0x${n.toString(16)}`, createdAtMs });
+    }
+    const { intent } = await store.insert({ ...execution, key: "0xfinished" });
+    await store.finish(intent, { state: "failed", receipt: null, failure: null }, clock.now());
+    await executor.restore();
+    assert.deepEqual([exposure.reservedQuotes.length, exposure.total], [
+      count,
+      10n * BigInt(count),
+    ]);
+  }));
+
+Deno.test("Executor: a recorded execution waits while the exposure is unknown or has no room", async () => {
+  const clock = new FakeClock();
+  const book = new ExposureBook(15n);
+  await withExecutor(
+    noHedge,
+    async ({ executor, exposure, store }) => {
+      const { intent } = await store.insert(recorded(clock));
+      const waits = (words: RegExp) =>
+        assert.rejects(executor.prepare(intent), (thrown) => {
+          assert.ok(thrown instanceof OutcomeUnknownError, String(thrown));
+          assert.match(thrown.message, words);
+          return true;
+        });
+      await waits(/Exposure is not known/);
+      exposure.beginReading();
+      exposure.endReading([]);
+      exposure.reserve("0xother", 10n);
+      await waits(/Exposure would be 20 with 10 more at risk, 5 above 15/);
+      exposure.release("0xother");
+      await executor.prepare(intent);
+      assert.equal(exposure.total, 10n);
+    },
+    clock,
+    book,
+  );
+});
+
+Deno.test("Executor: a hedge that ends at the deadline is in time", async () => {
+  const clock = new FakeClock();
+  const justInTime: Hedge = {
+    expectedMs: 0,
+    cover() {
+      clock.jump(1_000);
+      return Promise.resolve();
+    },
+  };
+  await withExecutor(justInTime, async ({ executor, sent }) => {
+    assert.equal((await executor.execute(signed(clock).execution)).status, "committed");
+    assert.equal(sent.length, 1);
+  }, clock);
 });

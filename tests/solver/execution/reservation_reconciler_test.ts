@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { type Intent, type IntentState, StoreError } from "../../../lib/store/intent.ts";
+import { type Intent, type IntentState, StoreError } from "../../../lib/intents/intent.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { ReservationReconciler } from "../../../services/solver/execution/reservation_reconciler.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -13,13 +13,14 @@ function setUp(states: Record<string, IntentState>) {
   for (const key of Object.keys(states)) exposure.hold(key, 10n);
   exposure.hold("0xunrecorded", 10n);
   let isAway = false;
+  let gate = Promise.resolve();
   const review = new ReservationReconciler({
     store: {
-      find(key) {
-        if (isAway) return Promise.reject(new StoreError("The store is away"));
+      async find(key) {
+        await gate;
+        if (isAway) throw new StoreError("The store is away");
         const state = states[key];
-        const intent = state && { key, state } as Intent; // all that is looked at here
-        return Promise.resolve(intent);
+        return state && { key, state } as Intent; // all that is looked at here
       },
     },
     exposure,
@@ -33,7 +34,13 @@ function setUp(states: Record<string, IntentState>) {
     clock.advance(HALF_MINUTE_MS);
     while (clock.pending === 0) await setImmediate();
   };
-  return { exposure, review, pass, setAway: (value: boolean) => isAway = value };
+  /** Keeps the store from answering. @returns What lets it answer. */
+  const holdStore = () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    gate = promise;
+    return resolve;
+  };
+  return { clock, exposure, review, pass, holdStore, setAway: (value: boolean) => isAway = value };
 }
 
 Deno.test("Reservations: what another process ended is given back, or is a thesis", async () => {
@@ -64,3 +71,25 @@ Deno.test("Reservations: a store that is away is asked again half a minute later
   assert.equal(exposure.total, 10n);
   await review.stop();
 });
+
+for (const isAway of [false, true]) {
+  const how = isAway ? "fails" : "answers";
+  Deno.test(`Reservations: a stop waits for the store, which ${how}, and looks no further`, async () => {
+    const { clock, exposure, review, holdStore, setAway } = setUp({
+      "0xa": "failed",
+      "0xb": "failed",
+    });
+    review.start();
+    setAway(isAway);
+    const answer = holdStore();
+    clock.advance(HALF_MINUTE_MS);
+    let stopped = false;
+    const stop = review.stop().then(() => stopped = true);
+    await setImmediate();
+    assert.equal(stopped, false);
+    answer();
+    await stop;
+    assert.equal(exposure.total, isAway ? 30n : 20n, "one at most was looked at");
+    assert.equal(clock.pending, 0);
+  });
+}

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
 import {
   type HistoryPage,
   type HistoryQuery,
@@ -44,7 +45,7 @@ function reader(node: FakeHistory) {
 
 /** Lets everything that is ready happen. */
 function settled(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
+  return setImmediate();
 }
 
 Deno.test("History: the first look takes all that the node holds, page by page", async () => {

@@ -5,6 +5,7 @@ import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../../../services/solver/limits.ts";
 import {
   BarrierStrategy,
+  type Charges,
   type MarketView,
   payoutFor,
 } from "../../../services/solver/pricing/barrier_strategy.ts";
@@ -17,7 +18,10 @@ import { market } from "../support.ts";
 const SPOT = 3_000_000_000n;
 
 /** A strategy on a market that the test makes, with a minute of unmoved history behind it. */
-function barrier(given: Partial<MarketView> = {}) {
+function barrier(
+  given: Partial<MarketView> = {},
+  charges: Charges = { margin: 0.05, vegaCharge: 0.1 },
+) {
   const clock = new FakeClock();
   const nowMs = clock.now();
   const ring = new PriceRing(1_024);
@@ -32,8 +36,7 @@ function barrier(given: Partial<MarketView> = {}) {
   const strategy = new BarrierStrategy({
     marketView: () => view,
     clock,
-    margin: 0.05,
-    vegaCharge: 0.1,
+    ...charges,
     maxPriceAgeMs: 2_000,
   });
   const bet: BetTerms = {
@@ -175,4 +178,14 @@ Deno.test("Barrier: a quote stands while its charges are not eaten up, and no lo
   strategy.reconsider(bet, bet.betAmount);
   view.spot = { price: 1n, lastUpdateMs: nowMs, fresh: true };
   assertRefused(() => strategy.reconsider(bet, payout), "OUTSIDE_RANGE", 400, /outside/);
+});
+
+Deno.test("Barrier: a quote without charges holds at once; rounding alone is no move of the price", () => {
+  const { strategy, bet } = barrier({}, { margin: 0, vegaCharge: 0 });
+  const large = { ...bet, betAmount: LIMITS.maxBetAmount };
+  const { payout } = strategy.price(large);
+  strategy.reconsider(large, payout);
+  const plus = (share: number) => payout + BigInt(Math.round(Number(payout) * share));
+  strategy.reconsider(large, plus(5e-10));
+  assertRefused(() => strategy.reconsider(large, plus(2e-9)), "PRICE_MOVED", 400, /is worth/);
 });

@@ -139,3 +139,13 @@ Deno.test("Box: less for a narrower range, a longer window and a higher volatili
     { numRuns: 500 },
   );
 });
+
+Deno.test("Box: the last slot of the window ends the risk, the slot of now has none", () => {
+  // From a spot on the bound, every further slot shows in the probability.
+  const onBound: BoxView = { ...fiveMinutes, lower: fiveMinutes.spot };
+  const lasting = (ms: number) => boxProbability({ ...onBound, endMs: NOW_MS + ms });
+  assert.equal(lasting(100), 1, "the one price of the window is known");
+  assert.ok(lasting(101) < 0.9, `${lasting(101)}`);
+  assert.equal(lasting(101), lasting(200));
+  assert.ok(lasting(201) < lasting(200) - 0.01, `${lasting(201)}`);
+});

@@ -83,3 +83,14 @@ Deno.test("Volatility: a gap is no return, however far the price went meanwhile"
   }
   assert.equal(estimator.volatility, settings.floor);
 });
+
+Deno.test("Volatility: one jump in a still history counts as its square over the time covered", () => {
+  // Returns of all ages weigh the same here, so the figure can be worked out by hand.
+  const estimator = new VolatilityEstimator({ ...settings, halfLifeMs: 1e15 });
+  const jump = Math.log(1.01);
+  for (let slot = 0; slot < HOUR_SLOTS; slot++) {
+    estimator.add(START_MS + slot * SLOT_MS, slot < 10_000 ? 3_000_000_000n : 3_030_000_000n);
+  }
+  const expected = Math.sqrt(jump ** 2 * YEAR_MS / estimator.historyMs);
+  assert.ok(Math.abs(estimateOf(estimator) / expected - 1) < 1e-4, `${estimator.volatility}`);
+});

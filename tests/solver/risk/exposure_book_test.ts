@@ -95,6 +95,38 @@ Deno.test("Exposure: a reading drops what settled unseen, and keeps what was tol
   assert.equal(book.total, 30n, "the one committed before is on the chain no more");
 });
 
+Deno.test("Exposure: a thesis that was seen open stays open, even where a restart finds its execution", () => {
+  const book = completeBook(undefined, [thesisOf(1)]);
+  book.hold(quoteHashOf(1), 10n);
+  assert.deepEqual([book.total, book.reserved, book.reservedQuotes], [10n, 0n, []]);
+  book.release(quoteHashOf(1));
+  assert.equal(book.total, 10n);
+});
+
+Deno.test("Exposure: a thesis told of during a reading stays, though the pages missed it", () => {
+  const book = completeBook(undefined, [thesisOf(1)]);
+  book.beginReading();
+  book.see(thesisOf(1, { status: "needs_backfill" }));
+  book.endReading([]);
+  assert.deepEqual(book.theses.map(({ status }) => status), ["needs_backfill"]);
+  assert.equal(book.total, 10n);
+});
+
+Deno.test("Exposure: theses come oldest first, whatever the order in which they were seen", () => {
+  const book = completeBook(undefined, [thesisOf(7)]);
+  book.see(thesisOf(9));
+  book.see(thesisOf(2));
+  assert.deepEqual(book.theses.map(({ id }) => id), [2, 7, 9]);
+});
+
+Deno.test("Exposure: a reading that a lost connection cut short cannot end", () => {
+  const book = new ExposureBook(undefined);
+  book.beginReading();
+  book.lose();
+  assert.throws(() => book.endReading([thesisOf(1)]), TypeError);
+  assert.deepEqual([book.complete, book.total], [false, 0n]);
+});
+
 /** A chain with many executions under way at once, told to a book over a feed that comes and goes. */
 class World {
   readonly max = 200n;

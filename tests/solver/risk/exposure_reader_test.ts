@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
 import { NodeUnreachableError, type ThesisFilter } from "../../../lib/net/core_client.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
@@ -39,7 +40,7 @@ function reader() {
 }
 
 function settled(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
+  return setImmediate();
 }
 
 Deno.test("Exposure reader: reads open theses and those that wait for a backfill, page by page", async () => {

@@ -105,6 +105,15 @@ const cases: [string, PreTradeChecks, status: number, code: string, message: Reg
   ],
 ];
 
+Deno.test("Last checks: a strategy that breaks is no pass", async () => {
+  const broken = {
+    reconsider() {
+      throw new TypeError("No market has this base");
+    },
+  };
+  await assert.rejects(checks({ strategy: broken }).require(quote), TypeError);
+});
+
 for (const [name, failing, status, code, message] of cases) {
   Deno.test(`Last checks: ${name}: refused, with what and by how much`, async () => {
     await assert.rejects(failing.require(quote), (thrown) => {

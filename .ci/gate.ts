@@ -1,0 +1,91 @@
+/**
+ * The steps of the gate, each within its time, then the verdict: run by `.ci/run`.
+ * `--problem <text>`: something that went wrong before, such as a program that is missing.
+ */
+import { parseArgs } from "node:util";
+import { judge, type Verdict } from "./verdict.ts";
+
+/** One command that has to succeed in time. */
+export interface Step {
+  name: string;
+  command: readonly string[];
+  timeoutSeconds: number;
+}
+
+/** How long a step that was interrupted may take to end before it is killed. */
+const KILL_AFTER_SECONDS = 10;
+
+/** What `timeout` of coreutils exits with after it sent its signal, and after it had to kill. */
+const TIMED_OUT = [124, 137];
+
+/** Runs one step; its children end with it. @returns What is wrong with it, if anything. */
+export async function runStep(
+  { name, command, timeoutSeconds }: Step,
+): Promise<string | undefined> {
+  const args = ["--signal=INT", `--kill-after=${KILL_AFTER_SECONDS}`, `${timeoutSeconds}`];
+  const { code } = await new Deno.Command("timeout", { args: [...args, ...command], stdin: "null" })
+    .spawn().status;
+  if (code === 0) return undefined;
+  const line = command.join(" ");
+  return TIMED_OUT.includes(code)
+    ? `Step ${name} was ended after ${timeoutSeconds} s: ${line}`
+    : `Step ${name} failed with exit code ${code}: ${line}`;
+}
+
+/** Runs all steps, whatever becomes of each, and judges the report that the tests left. */
+export async function runGate(
+  steps: readonly Step[],
+  report: string,
+  earlier: readonly string[],
+  allowed?: Readonly<Record<string, string>>,
+): Promise<Verdict> {
+  const problems = [...earlier];
+  for (const step of steps) {
+    console.log(`\n== ${step.name}`);
+    const problem = await runStep(step);
+    if (problem !== undefined) problems.push(problem);
+  }
+  const xml = await Deno.readTextFile(report).catch((thrown) => {
+    if (thrown instanceof Deno.errors.NotFound) return undefined;
+    throw thrown;
+  });
+  return judge(xml, problems, allowed);
+}
+
+if (import.meta.main) {
+  const { values: { report, coverage, summary, problem } } = parseArgs({
+    options: {
+      report: { type: "string", default: "report.xml" },
+      coverage: { type: "string", default: "coverage" },
+      summary: { type: "string", default: "summary.txt" },
+      problem: { type: "string", multiple: true, default: [] },
+    },
+  });
+  const task = (name: string, timeoutSeconds: number, ...args: string[]): Step => ({
+    name,
+    command: [Deno.execPath(), "task", "--quiet", name, ...args],
+    timeoutSeconds,
+  });
+  const verdict = await runGate(
+    [
+      // Types are what `check` looks at, tests included.
+      task(
+        "test",
+        30 * 60,
+        "--no-check",
+        `--junit-path=${report}`,
+        `--coverage=${coverage}`,
+        "--coverage-raw-data-only",
+      ),
+      task("coverage", 10 * 60, coverage),
+      task("check", 10 * 60),
+      task("demo", 2 * 60),
+    ],
+    report,
+    problem,
+  );
+  console.log();
+  for (const text of verdict.problems) console.log(`Gate: ${text}`);
+  await Deno.writeTextFile(summary, `${verdict.summary}\n`);
+  Deno.exit(verdict.isGreen ? 0 : 1);
+}

@@ -1,0 +1,155 @@
+/**
+ * `deno task mutate [--since <rev>] [--all] [--jobs <n>] [folder or file]…`: changes the code in
+ * small ways and runs the tests that belong to it; a change that no test notices is a hole.
+ *
+ * Without arguments: the lines of {@link FOLDERS} changed since the branch left `main`, or another
+ * revision. With folders or files: all of these. With `--all`: everything in {@link FOLDERS}.
+ * Prints the score of each folder and writes it with every survivor to `mutation.txt`. Exits with 1
+ * only if something could not be judged: docs/testing.md says how to read a score.
+ */
+import { parseArgs } from "node:util";
+import config from "../deno.json" with { type: "json" };
+import {
+  changedRanges,
+  formatScore,
+  importersOf,
+  isWithin,
+  score,
+  type StrykerReport,
+  strykerReportSchema,
+  testsOf,
+  withoutCoverage,
+} from "./mutation.ts";
+
+/** Code about money, durability and the protocol; a folder that does not exist is passed over. */
+const FOLDERS = [
+  "lib/protocol",
+  "lib/intents",
+  "lib/prices",
+  "services/bridge",
+  "services/node",
+  "services/oracle",
+  "services/proxy",
+  "services/solver",
+];
+
+/** npx keeps it outside the repository. The last version that runs on Node 20. */
+const STRYKER = "@stryker-mutator/core@9.6.1";
+
+const REPORT = "mutation.txt";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    since: { type: "string", default: "main" },
+    all: { type: "boolean", default: false },
+    jobs: { type: "string", default: "2" },
+  },
+});
+
+/** Runs a program to its end. @throws {Error} With its output, if it fails. */
+async function run(command: string, ...args: string[]): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command(command, { args }).output();
+  const decoder = new TextDecoder();
+  if (!success) {
+    throw new Error(
+      `${command} ${args.join(" ")} failed:\n${decoder.decode(stdout)}${decoder.decode(stderr)}`,
+    );
+  }
+  return decoder.decode(stdout);
+}
+
+function* typeScriptBelow(folder: string): Generator<string> {
+  for (const { name, isDirectory } of Deno.readDirSync(folder)) {
+    const path = `${folder}/${name}`;
+    if (isDirectory) yield* typeScriptBelow(path);
+    else if (name.endsWith(".ts")) yield path;
+  }
+}
+
+/** What is to be mutated, as paths with or without lines. */
+async function targets(files: readonly string[]): Promise<{ path: string; range: string }[]> {
+  const folders = values.all ? FOLDERS : positionals;
+  const whole = (path: string) => ({ path, range: path });
+  if (folders.length > 0) {
+    const unknown = positionals.filter((each) => !files.some((path) => isWithin(path, [each])));
+    if (unknown.length > 0) throw new Error(`No code to mutate in ${unknown.join(", ")}`);
+    return files.filter((path) => isWithin(path, folders)).map(whole);
+  }
+  const base = (await run("git", "merge-base", values.since, "HEAD")).trim();
+  const added = (await run("git", "ls-files", "--others", "--exclude-standard")).split("\n");
+  return [
+    ...changedRanges(await run("git", "diff", "--unified=0", "--no-color", base)),
+    ...added.map(whole),
+  ].filter(({ path }) => isWithin(path, FOLDERS));
+}
+
+/** Mutates some files, each mutant in a process of its own, judged by some test files. */
+async function stryker(
+  folder: string,
+  mutate: readonly string[],
+  tests: readonly string[],
+): Promise<StrykerReport> {
+  const permissions = config.tasks.test.match(/--allow-\S+/g) ?? [];
+  const fileName = `${folder}/report.json`;
+  await Deno.writeTextFile(
+    `${folder}/stryker.json`,
+    JSON.stringify({
+      testRunner: "command",
+      commandRunner: {
+        // Without tests every mutant survives: that is counted apart.
+        command: tests.length === 0
+          ? "true"
+          : ["deno test --no-check --no-prompt --fail-fast", ...permissions, ...tests].join(" "),
+      },
+      mutate,
+      plugins: [],
+      reporters: ["json"],
+      jsonReporter: { fileName },
+      tempDirName: `${folder}/sandbox`,
+      // It would parse every file of the repository, and nothing here checks types.
+      disableTypeChecks: false,
+      symlinkNodeModules: false,
+      concurrency: Number(values.jobs),
+      timeoutMS: 10_000,
+      allowConsoleColors: false,
+    }),
+  );
+  await run("npx", "--yes", "-p", STRYKER, "stryker", "run", `${folder}/stryker.json`);
+  return strykerReportSchema.parse(JSON.parse(await Deno.readTextFile(fileName)));
+}
+
+const files = ["lib", "services", "tests"].flatMap((folder) => [...typeScriptBelow(folder)]);
+const importers = importersOf(new Map(files.map((path) => [path, Deno.readTextFileSync(path)])));
+const groups = new Map<string, string[]>();
+for (const { path, range } of await targets(files)) {
+  const tests = testsOf(path, importers).join(" ");
+  groups.set(tests, [...groups.get(tests) ?? [], range]);
+}
+if (groups.size === 0) console.log("Nothing to mutate");
+
+const reports: StrykerReport[] = [];
+const folder = await Deno.makeTempDir({ prefix: "mutate-" });
+try {
+  for (const [tests, ranges] of groups) {
+    console.log(`${ranges.join(", ")}\n  judged by ${tests || "no test"}`);
+    const judges = tests === "" ? [] : tests.split(" ");
+    try {
+      const report = await stryker(folder, ranges, judges);
+      reports.push(judges.length === 0 ? withoutCoverage(report) : report);
+    } catch (thrown) {
+      // Such as tests that fail without any mutant: the other groups still count.
+      console.error(thrown instanceof Error ? thrown.message : thrown);
+      Deno.exitCode = 1;
+      continue;
+    }
+    // After each group, so that a run that is cut short leaves what it found.
+    await Deno.writeTextFile(REPORT, formatScore(score(reports)));
+  }
+} finally {
+  await Deno.remove(folder, { recursive: true });
+}
+if (reports.length > 0) {
+  const text = formatScore(score(reports));
+  console.log(`\n${text.slice(0, text.indexOf("\n\n"))}\n\nSurvivors: see ${REPORT}`);
+}

@@ -1,0 +1,195 @@
+/** What `deno task mutate` decides: which lines are mutated, which tests judge them, what they score. */
+import { z } from "zod";
+
+/** Source text by path from the top of the repository. */
+export type Sources = ReadonlyMap<string, string>;
+
+/** An import that is left at run time, of a file of this repository. */
+const IMPORT = /^(?:import|export)\s(?!type\s)(?:[^";]*?\sfrom\s*)?"(\.[^"]+)"/gm;
+
+/** Which files import each file. */
+export function importersOf(sources: Sources): Map<string, string[]> {
+  const importers = new Map<string, string[]>();
+  for (const [path, text] of sources) {
+    for (const [, specifier = ""] of text.matchAll(IMPORT)) {
+      const target = new URL(specifier, `file:///${path}`).pathname.slice(1);
+      importers.set(target, [...importers.get(target) ?? [], path]);
+    }
+  }
+  return importers;
+}
+
+/**
+ * The test files that judge a source file: the one that mirrors it and those of the mirrored folder
+ * that import it; where there are none, the test files that are fewest imports away.
+ */
+export function testsOf(source: string, importers: ReadonlyMap<string, string[]>): string[] {
+  const mirror = `tests/${source.replace(/\.ts$/, "_test.ts")}`;
+  const folder = mirror.slice(0, mirror.lastIndexOf("/") + 1);
+  let layer = [source];
+  const seen = new Set(layer);
+  for (let isDirect = true; layer.length > 0; isDirect = false) {
+    layer = [...new Set(layer.flatMap((path) => importers.get(path) ?? []))]
+      .filter((path) => !seen.has(path));
+    for (const path of layer) seen.add(path);
+    const tests = layer.filter((path) => path.endsWith("_test.ts")).toSorted();
+    const near = tests.filter((path) => path.startsWith(folder));
+    if (isDirect && near.length > 0) return near;
+    if (tests.length > 0) return tests;
+  }
+  return [];
+}
+
+/** Files that decide nothing about money, durability or the protocol. */
+const EDGE = /\/(mod|options|api|metrics|checks|operations)\.ts$/;
+
+/** Whether a file lies in one of some folders, or is one of them, and is no edge of a service. */
+export function isWithin(path: string, folders: readonly string[]): boolean {
+  return path.endsWith(".ts") && !EDGE.test(path) &&
+    folders.some((folder) => path === folder || path.startsWith(`${folder.replace(/\/$/, "")}/`));
+}
+
+/** The changed lines in the output of `git diff --unified=0`, as Stryker takes them: `file:1-3`. */
+export function changedRanges(diff: string): { path: string; range: string }[] {
+  let path = "";
+  const ranges: { path: string; range: string }[] = [];
+  for (const line of diff.split("\n")) {
+    const [, file] = /^\+\+\+ b\/(.*)$/.exec(line) ?? [];
+    path = file ?? path;
+    const [, start, length = "1"] = /^@@ -\S+ \+(\d+)(?:,(\d+))? @@/.exec(line) ?? [];
+    if (start === undefined || length === "0") continue;
+    ranges.push({ path, range: `${path}:${start}-${Number(start) + Number(length) - 1}` });
+  }
+  return ranges;
+}
+
+/** The part of Stryker's report (the mutation testing report schema) that is read here. */
+export const strykerReportSchema = z.object({
+  files: z.record(
+    z.string(),
+    z.object({
+      source: z.string(),
+      mutants: z.array(z.object({
+        mutatorName: z.string(),
+        replacement: z.string().optional(),
+        status: z.string(),
+        location: z.object({
+          start: z.object({ line: z.number(), column: z.number() }),
+          end: z.object({ line: z.number(), column: z.number() }),
+        }),
+      })),
+    }),
+  ),
+});
+
+/** A report of Stryker. */
+export type StrykerReport = z.output<typeof strykerReportSchema>;
+
+/** The report of files that no test imports, where each mutant is said to have survived. */
+export function withoutCoverage({ files }: StrykerReport): StrykerReport {
+  const entries = Object.entries(files).map(([path, { source, mutants }]) => [
+    path,
+    {
+      source,
+      mutants: mutants.map((mutant) =>
+        mutant.status === "Survived" ? { ...mutant, status: "NoCoverage" } : mutant
+      ),
+    },
+  ]);
+  return { files: Object.fromEntries(entries) };
+}
+
+/** What became of the mutants of a folder. A timeout is no kill: a slow machine times out as well. */
+export interface FolderScore {
+  killed: number;
+  survived: number;
+  timedOut: number;
+  uncovered: number;
+}
+
+/** A mutant that no test noticed. */
+export interface Survivor {
+  place: string;
+  mutator: string;
+  original: string;
+  replacement: string;
+}
+
+const COLUMN_OF_STATUS: Record<string, keyof FolderScore> = {
+  Killed: "killed",
+  Survived: "survived",
+  Timeout: "timedOut",
+  NoCoverage: "uncovered",
+};
+
+interface Position {
+  line: number;
+  column: number;
+}
+
+/** The source between two positions, on one line. */
+function textAt(source: string, start: Position, end: Position): string {
+  const lines = source.split("\n").slice(start.line - 1, end.line);
+  lines[lines.length - 1] = lines.at(-1)?.slice(0, end.column - 1) ?? "";
+  lines[0] = lines[0]?.slice(start.column - 1) ?? "";
+  return lines.map((line) => line.trim()).join(" ");
+}
+
+/** Counts mutants by folder and lists the survivors; texts for people are left out. */
+export function score(reports: readonly StrykerReport[]) {
+  const folders = new Map<string, FolderScore>();
+  const survivors: Survivor[] = [];
+  for (const [path, { source, mutants }] of reports.flatMap(({ files }) => Object.entries(files))) {
+    const folder = path.slice(0, path.lastIndexOf("/"));
+    const counts = folders.get(folder) ??
+      { killed: 0, survived: 0, timedOut: 0, uncovered: 0 };
+    folders.set(folder, counts);
+    for (const { mutatorName, replacement = "", status, location: { start, end } } of mutants) {
+      const column = COLUMN_OF_STATUS[status];
+      if (column === undefined) continue; // ignored, or no valid program
+      const original = textAt(source, start, end);
+      // Messages, and what only shows in OpenAPI documents: no test should pin down their wording.
+      const before = textAt(source, { line: 1, column: 1 }, start);
+      if (mutatorName === "StringLiteral" && /\s/.test(original)) continue;
+      if (/\.(meta|describe)\([^)]*$/.test(before)) continue;
+      counts[column] += 1;
+      if (column !== "survived" && column !== "uncovered") continue;
+      survivors.push({
+        place: `${path}:${start.line}`,
+        mutator: mutatorName,
+        original: original.slice(0, 100),
+        replacement: replacement.replaceAll(/\s+/g, " ").slice(0, 100),
+      });
+    }
+  }
+  return { folders, survivors };
+}
+
+/** Killed among killed, survived and uncovered, in percent; timeouts count on neither side. */
+export function percentKilled({ killed, survived, uncovered }: FolderScore): number {
+  const judged = killed + survived + uncovered;
+  return judged === 0 ? 100 : Math.round(1_000 * killed / judged) / 10;
+}
+
+/** The report as Markdown. */
+export function formatScore({ folders, survivors }: ReturnType<typeof score>): string {
+  const rows = [...folders].toSorted(([one], [other]) => one < other ? -1 : 1).map((
+    [folder, counts],
+  ) =>
+    `| \`${folder}\` | ${
+      percentKilled(counts)
+    } % | ${counts.killed} | ${counts.survived} | ${counts.timedOut} | ${counts.uncovered} |`
+  );
+  const list = survivors.map(({ place, mutator, original, replacement }) =>
+    `- ${place} ${mutator}: \`${original}\` → \`${replacement}\``
+  );
+  return [
+    "| folder | score | killed | survived | timed out | no coverage |",
+    "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ...rows,
+    "",
+    `Survivors: ${survivors.length}`,
+    "",
+    ...list,
+  ].join("\n") + "\n";
+}

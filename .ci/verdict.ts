@@ -1,0 +1,77 @@
+/** Reads the report of the tests and says whether the gate is open. */
+
+const RECORDINGS = "Replays traffic of exchanges that the repository does not contain";
+
+/** The name of a test in tests/oracle/recordings_test.ts. */
+function recording(provider: string, file: string): string {
+  return `Provider provider_${provider}: every frame of ${file}.ndjson is understood, every price exact`;
+}
+
+/** Tests that may be skipped on CI: the exact name, and why. Any other skipped test is a failure. */
+export const ALLOWED_SKIPS: Readonly<Record<string, string>> = {
+  [recording("a", "binance-aggtrade-2021")]: RECORDINGS,
+  [recording("b", "coinbase-ticker-2021-04-17")]: RECORDINGS,
+  [recording("d", "okx-tickers-2022-05-13")]: RECORDINGS,
+};
+
+/** What a report of `deno test --junit-path` counts. */
+export interface Totals {
+  passed: number;
+  failed: number;
+  /** Names of skipped tests. */
+  skipped: string[];
+}
+
+/** One test: its name and, where it did not pass, what became of it. All texts in it are escaped. */
+const TEST_CASE = /<testcase name="([^"]*)"[^>]*>\s*(?:<(failure|error|skipped)\b)?/g;
+
+const ENTITIES: Record<string, string> = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
+
+/** Counts the tests of a report. @returns Undefined if the report is not complete. */
+export function readReport(xml: string | undefined): Totals | undefined {
+  if (xml === undefined || !/<\/testsuites>\s*$/.test(xml)) return undefined;
+  const totals: Totals = { passed: 0, failed: 0, skipped: [] };
+  for (const [, name = "", outcome] of xml.matchAll(TEST_CASE)) {
+    if (outcome === undefined) totals.passed += 1;
+    else if (outcome !== "skipped") totals.failed += 1;
+    else totals.skipped.push(name.replaceAll(/&(\w+);/g, (whole, word) => ENTITIES[word] ?? whole));
+  }
+  return totals;
+}
+
+/** Whether a change may land, and why not. */
+export interface Verdict {
+  isGreen: boolean;
+  problems: string[];
+  /** `N passed, N failed, N skipped`. Unless the gate is green, at least one has failed. */
+  summary: string;
+}
+
+/**
+ * Judges a run.
+ *
+ * @param xml The report of the tests, or undefined if there is none.
+ * @param earlier What went wrong before: steps that failed, programs that are missing.
+ */
+export function judge(
+  xml: string | undefined,
+  earlier: readonly string[],
+  allowed: Readonly<Record<string, string>> = ALLOWED_SKIPS,
+): Verdict {
+  const problems = [...earlier];
+  const totals = readReport(xml);
+  const { passed, failed, skipped } = totals ?? { passed: 0, failed: 0, skipped: [] };
+  if (totals === undefined) problems.push("The tests left no complete report");
+  else if (passed === 0) problems.push("No test passed");
+  if (failed > 0) problems.push(`Failed tests: ${failed}`);
+  for (const name of skipped) {
+    if (!Object.hasOwn(allowed, name)) problems.push(`Skipped, and not in ALLOWED_SKIPS: ${name}`);
+  }
+  const isGreen = problems.length === 0;
+  const shown = isGreen ? 0 : Math.max(1, failed);
+  return {
+    isGreen,
+    problems,
+    summary: `${passed} passed, ${shown} failed, ${skipped.length} skipped`,
+  };
+}

@@ -1,0 +1,119 @@
+import { messageOf, RangemakerError } from "../errors.ts";
+import type { Hex } from "../protocol/scalars.ts";
+
+/**
+ * How far an intent has come: `accepted` is durable but not sent yet, `submitted` may have reached
+ * the node and has no answer yet, `committed` and `failed` are final.
+ */
+export type IntentState = "accepted" | "submitted" | "committed" | "failed";
+
+/** A signed transaction as it is stored and sent: always the same bytes. */
+export interface SignedTransactionText {
+  txHash: Hex;
+  /** The transaction as JSON. */
+  text: string;
+}
+
+/** An intent before it is recorded. */
+export interface NewIntent {
+  /** Identifies the intent: unique among the intents of a service. */
+  key: string;
+  /** The user that the intent is listed under. */
+  subject: string;
+  /** The request, as JSON. */
+  payload: string;
+  /** The transaction, if it is signed already. */
+  transaction: SignedTransactionText | null;
+  /** The transaction may be sent until then, Unix milliseconds. */
+  expiresAtMs: number;
+  createdAtMs: number;
+}
+
+/** One thing that must happen exactly once, and its progress. */
+export interface Intent extends NewIntent {
+  /** Increases with every intent of the database; pages are cut by it. */
+  sequence: number;
+  state: IntentState;
+  /** The node's final receipt as JSON, if it sent one. */
+  receipt: string | null;
+  failure: IntentFailure | null;
+  updatedAtMs: number;
+}
+
+/** Why an intent failed: the code is the node's if there is a receipt, else the submitter's. */
+export interface IntentFailure {
+  code: string;
+  message: string;
+}
+
+/** How an intent ends. */
+export interface IntentOutcome {
+  state: "committed" | "failed";
+  receipt: string | null;
+  failure: IntentFailure | null;
+}
+
+/** Result of an insert: if the key is taken, `intent` is the one that has it. */
+export interface Insertion {
+  inserted: boolean;
+  intent: Intent;
+}
+
+/** The state of a new intent once it is recorded. */
+export function recordedIntent(intent: NewIntent, sequence: number): Intent {
+  const { createdAtMs: updatedAtMs } = intent;
+  return { ...intent, sequence, state: "accepted", receipt: null, failure: null, updatedAtMs };
+}
+
+/** Whether an intent in this state can still change. */
+export function isFinal(state: IntentState): state is IntentOutcome["state"] {
+  return state === "committed" || state === "failed";
+}
+
+/** The store failed and changed nothing. */
+export class StoreError extends RangemakerError {
+  constructor(message: string, cause?: unknown, code: string = "STORE_UNAVAILABLE") {
+    super(code, message, { cause, retryable: true });
+  }
+}
+
+/** The connection broke during a statement: it is unknown whether the statement took effect. */
+export class StoreConnectionLostError extends StoreError {
+  constructor(cause: unknown) {
+    super(
+      "Database connection was lost: whether the request was recorded is unknown, and the same " +
+        "request may be sent again",
+      cause,
+      "STORE_CONNECTION_LOST",
+    );
+  }
+}
+
+/** The node may or may not have acted; the submitter keeps trying. */
+export class OutcomeUnknownError extends RangemakerError {
+  constructor(txHash: Hex | null, cause: unknown) {
+    super(
+      "OUTCOME_UNKNOWN",
+      `Outcome of ${txHash === null ? "the request" : `transaction ${txHash}`} is not known yet: ` +
+        `the same request may be sent again (${messageOf(cause)})`,
+      { cause, retryable: true },
+    );
+  }
+}
+
+/** What a database driver threw, as a {@link StoreError}. */
+export function asStoreError(cause: unknown): StoreError {
+  if (cause instanceof StoreError) return cause;
+  return new StoreError(`Database failed: ${describeCause(cause)}`, cause);
+}
+
+/** Why a database driver failed. */
+export function describeCause(cause: unknown): string {
+  // An error for several addresses of one host has a code and no message.
+  return messageOf(cause) || codeOf(cause) || "no reason given";
+}
+
+/** The code of a driver's or the system's error, if it has one. */
+export function codeOf(cause: unknown): string {
+  return cause instanceof Error && "code" in cause ? String(cause.code) : "";
+}

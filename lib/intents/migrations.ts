@@ -1,0 +1,62 @@
+import { StoreError } from "./intent.ts";
+
+/** One step, in the dialect of each database. */
+export interface Migration {
+  readonly sqlite: string;
+  readonly postgres: string;
+}
+
+/** A {@link Migration} with its number. */
+export interface NumberedMigration extends Migration {
+  readonly number: number;
+}
+
+/**
+ * The steps from an empty database to the present tables, numbered from 1. A released step never
+ * changes; a change of the tables is a new step at the end.
+ */
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    sqlite: intentsTable("INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER", " STRICT"),
+    postgres: intentsTable("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "BIGINT", ""),
+  },
+];
+
+/**
+ * The steps that a database of this version lacks.
+ *
+ * @throws {StoreError} If a newer program made the tables.
+ */
+export function missingMigrations(version: number): NumberedMigration[] {
+  if (version > MIGRATIONS.length) {
+    throw new StoreError(
+      `Database has version ${version}, made by a newer program: ` +
+        `expected at most ${MIGRATIONS.length}`,
+    );
+  }
+  return MIGRATIONS.map((step, index) => ({ ...step, number: index + 1 })).slice(version);
+}
+
+function intentsTable(sequenceType: string, integerType: string, tableOptions: string): string {
+  return `
+    CREATE TABLE intents (
+      sequence ${sequenceType},
+      service TEXT NOT NULL,
+      key TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      payload TEXT NOT NULL,
+      state TEXT NOT NULL CHECK (state IN ('accepted', 'submitted', 'committed', 'failed')),
+      tx_hash TEXT,
+      transaction_text TEXT,
+      receipt TEXT,
+      failure_code TEXT,
+      failure_message TEXT,
+      expires_at_ms ${integerType} NOT NULL,
+      created_at_ms ${integerType} NOT NULL,
+      updated_at_ms ${integerType} NOT NULL,
+      UNIQUE (service, key)
+    )${tableOptions};
+    CREATE INDEX intents_by_subject ON intents (service, subject, sequence);
+    CREATE INDEX intents_unfinished ON intents (service, sequence)
+      WHERE state IN ('accepted', 'submitted');`;
+}

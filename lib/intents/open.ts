@@ -1,0 +1,97 @@
+/** Opens the store that an option names, or inspects it. */
+import { dirname } from "node:path";
+import { statOf, whyFileIsClosed, whyFolderIsClosed } from "../files.ts";
+import { describeCause, StoreError } from "./intent.ts";
+import { POSTGRES_URL } from "./location.ts";
+import { MIGRATIONS, missingMigrations } from "./migrations.ts";
+import { SqliteDriver } from "./sqlite_driver.ts";
+import { IntentStore, type SqlDriver } from "./store.ts";
+
+/**
+ * Opens a store.
+ *
+ * @param database A file, `:memory:`, or a `postgres:` URL.
+ * @param service Owner of the intents: services may share a database.
+ * @throws {StoreError} If the database cannot be used.
+ */
+export async function openIntentStore(database: string, service: string): Promise<IntentStore> {
+  if (!POSTGRES_URL.test(database)) return new IntentStore(SqliteDriver.open(database), service);
+  const { PostgresDriver } = await importPostgres();
+  return new IntentStore(await PostgresDriver.open(database), service);
+}
+
+/** Loaded on demand: SQLite needs none of it. */
+function importPostgres() {
+  return import("./postgres_driver.ts");
+}
+
+/** The contents of a store. */
+export interface StoreInspection {
+  /** Version of its tables, and the version that this program migrates them to. */
+  version: number;
+  latestVersion: number;
+  /** Unfinished intents of the service. */
+  unfinished: number;
+  /** Those of them that were created before the time asked for. */
+  stuck: number;
+}
+
+/**
+ * Inspects a store without changing it.
+ *
+ * @param stuckBeforeMs Unfinished intents created before this time, Unix ms, count as stuck.
+ * @returns `new` if the first start will create the tables, `memory` for a store in memory.
+ * @throws {StoreError} If the service could not use the store.
+ */
+export async function inspectStore(
+  database: string,
+  service: string,
+  stuckBeforeMs: number,
+): Promise<StoreInspection | "new" | "memory"> {
+  if (database === ":memory:") return "memory";
+  const isFile = !POSTGRES_URL.test(database);
+  if (isFile && !isExistingFile(database)) return "new";
+  let driver: SqlDriver | undefined;
+  try {
+    driver = isFile
+      ? SqliteDriver.openToInspect(database)
+      : new (await importPostgres()).PostgresDriver(database);
+    return await inspect(driver, service, stuckBeforeMs);
+  } catch (thrown) {
+    const cause = thrown instanceof StoreError ? thrown.cause : thrown;
+    if (cause === undefined) throw thrown;
+    // A URL may contain a password.
+    const name = isFile ? `Database ${database}` : "Database";
+    throw new StoreError(`${name} cannot be used: ${describeCause(cause)}`, cause);
+  } finally {
+    await driver?.close();
+  }
+}
+
+/** @throws {StoreError} If a file cannot be there, or cannot be used. */
+function isExistingFile(path: string): boolean {
+  const file = statOf(path);
+  if (file?.isDirectory) throw new StoreError(`Database ${path} is a folder`);
+  // SQLite writes files of its own beside the database.
+  const problem = whyFolderIsClosed(dirname(path)) ?? (file && whyFileIsClosed(path));
+  if (problem !== undefined) throw new StoreError(`Database ${path} cannot be used: ${problem}`);
+  return file !== undefined;
+}
+
+async function inspect(
+  driver: SqlDriver,
+  service: string,
+  stuckBeforeMs: number,
+): Promise<StoreInspection | "new"> {
+  const version = await driver.version();
+  if (version === 0) return "new";
+  // Refuses the tables of a newer program.
+  missingMigrations(version);
+  const store = new IntentStore(driver, service);
+  return {
+    version,
+    latestVersion: MIGRATIONS.length,
+    unfinished: await store.countUnfinished(),
+    stuck: await store.countUnfinished(stuckBeforeMs),
+  };
+}

@@ -1,0 +1,140 @@
+import { dirname } from "node:path";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { messageOf } from "../errors.ts";
+import { statOf } from "../files.ts";
+import { redact } from "../redact.ts";
+import { asStoreError, StoreError } from "./intent.ts";
+import { missingMigrations } from "./migrations.ts";
+import { countOfRow, type SqlDriver, type SqlValue } from "./store.ts";
+import { WriteQueue } from "./write_queue.ts";
+
+/** How long a write waits while another process locks the file. It blocks this process. */
+const BUSY_TIMEOUT_MS = 250;
+
+/** A SQLite file with a write-ahead log; every commit is flushed to the disk. */
+export class SqliteDriver implements SqlDriver {
+  readonly #db: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+  readonly #writes: WriteQueue;
+  #closed = false;
+
+  private constructor(db: DatabaseSync) {
+    this.#db = db;
+    this.#writes = new WriteQueue((run) => commit(db, run));
+  }
+
+  /**
+   * Opens a file and brings its tables up to date. Creates the file and its folder if they are
+   * missing; `:memory:` keeps nothing.
+   *
+   * @param pagesMax Bounds the file in pages of 4 KiB, as a quota would.
+   * @throws {StoreError} If the file cannot be used.
+   */
+  static open(path: string, pagesMax?: number): SqliteDriver {
+    let db: DatabaseSync | undefined;
+    try {
+      if (path !== ":memory:") Deno.mkdirSync(dirname(path), { recursive: true });
+      db = new DatabaseSync(path);
+      db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+      migrate(db);
+      if (pagesMax !== undefined) db.exec(`PRAGMA max_page_count = ${pagesMax}`);
+      return new SqliteDriver(db);
+    } catch (cause) {
+      db?.close();
+      if (cause instanceof StoreError) throw cause;
+      throw new StoreError(redact(`Database ${path} cannot be opened: ${messageOf(cause)}`), cause);
+    }
+  }
+
+  /** Opens an existing file for reading, and leaves it as it is. */
+  static openToInspect(path: string): SqliteDriver {
+    // Closing a connection that may write removes the log and its index. That is right unless they
+    // were there before: another process may be using them.
+    const readOnly = statOf(`${path}-wal`) !== undefined;
+    // The option exists, but the runtime's types lack it.
+    return new SqliteDriver(new DatabaseSync(path, { readOnly } as { open?: boolean }));
+  }
+
+  read(sql: string, values: SqlValue[]): Promise<unknown[]> {
+    return attempt(() => this.#rows(sql, values));
+  }
+
+  write(sql: string, values: SqlValue[]): Promise<unknown[]> {
+    return this.#writes.run(() => this.#rows(sql, values));
+  }
+
+  async checkWritable(): Promise<void> {
+    // An empty transaction still takes the write lock.
+    await this.#writes.run(() => {});
+  }
+
+  version(): Promise<number> {
+    return attempt(() => {
+      const version = versionOf(this.#db);
+      const tables = this.#db.prepare("SELECT count(*) AS count FROM sqlite_schema").get();
+      if (version > 0 || countOfRow(tables) === 0) return version;
+      throw new StoreError("Database holds tables of another program");
+    });
+  }
+
+  close(): Promise<void> {
+    return attempt(() => {
+      if (this.#closed) return;
+      this.#closed = true;
+      this.#writes.flush();
+      this.#db.close();
+    });
+  }
+
+  #rows(sql: string, values: SqlValue[]): unknown[] {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#db.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement.all(...values);
+  }
+}
+
+function attempt<T>(work: () => T): Promise<T> {
+  try {
+    return Promise.resolve(work());
+  } catch (cause) {
+    return Promise.reject(asStoreError(cause));
+  }
+}
+
+/** Runs a function as one transaction: rolls back and throws if anything fails. */
+function commit(db: DatabaseSync, run: () => void): void {
+  try {
+    db.exec("BEGIN IMMEDIATE");
+    run();
+    db.exec("COMMIT");
+  } catch (cause) {
+    rollBack(db);
+    throw asStoreError(cause);
+  }
+}
+
+function rollBack(db: DatabaseSync): void {
+  try {
+    db.exec("ROLLBACK");
+  } catch (cause) {
+    // SQLite rolls back by itself after some failures, such as a full disk.
+    if (!/no transaction is active/.test(messageOf(cause))) throw asStoreError(cause);
+  }
+}
+
+function migrate(db: DatabaseSync): void {
+  commit(db, () => {
+    for (const { number, sqlite } of missingMigrations(versionOf(db))) {
+      db.exec(sqlite);
+      db.exec(`PRAGMA user_version = ${number}`);
+    }
+  });
+}
+
+function versionOf(db: DatabaseSync): number {
+  return countOfRow(db.prepare("SELECT user_version AS count FROM pragma_user_version").get());
+}

@@ -1,0 +1,291 @@
+import type { Logger } from "@logtape/logtape";
+import type { Clock, RandomSource } from "../clock.ts";
+import { NodeTimeoutError, NodeUnreachableError } from "../net/core_client.ts";
+import { RangemakerError } from "../errors.ts";
+import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
+import type { Receipt } from "../protocol/receipt.ts";
+import type { Hex } from "../protocol/scalars.ts";
+import { transactionSchema } from "../protocol/transaction.ts";
+import {
+  type Intent,
+  type IntentOutcome,
+  isFinal,
+  OutcomeUnknownError,
+  type SignedTransactionText,
+  StoreError,
+} from "./intent.ts";
+import { RetryLoop } from "./retry_loop.ts";
+import type { IntentStore } from "./store.ts";
+
+/** The part of a core node that a submitter needs. */
+export interface SubmissionNode {
+  sendTransactionText(text: string): Promise<Receipt>;
+  getTransaction(txHash: Hex): Promise<Receipt | null>;
+}
+
+/** Options of a {@link Submitter}. */
+export interface SubmitterOptions {
+  store: IntentStore;
+  node: SubmissionNode;
+  clock: Clock;
+  random: RandomSource;
+  log: Logger;
+  /**
+   * Signs the transaction of an intent: before the first send if the intent was recorded without
+   * one, and again if the old one expired before the node saw it. It may be called several times for
+   * one intent, so its other effects must be idempotent.
+   *
+   * @throws {IntentRefusedError} If the intent must not be submitted after all.
+   */
+  sign(intent: Intent): Promise<SignedTransactionText>;
+  /** Called after each attempt that got no answer, and after each final state that this one set. */
+  observe?(event: "retry" | "final", intent: Intent): void;
+  /** Called with each final state that an attempt found or set: another process may have set it. */
+  ended?(intent: Intent): void;
+}
+
+/** The intent must not be submitted: it fails with this code and message. */
+export class IntentRefusedError extends RangemakerError {}
+
+/** Codes of failures without a receipt; a receipt has the node's own. */
+export const SubmissionFailure = {
+  /** The deadline passed before the node accepted the transaction. */
+  deadlinePassed: "DEADLINE_PASSED",
+  /** The node rejected the transaction as invalid and recorded nothing. */
+  nodeRefused: "NODE_REFUSED",
+} as const;
+
+/** The node rejects transactions whose timestamp is further than this from its clock. */
+const TIMESTAMP_TOLERANCE_MS = 60_000;
+
+/** Tolerated difference between our clock and the node's. */
+const CLOCK_SKEW_MS = 10_000;
+
+/**
+ * Answers of the node that a retry cannot change. "Method not found" is not one: the URL is that of a
+ * read port by mistake, and the intent waits until the operator corrects it.
+ */
+const FINAL_RPC_CODES: ReadonlySet<number> = new Set([
+  RpcCode.transactionRejected,
+  RpcCode.parseError,
+  RpcCode.invalidRequest,
+  RpcCode.invalidParams,
+]);
+
+/**
+ * Brings intents to a final state: the transaction is durable before it is first sent, a retry sends
+ * the same bytes, and the receipt is durable before anyone sees it. {@link start} retries intents
+ * that an earlier run, another process or a lost answer left unfinished.
+ */
+export class Submitter {
+  readonly #options: SubmitterOptions;
+  readonly #retries: RetryLoop;
+  readonly #inFlight = new Map<string, Promise<Intent>>();
+  #nodeLost = false;
+
+  constructor(options: SubmitterOptions) {
+    this.#options = options;
+    this.#retries = new RetryLoop({
+      store: options.store,
+      clock: options.clock,
+      random: options.random,
+      log: options.log,
+      submit: (intent) => this.submit(intent),
+      nodeLost: () => this.#nodeLost,
+    });
+  }
+
+  /** Whether the node left the latest attempt without an answer. */
+  get nodeLost(): boolean {
+    return this.#nodeLost;
+  }
+
+  /**
+   * Tries once to bring an intent to its final state, or joins the attempt that is already running.
+   *
+   * @returns The intent in its final state.
+   * @throws {OutcomeUnknownError} If node or store gave no answer: it is retried automatically.
+   */
+  submit(intent: Intent): Promise<Intent> {
+    if (isFinal(intent.state)) return Promise.resolve(intent);
+    const running = this.#inFlight.get(intent.key);
+    if (running !== undefined) return running;
+    const attempt = this.#attempt(intent).finally(() => this.#inFlight.delete(intent.key));
+    this.#inFlight.set(intent.key, attempt);
+    return attempt;
+  }
+
+  /** Retries all unfinished intents now, and from then on those that were left unfinished. */
+  start(): void {
+    this.#retries.start();
+  }
+
+  /** Stops retrying; resolves when no attempt is running. May be called again. */
+  async stop(): Promise<void> {
+    await this.#retries.stop();
+    await Promise.allSettled(this.#inFlight.values());
+  }
+
+  async #attempt(intent: Intent): Promise<Intent> {
+    try {
+      const finished = await this.#sendOrLookUp(intent);
+      this.#options.ended?.(finished);
+      return finished;
+    } catch (thrown) {
+      const txHash = intent.transaction?.txHash ?? null;
+      // The intent is durable, so a retry can finish it once the store works again.
+      if (thrown instanceof StoreError) throw new OutcomeUnknownError(txHash, thrown);
+      if (thrown instanceof OutcomeUnknownError) await this.#noteRetry(intent);
+      throw thrown;
+    }
+  }
+
+  async #sendOrLookUp(intent: Intent): Promise<Intent> {
+    try {
+      const signed = intent.transaction === null ? await this.#sign(intent) : intent;
+      if (isFinal(signed.state)) return signed;
+      if (this.#options.clock.now() > signed.expiresAtMs) return await this.#lookUp(signed);
+      return await this.#send(signed);
+    } catch (thrown) {
+      if (thrown instanceof IntentRefusedError) {
+        return await this.#fail(intent, thrown.code, thrown.message);
+      }
+      throw thrown;
+    }
+  }
+
+  /** Signs an intent's transaction and records it, in place of the one it has. */
+  async #sign(intent: Intent): Promise<Intent> {
+    const { store, clock, sign } = this.#options;
+    try {
+      const transaction = await sign(intent);
+      return await store.setTransaction(intent, transaction, clock.now());
+    } catch (thrown) {
+      if (!isNodeAway(thrown)) throw thrown;
+      throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
+    }
+  }
+
+  /**
+   * Sends a transaction. If the connection breaks, perhaps only the answer was lost: asks the node for
+   * the receipt, then sends the same bytes once more.
+   */
+  async #send(intent: Intent): Promise<Intent> {
+    try {
+      return await this.#sendOnce(intent);
+    } catch (thrown) {
+      if (!(thrown instanceof OutcomeUnknownError)) throw thrown;
+      if (!(thrown.cause instanceof NodeUnreachableError)) throw thrown;
+    }
+    const receipt = await this.#receiptOf(transactionOf(intent).txHash);
+    if (receipt !== null) return await this.#finishBy(intent, receipt);
+    return await this.#sendOnce(intent);
+  }
+
+  async #sendOnce(intent: Intent): Promise<Intent> {
+    const { text, txHash } = transactionOf(intent);
+    let refusal: RpcError;
+    try {
+      return await this.#finishBy(intent, await this.#options.node.sendTransactionText(text));
+    } catch (thrown) {
+      refusal = this.#refusalIn(thrown, txHash);
+    }
+    // The node may have committed it earlier: by now it is too old to be accepted again.
+    const receipt = await this.#receiptOf(txHash);
+    if (receipt !== null) return await this.#finishBy(intent, receipt);
+    const ageMs = this.#options.clock.now() - timestampOf(text);
+    if (ageMs > TIMESTAMP_TOLERANCE_MS - CLOCK_SKEW_MS) {
+      // The new transaction has the present time, so this happens once.
+      const renewed = await this.#sign(intent);
+      return isFinal(renewed.state) ? renewed : await this.#sendOnce(renewed);
+    }
+    const reason = `Core node refused the transaction: ${refusal.message}`;
+    return await this.#fail(intent, SubmissionFailure.nodeRefused, reason);
+  }
+
+  /** Sends nothing after the deadline, but what was sent before may have been committed. */
+  async #lookUp(intent: Intent): Promise<Intent> {
+    const { text, txHash } = transactionOf(intent);
+    const receipt = await this.#receiptOf(txHash);
+    if (receipt !== null) return await this.#finishBy(intent, receipt);
+    const tooOldAtMs = timestampOf(text) + TIMESTAMP_TOLERANCE_MS + CLOCK_SKEW_MS;
+    if (this.#options.clock.now() <= tooOldAtMs) {
+      throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
+    }
+    const reason = `Deadline ${intent.expiresAtMs} passed before the core node took it`;
+    return await this.#fail(intent, SubmissionFailure.deadlinePassed, reason);
+  }
+
+  async #receiptOf(txHash: Hex): Promise<Receipt | null> {
+    try {
+      const receipt = await this.#options.node.getTransaction(txHash);
+      this.#nodeLost = false;
+      return receipt;
+    } catch (thrown) {
+      this.#refusalIn(thrown, txHash);
+      throw new OutcomeUnknownError(txHash, thrown);
+    }
+  }
+
+  /** Returns a final refusal; throws everything else. */
+  #refusalIn(thrown: unknown, txHash: Hex): RpcError {
+    if (isNodeAway(thrown)) {
+      this.#nodeLost = true;
+      throw new OutcomeUnknownError(txHash, thrown);
+    }
+    if (!(thrown instanceof RpcError)) throw thrown;
+    // The node has paused, or the proxy has no node.
+    this.#nodeLost = thrown.rpcCode === RpcCode.resourceUnavailable;
+    if (FINAL_RPC_CODES.has(thrown.rpcCode)) return thrown;
+    throw new OutcomeUnknownError(txHash, thrown);
+  }
+
+  async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {
+    this.#nodeLost = false;
+    return await this.#finish(intent, {
+      state: receipt.status,
+      receipt: JSON.stringify(receipt),
+      failure: receipt.error ?? null,
+    });
+  }
+
+  #fail(intent: Intent, code: string, message: string): Promise<Intent> {
+    return this.#finish(intent, { state: "failed", receipt: null, failure: { code, message } });
+  }
+
+  async #finish(intent: Intent, outcome: IntentOutcome): Promise<Intent> {
+    const { store, clock, observe } = this.#options;
+    const finished = await store.finish(intent, outcome, clock.now());
+    if (!isFinal(finished.state)) {
+      const txHash = intent.transaction?.txHash ?? null;
+      throw new OutcomeUnknownError(txHash, "another process has replaced the transaction");
+    }
+    observe?.("final", finished);
+    return finished;
+  }
+
+  async #noteRetry(intent: Intent): Promise<void> {
+    const { store, clock, log, observe } = this.#options;
+    observe?.("retry", intent);
+    try {
+      await store.noteAttempt(intent.key, clock.now());
+    } catch (thrown) {
+      const { key } = intent;
+      log.error("Attempt at intent {key} cannot be recorded: {error}", { key, error: thrown });
+    }
+  }
+}
+
+function isNodeAway(thrown: unknown): boolean {
+  return thrown instanceof NodeUnreachableError || thrown instanceof NodeTimeoutError;
+}
+
+function transactionOf(intent: Intent): SignedTransactionText {
+  if (intent.transaction !== null) return intent.transaction;
+  throw new TypeError(`Intent ${intent.key} has no transaction: it was not signed`);
+}
+
+/** When a transaction was signed, Unix milliseconds. */
+function timestampOf(text: string): number {
+  return transactionSchema.parse(JSON.parse(text)).timestamp;
+}

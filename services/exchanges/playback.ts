@@ -1,0 +1,78 @@
+import type { CancelTimer, Clock } from "../../lib/clock.ts";
+import { spanMs, type TapeRow } from "../../lib/prices/tape.ts";
+import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
+import type { Trade, TradeSource } from "./trades.ts";
+
+/**
+ * A recording as a source of trades: played from `startMs` on at the pace it was recorded, again and
+ * again. Every venue sees every trade.
+ */
+export class Tape implements TradeSource {
+  readonly #rows: readonly TapeRow[];
+  readonly #market: string;
+  readonly #loopMs: number;
+  #shiftMs: number;
+  #position = 0;
+
+  /** @param rows What `parseTape` gave. */
+  constructor(rows: readonly TapeRow[], market: string, startMs: number) {
+    this.#rows = rows;
+    this.#market = market;
+    // Between the last trade and the first again lies what lies between two trades on average.
+    this.#loopMs = spanMs(rows) + Math.max(1, Math.round(spanMs(rows) / (rows.length - 1)));
+    this.#shiftMs = startMs - (rows[0]?.timeMs ?? 0);
+  }
+
+  next(): Trade {
+    const venues = PROVIDER_NAMES.length;
+    const row = this.#rows[Math.floor(this.#position / venues)];
+    const provider = PROVIDER_NAMES[this.#position % venues];
+    if (row === undefined || provider === undefined) {
+      this.#position = 0;
+      this.#shiftMs += this.#loopMs;
+      return this.next();
+    }
+    this.#position += 1;
+    return { ...row, provider, market: this.#market, timeMs: row.timeMs + this.#shiftMs };
+  }
+}
+
+/** Trades that are due for longer than this are left out: nobody traded while the machine slept. */
+export const CATCH_UP_MS = 2_000;
+
+/** Plays trades of several sources when their time comes. */
+export class Pump {
+  readonly #clock: Clock;
+  readonly #deliver: (trade: Trade) => void;
+  readonly #heads: { source: TradeSource; trade: Trade }[];
+  #cancelTimer: CancelTimer | undefined;
+
+  constructor(sources: readonly TradeSource[], clock: Clock, deliver: (trade: Trade) => void) {
+    this.#clock = clock;
+    this.#deliver = deliver;
+    this.#heads = sources.map((source) => ({ source, trade: source.next() }));
+    if (this.#heads.length === 0) throw new RangeError("Pump needs a source: received none");
+  }
+
+  /** Plays what is due, and goes on by itself. */
+  start(): void {
+    const nowMs = this.#clock.now();
+    let dueMs = Infinity;
+    for (;;) {
+      const head = this.#heads.reduce((a, b) => b.trade.timeMs < a.trade.timeMs ? b : a);
+      const { trade } = head;
+      if (trade.timeMs > nowMs) {
+        dueMs = trade.timeMs;
+        break;
+      }
+      head.trade = head.source.next();
+      if (trade.timeMs >= nowMs - CATCH_UP_MS) this.#deliver(trade);
+    }
+    this.#cancelTimer = this.#clock.after(dueMs - nowMs, () => this.start());
+  }
+
+  /** Plays nothing more. */
+  stop(): void {
+    this.#cancelTimer?.();
+  }
+}

@@ -1,0 +1,82 @@
+import type { ProviderName } from "../../lib/protocol/providers.ts";
+
+/** One trade at one venue. */
+export interface Trade {
+  provider: ProviderName;
+  /** Symbol such as `BTC/USDT`. */
+  market: string;
+  /** Unix milliseconds. */
+  timeMs: number;
+  /** Integer with 6 decimals. */
+  price: bigint;
+  /** Decimal text in the base token. */
+  amount: string;
+  /** Who took: the buyer or the seller. */
+  side: "buy" | "sell";
+}
+
+/** A trade with its number in its market at its venue: the first has 1, and none is left out. */
+export interface NumberedTrade extends Trade {
+  id: number;
+}
+
+/** Trades without end, in order of time. */
+export interface TradeSource {
+  next(): Trade;
+}
+
+/**
+ * The last trades of one market, for the history endpoints. Numbers rise by one, so that a trade is
+ * found by its number without a search.
+ */
+export class TradeLog {
+  readonly #capacity: number;
+  #trades: NumberedTrade[] = [];
+  #lastId = 0;
+
+  /** @param capacity How many trades are kept at least; up to twice as many at times. */
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  /** The newest trade, or undefined before the first. */
+  get newest(): NumberedTrade | undefined {
+    return this.#trades.at(-1);
+  }
+
+  /** Adds a trade with the next number. */
+  append(trade: Omit<NumberedTrade, "id">): NumberedTrade {
+    const numbered = { ...trade, id: ++this.#lastId };
+    this.#trades.push(numbered);
+    if (this.#trades.length >= 2 * this.#capacity) {
+      this.#trades = this.#trades.slice(-this.#capacity);
+    }
+    return numbered;
+  }
+
+  /** Trades from this number on, oldest first. */
+  fromId(id: number, limit: number): NumberedTrade[] {
+    const first = this.#trades[0]?.id ?? 1;
+    const index = Math.max(0, id - first);
+    return this.#trades.slice(index, index + limit);
+  }
+
+  /** Trades at `fromMs` or later and at `toMs` or earlier, oldest first. */
+  between(fromMs: number, toMs: number, limit: number): NumberedTrade[] {
+    const index = this.#firstAt(fromMs);
+    const found = this.#trades.slice(index, index + limit);
+    const end = found.findIndex((trade) => trade.timeMs > toMs);
+    return end === -1 ? found : found.slice(0, end);
+  }
+
+  #firstAt(timeMs: number): number {
+    let low = 0;
+    let high = this.#trades.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#trades[middle]?.timeMs ?? Infinity) < timeMs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

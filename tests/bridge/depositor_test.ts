@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
+import { RangemakerError } from "../../lib/errors.ts";
+import { statusOfCode } from "../../lib/http/error_status.ts";
+import type { Intent, IntentFailure, IntentOutcome } from "../../lib/intents/intent.ts";
+import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../lib/intents/store.ts";
+import { Depositor } from "../../services/bridge/depositor.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { CHAIN_ID, relayer, signedRequest } from "./support.ts";
+
+const COMMITTED: IntentOutcome = { state: "committed", receipt: null, failure: null };
+
+/** A depositor on a store in memory; what becomes of a deposit is what the test says. */
+async function withDepositor(
+  test: (parts: {
+    depositor: Depositor;
+    clock: FakeClock;
+    store: IntentStore;
+    submitted: Intent[];
+    end: (outcome: IntentOutcome) => void;
+  }) => Promise<void>,
+): Promise<void> {
+  const clock = new FakeClock();
+  const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
+  const submitted: Intent[] = [];
+  let outcome = COMMITTED;
+  const depositor = new Depositor({
+    store,
+    submitter: {
+      nodeLost: false,
+      submit(intent) {
+        submitted.push(intent);
+        return store.finish(intent, outcome, clock.now());
+      },
+    },
+    probeNode: () => Promise.resolve(),
+    signer: relayer,
+    chainId: CHAIN_ID,
+    clock,
+  });
+  try {
+    await test({ depositor, clock, store, submitted, end: (given) => outcome = given });
+  } finally {
+    await store.close();
+  }
+}
+
+function request(deadline: number, nonce = 1n) {
+  return depositRequestSchema.parse(signedRequest({ deadline, nonce }));
+}
+
+function refusal(status: number, code: string, words: RegExp) {
+  return (thrown: unknown) => {
+    assert.ok(thrown instanceof RangemakerError, String(thrown));
+    assert.deepEqual([statusOfCode(thrown.code), thrown.code], [status, code]);
+    assert.match(thrown.message, words);
+    return true;
+  };
+}
+
+const failures: [IntentFailure, status: number][] = [
+  [{ code: "DEADLINE_PASSED", message: "The node was away for too long" }, 400],
+  [{ code: "DEPOSIT_ALREADY_PROCESSED", message: "External hash was used before" }, 409],
+  [{ code: "PERMISSION_DENIED", message: "Sender is no relayer" }, 503],
+  [{ code: "NODE_REFUSED", message: "Signature is not by the sender" }, 503],
+];
+for (const [failure, status] of failures) {
+  Deno.test(`Depositor: a deposit that failed with ${failure.code} is ${status}, with code and reason`, () =>
+    withDepositor(async ({ depositor, clock, end }) => {
+      end({ state: "failed", receipt: null, failure });
+      const words = new RegExp(`^Deposit failed: ${failure.code}: ${failure.message}$`);
+      const deposit = depositor.deposit(request(clock.now() + 1_000));
+      await assert.rejects(deposit, refusal(status, failure.code, words));
+    }));
+}
+
+Deno.test("Depositor: a deposit is taken up to its deadline, and not a millisecond longer", () =>
+  withDepositor(async ({ depositor, clock, store, submitted }) => {
+    const [inTime, late] = [request(clock.now() + 1_000), request(clock.now() + 1_000, 2n)];
+    clock.advance(1_000);
+    const txHash = await depositor.deposit(inTime);
+    assert.equal(submitted[0]?.transaction?.txHash, txHash);
+    assert.equal(submitted[0]?.expiresAtMs, inTime.deadline, "nothing is sent afterwards");
+    clock.advance(1);
+    const words = /^Deposit request expired: its deadline \d+ passed 1 ms ago$/;
+    await assert.rejects(depositor.deposit(late), refusal(400, "DEADLINE_PASSED", words));
+    assert.deepEqual((await store.listBySubject(late.user, { limit: 9 })).length, 1);
+  }));
+
+Deno.test("Depositor: a used nonce names the transaction, the state and the reason of a failure", () =>
+  withDepositor(async ({ depositor, clock, end, submitted }) => {
+    end({ state: "failed", receipt: null, failure: { code: "CODE", message: "reason" } });
+    const again = request(clock.now() + 1_000);
+    await assert.rejects(depositor.deposit(again), { code: "TRANSACTION_FAILED" });
+    const words = new RegExp(
+      `^Nonce 1 of ${again.user} is used by transaction ${submitted[0]?.transaction?.txHash}: ` +
+        "deposit is failed \\(CODE: reason\\)$",
+    );
+    await assert.rejects(depositor.deposit(again), refusal(409, "NONCE_USED", words));
+    assert.equal(submitted.length, 1);
+  }));

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { aggTrades } from "../../services/exchanges/api.ts";
+import { TradeLog } from "../../services/exchanges/trades.ts";
+
+const log = new TradeLog(10_000);
+for (let second = 1; second <= 1_200; second++) {
+  log.append({
+    provider: "provider_a",
+    market: "BTC/USDT",
+    timeMs: second * 1_000,
+    price: BigInt(second) * 1_000_000n,
+    amount: "0.5",
+    side: second % 2 === 0 ? "sell" : "buy",
+  });
+}
+
+function ask(query: Record<string, string>) {
+  return aggTrades(query, (symbol) => symbol === "BTCUSDT" ? log : undefined);
+}
+
+function ids(query: Record<string, string>): number[] {
+  const { status, body } = ask(query);
+  assert.equal(status, 200);
+  assert(Array.isArray(body));
+  return body.map((trade) => trade.a);
+}
+
+Deno.test("aggTrades: a trade is as Binance shows it", () => {
+  const { body } = ask({ symbol: "BTCUSDT", fromId: "2", limit: "1" });
+  assert.deepEqual(body, [
+    { a: 2, p: "2.000000", q: "0.5", f: 2, l: 2, T: 2_000, m: true, M: true },
+  ]);
+});
+
+Deno.test("aggTrades: by number, by time with both ends, or the newest", () => {
+  assert.deepEqual(ids({ symbol: "BTCUSDT", fromId: "1199" }), [1_199, 1_200]);
+  assert.deepEqual(ids({ symbol: "BTCUSDT", startTime: "5000", endTime: "7000" }), [5, 6, 7]);
+  assert.deepEqual(ids({ symbol: "BTCUSDT", limit: "2" }), [1_199, 1_200]);
+  assert.equal(ids({ symbol: "BTCUSDT" }).length, 500);
+  assert.equal(ids({ symbol: "BTCUSDT", startTime: "1", limit: "5000" }).length, 1_000);
+});
+
+Deno.test("aggTrades: refuses in Binance's words", () => {
+  assert.deepEqual(ask({ symbol: "X" }), {
+    status: 400,
+    body: { code: -1121, msg: "Invalid symbol." },
+  });
+  const wrong: Record<string, string>[] = [{}, { symbol: "BTCUSDT", fromId: "x" }, {
+    symbol: "BTCUSDT",
+    limit: "-1",
+  }];
+  for (const query of wrong) {
+    assert.equal(ask(query).status, 400);
+  }
+  assert.equal(ask({ symbol: "BTCUSDT", fromId: "1", startTime: "1" }).status, 400);
+});

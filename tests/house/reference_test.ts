@@ -1,0 +1,64 @@
+/**
+ * The option tables of `docs/reference.md` match the code. `UPDATE_DOCS=1 deno task test tests/house`
+ * rewrites them; `deno fmt` aligns them.
+ */
+import assert from "node:assert/strict";
+import config from "../../deno.json" with { type: "json" };
+import { flagsOf, type OptionSpec, type OptionTable } from "../../lib/cli/options.ts";
+import { OPTION_TABLES } from "./option_tables.ts";
+
+const referenceUrl = new URL("../../docs/reference.md", import.meta.url);
+const contributingUrl = new URL("../../CONTRIBUTING.md", import.meta.url);
+
+/** Options that the reference lists once for all services. */
+const COMMON = new Set(["HOST", "CHAIN_ID"]);
+
+const HEAD = "| option | variable | default | meaning |\n| --- | --- | --- | --- |\n";
+
+/** The option table of a service in the reference: its place, and its rows as cells. */
+function readTable(reference: string, service: string) {
+  const start = reference.indexOf("| option", reference.indexOf(`\n### ${service}\n`));
+  const end = reference.indexOf("\n\n", start);
+  const rows = reference.slice(start, end).split("\n").slice(2)
+    .map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim()));
+  return { start, end, rows };
+}
+
+function rowsOf(table: OptionTable): string[][] {
+  return Object.values(table)
+    .filter((spec: OptionSpec) => !COMMON.has(spec.env ?? ""))
+    .map((spec: OptionSpec) => [
+      code(flagsOf(spec)),
+      code(spec.env),
+      code(spec.default || spec.shownDefault),
+      escaped(spec.description),
+    ]);
+}
+
+function code(text: string | undefined): string {
+  return text === undefined ? "" : `\`${escaped(text)}\``;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("|", "\\|");
+}
+
+Deno.test("CONTRIBUTING: names every dependency", () => {
+  const [, section = ""] = Deno.readTextFileSync(contributingUrl).split("\n## Dependencies\n");
+  const unnamed = Object.keys(config.imports).filter((name) => !section.includes(`\`${name}\``));
+  assert.deepEqual(unnamed, []);
+});
+
+for (const [service, table] of Object.entries(OPTION_TABLES)) {
+  Deno.test(`docs/reference.md: the options of ${service} are those of the program`, () => {
+    let reference = Deno.readTextFileSync(referenceUrl);
+    const expected = rowsOf(table);
+    if (Deno.env.get("UPDATE_DOCS") === "1") {
+      const { start, end } = readTable(reference, service);
+      const text = HEAD + expected.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+      reference = reference.slice(0, start) + text + reference.slice(end);
+      Deno.writeTextFileSync(referenceUrl, reference);
+    }
+    assert.deepEqual(readTable(reference, service).rows, expected);
+  });
+}

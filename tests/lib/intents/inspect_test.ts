@@ -1,0 +1,191 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { DatabaseSync } from "node:sqlite";
+import type { NewIntent } from "../../../lib/intents/intent.ts";
+import { MIGRATIONS } from "../../../lib/intents/migrations.ts";
+import { inspectStore, openIntentStore } from "../../../lib/intents/open.ts";
+import { addMigration, NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
+
+const STUCK_BEFORE_MS = 1_000;
+
+function intent(key: string, createdAtMs: number): NewIntent {
+  const expiresAtMs = createdAtMs + 60_000;
+  return { key, subject: "user", payload: "{}", transaction: null, expiresAtMs, createdAtMs };
+}
+
+/** Creates the store of a bridge with one finished and two unfinished intents, one of them old. */
+async function useStore(database: string): Promise<void> {
+  const store = await openIntentStore(database, "bridge");
+  for (const [key, atMs] of [["done", 1], ["old", 2], ["new", 2_000]] as const) {
+    const recorded = await store.insert(intent(key, atMs));
+    if (key !== "done") continue;
+    await store.finish(recorded.intent, { state: "committed", receipt: null, failure: null }, 3);
+  }
+  await store.close();
+  const other = await openIntentStore(database, "solver");
+  await other.insert(intent("of another service", 2));
+  await other.close();
+}
+
+const found = {
+  version: MIGRATIONS.length,
+  latestVersion: MIGRATIONS.length,
+  unfinished: 2,
+  stuck: 1,
+};
+
+async function withFolder(test: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  try {
+    await test(folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Names and contents of a folder. */
+function imageOf(folder: string): string[] {
+  return [...Deno.readDirSync(folder)].map(({ name, isFile }) => {
+    const bytes = isFile ? Deno.readFileSync(`${folder}/${name}`) : new Uint8Array();
+    return `${name} ${createHash("sha256").update(bytes).digest("hex")}`;
+  }).sort();
+}
+
+const look = (database: string) => inspectStore(database, "bridge", STUCK_BEFORE_MS);
+
+Deno.test("inspectStore: counts the unfinished intents of the service and does not change the file", () =>
+  withFolder(async (folder) => {
+    const database = `${folder}/store.sqlite`;
+    await useStore(database);
+    const before = imageOf(folder);
+    assert.deepEqual(await look(database), found);
+    assert.deepEqual(imageOf(folder), before);
+  }));
+
+Deno.test("inspectStore: works while a service has the store open", () =>
+  withFolder(async (folder) => {
+    const database = `${folder}/store.sqlite`;
+    await useStore(database);
+    const store = await openIntentStore(database, "bridge");
+    await store.insert(intent("newest", 2_000));
+    assert.deepEqual(await look(database), { ...found, unfinished: 3 });
+    await store.insert(intent("after that", 2_000));
+    await store.close();
+    assert.deepEqual(await look(database), { ...found, unfinished: 4 });
+  }));
+
+Deno.test("inspectStore: the log of a killed process is read and kept", () =>
+  withFolder(async (folder) => {
+    const database = `${folder}/store.sqlite`;
+    const store = await openIntentStore(database, "bridge");
+    await store.insert(intent("before the end", 2));
+    await Deno.mkdir(`${folder}/died`);
+    for (const end of ["", "-wal"]) {
+      await Deno.copyFile(database + end, `${folder}/died/store.sqlite${end}`);
+    }
+    await store.close();
+    const copy = `${folder}/died/store.sqlite`;
+    const before = await Deno.readFile(copy);
+    assert.deepEqual(await look(copy), { ...found, unfinished: 1 });
+    assert.deepEqual(await Deno.readFile(copy), before);
+    assert(Deno.statSync(`${copy}-wal`).size > 0);
+  }));
+
+Deno.test("inspectStore: a missing file is new, and is not created", () =>
+  withFolder(async (folder) => {
+    assert.equal(await look(`${folder}/store.sqlite`), "new");
+    assert.equal(await look(`${folder}/deep/er/store.sqlite`), "new");
+    assert.equal(await look(":memory:"), "memory");
+    assert.deepEqual(imageOf(folder), []);
+  }));
+
+const damages: [name: string, damage: (path: string) => void, reason: RegExp][] = [
+  ["no database", (path) => Deno.writeTextFileSync(path, "hello ".repeat(1_000)), /not a database/],
+  ["a folder", (path) => Deno.mkdirSync(path), /is a folder$/],
+  ["of a newer program", (path) => {
+    const db = new DatabaseSync(path);
+    db.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+    db.close();
+  }, /made by a newer program: expected at most/],
+  ["of another program", (path) => {
+    const db = new DatabaseSync(path);
+    db.exec("CREATE TABLE songs (name TEXT)");
+    db.close();
+  }, /tables of another program$/],
+];
+
+for (const [name, damage, reason] of damages) {
+  Deno.test(`inspectStore: a file that is ${name} cannot be used`, () =>
+    withFolder(async (folder) => {
+      damage(`${folder}/store.sqlite`);
+      await assert.rejects(look(`${folder}/store.sqlite`), (thrown: Error) => {
+        assert.equal(thrown.name, "StoreError");
+        assert.match(thrown.message, reason);
+        return true;
+      });
+    }));
+}
+
+Deno.test("inspectStore: a file below a file cannot be used", () =>
+  withFolder(async (folder) => {
+    await Deno.writeTextFile(`${folder}/file`, "");
+    await assert.rejects(look(`${folder}/file/store.sqlite`), /file is not a folder$/);
+  }));
+
+Deno.test({
+  name: `inspectStore: PostgreSQL, empty and in use${NEEDS_POSTGRES}`,
+  ignore: POSTGRES_URL === undefined,
+  fn: () =>
+    withSchema(async (url) => {
+      assert.equal(await look(url), "new");
+      await useStore(url);
+      assert.deepEqual(await look(url), found);
+    }),
+});
+
+Deno.test({
+  name: `inspectStore: PostgreSQL with tables of a newer program cannot be used${NEEDS_POSTGRES}`,
+  ignore: POSTGRES_URL === undefined,
+  fn: () =>
+    withSchema(async (url) => {
+      await useStore(url);
+      await addMigration(url);
+      await assert.rejects(look(url), /made by a newer program: expected at most/);
+    }),
+});
+
+Deno.test({
+  name: `inspectStore: PostgreSQL where no tables can be created cannot be used${NEEDS_POSTGRES}`,
+  ignore: POSTGRES_URL === undefined,
+  fn: () =>
+    withSchema(async (url) => {
+      const noSchema = new URL(url);
+      noSchema.searchParams.set("search_path", "missing");
+      await assert.rejects(look(noSchema.href), /no tables yet, and its user may not create them$/);
+    }),
+});
+
+Deno.test({
+  name: `inspectStore: read-only PostgreSQL cannot be used${NEEDS_POSTGRES}`,
+  ignore: POSTGRES_URL === undefined,
+  fn: () =>
+    withSchema(async (url) => {
+      const readOnly = new URL(url);
+      readOnly.searchParams.set("default_transaction_read_only", "on");
+      await assert.rejects(look(readOnly.href), /^StoreError: Database is read-only$/);
+    }),
+});
+
+Deno.test("inspectStore: PostgreSQL that is away cannot be used, and the error shows no password", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr; // as for every TCP listener
+  listener.close();
+  await assert.rejects(
+    look(`postgres://bridge:geheim@127.0.0.1:${port}/bridge`),
+    (thrown: Error) => {
+      assert.match(thrown.message, /^Database cannot be used: .*ECONNREFUSED/);
+      assert(!thrown.message.includes("geheim"));
+      return true;
+    },
+  );
+});

@@ -1,0 +1,15 @@
+import assert from "node:assert/strict";
+import { asStoreError, StoreError } from "../../../lib/intents/intent.ts";
+
+Deno.test("asStoreError: an error without a message is named by its code", () => {
+  // As for a host name with two addresses, both of which refuse.
+  const cause = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
+  assert.equal(asStoreError(cause).message, "Database failed: ECONNREFUSED");
+  assert.equal(asStoreError(new Error()).message, "Database failed: no reason given");
+  assert.equal(asStoreError(new Error("disk is full")).message, "Database failed: disk is full");
+});
+
+Deno.test("asStoreError: a StoreError stays as it is", () => {
+  const error = new StoreError("Database is read-only");
+  assert.equal(asStoreError(error), error);
+});

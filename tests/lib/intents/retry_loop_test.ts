@@ -1,0 +1,218 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { getLogger } from "@logtape/logtape";
+import { type Intent, StoreError } from "../../../lib/intents/intent.ts";
+import { RetryLoop } from "../../../lib/intents/retry_loop.ts";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+class Bench {
+  readonly clock = new FakeClock();
+  readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
+  readonly retried: string[] = [];
+  nodeLost = false;
+  submit = (intent: Intent): Promise<Intent> => {
+    const outcome = { state: "committed", receipt: null, failure: null } as const;
+    return this.store.finish(intent, outcome, this.clock.now());
+  };
+  readonly loop = new RetryLoop({
+    store: {
+      listUnfinished: (page) => this.store.listUnfinished(page),
+    },
+    clock: this.clock,
+    random: () => 1,
+    log: getLogger("test"),
+    submit: (intent) => {
+      this.retried.push(intent.key);
+      return this.submit(intent);
+    },
+    nodeLost: () => this.nodeLost,
+  });
+
+  async record(...keys: string[]): Promise<void> {
+    for (const key of keys) {
+      await this.store.insert({
+        key,
+        subject: "s",
+        payload: "{}",
+        transaction: null,
+        expiresAtMs: this.clock.now() + 60_000,
+        createdAtMs: this.clock.now(),
+      });
+    }
+  }
+
+  /** Resolves when the next pass is scheduled. */
+  async untilScheduled(): Promise<void> {
+    while (this.clock.pending === 0) await setImmediate();
+  }
+
+  /** Keys that the next pass retries. */
+  async nextPass(): Promise<string[]> {
+    this.retried.length = 0;
+    while (this.clock.pending > 0) this.clock.advance(100);
+    await this.untilScheduled();
+    return this.retried.toSorted();
+  }
+}
+
+async function withBench(test: (bench: Bench) => Promise<void>): Promise<void> {
+  const bench = new Bench();
+  try {
+    await test(bench);
+  } finally {
+    await bench.loop.stop();
+    await bench.store.close();
+  }
+}
+
+Deno.test("RetryLoop: a start retries every unfinished intent, page by page", () =>
+  withBench(async (bench) => {
+    const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
+    await bench.record(...keys);
+    bench.loop.start();
+    await bench.untilScheduled();
+    assert.deepEqual(bench.retried.toSorted(), keys.toSorted());
+    assert.equal(await bench.store.countUnfinished(), 0);
+  }));
+
+Deno.test("RetryLoop: intents that fail do not block the others", () =>
+  withBench(async (bench) => {
+    const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
+    await bench.record(...keys);
+    const { submit } = bench;
+    bench.submit = (intent) =>
+      Number(intent.key.slice(4)) < 60 ? Promise.reject(new Error("stuck")) : submit(intent);
+    bench.loop.start();
+    await bench.untilScheduled();
+    assert.equal(await bench.store.countUnfinished(), 60);
+    assert.equal((await bench.nextPass()).length, 60);
+  }));
+
+Deno.test("RetryLoop: later passes skip intents that changed within the last second", () =>
+  withBench(async (bench) => {
+    bench.loop.start();
+    await bench.untilScheduled();
+    await bench.record("early");
+    bench.clock.advance(900);
+    await bench.record("late");
+    assert.deepEqual(await bench.nextPass(), ["early"]);
+    assert.deepEqual(await bench.nextPass(), ["late"]);
+  }));
+
+Deno.test("RetryLoop: a pass ends with its page once the node is lost", () =>
+  withBench(async (bench) => {
+    await bench.record(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
+    bench.submit = () => {
+      bench.nodeLost = true;
+      return Promise.reject(new Error("away"));
+    };
+    bench.loop.start();
+    await bench.untilScheduled();
+    assert.equal(bench.retried.length, 50);
+  }));
+
+Deno.test("RetryLoop: a store that cannot be read is read again in the next pass", () =>
+  withBench(async (bench) => {
+    await bench.record("one");
+    const listUnfinished = bench.store.listUnfinished.bind(bench.store);
+    bench.store.listUnfinished = () => Promise.reject(new StoreError("Database failed: locked"));
+    bench.loop.start();
+    await bench.untilScheduled();
+    assert.deepEqual(bench.retried, []);
+    bench.store.listUnfinished = listUnfinished;
+    assert.deepEqual(await bench.nextPass(), ["one"]);
+  }));
+
+Deno.test("RetryLoop: a stop waits for the retries that are running", () =>
+  withBench(async (bench) => {
+    await bench.record("one");
+    const started = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const { submit } = bench;
+    const events: string[] = [];
+    bench.submit = async (intent) => {
+      started.resolve();
+      await release.promise;
+      const finished = await submit(intent);
+      events.push("finished");
+      return finished;
+    };
+    bench.loop.start();
+    await started.promise;
+    const stopped = bench.loop.stop().then(() => events.push("stopped"));
+    await setImmediate();
+    release.resolve();
+    await stopped;
+    assert.deepEqual(events, ["finished", "stopped"]);
+    assert.equal(bench.clock.pending, 0);
+  }));
+
+Deno.test("RetryLoop: nothing is retried after a stop", () =>
+  withBench(async (bench) => {
+    bench.loop.start();
+    await bench.untilScheduled();
+    await bench.loop.stop();
+    assert.equal(bench.clock.pending, 0, "the next pass is cancelled");
+    await bench.record("one");
+    bench.clock.advance(60_000);
+    assert.deepEqual(bench.retried, []);
+    assert.equal(bench.clock.pending, 0);
+  }));
+
+Deno.test("RetryLoop: an intent that changed exactly a second ago is retried, one changed later is not", () =>
+  withBench(async (bench) => {
+    bench.loop.start();
+    await bench.untilScheduled();
+    await bench.record("early");
+    bench.clock.advance(1);
+    await bench.record("late");
+    bench.clock.advance(999);
+    await bench.untilScheduled();
+    assert.deepEqual(bench.retried, ["early"]);
+  }));
+
+Deno.test("RetryLoop: passes come every second, back off while the node is lost, and come every second again", () =>
+  withBench(async (bench) => {
+    bench.loop.start();
+    await bench.untilScheduled();
+    const waitsMs: number[] = [];
+    for (const nodeLost of [false, false, true, true, true, false, false]) {
+      bench.nodeLost = nodeLost;
+      const fromMs = bench.clock.now();
+      await bench.nextPass();
+      waitsMs.push(bench.clock.now() - fromMs);
+    }
+    assert.deepEqual(waitsMs, [1_000, 1_000, 1_000, 2_000, 4_000, 8_000, 1_000]);
+  }));
+
+for (const which of ["first", "later"] as const) {
+  Deno.test(`RetryLoop: a stop waits for the page of a ${which} pass and starts no other`, () =>
+    withBench(async (bench) => {
+      const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+      const { submit } = bench;
+      bench.submit = async (intent) => {
+        await gate;
+        return await submit(intent);
+      };
+      const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
+      if (which === "first") await bench.record(...keys);
+      bench.loop.start();
+      if (which === "later") {
+        await bench.untilScheduled();
+        await bench.record(...keys);
+        bench.clock.advance(1_000);
+      }
+      while (bench.retried.length === 0) await setImmediate();
+      let stopped = false;
+      const stop = bench.loop.stop().then(() => stopped = true);
+      for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+      assert.equal(stopped, false);
+      open();
+      await stop;
+      assert.equal(bench.retried.length, 50);
+      assert.equal(await bench.store.countUnfinished(), 70);
+      assert.equal(bench.clock.pending, 0);
+    }));
+}

@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { type NewIntent, StoreError } from "../../../lib/intents/intent.ts";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
+
+const HASH: Hex = `0x${"01".repeat(32)}`;
+
+function newIntent(key: string, payload = "{}"): NewIntent {
+  return {
+    key,
+    subject: "alice",
+    payload,
+    transaction: null,
+    expiresAtMs: 2,
+    createdAtMs: 1,
+  };
+}
+
+async function withFile(test: (path: string) => void | Promise<void>): Promise<void> {
+  const directory = await Deno.makeTempDir();
+  try {
+    await test(`${directory}/intents.sqlite`);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+Deno.test("SqliteDriver: on a full disk a write fails and changes nothing", () =>
+  withFile(async (path) => {
+    const store = new IntentStore(SqliteDriver.open(path, 12), "test");
+    try {
+      const big = "x".repeat(64 * 1024);
+      await assert.rejects(() => store.insert(newIntent("big", big)), (thrown) => {
+        assert.ok(thrown instanceof StoreError);
+        assert.match(thrown.message, /^Database failed: database or disk is full$/);
+        return true;
+      });
+      assert.equal(await store.find("big"), undefined);
+      assert.equal((await store.insert(newIntent("small"))).inserted, true);
+    } finally {
+      await store.close();
+    }
+  }));
+
+Deno.test("SqliteDriver: a write fails while the file is locked and works afterwards", () =>
+  withFile(async (path) => {
+    const store = new IntentStore(SqliteDriver.open(path), "test");
+    const other = new DatabaseSync(path);
+    try {
+      other.exec("BEGIN IMMEDIATE");
+      await assert.rejects(
+        () => store.insert(newIntent("a")),
+        /Database failed: database is locked/,
+      );
+      await assert.rejects(() => store.check(), StoreError);
+      assert.equal(await store.find("a"), undefined, "reading needs no lock");
+      other.exec("ROLLBACK");
+      assert.equal((await store.insert(newIntent("a"))).inserted, true);
+    } finally {
+      other.close();
+      await store.close();
+    }
+  }));
+
+Deno.test("SqliteDriver: the error for a file that cannot be opened names it", () =>
+  withFile(async (path) => {
+    const named = {
+      name: "StoreError",
+      message: new RegExp(`^Database ${path} cannot be opened: `),
+    };
+    await Deno.writeTextFile(path, "this is no database, whatever its name says".repeat(100));
+    assert.throws(() => new IntentStore(SqliteDriver.open(path), "test"), named);
+    await Deno.remove(path);
+    await Deno.mkdir(path);
+    assert.throws(() => new IntentStore(SqliteDriver.open(path), "test"), named);
+  }));
+
+Deno.test("SqliteDriver: no error shows a key or a password", () =>
+  withFile(async (path) => {
+    await Deno.writeTextFile(path, "a file is no folder");
+    for (const secret of ["ab".repeat(32), "mysql://user:hunter2@db.example"]) {
+      assert.throws(
+        () => new IntentStore(SqliteDriver.open(`${path}/${secret}/x`), "test"),
+        (thrown) => {
+          assert.ok(thrown instanceof StoreError);
+          assert.match(thrown.message, /^Database .*intents\.sqlite.* cannot be opened: /);
+          assert.ok(!/abab|hunter2/.test(thrown.message), thrown.message);
+          return true;
+        },
+      );
+    }
+  }));
+
+Deno.test("SqliteDriver: a database of a newer program is refused", () =>
+  withFile((path) => {
+    const db = new DatabaseSync(path);
+    db.exec("PRAGMA user_version = 99");
+    db.close();
+    assert.throws(
+      () => new IntentStore(SqliteDriver.open(path), "test"),
+      /version 99, made by a newer program/,
+    );
+  }));
+
+/** Settings of the very connection that commits, read at each commit. */
+async function settingsAtCommits(run: () => Promise<void>): Promise<string[]> {
+  const { exec } = DatabaseSync.prototype;
+  const seen: string[] = [];
+  DatabaseSync.prototype.exec = function (sql) {
+    if (sql === "COMMIT") {
+      const pragmas = ["journal_mode", "synchronous", "busy_timeout"];
+      const rows = pragmas.map((pragma) => this.prepare(`PRAGMA ${pragma}`).get());
+      seen.push(rows.map((row) => Object.values(row ?? {})).join(" "));
+    }
+    exec.call(this, sql);
+  };
+  try {
+    await run();
+  } finally {
+    DatabaseSync.prototype.exec = exec;
+  }
+  return seen;
+}
+
+Deno.test("SqliteDriver: every commit waits for the flush of the write-ahead log", () =>
+  withFile(async (path) => {
+    const seen = await settingsAtCommits(async () => {
+      const store = new IntentStore(SqliteDriver.open(path), "test");
+      try {
+        const { intent } = await store.insert(newIntent("a"));
+        const submitted = await store.setTransaction(intent, { txHash: HASH, text: "{}" }, 2);
+        await store.noteAttempt("a", 3);
+        await store.finish(submitted, { state: "committed", receipt: null, failure: null }, 4);
+        assert.ok((await Deno.stat(`${path}-wal`)).size > 0);
+      } finally {
+        await store.close();
+      }
+    });
+    // The migrations and four writes. Synchronous 2 is FULL.
+    assert.deepEqual(seen, Array.from({ length: 5 }, () => "wal 2 250"));
+  }));
+
+Deno.test("SqliteDriver: a close commits the writes that are still queued", () =>
+  withFile(async (path) => {
+    const store = new IntentStore(SqliteDriver.open(path), "test");
+    const inserts = Promise.all(["a", "b"].map((key) => store.insert(newIntent(key))));
+    const [results] = await Promise.all([inserts, store.close()]);
+    assert.deepEqual(results.map(({ inserted }) => inserted), [true, true]);
+    const again = new IntentStore(SqliteDriver.open(path), "test");
+    try {
+      assert.equal(await again.countUnfinished(), 2);
+    } finally {
+      await again.close();
+    }
+  }));
+
+Deno.test("SqliteDriver: a damaged row is an error that names the column", () =>
+  withFile(async (path) => {
+    const store = new IntentStore(SqliteDriver.open(path), "test");
+    const other = new DatabaseSync(path);
+    try {
+      await store.insert(newIntent("a"));
+      other.exec("UPDATE intents SET tx_hash = 'damaged'");
+      await assert.rejects(() => store.find("a"), {
+        name: "StoreError",
+        message: /^Database has a damaged row: tx_hash: /,
+      });
+    } finally {
+      other.close();
+      await store.close();
+    }
+  }));

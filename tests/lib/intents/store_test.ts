@@ -1,0 +1,304 @@
+/** The behaviour of the intent store, on each database. */
+import assert from "node:assert/strict";
+import {
+  type IntentOutcome,
+  type NewIntent,
+  recordedIntent,
+  StoreError,
+} from "../../../lib/intents/intent.ts";
+import { openIntentStore } from "../../../lib/intents/open.ts";
+import type { IntentStore } from "../../../lib/intents/store.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
+
+/** A database under test: each call of `withDatabase` gets an empty one. */
+interface Engine {
+  name: string;
+  ignore: boolean;
+  withDatabase(test: (database: string) => Promise<void>): Promise<void>;
+}
+
+const engines: Engine[] = [
+  {
+    name: "SQLite",
+    ignore: false,
+    async withDatabase(test) {
+      const directory = await Deno.makeTempDir();
+      try {
+        await test(`${directory}/nested/intents.sqlite`);
+      } finally {
+        await Deno.remove(directory, { recursive: true });
+      }
+    },
+  },
+  {
+    name: `PostgreSQL${NEEDS_POSTGRES}`,
+    ignore: POSTGRES_URL === undefined,
+    withDatabase: withSchema,
+  },
+];
+
+function hash(byte: number): Hex {
+  return `0x${byte.toString(16).padStart(2, "0").repeat(32)}`;
+}
+
+function newIntent(key: string, given: Partial<NewIntent> = {}): NewIntent {
+  return {
+    key,
+    subject: "alice",
+    payload: '{"text":"ünï ✓ \'quoted\'"}',
+    transaction: { txHash: hash(1), text: '{"tx":1}' },
+    expiresAtMs: 1_800_000_000_123,
+    createdAtMs: 1_700_000_000_456,
+    ...given,
+  };
+}
+
+const committed: IntentOutcome = { state: "committed", receipt: '{"ok":true}', failure: null };
+const failed: IntentOutcome = {
+  state: "failed",
+  receipt: null,
+  failure: { code: "NODE_REFUSED", message: "no" },
+};
+const ALL = { limit: 100, after: 0, updatedAtMostMs: Number.MAX_SAFE_INTEGER };
+
+type StoreTest = (store: IntentStore, database: string) => Promise<void>;
+
+const contract: Record<string, StoreTest> = {
+  async "an intent comes back as it was recorded"(store) {
+    const given = newIntent("a", { transaction: null });
+    const { inserted, intent } = await store.insert(given);
+    assert.equal(inserted, true);
+    assert.deepEqual(intent, {
+      ...given,
+      sequence: intent.sequence,
+      state: "accepted",
+      receipt: null,
+      failure: null,
+      updatedAtMs: given.createdAtMs,
+    });
+    assert.deepEqual(await store.find("a"), intent);
+    assert.equal(await store.find("b"), undefined);
+  },
+
+  async "of many inserts with one key, one wins"(store, database) {
+    const other = await openIntentStore(database, "test");
+    try {
+      const inserts = await Promise.all(
+        Array.from({ length: 20 }, (_, index) =>
+          (index % 2 === 0 ? store : other).insert(
+            newIntent("same", { payload: String(index) }),
+          )),
+      );
+      const winners = inserts.filter(({ inserted }) => inserted);
+      assert.equal(winners.length, 1);
+      for (const { intent } of inserts) assert.deepEqual(intent, winners[0]?.intent);
+    } finally {
+      await other.close();
+    }
+  },
+
+  async "resolved writes are still there after a reopen"(store, database) {
+    await store.insert(newIntent("a"));
+    const { intent } = await store.insert(newIntent("b"));
+    const finished = await store.finish(intent, committed, 5);
+    await store.close();
+    const again = await openIntentStore(database, "test");
+    try {
+      assert.equal((await again.find("a"))?.state, "accepted");
+      assert.deepEqual(await again.find("b"), finished);
+    } finally {
+      await again.close();
+    }
+  },
+
+  async "other connections see a write once it has resolved"(store, database) {
+    const other = await openIntentStore(database, "test");
+    try {
+      const { intent } = await store.insert(newIntent("a", { transaction: null }));
+      assert.deepEqual(await other.find("a"), intent);
+      const submitted = await store.setTransaction(intent, { txHash: hash(2), text: "2" }, 3);
+      assert.deepEqual(await other.find("a"), submitted);
+      const noted = await store.noteAttempt("a", 4);
+      assert.deepEqual(await other.find("a"), noted);
+      const finished = await store.finish(noted, committed, 5);
+      assert.deepEqual(await other.find("a"), finished);
+    } finally {
+      await other.close();
+    }
+  },
+
+  async "the first final state stays"(store) {
+    const { intent } = await store.insert(newIntent("a"));
+    const first = await store.finish(intent, committed, 7);
+    assert.equal(first.state, "committed");
+    assert.equal(first.receipt, '{"ok":true}');
+    assert.equal(first.updatedAtMs, 7);
+    assert.deepEqual(await store.finish(intent, failed, 8), first);
+    assert.deepEqual(await store.noteAttempt("a", 9), first);
+    const newer = { txHash: hash(2), text: "2" };
+    assert.deepEqual(await store.setTransaction(intent, newer, 9), first);
+  },
+
+  async "a write resolves with the intent as it is then read"(store) {
+    const { intent } = await store.insert(newIntent("a", { transaction: null }));
+    assert.deepEqual(await store.find("a"), intent);
+    const submitted = await store.setTransaction(intent, { txHash: hash(2), text: "ünï ✓" }, 3);
+    assert.deepEqual(await store.find("a"), submitted);
+    const noted = await store.noteAttempt("a", 4);
+    assert.deepEqual(await store.find("a"), noted);
+    const finished = await store.finish(noted, { ...committed, failure: failed.failure }, 5);
+    assert.deepEqual(await store.find("a"), finished);
+  },
+
+  async "a failure keeps its code and message"(store) {
+    const { intent } = await store.insert(newIntent("a"));
+    const finished = await store.finish(intent, failed, 7);
+    assert.equal(finished.state, "failed");
+    assert.deepEqual(finished.failure, { code: "NODE_REFUSED", message: "no" });
+  },
+
+  async "an outcome of a transaction that was replaced is not recorded"(store) {
+    const { intent } = await store.insert(newIntent("a"));
+    const newer = { txHash: hash(2), text: "2" };
+    const renewed = await store.setTransaction(intent, newer, 3);
+    assert.deepEqual(renewed.transaction, newer);
+    assert.deepEqual(await store.finish(intent, failed, 4), renewed);
+    assert.deepEqual(await store.finish({ ...intent, transaction: null }, failed, 4), renewed);
+    assert.equal((await store.finish(renewed, committed, 5)).state, "committed");
+  },
+
+  async "of two that replace the same transaction the first wins"(store) {
+    const { intent } = await store.insert(newIntent("a", { transaction: null }));
+    const [one, two] = [hash(1), hash(2)].map((txHash) => ({ txHash, text: txHash }));
+    assert.ok(one && two);
+    const first = await store.setTransaction(intent, one, 3);
+    assert.deepEqual(await store.setTransaction(intent, two, 4), first);
+    assert.deepEqual(first.transaction, one);
+    assert.equal(first.state, "submitted");
+    assert.equal(first.updatedAtMs, 3);
+  },
+
+  async "an attempt makes an intent submitted only where it has a transaction"(store) {
+    await store.insert(newIntent("with"));
+    await store.insert(newIntent("without", { transaction: null }));
+    assert.equal((await store.noteAttempt("with", 3)).state, "submitted");
+    const without = await store.noteAttempt("without", 4);
+    assert.equal(without.state, "accepted");
+    assert.equal(without.updatedAtMs, 4);
+  },
+
+  async "unfinished intents come in order, in pages, by the time of their last change"(store) {
+    for (const key of ["a", "b", "c", "d"]) {
+      const { intent } = await store.insert(newIntent(key, { createdAtMs: 10 }));
+      if (key === "b") await store.finish(intent, committed, 20);
+    }
+    await store.noteAttempt("c", 30);
+    const keys = async (page: Partial<typeof ALL>) =>
+      (await store.listUnfinished({ ...ALL, ...page })).map(({ key }) => key);
+    assert.deepEqual(await keys({}), ["a", "c", "d"]);
+    assert.deepEqual(await keys({ updatedAtMostMs: 29 }), ["a", "d"]);
+    assert.deepEqual(await keys({ limit: 2 }), ["a", "c"]);
+    const first = await store.find("a");
+    assert.deepEqual(await keys({ after: first?.sequence ?? 0, limit: 2 }), ["c", "d"]);
+    assert.equal(await store.countUnfinished(), 3);
+    assert.equal(await store.countUnfinished(11), 3);
+    assert.equal(await store.countUnfinished(10), 0);
+  },
+
+  async "a subject's intents come newest first, in pages"(store) {
+    for (const key of ["a", "b", "c"]) await store.insert(newIntent(key));
+    await store.insert(newIntent("other", { subject: "bob" }));
+    const page = await store.listBySubject("alice", { limit: 2 });
+    assert.deepEqual(page.map(({ key }) => key), ["c", "b"]);
+    const rest = await store.listBySubject("alice", { limit: 2, before: page[1]?.sequence });
+    assert.deepEqual(rest.map(({ key }) => key), ["a"]);
+    assert.deepEqual(await store.listBySubject("carol", { limit: 2 }), []);
+  },
+
+  async "an unknown key is an error and changes nothing"(store) {
+    const none = recordedIntent(newIntent("none"), 1);
+    for (
+      const update of [
+        () => store.noteAttempt("none", 1),
+        () => store.finish(none, committed, 1),
+        () => store.setTransaction(none, { txHash: hash(2), text: "" }, 1),
+      ]
+    ) {
+      await assert.rejects(update, StoreError);
+    }
+    await store.check();
+    assert.equal(await store.countUnfinished(), 0);
+  },
+
+  async "a write that fails does not fail concurrent ones"(store) {
+    const results = await Promise.allSettled([
+      store.insert(newIntent("a")),
+      store.noteAttempt("none", 1),
+      store.insert(newIntent("b")),
+    ]);
+    assert.deepEqual(results.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled"]);
+    assert.equal(await store.countUnfinished(), 2);
+  },
+
+  async "services that share a database do not see each other's intents"(store, database) {
+    const other = await openIntentStore(database, "other");
+    try {
+      const { intent } = await store.insert(newIntent("same"));
+      assert.equal((await other.insert(newIntent("same", { payload: "2" }))).inserted, true);
+      await store.finish(intent, committed, 5);
+      assert.equal((await other.find("same"))?.state, "accepted");
+      assert.equal((await other.noteAttempt("same", 6)).payload, "2");
+      assert.deepEqual((await other.listUnfinished(ALL)).map(({ payload }) => payload), ["2"]);
+      assert.deepEqual(await store.listUnfinished(ALL), []);
+      assert.equal((await other.listBySubject("alice", { limit: 9 })).length, 1);
+      assert.equal(await store.countUnfinished(), 0);
+      assert.equal(await other.countUnfinished(), 1);
+    } finally {
+      await other.close();
+    }
+  },
+
+  async "a closed store fails every call, and may be closed again"(store) {
+    await store.close();
+    await assert.rejects(() => store.insert(newIntent("a")), StoreError);
+    await assert.rejects(() => store.find("a"), StoreError);
+    await assert.rejects(() => store.check(), StoreError);
+    await store.close();
+  },
+};
+
+for (const { name, ignore, withDatabase } of engines) {
+  for (const [behaviour, test] of Object.entries(contract)) {
+    Deno.test({
+      name: `Store on ${name}: ${behaviour}`,
+      ignore,
+      fn: () =>
+        withDatabase(async (database) => {
+          const store = await openIntentStore(database, "test");
+          try {
+            await test(store, database);
+          } finally {
+            await store.close();
+          }
+        }),
+    });
+  }
+
+  Deno.test({
+    name: `Store on ${name}: several processes that start together migrate an empty database once`,
+    ignore,
+    fn: () =>
+      withDatabase(async (database) => {
+        const stores = await Promise.all([1, 2, 3, 4].map(() => openIntentStore(database, "test")));
+        try {
+          for (const [index, store] of stores.entries()) {
+            await store.insert(newIntent(String(index)));
+          }
+          assert.equal(await stores[0]?.countUnfinished(), 4);
+        } finally {
+          for (const store of stores) await store.close();
+        }
+      }),
+  });
+}

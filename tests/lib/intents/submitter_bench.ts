@@ -1,0 +1,134 @@
+import { getLogger } from "@logtape/logtape";
+import { toWire } from "../../../lib/protocol/wire.ts";
+import { setImmediate } from "node:timers/promises";
+import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { Signer } from "../../../lib/protocol/signature.ts";
+import {
+  signTransaction,
+  type Transaction,
+  transactionSchema,
+} from "../../../lib/protocol/transaction.ts";
+import type { Intent, SignedTransactionText } from "../../../lib/intents/intent.ts";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import { Submitter } from "../../../lib/intents/submitter.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+const EXTERNAL_HASH: Hex = `0x${"ab".repeat(32)}`;
+
+/** A node in memory whose every answer a test decides. */
+class ScriptedNode {
+  readonly sent: Transaction[] = [];
+  readonly receipts = new Map<Hex, Receipt>();
+  lookups = 0;
+  onSend: (tx: Transaction) => Promise<Receipt> | Receipt = (tx) => this.commit(tx);
+  onLookup: (txHash: Hex) => Receipt | null = (txHash) => this.receipts.get(txHash) ?? null;
+
+  commit(tx: Transaction): Receipt {
+    const { txHash } = signTransaction(tx, signer, 1337);
+    const receipt: Receipt = { txHash, status: "committed", blockNumber: 1 };
+    this.receipts.set(txHash, receipt);
+    return receipt;
+  }
+
+  async sendTransactionText(text: string): Promise<Receipt> {
+    const tx = transactionSchema.parse(JSON.parse(text));
+    this.sent.push(tx);
+    return await this.onSend(tx);
+  }
+
+  async getTransaction(txHash: Hex): Promise<Receipt | null> {
+    this.lookups += 1;
+    return await this.onLookup(txHash);
+  }
+}
+
+/** A node that cannot be reached. */
+export const away = () => {
+  throw new NodeUnreachableError("http://node", "test");
+};
+
+/** A submitter on a store in memory, a fake clock and a scripted node. */
+export class Bench {
+  readonly clock = new FakeClock();
+  readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
+  readonly node = new ScriptedNode();
+  readonly events: string[] = [];
+  /** States of the intents that ended, as each submitter came to know of them. */
+  readonly ended: string[] = [];
+  readonly #waiting: (() => void)[] = [];
+  sign: (intent: Intent) => SignedTransactionText | Promise<SignedTransactionText> = () =>
+    this.signed();
+  readonly submitter = this.newSubmitter();
+
+  newSubmitter(): Submitter {
+    return new Submitter({
+      store: this.store,
+      node: this.node,
+      clock: this.clock,
+      random: () => 1,
+      log: getLogger("test"),
+      sign: async (intent) => await this.sign(intent),
+      observe: (event, intent) => {
+        this.events.push(`${event} ${intent.state}`);
+        for (const wake of this.#waiting.splice(0)) wake();
+      },
+      ended: ({ state }) => this.ended.push(state),
+    });
+  }
+
+  /** A transaction with the present time. */
+  signed(): SignedTransactionText {
+    const { tx, txHash } = signTransaction(
+      {
+        type: "Deposit" as const,
+        timestamp: this.clock.now(),
+        from: signer.address,
+        user: signer.address,
+        amount: 5n,
+        externalTxHash: EXTERNAL_HASH,
+      },
+      signer,
+      1337,
+    );
+    return { txHash, text: JSON.stringify(toWire(tx)) };
+  }
+
+  /** Records an intent that may be sent for a minute. */
+  async record(given: { signed?: boolean; lifeMs?: number } = {}): Promise<Intent> {
+    const { intent } = await this.store.insert({
+      key: "k",
+      subject: "s",
+      payload: "{}",
+      transaction: given.signed === false ? null : this.signed(),
+      expiresAtMs: this.clock.now() + (given.lifeMs ?? 60_000),
+      createdAtMs: this.clock.now(),
+    });
+    return intent;
+  }
+
+  /** Resolves when the submitter tells of the next event. */
+  nextEvent(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Resolves when the submitter sleeps until its next look for unfinished intents. */
+  async untilIdle(): Promise<void> {
+    while (this.clock.pending === 0) await setImmediate();
+  }
+}
+
+/** Runs a test on a bench and stops it. */
+export async function withBench(test: (bench: Bench) => Promise<void>): Promise<void> {
+  const bench = new Bench();
+  try {
+    await test(bench);
+  } finally {
+    await bench.submitter.stop();
+    await bench.store.close();
+  }
+}

@@ -1,0 +1,164 @@
+/** The submitter at its bounds: deadlines and ages to the millisecond, races, and the end of its work. */
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import type { Intent } from "../../../lib/intents/intent.ts";
+import { OutcomeUnknownError } from "../../../lib/intents/intent.ts";
+import { away, withBench } from "./submitter_bench.ts";
+
+Deno.test("Submitter: a stop waits for the attempt under way", () =>
+  withBench(async (bench) => {
+    const { promise: answer, resolve: giveAnswer } = Promise.withResolvers<void>();
+    bench.node.onSend = async (tx) => {
+      await answer;
+      return bench.node.commit(tx);
+    };
+    const attempt = bench.submitter.submit(await bench.record());
+    let stopped = false;
+    const stop = bench.submitter.stop().then(() => stopped = true);
+    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+    assert.equal(stopped, false);
+    giveAnswer();
+    await stop;
+    assert.equal((await bench.store.find("k"))?.state, "committed");
+    assert.equal((await attempt).state, "committed");
+  }));
+
+for (const [ageMs, code] of [[50_000, "NODE_REFUSED"], [50_001, undefined]] as const) {
+  const outcome = code === undefined ? "signed anew" : "refused for good";
+  Deno.test(`Submitter: a transaction refused ${ageMs} ms after it was signed is ${outcome}`, () =>
+    withBench(async (bench) => {
+      const intent = await bench.record({ lifeMs: 600_000 });
+      const first = intent.transaction?.txHash;
+      bench.clock.advance(ageMs);
+      bench.node.onSend = (tx) => {
+        const receipt = bench.node.commit(tx);
+        if (receipt.txHash !== first) return receipt;
+        bench.node.receipts.clear();
+        throw new RpcError(-32003, "Timestamp is too far from now");
+      };
+      const finished = await bench.submitter.submit(intent);
+      assert.equal(finished.failure?.code, code);
+      assert.equal(finished.transaction?.txHash === first, code !== undefined);
+    }));
+}
+
+Deno.test("Submitter: DEADLINE_PASSED comes no sooner than 70 s after the transaction was signed", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record({ lifeMs: 1_000 });
+    bench.clock.advance(70_000);
+    await assert.rejects(() => bench.submitter.submit(intent), /deadline passed before the node/);
+    bench.clock.advance(1);
+    const { failure } = await bench.submitter.submit(intent);
+    assert.deepEqual(failure, {
+      code: "DEADLINE_PASSED",
+      message: `Deadline ${intent.expiresAtMs} passed before the core node took it`,
+    });
+    assert.equal(bench.node.sent.length, 0);
+  }));
+
+Deno.test("Submitter: a stop waits for the look for unfinished intents that is under way", () =>
+  withBench(async (bench) => {
+    const { promise: page, resolve: givePage } = Promise.withResolvers<Intent[]>();
+    bench.store.listUnfinished = () => page;
+    bench.submitter.start();
+    let stopped = false;
+    const stop = bench.submitter.stop().then(() => stopped = true);
+    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+    assert.equal(stopped, false);
+    givePage([]);
+    await stop;
+    assert.equal(bench.clock.pending, 0);
+  }));
+
+Deno.test("Submitter: a transaction is sent up to its deadline", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record({ lifeMs: 1_000 });
+    bench.clock.advance(1_000);
+    assert.equal((await bench.submitter.submit(intent)).state, "committed");
+    assert.equal(bench.node.sent.length, 1);
+  }));
+
+for (const name of ["parseError", "invalidRequest", "invalidParams"] as const) {
+  Deno.test(`Submitter: ${name} of the node is final, as no repetition changes it`, () =>
+    withBench(async (bench) => {
+      bench.node.onSend = () => {
+        throw new RpcError(RpcCode[name], "Not a transaction");
+      };
+      const finished = await bench.submitter.submit(await bench.record());
+      assert.equal(finished.failure?.code, "NODE_REFUSED");
+      assert.equal(bench.submitter.nodeLost, false);
+    }));
+}
+
+Deno.test("Submitter: a failed receipt is final, with the code and message of the node", () =>
+  withBench(async (bench) => {
+    const error = { code: "PERMISSION_DENIED", message: "Sender is no relayer" } as const;
+    bench.node.onSend = (tx) => ({ ...bench.node.commit(tx), status: "failed", error });
+    const finished = await bench.submitter.submit(await bench.record());
+    assert.equal(finished.state, "failed");
+    assert.deepEqual(finished.failure, error);
+    assert.deepEqual(await bench.store.find("k"), finished);
+  }));
+
+Deno.test("Submitter: a node that answers a lookup is back, though it knows nothing yet", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = away;
+    const intent = await bench.record({ lifeMs: 1_000 });
+    await assert.rejects(bench.submitter.submit(intent), OutcomeUnknownError);
+    assert.equal(bench.submitter.nodeLost, true);
+    bench.clock.advance(1_001);
+    await assert.rejects(bench.submitter.submit(intent), OutcomeUnknownError);
+    assert.equal(bench.submitter.nodeLost, false);
+  }));
+
+for (
+  const error of [
+    new NodeUnreachableError("http://node", "test"),
+    new NodeTimeoutError("http://node", "core_getPrices", 4_000),
+  ]
+) {
+  Deno.test(`Submitter: signing that meets a ${error.name} is tried again`, () =>
+    withBench(async (bench) => {
+      const { sign } = bench;
+      bench.sign = () => {
+        throw error;
+      };
+      const intent = await bench.record({ signed: false });
+      await assert.rejects(bench.submitter.submit(intent), OutcomeUnknownError);
+      assert.deepEqual(bench.events, ["retry accepted"]);
+      bench.sign = sign;
+      assert.equal((await bench.submitter.submit(intent)).state, "committed");
+    }));
+}
+
+Deno.test("Submitter: what another process ended while it was signed anew is not sent again", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record({ lifeMs: 600_000 });
+    bench.clock.advance(120_000);
+    bench.node.onSend = (tx) => {
+      if (bench.node.sent.length > 1) return bench.node.commit(tx);
+      throw new RpcError(RpcCode.transactionRejected, "Too old");
+    };
+    bench.sign = async () => {
+      const outcome = { state: "committed", receipt: null, failure: null } as const;
+      await bench.store.finish(intent, outcome, bench.clock.now());
+      return bench.signed();
+    };
+    assert.equal((await bench.submitter.submit(intent)).state, "committed");
+    assert.equal(bench.node.sent.length, 1);
+  }));
+
+Deno.test("Submitter: a receipt of a transaction that another process replaced leaves the end open", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record({ lifeMs: 600_000 });
+    bench.node.onSend = async (tx) => {
+      bench.clock.advance(1);
+      await bench.store.setTransaction(intent, bench.signed(), bench.clock.now());
+      return bench.node.commit(tx);
+    };
+    await assert.rejects(bench.submitter.submit(intent), /another process has replaced/);
+    assert.deepEqual(bench.ended, []);
+    assert.equal((await bench.store.find("k"))?.state, "submitted");
+  }));

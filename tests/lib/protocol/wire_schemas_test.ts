@@ -1,0 +1,184 @@
+/** What goes over the wire: each schema needs its fields, no others, and refuses wrong values. */
+import assert from "node:assert/strict";
+import type { z } from "zod";
+import { accountSchema } from "../../../lib/protocol/account.ts";
+import * as answers from "../../../lib/protocol/answers.ts";
+import { depositRequestSchema } from "../../../lib/protocol/deposit.ts";
+import * as prices from "../../../lib/protocol/price.ts";
+import { quoteRequestSchema, quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
+import { receiptSchema, TRANSACTION_ERROR_CODES } from "../../../lib/protocol/receipt.ts";
+import { isUnsettled, thesisSchema } from "../../../lib/protocol/thesis.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
+import { typedDataSchema } from "../../../lib/protocol/typed_data.ts";
+
+const address = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const hash = `0x${"ab".repeat(32)}`;
+const signature = `0x${"11".repeat(65)}`;
+const pair = { base: address, quote: address };
+const box = { user: address, thesisType: "box" as const };
+const range = { lowerPrice: "1", upperPrice: "2" };
+const times = { startTime: 100, endTime: 200 };
+const error = { code: "QUOTE_EXPIRED", message: "late" };
+
+const quote = {
+  ...{ ...box, ...times, betAmount: "3", payout: "4", deadline: 300, signature },
+  ...{ solver: address, oraclePair: pair, priceRange: { lower: "1", upper: "2" } },
+};
+const thesis = {
+  ...{ id: 1, ...box, ...pair, ...range, ...times, solver: address, betAmount: "3", payout: "4" },
+  ...{ createdAt: 50, quoteHash: hash, txHash: hash, status: "lost" as const, settledAt: 250 },
+  breach: { time: 100, price: "18446744073709551615" },
+};
+const price = { ...pair, price: "5", decimals: 6 as const, lastUpdate: 9 };
+const entry = { ...price, sources: ["provider_a", "provider_b"] };
+const receipt = { txHash: hash, status: "failed", thesisId: 1, error };
+const estimate = { betAmount: "3", payout: "4", multiplier: "13.3333", solverCollateral: "1" };
+
+interface Wire {
+  schema: z.ZodType;
+  example: Record<string, unknown>;
+  /** Parses and encodes again, where the inner form has other fields. */
+  encode?: (value: unknown) => unknown;
+  optional?: string[];
+  /** Values that one field, by its name, must not have. */
+  wrong?: Record<string, unknown[]>;
+}
+
+const wires: Record<string, Wire> = {
+  account: {
+    schema: accountSchema,
+    example: { address, balance: "0", locked: "1", permissions: ["relayer", "admin"] },
+    wrong: { permissions: ["", ["solver"], [""]] },
+  },
+  "quote request": {
+    schema: quoteRequestSchema,
+    example: { ...box, ...pair, ...range, ...times, betAmount: "3", deadline: 300 },
+  },
+  quote: {
+    schema: quoteSchema,
+    encode: (value) => quoteToWire(quoteSchema.parse(value)),
+    example: quote,
+    wrong: { oraclePair: [{}], priceRange: [{}, { lower: "1" }, { upper: "1" }] },
+  },
+  "deposit request": {
+    schema: depositRequestSchema,
+    example: { user: address, amount: "1", nonce: "0", deadline: 300, signature },
+    wrong: { amount: ["0"] },
+  },
+  receipt: {
+    schema: receiptSchema,
+    example: { ...receipt, blockNumber: 0, filledSlots: 0 },
+    optional: ["thesisId", "filledSlots", "error"],
+    wrong: { status: ["", "pending"], error: [{}, { ...error, code: "" }], blockNumber: [-1, 0.5] },
+  },
+  thesis: {
+    schema: thesisSchema,
+    example: thesis,
+    optional: ["settledAt", "breach"],
+    wrong: { breach: [{}, { time: 1 }, { price: "1" }], status: [""], id: [0, 1.5] },
+  },
+  "price of the oracle": {
+    schema: prices.priceEntrySchema,
+    example: entry,
+    wrong: { price: ["0"], decimals: [5], sources: [[], [1]] },
+  },
+  "prices of the oracle": {
+    schema: prices.oraclePricesSchema,
+    example: { timestamp: 1, prices: { "ETH/USDT": entry } },
+    wrong: { prices: [{ "ETH/USDT": price }] },
+  },
+  "price of the node": {
+    schema: prices.nodePriceSchema,
+    example: { ...price, ageMs: 0, state: "stale" },
+    wrong: { decimals: [5], ageMs: [-1, 0.5], state: ["", "gone"] },
+  },
+  "health of the solver": {
+    schema: answers.solverHealthSchema,
+    example: { status: "ok", solver: address, dryRun: false },
+    wrong: { status: [""] },
+  },
+  "answer to a quote request": {
+    schema: answers.quoteAnswerSchema,
+    encode: (value) => {
+      const { success, quote } = answers.quoteAnswerSchema.parse(value);
+      return { success, quote: quoteToWire(quote) };
+    },
+    example: { success: true, quote },
+    wrong: { success: [false], quote: [{}] },
+  },
+  "answer to an estimate request": {
+    schema: answers.estimateAnswerSchema,
+    example: { success: true, estimate },
+    wrong: {
+      success: [false],
+      estimate: [
+        {},
+        ...["1.33", "x1.3333", "1.33330"].map((text) => ({
+          ...estimate,
+          multiplier: text,
+        })),
+      ],
+    },
+  },
+  "answer to an execution": {
+    schema: answers.executeAnswerSchema,
+    example: { success: true, result: receipt },
+    wrong: { success: [false], result: [{}, { txHash: hash }] },
+  },
+  "answer to a deposit": {
+    schema: answers.depositAnswerSchema,
+    example: { success: true, txHash: hash },
+    wrong: { success: [false] },
+  },
+  "typed data": {
+    schema: typedDataSchema,
+    example: {
+      domain: { name: "Core", version: "1", chainId: 1 },
+      types: { "Core:A": [{ name: "a", type: "address" }] },
+      primaryType: "Core:A",
+    },
+    wrong: { domain: [{}, { name: "Core", version: "1", chainId: 0 }], types: [{ A: [{}] }] },
+  },
+};
+
+/** The names of all fields, at every depth. */
+function fieldsOf(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return null;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, fieldsOf(inner)]));
+}
+
+for (
+  const [what, { schema, example, encode, optional = [], wrong = {} }] of Object.entries(wires)
+) {
+  Deno.test(`Wire, ${what}: every field is read, needed unless optional, and checked`, () => {
+    const accepts = (value: unknown) => schema.safeParse(value).success;
+    const parsed = schema.parse(example);
+    assert.deepEqual(fieldsOf(encode === undefined ? parsed : encode(example)), fieldsOf(example));
+    for (const name of Object.keys(example)) {
+      const { [name]: _, ...rest } = example;
+      assert.equal(accepts(rest), optional.includes(name), `without ${name}`);
+      const isRecord = name === "prices" || name === "types"; // these may be empty
+      for (const value of [null, Symbol("odd"), ...isRecord ? [] : [{}], ...wrong[name] ?? []]) {
+        assert(!accepts({ ...example, [name]: value }), `${name}: ${Deno.inspect(value)}`);
+      }
+    }
+  });
+}
+
+Deno.test("Wire: each code of a failed transaction, state of a price and status of a thesis is taken", () => {
+  for (const code of TRANSACTION_ERROR_CODES) {
+    assert.match(code, /^[A-Z_]+$/);
+    receiptSchema.parse({ ...receipt, blockNumber: 1, error: { ...error, code } });
+  }
+  receiptSchema.parse({ txHash: hash, status: "committed", blockNumber: 1 });
+  prices.nodePriceSchema.parse({ ...price, ageMs: 1, state: "fresh" });
+  const statuses = ["open", "needs_backfill", "won", "lost"] as const;
+  for (const status of statuses) thesisSchema.parse({ ...thesis, status });
+  assert.deepEqual(statuses.filter(isUnsettled), ["open", "needs_backfill"]);
+});
+
+Deno.test("Wire, thesis: wire form and inner form turn into each other, with a breach or without", () => {
+  for (const each of [thesis, { ...thesis, breach: undefined }]) {
+    assert.deepEqual(toWire(thesisSchema.parse(each)), each);
+  }
+});

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { slotPrices } from "../../../services/node/backfill/slot_prices.ts";
+import {
+  ATTEMPTS_MAX,
+  BinanceTradeHistory,
+  PAGE_TRADES,
+  type Trade,
+} from "../../../services/node/backfill/trade_history.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { withSeed } from "../../support/random.ts";
+import { startFakeHistory } from "../support/fake_history.ts";
+
+const START = 1_700_000_000_000;
+
+async function* from(trades: Trade[]): AsyncGenerator<Trade> {
+  yield* trades;
+}
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+function trade(offsetMs: number, price: bigint): Trade {
+  return { time: START + offsetMs, price };
+}
+
+Deno.test("slotPrices: a slot has the price of the last trade at or before its start", async () => {
+  const trades = [trade(-50, 1n), trade(100, 2n), trade(101, 3n), trade(199, 4n), trade(350, 5n)];
+  const runs = await slotPrices(from(trades), { from: START, to: START + 500 }, 3_000);
+  assert.deepEqual(runs, [{ startTime: START, prices: [1n, 2n, 4n, 4n, 5n] }]);
+});
+
+Deno.test("slotPrices: a trade carries so far and no farther", async () => {
+  const trades = [trade(0, 1n), trade(450, 2n)];
+  const span = { from: START, to: START + 800 };
+  assert.deepEqual(await slotPrices(from(trades), span, 200), [
+    { startTime: START, prices: [1n, 1n, 1n] },
+    { startTime: START + 500, prices: [2n, 2n] },
+  ]);
+  assert.deepEqual(await slotPrices(from(trades), span, 0), [{ startTime: START, prices: [1n] }]);
+  assert.deepEqual(await slotPrices(from([]), span, 200), []);
+});
+
+Deno.test("slotPrices: agrees with looking up every slot by itself", () =>
+  withSeed(async (random) => {
+    for (let round = 0; round < 200; round++) {
+      const trades: Trade[] = [];
+      for (let offset = -500; offset < 5_000;) {
+        trades.push(trade(offset, BigInt(trades.length + 1)));
+        offset += Math.floor(random() * random() * 900);
+      }
+      const maxCarryMs = Math.floor(random() * 500);
+      const span = { from: START, to: START + 4_000 };
+      const found = new Map<number, bigint>();
+      for (const { startTime, prices } of await slotPrices(from(trades), span, maxCarryMs)) {
+        for (const [index, price] of prices.entries()) found.set(startTime + index * 100, price);
+      }
+      for (let time = span.from; time < span.to; time += 100) {
+        const last = trades.findLast((one) => one.time <= time);
+        const expected = last && time - last.time <= maxCarryMs ? last.price : undefined;
+        assert.equal(found.get(time), expected);
+      }
+    }
+  }));
+
+Deno.test("BinanceTradeHistory: pages by fromId and stops at the end of the span", async () => {
+  const trades = Array.from({ length: 2 * PAGE_TRADES + 10 }, (_, index) => trade(index, 7n));
+  const history = startFakeHistory(trades);
+  const source = new BinanceTradeHistory(`${history.url}/`, new FakeClock());
+  const span = { from: START + 5, to: START + 2 * PAGE_TRADES };
+  assert.deepEqual(
+    await collect(source.trades("ETH/USDT", span)),
+    trades.slice(5, 2 * PAGE_TRADES),
+  );
+  assert.deepEqual(history.queries.map((query) => Object.fromEntries(query)), [
+    {
+      symbol: "ETHUSDT",
+      startTime: `${span.from}`,
+      endTime: `${span.to - 1}`,
+      limit: `${PAGE_TRADES}`,
+    },
+    { symbol: "ETHUSDT", fromId: `${PAGE_TRADES + 6}`, limit: `${PAGE_TRADES}` },
+  ]);
+  await history.stop();
+});
+
+Deno.test("BinanceTradeHistory: waits as long as it is told, and tries again", async () => {
+  const history = startFakeHistory([trade(0, 7n)]);
+  history.failures = [
+    new Response("slow down", { status: 429, headers: { "retry-after": "30" } }),
+    new Response("banned", { status: 418, headers: { "retry-after": "7200" } }),
+    new Response("oops", { status: 502 }),
+  ];
+  const clock = new FakeClock();
+  const source = new BinanceTradeHistory(history.url, clock);
+  const reading = collect(source.trades("ETH/USDT", { from: START, to: START + 100 }));
+  for (const waitMs of [30_000, 60_000, 3_000]) {
+    await eventually("a wait", () => clock.pending > 0 ? true : undefined);
+    clock.advance(waitMs - 1);
+    assert.equal(clock.pending, 1);
+    clock.advance(1);
+  }
+  assert.deepEqual(await reading, [trade(0, 7n)]);
+  await history.stop();
+});
+
+Deno.test("BinanceTradeHistory: gives up after five attempts, and at once where it is refused", async () => {
+  const history = startFakeHistory([]);
+  const clock = new FakeClock();
+  const source = new BinanceTradeHistory(history.url, clock);
+  const span = { from: START, to: START + 100 };
+  history.failures = Array.from({ length: 9 }, () => new Response("", { status: 500 }));
+  const reading = collect(source.trades("ETH/USDT", span));
+  const refused = assert.rejects(reading, { name: "TradeHistoryError", message: /status 500/ });
+  for (let wait = 1; wait < ATTEMPTS_MAX; wait++) {
+    await eventually("a wait", () => clock.pending > 0 ? true : undefined);
+    clock.advance(60_000);
+  }
+  await refused;
+  assert.equal(history.queries.length, ATTEMPTS_MAX);
+  history.failures = [Response.json({ code: -1121, msg: "Invalid symbol." }, { status: 400 })];
+  await assert.rejects(() => collect(source.trades("ETH/USDT", span)), /Invalid symbol/);
+  history.failures = [Response.json([{ a: 1, p: "zero", T: START }])];
+  await assert.rejects(() => collect(source.trades("ETH/USDT", span)), /not what was expected/);
+  await history.stop();
+});

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import { SETTLEMENTS_PER_CHECKPOINT_MAX } from "../../../services/node/chain/chain.ts";
+import { MISSING_SPANS_MAX, settle } from "../../../services/node/chain/settlement.ts";
+import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
+import { TestChain } from "../support/test_chain.ts";
+
+const START = 1_700_000_000_000;
+const INSIDE = 15n;
+const OUTSIDE = 21n;
+
+/** A ring with a hole in every second slot, and the box of a thesis over all of it. */
+function ringWithHoles(holes: number) {
+  const ring = new PriceRing(1_024);
+  const endTime = START + 200 * holes;
+  for (let time = START + 100; time < endTime; time += 200) ring.append(time, INSIDE);
+  return { ring, box: { lowerPrice: 10n, upperPrice: 20n, startTime: START, endTime } };
+}
+
+/** The hole with this number, from 0 on. */
+function hole(number: number) {
+  return { from: START + 200 * number, to: START + 200 * number + 100 };
+}
+
+Deno.test("settle: as many holes as may be named are named one by one", () => {
+  const { ring, box } = ringWithHoles(MISSING_SPANS_MAX);
+  const missing = Array.from({ length: MISSING_SPANS_MAX }, (_, number) => hole(number));
+  assert.deepEqual(settle(ring, box), { status: "needs_backfill", missing });
+});
+
+Deno.test("settle: more holes than may be named are joined, and none of them is forgotten", () => {
+  const holes = MISSING_SPANS_MAX + 50;
+  const { ring, box } = ringWithHoles(holes);
+  const outcome = settle(ring, box);
+  assert.ok(outcome.status === "needs_backfill");
+  assert.equal(outcome.missing.length, MISSING_SPANS_MAX);
+  assert.deepEqual(outcome.missing.slice(0, -1), Array.from({ length: 255 }, (_, n) => hole(n)));
+  assert.deepEqual(outcome.missing.at(-1), { from: hole(255).from, to: hole(holes - 1).to });
+
+  for (let number = 0; number < holes - 1; number++) ring.fill(hole(number).from, INSIDE);
+  const last = settle(ring, box, outcome.missing);
+  assert.deepEqual(last, { status: "needs_backfill", missing: [hole(holes - 1)] });
+  ring.fill(hole(holes - 1).from, INSIDE);
+  assert.deepEqual(settle(ring, box, last.missing), { status: "won" });
+});
+
+Deno.test("settle: a price outside in a hole past those that are named pays the solver", () => {
+  const holes = MISSING_SPANS_MAX + 50;
+  const { ring, box } = ringWithHoles(holes);
+  const outcome = settle(ring, box);
+  assert.ok(outcome.status === "needs_backfill");
+  const { from: time } = hole(holes - 1);
+  ring.fill(time, OUTSIDE);
+  assert.deepEqual(settle(ring, box, outcome.missing), {
+    status: "lost",
+    breach: { time, price: OUTSIDE },
+  });
+});
+
+Deno.test("Chain: one checkpoint settles so many theses, and the next ones go on", () => {
+  const test = new TestChain();
+  test.run(1);
+  const tx = rfqSubmit({ timestamp: test.now, endTime: test.now + 300 });
+  const count = SETTLEMENTS_PER_CHECKPOINT_MAX + 1;
+  const { state } = test.chain;
+  for (let number = 1; number <= count; number++) {
+    const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
+    const quoteHash = hashOf(number);
+    state.applyTransaction({ kind: "transaction", atMs: test.now, tx, receipt, quoteHash });
+  }
+  test.run(2);
+  assert.equal(state.settler.unsettledCount, count);
+  test.run(1);
+  assert.equal(state.settler.unsettledCount, 1);
+  test.run(1);
+  assert.equal(state.settler.unsettledCount, 0);
+  assert.ok(state.ledger.theses.every(({ status }) => status === "won"));
+});
+
+Deno.test("Chain: a thesis says when it was opened and settled, not when its window begins or ends", () => {
+  const test = new TestChain();
+  test.run(1);
+  const funds = { timestamp: test.now, user: actors.user.address, amount: 5_000_000n };
+  test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+  const window = { startTime: test.now + 100, endTime: test.now + 5_050 };
+  const openedMs = test.now;
+  test.chain.submit(rfqSubmit({ timestamp: test.now, ...window }));
+  test.chain.submit(rfqSubmit({ timestamp: test.now, ...window, lowerPrice: 1n }));
+  test.run(2, { "ETH/USDT": 2n });
+  test.clock.jump(30);
+  assert.equal(test.chain.settle(1).settledAt, test.now);
+  test.clock.jump(70);
+  test.price();
+  test.chain.checkpoint(test.now);
+  test.run(48);
+  const times = test.chain.state.ledger.theses.map(({ createdAt, settledAt }) => [
+    createdAt - openedMs,
+    settledAt! - openedMs,
+  ]);
+  assert.deepEqual(times, [[0, 230], [0, 5_100]]);
+});
+
+Deno.test("Chain: whether prices are fresh is judged at the time of the transaction, not of the head", () => {
+  const test = new TestChain({ maxStaleMs: 50 });
+  test.run(1);
+  const funds = { timestamp: test.now, user: actors.user.address, amount: 5_000_000n };
+  test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+  test.clock.jump(51);
+  const late = test.chain.submit(rfqSubmit({ timestamp: test.now }));
+  assert.equal(late.error?.code, "ORACLE_STALE");
+});
+
+/** A chain with money, a ring of 64 slots, and these windows of theses from now on. */
+function chainWithTheses(...windowsMs: [fromMs: number, toMs: number][]) {
+  const test = new TestChain({ ringSlots: 64, maxStaleMs: 0 });
+  test.run(1);
+  const funds = { timestamp: test.now, user: actors.user.address, amount: 50_000_000n };
+  test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+  const start = test.now;
+  for (const [fromMs, toMs] of windowsMs) {
+    const window = { startTime: start + fromMs, endTime: start + toMs };
+    test.chain.submit(rfqSubmit({ timestamp: start, ...window }));
+  }
+  const fill = (fromMs: number, toMs: number) => {
+    const prices = Array<bigint>((toMs - fromMs) / 100).fill(3_000_000_000n);
+    const tx = backfill({ timestamp: test.now, startTime: start + fromMs, prices });
+    return test.chain.submit(tx).filledSlots;
+  };
+  const statuses = () => test.chain.state.ledger.theses.map(({ status }) => status);
+  return { test, fill, statuses };
+}
+
+Deno.test("Chain: a backfill of several holes settles each thesis that lacked one of them", () => {
+  const { test, fill, statuses } = chainWithTheses([0, 1_000], [1_000, 2_000]);
+  for (let second = 0; second < 2; second++) {
+    test.run(4);
+    test.run(2, null);
+    test.run(4);
+  }
+  assert.deepEqual(statuses(), ["needs_backfill", "needs_backfill"]);
+  assert.equal(fill(0, 2_000), 4);
+  assert.deepEqual(statuses(), ["won", "won"]);
+});
+
+Deno.test("Chain: slots past the ring are needed as long as the longest of the theses lasts", () => {
+  const { test, fill, statuses } = chainWithTheses([0, 20_000], [1_000, 2_000]);
+  test.run(10);
+  test.run(2, null); // The short one lacks these, and so is not settled either.
+  test.run(188);
+  assert.deepEqual(statuses(), ["needs_backfill", "needs_backfill"]);
+  assert.equal(fill(0, 13_700), 137);
+  assert.deepEqual(statuses(), ["won", "won"]);
+});

@@ -1,0 +1,145 @@
+/** One client on a WebSocket, between a hub and a router whose nodes the test plays. */
+import assert from "node:assert/strict";
+import { Registry } from "prom-client";
+import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
+import { Hub } from "../../../services/proxy/hub/hub.ts";
+import { MethodTable } from "../../../services/proxy/router/methods.ts";
+import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import type { NodeReply } from "../../../services/proxy/http_pool/node_reply.ts";
+import { Router } from "../../../services/proxy/router/router.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import type { RpcFrame } from "../rpc_socket.ts";
+import { call } from "../support.ts";
+
+const MAX_MESSAGE_BYTES = 1_024;
+const OPEN_MESSAGES_MAX = 256;
+
+function scene() {
+  const metrics = new ProxyMetrics(new Registry());
+  const open: { text: string; answer: PromiseWithResolvers<NodeReply> }[] = [];
+  const node = {
+    post(text: string) {
+      const answer = Promise.withResolvers<NodeReply>();
+      open.push({ text, answer });
+      return answer.promise;
+    },
+  };
+  /** Subscribes that the node has not granted yet. */
+  const asked: { id: number; params: string[] }[] = [];
+  const hub = new Hub({
+    capacity: 16,
+    random: () => 0.5,
+    subscribeTimeoutMs: 1_000,
+    slowClients: "lag",
+    upstream: {
+      send: (text) => {
+        asked.push(JSON.parse(text));
+        return true;
+      },
+      drop: () => assert.fail("Not dropped"),
+    },
+    events: metrics.hubEvents(),
+  });
+  hub.upstreamOpened(0);
+  const got: string[] = [];
+  const session = new ClientSession({
+    hub,
+    router: new Router({
+      methods: new MethodTable(),
+      nodes: { read: node, write: node },
+      maxBatch: 10,
+      coalesceReads: false,
+      metrics,
+    }),
+    sink: {
+      room: () => Infinity,
+      send: (messages) => got.push(...messages.map(({ text }) => text)),
+      close: () => assert.fail("Not closed"),
+    },
+    clock: new FakeClock(),
+    metrics,
+    forwardedFor: "x",
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+    maxSubscriptions: 10,
+  });
+  return {
+    session,
+    hub,
+    open,
+    got,
+    frames: () => got.map((text): RpcFrame => JSON.parse(text)),
+    receive: (message: unknown) => session.receive(JSON.stringify(message)),
+    /** The node grants what it was asked for, under the topic's name. */
+    grant() {
+      for (const { id, params } of asked.splice(0)) {
+        hub.receive(JSON.stringify({ jsonrpc: "2.0", id, result: params[0] }));
+      }
+    },
+    notify(subscription: string) {
+      const params = { subscription, result: subscription };
+      hub.receive(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
+      hub.flush();
+    },
+  };
+}
+
+Deno.test("ClientSession: more than 256 unanswered messages are refused, until one is answered", async () => {
+  const { open, receive, frames } = scene();
+  const answered = Array.from({ length: OPEN_MESSAGES_MAX }, (_, id) => {
+    return receive(call(id, "eth_getBalance"));
+  });
+  assert.deepEqual([open.length, frames()], [OPEN_MESSAGES_MAX, []]);
+  await receive(call(1_000, "eth_getBalance"));
+  assert.equal(open.length, OPEN_MESSAGES_MAX);
+  const [refusal] = frames();
+  assert.deepEqual([refusal?.id, refusal?.error?.code], [null, -32005]);
+  open[0]?.answer.resolve({ status: 200, body: "{}" });
+  await answered[0];
+  void receive(call(1_001, "eth_getBalance"));
+  assert.equal(open.length, OPEN_MESSAGES_MAX + 1);
+});
+
+Deno.test("ClientSession: a message as large as the limit is taken, a byte more is not", async () => {
+  for (const letter of ["x", "é", "€"]) {
+    const empty = JSON.stringify(call(1, "eth_call", [""]));
+    const bytes = new TextEncoder().encode(letter).length;
+    const fits = Math.floor((MAX_MESSAGE_BYTES - empty.length) / bytes);
+    const fill = "x".repeat(MAX_MESSAGE_BYTES - empty.length - fits * bytes);
+    for (const [extra, taken] of [["", true], ["x", false]] as const) {
+      const { session, open, frames } = scene();
+      const text = JSON.stringify(call(1, "eth_call", [letter.repeat(fits) + fill + extra]));
+      const done = session.receive(text);
+      assert.equal(open.length, taken ? 1 : 0);
+      if (taken) continue;
+      await done;
+      assert.equal(frames()[0]?.error?.code, -32005);
+    }
+  }
+});
+
+Deno.test("ClientSession: two subscriptions in one batch are both notified, after their answer", async () => {
+  const { receive, grant, notify, got, frames } = scene();
+  const batch = receive([call(1, "eth_subscribe", ["a"]), call(2, "eth_subscribe", ["b"])]);
+  grant();
+  notify("a");
+  notify("b");
+  assert.deepEqual(got, []);
+  await batch;
+  assert(Array.isArray(frames()[0]), "the answer comes first");
+  notify("a");
+  assert.deepEqual(frames().slice(1).map(({ params }) => params?.result), ["a", "b", "a"]);
+});
+
+Deno.test("ClientSession: once the client is gone, nothing is sent to it", async () => {
+  const { session, open, receive, grant, notify, got } = scene();
+  const subscribed = receive(call(1, "eth_subscribe", ["a"]));
+  grant();
+  await subscribed;
+  const asked = receive(call(2, "eth_chainId"));
+  const before = got.length;
+  session.end();
+  open[0]?.answer.resolve({ status: 200, body: "{}" });
+  await asked;
+  notify("a");
+  assert.equal(got.length, before);
+});

@@ -1,0 +1,92 @@
+/** A server and the connections that the proxy keeps to it, under a clock that a test moves. */
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { HttpPool, type ReplyTimeoutError } from "../../../services/proxy/http_pool/http_pool.ts";
+import {
+  ConnectionError,
+  type FailureStage,
+} from "../../../services/proxy/http_pool/node_connection.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+/** How long the server may take, unless a scene says otherwise. */
+export const TIMEOUT_MS = 30_000;
+
+/** A request as the server got it, for a test to answer. */
+export interface Asked {
+  request: IncomingMessage;
+  response: ServerResponse;
+  text: string;
+}
+
+/** A server that is not ours, and the connections it has. */
+export class Server {
+  readonly sockets = new Set<Socket>();
+  /** All connections there ever were. */
+  opened = 0;
+  readonly #server = createServer(async (request, response) => {
+    let text = "";
+    for await (const piece of request.setEncoding("utf8")) text += piece;
+    this.answer({ request, response, text });
+  });
+
+  constructor(public answer: (asked: Asked) => void) {
+    this.#server.keepAliveTimeout = 0; // it is the proxy's part to end them
+    this.#server.on("connection", (socket) => {
+      this.opened += 1;
+      this.sockets.add(socket);
+      socket.on("close", () => this.sockets.delete(socket));
+    });
+  }
+
+  async listen(host = "127.0.0.1"): Promise<number> {
+    await new Promise<void>((resolve) => this.#server.listen(0, host, resolve));
+    return (this.#server.address() as AddressInfo).port; // it listens on TCP
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.sockets) socket.destroy();
+    await closed;
+  }
+}
+
+/** A server, and the connections kept to it. */
+export interface Scene {
+  server: Server;
+  node: HttpPool;
+  clock: FakeClock;
+}
+
+/** Plays a scene with a server that answers so, ends both, and looks for timers left behind. */
+export async function play(
+  answer: (asked: Asked) => void,
+  scene: (scene: Scene) => Promise<void>,
+  { path = "/", timeoutMs = TIMEOUT_MS } = {},
+): Promise<void> {
+  const server = new Server(answer);
+  const clock = new FakeClock();
+  const url = new URL(`http://127.0.0.1:${await server.listen()}${path}`);
+  const node = new HttpPool({ url, clock, timeoutMs });
+  try {
+    await scene({ server, node, clock });
+  } finally {
+    node.stop();
+    await server.stop();
+    assert.equal(clock.pending, 0, "A timer was left behind");
+  }
+}
+
+/** Says that a request failed, how far it had come, and why. */
+export function failed(stage: FailureStage, why: RegExp | typeof ReplyTimeoutError) {
+  return (thrown: unknown) => {
+    assert(thrown instanceof ConnectionError);
+    assert.equal(thrown.stage, stage);
+    if (why instanceof RegExp) assert.match(thrown.message, why);
+    else assert(thrown.cause instanceof why);
+    return true;
+  };
+}
+
+/** Answers with what was sent. */
+export const echo = ({ response, text }: Asked) => response.end(text);

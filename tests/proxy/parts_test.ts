@@ -1,0 +1,214 @@
+/** The parts of a proxy as they are connected with each other, under a clock that a test moves. */
+import assert from "node:assert/strict";
+import { Registry } from "prom-client";
+import { withDefaults } from "../../lib/cli/options.ts";
+import { options, type ProxyOptions } from "../../services/proxy/options.ts";
+import type { ClientConnection } from "../../services/proxy/clients/client_connection.ts";
+import { Cors } from "../../services/proxy/router/cors.ts";
+import { ProxyMetrics } from "../../services/proxy/metrics.ts";
+import { assemble } from "../../services/proxy/parts.ts";
+import { eventually } from "../support/eventually.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { FakeNode, type FakeNodeOptions } from "./fake_node.ts";
+import type { RpcFrame } from "./rpc_socket.ts";
+import { call } from "./support.ts";
+
+/** Longer than any wait before a reconnect. */
+const RECONNECT_MS = 100;
+
+/** A client whose other end is the test. */
+class Client implements ClientConnection {
+  onText = (_text: string) => {};
+  onGone = () => {};
+  roomBytes = Infinity;
+  readonly frames: RpcFrame[] = [];
+  readonly closed: number[] = [];
+
+  room = () => this.roomBytes;
+  send: ClientConnection["send"] = (messages) =>
+    this.frames.push(...messages.map(({ text }) => JSON.parse(text)));
+  close = (code: number) => this.closed.push(code);
+  cut = () => {};
+
+  ask(message: unknown): void {
+    this.onText(JSON.stringify(message));
+  }
+
+  /** The first frame that is wanted, once it has come. */
+  frame(wanted: (frame: RpcFrame) => boolean): Promise<RpcFrame> {
+    return eventually("a frame", () => this.frames.find(wanted));
+  }
+}
+
+interface Scene {
+  clock: FakeClock;
+  node: FakeNode;
+  parts: ReturnType<typeof assemble>;
+  client: () => Client;
+  metrics: ProxyMetrics;
+}
+
+async function withParts(
+  play: (scene: Scene) => Promise<void>,
+  given: Partial<ProxyOptions> = {},
+  nodeOptions: FakeNodeOptions = {},
+): Promise<void> {
+  const node = new FakeNode(nodeOptions);
+  const clock = new FakeClock();
+  const metrics = new ProxyMetrics(new Registry());
+  const parts = assemble(
+    withDefaults(options, {
+      readNodeUrl: node.url,
+      writeNodeUrl: node.url,
+      reconnectInitialMs: RECONNECT_MS,
+      reconnectMaxMs: RECONNECT_MS,
+      ...given,
+    }),
+    metrics,
+    new Cors(["*"]),
+    clock,
+  );
+  const client = () => {
+    const client = new Client();
+    parts.clients.adopt(client, { caller: "x", connection: "x", forwardedFor: "x" });
+    return client;
+  };
+  parts.start();
+  try {
+    await eventually("the read node is connected", () => parts.upstream.connected || undefined);
+    await play({ clock, node, parts, client, metrics });
+  } finally {
+    parts.stop();
+    await node.stop();
+    assert.equal(clock.pending, 0, "A timer was left behind");
+  }
+}
+
+Deno.test("Proxy, parts: a read node that is connected and announces no head while its chain goes on is connected to anew", () => {
+  const SILENCE_MS = 2_000;
+  let head = 1;
+  const answer = (text: string) =>
+    Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: `0x${head.toString(16)}` });
+  return withParts(
+    async ({ clock, node, parts, client }) => {
+      const subscriber = client();
+      subscriber.ask(call(1, "eth_subscribe", ["newHeads"]));
+      await node.until(() => node.subscriptions.length === 1);
+      await subscriber.frame(({ id }) => id === 1);
+      /** Time passes. @returns How often the head was read meanwhile. */
+      const pass = async (ms: number) => {
+        const before = node.requests.length;
+        const timers = clock.pending;
+        clock.advance(ms);
+        await eventually("the look is over", () => clock.pending === timers || undefined);
+        return node.requests.length - before;
+      };
+      assert.equal(await pass(SILENCE_MS - 1), 0);
+      node.notify(["newHeads"], { number: "0x1" });
+      await subscriber.frame(({ method }) => method === "eth_subscription");
+      assert.equal(await pass(1), 0, "it has announced one, so nobody asks");
+      head = 2;
+      assert.equal(await pass(SILENCE_MS), 1);
+      clock.advance(1_000);
+      assert.equal(parts.upstream.connected, false);
+      await eventually("its end", () => node.connections === 0 || undefined);
+      head = 100; // the next one is further on, and rests there
+      clock.advance(RECONNECT_MS);
+      await eventually("the next one", () => node.subscriptions.length === 1 || undefined);
+      await eventually("it is connected", () => parts.upstream.connected || undefined);
+      assert.equal(await pass(SILENCE_MS - RECONNECT_MS), 0, "it has not been silent for long");
+      assert.equal(await pass(SILENCE_MS), 1);
+      clock.advance(1_000); // time enough to confirm a suspicion, had there been one
+      assert.equal(parts.upstream.connected, true);
+    },
+    { headSilenceMs: SILENCE_MS },
+    { answer },
+  );
+});
+
+Deno.test("Proxy, parts: a subscribe while the node is away waits, then fails with -32002", () => {
+  const TIMEOUT_MS = 5_000;
+  return withParts(async ({ clock, node, parts, client }) => {
+    node.dropSockets();
+    await eventually("the node is away", () => !parts.upstream.connected || undefined);
+    await node.stop();
+    const waiting = client();
+    waiting.ask(call(1, "eth_subscribe", ["newHeads"]));
+    clock.advance(TIMEOUT_MS - 1);
+    assert.deepEqual(waiting.frames, []);
+    clock.advance(1_000); // waits are looked at once a second
+    assert.equal((await waiting.frame(({ id }) => id === 1)).error?.code, -32002);
+  }, { subscribeTimeoutMs: TIMEOUT_MS });
+});
+
+Deno.test("Proxy, parts: a client that was behind when it subscribed gets what it missed though the node is silent since", () => {
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const answer = async (text: string) => {
+    await held;
+    return Response.json(
+      JSON.parse(text).map(({ id }: { id: number }) => ({ jsonrpc: "2.0", id, result: 0 })),
+    );
+  };
+  return withParts(
+    async ({ clock, node, client }) => {
+      const [slow, witness] = [client(), client()];
+      witness.ask(call(1, "eth_subscribe", ["newHeads"]));
+      await witness.frame(({ id }) => id === 1);
+      slow.roomBytes = 0;
+      slow.ask([call(1, "eth_getLogs"), call(2, "eth_subscribe", ["newHeads"])]);
+      await node.until(() => node.requests.length === 1);
+      node.notify(["newHeads"], "missed");
+      await witness.frame(({ method }) => method === "eth_subscription");
+      release();
+      await slow.frame(Array.isArray);
+      clock.advance(20);
+      assert.equal(slow.frames.length, 1, "its connection takes nothing");
+      slow.roomBytes = Infinity;
+      clock.advance(20);
+      assert.equal(slow.frames[1]?.params?.result, "missed");
+    },
+    {},
+    { answer },
+  );
+});
+
+Deno.test("Proxy, parts: the end waits a second for clients that do not answer the close, and no longer", () =>
+  withParts(async ({ clock, parts, client }) => {
+    const [polite, deaf] = [client(), client()];
+    let over = false;
+    const drained = parts.clients.drain().then(() => over = true);
+    assert.deepEqual([polite.closed, deaf.closed], [[1012], [1012]]);
+    const refusal = parts.clients.refusal(new Headers());
+    assert.equal(refusal?.status, 503);
+    polite.onGone();
+    clock.advance(999);
+    await Promise.resolve();
+    assert.equal(over, false);
+    clock.advance(1);
+    await drained;
+  }));
+
+Deno.test("Proxy, parts: the end waits no longer than until the last client has gone", () =>
+  withParts(async ({ parts, client }) => {
+    const clients = [client(), client()];
+    const drained = parts.clients.drain();
+    for (const { onGone } of clients) onGone();
+    await drained;
+  }));
+
+Deno.test("Proxy, parts: reads under way on the socket are answered when the proxy stops", () => {
+  const never = new Promise<Response>(() => {});
+  return withParts(
+    async ({ node, parts }) => {
+      const reply = parts.router.answer(JSON.stringify(call(1, "eth_chainId")), {
+        forwardedFor: () => "x",
+      });
+      await node.until(() => node.requests.length === 1);
+      assert.equal(node.requests[0]?.over, "ws");
+      parts.stop();
+      assert.equal((await reply).status, 502);
+    },
+    { readsOverWs: true },
+    { answer: () => never },
+  );
+});

@@ -1,0 +1,194 @@
+/** The router between two nodes that a test plays: what each is posted, and what a caller gets. */
+import assert from "node:assert/strict";
+import { Registry } from "prom-client";
+import { answerLost, ProxyError } from "../../../services/proxy/router/failures.ts";
+import { MethodTable } from "../../../services/proxy/router/methods.ts";
+import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import type { NodeReply } from "../../../services/proxy/http_pool/node_reply.ts";
+import { type Caller, Router } from "../../../services/proxy/router/router.ts";
+import { call } from "../support.ts";
+
+interface Posted {
+  target: "read" | "write";
+  text: string;
+  mayRepeat: boolean;
+  answer: PromiseWithResolvers<NodeReply>;
+}
+
+/** A router, and what it posted. */
+function scene() {
+  const posted: Posted[] = [];
+  const node = (target: "read" | "write") => ({
+    post(text: string, _forwardedFor: string, mayRepeat = false) {
+      const answer = Promise.withResolvers<NodeReply>();
+      posted.push({ target, text, mayRepeat, answer });
+      return answer.promise;
+    },
+  });
+  const router = new Router({
+    methods: new MethodTable(),
+    nodes: { read: node("read"), write: node("write") },
+    maxBatch: 10,
+    coalesceReads: true,
+    metrics: new ProxyMetrics(new Registry()),
+  });
+  const ask = (message: unknown, caller: Partial<Caller> = {}) =>
+    router.answer(JSON.stringify(message), { forwardedFor: () => "x", ...caller });
+  return { posted, ask };
+}
+
+/** Answers a post as a node that takes every method would. */
+function echo({ text, answer }: Posted, status = 200): void {
+  const value: { id?: number } | { id?: number }[] = JSON.parse(text);
+  const result = ({ id }: { id?: number }) => ({ jsonrpc: "2.0", id, result: text.length });
+  const body = Array.isArray(value) ? value.map(result) : result(value);
+  answer.resolve({ status, body: JSON.stringify(body) });
+}
+
+const notification = (method: string) => ({ jsonrpc: "2.0", method });
+
+Deno.test("Router: only a plain read on its own may be posted twice, never a batch nor a change", () => {
+  const messages: [message: unknown, mayRepeat: boolean][] = [
+    [call(1, "eth_chainId"), true],
+    [call(1, "eth_newFilter"), false],
+    [call(1, "core_sendTransaction"), false],
+    [notification("eth_chainId"), false],
+    [[call(1, "core_sendTransaction")], false],
+    [[call(1, "eth_newFilter"), call(2, "eth_chainId")], false],
+    [[call(1, "eth_chainId"), call(2, "core_sendTransaction")], false],
+  ];
+  for (const [message, mayRepeat] of messages) {
+    const { posted, ask } = scene();
+    void ask(message);
+    assert(posted.length > 0);
+    for (const post of posted) assert.equal(post.mayRepeat, mayRepeat, JSON.stringify(message));
+  }
+});
+
+Deno.test("Router: an answer names who gave it: a node, both, or the proxy", async () => {
+  const [read, write] = [call(1, "eth_chainId"), call(2, "core_sendTransaction")];
+  const rows: [message: unknown, target: string, status: number][] = [
+    [read, "read", 200],
+    [write, "write", 200],
+    [[read], "read", 200],
+    [[write], "write", 200],
+    [[read, write], "mixed", 200],
+    [[write, read, 7], "mixed", 200],
+    [[7], "proxy", 200],
+    [7, "proxy", 400],
+    [[], "proxy", 400],
+    [notification("eth_chainId"), "read", 204],
+    [[notification("eth_chainId"), notification("core_sendTransaction")], "mixed", 204],
+  ];
+  for (const [message, target, status] of rows) {
+    const { posted, ask } = scene();
+    const answer = ask(message);
+    for (const post of posted) echo(post);
+    const { target: who, status: what } = await answer;
+    assert.deepEqual([who, what], [target, status], JSON.stringify(message));
+  }
+});
+
+Deno.test("Router: what has no id is not answered, whether a node is away, refuses or subscribes it", async () => {
+  const away = answerLost("read", "away");
+  {
+    const { posted, ask } = scene();
+    const answers = [ask(notification("eth_chainId")), ask([notification("eth_chainId")])];
+    for (const { answer } of posted) answer.reject(away);
+    for (const answer of answers) {
+      const { status, body } = await answer;
+      assert.deepEqual([status, body], [204, null]);
+    }
+  }
+  {
+    const { posted, ask } = scene();
+    const answer = ask([notification("eth_chainId"), call(1, "eth_call")]);
+    posted[0]?.answer.resolve({ status: 200, body: '{"id":null,"error":{"code":1}}' });
+    assert.deepEqual(JSON.parse(String((await answer).body)), [
+      { jsonrpc: "2.0", id: 1, error: { code: 1 } },
+    ]);
+  }
+  const subscriptions = () => Promise.resolve('{"subscribed":true}');
+  for (const message of [notification("eth_subscribe"), [notification("eth_subscribe")]]) {
+    assert.equal((await scene().ask(message, { subscriptions })).body, null);
+  }
+});
+
+const change = call(2, "core_sendTransaction");
+const plainRead = call(3, "eth_chainId");
+const changes: [name: string, message: unknown][] = [
+  ["a change", change],
+  ["a batch with a change", [change]],
+  ["a batch with a call that may change something", [plainRead, call(4, "evm_mine")]],
+];
+for (const [name, message] of changes) {
+  for (const outcome of ["answered", "lost"]) {
+    Deno.test(`Router: after ${name} was ${outcome}, a read does not share one sent before it`, async () => {
+      const { posted, ask } = scene();
+      void ask(call(1, "core_getAccount", ["a"]));
+      const changed = ask(message);
+      for (const post of posted.slice(1)) {
+        if (outcome === "answered") echo(post);
+        else post.answer.reject(answerLost(post.target, "away"));
+      }
+      await changed;
+      const before = posted.length;
+      void ask(call(5, "core_getAccount", ["a"]));
+      assert.equal(posted.length, before + 1);
+    });
+  }
+}
+
+Deno.test("Router: after a batch of plain reads, a read still shares one sent before it", async () => {
+  const { posted, ask } = scene();
+  void ask(call(1, "core_getAccount", ["a"]));
+  const batch = ask([plainRead]);
+  echo(posted[1] ?? assert.fail());
+  await batch;
+  void ask(call(5, "core_getAccount", ["a"]));
+  assert.equal(posted.length, 2);
+});
+
+Deno.test("Router: equal reads in flight share status, answer and failure, and those after it share nothing", async () => {
+  for (const outcome of ["answered", "lost"]) {
+    const { posted, ask } = scene();
+    const shared = [1, 2].map((id) => ask(call(id, "core_getAccount", ["a"])));
+    assert.equal(posted.length, 1);
+    const [post = assert.fail()] = posted;
+    if (outcome === "answered") echo(post, 429);
+    else post.answer.reject(new ProxyError(504, -32002, "away"));
+    for (const [index, { status, body }] of (await Promise.all(shared)).entries()) {
+      const answer = JSON.parse(String(body));
+      assert.equal(answer.id, index + 1);
+      assert.equal(status, outcome === "answered" ? 429 : 504);
+      if (outcome === "answered") assert.equal(answer.result, post.text.length);
+      else assert.equal(answer.error.code, -32002);
+    }
+    void ask(call(3, "core_getAccount", ["a"]));
+    assert.equal(posted.length, 2);
+  }
+});
+
+Deno.test("Router: a read that a change separated from a later one does not end the later one's sharing", async () => {
+  const { posted, ask } = scene();
+  const first = ask(call(1, "core_getAccount", ["a"]));
+  const changed = ask(change);
+  echo(posted[1] ?? assert.fail());
+  await changed;
+  void ask(call(3, "core_getAccount", ["a"]));
+  assert.equal(posted.length, 3);
+  echo(posted[0] ?? assert.fail());
+  await first;
+  void ask(call(4, "core_getAccount", ["a"]));
+  assert.equal(posted.length, 3);
+});
+
+Deno.test("Router: bytes that are no UTF-8 are an answer if they begin as JSON does, after any space", async () => {
+  const bytes = (text: string) => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+  for (const [body, status] of [[' \t\r\n{"a":"\xff"}', 200], ["[\xff", 200], ["\xff{", 502]]) {
+    const { posted, ask } = scene();
+    const answer = ask(call(1, "core_sendTransaction"));
+    posted[0]?.answer.resolve({ status: 200, body: bytes(String(body)) });
+    assert.equal((await answer).status, status, String(body));
+  }
+});

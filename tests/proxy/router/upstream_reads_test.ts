@@ -1,0 +1,82 @@
+/** Reads over the socket that the hub uses, with a node that the test plays. */
+import assert from "node:assert/strict";
+import { Registry } from "prom-client";
+import { ProxyError } from "../../../services/proxy/router/failures.ts";
+import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import { ReadLostError, UpstreamReads } from "../../../services/proxy/router/upstream_reads.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const TIMEOUT_MS = 1_000;
+const OPEN_MAX = 1_024;
+
+function scene() {
+  const clock = new FakeClock();
+  const sent: string[] = [];
+  const upstream = {
+    connected: true,
+    send: (text: string) => sent.push(text) > 0,
+    drop: () => assert.fail("Not dropped"),
+  };
+  const metrics = new ProxyMetrics(new Registry());
+  const reads = new UpstreamReads({ upstream, clock, timeoutMs: TIMEOUT_MS, metrics });
+  const ask = (id: string) => reads.ask({ before: '{"id":', value: id, after: ',"method":"a"}' });
+  return { clock, sent, upstream, reads, ask };
+}
+
+Deno.test("UpstreamReads: answers come under the caller's id, in any order and spelling", async () => {
+  const { sent, reads, ask } = scene();
+  const replies = ['"mine"', "12345678901234567890", "3"].map(ask);
+  assert.deepEqual(sent.map((text) => JSON.parse(text).id), ["read 1", "read 2", "read 3"]);
+  assert(reads.answered('{"jsonrpc":"2.0","id":"read 2","result":1.0}'));
+  assert(reads.answered('{ "result":[ {"id":1} ], "id" : "read 1" }'));
+  assert(reads.answered('{"jsonrpc":"2.0","id":"read 3"}'));
+  assert.deepEqual((await Promise.all(replies)).map(({ body }) => body), [
+    '{ "result":[ {"id":1} ], "id" : "mine" }',
+    '{"jsonrpc":"2.0","id":12345678901234567890,"result":1.0}',
+    '{"jsonrpc":"2.0","id":3}',
+  ]);
+});
+
+Deno.test("UpstreamReads: the hub's frames are none of its answers; one that is late is nobody's", async () => {
+  const { clock, reads, ask } = scene();
+  const late = assert.rejects(ask("1"), (thrown) => {
+    assert(thrown instanceof ProxyError);
+    assert.deepEqual([thrown.status, thrown.rpcCode], [504, -32002]);
+    return true;
+  });
+  for (
+    const frame of ['{"id":1}', '{"jsonrpc":"2.0","id":1,"result":"read 1"}', '{"method":"a"}']
+  ) {
+    assert.equal(reads.answered(frame), false, frame);
+  }
+  clock.advance(TIMEOUT_MS);
+  await late;
+  assert.equal(reads.answered('{"jsonrpc":"2.0","id":"read 1","result":1}'), true);
+});
+
+Deno.test("UpstreamReads: usable for 1024 reads at once, while the socket stands", async () => {
+  for (const end of ["answered", "late", "lost"]) {
+    const { clock, upstream, reads, ask } = scene();
+    const open = Promise.allSettled(Array.from({ length: OPEN_MAX }, (_, n) => {
+      assert(reads.usable);
+      return ask(String(n));
+    }));
+    assert.equal(reads.usable, false);
+    if (end === "answered") reads.answered('{"jsonrpc":"2.0","id":"read 7","result":1}');
+    if (end === "late") clock.advance(TIMEOUT_MS);
+    else reads.lost("gone");
+    const failures = (await open).filter(({ status }) => status === "rejected");
+    assert.equal(failures.length, end === "answered" ? OPEN_MAX - 1 : OPEN_MAX);
+    assert(reads.usable, end);
+    upstream.connected = false;
+    assert.equal(reads.usable, false);
+    assert.equal(clock.pending, 0);
+  }
+});
+
+Deno.test("UpstreamReads: where the socket is lost, a read says so, for it to go another way", async () => {
+  const { reads, ask } = scene();
+  const lost = assert.rejects(ask("1"), ReadLostError);
+  reads.lost("gone");
+  await lost;
+});

@@ -1,0 +1,139 @@
+/** The gate is red whenever something did not run, and always ends with its one line. */
+import assert from "node:assert/strict";
+import { runGate, runStep, type Step } from "../../.ci/gate.ts";
+import { judge } from "../../.ci/verdict.ts";
+import { fileUrl, run } from "./support.ts";
+
+const PASSED = '<testcase name="one" time="0.1">\n</testcase>';
+const FAILED = '<testcase name="two" time="0.1">\n<failure message="x">&lt;skipped/&gt;</failure>';
+const SKIPPED = '<testcase name="on &quot;Windows&quot;" time="0">\n<skipped/></testcase>';
+
+const report = (...cases: string[]) => `<testsuites tests="9">${cases.join("\n")}</testsuites>\n`;
+
+interface Case {
+  xml: string | undefined;
+  earlier?: string[];
+  allowed?: Record<string, string>;
+  summary: string;
+  problems: RegExp[];
+}
+
+const cases: Record<string, Case> = {
+  "all tests passed": {
+    xml: report(PASSED),
+    summary: "1 passed, 0 failed, 0 skipped",
+    problems: [],
+  },
+  "a test failed": {
+    xml: report(PASSED, FAILED),
+    summary: "1 passed, 1 failed, 0 skipped",
+    problems: [/^Failed tests: 1$/],
+  },
+  "a test is skipped": {
+    xml: report(PASSED, SKIPPED),
+    summary: "1 passed, 1 failed, 1 skipped",
+    problems: [/ALLOWED_SKIPS: on "Windows"$/],
+  },
+  "a test is skipped that may be": {
+    xml: report(PASSED, SKIPPED),
+    allowed: { 'on "Windows"': "Linux only" },
+    summary: "1 passed, 0 failed, 1 skipped",
+    problems: [],
+  },
+  "every test is skipped": {
+    xml: report(SKIPPED),
+    allowed: { 'on "Windows"': "Linux only" },
+    summary: "0 passed, 1 failed, 1 skipped",
+    problems: [/^No test passed$/],
+  },
+  "there is no report": {
+    xml: undefined,
+    summary: "0 passed, 1 failed, 0 skipped",
+    problems: [/no complete report$/],
+  },
+  "the report is cut off": {
+    xml: report(PASSED).slice(0, -5),
+    summary: "0 passed, 1 failed, 0 skipped",
+    problems: [/no complete report$/],
+  },
+  "something went wrong before": {
+    xml: report(PASSED),
+    earlier: ["PostgreSQL did not start"],
+    summary: "1 passed, 1 failed, 0 skipped",
+    problems: [/^PostgreSQL did not start$/],
+  },
+};
+
+for (
+  const [what, { xml, earlier = [], allowed = {}, summary, problems }] of Object.entries(cases)
+) {
+  Deno.test(`Gate: is ${problems.length === 0 ? "green" : "red"} where ${what}`, () => {
+    const verdict = judge(xml, earlier, allowed);
+    assert.equal(verdict.summary, summary);
+    assert.equal(verdict.problems.length, problems.length, verdict.problems.join("\n"));
+    for (const [index, problem] of problems.entries()) {
+      assert.match(verdict.problems[index] ?? "", problem);
+    }
+    assert.equal(verdict.isGreen, problems.length === 0);
+  });
+}
+
+const step = (line: string, timeoutSeconds = 60): Step => ({
+  name: "demo",
+  command: ["bash", "-c", line],
+  timeoutSeconds,
+});
+
+Deno.test("Gate: a step that fails or hangs is named, one that succeeds is not", async () => {
+  assert.equal(await runStep(step("exit 0")), undefined);
+  assert.match(await runStep(step("exit 3")) ?? "", /^Step demo failed with exit code 3: bash -c /);
+  assert.match(await runStep(step("sleep 600", 0.05)) ?? "", /^Step demo was ended after 0.05 s: /);
+});
+
+Deno.test("Gate: after a step that failed the others run, and it is red though all tests passed", async () => {
+  const file = await Deno.makeTempFile();
+  const steps = [step("exit 1"), step(`echo '${report(PASSED)}' > ${file}`)];
+  const { isGreen, problems, summary } = await runGate(steps, file, [], {});
+  assert.equal(isGreen, false);
+  assert.equal(problems.length, 1);
+  assert.equal(summary, "1 passed, 1 failed, 0 skipped");
+  await Deno.remove(file);
+});
+
+/** Runs `.ci/run` on a machine on which nothing can be installed, with something in place of npx. */
+async function runBare(npx: string): Promise<{ code: number; stdout: string }> {
+  const folder = await Deno.makeTempDir();
+  const programs = { npx, npm: "exit 1", "apt-get": "exit 1", setpriv: "exit 1" };
+  await Deno.mkdir(`${folder}/.ci`);
+  await Deno.copyFile(fileUrl(".ci/run"), `${folder}/.ci/run`);
+  for (const [name, line] of Object.entries(programs)) {
+    await Deno.writeTextFile(`${folder}/${name}`, `#!/bin/bash\n${line}\n`, { mode: 0o755 });
+  }
+  const env = { PATH: `${folder}:${Deno.env.get("PATH")}` };
+  const { code, stdout } = await run(`${folder}/.ci/run`, [], { cwd: folder, env });
+  await Deno.remove(folder, { recursive: true });
+  return { code, stdout };
+}
+
+const WRITES_SUMMARY = 'for a; do case $a in --summary=*) echo "$SUMMARY" > "${a#*=}"; esac; done';
+
+Deno.test(".ci/run: the last line is the summary, also where the gate itself dies", async () => {
+  const summary = "7 passed, 0 failed, 0 skipped";
+  const lastLine = (text: string) => text.trimEnd().split("\n").at(-1);
+  const green = await runBare(`SUMMARY="${summary}"; ${WRITES_SUMMARY}`);
+  assert.equal(lastLine(green.stdout), summary);
+  assert.equal(green.code, 0);
+  const red = await runBare(`SUMMARY="${summary}"; ${WRITES_SUMMARY}; exit 1`);
+  assert.equal(red.code, 1);
+  for (const npx of ["exit 0", "exit 127", "kill -9 $$", "kill -TERM $PPID"]) {
+    const { code, stdout } = await runBare(npx);
+    assert.equal(lastLine(stdout), "0 passed, 1 failed, 0 skipped", npx);
+    assert.equal(code, 1, npx);
+  }
+});
+
+Deno.test(".ci/run: what cannot be installed or started is a problem", async () => {
+  const { stdout } = await runBare('printf "%s\\n" "$@"');
+  assert.match(stdout, /^PostgreSQL did not start$/m);
+  assert.match(stdout, /^Anvil is missing/m);
+});
