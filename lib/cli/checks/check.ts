@@ -51,10 +51,10 @@ export interface CheckContext {
 }
 
 /** A permission of a Deno process that services need. */
-export type Permission = "net" | "read" | "write" | "env";
+export type ProcessPermission = "net" | "read" | "write" | "env";
 
 /** What a process must be granted: `host:port` for net, paths, and names of variables. */
-export type RequiredPermissions = Partial<Record<Permission, readonly string[]>>;
+export type RequiredPermissions = Partial<Record<ProcessPermission, readonly string[]>>;
 
 /** What a service adds to the checks that follow from the kinds of its options. */
 export interface ServiceChecks<T extends OptionTable = OptionTable> {

@@ -2,9 +2,15 @@ import { dirname } from "node:path";
 import { POSTGRES_URL } from "../../intents/location.ts";
 import type { OptionSpec, OptionTable } from "../options.ts";
 import { loggingOptions } from "../shared_options.ts";
-import { fail, type Finding, ok, type Permission, type RequiredPermissions } from "./check.ts";
+import {
+  fail,
+  type Finding,
+  ok,
+  type ProcessPermission,
+  type RequiredPermissions,
+} from "./check.ts";
 
-const PERMISSIONS = ["net", "read", "write", "env"] as const satisfies Permission[];
+const PERMISSIONS = ["net", "read", "write", "env"] as const satisfies ProcessPermission[];
 
 /** Whether this process has the permissions that a service with these options needs. */
 export function tryPermissions(
@@ -22,7 +28,7 @@ export function tryPermissions(
     ),
     more,
   ];
-  const all = (permission: Permission) => [
+  const all = (permission: ProcessPermission) => [
     ...new Set(required.flatMap((each) => each[permission] ?? [])),
   ];
   const missing = PERMISSIONS.flatMap((permission) => {
@@ -62,7 +68,7 @@ function requiredPermissions(
   return access === "write" ? { write: [path] } : { read: [path], write: [path] };
 }
 
-function isGranted(permission: Permission, name: string): boolean {
+function isGranted(permission: ProcessPermission, name: string): boolean {
   const descriptor: Deno.PermissionDescriptor = permission === "net"
     ? { name: permission, host: name }
     : permission === "env"
