@@ -19,8 +19,8 @@ import {
 } from "../protocol/answers.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../protocol/deposit.ts";
 import { findMarketBySymbol } from "../protocol/markets.ts";
+import { hashQuote } from "../protocol/hashes.ts";
 import {
-  hashQuote,
   type Quote,
   QUOTE_TYPE,
   quoteMessage,

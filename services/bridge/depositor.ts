@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
-import { type DepositRequest, hashDepositRequest } from "../../lib/protocol/deposit.ts";
+import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
+import type { DepositRequest } from "../../lib/protocol/deposit.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
 import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";

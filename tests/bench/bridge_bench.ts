@@ -7,11 +7,8 @@ import { hashTypedData, recoverTypedDataAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import {
-  DEPOSIT_REQUEST_TYPE,
-  type DepositRequest,
-  hashDepositRequest,
-} from "../../lib/protocol/deposit.ts";
+import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
+import { DEPOSIT_REQUEST_TYPE, type DepositRequest } from "../../lib/protocol/deposit.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { hashQuote, type Quote, type QuoteTerms } from "../../../lib/protocol/quote.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
+import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import { SqliteIntentStore } from "../../../lib/store/sqlite.ts";
 import { IntentRefusedError, Submitter } from "../../../lib/submitter.ts";
 import { encodeExecution } from "../../../services/solver/execution/execution.ts";
