@@ -2,7 +2,7 @@
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, watched } from "../../lib/fault_points.ts";
-import { NODE_ANSWER_MS, remembered } from "../../lib/net/cached.ts";
+import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
@@ -102,7 +102,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     exposure,
     metrics,
     limiter: limiter.handle,
-    ownAccount: remembered(() => client.getAccount(solver), NODE_ANSWER_MS, clock),
+    ownAccount: cached(() => client.getAccount(solver), NODE_ANSWER_MS, clock),
     solver,
     chainId,
     dryRun,
@@ -184,7 +184,13 @@ function followNode(
   exposure: ExposureBook,
   book: MarketData | undefined,
 ): Running {
-  const reader = new ExposureReader({ book: exposure, node, solver, clock });
+  const reader = new ExposureReader({
+    book: exposure,
+    node,
+    solver,
+    clock,
+    random: Math.random,
+  });
   const feed = new NodeFeed({
     url: wsUrl,
     solver,

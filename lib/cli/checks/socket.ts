@@ -1,16 +1,13 @@
-import { parseResponse } from "../../protocol/jsonrpc.ts";
-import { messageOf } from "../../errors.ts";
+import { z } from "zod";
+import { Backoff } from "../../net/backoff.ts";
+import { RpcSubscriber, subscription } from "../../net/rpc_subscriber.ts";
 import type { OptionSpec } from "../options.ts";
 import { type Check, type CheckContext, fail, type Finding, ok, optionLabel } from "./check.ts";
 
-const SUBSCRIBE = JSON.stringify({
-  jsonrpc: "2.0",
-  id: 1,
-  method: "eth_subscribe",
-  params: ["newHeads"],
-});
+/** The first failure ends the check, so this only keeps the second attempt away. */
+const RETRY = { initialMs: 60_000, maxMs: 60_000, random: () => 1 };
 
-/** The WebSocket of a node or a proxy opens, and takes a subscription. */
+/** The WebSocket of a node or a proxy opens, and accepts a subscription. */
 export function socketCheck(
   url: string,
   option: OptionSpec,
@@ -24,38 +21,25 @@ export function socketCheck(
   return {
     subject: "websocket",
     async run() {
-      const ended = Promise.withResolvers<Finding>();
-      const closed = Promise.withResolvers<void>();
-      const socket = new WebSocket(url);
-      socket.onopen = () => socket.send(SUBSCRIBE);
-      socket.onmessage = ({ data }) => ended.resolve(findingOf(data, failed, url));
-      socket.onerror = (event) => {
-        const reason = event instanceof ErrorEvent ? event.message : "cannot be connected to";
-        ended.resolve(failed(reason));
-      };
-      socket.onclose = ({ code }) => {
-        ended.resolve(failed(`closed with ${code} before it answered`));
-        closed.resolve();
-      };
-      const cancel = clock.after(timeoutMs, () => {
-        ended.resolve(failed(`did not take a subscription within ${timeoutMs} ms`));
-        // A peer that never answers does not close either.
-        closed.resolve();
+      const { promise, resolve } = Promise.withResolvers<Finding>();
+      const subscriber = new RpcSubscriber({
+        url,
+        clock,
+        backoff: new Backoff(RETRY),
+        subscriptions: [subscription(["newHeads"], z.unknown(), () => {})],
+        onSubscribed: () => resolve(ok(`${url} takes subscriptions`)),
+        onLost: (reason) => resolve(failed(reason)),
       });
-      const finding = await ended.promise;
-      socket.close();
-      await closed.promise;
-      cancel();
-      return finding;
+      const cancel = clock.after(timeoutMs, () => {
+        resolve(failed(`did not take a subscription within ${timeoutMs} ms`));
+      });
+      try {
+        subscriber.start();
+        return await promise;
+      } finally {
+        cancel();
+        subscriber.stop();
+      }
     },
   };
-}
-
-function findingOf(data: unknown, failed: (reason: string) => Finding, url: string): Finding {
-  try {
-    parseResponse(JSON.parse(String(data)));
-    return ok(`${url} takes subscriptions`);
-  } catch (thrown) {
-    return failed(`refuses a subscription: ${messageOf(thrown)}`);
-  }
 }
