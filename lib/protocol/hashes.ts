@@ -9,9 +9,7 @@ import { keccak256 } from "./keccak.ts";
 import { QUOTE_TYPE, quoteMessage, type QuoteTerms } from "./quote.ts";
 import type { Hex } from "./scalars.ts";
 import { encodeStruct, WORD_BYTES } from "./struct_encoding.ts";
-import { type FlatType, flatType, signingDomain } from "./typed_data.ts";
-
-const DOMAIN_TYPE = flatType("EIP712Domain(string name,string version,uint256 chainId)");
+import { DOMAIN_TYPE, type FlatType, signingDomain } from "./typed_data.ts";
 
 /** Hash of each type string: the first word of every struct of the type. */
 const typeHashes = new WeakMap<FlatType, Uint8Array>();

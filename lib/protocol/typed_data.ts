@@ -31,6 +31,11 @@ export const typedDataSchema = z.object({
 /** All a wallet needs to sign a message of a type. */
 export type TypedDataDescription = z.output<typeof typedDataSchema>;
 
+/** The type of {@link signingDomain}; some wallets want it among the types of a message. */
+export const DOMAIN_TYPE: FlatType = flatType(
+  "EIP712Domain(string name,string version,uint256 chainId)",
+);
+
 /** The domain every signature is made in; there is no verifying contract. */
 export function signingDomain(chainId: number): { name: string; version: string; chainId: number } {
   return { name: "Core", version: "1", chainId };

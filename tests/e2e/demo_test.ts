@@ -71,7 +71,7 @@ Deno.test("playBet: the first step that is not as it must be ends it with the re
     const urls = { ...stack.urls, bridge: stack.urls.oracle };
     await assert.rejects(
       playBet(urls, systemClock, (line) => lines.push(line)),
-      (thrown) => thrown instanceof ServiceError && /typed-data answered 404/.test(thrown.message),
+      (thrown) => thrown instanceof ServiceError && /deposit answered 404/.test(thrown.message),
     );
     assert.equal(lines.length, 1);
   } finally {
