@@ -19,6 +19,14 @@ export interface ClientOptions {
   wallet?: Wallet | undefined;
   /** Unix time; the machine's own by default. */
   clock?: Clock;
-  /** Opens a WebSocket, where the runtime has none: Node before 22, with the package `ws`. */
+  /**
+   * Opens a WebSocket, where the runtime has none. Node before version 22 takes the package `ws`:
+   *
+   * @example
+   * ```ts
+   * import WebSocket from "ws";
+   * const client = new RangemakerClient({ urls, connect: (url) => new WebSocket(url) });
+   * ```
+   */
   connect?: (url: string) => SocketLike;
 }

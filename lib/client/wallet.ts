@@ -203,20 +203,16 @@ function walletErrorOf(what: string, cause: unknown): WalletError {
   return new WalletError("WALLET_FAILED", message, { cause });
 }
 
-const walletFaultSchema = z.object({
-  code: z.unknown(),
-  cause: z.unknown(),
-  data: z.object({ originalError: z.unknown() }).optional().catch(undefined),
-});
+/** Where wallets put the error behind an error: viem in `cause`, MetaMask on mobile in `data`. */
+const INNER = ["cause", "data", "originalError"] as const;
 
-/** How deep errors are looked into: viem wraps twice, MetaMask on mobile once. */
+/** How deep an error is searched: the wrappings seen are three deep. */
 const DEPTH_MAX = 8;
 
 /** Every code in an error, those of the errors inside it included. */
 function codesOf(thrown: unknown, depth: number = 0): number[] {
-  const { data: fault } = walletFaultSchema.safeParse(thrown);
-  if (fault === undefined || depth === DEPTH_MAX) return [];
+  if (typeof thrown !== "object" || thrown === null || depth === DEPTH_MAX) return [];
+  const fault: Partial<Record<"code" | typeof INNER[number], unknown>> = thrown;
   const own = typeof fault.code === "number" ? [fault.code] : [];
-  const inner = [fault.cause, fault.data?.originalError];
-  return [...own, ...inner.flatMap((error) => codesOf(error, depth + 1))];
+  return [...own, ...INNER.flatMap((key) => codesOf(fault[key], depth + 1))];
 }

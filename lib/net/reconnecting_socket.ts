@@ -2,13 +2,19 @@ import type { Backoff } from "./backoff.ts";
 import type { Clock } from "../clock.ts";
 import { Timers } from "../timers.ts";
 
-/** The part of a WebSocket that is used here, so that a test can play the other side. */
+/** Written as a method, which TypeScript compares loosely: each package has its own event types. */
+type EventHandler<E extends object> = { handle(event: E): void }["handle"] | null;
+
+/**
+ * The part of a WebSocket that is used here: those of every platform fit, those of the package `ws`,
+ * and one whose other side is a test.
+ */
 export interface SocketLike {
   binaryType: string;
-  onopen: ((event: Event) => void) | null;
-  onmessage: ((event: MessageEvent) => void) | null;
-  onclose: ((event: CloseEvent) => void) | null;
-  onerror: ((event: Event) => void) | null;
+  onopen: EventHandler<object>;
+  onmessage: EventHandler<{ data: unknown }>;
+  onclose: EventHandler<{ code: number; reason: string }>;
+  onerror: EventHandler<object>;
   send(text: string): void;
   close(code?: number, reason?: string): void;
 }
@@ -109,7 +115,7 @@ export class ReconnectingSocket {
     this.#attempts += 1;
     const { handlers, connect, url, connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
     handlers.onAttempt?.(this.#attempts);
-    const socket = connect ? connect(url) : new WebSocket(url);
+    const socket: SocketLike = connect ? connect(url) : new WebSocket(url);
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
     socket.onopen = () => this.#opened();
@@ -176,6 +182,6 @@ export class ReconnectingSocket {
 }
 
 /** Browsers give no reason; Deno, Bun and `ws` do. */
-function messageIn(event: Event): string | undefined {
+function messageIn(event: object): string | undefined {
   return "message" in event && typeof event.message === "string" ? event.message : undefined;
 }

@@ -1,16 +1,21 @@
 import assert from "node:assert/strict";
+import WebSocket from "ws";
 import config from "../../deno.json" with { type: "json" };
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import {
   type ClientUrls,
   isRangemakerError,
+  NetworkError,
   QuoteError,
   RangemakerClient,
   ServiceError,
 } from "../../lib/client/mod.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { FREE_PORTS, type RunningStack, startStack } from "../../services/stack/stack.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
+
+const DEV_USER = DEV_ACCOUNTS.admin.address;
 
 const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
 
@@ -63,6 +68,33 @@ Deno.test("RangemakerClient: deposits, quotes, executes and follows a bet to its
     assert.equal(user.balance, 5_000_000n + gain);
     const { prices } = await client.history("ETH/USDT", from, systemClock.now());
     assert(prices.some(({ time }) => time >= thesis.startTime && time < thesis.endTime));
+  });
+});
+
+Deno.test("RangemakerClient: watches over a WebSocket that it is given, as Node 20 needs it", async () => {
+  await withUser(async (_client, { urls }) => {
+    const connect = (url: string) => new WebSocket(url);
+    const client = new RangemakerClient({ urls, connect });
+    const states: string[] = [];
+    const watch = await client.watch({ onState: (state) => states.push(state) }, DEV_USER);
+    assert.deepEqual([states, watch.theses], [["live"], []]);
+    watch.close();
+    await assert.rejects(client.deposit(1n), { code: "WALLET_REQUIRED" });
+  });
+});
+
+Deno.test("RangemakerClient: a service that is down is a NetworkError", async () => {
+  await withUser(async (_client, { urls }, price) => {
+    const gone = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const url = `http://127.0.0.1:${gone.addr.port}`;
+    gone.close();
+    const client = clientOf({ ...urls, solver: url, bridge: url });
+    for (const call of [() => client.deposit(1n), () => client.quote(betAround(price))]) {
+      await assert.rejects(call, (thrown) => {
+        return thrown instanceof NetworkError && thrown.code === "SERVICE_UNREACHABLE" &&
+          thrown.retryable;
+      });
+    }
   });
 });
 
