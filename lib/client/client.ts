@@ -27,7 +27,7 @@ import {
 } from "./bet.ts";
 import { ExecutionError, WalletError, WatchError } from "./errors.ts";
 import { checkQuote, type Offer, quoteTypedData } from "./offer.ts";
-import type { ClientOptions, ClientUrls } from "./options.ts";
+import { baseUrls, type ClientOptions, type ClientUrls } from "./options.ts";
 import { ThesisWatch, type WatchHandlers } from "./theses.ts";
 import { type ChainDescription, type Signing, signingOf, typedDataOf } from "./wallet.ts";
 
@@ -60,7 +60,7 @@ export class RangemakerClient {
 
   /** @throws {WalletError} `UNSUPPORTED_WALLET` if the wallet has none of the known shapes. */
   constructor({ urls, wallet, clock = systemClock, connect }: ClientOptions) {
-    this.#urls = urls;
+    this.#urls = baseUrls(urls);
     this.#node = new CoreClient({ url: urls.proxy });
     this.#signing = wallet && signingOf(wallet);
     this.#clock = clock;

@@ -30,3 +30,9 @@ export interface ClientOptions {
    */
   connect?: (url: string) => SocketLike;
 }
+
+/** The URLs without slashes at their end, ready for a route. */
+export function baseUrls(urls: ClientUrls): ClientUrls {
+  const trimmed = (url: string) => url.replace(/\/+$/, "");
+  return { ...urls, solver: trimmed(urls.solver), bridge: trimmed(urls.bridge) };
+}
