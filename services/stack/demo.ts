@@ -18,7 +18,7 @@ const options = {
   },
 } satisfies OptionTable;
 
-/** `demo`: a fresh stack on free ports, one whole bet against it, exit code 0 if all was as it must be. */
+/** `demo`: starts a stack on free ports and plays one bet; exit code 0 if every check passed. */
 export const run = command({
   name: "demo",
   description: "Starts everything on free ports and plays one bet from deposit to payout.",
