@@ -44,6 +44,8 @@ const LEAD_MS = 1_000;
 const RANGE_DIVISOR = 200n;
 /** How long one step may take. */
 const STEP_TIMEOUT_MS = 10_000;
+/** Twice that: prices have to reach the oracle first, and the node after it. */
+const PRICES_TIMEOUT_MS = 20_000;
 const POLL_MS = 25;
 const STEPS = 6;
 
@@ -105,7 +107,7 @@ export async function waitForPrices(
   client: RangemakerClient,
   clock: Clock,
 ): Promise<{ price: bigint; sources: string[] }> {
-  const deadlineMs = clock.now() + STEP_TIMEOUT_MS;
+  const deadlineMs = clock.now() + PRICES_TIMEOUT_MS;
   for (;;) {
     const { prices } = await callJson(`${urls.oracle}/prices`, oraclePricesSchema);
     const sources = prices[SYMBOL]?.sources ?? [];
@@ -114,7 +116,7 @@ export async function waitForPrices(
     must(
       clock.now() < deadlineMs,
       `${SYMBOL} has ${sources.length} sources and is ${pulled?.state ?? "unknown"} on the node ` +
-        `after ${STEP_TIMEOUT_MS} ms: expected 2 and fresh`,
+        `after ${PRICES_TIMEOUT_MS} ms: expected 2 and fresh`,
     );
     await new Promise<void>((resolve) => clock.after(POLL_MS, resolve));
   }
