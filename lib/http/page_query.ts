@@ -1,10 +1,10 @@
-/** The query of routes that answer page by page. */
+/** Cursor pagination: the query of routes that answer page by page, and the cut of a page. */
 import { z } from "zod";
 
 /** Whole numbers as queries carry them. */
 const WHOLE_NUMBER = /^\d{1,15}$/;
 
-/** How many items one answer may hold: 1 to `max`, `usual` where the caller names no number. */
+/** Most items in one answer: 1 to `max`, `usual` by default. */
 export function limitSchema(max: number, usual: number) {
   const rule = `Expected 1 to ${max}`;
   const count = z.number({ error: rule }).int(rule).min(1, rule).max(max, rule).default(usual);
@@ -13,10 +13,39 @@ export function limitSchema(max: number, usual: number) {
   return z.preprocess(numberOf, count).describe("Most items in the answer");
 }
 
-/** Where the answer before ended: its `nextCursor`, given as a number. */
+/** Where the previous answer ended: its `nextCursor`, parsed to a number. */
 export const cursorSchema = z.string().regex(WHOLE_NUMBER, "Expected the nextCursor of an answer")
   .transform(Number).describe("`nextCursor` of the answer before");
 
-/** `nextCursor` of an answer: null where nothing follows. */
+/** `nextCursor` of an answer: null if nothing follows. */
 export const nextCursorSchema = z.string().regex(WHOLE_NUMBER).nullable()
   .describe("`cursor` of the next page, or null");
+
+/** One page, and where the next one begins. */
+export interface PageOf<T> {
+  items: T[];
+  /** Null if nothing follows. */
+  nextCursor: string | null;
+}
+
+/**
+ * Cuts a page off the matches from the cursor on. It reads at most one match more than `limit`, to
+ * know whether anything follows.
+ *
+ * @param cursorOf The cursor after which the next page begins, if an item is the last of its page.
+ */
+export function cutPage<T>(
+  matches: Iterable<T>,
+  limit: number,
+  cursorOf: (item: T) => number,
+): PageOf<T> {
+  const items: T[] = [];
+  for (const item of matches) {
+    const last = items.at(-1);
+    if (items.length === limit && last !== undefined) {
+      return { items, nextCursor: cursorOf(last).toString() };
+    }
+    items.push(item);
+  }
+  return { items, nextCursor: null };
+}

@@ -1,42 +1,77 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
+import { redactUrls } from "../redact.ts";
+import { request } from "./http_request.ts";
 
-/** A service refused, or answered something else than it should. */
+/** What a {@link ServiceError} adds to its message. */
+export interface ServiceErrorOptions {
+  /** HTTP status. */
+  status: number;
+  details?: Readonly<Record<string, unknown>>;
+  retryable?: boolean;
+  cause?: unknown;
+}
+
+/**
+ * A service answered with a failure, or with something else than it should. `code` and `details` are
+ * those of the answer; `INVALID_ANSWER` stands for an answer of the wrong shape.
+ */
 export class ServiceError extends RangemakerError {
   /** HTTP status. */
   readonly status: number;
 
-  constructor(url: string, status: number, message: string, cause?: unknown) {
-    super("SERVICE", `${url} answered ${status}: ${message}`, { cause });
+  constructor(code: string, message: string, { status, ...options }: ServiceErrorOptions) {
+    super(code, redactUrls(message), options);
     this.status = status;
   }
 }
 
-/** How long a service may take to answer. */
-const REQUEST_TIMEOUT_MS = 10_000;
 /** Longest text of an answer that goes into an error. */
 const ANSWER_TEXT_MAX = 300;
+
+/** Statuses after which the same request may succeed: too many requests, a service that is down. */
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+/** What solver and bridge answer when they refuse. */
+const failureSchema = z.object({
+  success: z.literal(false),
+  error: z.string(),
+  code: z.string(),
+  details: z.record(z.string(), z.unknown()).optional(),
+});
 
 /**
  * `GET`s JSON or, with a body, `POST`s it, and parses the answer.
  *
- * @throws {ServiceError} If the answer does not fit the schema, with its status and text.
+ * @throws {ServiceError} If the service refuses, or if the answer does not fit the schema.
+ * @throws {NetworkError} If no answer came.
  */
 export async function callJson<S extends z.ZodType>(
   url: string,
   schema: S,
   body?: unknown,
 ): Promise<z.output<S>> {
-  const init = body === undefined ? {} : {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  };
-  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
-  const text = await response.text();
+  const { status, text } = await request(url, { json: body });
+  const value = parseJson(text);
+  const failure = failureSchema.safeParse(value);
+  if (failure.success) {
+    const { code, error, details } = failure.data;
+    const retryable = RETRYABLE_STATUSES.has(status);
+    const options = { status, retryable, ...(details && { details }) };
+    throw new ServiceError(code, `${url} answered ${status}: ${error}`, options);
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const message = `${url} answered ${status}: ${text.slice(0, ANSWER_TEXT_MAX)}`;
+  // A gateway in front of a service that is down answers in its own words.
+  const retryable = RETRYABLE_STATUSES.has(status);
+  throw new ServiceError("INVALID_ANSWER", message, { status, retryable, cause: parsed.error });
+}
+
+function parseJson(text: string): unknown {
   try {
-    return schema.parse(JSON.parse(text));
-  } catch (cause) {
-    throw new ServiceError(url, response.status, text.slice(0, ANSWER_TEXT_MAX), cause);
+    return JSON.parse(text);
+  } catch {
+    return undefined; // fits no schema of an answer, and the error quotes the text
   }
 }

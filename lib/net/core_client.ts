@@ -1,6 +1,5 @@
-import { toWire } from "../../lib/protocol/wire.ts";
 import { z } from "zod";
-import { RangemakerError, reasonOf } from "../errors.ts";
+import { reasonOf } from "../errors.ts";
 import { type Account, accountSchema } from "../protocol/account.ts";
 import { parseResponse, RpcError } from "../protocol/jsonrpc.ts";
 import { type NodePrice, nodePriceSchema } from "../protocol/price.ts";
@@ -8,28 +7,23 @@ import { type Receipt, receiptSchema } from "../protocol/receipt.ts";
 import { type Address, type Hex, timestampSchema, uint64Schema } from "../protocol/scalars.ts";
 import { type Thesis, thesisSchema, type ThesisStatus } from "../protocol/thesis.ts";
 import type { Transaction } from "../protocol/transaction.ts";
-import { redactUrls } from "../redact.ts";
+import { toWire } from "../protocol/wire.ts";
+import { NetworkError, request } from "./http_request.ts";
 
-/** How long a node may take to answer unless told otherwise. */
+/** How long a node may take to answer, unless the caller says otherwise. */
 export const NODE_TIMEOUT_MS = 5_000;
 
-/** The node could not be reached, or its answer was lost: whether it acted is not known. */
-export class NodeUnreachableError extends RangemakerError {
+/** The node could not be reached, or its answer was lost: whether it acted is unknown. */
+export class NodeUnreachableError extends NetworkError {
   constructor(url: string, cause: unknown) {
-    // Callers of a service are told this, and the URL may carry a password or a provider's key.
-    const message = redactUrls(`Core node at ${url} cannot be reached: ${reasonOf(cause)}`);
-    super("NODE_UNREACHABLE", message, { cause, retryable: true });
+    super("NODE_UNREACHABLE", `Core node at ${url} cannot be reached: ${reasonOf(cause)}`, cause);
   }
 }
 
-/** The node took too long: whether it acted is not known. */
-export class NodeTimeoutError extends RangemakerError {
+/** The node took too long: whether it acted is unknown. */
+export class NodeTimeoutError extends NetworkError {
   constructor(url: string, method: string, timeoutMs: number) {
-    super(
-      "NODE_TIMEOUT",
-      redactUrls(`Core node at ${url} did not answer ${method} within ${timeoutMs} ms`),
-      { retryable: true },
-    );
+    super("NODE_TIMEOUT", `Core node at ${url} did not answer ${method} within ${timeoutMs} ms`);
   }
 }
 
@@ -41,7 +35,7 @@ export interface ThesisFilter {
   /** Most theses in one answer. */
   limit?: number;
   /** `nextCursor` of the answer before. */
-  cursor?: string;
+  cursor?: string | undefined;
 }
 
 /** Slots of one market for `core_getPriceHistory`: those that start in `[from, to)`, Unix ms. */
@@ -65,7 +59,7 @@ const historyPageSchema = z.object({
 /** One page of recorded prices, oldest first, and the spans of slots that have none. */
 export type HistoryPage = z.output<typeof historyPageSchema>;
 
-/** Where a core node is, and how patient to be with it. */
+/** Where a core node is, and how long to wait for it. */
 export interface CoreClientOptions {
   /** HTTP JSON-RPC URL. */
   url: string;
@@ -82,7 +76,7 @@ const needsBackfillSchema = z.object({
   missing: z.array(spanSchema),
 });
 
-/** The spans that a refused settlement says are missing; undefined where it was refused otherwise. */
+/** The missing spans that a `NeedsBackfill` error names; undefined for any other error. */
 export function missingSpansOf(thrown: unknown): z.output<typeof spanSchema>[] | undefined {
   if (!(thrown instanceof RpcError)) return undefined;
   const parsed = needsBackfillSchema.safeParse(thrown.data);
@@ -96,8 +90,8 @@ const thesesPageSchema = z.object({
 
 /**
  * Typed JSON-RPC client for a core node over HTTP. Every method throws {@link RpcError} with the
- * node's own code where it refuses, {@link NodeTimeoutError} or {@link NodeUnreachableError} where
- * no answer came, and a `ZodError` never: an answer of the wrong shape is an {@link RpcError}.
+ * node's own code if it refuses, and {@link NodeTimeoutError} or {@link NodeUnreachableError} if no
+ * answer came. An answer of the wrong shape is an {@link RpcError} too, never a `ZodError`.
  */
 export class CoreClient {
   readonly url: string;
@@ -114,7 +108,7 @@ export class CoreClient {
     return this.#call("core_sendTransaction", [toWire(tx)], receiptSchema);
   }
 
-  /** Submits a transaction by its JSON text, as it was kept: what is sent again is the same. */
+  /** Submits a transaction from its stored JSON text, so that a repeat is the same transaction. */
   sendTransactionText(text: string): Promise<Receipt> {
     return this.#call("core_sendTransaction", [JSON.parse(text)], receiptSchema);
   }
@@ -124,7 +118,7 @@ export class CoreClient {
     return this.#call("core_simulateTransaction", [toWire(tx)], receiptSchema);
   }
 
-  /** The receipt of a transaction, or null where the node does not know it. */
+  /** The receipt of a transaction, or null if the node does not know it. */
   getTransaction(txHash: Hex): Promise<Receipt | null> {
     return this.#call("core_getTransaction", [txHash], receiptSchema.nullable());
   }
@@ -160,12 +154,12 @@ export class CoreClient {
     return this.#call("core_getPriceHistory", [query], historyPageSchema);
   }
 
-  /** Attempts settlement. @throws {RpcError} -32010 where price history is missing. */
+  /** Attempts settlement. @throws {RpcError} -32010 if price history is missing. */
   settleThesis(id: number): Promise<Thesis> {
     return this.#call("core_settleThesis", [id], thesisSchema);
   }
 
-  /** The chain id of the node: a cheap way to see that it is there. */
+  /** The chain id of the node: also a cheap check that it is up. */
   async chainId(): Promise<number> {
     return Number(await this.#call("eth_chainId", [], z.string().regex(/^0x[0-9a-f]+$/)));
   }
@@ -185,17 +179,16 @@ export class CoreClient {
 
   async #post(method: string, params: unknown[]): Promise<unknown> {
     const id = this.#lastId += 1;
+    const timeoutMs = this.#timeoutMs;
     try {
-      const response = await fetch(this.url, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
-        signal: AbortSignal.timeout(this.#timeoutMs),
+      const { text } = await request(this.url, {
+        json: { jsonrpc: "2.0", id, method, params },
+        timeoutMs,
       });
-      return await response.json();
+      return JSON.parse(text);
     } catch (cause) {
-      if (cause instanceof DOMException && cause.name === "TimeoutError") {
-        throw new NodeTimeoutError(this.url, method, this.#timeoutMs);
+      if (cause instanceof NetworkError && cause.code === "SERVICE_TIMEOUT") {
+        throw new NodeTimeoutError(this.url, method, timeoutMs);
       }
       throw new NodeUnreachableError(this.url, cause);
     }

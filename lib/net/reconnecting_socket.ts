@@ -2,30 +2,36 @@ import type { Backoff } from "./backoff.ts";
 import type { Clock } from "../clock.ts";
 import { Timers } from "../timers.ts";
 
-/** The part of a WebSocket that is used here, so that a test can play the other side. */
+/** Written as a method, which TypeScript compares loosely: each package has its own event types. */
+type EventHandler<E extends object> = { handle(event: E): void }["handle"] | null;
+
+/**
+ * The part of a WebSocket that is used here: those of every platform fit, those of the package `ws`,
+ * and one whose other side is a test.
+ */
 export interface SocketLike {
   binaryType: string;
-  onopen: ((event: Event) => void) | null;
-  onmessage: ((event: MessageEvent) => void) | null;
-  onclose: ((event: CloseEvent) => void) | null;
-  onerror: ((event: Event) => void) | null;
+  onopen: EventHandler<object>;
+  onmessage: EventHandler<{ data: unknown }>;
+  onclose: EventHandler<{ code: number; reason: string }>;
+  onerror: EventHandler<object>;
   send(text: string): void;
   close(code?: number, reason?: string): void;
 }
 
 /**
  * Why a connection is gone: it could not be opened, the other side closed it, it brought no frame for
- * too long, or its owner gave it up.
+ * too long, or its owner dropped it.
  */
 export type DownCause = "not_opened" | "closed" | "silent" | "dropped";
 
-/** What the owner of a {@link ReconnectingSocket} is told. */
+/** Events of a {@link ReconnectingSocket}. */
 export interface SocketHandlers {
-  /** A connection stands: subscribe now. */
+  /** Connected: subscribe now. */
   onOpen(): void;
   /** One text frame; a binary one is read as UTF-8. */
   onText(text: string): void;
-  /** The connection is gone or was given up; another attempt follows by itself. */
+  /** The connection is lost or was dropped; another attempt follows by itself. */
   onDown?(reason: string, cause: DownCause): void;
   /** An attempt is about to be made; the first one has number 1. */
   onAttempt?(attempt: number): void;
@@ -37,7 +43,7 @@ export interface ReconnectingSocketOptions {
   clock: Clock;
   backoff: Backoff;
   handlers: SocketHandlers;
-  /** A connection that brings no frame for this long is given up; undefined never. */
+  /** A connection without any frame for this long is dropped; undefined never drops it. */
   silenceMs?: number;
   /** How long an attempt may take to open. */
   connectTimeoutMs?: number;
@@ -51,8 +57,8 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const HEALTHY_AFTER_MS = 5_000;
 
 /**
- * A WebSocket client that comes back after every loss, until stopped. A client socket cannot ping,
- * so whether the server lives is seen by a deadline on data.
+ * A WebSocket client that reconnects after every loss, until stopped. A client socket cannot ping, so
+ * only a deadline on data detects a dead server.
  */
 export class ReconnectingSocket {
   readonly #options: ReconnectingSocketOptions;
@@ -85,14 +91,14 @@ export class ReconnectingSocket {
     this.#connect();
   }
 
-  /** Sends a frame. @returns False where there is no connection; the frame is not kept. */
+  /** Sends a frame. @returns False if there is no connection; the frame is discarded. */
   send(text: string): boolean {
     if (!this.#open) return false;
     this.#socket?.send(text);
     return true;
   }
 
-  /** Gives up the present connection as faulty; the next attempt follows after the backoff. */
+  /** Drops the present connection as faulty; the next attempt follows after the backoff. */
   drop(reason: string): void {
     if (this.#socket === undefined) return;
     this.#lose(reason, "dropped");
@@ -109,7 +115,7 @@ export class ReconnectingSocket {
     this.#attempts += 1;
     const { handlers, connect, url, connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
     handlers.onAttempt?.(this.#attempts);
-    const socket = connect ? connect(url) : new WebSocket(url);
+    const socket: SocketLike = connect ? connect(url) : new WebSocket(url);
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
     socket.onopen = () => this.#opened();
@@ -119,9 +125,9 @@ export class ReconnectingSocket {
       this.#lose(`closed with ${event.code} ${event.reason}`.trim(), cause);
     };
     socket.onerror = (event) => {
-      // The close event that follows says the rest; before opening, only this one names the cause.
+      // After opening, the close event that follows has the reason; before, only this one has it.
       if (this.#open) return;
-      this.#lose(event instanceof ErrorEvent ? event.message : "connect failed", "not_opened");
+      this.#lose(messageIn(event) ?? "cannot be connected to", "not_opened");
     };
     this.#timers.after(connectTimeoutMs, () => {
       if (!this.#open) this.#lose(`not open after ${connectTimeoutMs} ms`, "not_opened");
@@ -169,8 +175,13 @@ export class ReconnectingSocket {
     this.#open = false;
     if (socket === undefined) return;
     socket.onopen = socket.onmessage = socket.onclose = null;
-    // A socket that fails while it closes has nothing more to tell.
+    // Errors while closing do not matter, but `ws` throws those that nobody handles.
     socket.onerror = () => {};
     socket.close();
   }
+}
+
+/** Browsers give no reason; Deno, Bun and `ws` do. */
+function messageIn(event: object): string | undefined {
+  return "message" in event && typeof event.message === "string" ? event.message : undefined;
 }

@@ -1,4 +1,3 @@
-import type { Hex } from "viem";
 import { z } from "zod";
 import {
   addressSchema,
@@ -7,7 +6,7 @@ import {
   timestampSchema,
   uint256Schema,
 } from "./scalars.ts";
-import { type FlatType, flatType, hashFlat } from "./typed_data.ts";
+import { type FlatType, flatType } from "./typed_data.ts";
 
 /** Body of `POST /deposit` (spec: deposit bridge, "Deposit request"). */
 export const depositRequestSchema = z.object({
@@ -26,19 +25,3 @@ export type DepositRequest = z.output<typeof depositRequestSchema>;
 export const DEPOSIT_REQUEST_TYPE: FlatType = flatType(
   "Core:Deposit(address user,uint256 amount,uint256 nonce,uint256 deadline)",
 );
-
-/**
- * The digest that the user signs. It also serves as the mock external transaction hash, so that one
- * request can never become two deposits.
- */
-export function hashDepositRequest(
-  request: Omit<DepositRequest, "signature">,
-  chainId: number,
-): Hex {
-  return hashFlat(DEPOSIT_REQUEST_TYPE, chainId, {
-    user: request.user,
-    amount: request.amount,
-    nonce: request.nonce,
-    deadline: BigInt(request.deadline),
-  });
-}

@@ -2,7 +2,7 @@ import type { Hex } from "viem";
 import { z } from "zod";
 import { addressSchema, signatureSchema, timestampSchema, uint64Schema } from "./scalars.ts";
 import { type BetTerms, betTermsOf, betTermsShape } from "./terms.ts";
-import { type FlatType, flatType, hashFlat } from "./typed_data.ts";
+import { type FlatType, flatType } from "./typed_data.ts";
 import { toWire } from "./wire.ts";
 
 const deadlineSchema = timestampSchema.describe("Until when it may be executed, Unix milliseconds");
@@ -26,7 +26,7 @@ export interface QuoteTerms extends BetTerms {
   deadline: number;
 }
 
-/** A quote with the solver's signature over {@link hashQuote}. */
+/** A quote with the solver's signature over the quote hash (`hashQuote`). */
 export interface Quote extends QuoteTerms {
   signature: Hex;
 }
@@ -103,9 +103,4 @@ export function quoteMessage(terms: QuoteTerms): Record<string, unknown> {
     endTime: BigInt(endTime),
     deadline: BigInt(deadline),
   };
-}
-
-/** The quote hash: the digest that the solver and the user sign. */
-export function hashQuote(terms: QuoteTerms, chainId: number): Hex {
-  return hashFlat(QUOTE_TYPE, chainId, quoteMessage(terms));
 }

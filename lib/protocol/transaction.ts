@@ -9,7 +9,8 @@ import {
   uint64Schema,
 } from "./scalars.ts";
 import type { Signer } from "./signature.ts";
-import { type FlatType, flatType, hashFlat } from "./typed_data.ts";
+import { hashFlat } from "./hashes.ts";
+import { type FlatType, flatType } from "./typed_data.ts";
 import type { QuoteTerms } from "./quote.ts";
 import { betTermsOf, betTermsShape } from "./terms.ts";
 import { toWire, type Wire } from "./wire.ts";

@@ -1,8 +1,4 @@
-import type { Hex } from "viem";
-import { stringToBytes } from "viem/utils";
 import { z } from "zod";
-import { keccak256 } from "./keccak.ts";
-import { encodeStruct, WORD_BYTES } from "./struct_encoding.ts";
 
 /** A member of an EIP-712 struct. */
 export interface TypedField {
@@ -17,8 +13,8 @@ export interface TypedField {
 export interface FlatType {
   readonly primaryType: string;
   readonly fields: readonly TypedField[];
-  /** Hash of the type string: the first word of every struct of the type. */
-  readonly typeHash: Uint8Array;
+  /** Such as `Core:Deposit(address user,uint256 amount)`. */
+  readonly typeString: string;
 }
 
 /** What `GET /typed-data` answers (spec: deposit bridge, "Typed-data description"). */
@@ -35,6 +31,11 @@ export const typedDataSchema = z.object({
 /** What a wallet needs to sign a message of a type, except the message. */
 export type TypedDataDescription = z.output<typeof typedDataSchema>;
 
+/** The type of {@link signingDomain}; some wallets want it among the types of a message. */
+export const DOMAIN_TYPE: FlatType = flatType(
+  "EIP712Domain(string name,string version,uint256 chainId)",
+);
+
 /** The EIP-712 domain of every signature; there is no verifying contract. */
 export function signingDomain(chainId: number): { name: string; version: string; chainId: number } {
   return { name: "Core", version: "1", chainId };
@@ -49,36 +50,6 @@ export function describeTypedData(type: FlatType, chainId: number): TypedDataDes
   };
 }
 
-const DOMAIN_TYPE = flatType("EIP712Domain(string name,string version,uint256 chainId)");
-
-/** The domain hash is the same for every message of a chain, so the last one is cached. */
-let newestDomain: { chainId: number; separator: Uint8Array } | undefined;
-
-function domainSeparator(chainId: number): Uint8Array {
-  if (newestDomain?.chainId === chainId) return newestDomain.separator;
-  const domain = { ...signingDomain(chainId), chainId: BigInt(chainId) };
-  const separator = hashStruct(DOMAIN_TYPE, domain);
-  newestDomain = { chainId, separator };
-  return separator;
-}
-
-function hashStruct(type: FlatType, message: Record<string, unknown>): Uint8Array {
-  return keccak256(encodeStruct(type.typeHash, type.fields, message));
-}
-
-/**
- * The EIP-712 digest of a message of a flat type.
- *
- * @throws {TypeError} If a field is missing or does not fit its type.
- */
-export function hashFlat(type: FlatType, chainId: number, message: Record<string, unknown>): Hex {
-  const preimage = new Uint8Array(2 + 2 * WORD_BYTES);
-  preimage.set([0x19, 0x01]);
-  preimage.set(domainSeparator(chainId), 2);
-  preimage.set(hashStruct(type, message), 2 + WORD_BYTES);
-  return `0x${keccak256(preimage).toHex()}`;
-}
-
 /** Parses a type string such as `Core:Deposit(address user,uint256 amount)`. */
 export function flatType(typeString: string): FlatType {
   const [primaryType, members] = typeString.slice(0, -1).split("(") as [string, string];
@@ -86,5 +57,5 @@ export function flatType(typeString: string): FlatType {
     const [type, name] = member.split(" ") as [string, string];
     return { name, type };
   });
-  return { primaryType, fields, typeHash: keccak256(stringToBytes(typeString)) };
+  return { primaryType, fields, typeString };
 }

@@ -9,7 +9,7 @@ import {
   uint256Schema,
 } from "../../lib/protocol/scalars.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { cursorSchema, limitSchema } from "../../lib/http/page_query.ts";
+import { cursorSchema, cutPage, limitSchema } from "../../lib/http/page_query.ts";
 import { decodePayload } from "./payload.ts";
 import { depositKey } from "./depositor.ts";
 
@@ -66,10 +66,9 @@ export class DepositBook {
     { user }: z.output<typeof userPathSchema>,
     { limit, cursor }: z.output<typeof depositsQuerySchema>,
   ): Promise<{ deposits: DepositView[]; nextCursor: string | null }> {
-    const page = await this.#store.listBySubject(user, { limit, before: cursor });
-    const last = page.at(-1);
-    const nextCursor = page.length < limit || last === undefined ? null : String(last.sequence);
-    return { deposits: page.map(viewOf), nextCursor };
+    const found = await this.#store.listBySubject(user, { limit: limit + 1, before: cursor });
+    const { items, nextCursor } = cutPage(found, limit, ({ sequence }) => sequence);
+    return { deposits: items.map(viewOf), nextCursor };
   }
 }
 

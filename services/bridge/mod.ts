@@ -7,7 +7,7 @@ import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
-import { NODE_ANSWER_MS, remembered } from "../../lib/net/cached.ts";
+import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
@@ -73,14 +73,14 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
     deposits: new DepositBook(store),
     metrics,
     limiter: limiter.handle,
-    checkReadiness: remembered(readiness, NODE_ANSWER_MS, clock),
+    checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),
     corsOrigins: options.corsOrigins,
     bridge: signer.address,
     rpcUrl: redactUrls(rpcUrl),
     version: config.version,
     chainId,
   });
-  const nodeAnswers = remembered(
+  const nodeAnswers = cached(
     () => probeNode().then(() => true, () => false),
     NODE_ANSWER_MS,
     clock,

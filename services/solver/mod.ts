@@ -6,7 +6,7 @@ import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
-import { NODE_ANSWER_MS, remembered } from "../../lib/net/cached.ts";
+import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
@@ -105,7 +105,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     exposure,
     metrics,
     limiter: limiter.handle,
-    ownAccount: remembered(() => client.getAccount(solver), NODE_ANSWER_MS, clock),
+    ownAccount: cached(() => client.getAccount(solver), NODE_ANSWER_MS, clock),
     solver,
     chainId,
     dryRun,
@@ -187,7 +187,13 @@ function followNode(
   exposure: ExposureBook,
   book: MarketData | undefined,
 ): Running {
-  const reader = new ExposureReader({ book: exposure, node, solver, clock });
+  const reader = new ExposureReader({
+    book: exposure,
+    node,
+    solver,
+    clock,
+    random: Math.random,
+  });
   const feed = new NodeFeed({
     url: wsUrl,
     solver,

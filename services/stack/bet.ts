@@ -1,24 +1,22 @@
-import type { Clock } from "../../lib/clock.ts";
-import { CoreClient } from "../../lib/net/core_client.ts";
-import type { Account } from "../../lib/protocol/account.ts";
-import type { Thesis } from "../../lib/protocol/thesis.ts";
-import type { ShowProgress } from "../../lib/cli/progress.ts";
-import { ThesisFeed } from "../../lib/net/thesis_feed.ts";
-import type { StackUrls } from "./stack.ts";
+/** One whole bet, played by a user who has nothing but the URLs and a new key. */
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { formatUnits } from "viem/utils";
 import {
-  askForQuote,
-  type BetContext,
-  checkBalances,
-  deposit,
-  execute,
-  subscribe,
-  SYMBOL,
-  waitForPrices,
-  waitForSettlement,
-} from "./steps.ts";
-import { createWallet, formatUsdc } from "./user.ts";
+  type Account,
+  type Offer,
+  RangemakerClient,
+  type Thesis,
+  type ThesisWatch,
+} from "../../lib/client/mod.ts";
+import type { ShowProgress } from "../../lib/cli/progress.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { RangemakerError } from "../../lib/errors.ts";
+import { callJson } from "../../lib/net/call_json.ts";
+import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
+import { oraclePricesSchema } from "../../lib/protocol/price.ts";
+import type { StackUrls } from "./stack.ts";
 
-/** What came of a bet. */
+/** The result of a bet. */
 export interface BetResult {
   thesis: Thesis;
   /** Accounts after settlement. */
@@ -26,13 +24,36 @@ export interface BetResult {
   solver: Account;
 }
 
+/** Something in the bet is not as it must be. */
+export class BetError extends RangemakerError {
+  constructor(message: string) {
+    super("BET", message);
+  }
+}
+
+const SYMBOL = "ETH/USDT";
+/** USDC with 6 decimals. */
+const DEPOSIT = 1_000_000_000n;
+/** USDC with 6 decimals. */
+const BET = 100_000_000n;
+/** How long the price has to stay in the range, in ms, for the user to win. */
+const WINDOW_MS = 3_000;
+/** From the quote to the start of the window: time to sign and to execute. */
+const LEAD_MS = 1_000;
+/** The range reaches this share of the price to each side: half a percent. */
+const RANGE_DIVISOR = 200n;
+/** How long one step may take. */
+const STEP_TIMEOUT_MS = 10_000;
+/** Twice that: prices have to reach the oracle first, and the node after it. */
+const PRICES_TIMEOUT_MS = 20_000;
+const POLL_MS = 25;
 const STEPS = 6;
 
 /**
- * Plays one bet as a user who was given nothing but the URLs, checking every answer.
+ * Plays one bet through the public client, which checks hash and signatures; this checks the money.
  *
  * @param report Receives one line a step, with the time it took.
- * @param progress Is shown the step that is being played.
+ * @param progress Shows the step that is being played.
  * @throws {RangemakerError} At the first thing that is not as it must be.
  */
 export async function playBet(
@@ -41,54 +62,147 @@ export async function playBet(
   report: (line: string) => void,
   progress: ShowProgress = () => {},
 ): Promise<BetResult> {
-  const node = new CoreClient({ url: urls.proxy });
-  const context: BetContext = { urls, node, wallet: createWallet(), clock };
-  const user = context.wallet.address;
+  const wallet = privateKeyToAccount(generatePrivateKey());
+  const client = new RangemakerClient({ urls, wallet, clock });
   let count = 0;
-  const step = async <T>(name: string, play: () => Promise<T>, tell: (outcome: T) => string) => {
+  const step = async <T>(name: string, play: () => Promise<T>, outcome: (result: T) => string) => {
     const startedMs = performance.now();
     count += 1;
     progress(`${count}/${STEPS} ${name} …`);
-    const outcome = await play();
+    const result = await play();
     const seconds = ((performance.now() - startedMs) / 1000).toFixed(2).padStart(5);
-    report(`${count}/${STEPS} ${name.padEnd(9)} ${seconds} s  ${tell(outcome)}`);
-    return outcome;
+    report(`${count}/${STEPS} ${name.padEnd(9)} ${seconds} s  ${outcome(result)}`);
+    return result;
   };
 
-  const { price } = await step("prices", () => waitForPrices(context), ({ price, sources }) => {
-    return `${SYMBOL} ${formatUsdc(price)} from ${sources.join(", ")}`;
+  const { price } = await step("prices", () => waitForPrices(urls, client, clock), (found) => {
+    return `${SYMBOL} ${formatUsdc(found.price)} from ${found.sources.join(", ")}`;
   });
-  const userBefore = await step("deposit", () => deposit(context), ({ balance }) => {
-    return `${formatUsdc(balance)} USDC for ${user}`;
+  const before = await step("deposit", () => deposit(client), ({ balance }) => {
+    return `${formatUsdc(balance)} USDC for ${wallet.address}`;
   });
-  const feed = new ThesisFeed({ url: urls.proxyWs, node, user, clock, random: Math.random });
+  const watch = await step(
+    "subscribe",
+    () => client.watch(),
+    () => `theses of the user at ${urls.proxyWs}`,
+  );
   try {
-    await step("subscribe", () => subscribe(feed), () => `theses of the user at ${urls.proxyWs}`);
-    const offer = await step("quote", () => askForQuote(context, price), tellOffer);
-    const { thesisId, solverBefore } = await step(
-      "execute",
-      () => execute(context, offer),
-      ({ thesisId }) => `hash and signatures checked, thesis ${thesisId} committed`,
-    );
+    const offer = await step("quote", () => askForQuote(client, clock, price), describeOffer);
+    const { thesisId, solverBefore } = await step("execute", async () => {
+      const solverBefore = await client.account(offer.quote.solver);
+      return { ...await client.execute(offer), solverBefore };
+    }, ({ thesisId }) => `hash and signatures checked, thesis ${thesisId} committed`);
     return await step("settle", async () => {
-      const thesis = await waitForSettlement(feed, thesisId, offer.quote);
-      return { thesis, ...await checkBalances(context, thesis, userBefore, solverBefore) };
-    }, tellResult);
+      const thesis = await waitForSettlement(watch, thesisId, offer);
+      return { thesis, ...await checkBalances(client, thesis, before, solverBefore) };
+    }, describeResult);
   } finally {
-    feed.close();
+    watch.close();
   }
 }
 
-function tellOffer(
-  { quote, estimatedMultiplier }: Awaited<ReturnType<typeof askForQuote>>,
-): string {
+/** Waits until two providers back the oracle's price, and the node has pulled it. */
+export async function waitForPrices(
+  urls: Pick<StackUrls, "oracle">,
+  client: RangemakerClient,
+  clock: Clock,
+): Promise<{ price: bigint; sources: string[] }> {
+  const deadlineMs = clock.now() + PRICES_TIMEOUT_MS;
+  for (;;) {
+    const { prices } = await callJson(`${urls.oracle}/prices`, oraclePricesSchema);
+    const sources = prices[SYMBOL]?.sources ?? [];
+    const pulled = (await client.prices())[SYMBOL];
+    if (sources.length >= 2 && pulled?.state === "fresh") return { price: pulled.price, sources };
+    must(
+      clock.now() < deadlineMs,
+      `${SYMBOL} has ${sources.length} sources and is ${pulled?.state ?? "unknown"} on the node ` +
+        `after ${PRICES_TIMEOUT_MS} ms: expected 2 and fresh`,
+    );
+    await new Promise<void>((resolve) => clock.after(POLL_MS, resolve));
+  }
+}
+
+async function deposit(client: RangemakerClient): Promise<Account> {
+  await client.deposit(DEPOSIT);
+  const account = await client.account();
+  must(account.balance === DEPOSIT, `Balance is ${account.balance} after depositing ${DEPOSIT}`);
+  return account;
+}
+
+async function askForQuote(
+  client: RangemakerClient,
+  clock: Clock,
+  price: bigint,
+): Promise<Offer & { estimatedMultiplier: string }> {
+  const startTime = clock.now() + LEAD_MS;
+  const bet = {
+    symbol: SYMBOL,
+    lowerPrice: price - price / RANGE_DIVISOR,
+    upperPrice: price + price / RANGE_DIVISOR,
+    betAmount: BET,
+    startTime,
+    endTime: startTime + WINDOW_MS,
+  };
+  const { multiplier } = await client.estimate(bet);
+  return { ...await client.quote(bet), estimatedMultiplier: multiplier };
+}
+
+/** Both the creation and the settlement of the thesis have to arrive. */
+async function waitForSettlement(
+  watch: ThesisWatch,
+  thesisId: number,
+  { quote }: Offer,
+): Promise<Thesis> {
+  const created = await watch.until(({ id }) => id === thesisId, STEP_TIMEOUT_MS);
+  must(created.payout === quote.payout, `Thesis pays ${created.payout}, not ${quote.payout}`);
+  return await watch.until(
+    ({ id, status }) => id === thesisId && (status === "won" || status === "lost"),
+    STEP_TIMEOUT_MS,
+  );
+}
+
+/** The balances follow from the outcome, and user and solver together hold what they held before. */
+async function checkBalances(
+  client: RangemakerClient,
+  settled: Thesis,
+  userBefore: Account,
+  solverBefore: Account,
+): Promise<{ user: Account; solver: Account }> {
+  const user = await client.account();
+  const solver = await client.account(solverBefore.address);
+  const gain = settled.status === "won" ? settled.payout - settled.betAmount : -settled.betAmount;
+  requireTotal("User", user, totalOf(userBefore) + gain);
+  requireTotal("Solver", solver, totalOf(solverBefore) - gain);
+  return { user, solver };
+}
+
+function totalOf(account: Account): bigint {
+  return account.balance + account.locked;
+}
+
+function requireTotal(who: string, account: Account, expected: bigint): void {
+  must(totalOf(account) === expected, `${who} holds ${totalOf(account)}, not ${expected}`);
+  must(account.locked === 0n, `${who} still has ${account.locked} locked`);
+}
+
+/** @throws {BetError} With `message` unless `condition` is true. */
+function must(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new BetError(message);
+}
+
+/** An amount in USDC, or a price, as a person reads it. */
+function formatUsdc(units: bigint): string {
+  return formatUnits(units, PRICE_DECIMALS);
+}
+
+function describeOffer({ quote, estimatedMultiplier }: Offer & { estimatedMultiplier: string }) {
   const seconds = (quote.endTime - quote.startTime) / 1000;
   return `${formatUsdc(quote.betAmount)} pays ${formatUsdc(quote.payout)} if the price stays in ` +
     `${formatUsdc(quote.lowerPrice)} to ${formatUsdc(quote.upperPrice)} ` +
     `for ${seconds} s (estimate was ${estimatedMultiplier})`;
 }
 
-function tellResult({ thesis, user, solver }: BetResult): string {
+function describeResult({ thesis, user, solver }: BetResult): string {
   const breach = thesis.breach && `, the price was ${formatUsdc(thesis.breach.price)}`;
   return `thesis ${thesis.status}${breach ?? ""}; user has ${formatUsdc(user.balance)}, ` +
     `solver ${formatUsdc(solver.balance)}: nothing made or lost`;

@@ -18,7 +18,7 @@ const options = {
   },
 } satisfies OptionTable;
 
-/** `demo`: plays one whole bet against a fresh stack on free ports; exit code 0 if every step is correct. */
+/** `demo`: starts a stack on free ports and plays one bet; exit code 0 if every check passed. */
 export const run = command({
   name: "demo",
   description: "Starts everything on free ports and plays one bet from deposit to payout.",

@@ -12,11 +12,8 @@ import type { SignedTransactionText } from "../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { type SubmissionNode, Submitter } from "../../lib/intents/submitter.ts";
-import {
-  DEPOSIT_REQUEST_TYPE,
-  type DepositRequest,
-  hashDepositRequest,
-} from "../../lib/protocol/deposit.ts";
+import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
+import { DEPOSIT_REQUEST_TYPE, type DepositRequest } from "../../lib/protocol/deposit.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import {

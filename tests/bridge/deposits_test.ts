@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { hashDepositRequest } from "../../lib/protocol/deposit.ts";
+import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { CHAIN_ID, signedRequest, user, withBridge } from "./support.ts";
 

@@ -1,5 +1,6 @@
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { type DepositRequest, hashDepositRequest } from "../../lib/protocol/deposit.ts";
+import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
+import type { DepositRequest } from "../../lib/protocol/deposit.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { type BridgeOptions, options, startBridge } from "../../services/bridge/mod.ts";

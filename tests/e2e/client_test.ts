@@ -1,11 +1,21 @@
 import assert from "node:assert/strict";
+import WebSocket from "ws";
 import config from "../../deno.json" with { type: "json" };
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { RangemakerClient, ServiceError } from "../../lib/client/mod.ts";
+import {
+  type ClientUrls,
+  isRangemakerError,
+  NetworkError,
+  QuoteError,
+  RangemakerClient,
+  ServiceError,
+} from "../../lib/client/mod.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { SignatureError } from "../../lib/protocol/signature.ts";
 import { FREE_PORTS, type RunningStack, startStack } from "../../services/stack/stack.ts";
-import { waitForPrices } from "../../services/stack/steps.ts";
+import { waitForPrices } from "../../services/stack/bet.ts";
+
+const DEV_USER = DEV_ACCOUNTS.admin.address;
 
 const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
 
@@ -14,14 +24,16 @@ async function withUser(
   play: (client: RangemakerClient, stack: RunningStack, price: bigint) => Promise<void>,
 ): Promise<void> {
   const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
-  const wallet = privateKeyToAccount(generatePrivateKey());
-  const client = new RangemakerClient(stack.urls, wallet);
+  const client = clientOf(stack.urls);
   try {
-    const context = { urls: stack.urls, node: client.node, wallet, clock: systemClock };
-    await play(client, stack, (await waitForPrices(context)).price);
+    await play(client, stack, (await waitForPrices(stack.urls, client, systemClock)).price);
   } finally {
     await stack.stop();
   }
+}
+
+function clientOf(urls: ClientUrls): RangemakerClient {
+  return new RangemakerClient({ urls, wallet: privateKeyToAccount(generatePrivateKey()) });
 }
 
 function betAround(price: bigint) {
@@ -38,20 +50,61 @@ function betAround(price: bigint) {
 
 Deno.test("RangemakerClient: deposits, quotes, executes and follows a bet to its end", async () => {
   await withUser(async (client, _stack, price) => {
+    const from = systemClock.now() - 60_000;
     await client.deposit(5_000_000n, 7n);
     await assert.rejects(client.deposit(5_000_000n, 7n), (thrown) => {
-      return thrown instanceof ServiceError && thrown.status === 409;
+      return thrown instanceof ServiceError && thrown.status === 409 &&
+        thrown.code === "NONCE_USED" && !thrown.retryable;
     });
     const bet = betAround(price);
     assert.match((await client.estimate(bet)).multiplier, /^1\.(0[5-9]|10)\d\d$/);
     const offer = await client.quote(bet);
-    const first = await client.execute(offer);
-    assert.equal(first.status, "committed");
-    assert.deepEqual(await client.execute(offer), first);
-    const thesis = await client.settled(first.thesisId ?? 0, 10_000);
-    const user = await client.node.getAccount(thesis.user);
+    const signature = await client.sign(offer);
+    const first = await client.execute(offer, signature);
+    assert.deepEqual(await client.execute(offer, signature), first);
+    const thesis = await client.settled(first.thesisId, 10_000);
+    const user = await client.account();
     const gain = thesis.status === "won" ? thesis.payout - thesis.betAmount : -thesis.betAmount;
     assert.equal(user.balance, 5_000_000n + gain);
+    const { prices } = await client.history("ETH/USDT", from, systemClock.now());
+    assert(prices.some(({ time }) => time >= thesis.startTime && time < thesis.endTime));
+  });
+});
+
+Deno.test("RangemakerClient: watches over a WebSocket that it is given, as Node 20 needs it", async () => {
+  await withUser(async (_client, { urls }) => {
+    const connect = (url: string) => new WebSocket(url);
+    const client = new RangemakerClient({ urls, connect });
+    const states: string[] = [];
+    const watch = await client.watch({ onState: (state) => states.push(state) }, DEV_USER);
+    assert.deepEqual([states, watch.theses], [["live"], []]);
+    watch.close();
+    await assert.rejects(client.deposit(1n), { code: "WALLET_REQUIRED" });
+  });
+});
+
+Deno.test("RangemakerClient: a service that is down is a NetworkError", async () => {
+  await withUser(async (_client, { urls }, price) => {
+    const gone = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const url = `http://127.0.0.1:${gone.addr.port}`;
+    gone.close();
+    const client = clientOf({ ...urls, solver: url, bridge: url });
+    for (const call of [() => client.deposit(1n), () => client.quote(betAround(price))]) {
+      await assert.rejects(call, (thrown) => {
+        return thrown instanceof NetworkError && thrown.code === "SERVICE_UNREACHABLE" &&
+          thrown.retryable;
+      });
+    }
+  });
+});
+
+Deno.test("RangemakerClient: a bet that the chain refuses throws, with the chain's code", async () => {
+  await withUser(async (client, _stack, price) => {
+    const offer = await client.quote(betAround(price)); // nothing was deposited
+    await assert.rejects(client.execute(offer), (thrown) => {
+      return isRangemakerError(thrown) && !thrown.retryable &&
+        /^(INSUFFICIENT_BALANCE|BALANCE_TOO_LOW)$/.test(thrown.code);
+    });
   });
 });
 
@@ -65,9 +118,10 @@ Deno.test("RangemakerClient: a quote by another key than the solver's is refused
       }
       return fetch(`${stack.urls.solver}${pathname}`, { method: "POST", body: request.body });
     });
-    const urls = { ...stack.urls, solver: `http://127.0.0.1:${forger.addr.port}` };
-    const user = new RangemakerClient(urls, privateKeyToAccount(generatePrivateKey()));
-    await assert.rejects(user.quote(betAround(price)), SignatureError);
+    const user = clientOf({ ...stack.urls, solver: `http://127.0.0.1:${forger.addr.port}` });
+    await assert.rejects(user.quote(betAround(price)), (thrown) => {
+      return thrown instanceof QuoteError && thrown.code === "QUOTE_SIGNER_MISMATCH";
+    });
     await forger.shutdown();
   });
 });
@@ -119,9 +173,7 @@ Deno.test("README: the example of the client plays a bet on a running stack, in 
       .replace("http://127.0.0.1:3001", urls.bridge)
       .replace("ws://127.0.0.1:8546/ws", urls.proxyWs)
       .replace("http://127.0.0.1:8546", urls.proxy);
-    const wallet = privateKeyToAccount(generatePrivateKey());
-    const node = new RangemakerClient(urls, wallet).node;
-    await waitForPrices({ urls, node, wallet, clock: systemClock });
+    await waitForPrices(urls, clientOf(urls), systemClock);
     await Promise.all(
       Object.entries(WAYS).map(async ([name, way], index) => {
         const { flags, cwd, client } = way(folders[index]!); // there is one for each

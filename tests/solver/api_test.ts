@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
+import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../lib/protocol/signature.ts";
 import { badBodies, type FieldKind } from "../support/bad_bodies.ts";
 import { assertFailure, post } from "../support/envelope.ts";

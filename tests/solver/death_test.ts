@@ -1,7 +1,8 @@
 /** The solver is killed at every statement that touches store, node or hedge: one thesis, one truth. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { hashQuote, type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
+import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import { type MortalService, playUntilDeath, tracePlaces } from "../support/death.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { FakeNode } from "../support/fake_node.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
+import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import {

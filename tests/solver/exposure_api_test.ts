@@ -1,7 +1,8 @@
 import { toWire } from "../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
+import { quoteSchema } from "../../lib/protocol/quote.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { hashDepositRequest } from "../../lib/protocol/deposit.ts";
+import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { FREE_PORTS, type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { findMarketBySymbol, USDT } from "../../lib/protocol/markets.ts";
-import { hashQuote, quoteSchema, type QuoteWire } from "../../lib/protocol/quote.ts";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
+import { quoteSchema, type QuoteWire } from "../../lib/protocol/quote.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import type { RunningService } from "../../lib/http/service.ts";

@@ -1,9 +1,11 @@
 /** Checks of a core node: its JSON-RPC, its WebSocket, and what it knows about a service's account. */
 import { formatUnits } from "viem/utils";
-import { messageOf, reasonOf } from "../../errors.ts";
+import { z } from "zod";
+import { reasonOf } from "../../errors.ts";
+import { Backoff } from "../../net/backoff.ts";
+import { RpcSubscriber, subscription } from "../../net/rpc_subscriber.ts";
 import { CoreClient, NodeTimeoutError, NodeUnreachableError } from "../../net/core_client.ts";
 import type { Account, Permission } from "../../protocol/account.ts";
-import { parseResponse } from "../../protocol/jsonrpc.ts";
 import { PRICE_DECIMALS } from "../../protocol/markets.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
 import { BlockedError, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
@@ -106,12 +108,8 @@ function blockedIfAway(thrown: unknown): never {
   throw thrown;
 }
 
-const SUBSCRIBE = JSON.stringify({
-  jsonrpc: "2.0",
-  id: 1,
-  method: "eth_subscribe",
-  params: ["newHeads"],
-});
+/** The first failure ends the check, so this only delays a second attempt beyond it. */
+const RETRY = { initialMs: 60_000, maxMs: 60_000, random: () => 1 };
 
 /** The WebSocket of a node or a proxy opens and accepts a subscription. */
 export async function trySocket(
@@ -119,33 +117,23 @@ export async function trySocket(
   option: OptionSpec,
   { clock, timeoutMs }: CheckContext,
 ): Promise<Finding> {
-  const ended = Promise.withResolvers<string | undefined>();
-  const closed = Promise.withResolvers<void>();
-  const socket = new WebSocket(url);
-  socket.onopen = () => socket.send(SUBSCRIBE);
-  socket.onmessage = ({ data }) => {
-    try {
-      parseResponse(JSON.parse(String(data)));
-      ended.resolve(undefined);
-    } catch (thrown) {
-      ended.resolve(`refuses a subscription: ${messageOf(thrown)}`);
-    }
-  };
-  socket.onerror = (event) =>
-    ended.resolve(event instanceof ErrorEvent ? event.message : "cannot be connected to");
-  socket.onclose = ({ code }) => {
-    ended.resolve(`closed with ${code} before it answered`);
-    closed.resolve();
-  };
-  const cancel = clock.after(timeoutMs, () => {
-    ended.resolve(`did not accept a subscription within ${timeoutMs} ms`);
-    // A peer that never answers does not close either.
-    closed.resolve();
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  const subscriber = new RpcSubscriber({
+    url,
+    clock,
+    backoff: new Backoff(RETRY),
+    subscriptions: [subscription(["newHeads"], z.unknown(), () => {})],
+    onSubscribed: () => resolve(undefined),
+    onLost: (reason) => resolve(reason),
   });
-  const problem = await ended.promise;
-  socket.close();
-  await closed.promise;
+  const cancel = clock.after(
+    timeoutMs,
+    () => resolve(`did not accept a subscription within ${timeoutMs} ms`),
+  );
+  subscriber.start();
+  const problem = await promise;
   cancel();
+  subscriber.stop();
   if (problem === undefined) return ok(`${url} accepts subscriptions`);
   const remedy = `Start that service, or correct its URL: ${optionLabel(option)}`;
   return fail(`${url}: ${problem}`, remedy);

@@ -1,4 +1,5 @@
 import { type CoreClient, missingSpansOf } from "../../../lib/net/core_client.ts";
+import { pagesOf } from "../../../lib/net/pages.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
@@ -62,15 +63,13 @@ async function missingOf(
   const to = Math.min(slotFrom(span.to) * SLOT_MS, timestampMs + SLOT_MS);
   const missing: TimeSpan[] = [];
   if (from >= to) return missing;
-  let cursor: string | undefined;
-  do {
-    const page = await client.getPriceHistory({ base, quote, from, to, cursor });
+  const read = (cursor?: string) => client.getPriceHistory({ base, quote, from, to, cursor });
+  for await (const page of pagesOf(read)) {
     for (const gap of page.missing) {
       const last = missing.at(-1);
       if (last?.to === gap.from) last.to = gap.to;
       else missing.push(gap);
     }
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor !== undefined);
+  }
   return missing;
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
 import { RangemakerError, reasonOf } from "../../../lib/errors.ts";
+import { type HttpAnswer, request } from "../../../lib/net/http_request.ts";
 import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { parsePrice } from "../../../lib/protocol/price.ts";
 
@@ -37,7 +38,6 @@ export const ATTEMPTS_MAX = 5;
 /** The longest wait before the next attempt, whatever `Retry-After` says. */
 const RETRY_WAIT_MAX_MS = 60_000;
 const RETRY_WAIT_MS = 1_000;
-const REQUEST_TIMEOUT_MS = 10_000;
 
 /** One answer of the endpoint: id, price and time of each trade. */
 export const pageSchema = z.array(z.object({
@@ -87,7 +87,7 @@ export class BinanceTradeHistory implements TradeHistory {
     const search = new URLSearchParams({ ...query, limit: PAGE_TRADES.toString() });
     const url = `${this.#baseUrl}/api/v3/aggTrades?${search}`;
     for (let attempt = 1;; attempt++) {
-      const answer = await request(url);
+      const answer = await readPage(url);
       if ("page" in answer) return answer.page;
       if (!answer.isTransient || attempt === ATTEMPTS_MAX) {
         throw new TradeHistoryError(`Trade history ${url}: ${answer.reason}`);
@@ -103,14 +103,13 @@ export class BinanceTradeHistory implements TradeHistory {
   }
 }
 
-type Answer = { page: Page } | { reason: string; isTransient: boolean; waitMs?: number };
+type PageResult = { page: Page } | { reason: string; isTransient: boolean; waitMs?: number };
 
-async function request(url: string): Promise<Answer> {
+async function readPage(url: string): Promise<PageResult> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
-    const text = await response.text();
-    if (!response.ok) return refusal(response, text);
-    const parsed = pageSchema.safeParse(JSON.parse(text));
+    const answer = await request(url);
+    if (answer.status !== 200) return refusal(answer);
+    const parsed = pageSchema.safeParse(JSON.parse(answer.text));
     return parsed.success
       ? { page: parsed.data }
       : { reason: `not what was expected: ${parsed.error.message}`, isTransient: false };
@@ -119,9 +118,8 @@ async function request(url: string): Promise<Answer> {
   }
 }
 
-function refusal(response: Response, text: string): Answer {
-  const { status } = response;
-  const retryAfterSeconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+function refusal({ status, headers, text }: HttpAnswer): PageResult {
+  const retryAfterSeconds = Number(headers.get("retry-after") ?? Number.NaN);
   return {
     reason: `status ${status}: ${text.slice(0, 200)}`,
     // 418 is the endpoint's word for a caller that went on after 429.

@@ -1,4 +1,4 @@
-import { hashQuote } from "../../../lib/protocol/quote.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner, SignatureError } from "../../../lib/protocol/signature.ts";
 import {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import config from "../../../deno.json" with { type: "json" };
 import { SLOT_MS, slotFrom } from "../../../lib/prices/price_slots.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { cursorSchema } from "../../../lib/http/page_query.ts";
 import { findMarket } from "../../../lib/protocol/markets.ts";
 import {
   addressSchema,
@@ -45,7 +46,7 @@ const transactionParams = z.tuple([transactionSchema]);
 const thesisIdParams = z.tuple([z.number().int().positive("Expected the id of a thesis")]);
 const subscriptionIdParams = z.tuple([z.string()]);
 
-/** Theses that one answer holds at most, and unless told otherwise. */
+/** Most theses in one answer, and the default. */
 const THESES_PAGE_MAX = 1_000;
 const THESES_PAGE_DEFAULT = 100;
 
@@ -55,7 +56,7 @@ const thesesParams = z.tuple([
     solver: addressSchema.optional(),
     status: thesisStatusSchema.optional(),
     limit: z.number().int().min(1).max(THESES_PAGE_MAX).default(THESES_PAGE_DEFAULT),
-    cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").optional(),
+    cursor: cursorSchema.optional(),
   }).prefault({}),
 ]);
 
@@ -65,7 +66,7 @@ const historyParams = z.tuple([z.object({
   from: timestampSchema,
   to: timestampSchema,
   limit: z.number().int().min(1).max(BACKFILL_SLOTS_MAX).default(BACKFILL_SLOTS_MAX),
-  cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").optional(),
+  cursor: cursorSchema.optional(),
 })]);
 
 const blockParams = z.tuple([
@@ -205,7 +206,7 @@ function priceHistory(chain: Chain, query: z.output<typeof historyParams>[0]) {
       `Invalid params: no market has base ${query.base} and quote ${query.quote}`,
     );
   }
-  const from = slotFrom(Number(query.cursor ?? query.from)) * SLOT_MS;
+  const from = slotFrom(query.cursor ?? query.from) * SLOT_MS;
   const to = Math.min(query.to, from + query.limit * SLOT_MS);
   const prices: { time: number; price: string }[] = [];
   for (let time = from; time < to; time += SLOT_MS) {

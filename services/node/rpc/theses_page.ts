@@ -1,3 +1,4 @@
+import { cutPage } from "../../../lib/http/page_query.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis, ThesisStatus } from "../../../lib/protocol/thesis.ts";
 
@@ -7,8 +8,8 @@ export interface ThesesQuery {
   solver?: Address;
   status?: ThesisStatus;
   limit: number;
-  /** Id of the last thesis of the page before, as text. */
-  cursor?: string;
+  /** Id of the last thesis of the previous page. */
+  cursor?: number | undefined;
 }
 
 /**
@@ -21,16 +22,15 @@ export function pageOfTheses(
   theses: readonly Thesis[],
   query: ThesesQuery,
 ): { theses: Thesis[]; nextCursor: string | null } {
-  const page: Thesis[] = [];
-  for (let index = Number(query.cursor ?? 0); index < theses.length; index++) {
+  const { items, nextCursor } = cutPage(matchesOf(theses, query), query.limit, ({ id }) => id);
+  return { theses: items, nextCursor };
+}
+
+function* matchesOf(theses: readonly Thesis[], query: ThesesQuery): Generator<Thesis> {
+  for (let index = query.cursor ?? 0; index < theses.length; index++) {
     const thesis = theses[index]!; // below the length
-    if (!matches(thesis, query)) continue;
-    if (page.length === query.limit) {
-      return { theses: page, nextCursor: page.at(-1)!.id.toString() }; // a limit is at least 1
-    }
-    page.push(thesis);
+    if (matches(thesis, query)) yield thesis;
   }
-  return { theses: page, nextCursor: null };
 }
 
 function matches(thesis: Thesis, { user, solver, status }: ThesesQuery): boolean {

@@ -8,7 +8,7 @@ import {
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import { IntentRefusedError, type Submitter } from "../../../lib/intents/submitter.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
-import { hashQuote } from "../../../lib/protocol/quote.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../../lib/protocol/signature.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";

@@ -1,13 +1,13 @@
 import { getLogger } from "@logtape/logtape";
-import type { CancelTimer, Clock } from "../../../lib/clock.ts";
-import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import { isFinal } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { Executor } from "./executor.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 
-/** Time between two looks, and how long a risk stays aside that is another process's no more. */
+/** How long a reservation can outlive an execution finished by another process. */
 const INTERVAL_MS = 30_000;
 
 /** What a {@link ReservationReconciler} works with. */
@@ -19,48 +19,41 @@ export interface ReservationReconcilerOptions {
 }
 
 /**
- * Looks from time to time whether what is put aside has come to its end: where several solvers share a
- * store, another one may have finished the execution, and nobody tells.
+ * Releases reservations whose execution has ended. Where several solvers share a store, another one
+ * may have finished the execution, and nothing notifies this process.
  */
 export class ReservationReconciler {
   readonly #options: ReservationReconcilerOptions;
   readonly #log = getLogger([LOG_ROOT, "solver"]);
-  #cancel: CancelTimer = () => {};
-  #reviewing: Promise<void> = Promise.resolve();
-  #stopped = false;
+  readonly #loop: PollingLoop;
 
   constructor(options: ReservationReconcilerOptions) {
     this.#options = options;
-  }
-
-  /** Begins to look. */
-  start(): void {
-    this.#cancel = this.#options.clock.after(INTERVAL_MS, () => {
-      this.#reviewing = this.#review();
+    this.#loop = new PollingLoop({
+      clock: options.clock,
+      intervalMs: INTERVAL_MS,
+      poll: (signal) => this.#reconcile(signal),
+      onFailure: ({ message }) =>
+        this.#log.warn("Reservations cannot be reconciled: {reason}", { reason: message }),
     });
   }
 
-  /** Looks no more; resolves when nothing is under way. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancel();
-    await this.#reviewing;
+  /** Starts; the first pass follows after the interval. */
+  start(): void {
+    this.#loop.start(INTERVAL_MS);
   }
 
-  async #review(): Promise<void> {
+  /** Ends; resolves when no pass is in flight. */
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+
+  async #reconcile(signal: AbortSignal): Promise<void> {
     const { store, exposure, executor } = this.#options;
-    try {
-      for (const quoteHash of exposure.reservedQuotes) {
-        const intent = await store.find(quoteHash);
-        if (intent !== undefined && isFinal(intent.state)) executor.ended(intent);
-        if (this.#stopped) return;
-      }
-    } catch (thrown) {
-      if (!(thrown instanceof RangemakerError)) throw thrown;
-      this.#log.warn("What is put aside cannot be reviewed: {reason}", {
-        reason: messageOf(thrown),
-      });
+    for (const quoteHash of exposure.reservedQuotes) {
+      const intent = await store.find(quoteHash);
+      if (intent !== undefined && isFinal(intent.state)) executor.ended(intent);
+      if (signal.aborted) return;
     }
-    if (!this.#stopped) this.start();
   }
 }

@@ -1,20 +1,21 @@
 import { getLogger } from "@logtape/logtape";
-import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import type { HistoryPage, HistoryQuery } from "../../../lib/net/core_client.ts";
-import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import { pagesOf } from "../../../lib/net/pages.ts";
+import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import { RING_SLOTS_DEFAULT } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { MarketData } from "./market_data.ts";
 
-/** Time between two looks at the node's price history. */
+/** Time between two reads of the node's price history. */
 const INTERVAL_MS = 1_000;
 
-/** A slot without a price is asked for again this long: the node may yet be about to record it. */
+/** A slot without a price is read again for this long: the node may still record it. */
 const SETTLE_MS = 3_000;
 
-/** Pages of one look at one market: the whole ring takes 11. */
+/** Pages of one read of one market: the whole ring takes 11. */
 const PAGES_MAX = 16;
 
 /** What a {@link HistoryReader} works with. */
@@ -28,61 +29,48 @@ export interface HistoryReaderOptions {
 export class HistoryReader {
   readonly #options: HistoryReaderOptions;
   readonly #log = getLogger([LOG_ROOT, "solver"]);
-  /** Of each market: the first slot that is not known yet. */
+  /** The first unknown slot of each market. */
   readonly #nextFromMs = new Map<Market, number>();
-  #cancel: CancelTimer = () => {};
-  #reading: Promise<void> = Promise.resolve();
-  #stopped = false;
-  #failing = false;
+  readonly #loop: PollingLoop;
 
   constructor(options: HistoryReaderOptions) {
     this.#options = options;
+    this.#loop = new PollingLoop({
+      clock: options.clock,
+      intervalMs: INTERVAL_MS,
+      poll: async (signal) => {
+        for (const market of MARKETS) await this.#read(market, signal);
+      },
+      // Missing prices also show in the quotes that are refused.
+      onFailure: ({ message }) =>
+        this.#log.warn("Price history cannot be read: {reason}", { reason: message }),
+      onRecovery: () => this.#log.info("Price history can be read again"),
+    });
   }
 
-  /** Reads what the node holds, then what it adds. */
+  /** Reads all that the node has, then what it adds. */
   start(): void {
-    this.#reading = this.#run();
+    this.#loop.start();
   }
 
-  /** Reads no more; resolves when nothing is under way. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancel();
-    await this.#reading;
+  /** Ends reading; resolves when no request is in flight. */
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
-  async #run(): Promise<void> {
-    try {
-      for (const market of MARKETS) await this.#read(market);
-      if (this.#failing) this.#log.info("Price history can be read again");
-      this.#failing = false;
-    } catch (thrown) {
-      if (!(thrown instanceof RangemakerError)) throw thrown;
-      // Told once for each outage; what is missing shows in the quotes that are refused.
-      if (!this.#failing) {
-        this.#log.warn("Price history cannot be read: {reason}", { reason: messageOf(thrown) });
-      }
-      this.#failing = true;
-    }
-    if (this.#stopped) return;
-    this.#cancel = this.#options.clock.after(INTERVAL_MS, () => this.start());
-  }
-
-  async #read(market: Market): Promise<void> {
+  async #read(market: Market, signal: AbortSignal): Promise<void> {
     const { node, book, clock } = this.#options;
     const { base, quote } = market;
     const nowMs = clock.now();
     const to = Math.floor(nowMs / SLOT_MS) * SLOT_MS;
     const from = this.#nextFromMs.get(market) ??
       Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS);
-    let cursor: string | undefined;
     let newestMs = from - SLOT_MS;
-    for (let page = 0; page < PAGES_MAX && !this.#stopped; page++) {
-      const { prices, nextCursor } = await node.getPriceHistory({ base, quote, from, to, cursor });
+    const read = (cursor?: string) => node.getPriceHistory({ base, quote, from, to, cursor });
+    for await (const { prices } of pagesOf(read, PAGES_MAX)) {
       newestMs = prices.at(-1)?.time ?? newestMs;
       book.of(market).takeHistory(prices, newestMs + SLOT_MS);
-      if (nextCursor === null) break;
-      cursor = nextCursor;
+      if (signal.aborted) return;
     }
     this.#nextFromMs.set(market, Math.max(newestMs + SLOT_MS, to - SETTLE_MS));
   }

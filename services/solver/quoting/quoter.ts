@@ -1,4 +1,5 @@
-import { hashQuote, type Quote, type QuoteRequest } from "../../../lib/protocol/quote.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
+import type { Quote, QuoteRequest } from "../../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../limits.ts";
 import type { QuoteSigner } from "./quote_signer.ts";

@@ -1,22 +1,24 @@
 import { getLogger } from "@logtape/logtape";
-import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import type { Clock, RandomSource } from "../../../lib/clock.ts";
+import { Backoff } from "../../../lib/net/backoff.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
-import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import { pagesOf } from "../../../lib/net/pages.ts";
+import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { ExposureBook } from "./exposure_book.ts";
 
-/** A read that failed is tried again after this. */
-const RETRY_MS = 1_000;
+/** Waits after reads that failed. */
+const RETRY = { initialMs: 1_000, maxMs: 10_000 };
 
 /**
- * All is read again this often although it is followed: a proxy in between can lose notifications of
- * its node without its clients' noticing.
+ * Everything is read again this often although it is followed: a proxy in between can lose
+ * notifications of its node unnoticed.
  */
 const REFRESH_MS = 30_000;
 
-/** Theses of one answer of the node: its own limit. */
+/** Theses in one answer of the node: its own limit. */
 const PAGE = 1_000;
 
 /** What an {@link ExposureReader} works with. */
@@ -25,85 +27,61 @@ export interface ExposureReaderOptions {
   node: Pick<CoreClient, "getTheses">;
   solver: Address;
   clock: Clock;
+  /** Jitter of the waits after reads that failed. */
+  random: RandomSource;
 }
 
 /** Reads all open theses of the solver into an {@link ExposureBook} after each connection. */
 export class ExposureReader {
   readonly #options: ExposureReaderOptions;
   readonly #log = getLogger([LOG_ROOT, "solver"]);
-  #cancel: CancelTimer = () => {};
-  #reading: Promise<void> = Promise.resolve();
-  /** Whether the present failure was told: once is enough. */
-  #failureLogged = false;
-  /** Counts connections: what was read over an earlier one no longer counts. */
-  #epoch = 0;
+  readonly #loop: PollingLoop;
 
   constructor(options: ExposureReaderOptions) {
     this.#options = options;
+    const { clock, random } = options;
+    this.#loop = new PollingLoop({
+      clock,
+      intervalMs: REFRESH_MS,
+      backoff: new Backoff({ ...RETRY, random }),
+      poll: (signal) => this.#read(signal),
+      onFailure: ({ message }) =>
+        this.#log.warn("Open theses cannot be read: {reason}", { reason: message }),
+    });
   }
 
-  /** The feed stands: reads everything now, and again from time to time. */
+  /** The node is followed: reads everything now, and again at intervals. */
   connected(): void {
-    this.#cancel();
-    this.#epoch += 1;
-    this.#begin(this.#epoch);
+    this.#loop.start();
   }
 
-  /** The feed is gone. */
+  /** The connection is lost: a read in flight no longer counts. */
   lost(): void {
-    this.#cancel();
-    this.#epoch += 1;
+    this.#loop.pause();
     this.#options.book.lose();
   }
 
-  /** Reads no more; resolves when nothing is under way. */
+  /** Ends reading; resolves when no request is in flight. */
   async stop(): Promise<void> {
     this.lost();
-    await this.#reading;
+    await this.#loop.stop();
   }
 
-  #begin(epoch: number): void {
-    this.#reading = Promise.all([this.#reading, this.#read(epoch)]).then(() => {});
-  }
-
-  async #read(epoch: number): Promise<void> {
-    const { book, clock } = this.#options;
+  async #read(signal: AbortSignal): Promise<void> {
+    const { book } = this.#options;
     book.beginReading();
     const theses = await this.#allOpen();
-    if (epoch !== this.#epoch) return;
-    if (theses !== undefined) book.endReading(theses);
-    const delayMs = theses === undefined ? RETRY_MS : REFRESH_MS;
-    this.#cancel = clock.after(delayMs, () => this.#begin(epoch));
+    if (!signal.aborted) book.endReading(theses);
   }
 
-  /** Every open thesis, or undefined where they cannot be read. */
-  async #allOpen(): Promise<Thesis[] | undefined> {
+  async #allOpen(): Promise<Thesis[]> {
     const { node, solver } = this.#options;
     const theses: Thesis[] = [];
-    try {
-      // In this order none escapes by moving from the one state to the other in between.
-      for (const status of ["open", "needs_backfill"] as const) {
-        let cursor: string | undefined;
-        do {
-          const page = await node.getTheses({
-            solver,
-            status,
-            limit: PAGE,
-            ...(cursor !== undefined && { cursor }),
-          });
-          theses.push(...page.theses);
-          cursor = page.nextCursor ?? undefined;
-        } while (cursor !== undefined);
-      }
-      this.#failureLogged = false;
-      return theses;
-    } catch (thrown) {
-      if (!(thrown instanceof RangemakerError)) throw thrown;
-      if (!this.#failureLogged) {
-        this.#log.warn("Open theses cannot be read: {reason}", { reason: messageOf(thrown) });
-      }
-      this.#failureLogged = true;
-      return undefined;
+    // In this order no thesis is missed by moving from the one state to the other in between.
+    for (const status of ["open", "needs_backfill"] as const) {
+      const read = (cursor?: string) => node.getTheses({ solver, status, limit: PAGE, cursor });
+      for await (const page of pagesOf(read)) theses.push(...page.theses);
     }
+    return theses;
   }
 }

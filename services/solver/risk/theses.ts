@@ -2,7 +2,12 @@ import { toWire } from "../../../lib/protocol/wire.ts";
 import { z } from "zod";
 import { uint256Schema, uint64Schema } from "../../../lib/protocol/scalars.ts";
 import { thesisSchema } from "../../../lib/protocol/thesis.ts";
-import { cursorSchema, limitSchema, nextCursorSchema } from "../../../lib/http/page_query.ts";
+import {
+  cursorSchema,
+  cutPage,
+  limitSchema,
+  nextCursorSchema,
+} from "../../../lib/http/page_query.ts";
 import type { ExposureBook } from "./exposure_book.ts";
 
 /** Theses in one answer at most, and where the caller names no number. */
@@ -37,13 +42,13 @@ export function viewTheses(
 ): ThesesAnswer {
   const { theses } = book;
   const rest = theses.filter(({ id }) => id > cursor);
-  const page = rest.slice(0, limit);
+  const { items, nextCursor } = cutPage(rest, limit, ({ id }) => id);
   return {
     exposure: book.total.toString(),
     maxExposure: book.max?.toString() ?? null,
     complete: book.complete,
     count: theses.length,
-    theses: page.map((thesis) => toWire(thesis)),
-    nextCursor: rest.length > limit ? String(page.at(-1)?.id) : null,
+    theses: items.map((thesis) => toWire(thesis)),
+    nextCursor,
   };
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { z } from "zod";
 import { describeIssue } from "../../../lib/protocol/scalars.ts";
-import { cursorSchema, limitSchema } from "../../../lib/http/page_query.ts";
+import { cursorSchema, cutPage, limitSchema, type PageOf } from "../../../lib/http/page_query.ts";
 
 const querySchema = z.object({ limit: limitSchema(100, 50), cursor: cursorSchema.optional() });
 
@@ -28,4 +28,29 @@ Deno.test("cursorSchema: a whole number as text, given as a number", () => {
     const { error } = querySchema.safeParse({ cursor });
     assert.equal(error && describeIssue(error), "cursor: Expected the nextCursor of an answer");
   }
+});
+
+Deno.test("cutPage: pages follow each other to the end, none of them empty but an only one", () => {
+  fc.assert(fc.property(fc.nat(20), fc.integer({ min: 1, max: 8 }), (count, limit) => {
+    const all = Array.from({ length: count }, (_, index) => 3 * index + 1);
+    const seen: number[] = [];
+    let cursor: string | null = "0";
+    for (let pages = 0; cursor !== null; pages++) {
+      const from = Number(cursor);
+      const page: PageOf<number> = cutPage(all.filter((id) => id > from), limit, (id) => id);
+      assert(page.items.length <= limit && (page.items.length > 0 || pages === 0));
+      seen.push(...page.items);
+      cursor = page.nextCursor;
+    }
+    assert.deepEqual(seen, all);
+  }));
+});
+
+Deno.test("cutPage: reads one match past the page, and no further", () => {
+  let read = 0;
+  function* matches() {
+    for (;;) yield read += 1;
+  }
+  assert.deepEqual(cutPage(matches(), 3, (id) => id), { items: [1, 2, 3], nextCursor: "3" });
+  assert.equal(read, 4);
 });

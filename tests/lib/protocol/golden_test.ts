@@ -5,17 +5,9 @@
 import assert from "node:assert/strict";
 import { TypedDataEncoder, verifyTypedData, Wallet } from "ethers";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import {
-  DEPOSIT_REQUEST_TYPE,
-  depositRequestSchema,
-  hashDepositRequest,
-} from "../../../lib/protocol/deposit.ts";
-import {
-  hashQuote,
-  QUOTE_TYPE,
-  quoteSchema,
-  type QuoteTerms,
-} from "../../../lib/protocol/quote.ts";
+import { hashDepositRequest, hashQuote } from "../../../lib/protocol/hashes.ts";
+import { DEPOSIT_REQUEST_TYPE, depositRequestSchema } from "../../../lib/protocol/deposit.ts";
+import { QUOTE_TYPE, quoteSchema, type QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
 import {

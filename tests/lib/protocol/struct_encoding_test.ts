@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { hashTypedData } from "viem";
 import { UINT256_MAX, UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { encodeStruct } from "../../../lib/protocol/struct_encoding.ts";
-import { flatType, hashFlat, signingDomain } from "../../../lib/protocol/typed_data.ts";
+import { hashFlat } from "../../../lib/protocol/hashes.ts";
+import { flatType, signingDomain } from "../../../lib/protocol/typed_data.ts";
 
 const ALL_KINDS = flatType(
   "Core:All(address a,uint64 b,uint256 c,bytes32 d,bytes e,string f,uint64[] g)",

@@ -1,7 +1,8 @@
 import { toWire } from "../../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { hashQuote, quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
+import { quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { describeIssue } from "../../../lib/protocol/scalars.ts";
 import {
   BACKFILL_SLOTS_MAX,

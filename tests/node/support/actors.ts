@@ -1,4 +1,4 @@
-import { hashQuote } from "../../../lib/protocol/quote.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { Signer } from "../../../lib/protocol/signature.ts";

@@ -4,7 +4,8 @@ import { type NewIntent, OutcomeUnknownError, StoreError } from "../../../lib/in
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { IntentRefusedError, Submitter } from "../../../lib/intents/submitter.ts";
-import { hashQuote, type Quote, type QuoteTerms } from "../../../lib/protocol/quote.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
+import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import { encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";

@@ -35,7 +35,7 @@ function reader() {
     node,
     clock,
     book,
-    reader: new ExposureReader({ node, clock, book, solver: solver.address }),
+    reader: new ExposureReader({ node, clock, book, solver: solver.address, random: () => 1 }),
   };
 }
 

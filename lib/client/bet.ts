@@ -1,0 +1,58 @@
+import type { z } from "zod";
+import type { HistoryPage } from "../net/core_client.ts";
+import type { estimateAnswerSchema } from "../protocol/answers.ts";
+import { findMarketBySymbol, type Market, MARKETS } from "../protocol/markets.ts";
+import type { Hex } from "../protocol/scalars.ts";
+import { RangemakerError } from "./errors.ts";
+
+/** A bet to ask for: prices and amount with 6 decimals, times in Unix milliseconds. */
+export interface Bet {
+  /** Such as `ETH/USDT`. */
+  symbol: string;
+  lowerPrice: bigint;
+  upperPrice: bigint;
+  betAmount: bigint;
+  startTime: number;
+  endTime: number;
+  /** When the quote ends; a minute from now by default. */
+  deadline?: number;
+}
+
+/** What a bet would pay, amounts in USDC with 6 decimals. */
+export type Estimate = z.output<typeof estimateAnswerSchema>["estimate"];
+
+/** A bet that the chain took. */
+export interface Execution {
+  thesisId: number;
+  txHash: Hex;
+}
+
+/** Recorded prices, one for each slot of 100 ms, and the spans of slots without one. */
+export type PriceHistory = Pick<HistoryPage, "prices" | "missing">;
+
+/** How long requests and quotes are valid by default. */
+export const REQUEST_LIFE_MS = 60_000;
+
+/** The terms of a bet as solver requests carry them. */
+export function termsOf(bet: Bet, nowMs: number) {
+  const { base, quote } = marketOf(bet.symbol);
+  return {
+    thesisType: "box",
+    base,
+    quote,
+    lowerPrice: bet.lowerPrice.toString(),
+    upperPrice: bet.upperPrice.toString(),
+    betAmount: bet.betAmount.toString(),
+    startTime: bet.startTime,
+    endTime: bet.endTime,
+    deadline: bet.deadline ?? nowMs + REQUEST_LIFE_MS,
+  };
+}
+
+/** A market by its symbol. @throws {RangemakerError} `UNSUPPORTED_PAIR` */
+export function marketOf(symbol: string): Market {
+  const market = findMarketBySymbol(symbol);
+  if (market !== undefined) return market;
+  const known = MARKETS.map((market) => market.symbol).join(", ");
+  throw new RangemakerError("UNSUPPORTED_PAIR", `No market ${symbol}: expected one of ${known}`);
+}

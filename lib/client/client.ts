@@ -1,0 +1,300 @@
+import { bytesToHex } from "viem/utils";
+import { type Clock, systemClock } from "../clock.ts";
+import { callJson } from "../net/call_json.ts";
+import { CoreClient } from "../net/core_client.ts";
+import { pagesOf } from "../net/pages.ts";
+import type { Account } from "../protocol/account.ts";
+import {
+  depositAnswerSchema,
+  estimateAnswerSchema,
+  executeAnswerSchema,
+  quoteAnswerSchema,
+  solverHealthSchema,
+} from "../protocol/answers.ts";
+import { DEPOSIT_REQUEST_TYPE } from "../protocol/deposit.ts";
+import type { NodePrice } from "../protocol/price.ts";
+import { quoteToWire } from "../protocol/quote.ts";
+import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
+import { isUnsettled, type Thesis } from "../protocol/thesis.ts";
+import {
+  type Bet,
+  type Estimate,
+  type Execution,
+  marketOf,
+  type PriceHistory,
+  REQUEST_LIFE_MS,
+  termsOf,
+} from "./bet.ts";
+import { ExecutionError, WalletError, WatchError } from "./errors.ts";
+import { checkQuote, type Offer, quoteTypedData } from "./offer.ts";
+import { baseUrls, type ClientOptions, type ClientUrls } from "./options.ts";
+import { ThesisWatch, type WatchHandlers } from "./theses.ts";
+import { type ChainDescription, type Signing, signingOf, typedDataOf } from "./wallet.ts";
+
+const OPEN_TIMEOUT_MS = 10_000;
+
+/** The part of the solver's health that counts here: who it is. */
+const identitySchema = solverHealthSchema.pick({ solver: true });
+
+const quoteWithHashSchema = quoteAnswerSchema.extend({ quoteHash: hash32Schema });
+
+/**
+ * The services as one user sees them. It trusts none of them: what the wallet signs is built here,
+ * from the request and the chain id of the node, and a quote is checked before the user signs it.
+ *
+ * Every method throws a `NetworkError` if a service is down, and a `ServiceError` or `RpcError` with
+ * the service's own code if it refuses.
+ *
+ * @example
+ * ```ts
+ * const client = new RangemakerClient({ urls, wallet: window.ethereum });
+ * const { thesisId } = await client.execute(await client.quote(bet));
+ * ```
+ */
+export class RangemakerClient {
+  readonly #urls: ClientUrls;
+  readonly #node: CoreClient;
+  readonly #signing: Signing | undefined;
+  readonly #clock: Clock;
+  readonly #connect: ClientOptions["connect"];
+
+  /** @throws {WalletError} `UNSUPPORTED_WALLET` if the wallet has none of the known shapes. */
+  constructor({ urls, wallet, clock = systemClock, connect }: ClientOptions) {
+    this.#urls = baseUrls(urls);
+    this.#node = new CoreClient({ url: urls.proxy });
+    this.#signing = wallet && signingOf(wallet);
+    this.#clock = clock;
+    this.#connect = connect;
+  }
+
+  /**
+   * The wallet's account; a browser wallet may ask the user to connect.
+   *
+   * @throws {WalletError} Without a wallet, or if it shares no account.
+   */
+  address(): Promise<Address> {
+    return this.#wallet.address();
+  }
+
+  /** The chain id of the node: what wallets have to be on. */
+  chainId(): Promise<number> {
+    return this.#node.chainId();
+  }
+
+  /**
+   * Asks a browser wallet to switch to the node's chain, and to add it if it is unknown there.
+   *
+   * @throws {WalletError} `USER_REJECTED`, or `WRONG_CHAIN` if it did not switch.
+   * @example
+   * ```ts
+   * await client.switchChain({ chainName: "My test chain" });
+   * ```
+   */
+  async switchChain(chain: Partial<ChainDescription> = {}): Promise<void> {
+    const chainId = await this.chainId();
+    await this.#wallet.switchChain(chainId, {
+      chainName: `rangemaker ${chainId}`,
+      rpcUrls: [this.#urls.proxy],
+      nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 }, // wallets insist on 18
+      ...chain,
+    });
+  }
+
+  /**
+   * Deposits USDC with 6 decimals.
+   *
+   * @param nonce A number never used before. After a lost answer, repeat the call with the same one.
+   * @returns The hash of the deposit transaction.
+   * @example
+   * ```ts
+   * const txHash = await client.deposit(25_000_000n); // 25 USDC
+   * ```
+   */
+  async deposit(amount: bigint, nonce: bigint = randomNonce()): Promise<Hex> {
+    const [user, chainId] = await Promise.all([this.address(), this.chainId()]);
+    const deadline = this.#clock.now() + REQUEST_LIFE_MS;
+    const message = { user, amount, nonce, deadline: BigInt(deadline) };
+    const typedData = typedDataOf(DEPOSIT_REQUEST_TYPE, chainId, message);
+    const signature = await this.#wallet.sign(user, typedData);
+    const body = { user, amount: amount.toString(), nonce: nonce.toString(), deadline, signature };
+    return (await callJson(`${this.#urls.bridge}/deposit`, depositAnswerSchema, body)).txHash;
+  }
+
+  /**
+   * What a bet would pay, without a signature.
+   *
+   * @example
+   * ```ts
+   * const { payout, multiplier } = await client.estimate(bet);
+   * ```
+   */
+  async estimate(bet: Bet): Promise<Estimate> {
+    const url = `${this.#urls.solver}/estimate`;
+    return (await callJson(url, estimateAnswerSchema, termsOf(bet, this.#clock.now()))).estimate;
+  }
+
+  /**
+   * A quote that the solver signed; it can be executed until `quote.deadline`.
+   *
+   * @throws {QuoteError} If it is not what was asked for, or not signed by the solver.
+   * @example
+   * ```ts
+   * const { quote } = await client.quote(bet);
+   * console.log(quote.payout);
+   * ```
+   */
+  async quote(bet: Bet): Promise<Offer> {
+    const url = this.#urls.solver;
+    const request = { user: await this.address(), ...termsOf(bet, this.#clock.now()) };
+    const [{ quote, quoteHash: claimedHash }, { solver }, chainId] = await Promise.all([
+      callJson(`${url}/quote`, quoteWithHashSchema, request),
+      callJson(`${url}/health`, identitySchema),
+      this.chainId(),
+    ]);
+    return await checkQuote(quote, { request, solver, chainId, claimedHash });
+  }
+
+  /**
+   * The user's signature of an offer, which {@link execute} takes. Store both before executing: after
+   * a lost answer, the same pair gives the first result again without another prompt.
+   *
+   * @throws {WalletError} `WRONG_CHAIN`, `USER_REJECTED` and others.
+   * @example
+   * ```ts
+   * const signature = await client.sign(offer);
+   * await client.execute(offer, signature);
+   * ```
+   */
+  async sign({ quote }: Offer): Promise<Hex> {
+    return await this.#wallet.sign(quote.user, quoteTypedData(quote, await this.chainId()));
+  }
+
+  /**
+   * Has an offer executed; asks the wallet for a signature unless one is given.
+   *
+   * @throws {ExecutionError} If the chain refuses the bet, with the chain's code.
+   * @example
+   * ```ts
+   * const { thesisId } = await client.execute(await client.quote(bet));
+   * ```
+   */
+  async execute(offer: Offer, signature?: Hex): Promise<Execution> {
+    const userSignature = signature ?? await this.sign(offer);
+    const body = { quote: quoteToWire(offer.quote), userSignature };
+    const { result } = await callJson(`${this.#urls.solver}/execute`, executeAnswerSchema, body);
+    const { status, txHash, thesisId, error } = result;
+    if (status === "committed" && thesisId !== undefined) return { thesisId, txHash };
+    const message = `The chain refused the bet: ${error?.message ?? "no reason was given"}`;
+    throw new ExecutionError(error?.code ?? "TRANSACTION_FAILED", message, { details: { txHash } });
+  }
+
+  /**
+   * The theses of a user as they change, reconnecting after every loss. Close it after use.
+   *
+   * @param user The wallet's account by default.
+   * @throws {WatchError} `NOT_CONNECTED` after 10 s.
+   * @example
+   * ```ts
+   * const watch = await client.watch({ onThesis: ({ id, status }) => console.log(id, status) });
+   * // later
+   * watch.close();
+   * ```
+   */
+  async watch(handlers: WatchHandlers = {}, user?: Address): Promise<ThesisWatch> {
+    if (this.#connect === undefined && typeof WebSocket === "undefined") {
+      const message = "This runtime has no WebSocket: give one in the option connect";
+      throw new WatchError("NO_WEBSOCKET", message);
+    }
+    const watch = new ThesisWatch({
+      ...handlers,
+      url: this.#urls.proxyWs,
+      node: this.#node,
+      user: user ?? await this.address(),
+      clock: this.#clock,
+      random: Math.random,
+      connect: this.#connect,
+    });
+    try {
+      await watch.open(OPEN_TIMEOUT_MS);
+    } catch (thrown) {
+      watch.close();
+      throw thrown;
+    }
+    return watch;
+  }
+
+  /**
+   * The outcome of one of the user's theses, as soon as there is one.
+   *
+   * @throws {WatchError} `WATCH_TIMEOUT` if there is none within `timeoutMs`.
+   * @example
+   * ```ts
+   * const { status } = await client.settled(thesisId, 60_000); // "won" or "lost"
+   * ```
+   */
+  async settled(thesisId: number, timeoutMs: number): Promise<Thesis> {
+    const watch = await this.watch();
+    try {
+      return await watch.until(
+        ({ id, status }) => id === thesisId && !isUnsettled(status),
+        timeoutMs,
+      );
+    } finally {
+      watch.close();
+    }
+  }
+
+  /**
+   * Balance and locked amount of an account, in USDC with 6 decimals.
+   *
+   * @param address The wallet's account by default.
+   * @example
+   * ```ts
+   * const { balance, locked } = await client.account();
+   * ```
+   */
+  async account(address?: Address): Promise<Account> {
+    return await this.#node.getAccount(address ?? await this.address());
+  }
+
+  /**
+   * The newest prices by symbol, as the node has them.
+   *
+   * @example
+   * ```ts
+   * const { price, state } = (await client.prices())["ETH/USDT"];
+   * ```
+   */
+  prices(): Promise<Record<string, NodePrice>> {
+    return this.#node.getPrices();
+  }
+
+  /**
+   * Recorded prices of a market from one time to another, in Unix milliseconds.
+   *
+   * @example
+   * ```ts
+   * const { prices } = await client.history("ETH/USDT", Date.now() - 60_000, Date.now());
+   * ```
+   */
+  async history(symbol: string, from: number, to: number): Promise<PriceHistory> {
+    const { base, quote } = marketOf(symbol);
+    const history: PriceHistory = { prices: [], missing: [] };
+    const read = (cursor?: string) => this.#node.getPriceHistory({ base, quote, from, to, cursor });
+    for await (const { prices, missing } of pagesOf(read)) {
+      history.prices = history.prices.concat(prices);
+      history.missing = history.missing.concat(missing);
+    }
+    return history;
+  }
+
+  get #wallet(): Signing {
+    if (this.#signing !== undefined) return this.#signing;
+    throw new WalletError("WALLET_REQUIRED", "This needs a wallet: give one to RangemakerClient");
+  }
+}
+
+/** 128 random bits: two nonces of one user are never the same. */
+function randomNonce(): bigint {
+  return BigInt(bytesToHex(crypto.getRandomValues(new Uint8Array(16))));
+}

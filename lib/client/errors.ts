@@ -1,0 +1,103 @@
+/**
+ * What the client throws. Every error has a `code` for programs, a message for people, `details`, and
+ * `retryable`: the same call may succeed later without a change.
+ */
+import { RangemakerError } from "../errors.ts";
+
+export { RangemakerError, type RangemakerErrorOptions } from "../errors.ts";
+export { ServiceError } from "../net/call_json.ts";
+export { NetworkError } from "../net/http_request.ts";
+export { RpcError } from "../protocol/jsonrpc.ts";
+
+/** Why a wallet gave no signature. */
+export type WalletErrorCode =
+  /** Neither an account, nor a viem WalletClient, nor an EIP-1193 provider; or none was given. */
+  | "UNSUPPORTED_WALLET"
+  | "WALLET_REQUIRED"
+  /** The wallet shares no account. */
+  | "NO_ACCOUNT"
+  /** The wallet is on another chain: see `switchChain`. */
+  | "WRONG_CHAIN"
+  /** The user said no. */
+  | "USER_REJECTED"
+  /** Another request waits for the user. */
+  | "WALLET_BUSY"
+  /** The signature is no 65-byte one, or by another account. */
+  | "UNSUPPORTED_SIGNATURE"
+  | "WRONG_SIGNER"
+  /** Anything else; `cause` has the wallet's own error. */
+  | "WALLET_FAILED";
+
+/**
+ * The wallet gave no usable signature.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof WalletError && error.code === "WRONG_CHAIN") await client.switchChain();
+ * ```
+ */
+export class WalletError extends RangemakerError {
+  declare readonly code: WalletErrorCode;
+
+  constructor(
+    code: WalletErrorCode,
+    message: string,
+    options: { details?: Record<string, unknown>; cause?: unknown; retryable?: boolean } = {},
+  ) {
+    super(code, message, options);
+  }
+}
+
+/** What is wrong with a quote. */
+export type QuoteErrorCode =
+  | "QUOTE_TERMS_MISMATCH"
+  | "QUOTE_HASH_MISMATCH"
+  | "QUOTE_SIGNER_MISMATCH";
+
+/** The solver's quote is not what was asked for, or not signed by the solver: do not sign it. */
+export class QuoteError extends RangemakerError {
+  declare readonly code: QuoteErrorCode;
+
+  constructor(code: QuoteErrorCode, message: string, details: Record<string, unknown>) {
+    super(code, message, { details });
+  }
+}
+
+/**
+ * The chain refused the bet; nothing was taken. `code` is the chain's, such as
+ * `INSUFFICIENT_BALANCE` or `QUOTE_EXPIRED`; `details.txHash` is the failed transaction.
+ */
+export class ExecutionError extends RangemakerError {}
+
+/** Why a watch has no answer. */
+export type WatchErrorCode = "NO_WEBSOCKET" | "NOT_CONNECTED" | "WATCH_TIMEOUT" | "WATCH_CLOSED";
+
+/** A watch could not be opened, was closed, or saw nothing that fits in time. */
+export class WatchError extends RangemakerError {
+  declare readonly code: WatchErrorCode;
+
+  constructor(code: WatchErrorCode, message: string) {
+    super(code, message, { retryable: code === "NOT_CONNECTED" || code === "WATCH_TIMEOUT" });
+  }
+}
+
+/**
+ * Whether something thrown is an error of this package. Unlike `instanceof`, it also holds if a page
+ * loads the package twice.
+ *
+ * @param code Narrows to errors with this code.
+ * @example
+ * ```ts
+ * try {
+ *   await client.execute(offer);
+ * } catch (error) {
+ *   if (isRangemakerError(error, "USER_REJECTED")) return;
+ *   if (isRangemakerError(error) && error.retryable) return retryLater();
+ *   throw error;
+ * }
+ * ```
+ */
+export function isRangemakerError(thrown: unknown, code?: string): thrown is RangemakerError {
+  return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" &&
+    "retryable" in thrown && "details" in thrown && (code === undefined || thrown.code === code);
+}

@@ -1,0 +1,57 @@
+import { hashTypedData, recoverTypedDataAddress } from "viem/utils";
+import { type Quote, QUOTE_TYPE, quoteMessage } from "../protocol/quote.ts";
+import type { Address, Hex } from "../protocol/scalars.ts";
+import { QuoteError } from "./errors.ts";
+import { type TypedData, typedDataOf } from "./wallet.ts";
+
+/** A quote that says what was asked for and is signed by the solver. */
+export interface Offer {
+  quote: Quote;
+  quoteHash: Hex;
+}
+
+/** What the user signs to accept a quote. */
+export function quoteTypedData(quote: Quote, chainId: number): TypedData {
+  return typedDataOf(QUOTE_TYPE, chainId, quoteMessage(quote));
+}
+
+/** What a quote has to agree with. */
+export interface QuoteExpectations {
+  /** The request, as it was sent. */
+  request: Record<string, unknown>;
+  solver: Address;
+  chainId: number;
+  /** The hash that the solver says the quote has. */
+  claimedHash: Hex;
+}
+
+/**
+ * Checks a quote before the user sees it. The hash is computed here, with another library than the
+ * solver's.
+ *
+ * @throws {QuoteError}
+ */
+export async function checkQuote(quote: Quote, expected: QuoteExpectations): Promise<Offer> {
+  const { request, solver, chainId, claimedHash } = expected;
+  const offered = quoteMessage(quote);
+  for (const [field, asked] of Object.entries(request)) {
+    if (String(offered[field]) === String(asked)) continue;
+    const message = `Quote has ${field} ${offered[field]}: asked for ${asked}`;
+    throw new QuoteError("QUOTE_TERMS_MISMATCH", message, { field });
+  }
+  const typedData = quoteTypedData(quote, chainId);
+  const quoteHash = hashTypedData(typedData);
+  if (claimedHash !== quoteHash) {
+    const message = `Quote has hash ${quoteHash}: the solver says ${claimedHash}`;
+    throw new QuoteError("QUOTE_HASH_MISMATCH", message, { quoteHash, claimedHash });
+  }
+  const { signature } = quote;
+  const signer = await recoverTypedDataAddress({ ...typedData, signature }).catch(() => undefined);
+  if (signer !== solver || quote.solver !== solver) {
+    const message = `Quote of ${quote.solver} is signed by ${
+      signer ?? "nobody"
+    }: expected ${solver}`;
+    throw new QuoteError("QUOTE_SIGNER_MISMATCH", message, { quoteHash, signer, expected: solver });
+  }
+  return { quote, quoteHash };
+}

@@ -1,0 +1,38 @@
+import type { Clock } from "../clock.ts";
+import type { SocketLike } from "../net/reconnecting_socket.ts";
+import type { Wallet } from "./wallet.ts";
+
+/** Base URLs of the services that a user talks to. */
+export interface ClientUrls {
+  solver: string;
+  bridge: string;
+  /** JSON-RPC over HTTP: the proxy, or a node. */
+  proxy: string;
+  /** JSON-RPC over WebSocket: the proxy's `/ws`, or a node. */
+  proxyWs: string;
+}
+
+/** What a {@link RangemakerClient} works with. */
+export interface ClientOptions {
+  urls: ClientUrls;
+  /** Signs for the user; leave it out to only read. */
+  wallet?: Wallet | undefined;
+  /** Unix time; the machine's own by default. */
+  clock?: Clock;
+  /**
+   * Opens a WebSocket, where the runtime has none. Node before version 22 takes the package `ws`:
+   *
+   * @example
+   * ```ts
+   * import WebSocket from "ws";
+   * const client = new RangemakerClient({ urls, connect: (url) => new WebSocket(url) });
+   * ```
+   */
+  connect?: (url: string) => SocketLike;
+}
+
+/** The URLs without slashes at their end, ready for a route. */
+export function baseUrls(urls: ClientUrls): ClientUrls {
+  const trimmed = (url: string) => url.replace(/\/+$/, "");
+  return { ...urls, solver: trimmed(urls.solver), bridge: trimmed(urls.bridge) };
+}

@@ -1,0 +1,214 @@
+import type { Clock, RandomSource } from "../clock.ts";
+import { Backoff } from "../net/backoff.ts";
+import type { CoreClient } from "../net/core_client.ts";
+import { pagesOf } from "../net/pages.ts";
+import { PollingLoop } from "../net/polling_loop.ts";
+import type { SocketLike } from "../net/reconnecting_socket.ts";
+import { RpcSubscriber, subscription } from "../net/rpc_subscriber.ts";
+import type { Address } from "../protocol/scalars.ts";
+import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
+import { WatchError } from "./errors.ts";
+
+/** `live`: changes arrive as they happen. `connecting`: what is shown may be out of date. */
+export type WatchState = "connecting" | "live";
+
+/** What a {@link ThesisWatch} reports; the callbacks must not throw. */
+export interface WatchHandlers {
+  /** A thesis is new or changed its status; those that exist already come first. */
+  onThesis?(thesis: Thesis): void;
+  /** The watch became live, or lost its connection; it reconnects by itself. */
+  onState?(state: WatchState): void;
+}
+
+/** What a {@link ThesisWatch} works with. */
+export interface ThesisWatchOptions extends WatchHandlers {
+  /** JSON-RPC over WebSocket: the proxy's `/ws`, or a node. */
+  url: string;
+  /** Reads what happened while there was no connection. */
+  node: Pick<CoreClient, "getTheses" | "getThesis">;
+  user: Address;
+  clock: Clock;
+  /** Jitter of the waits before reconnecting. */
+  random: RandomSource;
+  /** Opens a socket; the platform's WebSocket by default. */
+  connect?: ((url: string) => SocketLike) | undefined;
+}
+
+const RECONNECT = { initialMs: 100, maxMs: 10_000 };
+
+/** A user's theses change rarely, so silence says nothing: ask for a sign of life. */
+const HEARTBEAT = { everyMs: 20_000, answerMs: 10_000 };
+
+/** Unsettled theses are read again this often: a proxy may lose notifications of its node unnoticed. */
+const REFRESH_MS = 30_000;
+
+/** Theses in one answer. */
+const PAGE = 100;
+
+/** A status only ever moves to a higher rank, so a slow answer never undoes a notification. */
+const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
+
+interface Waiter {
+  fits: (thesis: Thesis) => boolean;
+  resolve: (thesis: Thesis) => void;
+  reject: (reason: WatchError) => void;
+}
+
+/**
+ * The theses of one user as they change. After each loss of the connection it subscribes again and
+ * reads what it may have missed, so that no outcome is lost. Made by `RangemakerClient.watch`.
+ */
+export class ThesisWatch {
+  readonly #options: ThesisWatchOptions;
+  readonly #subscriber: RpcSubscriber;
+  readonly #reader: PollingLoop;
+  /** Newest state of each thesis: as many as the user has. */
+  readonly #latest = new Map<number, Thesis>();
+  readonly #waiters = new Set<Waiter>();
+  readonly #openers = new Set<{ resolve: () => void; reject: (reason: WatchError) => void }>();
+  #state: WatchState = "connecting";
+  #lastFailure = "no answer";
+
+  constructor(options: ThesisWatchOptions) {
+    const { url, user, clock, random, connect } = options;
+    const backoff = () => new Backoff({ ...RECONNECT, random });
+    this.#options = options;
+    this.#reader = new PollingLoop({
+      clock,
+      intervalMs: REFRESH_MS,
+      backoff: backoff(),
+      poll: (signal) => this.#read(signal),
+      onFailure: ({ message }) => this.#lastFailure = message,
+    });
+    this.#subscriber = new RpcSubscriber({
+      url,
+      clock,
+      connect,
+      backoff: backoff(),
+      heartbeat: HEARTBEAT,
+      subscriptions: [
+        subscription(["theses", { user }], thesisSchema, (thesis) => this.#update(thesis)),
+      ],
+      onSubscribed: () => this.#reader.start(),
+      onLost: (reason) => {
+        this.#lastFailure = reason;
+        this.#reader.pause();
+        this.#setState("connecting");
+      },
+    });
+  }
+
+  /** Whether changes arrive now. */
+  get state(): WatchState {
+    return this.#state;
+  }
+
+  /** Every known thesis in its newest state, oldest first. */
+  get theses(): Thesis[] {
+    return [...this.#latest.values()].sort((a, b) => a.id - b.id);
+  }
+
+  /**
+   * Connects; resolves when the watch is live for the first time.
+   *
+   * @throws {WatchError} `NOT_CONNECTED` after `timeoutMs`, with the reason; it keeps trying.
+   */
+  open(timeoutMs: number): Promise<void> {
+    this.#subscriber.start();
+    const { url, clock } = this.#options;
+    return new Promise<void>((resolve, reject) => {
+      if (this.#state === "live") return resolve();
+      const end = () => {
+        cancel();
+        this.#openers.delete(opener);
+      };
+      const opener = {
+        resolve: () => (end(), resolve()),
+        reject: (reason: WatchError) => (end(), reject(reason)),
+      };
+      const cancel = clock.after(timeoutMs, () => {
+        const message = `No subscription at ${url} within ${timeoutMs} ms: ${this.#lastFailure}`;
+        opener.reject(new WatchError("NOT_CONNECTED", message));
+      });
+      this.#openers.add(opener);
+    });
+  }
+
+  /**
+   * The first thesis that fits, among those known and those to come.
+   *
+   * @throws {WatchError} `WATCH_TIMEOUT` after `timeoutMs`; `WATCH_CLOSED` when the watch is closed.
+   * @example
+   * ```ts
+   * const next = await watch.until(({ status }) => status === "won", 60_000);
+   * ```
+   */
+  until(fits: (thesis: Thesis) => boolean, timeoutMs: number): Promise<Thesis> {
+    for (const thesis of this.#latest.values()) {
+      if (fits(thesis)) return Promise.resolve(thesis);
+    }
+    return new Promise<Thesis>((resolve, reject) => {
+      const end = () => {
+        cancel();
+        this.#waiters.delete(waiter);
+      };
+      const waiter: Waiter = {
+        fits,
+        resolve: (thesis) => (end(), resolve(thesis)),
+        reject: (reason) => (end(), reject(reason)),
+      };
+      const cancel = this.#options.clock.after(timeoutMs, () => {
+        waiter.reject(new WatchError("WATCH_TIMEOUT", `No thesis fitted within ${timeoutMs} ms`));
+      });
+      this.#waiters.add(waiter);
+    });
+  }
+
+  /** Ends the watch for good; everything that waits for it fails. */
+  close(): void {
+    this.#subscriber.stop();
+    this.#reader.pause();
+    const closed = new WatchError("WATCH_CLOSED", "The watch was closed");
+    for (const waiting of [...this.#openers, ...this.#waiters]) waiting.reject(closed);
+  }
+
+  /** The first read after a connect takes all theses, later ones those that may still change. */
+  async #read(signal: AbortSignal): Promise<void> {
+    if (this.#state === "live") return await this.#refresh(signal);
+    const { node, user } = this.#options;
+    const read = (cursor?: string) => node.getTheses({ user, limit: PAGE, cursor });
+    for await (const page of pagesOf(read)) {
+      if (signal.aborted) return;
+      page.theses.forEach((thesis) => this.#update(thesis));
+    }
+    if (signal.aborted) return;
+    this.#setState("live");
+    for (const opener of this.#openers) opener.resolve();
+  }
+
+  async #refresh(signal: AbortSignal): Promise<void> {
+    for (const { id } of this.theses.filter(({ status }) => isUnsettled(status))) {
+      const thesis = await this.#options.node.getThesis(id);
+      if (signal.aborted) return;
+      if (thesis !== null) this.#update(thesis);
+    }
+  }
+
+  #update(thesis: Thesis): void {
+    const known = this.#latest.get(thesis.id);
+    // Another hash under the same id: a development node was restarted with a new chain.
+    const isSame = known?.quoteHash === thesis.quoteHash;
+    if (known && isSame && RANK[thesis.status] <= RANK[known.status]) return;
+    this.#latest.set(thesis.id, thesis);
+    for (const waiter of this.#waiters) {
+      if (waiter.fits(thesis)) waiter.resolve(thesis);
+    }
+    this.#options.onThesis?.(thesis);
+  }
+
+  #setState(state: WatchState): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#options.onState?.(state);
+  }
+}

@@ -1,0 +1,218 @@
+/**
+ * What signs for the user. Wallets are recognised by their shape, not by their class, so that any
+ * version of viem fits, and two copies of it in one page do not matter.
+ */
+import { recoverTypedDataAddress } from "viem/utils";
+import { z } from "zod";
+import { messageOf } from "../errors.ts";
+import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
+import {
+  describeTypedData,
+  DOMAIN_TYPE,
+  type FlatType,
+  type TypedDataDescription,
+} from "../protocol/typed_data.ts";
+import { toWire } from "../protocol/wire.ts";
+import { WalletError } from "./errors.ts";
+
+/** All of what a wallet signs: `types` has `EIP712Domain`, integers are decimal strings. */
+export type TypedData = TypedDataDescription & { message: Record<string, unknown> };
+
+/** Signs by itself, without a prompt and on any chain: viem's local accounts fit as they are. */
+export interface AccountWallet {
+  address: Address;
+  signTypedData(typedData: TypedData): Promise<Hex>;
+}
+
+/** An EIP-1193 provider such as `window.ethereum`. */
+export interface ProviderWallet {
+  request(args: { method: string; params?: unknown }): Promise<unknown>;
+}
+
+/** A viem `WalletClient`: its account signs if it can, otherwise its provider is asked to. */
+export interface ClientWallet extends ProviderWallet {
+  account?: { address: Address } | undefined;
+}
+
+/** Anything that can sign for the user. */
+export type Wallet = AccountWallet | ClientWallet | ProviderWallet;
+
+/** How `wallet_addEthereumChain` introduces the chain to the user. */
+export interface ChainDescription {
+  chainName: string;
+  /** Wallets accept `http:` for localhost and 127.0.0.1 only. */
+  rpcUrls: string[];
+  nativeCurrency: { name: string; symbol: string; decimals: number };
+}
+
+/** The typed data of a message, in the form that every wallet accepts. */
+export function typedDataOf(
+  type: FlatType,
+  chainId: number,
+  message: Record<string, unknown>,
+): TypedData {
+  const description = describeTypedData(type, chainId);
+  const domainFields = DOMAIN_TYPE.fields.map((field) => ({ ...field }));
+  return {
+    ...description,
+    types: { [DOMAIN_TYPE.primaryType]: domainFields, ...description.types },
+    message: toWire(message),
+  };
+}
+
+/** A wallet of any kind. */
+export interface Signing {
+  /** The account that signs; may ask the user to connect. */
+  address(): Promise<Address>;
+  sign(address: Address, typedData: TypedData): Promise<Hex>;
+  /** Makes the wallet use a chain; does nothing if it signs for any. */
+  switchChain(chainId: number, chain: ChainDescription): Promise<void>;
+}
+
+/**
+ * Recognises a wallet by its shape.
+ *
+ * @throws {WalletError} `UNSUPPORTED_WALLET`
+ */
+export function signingOf(wallet: Wallet): Signing {
+  if (isAccount(wallet)) return accountSigning(wallet);
+  if (!("request" in wallet) || typeof wallet.request !== "function") {
+    const message =
+      "Not a wallet: expected an account, a viem WalletClient or an EIP-1193 provider";
+    throw new WalletError("UNSUPPORTED_WALLET", message);
+  }
+  const account = "account" in wallet ? wallet.account : undefined;
+  return isAccount(account) ? accountSigning(account) : new ProviderSigning(wallet, account);
+}
+
+function isAccount(value: unknown): value is AccountWallet {
+  return typeof value === "object" && value !== null && "address" in value &&
+    "signTypedData" in value && typeof value.signTypedData === "function";
+}
+
+function accountSigning(account: AccountWallet): Signing {
+  return {
+    address: () => Promise.resolve(addressSchema.parse(account.address)),
+    async sign(address, typedData) {
+      const signed = await asking("sign", () => account.signTypedData(typedData));
+      return await checkedSignature(address, typedData, signed);
+    },
+    switchChain: () => Promise.resolve(),
+  };
+}
+
+/** A wallet behind an EIP-1193 provider: it prompts the user, and is on one chain at a time. */
+class ProviderSigning implements Signing {
+  readonly #provider: ProviderWallet;
+  readonly #account: { address: Address } | undefined;
+
+  constructor(provider: ProviderWallet, account: { address: Address } | undefined) {
+    this.#provider = provider;
+    this.#account = account;
+  }
+
+  async address(): Promise<Address> {
+    if (this.#account !== undefined) return addressSchema.parse(this.#account.address);
+    const shared = accountsSchema.safeParse(await this.#request("eth_requestAccounts"));
+    const [first] = shared.data ?? [];
+    if (first === undefined) throw new WalletError("NO_ACCOUNT", "The wallet shares no account");
+    return first;
+  }
+
+  async sign(address: Address, typedData: TypedData): Promise<Hex> {
+    await this.#requireChain(typedData.domain.chainId);
+    const params = [address, JSON.stringify(typedData)];
+    return await checkedSignature(
+      address,
+      typedData,
+      await this.#request("eth_signTypedData_v4", params),
+    );
+  }
+
+  async switchChain(chainId: number, chain: ChainDescription): Promise<void> {
+    const id = { chainId: `0x${chainId.toString(16)}` };
+    try {
+      await this.#provider.request({ method: "wallet_switchEthereumChain", params: [id] });
+    } catch (thrown) {
+      if (!codesOf(thrown).includes(UNKNOWN_CHAIN)) throw walletErrorOf("switch chains", thrown);
+      await this.#request("wallet_addEthereumChain", [{ ...id, ...chain }]);
+    }
+    await this.#requireChain(chainId);
+  }
+
+  /** Wallets refuse typed data for another chain than their own, with errors that say little. */
+  async #requireChain(expected: number): Promise<void> {
+    const actual = Number(await this.#request("eth_chainId"));
+    if (actual === expected) return;
+    const message = `The wallet is on chain ${actual}: switch it to chain ${expected}`;
+    throw new WalletError("WRONG_CHAIN", message, { details: { expected, actual } });
+  }
+
+  #request(method: string, params?: unknown): Promise<unknown> {
+    return asking(method, () => {
+      return this.#provider.request(params === undefined ? { method } : { method, params });
+    });
+  }
+}
+
+const accountsSchema = z.array(addressSchema);
+const signatureSchema = z.string().regex(/^0x[0-9a-fA-F]{130}$/);
+
+/** Brings v to 27 or 28, where some hardware wallets give 0 or 1, and checks who signed. */
+async function checkedSignature(
+  expected: Address,
+  typedData: TypedData,
+  signed: unknown,
+): Promise<Hex> {
+  const parsed = signatureSchema.safeParse(signed);
+  if (!parsed.success) {
+    const message = "The wallet gave no 65-byte signature: contract accounts are not supported";
+    throw new WalletError("UNSUPPORTED_SIGNATURE", message);
+  }
+  const v = Number.parseInt(parsed.data.slice(130), 16);
+  const signature: Hex = `0x${parsed.data.slice(2, 130)}${(v < 27 ? v + 27 : v).toString(16)}`;
+  const actual = await asking("sign", () => recoverTypedDataAddress({ ...typedData, signature }));
+  if (actual === expected) return signature;
+  const message = `The wallet signed as ${actual}, not as ${expected}`;
+  throw new WalletError("WRONG_SIGNER", message, { details: { expected, actual } });
+}
+
+async function asking<T>(what: string, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (thrown) {
+    throw walletErrorOf(what, thrown);
+  }
+}
+
+/** EIP-1193, EIP-3326 and MetaMask. */
+const REJECTED = 4001;
+const UNKNOWN_CHAIN = 4902;
+const REQUEST_PENDING = -32002;
+
+function walletErrorOf(what: string, cause: unknown): WalletError {
+  const codes = codesOf(cause);
+  if (codes.includes(REJECTED)) {
+    return new WalletError("USER_REJECTED", `The user rejected the request (${what})`, { cause });
+  }
+  if (codes.includes(REQUEST_PENDING)) {
+    const message = "Another request waits in the wallet: open it and answer";
+    return new WalletError("WALLET_BUSY", message, { cause, retryable: true });
+  }
+  const message = `The wallet failed (${what}): ${messageOf(cause)}`;
+  return new WalletError("WALLET_FAILED", message, { cause });
+}
+
+/** Where wallets put the error behind an error: viem in `cause`, MetaMask on mobile in `data`. */
+const INNER = ["cause", "data", "originalError"] as const;
+
+/** How deep an error is searched: the wrappings seen are three deep. */
+const DEPTH_MAX = 8;
+
+/** Every code in an error, those of the errors inside it included. */
+function codesOf(thrown: unknown, depth: number = 0): number[] {
+  if (typeof thrown !== "object" || thrown === null || depth === DEPTH_MAX) return [];
+  const fault: Partial<Record<"code" | typeof INNER[number], unknown>> = thrown;
+  const own = typeof fault.code === "number" ? [fault.code] : [];
+  return [...own, ...INNER.flatMap((key) => codesOf(fault[key], depth + 1))];
+}

@@ -1,0 +1,59 @@
+import { RangemakerError, reasonOf } from "../errors.ts";
+import { redactUrls } from "../redact.ts";
+
+/** How long a service may take to answer, unless the caller says otherwise. */
+export const REQUEST_TIMEOUT_MS = 10_000;
+
+/**
+ * No answer came: the service is down, unreachable or too slow. Whether it acted is unknown, so
+ * repeat only requests that are idempotent. `code` is `SERVICE_UNREACHABLE`, `SERVICE_TIMEOUT`,
+ * `NODE_UNREACHABLE` or `NODE_TIMEOUT`.
+ */
+export class NetworkError extends RangemakerError {
+  /** @param message URLs in it are shown without passwords and keys. */
+  constructor(code: string, message: string, cause?: unknown) {
+    super(code, redactUrls(message), { cause, retryable: true });
+  }
+}
+
+/** What a {@link request} sends, and how long it waits. */
+export interface RequestOptions {
+  /** Sent as the JSON body of a POST; without it the request is a GET. */
+  json?: unknown;
+  /** Covers the whole answer, its body included. */
+  timeoutMs?: number;
+}
+
+/** An answer of any status, read to its end. */
+export interface HttpAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+/**
+ * Sends one HTTP request and reads the whole answer.
+ *
+ * @throws {NetworkError} `SERVICE_TIMEOUT` or `SERVICE_UNREACHABLE` if no whole answer came.
+ */
+export async function request(
+  url: string,
+  { json, timeoutMs = REQUEST_TIMEOUT_MS }: RequestOptions = {},
+): Promise<HttpAnswer> {
+  const init = json === undefined ? {} : {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(json),
+  };
+  try {
+    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  } catch (cause) {
+    if (cause instanceof Error && cause.name === "TimeoutError") {
+      const message = `${url} did not answer within ${timeoutMs} ms`;
+      throw new NetworkError("SERVICE_TIMEOUT", message, cause);
+    }
+    const message = `${url} cannot be reached: ${reasonOf(cause)}`;
+    throw new NetworkError("SERVICE_UNREACHABLE", message, cause);
+  }
+}

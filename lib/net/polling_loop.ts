@@ -1,0 +1,88 @@
+import type { CancelTimer, Clock } from "../clock.ts";
+import { RangemakerError } from "../errors.ts";
+import type { Backoff } from "./backoff.ts";
+
+/** What a {@link PollingLoop} does, and when. */
+export interface PollingLoopOptions {
+  clock: Clock;
+  /**
+   * One pass. Check `signal` after each wait: once it is aborted, the result no longer counts.
+   *
+   * @throws {RangemakerError} The pass failed, and the next one may succeed.
+   */
+  poll(signal: AbortSignal): Promise<void>;
+  /** Wait between two passes. */
+  intervalMs: number;
+  /** Waits after passes that failed; `intervalMs` if absent. */
+  backoff?: Backoff;
+  /** The first failed pass after a good one. */
+  onFailure(error: RangemakerError): void;
+  /** The first good pass after a failed one. */
+  onRecovery?(): void;
+}
+
+/** Does something again and again, waiting between two passes. Passes of one run never overlap. */
+export class PollingLoop {
+  readonly #options: PollingLoopOptions;
+  #run = new AbortController();
+  #cancelNext: CancelTimer = () => {};
+  #passes: Promise<unknown> = Promise.resolve();
+  #isFailing = false;
+
+  constructor(options: PollingLoopOptions) {
+    this.#options = options;
+  }
+
+  /** Starts, or starts over: a pass in flight is aborted. The first pass begins after `delayMs`. */
+  start(delayMs: number = 0): void {
+    this.pause();
+    const { signal } = this.#run = new AbortController();
+    if (delayMs === 0) this.#begin(signal);
+    else this.#schedule(delayMs, signal);
+  }
+
+  /** Begins no further pass, and aborts the one in flight. */
+  pause(): void {
+    this.#run.abort();
+    this.#cancelNext();
+  }
+
+  /** As {@link pause}; resolves when no pass is in flight. */
+  async stop(): Promise<void> {
+    this.pause();
+    await this.#passes;
+  }
+
+  #begin(signal: AbortSignal): void {
+    // An aborted pass may still be in flight, and a stop has to wait for it too.
+    this.#passes = Promise.all([this.#passes, this.#pass(signal)]);
+  }
+
+  #schedule(delayMs: number, signal: AbortSignal): void {
+    this.#cancelNext = this.#options.clock.after(delayMs, () => this.#begin(signal));
+  }
+
+  async #pass(signal: AbortSignal): Promise<void> {
+    const { intervalMs, backoff } = this.#options;
+    const succeeded = await this.#poll(signal);
+    if (signal.aborted) return;
+    if (succeeded) backoff?.reset();
+    this.#schedule(succeeded ? intervalMs : backoff?.nextMs() ?? intervalMs, signal);
+  }
+
+  async #poll(signal: AbortSignal): Promise<boolean> {
+    const { poll, onFailure, onRecovery } = this.#options;
+    try {
+      await poll(signal);
+      if (this.#isFailing) onRecovery?.();
+      this.#isFailing = false;
+      return true;
+    } catch (thrown) {
+      if (!(thrown instanceof RangemakerError)) throw thrown;
+      if (signal.aborted) return false;
+      if (!this.#isFailing) onFailure(thrown);
+      this.#isFailing = true;
+      return false;
+    }
+  }
+}

@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { privateKeyToAccount } from "viem/accounts";
+import {
+  type ClientOptions,
+  ExecutionError,
+  isRangemakerError,
+  RangemakerClient,
+  RpcError,
+  ServiceError,
+} from "../../../lib/client/mod.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { listen } from "../../../lib/http/listener.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
+import { findMarketBySymbol } from "../../../lib/protocol/markets.ts";
+import { quoteMessage, quoteToWire } from "../../../lib/protocol/quote.ts";
+import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const CHAIN_ID = 1337;
+const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
+const wallet = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
+const clock = new FakeClock();
+const txHash = `0x${"ab".repeat(32)}` as const;
+const bet = {
+  symbol: "ETH/USDT",
+  lowerPrice: 2_900_000_000n,
+  upperPrice: 3_100_000_000n,
+  betAmount: 1_000_000n,
+  startTime: clock.now() + 1_000,
+  endTime: clock.now() + 4_000,
+};
+
+const { base, quote } = findMarketBySymbol("ETH/USDT")!; // a market of the specification
+const { symbol: _, ...plainBet } = bet;
+const terms = {
+  ...plainBet,
+  solver: solver.address,
+  user: wallet.address,
+  thesisType: "box" as const,
+  base,
+  quote,
+  payout: 1_070_000n,
+  deadline: clock.now() + 60_000,
+};
+const quoteHash = hashQuote(terms, CHAIN_ID);
+const offer = { quote: { ...terms, signature: solver.sign(quoteHash) }, quoteHash };
+
+/** What each route answers, and what it was sent. */
+type Routes = Record<string, (body: Record<string, unknown>) => unknown>;
+
+/** Runs a test with a client whose services are the routes; the node knows its chain id. */
+async function withServices(
+  routes: Routes,
+  test: (client: RangemakerClient) => Promise<void>,
+  options: Partial<ClientOptions> = {},
+): Promise<void> {
+  const services = listen("127.0.0.1", 0, async (request) => {
+    const text = await request.text();
+    const body = text === "" ? {} : JSON.parse(text);
+    const { pathname } = new URL(request.url);
+    const name = pathname === "/rpc" ? body.method : pathname;
+    const answer = routes[name]?.(body);
+    if (pathname !== "/rpc") return Response.json(answer);
+    const result = name === "eth_chainId" ? `0x${CHAIN_ID.toString(16)}` : answer;
+    return Response.json({ jsonrpc: "2.0", id: body.id, result });
+  });
+  const { url } = services;
+  const urls = { solver: `${url}/`, bridge: url, proxy: `${url}/rpc`, proxyWs: url };
+  try {
+    await test(new RangemakerClient({ urls, wallet, clock, ...options }));
+  } finally {
+    await services.stop();
+  }
+}
+
+const quoteRoutes: Routes = {
+  "/quote": () => ({ success: true, quote: quoteToWire(offer.quote), quoteHash }),
+  "/health": () => ({ solver: solver.address }),
+};
+
+function executionOf(result: Record<string, unknown>): Routes {
+  return { "/execute": () => ({ success: true, result: { txHash, ...result } }) };
+}
+
+Deno.test("quote: asks for the terms of the bet and gives a checked offer", async () => {
+  let asked: Record<string, unknown> = {};
+  const routes = {
+    ...quoteRoutes,
+    "/quote": (body: Record<string, unknown>) => (asked = body, quoteRoutes["/quote"]?.(body)),
+  };
+  await withServices(routes, async (client) => {
+    assert.deepEqual(await client.quote(bet), offer);
+    const { solver: _, payout: __, ...expected } = quoteMessage(terms);
+    const asText = (record: Record<string, unknown>) =>
+      Object.fromEntries(Object.entries(record).map(([field, value]) => [field, String(value)]));
+    assert.deepEqual(asText(asked), asText(expected));
+  });
+});
+
+Deno.test("quote: a market that does not exist is refused before anything is asked", () =>
+  withServices(
+    {},
+    (client) =>
+      assert.rejects(client.quote({ ...bet, symbol: "DOGE/USDT" }), (thrown) => {
+        return isRangemakerError(thrown, "UNSUPPORTED_PAIR") && /ETH\/USDT/.test(thrown.message);
+      }),
+  ));
+
+Deno.test("execute: sends the user's signature of the quote hash, and gives the thesis", async () => {
+  let sent: Record<string, unknown> = {};
+  const result = { txHash, status: "committed", thesisId: 7 };
+  const routes = {
+    "/execute": (body: Record<string, unknown>) => (sent = body, { success: true, result }),
+  };
+  await withServices(routes, async (client) => {
+    assert.deepEqual(await client.execute(offer), { thesisId: 7, txHash });
+    assert.deepEqual(sent.quote, quoteToWire(offer.quote));
+    const signature = await client.sign(offer);
+    assert.equal(sent.userSignature, signature);
+    assert.equal(recoverSigner(quoteHash, signature), wallet.address);
+  });
+});
+
+Deno.test("execute: a transaction that failed throws with the chain's code and the hash", () => {
+  const error = { code: "ORACLE_STALE", message: "The price is 4000 ms old" };
+  return withServices(
+    executionOf({ status: "failed", error }),
+    (client) =>
+      assert.rejects(client.execute(offer), (thrown) => {
+        assert(thrown instanceof ExecutionError);
+        assert.deepEqual([thrown.code, thrown.details], ["ORACLE_STALE", { txHash }]);
+        return thrown.message.endsWith("The price is 4000 ms old");
+      }),
+  );
+});
+
+Deno.test("execute: a committed transaction without a thesis is not taken for a bet", () =>
+  withServices(
+    executionOf({ status: "committed" }),
+    (client) => assert.rejects(client.execute(offer), { code: "TRANSACTION_FAILED" }),
+  ));
+
+Deno.test("deposit: repeating a call with the same nonce sends the same request", async () => {
+  const sent: unknown[] = [];
+  const routes = {
+    "/deposit": (body: Record<string, unknown>) => (sent.push(body), { success: true, txHash }),
+  };
+  await withServices(routes, async (client) => {
+    for (const nonce of [5n, 5n]) assert.equal(await client.deposit(2n ** 63n, nonce), txHash);
+    await client.deposit(1n);
+    await client.deposit(1n);
+  });
+  const [first, again, ...random] = sent as { nonce: string; amount: string }[]; // bodies as sent
+  assert.deepEqual(first, again);
+  assert.deepEqual([first?.amount, first?.nonce], [`${2n ** 63n}`, "5"]);
+  assert.equal(new Set(random.map(({ nonce }) => nonce)).size, 2);
+});
+
+Deno.test("history: joins all pages of a market", async () => {
+  const routes = {
+    core_getPriceHistory({ params }: Record<string, unknown>) {
+      const [{ cursor }] = params as [{ cursor?: string }]; // what the client sends
+      return cursor === undefined
+        ? {
+          prices: [{ time: 100, price: "1" }],
+          missing: [{ from: 200, to: 300 }],
+          nextCursor: "3",
+        }
+        : { prices: [{ time: 300, price: "2" }], missing: [], nextCursor: null };
+    },
+  };
+  await withServices(routes, async (client) => {
+    assert.deepEqual(await client.history("ETH/USDT", 100, 400), {
+      prices: [{ time: 100, price: 1n }, { time: 300, price: 2n }],
+      missing: [{ from: 200, to: 300 }],
+    });
+  });
+});
+
+Deno.test("A client without a wallet reads, and says that it cannot sign", () => {
+  const account = { address: wallet.address, balance: "5", locked: "0", permissions: [] };
+  return withServices({ core_getAccount: () => account }, async (client) => {
+    assert.equal((await client.account(wallet.address)).balance, 5n);
+    const calls = [() => client.account(), () => client.quote(bet), () => client.deposit(1n)];
+    for (const call of [...calls, () => client.sign(offer)]) {
+      await assert.rejects(call, { code: "WALLET_REQUIRED" });
+    }
+  }, { wallet: undefined });
+});
+
+Deno.test("switchChain: describes the node's chain to a wallet that does not know it", async () => {
+  const asked: unknown[] = [];
+  const provider = {
+    request({ method, params }: { method: string; params?: unknown }): Promise<unknown> {
+      asked.push([method, params]);
+      const unknownChain = Object.assign(new Error("unknown"), { code: 4902 });
+      return method === "wallet_switchEthereumChain"
+        ? Promise.reject(unknownChain)
+        : Promise.resolve(`0x${CHAIN_ID.toString(16)}`);
+    },
+  };
+  await withServices({}, async (client) => {
+    await client.switchChain({ chainName: "My test chain" });
+    const [, [method, [chain]]] = asked as [unknown, [string, [Record<string, unknown>]]]; // as sent
+    assert.equal(method, "wallet_addEthereumChain");
+    assert.deepEqual([chain.chainId, chain.chainName], ["0x539", "My test chain"]);
+    assert.match(String(chain.rpcUrls), /^http:\/\/127\.0\.0\.1:\d+\/rpc$/);
+  }, { wallet: provider });
+});
+
+Deno.test("isRangemakerError: knows its errors by shape, also those of another copy", () => {
+  const own = new RangemakerError("X", "x");
+  const copied = Object.assign(new Error("x"), { code: "X", retryable: false, details: {} });
+  for (const error of [own, copied, new ServiceError("X", "x", { status: 400 })]) {
+    assert(isRangemakerError(error) && isRangemakerError(error, "X"));
+    assert(!isRangemakerError(error, "Y"));
+  }
+  assert(isRangemakerError(new RpcError(-32603, "x"), "RPC_-32603"));
+  for (const other of [new Error("x"), { code: "X" }, Object.assign(new Error(), { code: 4001 })]) {
+    assert(!isRangemakerError(other));
+  }
+});

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { QuoteError } from "../../../lib/client/mod.ts";
+import { checkQuote } from "../../../lib/client/offer.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
+import { Signer } from "../../../lib/protocol/signature.ts";
+
+const CHAIN_ID = 1337;
+const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
+const { base, quote } = MARKETS[0]!; // there are three
+
+const terms: QuoteTerms = {
+  solver: solver.address,
+  user: DEV_ACCOUNTS.admin.address,
+  thesisType: "box",
+  base,
+  quote,
+  lowerPrice: 1n,
+  upperPrice: 2n,
+  betAmount: 3n,
+  payout: 4n,
+  startTime: 5,
+  endTime: 6,
+  deadline: 7,
+};
+
+function signed(terms: QuoteTerms, signer: Signer = solver): Quote {
+  return { ...terms, signature: signer.sign(hashQuote(terms, CHAIN_ID)) };
+}
+
+function check(quote: Quote, overrides: { claimedHash?: `0x${string}`; chainId?: number } = {}) {
+  const { solver: _, payout: __, ...request } = terms;
+  return checkQuote(quote, {
+    request,
+    solver: solver.address,
+    chainId: CHAIN_ID,
+    claimedHash: hashQuote(quote, CHAIN_ID),
+    ...overrides,
+  });
+}
+
+function refuses(code: string, field?: string) {
+  return (thrown: unknown) => {
+    return thrown instanceof QuoteError && thrown.code === code && thrown.details.field === field;
+  };
+}
+
+Deno.test("checkQuote: what was asked for, signed by the solver, is an offer", async () => {
+  const quote = signed(terms);
+  assert.deepEqual(await check(quote), { quote, quoteHash: hashQuote(terms, CHAIN_ID) });
+});
+
+const CHANGES: Partial<QuoteTerms>[] = [
+  { user: DEV_ACCOUNTS.relayer.address },
+  { base: quote },
+  { quote: base },
+  { lowerPrice: 2n },
+  { upperPrice: 3n },
+  { betAmount: 4n },
+  { startTime: 4 },
+  { endTime: 7 },
+  { deadline: 8 },
+];
+
+for (const change of CHANGES) {
+  const [field] = Object.keys(change);
+  Deno.test(`checkQuote: a quote with another ${field} is refused, though the solver signed it`, () =>
+    assert.rejects(check(signed({ ...terms, ...change })), refuses("QUOTE_TERMS_MISMATCH", field)));
+}
+
+Deno.test("checkQuote: a hash that is not that of the quote is refused", async () => {
+  const claimedHash = `0x${"11".repeat(32)}` as const;
+  await assert.rejects(check(signed(terms), { claimedHash }), refuses("QUOTE_HASH_MISMATCH"));
+  // The hash of the same quote on another chain.
+  await assert.rejects(check(signed(terms), { chainId: 1 }), refuses("QUOTE_HASH_MISMATCH"));
+});
+
+Deno.test("checkQuote: a signature by another key, a broken one and another solver are refused", async () => {
+  const stranger = new Signer(DEV_ACCOUNTS.admin.privateKey);
+  const quotes = [
+    signed(terms, stranger),
+    { ...signed(terms), signature: "0x1234" as const },
+    signed({ ...terms, solver: stranger.address }, stranger),
+    signed({ ...terms, solver: stranger.address }),
+  ];
+  for (const quote of quotes) {
+    await assert.rejects(check(quote), refuses("QUOTE_SIGNER_MISMATCH"));
+  }
+});

@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { type Thesis, type ThesisStatus, WatchError } from "../../../lib/client/mod.ts";
+import { ThesisWatch, type ThesisWatchOptions } from "../../../lib/client/theses.ts";
+import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { subscriptionNotice } from "../../support/fake_feed.ts";
+import { FakeNetwork } from "../../support/fake_socket.ts";
+import { thesisOf } from "../../solver/theses.ts";
+
+const user = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
+
+const thesis = (id: number, status: ThesisStatus) => thesisOf(id, { status });
+
+/** A node whose theses are what the test put there. */
+class FakeTheses {
+  theses: Thesis[] = [];
+  pageSize = 100;
+  isAway = false;
+  /** What was read, as `theses` or as the id of a single one. */
+  readonly reads: (string | number)[] = [];
+  gate: Promise<void> = Promise.resolve();
+
+  async getTheses({ cursor }: { cursor?: string | undefined }) {
+    this.reads.push("theses");
+    const from = Number(cursor ?? 0);
+    const theses = this.theses.slice(from, from + this.pageSize);
+    const end = from + this.pageSize;
+    await this.gate;
+    if (this.isAway) throw new NodeUnreachableError("http://node", "away");
+    return { theses, nextCursor: end < this.theses.length ? String(end) : null };
+  }
+
+  getThesis(id: number) {
+    this.reads.push(id);
+    return Promise.resolve(this.theses.find((thesis) => thesis.id === id) ?? null);
+  }
+}
+
+function setUp(options: Partial<ThesisWatchOptions> = {}) {
+  const clock = new FakeClock();
+  const network = new FakeNetwork();
+  const node = new FakeTheses();
+  const events: string[] = [];
+  const watch = new ThesisWatch({
+    url: "ws://proxy/ws",
+    node,
+    user,
+    clock,
+    random: () => 1,
+    connect: network.connect,
+    onThesis: ({ id, status }) => events.push(`${id} ${status}`),
+    onState: (state) => events.push(state),
+    ...options,
+  });
+  const accept = async () => {
+    network.newest.open();
+    network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
+    await settled();
+  };
+  const publish = (thesis: Thesis) => {
+    network.newest.deliver(JSON.stringify(subscriptionNotice("0xab", toWire(thesis))));
+  };
+  return { clock, network, node, events, watch, accept, publish };
+}
+
+/** Runs everything that is ready. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+const is = (id: number, ...statuses: ThesisStatus[]) => (thesis: Thesis) =>
+  thesis.id === id && statuses.includes(thesis.status);
+
+Deno.test("ThesisWatch: opens once it is subscribed and has read every page, then reports changes", async () => {
+  const { network, node, events, watch, accept, publish } = setUp();
+  node.theses = [thesis(1, "lost"), thesis(2, "open"), thesis(3, "open")];
+  node.pageSize = 2;
+  const opened = watch.open(5_000);
+  await accept();
+  await opened;
+  assert.deepEqual(JSON.parse(network.newest.sent[0] ?? "").params, ["theses", { user }]);
+  publish(thesis(2, "needs_backfill"));
+  publish(thesis(2, "won"));
+  publish(thesis(4, "open"));
+  assert.deepEqual(events, [
+    "1 lost",
+    "2 open",
+    "3 open",
+    "live",
+    "2 needs_backfill",
+    "2 won",
+    "4 open",
+  ]);
+  assert.deepEqual(watch.theses.map(({ id, status }) => [id, status]), [
+    [1, "lost"],
+    [2, "won"],
+    [3, "open"],
+    [4, "open"],
+  ]);
+  watch.close();
+});
+
+Deno.test("ThesisWatch: reads on return what happened while the connection was away", async () => {
+  const { clock, network, node, events, watch, accept } = setUp();
+  node.theses = [thesis(1, "open")];
+  const opened = watch.open(5_000);
+  await accept();
+  await opened;
+  const outcome = watch.until(is(1, "won", "lost"), 60_000);
+  network.newest.end(1012, "restart");
+  assert.equal(watch.state, "connecting");
+  node.theses = [thesis(1, "lost"), thesis(2, "won")];
+  clock.advance(100);
+  await accept();
+  assert.equal((await outcome).status, "lost");
+  assert.deepEqual(events, ["1 open", "live", "connecting", "1 lost", "2 won", "live"]);
+  watch.close();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("ThesisWatch: an answer older than a notification does not undo it", async () => {
+  const { node, events, watch, accept, publish } = setUp();
+  const gate = Promise.withResolvers<void>();
+  node.gate = gate.promise;
+  node.theses = [thesis(1, "open")];
+  const opened = watch.open(5_000);
+  await accept();
+  publish(thesis(1, "won"));
+  gate.resolve();
+  await opened;
+  assert.deepEqual(events, ["1 won", "live"]);
+  watch.close();
+});
+
+Deno.test("ThesisWatch: an answer over a lost connection does not make it live", async () => {
+  const { network, node, watch, accept } = setUp();
+  const gate = Promise.withResolvers<void>();
+  node.gate = gate.promise;
+  const opened = assert.rejects(watch.open(5_000), { code: "WATCH_CLOSED" });
+  await accept();
+  network.newest.end();
+  gate.resolve();
+  await settled();
+  assert.equal(watch.state, "connecting");
+  watch.close();
+  await opened;
+});
+
+Deno.test("ThesisWatch: the same id with another hash is a thesis of a new chain", async () => {
+  const { watch, accept, publish, events } = setUp();
+  const opened = watch.open(5_000);
+  await accept();
+  await opened;
+  publish(thesis(1, "won"));
+  publish({ ...thesis(1, "open"), quoteHash: `0x${"99".repeat(32)}` });
+  assert.deepEqual(events.slice(1), ["1 won", "1 open"]);
+  watch.close();
+});
+
+Deno.test("ThesisWatch: reads unsettled theses again every 30 s, since a proxy may lose notifications", async () => {
+  const { clock, network, node, events, watch, accept } = setUp();
+  node.theses = [thesis(1, "won"), thesis(2, "open")];
+  const opened = watch.open(5_000);
+  await accept();
+  await opened;
+  node.theses = [thesis(1, "won"), thesis(2, "lost")];
+  clock.advance(20_000);
+  network.newest.deliver('{"jsonrpc":"2.0","id":0,"result":"0x539"}');
+  clock.advance(10_000);
+  await settled();
+  assert.deepEqual(node.reads, ["theses", 2]);
+  assert.equal(events.at(-1), "2 lost");
+  watch.close();
+});
+
+Deno.test("ThesisWatch: a node that cannot be read is read again while the subscription stays", async () => {
+  const { clock, network, node, watch, accept } = setUp();
+  node.isAway = true;
+  const opened = watch.open(5_000);
+  await accept();
+  assert.equal(watch.state, "connecting");
+  node.isAway = false;
+  clock.advance(100);
+  await opened;
+  assert.equal(network.sockets.length, 1);
+  watch.close();
+});
+
+Deno.test("ThesisWatch: a connection that went dead without a close is replaced", async () => {
+  const { clock, network, events, watch, accept } = setUp();
+  const opened = watch.open(5_000);
+  await accept();
+  await opened;
+  clock.advance(30_000);
+  assert.deepEqual(events, ["live", "connecting"]);
+  clock.advance(100);
+  assert.equal(network.sockets.length, 2);
+  watch.close();
+});
+
+Deno.test("ThesisWatch: an open that takes too long names the reason", async () => {
+  const { clock, network, watch } = setUp();
+  const opened = assert.rejects(watch.open(1_000), (thrown) => {
+    return thrown instanceof WatchError && thrown.code === "NOT_CONNECTED" && thrown.retryable &&
+      /ws:\/\/proxy\/ws within 1000 ms: refused$/.test(thrown.message);
+  });
+  network.newest.fail("refused");
+  clock.advance(1_000);
+  await opened;
+  watch.close();
+});
+
+Deno.test("ThesisWatch: waits end at their deadline and at its close", async () => {
+  const { clock, watch } = setUp();
+  const late = assert.rejects(watch.until(is(1, "won"), 1_000), { code: "WATCH_TIMEOUT" });
+  clock.advance(1_000);
+  await late;
+  const closed = assert.rejects(watch.until(is(1, "won"), 1_000), { code: "WATCH_CLOSED" });
+  watch.close();
+  await closed;
+  assert.equal(clock.pending, 0);
+});

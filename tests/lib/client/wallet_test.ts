@@ -1,0 +1,202 @@
+import assert from "node:assert/strict";
+import { TypedDataEncoder, verifyTypedData } from "ethers";
+import { createWalletClient, custom, type Hex } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { type ProviderWallet, type Wallet, WalletError } from "../../../lib/client/mod.ts";
+import { signingOf, type TypedData, typedDataOf } from "../../../lib/client/wallet.ts";
+import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { hashDepositRequest } from "../../../lib/protocol/hashes.ts";
+
+const CHAIN_ID = 1337;
+const { address, privateKey } = DEV_ACCOUNTS.solver;
+const account = privateKeyToAccount(privateKey);
+const request = {
+  user: address,
+  amount: 2n ** 63n,
+  nonce: 2n ** 200n,
+  deadline: 1_700_000_000_000,
+};
+const message = { ...request, deadline: BigInt(request.deadline) };
+const typedData = typedDataOf(DEPOSIT_REQUEST_TYPE, CHAIN_ID, message);
+const chain = {
+  chainName: "test",
+  rpcUrls: ["http://127.0.0.1:8546"],
+  nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
+};
+
+/** A wallet with a prompt, as a browser extension has one, on the chain that the test says. */
+class FakeProvider implements ProviderWallet {
+  readonly asked: string[] = [];
+  readonly signed: TypedData[] = [];
+  chainId = CHAIN_ID;
+  knownChains = [1, CHAIN_ID];
+  accounts: string[] = [address.toLowerCase()];
+  failure: unknown;
+  edit = (signature: Hex): unknown => signature;
+
+  async request({ method, params }: { method: string; params?: unknown }): Promise<unknown> {
+    this.asked.push(method);
+    // Parameters of the methods below are arrays.
+    const [first, second] = (params ?? []) as [unknown, unknown];
+    if (method === "eth_chainId") return `0x${this.chainId.toString(16)}`;
+    if (this.failure !== undefined) throw this.failure;
+    if (method === "eth_requestAccounts") return this.accounts;
+    if (method === "wallet_switchEthereumChain") return this.#switch(first);
+    if (method === "wallet_addEthereumChain") {
+      this.knownChains.push(CHAIN_ID);
+      return this.#switch(first);
+    }
+    assert.equal(method, "eth_signTypedData_v4");
+    assert.equal(first, address);
+    const data: TypedData = JSON.parse(String(second));
+    this.signed.push(data);
+    return this.edit(await account.signTypedData(data));
+  }
+
+  #switch(chain: unknown): null {
+    const { chainId } = chain as { chainId: string }; // what every switch carries
+    if (!this.knownChains.includes(Number(chainId))) {
+      // MetaMask on mobile wraps the code that the standard names.
+      const fault = { code: -32603, data: { originalError: { code: 4902 } } };
+      throw Object.assign(new Error("Unrecognized chain ID"), fault);
+    }
+    this.chainId = Number(chainId);
+    return null;
+  }
+}
+
+function walletClient(provider: FakeProvider, local: boolean): Wallet {
+  return createWalletClient({
+    account: local ? account : address,
+    transport: custom(provider, { retryCount: 0 }),
+  });
+}
+
+/** Each kind of wallet, and whether it asks its provider to sign. */
+const WALLETS: Record<string, (provider: FakeProvider) => { wallet: Wallet; prompts: boolean }> = {
+  "a viem account": () => ({ wallet: account, prompts: false }),
+  "a viem WalletClient with a local account": (provider) => {
+    return { wallet: walletClient(provider, true), prompts: false };
+  },
+  "a viem WalletClient on a provider": (provider) => {
+    return { wallet: walletClient(provider, false), prompts: true };
+  },
+  "an EIP-1193 provider": (provider) => ({ wallet: provider, prompts: true }),
+};
+
+for (const [name, make] of Object.entries(WALLETS)) {
+  Deno.test(`signingOf: ${name} signs full typed data with decimal strings`, async () => {
+    const provider = new FakeProvider();
+    const { wallet, prompts } = make(provider);
+    const signing = signingOf(wallet);
+    assert.equal(await signing.address(), address);
+    const signature = await signing.sign(address, typedData);
+    const { EIP712Domain: _, ...types } = typedData.types;
+    assert.equal(verifyTypedData(typedData.domain, types, typedData.message, signature), address);
+    assert.deepEqual(provider.signed, prompts ? [typedData] : []);
+    await signing.switchChain(CHAIN_ID, chain);
+  });
+}
+
+Deno.test("typedDataOf: names every type and field, and has the digest that services check", () => {
+  assert.deepEqual(typedData.types.EIP712Domain, [
+    { name: "name", type: "string" },
+    { name: "version", type: "string" },
+    { name: "chainId", type: "uint256" },
+  ]);
+  assert.deepEqual(typedData.message, {
+    user: address,
+    amount: `${2n ** 63n}`,
+    nonce: `${2n ** 200n}`,
+    deadline: "1700000000000",
+  });
+  const { EIP712Domain: _, ...types } = typedData.types;
+  assert.equal(
+    TypedDataEncoder.hash(typedData.domain, types, typedData.message),
+    hashDepositRequest(request, CHAIN_ID),
+  );
+});
+
+Deno.test("signingOf: what is no wallet is refused at once", () => {
+  for (const value of [{}, { address }, { request: "no function" }]) {
+    // The types forbid these; JavaScript callers have no types.
+    assert.throws(() => signingOf(value as unknown as Wallet), { code: "UNSUPPORTED_WALLET" });
+  }
+});
+
+Deno.test("Provider: a wallet on another chain is not asked to sign, and can be switched", async () => {
+  const provider = new FakeProvider();
+  provider.chainId = 1;
+  const signing = signingOf(provider);
+  await assert.rejects(signing.sign(address, typedData), (thrown) => {
+    return thrown instanceof WalletError && thrown.code === "WRONG_CHAIN" &&
+      thrown.details.expected === CHAIN_ID && thrown.details.actual === 1;
+  });
+  assert.deepEqual(provider.signed, []);
+  await signing.switchChain(CHAIN_ID, chain);
+  await signing.sign(address, typedData);
+  assert(!provider.asked.includes("wallet_addEthereumChain"));
+});
+
+for (const name of ["an EIP-1193 provider", "a viem WalletClient on a provider"]) {
+  Deno.test(`Provider: ${name} that does not know the chain is asked to add it`, async () => {
+    const provider = new FakeProvider();
+    provider.chainId = 1;
+    provider.knownChains = [1];
+    await signingOf(WALLETS[name]!(provider).wallet).switchChain(CHAIN_ID, chain); // of the table above
+    assert.equal(provider.chainId, CHAIN_ID);
+    assert.equal(provider.asked.filter((one) => one === "wallet_addEthereumChain").length, 1);
+  });
+}
+
+const FAILURES: [string, unknown, string, boolean][] = [
+  ["a rejection", Object.assign(new Error("User denied"), { code: 4001 }), "USER_REJECTED", false],
+  ["a pending prompt", Object.assign(new Error("pending"), { code: -32002 }), "WALLET_BUSY", true],
+  ["another error", new Error("Ledger is locked"), "WALLET_FAILED", false],
+  ["something that is no error", "no", "WALLET_FAILED", false],
+];
+
+for (const [what, failure, code, retryable] of FAILURES) {
+  for (const name of ["an EIP-1193 provider", "a viem WalletClient on a provider"]) {
+    Deno.test(`Provider: ${what} of ${name} is ${code}`, async () => {
+      const provider = new FakeProvider();
+      provider.failure = failure;
+      const signing = signingOf(WALLETS[name]!(provider).wallet); // of the table above
+      const calls = [
+        () => signing.sign(address, typedData),
+        () => signing.switchChain(CHAIN_ID, chain),
+      ];
+      for (const call of calls) {
+        await assert.rejects(call, (thrown) => {
+          return thrown instanceof WalletError && thrown.code === code &&
+            thrown.retryable === retryable && thrown.cause !== undefined;
+        });
+      }
+    });
+  }
+}
+
+Deno.test("Provider: a wallet that shares no account says so", async () => {
+  const provider = new FakeProvider();
+  provider.accounts = [];
+  await assert.rejects(signingOf(provider).address(), { code: "NO_ACCOUNT" });
+});
+
+Deno.test("Provider: v 0 and 1 of hardware wallets become 27 and 28", async () => {
+  const provider = new FakeProvider();
+  provider.edit = (signature) => {
+    return `${signature.slice(0, 130)}0${Number.parseInt(signature.slice(130), 16) - 27}`;
+  };
+  const expected = await account.signTypedData(typedData);
+  assert.equal(await signingOf(provider).sign(address, typedData), expected);
+});
+
+Deno.test("Provider: a signature by another account or of another form is refused", async () => {
+  const provider = new FakeProvider();
+  const other = await privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey).signTypedData(typedData);
+  for (const [signature, code] of [[other, "WRONG_SIGNER"], ["0x1234", "UNSUPPORTED_SIGNATURE"]]) {
+    provider.edit = () => signature;
+    await assert.rejects(signingOf(provider).sign(address, typedData), { code });
+  }
+});

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { listen } from "../../../lib/http/listener.ts";
+import { callJson, ServiceError } from "../../../lib/net/call_json.ts";
+import { NetworkError, request } from "../../../lib/net/http_request.ts";
+
+/** Runs a test against a service that gives one answer. */
+async function withAnswer(
+  answer: (request: Request) => Response | Promise<Response>,
+  test: (url: string) => Promise<void>,
+): Promise<void> {
+  const service = listen("127.0.0.1", 0, answer);
+  try {
+    await test(service.url);
+  } finally {
+    await service.stop();
+  }
+}
+
+async function failureOf<E extends Error>(
+  call: Promise<unknown>,
+  type: new (...args: never[]) => E,
+): Promise<E> {
+  const thrown = await call.then(() => undefined, (reason: unknown) => reason);
+  assert(thrown instanceof type, String(thrown));
+  return thrown;
+}
+
+const schema = z.object({ n: z.string().transform(BigInt) });
+
+Deno.test("callJson: parses the answer of a GET, and of a POST with its body", () =>
+  withAnswer(async (request) => {
+    if (request.method === "GET") return Response.json({ n: "7" });
+    assert.equal(request.headers.get("content-type"), "application/json");
+    return Response.json(await request.json());
+  }, async (url) => {
+    assert.deepEqual(await callJson(url, schema), { n: 7n });
+    assert.deepEqual(await callJson(url, schema, { n: "8" }), { n: 8n });
+  }));
+
+Deno.test("callJson: a refusal keeps its code, details and status", async () => {
+  const refusal = { success: false, error: "Used", code: "NONCE_USED", details: { nonce: "1" } };
+  for (
+    const [status, retryable] of [[400, false], [409, false], [429, true], [503, true]] as const
+  ) {
+    await withAnswer(() => Response.json(refusal, { status }), async (url) => {
+      const error = await failureOf(callJson(url, schema), ServiceError);
+      assert.deepEqual([error.code, error.details, error.status, error.retryable], [
+        "NONCE_USED",
+        { nonce: "1" },
+        status,
+        retryable,
+      ]);
+      assert.equal(error.message, `${url} answered ${status}: Used`);
+    });
+  }
+});
+
+Deno.test("callJson: an answer of another shape is INVALID_ANSWER, with its text", async () => {
+  for (const body of ["<html>", "{}", '{"n":1}', "null", '{"success":false}']) {
+    await withAnswer(() => new Response(body, { status: 502 }), async (url) => {
+      const error = await failureOf(callJson(url, schema), ServiceError);
+      assert.deepEqual([error.code, error.status, error.retryable], ["INVALID_ANSWER", 502, true]);
+      assert(error.message.endsWith(`answered 502: ${body}`), error.message);
+    });
+  }
+});
+
+Deno.test("request: a service that is down or too slow is a NetworkError, without keys of the URL", async () => {
+  const late = Promise.withResolvers<Response>();
+  await withAnswer(() => late.promise, async (url) => {
+    const slow = await failureOf(request(`${url}/?key=SECRET`, { timeoutMs: 50 }), NetworkError);
+    assert.deepEqual([slow.code, slow.retryable], ["SERVICE_TIMEOUT", true]);
+    assert(!slow.message.includes("SECRET"), slow.message);
+    late.resolve(new Response());
+  });
+  const gone = listen("127.0.0.1", 0, () => new Response());
+  await gone.stop();
+  const down = await failureOf(request(`${gone.url}/?key=SECRET`), NetworkError);
+  assert.deepEqual([down.code, down.retryable], ["SERVICE_UNREACHABLE", true]);
+  assert.match(down.message, /^http:\/\/127\.0\.0\.1:\d+\/\?… cannot be reached: .*refused/i);
+  assert(down.cause instanceof Error);
+});

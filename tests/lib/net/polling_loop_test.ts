@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { Backoff } from "../../../lib/net/backoff.ts";
+import { PollingLoop, type PollingLoopOptions } from "../../../lib/net/polling_loop.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+/** A loop whose passes the test ends one by one. */
+function setUp(options: Partial<PollingLoopOptions> = {}) {
+  const clock = new FakeClock();
+  const events: string[] = [];
+  const passes: (PromiseWithResolvers<void> & { signal: AbortSignal })[] = [];
+  const loop = new PollingLoop({
+    clock,
+    intervalMs: 1_000,
+    poll(signal) {
+      const pass = { ...Promise.withResolvers<void>(), signal };
+      passes.push(pass);
+      return pass.promise;
+    },
+    onFailure: ({ message }) => events.push(`failure: ${message}`),
+    onRecovery: () => events.push("recovery"),
+    ...options,
+  });
+  const end = async (failure?: string) => {
+    const pass = passes.at(-1);
+    if (failure === undefined) pass?.resolve();
+    else pass?.reject(new RangemakerError("TEST", failure));
+    await settled();
+  };
+  return { clock, events, passes, loop, end };
+}
+
+function settled(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+Deno.test("PollingLoop: waits for the interval after each pass, so that passes never overlap", async () => {
+  const { clock, passes, loop, end } = setUp();
+  loop.start();
+  clock.advance(60_000);
+  assert.equal(passes.length, 1);
+  await end();
+  clock.advance(999);
+  assert.equal(passes.length, 1);
+  clock.advance(1);
+  assert.equal(passes.length, 2);
+  await end();
+  await loop.stop();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("PollingLoop: the first pass can be delayed", () => {
+  const { clock, passes, loop } = setUp();
+  loop.start(500);
+  clock.advance(499);
+  assert.equal(passes.length, 0);
+  clock.advance(1);
+  assert.equal(passes.length, 1);
+});
+
+Deno.test("PollingLoop: waits grow while passes fail, and a good pass resets them", async () => {
+  const backoff = new Backoff({ initialMs: 100, maxMs: 400, random: () => 1 });
+  const { clock, passes, loop, end } = setUp({ backoff });
+  loop.start();
+  for (const waitMs of [100, 200, 400, 400]) {
+    await end("away");
+    const before = passes.length;
+    clock.advance(waitMs - 1);
+    assert.equal(passes.length, before);
+    clock.advance(1);
+    assert.equal(passes.length, before + 1);
+  }
+  await end();
+  clock.advance(1_000);
+  await end("away again");
+  clock.advance(100);
+  assert.equal(passes.length, 7);
+  await end();
+  await loop.stop();
+});
+
+Deno.test("PollingLoop: reports an outage once, and its end once", async () => {
+  const { clock, events, loop, end } = setUp();
+  loop.start();
+  for (const failure of [undefined, "one", "two", undefined, undefined, "three"]) {
+    await end(failure);
+    clock.advance(1_000);
+  }
+  assert.deepEqual(events, ["failure: one", "recovery", "failure: three"]);
+  await end();
+  await loop.stop();
+});
+
+Deno.test("PollingLoop: a new start aborts the pass in flight, which schedules nothing more", async () => {
+  const { clock, events, passes, loop, end } = setUp();
+  loop.start();
+  loop.start();
+  assert.deepEqual(passes.map(({ signal }) => signal.aborted), [true, false]);
+  passes[0]?.reject(new RangemakerError("TEST", "of an older run"));
+  await settled();
+  assert.equal(clock.pending, 0);
+  assert.deepEqual(events, []);
+  await end();
+  assert.equal(clock.pending, 1);
+  await loop.stop();
+});
+
+Deno.test("PollingLoop: a stop waits for every pass in flight, aborted ones included", async () => {
+  const { passes, loop } = setUp();
+  loop.start();
+  loop.start();
+  let isStopped = false;
+  const stopped = loop.stop().then(() => isStopped = true);
+  passes[1]?.resolve();
+  await settled();
+  assert.equal(isStopped, false);
+  passes[0]?.resolve();
+  await stopped;
+});

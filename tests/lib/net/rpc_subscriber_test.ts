@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { Backoff } from "../../../lib/net/backoff.ts";
+import {
+  RpcSubscriber,
+  type RpcSubscriberOptions,
+  subscription,
+} from "../../../lib/net/rpc_subscriber.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { subscriptionNotice } from "../../support/fake_feed.ts";
+import { FakeNetwork } from "../../support/fake_socket.ts";
+
+function setUp(options: Partial<RpcSubscriberOptions> = {}) {
+  const clock = new FakeClock();
+  const network = new FakeNetwork();
+  const events: unknown[] = [];
+  const subscriber = new RpcSubscriber({
+    url: "ws://node",
+    clock,
+    backoff: new Backoff({ initialMs: 1_000, maxMs: 8_000, random: () => 1 }),
+    connect: network.connect,
+    subscriptions: [
+      subscription(["words"], z.string(), (word) => events.push(word)),
+      subscription(["numbers", { odd: true }], z.number(), (number) => events.push(number)),
+    ],
+    onSubscribed: () => events.push("subscribed"),
+    onLost: (reason) => events.push(`lost: ${reason}`),
+    ...options,
+  });
+  subscriber.start();
+  const deliver = (frame: unknown) => network.newest.deliver(JSON.stringify(frame));
+  const accept = () => {
+    network.newest.open();
+    deliver({ jsonrpc: "2.0", id: 1, result: "0xa" });
+    deliver({ jsonrpc: "2.0", id: 2, result: "0xb" });
+  };
+  return { clock, network, events, subscriber, deliver, accept };
+}
+
+Deno.test("RpcSubscriber: subscribes, and gives each notification to its own subscription", () => {
+  const { network, events, subscriber, deliver, accept } = setUp();
+  accept();
+  assert.deepEqual(network.newest.sent.map((text) => JSON.parse(text)), [
+    { jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["words"] },
+    { jsonrpc: "2.0", id: 2, method: "eth_subscribe", params: ["numbers", { odd: true }] },
+  ]);
+  deliver(subscriptionNotice("0xb", 7));
+  deliver(subscriptionNotice("0xa", "seven"));
+  assert.deepEqual(events, ["subscribed", 7, "seven"]);
+  subscriber.stop();
+});
+
+Deno.test("RpcSubscriber: subscribes again after a loss; ids of the lost connection mean nothing", () => {
+  const { clock, network, events, subscriber, deliver, accept } = setUp();
+  accept();
+  network.newest.end(1001, "away");
+  clock.advance(1_000);
+  network.newest.open();
+  assert.equal(network.newest.sent.length, 2);
+  deliver(subscriptionNotice("0xa", "stale"));
+  assert.deepEqual(events.slice(0, 2), ["subscribed", "lost: closed with 1001 away"]);
+  assert.match(String(events[2]), /^lost: unexpected notification .*"stale"/);
+  clock.advance(2_000);
+  accept();
+  assert.equal(events.at(-1), "subscribed");
+  subscriber.stop();
+  assert.equal(clock.pending, 0);
+});
+
+const WRONG_FRAMES = {
+  "text that is not JSON": "no JSON",
+  "an empty object": "{}",
+  "an answer to no request": '{"id":3,"result":"0xc"}',
+  "an answer that is no id": '{"id":1,"result":true}',
+  "an answer without a result": '{"id":1}',
+  "a refusal": '{"id":1,"error":{"code":-32601,"message":"No subscriptions"}}',
+  "a notification of an unknown subscription": JSON.stringify(subscriptionNotice("0xc", 1)),
+  "a notification of another shape": JSON.stringify(subscriptionNotice("0xa", 1)),
+};
+
+for (const [name, frame] of Object.entries(WRONG_FRAMES)) {
+  Deno.test(`RpcSubscriber: ${name} drops the connection`, () => {
+    const { network, events, subscriber, accept } = setUp();
+    accept();
+    network.newest.deliver(frame);
+    assert.equal(events.length, 2, JSON.stringify(events));
+    assert.match(String(events[1]), /^lost: (unexpected .*|refuses .*No subscriptions)/);
+    assert(network.newest.closed);
+    subscriber.stop();
+  });
+}
+
+Deno.test("RpcSubscriber: a node that does not answer a subscription is dropped after 15 s", () => {
+  const { clock, network, events, subscriber, deliver } = setUp();
+  network.newest.open();
+  deliver({ id: 1, result: "0xa" });
+  clock.advance(14_999);
+  assert.deepEqual(events, []);
+  clock.advance(1);
+  assert.match(String(events[0]), /^lost: no answer to a subscription within 15000 ms/);
+  subscriber.stop();
+});
+
+Deno.test("RpcSubscriber: a quiet connection lives while heartbeats are answered, and no longer", () => {
+  const { clock, network, events, subscriber, deliver, accept } = setUp({
+    heartbeat: { everyMs: 20_000, answerMs: 5_000 },
+  });
+  accept();
+  for (let beat = 0; beat < 3; beat++) {
+    clock.advance(20_000);
+    assert.deepEqual(JSON.parse(network.newest.sent.at(-1) ?? ""), {
+      jsonrpc: "2.0",
+      id: 0,
+      method: "eth_chainId",
+      params: [],
+    });
+    clock.advance(4_999);
+    deliver({ jsonrpc: "2.0", id: 0, result: "0x539" });
+    clock.advance(1);
+  }
+  assert.deepEqual(events, ["subscribed"]);
+  clock.advance(25_000);
+  assert.equal(events.at(-1), "lost: no answer to a heartbeat");
+  subscriber.stop();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("RpcSubscriber: a tab that slept for a minute does not mistake its own silence for the node's", () => {
+  const { clock, events, subscriber, deliver, accept } = setUp({
+    heartbeat: { everyMs: 20_000, answerMs: 5_000 },
+  });
+  accept();
+  clock.jump(60_000);
+  clock.advance(0); // the request goes out only now
+  deliver({ jsonrpc: "2.0", id: 0, result: "0x539" });
+  clock.jump(60_000);
+  clock.advance(0);
+  assert.deepEqual(events, ["subscribed"]);
+  subscriber.stop();
+});
