@@ -65,7 +65,10 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   // Named in a sentence, not given as a line: that there is such a command.
   [/^rangemaker [a-z ]+$/, here(help)],
   [/^deno task( -q)?$/, elsewhere(".ci/gate.ts", '"task"')],
-  [/^deno task <service>$/, elsewhere("tests/ship/compose_run_test.ts", "startTask(")],
+  [
+    /^deno task <(service|command)>( \[options\])?$/,
+    elsewhere("tests/ship/compose_run_test.ts", "startTask("),
+  ],
   [
     /^((npx --yes deno@2\.9\.6|(\w+=\d+ )?deno) task test\b|deno test\b)/,
     elsewhere(".ci/gate.ts", '"test",'),
@@ -81,6 +84,10 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^deno task backfill /, here(readBackfillOptions)],
   [/^deno compile$/, elsewhere(".ci/compile.ts", '"compile",')],
   [/^docker /, notRun],
+  [
+    /^(deno (run|bundle) .*\b(deposit|bet|fund|page|serve)\.ts\b|import |const html|SOLVER_PRIVATE_KEY=\$)/,
+    elsewhere("tests/ship/tutorial_test.ts", "docs/tutorial.md"),
+  ],
   [/^import \{ RangemakerClient/, elsewhere("tests/e2e/client_test.ts", "README: the example")],
   [
     /^deno run (--config \S+ )?--allow-net bet\.ts$/,

@@ -1,0 +1,56 @@
+/** The programs of the tutorial, run in its order against one stack, print what it says. */
+import assert from "node:assert/strict";
+import { patternOf } from "./answer_pattern.ts";
+import { fileUrl, readText, run, withStack } from "./support.ts";
+
+/** A program that the reader saves, or a command that the reader runs, with its output. */
+type Step = { file: string; program: string } | { command: string; output: string };
+
+const BLOCK = /(?:`(\w+\.ts)`[^`]*(?:`[^`]+`[^`]*)*)?```(ts|console)\n([^]*?)```/g;
+
+function stepsOf(tutorial: string): Step[] {
+  return [...tutorial.matchAll(BLOCK)].map(([, file, language, text = ""]) => {
+    if (language === "ts") {
+      assert(file !== undefined, `No file name before: ${text}`);
+      return { file, program: text };
+    }
+    const [first = "", ...output] = text.trimEnd().split("\n");
+    return { command: first.replace("$ ", ""), output: output.join("\n") };
+  });
+}
+
+/** Commands whose effect is tested elsewhere, or that do not end. */
+const NOT_RUN_HERE = /^(deno task stack|curl |SOLVER_PRIVATE_KEY=)|127\.0\.0\.1:3010$/;
+
+Deno.test("docs/tutorial.md: every program runs, and prints what the tutorial says", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    await withStack(async ({ urls }) => {
+      const relocated = (text: string) =>
+        text.replaceAll('"./lib/', `"${fileUrl("lib/").href}`)
+          .replaceAll("http://127.0.0.1:3000", urls.solver)
+          .replaceAll("http://127.0.0.1:3001", urls.bridge)
+          .replaceAll("http://127.0.0.1:8546", urls.proxy)
+          .replaceAll("ws://127.0.0.1:8546/ws", urls.proxyWs);
+      for (const step of stepsOf(readText("docs/tutorial.md"))) {
+        if ("program" in step) {
+          await Deno.writeTextFile(`${folder}/${step.file}`, relocated(step.program));
+          continue;
+        }
+        if (NOT_RUN_HERE.test(step.command)) continue;
+        const [, subcommand = "", ...args] = step.command.split(" ");
+        const config = ["--config", fileUrl("deno.json").pathname];
+        const { code, stdout, text } = await run(
+          Deno.execPath(),
+          [subcommand, ...config, ...args],
+          { cwd: folder },
+        );
+        assert.equal(code, 0, `${step.command}: ${text}`);
+        if (step.output !== "") assert.match(stdout.trim(), patternOf(step.output, relocated));
+      }
+      assert((await Deno.stat(`${folder}/page.js`)).size > 0);
+    });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
