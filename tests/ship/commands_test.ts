@@ -66,7 +66,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^rangemaker [a-z ]+$/, here(help)],
   [/^deno task( -q)?$/, elsewhere(".ci/gate.ts", '"task"')],
   [
-    /^deno task <(service|command)>( \[options\])?$/,
+    /^(deno task|rangemaker) <(service|command)>( \[options\])?$/,
     elsewhere("tests/ship/compose_run_test.ts", "startTask("),
   ],
   [
