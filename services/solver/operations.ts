@@ -25,7 +25,9 @@ import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { exampleEstimate, exampleExecution, exampleQuote } from "./examples.ts";
 import { executionSchema } from "./execution/execution.ts";
-import { pricingDetailsSchema, QUOTE_REFUSALS, STRATEGY_NAMES } from "./pricing/strategy.ts";
+import { pricingDetailsSchema } from "./pricing/details.ts";
+import { QUOTE_REFUSALS } from "./pricing/refusals.ts";
+import { STRATEGY_NAMES } from "./pricing/strategy.ts";
 import { QUOTE_RULES } from "./rules.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./risk/theses.ts";
 
@@ -65,7 +67,7 @@ const pricing = pricingDetailsSchema.optional();
 /** What refuses a quote or an estimate. */
 const refusals = {
   400: failingWith(
-    ["INVALID_REQUEST", ...QUOTE_RULES, ...refusalsWith(400)],
+    [...new Set(["INVALID_REQUEST", ...QUOTE_RULES, ...refusalsWith(400)])],
     "A field that does not fit, a broken rule, or a bet that has no price",
   ),
   413: tooLarge,

@@ -58,6 +58,22 @@ export function requireAnotherUser(user: Address, solver: Address): void {
 }
 
 /**
+ * Bounds the deadline of a quote: until then the user may choose the moment of execution.
+ *
+ * @throws {RequestError} 400, naming the bound.
+ */
+export function requireDeadline(deadlineMs: number, nowMs: number, maxAheadMs: number): void {
+  const aheadMs = deadlineMs - nowMs;
+  if (aheadMs <= maxAheadMs) return;
+  throw new RequestError(
+    400,
+    "INVALID_REQUEST",
+    `INVALID_REQUEST: deadline: Expected at most ${maxAheadMs} ms from now (--max-deadline-ms): ` +
+      `received ${aheadMs} ms`,
+  );
+}
+
+/**
  * Holds the rules of `POST /quote` in the spec's order: pair, bet, duration, price range.
  *
  * @throws {QuoteRuleError} The first rule broken.

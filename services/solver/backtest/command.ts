@@ -1,108 +1,160 @@
-/** `rangemaker solver backtest`: how good the model is on recorded trades, and what it earns. */
-import { z } from "zod";
+/** `rangemaker solver backtest`: how good the models are on recorded prices, and what they earn. */
 import { messageOf } from "../../../lib/errors.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import { command, ExitCode } from "../../../lib/cli/command.ts";
-import { integerSchema } from "../../../lib/cli/option_types.ts";
-import type { OptionTable } from "../../../lib/cli/options.ts";
+import { type OptionsOf, UsageError } from "../../../lib/cli/options.ts";
 import { progressBar } from "../../../lib/cli/progress.ts";
 import { readTape } from "../../../lib/prices/tape.ts";
-import { chargeOptions, volatilityOptions, volatilitySchema } from "../pricing/options.ts";
-import { LIMITS } from "../limits.ts";
-import { BacktestError, slideBoxes } from "./boxes.ts";
-import { drawReport } from "./picture.ts";
-import { describeReport, reportOn } from "./report.ts";
-import { slotPricesOf } from "./slot_prices.ts";
+import { BarrierStrategy } from "../pricing/barrier_strategy.ts";
+import type { StrategyFactory } from "../pricing/strategy.ts";
+import { BacktestError, type BarSource } from "./bars.ts";
+import { openCandles } from "./candle_file.ts";
+import { drawReport } from "./charts.ts";
+import { type BacktestPlan, type Participants, runBacktest } from "./engine.ts";
+import { loadStrategy } from "./load_strategy.ts";
+import type { Maker } from "./maker.ts";
+import { options } from "./options.ts";
+import { reportOn } from "./report.ts";
+import { describeReport } from "./report_text.ts";
+import { FirstBarrier } from "./rivals/first_barrier.ts";
+import { HarModel } from "./rivals/har.ts";
+import { BaseRate, MockMaker, TerminalOnly } from "./rivals/simple.ts";
+import { StrategyMaker } from "./strategy_maker.ts";
+import { TapeMarket } from "./tape_market.ts";
+import { tradeBars } from "./trade_bars.ts";
 
-/** Numbers separated by commas, each by a schema; at most as many as make sense in one table. */
-function listSchema(itemSchema: z.ZodType<number, string>) {
-  return z.string().transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(itemSchema).min(1).max(20, "Expected at most 20 values"));
-}
+export { options };
 
-const widthSchema = z.string().regex(/^\d{1,2}(\.\d{1,4})?$/, "Expected widths from 0.01 to 10")
-  .transform(Number)
-  .refine((width) => width >= 0.01 && width <= 10, "Expected widths from 0.01 to 10");
+type BacktestOptions = OptionsOf<typeof options>;
 
-/** Options of the backtest. */
-export const options = {
-  tape: {
-    flags: "-t, --tape <file>",
-    description: "trades as CSV: time_ms,trade_id,side,price,amount",
-    schema: z.string({ error: "Expected a file" }).min(1),
+const MINUTE_MS = 60_000;
+
+/** Boxes by the length of bars: what they can decide. */
+const DEFAULTS = {
+  trades: { durationsMs: [5_000, 15_000, 30_000], stepMs: 1_000 },
+  candles: {
+    durationsMs: [1, 5, 15, 60, 240, 1_440].map((minutes) => minutes * MINUTE_MS),
+    stepMs: 5 * MINUTE_MS,
   },
-  svg: {
-    flags: "--svg <file>",
-    description: "also write the result as a picture",
-    schema: z.string().min(1).optional(),
-  },
-  durationsMs: {
-    flags: "--durations-ms <list>",
-    description: "how long boxes last, separated by commas",
-    schema: listSchema(integerSchema(LIMITS.minDurationMs, LIMITS.maxDurationMs)),
-    default: "5000,15000,30000",
-  },
-  widths: {
-    flags: "--widths <list>",
-    description: "half widths of boxes, in deviations of the move expected, separated by commas",
-    schema: listSchema(widthSchema),
-    default: "0.6,0.8,1,1.25,1.5,2,2.5,3",
-  },
-  stepMs: {
-    flags: "--step-ms <ms>",
-    description: "time from one row of boxes to the next, a multiple of 100",
-    schema: integerSchema(100).refine((ms) => ms % 100 === 0, "Expected a multiple of 100"),
-    default: "1000",
-  },
-  volatility: {
-    flags: "--volatility <volatility>",
-    description: "volatility a year where it is known, in place of the estimate",
-    schema: volatilitySchema.optional(),
-  },
-  seed: {
-    flags: "--seed <n>",
-    description: "seed of the mock's payouts",
-    schema: integerSchema(0, 2 ** 31 - 1),
-    default: "1",
-  },
-  ...chargeOptions,
-  ...volatilityOptions,
-} satisfies OptionTable;
+};
+
+/** Share of the first part that models are fitted on; the rest recalibrates and compares them. */
+const FIT_OF_FIRST_PART = 0.6;
 
 /** The `solver backtest` subcommand. */
 export const run = command({
   name: "solver backtest",
   description:
-    "Slides boxes over a tape: calibration of the model, and the maker's profit and loss.",
+    "Slides boxes over recorded prices: how good models of the price are, and what makers earn with them.",
   options,
   examples: [
-    ["rangemaker solver backtest --tape trades.csv", "default boxes"],
-    ["rangemaker solver backtest --tape trades.csv --svg backtest.svg", "with a picture"],
+    ["rangemaker solver backtest --tape trades.csv", "short boxes on trades"],
+    ["rangemaker solver backtest --candles btc-1m.csv --svg btc", "1 m to 24 h, with pictures"],
+    ["rangemaker solver backtest --candles btc-1m.csv --strategy ./mine.ts", "a strategy of yours"],
   ],
   async run(options, context) {
-    const prices = slotPricesOf(await readTape(options.tape));
-    const boxes = slideBoxes(prices, {
-      ...options,
-      charges: options,
-      estimate: {
-        halfLifeMs: options.volatilityHalfLifeMs,
-        floor: options.volatilityFloor,
-        minHistoryMs: options.volatilityHistoryMs,
-      },
+    const source = await openSource(options);
+    const plan = planOf(options, source);
+    const participants = await createParticipants(options, plan, source);
+    const results = await runBacktest(source, {
+      ...plan,
       onProgress(doneMs, totalMs) {
         const total = Math.round(totalMs / 1_000);
         context.progress(progressBar(total * doneMs / totalMs, total, "s of prices"));
       },
-    }, seededRandom(options.seed));
-    const report = reportOn(boxes);
+    }, participants);
+    context.progress("");
+    const report = reportOn(results, {
+      ...plan,
+      makers: participants.makers.map(({ name }) => name),
+      focus: "barrier",
+      compared: "first version",
+    });
     describeReport(report).forEach(context.print);
     if (options.svg !== undefined) {
-      await write(options.svg, drawReport(report));
-      context.print(`\nPicture written to ${options.svg}`);
+      for (const { name, svg } of drawReport(report)) {
+        const path = `${options.svg.replace(/\.svg$/, "")}-${name}.svg`;
+        await write(path, svg);
+        context.print(`Picture written to ${path}`);
+      }
     }
     return ExitCode.ok;
   },
 });
+
+async function openSource({ tape, candles }: BacktestOptions): Promise<BarSource> {
+  if (tape !== undefined && candles === undefined) return tradeBars(await readTape(tape));
+  if (candles !== undefined && tape === undefined) return await openCandles(candles);
+  throw new UsageError("Expected either --tape or --candles");
+}
+
+function planOf(
+  options: BacktestOptions,
+  source: BarSource,
+): BacktestPlan & { fitUntilMs: number } {
+  const defaults = source.durationMs < MINUTE_MS ? DEFAULTS.trades : DEFAULTS.candles;
+  const firstPartMs = options.fitShare * (source.toMs - source.fromMs);
+  const durationsMs = options.durationsMs ?? defaults.durationsMs;
+  const stepMs = options.stepMs ?? defaults.stepMs;
+  const uneven = [stepMs, ...durationsMs].find((ms) => ms % source.durationMs !== 0);
+  if (uneven !== undefined) {
+    throw new BacktestError(
+      `Bars of ${source.durationMs} ms cannot decide boxes of ${uneven} ms: expected multiples`,
+    );
+  }
+  const fitUntilMs = source.fromMs + FIT_OF_FIRST_PART * firstPartMs;
+  return {
+    ...options,
+    durationsMs,
+    stepMs,
+    fitUntilMs,
+    compareFromMs: fitUntilMs,
+    reportFromMs: source.fromMs + firstPartMs,
+  };
+}
+
+async function createParticipants(
+  options: BacktestOptions,
+  { durationsMs, fitUntilMs, reportFromMs }: BacktestPlan & { fitUntilMs: number },
+  source: BarSource,
+): Promise<Participants> {
+  const { margin, userLeadMs, minDurationMs, minWidthTicks, priceAgeMs, volatility } = options;
+  const market = new TapeMarket({
+    floor: options.volatilityFloor,
+    minHistoryMs: options.volatilityHistoryMs,
+    priceAgeMs,
+    volatility,
+  });
+  const barrier: StrategyFactory = (context) =>
+    new BarrierStrategy({
+      ...context,
+      margin,
+      userLeadMs,
+      // Prices of a recording are as old as they are.
+      maxPriceAgeMs: Math.max(priceAgeMs, source.durationMs),
+      minDurationMs,
+      minWidthTicks,
+    });
+  const tested: Maker[] = [
+    new StrategyMaker(barrier, market),
+    new FirstBarrier(margin, volatility),
+    new MockMaker(seededRandom(options.seed)),
+  ];
+  if (options.strategy !== undefined) {
+    tested.push(new StrategyMaker(await loadStrategy(options.strategy), market));
+  }
+  const schedule = { fitUntilMs, recalibrateUntilMs: reportFromMs };
+  const rivals = [
+    new TerminalOnly(margin),
+    new BaseRate(margin),
+    new HarModel(margin, durationsMs, schedule),
+  ];
+  return {
+    market,
+    makers: [...tested, ...rivals],
+    watched: new Set(tested.map(({ name }) => name)),
+  };
+}
 
 async function write(path: string, text: string): Promise<void> {
   try {

@@ -7,16 +7,20 @@ import {
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../limits.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
-import { type BetTerms, requireAnotherUser, requireRules } from "../rules.ts";
-import type { Price, PricingDetails, PricingStrategy, StrategyName } from "../pricing/strategy.ts";
+import { type BetTerms, requireAnotherUser, requireDeadline, requireRules } from "../rules.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import type { PricingDetails } from "../pricing/details.ts";
+import type { Price, PricingStrategy, StrategyName } from "../pricing/strategy.ts";
 
 /** What a {@link Quoter} works with. */
 export interface QuoterOptions {
-  strategy: Pick<PricingStrategy, "name" | "price">;
+  strategy: Pick<PricingStrategy<StrategyName>, "name" | "price">;
   signer: Pick<QuoteSigner, "sign">;
   /** Never the user of its own quotes. */
   solver: Address;
   chainId: number;
+  /** How far ahead the deadline of a quote may be; unbounded if not given. */
+  deadlines?: { clock: Clock; maxAheadMs: number } | undefined;
 }
 
 /** A preview of a quote (spec: quote solver, "Estimate"). */
@@ -51,13 +55,16 @@ export class Quoter {
    * bounds of the bet alone (spec: quote solver, flow step 4).
    *
    * @throws {QuoteRuleError} If a rule is broken.
-   * @throws {RequestError} 400 where the solver itself is to be the user.
+   * @throws {RequestError} 400 where the solver itself is the user, or the deadline is too far ahead.
    * @throws {PricingRefusedError} If the strategy has no price.
    */
   quote(request: QuoteRequest): SignedQuote {
-    const { signer, solver, chainId } = this.#options;
+    const { signer, solver, chainId, deadlines } = this.#options;
     requireAnotherUser(request.user, solver);
     requireRules(request);
+    if (deadlines !== undefined) {
+      requireDeadline(request.deadline, deadlines.clock.now(), deadlines.maxAheadMs);
+    }
     const { payout, details: pricing } = this.#price(request);
     const terms = termsOf(request, payout);
     const quoteHash = hashQuote(terms, chainId);

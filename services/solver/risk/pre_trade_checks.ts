@@ -8,7 +8,8 @@ import type { Address } from "../../../lib/protocol/scalars.ts";
 import { RequestError } from "../../../lib/http/envelope.ts";
 import { SubmissionFailure } from "../../../lib/submitter.ts";
 import { riskOf } from "./exposure_book.ts";
-import { PricingRefusedError, type PricingStrategy } from "../pricing/strategy.ts";
+import { PricingRefusedError } from "../pricing/refusals.ts";
+import type { PricingStrategy } from "../pricing/strategy.ts";
 import { betOf } from "../rules.ts";
 
 /** What the checks look at. */
@@ -24,7 +25,7 @@ export interface PreTradeChecksOptions {
   /** How long a hedge takes. */
   hedgeMs: number;
   /** Looks at the price again. */
-  strategy: Pick<PricingStrategy, "reconsider">;
+  strategy: Pick<PricingStrategy, "recheck">;
   /** What of the solver's balance is promised to executions under way, this one included. */
   reserved(): bigint;
 }
@@ -98,7 +99,7 @@ export class PreTradeChecks {
   /** In plain words: codes stand in front of messages in answers to quotes only. */
   #requirePrice(quote: Quote): void {
     try {
-      this.#options.strategy.reconsider(betOf(quote), quote.payout);
+      this.#options.strategy.recheck(betOf(quote), quote.payout);
     } catch (thrown) {
       if (!(thrown instanceof PricingRefusedError)) throw thrown;
       throw new RequestError(thrown.status, thrown.code, thrown.reason, thrown);
