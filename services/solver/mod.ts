@@ -27,7 +27,7 @@ import { operations } from "./operations.ts";
 import { options, type SolverOptions } from "./options.ts";
 import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
 import { MockStrategy } from "./pricing/mock_strategy.ts";
-import type { PricingStrategy } from "./pricing/strategy.ts";
+import type { PricingStrategy, StrategyName } from "./pricing/strategy.ts";
 import { QuoteSigner } from "./quoting/quote_signer.ts";
 import { Quoter } from "./quoting/quoter.ts";
 import { ReservationReconciler } from "./execution/reservation_reconciler.ts";
@@ -100,7 +100,16 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   const reservations = new ReservationReconciler({ store, exposure, executor, clock });
   const limiter = new RequestLimiter(options);
   const app = createSolverApi({
-    quoter: new Quoter({ strategy: pricing.strategy, signer: quoteSigner, solver, chainId }),
+    quoter: new Quoter({
+      strategy: pricing.strategy,
+      signer: quoteSigner,
+      solver,
+      chainId,
+      // The mock keeps to the specification, which knows no such bound.
+      deadlines: options.pricing === "mock"
+        ? undefined
+        : { clock, maxAheadMs: options.maxDeadlineMs },
+    }),
     executor,
     exposure,
     metrics,
@@ -162,19 +171,25 @@ function createPricing(
   options: SolverOptions,
   node: CoreClient,
   clock: Clock,
-): Running & { strategy: PricingStrategy; book: MarketData | undefined } {
+): Running & { strategy: PricingStrategy<StrategyName>; book: MarketData | undefined } {
   if (options.pricing === "mock") {
     const strategy = new MockStrategy(Math.random);
     return { strategy, book: undefined, start() {}, stop: () => Promise.resolve() };
   }
   const book = new MarketData({
-    halfLifeMs: options.volatilityHalfLifeMs,
     floor: options.volatilityFloor,
     minHistoryMs: options.volatilityHistoryMs,
   });
-  const { margin, vegaCharge, maxPriceAgeMs } = options;
-  const marketView = book.of.bind(book);
-  const strategy = new BarrierStrategy({ marketView, clock, margin, vegaCharge, maxPriceAgeMs });
+  const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
+  const strategy = new BarrierStrategy({
+    marketView: book.of.bind(book),
+    clock,
+    margin,
+    userLeadMs,
+    maxPriceAgeMs,
+    minDurationMs,
+    minWidthTicks,
+  });
   const reader = new HistoryReader({ node, book, clock });
   return { strategy, book, start: () => reader.start(), stop: () => reader.stop() };
 }

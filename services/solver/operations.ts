@@ -25,7 +25,8 @@ import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { exampleEstimate, exampleExecution, exampleQuote } from "./examples.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
-import { pricingDetailsSchema, STRATEGY_NAMES } from "./pricing/strategy.ts";
+import { pricingDetailsSchema } from "./pricing/details.ts";
+import { STRATEGY_NAMES } from "./pricing/strategy.ts";
 import { QUOTE_RULES } from "./rules.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./risk/theses.ts";
 
@@ -67,7 +68,13 @@ const PRICE_MISSING = [
   "VOLATILITY_UNAVAILABLE",
   "HISTORY_UNAVAILABLE",
 ] as const;
-const BET_WITHOUT_PRICE = ["RANGE_BROKEN", "OUTSIDE_RANGE", "WINDOW_ENDED"] as const;
+const BET_WITHOUT_PRICE = [
+  "RANGE_BROKEN",
+  "OUTSIDE_RANGE",
+  "RANGE_TOO_NARROW",
+  "WINDOW_ENDED",
+  "PAYOUT_TOO_LOW",
+] as const;
 
 /** Failures of quotes and estimates. */
 const refusals = {
@@ -172,6 +179,8 @@ export const operations = {
           "DEADLINE_PASSED",
           "RISK_TOO_LARGE",
           "PRICE_MOVED",
+          "PRICE_IMPROVED",
+          "DURATION_TOO_SHORT",
           ...BET_WITHOUT_PRICE,
         ],
         "A field does not fit, the deadline has passed, or the quote is no longer acceptable",

@@ -24,6 +24,20 @@ export class QuoteRuleError extends RangemakerError {
 }
 
 /**
+ * Bounds the deadline of a quote: until then the user may choose the moment of execution.
+ *
+ * @throws {RangemakerError} `INVALID_REQUEST`, naming the bound.
+ */
+export function requireDeadline(deadlineMs: number, nowMs: number, maxAheadMs: number): void {
+  const aheadMs = deadlineMs - nowMs;
+  if (aheadMs <= maxAheadMs) return;
+  throw new RangemakerError(
+    "INVALID_REQUEST",
+    `deadline: Expected at most ${maxAheadMs} ms from now (--max-deadline-ms): received ${aheadMs} ms`,
+  );
+}
+
+/**
  * Checks the rules of `POST /quote` in the spec's order: pair, bet, duration, price range.
  *
  * @throws {QuoteRuleError} The first rule broken.

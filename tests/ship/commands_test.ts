@@ -146,7 +146,7 @@ async function backtest(command: string): Promise<string> {
   await Deno.writeTextFile(`${folder}/trades.csv`, tapeText(rows));
   const here = command.replaceAll(/\b\w+\.(csv|svg)/g, `${folder}/$&`).split(" ");
   const output = await deno("run", "-A", "main.ts", "solver", "backtest", ...here.slice(3));
-  assert((await Deno.stat(`${folder}/backtest.svg`)).isFile);
+  assert((await Deno.stat(`${folder}/backtest-brier.svg`)).isFile);
   await Deno.remove(folder, { recursive: true });
   return output;
 }

@@ -10,14 +10,15 @@ const SPOT = 3_000_000_000;
 
 const querySchema = z.object({ from: z.number(), to: z.number() });
 
-/** Gives the node ten minutes of prices that alternate a little, up to now. */
+/** Gives the node ten minutes of prices that swing a little, up to now. */
 function giveHistory(node: FakeNode): void {
   node.methods.set("core_getPriceHistory", (param) => {
     const { from, to } = querySchema.parse(param);
     const prices = [];
     for (let time = Math.max(from, to - 600_000); time < to; time += 100) {
-      // Up and down by a hundredth of a percent every ten seconds.
-      const price = SPOT + (Math.floor(time / 10_000) % 2) * 300_000;
+      // Up and down by a hundredth of a percent every ten seconds, in steps.
+      const phase = Math.floor(time / 100) % 100;
+      const price = SPOT + Math.min(phase, 100 - phase) * 6_000;
       prices.push({ time, price: String(price) });
     }
     return { prices, missing: [], nextCursor: null };
@@ -32,8 +33,8 @@ function tellPrice(node: FakeNode, price = SPOT): void {
 
 function around(spot: number): Record<string, string> {
   return {
-    lowerPrice: String(spot - spot / 1_000),
-    upperPrice: String(spot + spot / 1_000),
+    lowerPrice: String(spot - spot / 4_000),
+    upperPrice: String(spot + spot / 4_000),
   };
 }
 
@@ -41,9 +42,11 @@ const pricingSchema = z.strictObject({
   probability: z.number().min(0).max(1),
   chargedProbability: z.number().min(0).max(1),
   volatility: z.number().positive(),
+  volatilitySpread: z.number().positive(),
+  stillProbability: z.number().min(0).max(1),
   spot: z.literal(String(SPOT)),
+  spotAgeMs: z.number().int().nonnegative(),
   margin: z.literal(0.05),
-  vegaCharge: z.literal(0.1),
 });
 
 Deno.test("Solver with --pricing barrier: quotes and estimates say how their price came about", () =>
@@ -60,7 +63,7 @@ Deno.test("Solver with --pricing barrier: quotes and estimates say how their pri
     });
     const pricing = pricingSchema.parse(body.pricing);
     const { payout, betAmount } = quoteSchema.parse(body.quote);
-    const expected = Math.max(1, 0.95 / pricing.chargedProbability) * Number(betAmount);
+    const expected = 0.95 / pricing.chargedProbability * Number(betAmount);
     assert.ok(Math.abs(Number(payout) - expected) <= 1);
     const { user: _user, ...terms } = request;
     tellPrice(node);
@@ -85,6 +88,20 @@ Deno.test("Solver with --pricing barrier: without prices or history quotes fail 
     });
     await assertFailure(Promise.resolve(refusal), 503, /^VOLATILITY_UNAVAILABLE: /);
   }, { pricing: "barrier" }));
+
+Deno.test("Solver with --pricing barrier: a deadline further ahead than the bound is refused, naming it", async () => {
+  const far = () => quoteRequest({ deadline: Date.now() + 60_000 });
+  await withSolver(async ({ url }) => {
+    const words = /^INVALID_REQUEST: deadline: Expected at most 30000 ms .*--max-deadline-ms/;
+    await assertFailure(post(`${url}/quote`, far()), 400, words);
+    const near = quoteRequest({ deadline: Date.now() + 29_000 });
+    await assertFailure(post(`${url}/quote`, near), 503, /^PRICE_UNAVAILABLE: /);
+  }, { pricing: "barrier", maxDeadlineMs: 30_000 });
+  // The specification knows no such bound, so the mock does not, either.
+  await withSolver(async ({ url }) => {
+    assert.equal((await post(`${url}/quote`, far())).status, 200);
+  }, { maxDeadlineMs: 30_000 });
+});
 
 Deno.test("Solver: a quote says how long it lives", () =>
   withSolver(async ({ url }) => {

@@ -33,6 +33,8 @@ Deno.test("Solver on a whole stack: barrier quotes live prices, executes, and fo
   const solver = await startTestSolver({ url: urls.node, wsUrl: urls.proxyWs }, {
     pricing: "barrier",
     volatilityHistoryMs: 1_000,
+    // The box below is too short for a user who is a second ahead.
+    userLeadMs: 0,
     maxExposure: 1_000_000_000n,
   });
   try {
@@ -46,8 +48,8 @@ Deno.test("Solver on a whole stack: barrier quotes live prices, executes, and fo
       const offer = await post(
         `${solver.url}/quote`,
         quoteRequest({
-          lowerPrice: (price - price / 8_000n).toString(),
-          upperPrice: (price + price / 8_000n).toString(),
+          lowerPrice: (price - price / 16_000n).toString(),
+          upperPrice: (price + price / 16_000n).toString(),
           startTime: now,
           endTime: now + 1_500,
         }),

@@ -1,120 +1,160 @@
-/** `rangemaker solver backtest`: how good the model is on recorded trades, and what it earns. */
-import { z } from "zod";
+/** `rangemaker solver backtest`: how good the models are on recorded prices, and what they earn. */
 import { messageOf } from "../../../lib/errors.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import { command, ExitCode } from "../../../lib/cli/command.ts";
-import * as kinds from "../../../lib/cli/option_kinds.ts";
-import type { OptionTable } from "../../../lib/cli/options.ts";
+import { type OptionsOf, UsageError } from "../../../lib/cli/options.ts";
 import { progressBar } from "../../../lib/cli/progress.ts";
 import { readTape } from "../../../lib/prices/tape.ts";
-import { chargeOptions, volatility, volatilityOptions } from "../pricing/options.ts";
-import { LIMITS } from "../limits.ts";
-import { BacktestError, slideBoxes } from "./boxes.ts";
-import { drawReport } from "./picture.ts";
-import { describeReport, reportOn } from "./report.ts";
-import { slotPricesOf } from "./slot_prices.ts";
+import { BarrierStrategy } from "../pricing/barrier_strategy.ts";
+import type { StrategyFactory } from "../pricing/strategy.ts";
+import { BacktestError, type BarSource } from "./bars.ts";
+import { openCandles } from "./candle_file.ts";
+import { drawReport } from "./charts.ts";
+import { type BacktestPlan, type Participants, runBacktest } from "./engine.ts";
+import { loadStrategy } from "./load_strategy.ts";
+import type { Maker } from "./maker.ts";
+import { options } from "./options.ts";
+import { reportOn } from "./report.ts";
+import { describeReport } from "./report_text.ts";
+import { FirstBarrier } from "./rivals/first_barrier.ts";
+import { HarModel } from "./rivals/har.ts";
+import { BaseRate, MockMaker, TerminalOnly } from "./rivals/simple.ts";
+import { StrategyMaker } from "./strategy_maker.ts";
+import { TapeMarket } from "./tape_market.ts";
+import { tradeBars } from "./trade_bars.ts";
 
-/** Most values of a list: each is a row or column of the report's tables. */
-const VALUES_MAX = 20;
+export { options };
 
-/** A comma-separated list of numbers. */
-function numbers(itemSchema: z.ZodType<number, string>) {
-  const schema = z.string().transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(itemSchema).min(1).max(VALUES_MAX, `Expected at most ${VALUES_MAX} values`));
-  return { schema, placeholder: "list" } satisfies kinds.OptionKind;
-}
+type BacktestOptions = OptionsOf<typeof options>;
 
-const WIDTH_RULE = "Expected widths from 0.01 to 10";
+const MINUTE_MS = 60_000;
 
-const widthSchema = z.string().regex(/^\d{1,2}(\.\d{1,4})?$/, WIDTH_RULE).transform(Number)
-  .refine((width) => width >= 0.01 && width <= 10, WIDTH_RULE);
+/** Boxes by the length of bars: what they can decide. */
+const DEFAULTS = {
+  trades: { durationsMs: [5_000, 15_000, 30_000], stepMs: 1_000 },
+  candles: {
+    durationsMs: [1, 5, 15, 60, 240, 1_440].map((minutes) => minutes * MINUTE_MS),
+    stepMs: 5 * MINUTE_MS,
+  },
+};
 
-const stepMs = {
-  schema: kinds.duration(100).schema.refine((ms) => ms % 100 === 0, "Expected a multiple of 100"),
-  placeholder: "ms",
-} satisfies kinds.OptionKind;
-
-/** Options of the backtest. */
-export const options = {
-  tape: {
-    flags: "-t, --tape",
-    kind: kinds.file,
-    required: true,
-    description: "trades as CSV: time_ms,trade_id,side,price,amount",
-  },
-  svg: {
-    flags: "--svg",
-    kind: kinds.outputFile,
-    description: "also write the report as an SVG picture",
-  },
-  durationsMs: {
-    flags: "--durations-ms",
-    kind: numbers(kinds.duration(LIMITS.minDurationMs, LIMITS.maxDurationMs).schema),
-    description: "durations of boxes, comma-separated",
-    default: "5000,15000,30000",
-  },
-  widths: {
-    flags: "--widths",
-    kind: numbers(widthSchema),
-    description:
-      "half widths of boxes in standard deviations of the expected move, comma-separated",
-    default: "0.6,0.8,1,1.25,1.5,2,2.5,3",
-  },
-  stepMs: {
-    flags: "--step-ms",
-    kind: stepMs,
-    description: "time between rows of boxes, a multiple of 100",
-    default: "1000",
-  },
-  volatility: {
-    flags: "--volatility",
-    kind: volatility,
-    description: "known annualised volatility, instead of the estimate",
-  },
-  seed: {
-    flags: "--seed",
-    kind: kinds.seed,
-    description: "seed of the mock's payouts",
-    default: "1",
-  },
-  ...chargeOptions,
-  ...volatilityOptions,
-} satisfies OptionTable;
+/** Share of the first part that models are fitted on; the rest recalibrates and compares them. */
+const FIT_OF_FIRST_PART = 0.6;
 
 /** The `solver backtest` subcommand. */
 export const run = command({
   name: "solver backtest",
   description:
-    "Replays a tape of trades, and reports the model's calibration and the maker's profit and loss.",
+    "Slides boxes over recorded prices: how good models of the price are, and what makers earn with them.",
   options,
   examples: [
-    ["rangemaker solver backtest --tape trades.csv", "default boxes"],
-    ["rangemaker solver backtest --tape trades.csv --svg backtest.svg", "with a picture"],
+    ["rangemaker solver backtest --tape trades.csv", "short boxes on trades"],
+    ["rangemaker solver backtest --candles btc-1m.csv --svg btc", "1 m to 24 h, with pictures"],
+    ["rangemaker solver backtest --candles btc-1m.csv --strategy ./mine.ts", "a strategy of yours"],
   ],
   async run(options, context) {
-    const prices = slotPricesOf(await readTape(options.tape));
-    const boxes = slideBoxes(prices, {
-      ...options,
-      charges: options,
-      estimate: {
-        halfLifeMs: options.volatilityHalfLifeMs,
-        floor: options.volatilityFloor,
-        minHistoryMs: options.volatilityHistoryMs,
-      },
+    const source = await openSource(options);
+    const plan = planOf(options, source);
+    const participants = await createParticipants(options, plan, source);
+    const results = await runBacktest(source, {
+      ...plan,
       onProgress(doneMs, totalMs) {
         const total = Math.round(totalMs / 1_000);
         context.progress(progressBar(total * doneMs / totalMs, total, "s of prices"));
       },
-    }, seededRandom(options.seed));
-    const report = reportOn(boxes);
+    }, participants);
+    context.progress("");
+    const report = reportOn(results, {
+      ...plan,
+      makers: participants.makers.map(({ name }) => name),
+      focus: "barrier",
+      compared: "first version",
+    });
     describeReport(report).forEach(context.print);
     if (options.svg !== undefined) {
-      await write(options.svg, drawReport(report));
-      context.print(`\nPicture written to ${options.svg}`);
+      for (const { name, svg } of drawReport(report)) {
+        const path = `${options.svg.replace(/\.svg$/, "")}-${name}.svg`;
+        await write(path, svg);
+        context.print(`Picture written to ${path}`);
+      }
     }
     return ExitCode.ok;
   },
 });
+
+async function openSource({ tape, candles }: BacktestOptions): Promise<BarSource> {
+  if (tape !== undefined && candles === undefined) return tradeBars(await readTape(tape));
+  if (candles !== undefined && tape === undefined) return await openCandles(candles);
+  throw new UsageError("Expected either --tape or --candles");
+}
+
+function planOf(
+  options: BacktestOptions,
+  source: BarSource,
+): BacktestPlan & { fitUntilMs: number } {
+  const defaults = source.durationMs < MINUTE_MS ? DEFAULTS.trades : DEFAULTS.candles;
+  const firstPartMs = options.fitShare * (source.toMs - source.fromMs);
+  const durationsMs = options.durationsMs ?? defaults.durationsMs;
+  const stepMs = options.stepMs ?? defaults.stepMs;
+  const uneven = [stepMs, ...durationsMs].find((ms) => ms % source.durationMs !== 0);
+  if (uneven !== undefined) {
+    throw new BacktestError(
+      `Bars of ${source.durationMs} ms cannot decide boxes of ${uneven} ms: expected multiples`,
+    );
+  }
+  const fitUntilMs = source.fromMs + FIT_OF_FIRST_PART * firstPartMs;
+  return {
+    ...options,
+    durationsMs,
+    stepMs,
+    fitUntilMs,
+    compareFromMs: fitUntilMs,
+    reportFromMs: source.fromMs + firstPartMs,
+  };
+}
+
+async function createParticipants(
+  options: BacktestOptions,
+  { durationsMs, fitUntilMs, reportFromMs }: BacktestPlan & { fitUntilMs: number },
+  source: BarSource,
+): Promise<Participants> {
+  const { margin, userLeadMs, minDurationMs, minWidthTicks, priceAgeMs, volatility } = options;
+  const market = new TapeMarket({
+    floor: options.volatilityFloor,
+    minHistoryMs: options.volatilityHistoryMs,
+    priceAgeMs,
+    volatility,
+  });
+  const barrier: StrategyFactory = (context) =>
+    new BarrierStrategy({
+      ...context,
+      margin,
+      userLeadMs,
+      // Prices of a recording are as old as they are.
+      maxPriceAgeMs: Math.max(priceAgeMs, source.durationMs),
+      minDurationMs,
+      minWidthTicks,
+    });
+  const tested: Maker[] = [
+    new StrategyMaker(barrier, market),
+    new FirstBarrier(margin, volatility),
+    new MockMaker(seededRandom(options.seed)),
+  ];
+  if (options.strategy !== undefined) {
+    tested.push(new StrategyMaker(await loadStrategy(options.strategy), market));
+  }
+  const schedule = { fitUntilMs, recalibrateUntilMs: reportFromMs };
+  const rivals = [
+    new TerminalOnly(margin),
+    new BaseRate(margin),
+    new HarModel(margin, durationsMs, schedule),
+  ];
+  return {
+    market,
+    makers: [...tested, ...rivals],
+    watched: new Set(tested.map(({ name }) => name)),
+  };
+}
 
 async function write(path: string, text: string): Promise<void> {
   try {

@@ -1,95 +1,99 @@
-import type { TriedBox } from "./boxes.ts";
-import {
-  brierScore,
-  type Bucket,
-  bucketsOf,
-  gainOf,
-  isWorthIt,
-  type Payer,
-} from "./calibration.ts";
+import { type DailyMean, type DailyPath, DailySeries } from "./daily_series.ts";
+import { BUCKETS, type Results } from "./results.ts";
+import { USERS } from "./users.ts";
 
-/** The maker's gain against one kind of user. */
-export interface Result {
-  bets: number;
-  /** In bets of 1. */
-  gain: number;
+/** What a report is about. */
+export interface ReportPlan {
+  makers: readonly string[];
+  durationsMs: readonly number[];
+  widths: readonly number[];
+  /** The maker in focus, and the one that it is compared with. */
+  focus: string;
+  compared: string;
+}
+
+/** One point of a calibration: predicted against held. */
+export interface CalibrationPoint {
+  predicted: number;
+  held: DailyMean;
 }
 
 /** What a backtest found. */
-export interface Report {
+export interface Report extends ReportPlan {
   boxes: number;
-  buckets: Bucket[];
-  brier: number;
-  /** Against a user who bets on every box. */
-  everyBox: Record<Payer, Result>;
-  /** Against a user who knows the model, and bets where the payout is worth more than the bet. */
-  worthIt: Record<Payer, Result>;
+  days: number;
+  /** Brier scores by duration and maker; the last row is all durations. */
+  scores: { durationMs: number | undefined; byMaker: (DailyMean | undefined)[]; gain: DailyMean }[];
+  /** By maker and duration; undefined for all durations. */
+  calibration(maker: string, durationMs?: number): CalibrationPoint[];
+  /** What makers earn per bet of 1, by user. */
+  gains: { user: string; maker: string; path: DailyPath }[];
+  /** The maker in focus by duration and width. */
+  cells: {
+    durationMs: number;
+    width: number;
+    score: DailyMean | undefined;
+    everyone: DailyPath | undefined;
+    informed: DailyPath | undefined;
+  }[];
 }
 
-/** Sums up the boxes of a backtest; there is at least one. */
-export function reportOn(boxes: readonly TriedBox[]): Report {
-  const against = (takes: (box: TriedBox, payer: Payer) => boolean) => {
-    const result = (payer: Payer): Result => {
-      const taken = boxes.filter((box) => takes(box, payer));
-      return { bets: taken.length, gain: taken.reduce((sum, box) => sum + gainOf(box, payer), 0) };
-    };
-    return { mock: result("mock"), barrier: result("barrier") };
-  };
+/** Sums up the results. */
+export function reportOn(results: Results, plan: ReportPlan): Report {
+  const { makers, durationsMs, widths, focus, compared } = plan;
+  const merged = (maker: string, durations: readonly number[]) =>
+    DailySeries.merge(durations.flatMap((durationMs) =>
+      widths.flatMap((width) => {
+        const series = results.score(maker, { durationMs, width });
+        return series === undefined ? [] : [series];
+      })
+    ));
+  const scoreRow = (durations: readonly number[], durationMs?: number) => ({
+    durationMs,
+    byMaker: makers.map((maker) => merged(maker, durations).mean()),
+    gain: merged(compared, durations).meanLess(merged(focus, durations)),
+  });
+  const all = merged(focus, durationsMs).mean();
   return {
-    boxes: boxes.length,
-    buckets: bucketsOf(boxes),
-    brier: brierScore(boxes),
-    everyBox: against(() => true),
-    worthIt: against(isWorthIt),
+    ...plan,
+    boxes: results.boxes,
+    days: all.days,
+    scores: [...durationsMs.map((ms) => scoreRow([ms], ms)), scoreRow(durationsMs)],
+    calibration: (maker, durationMs) => calibrationOf(results, plan, maker, durationMs),
+    gains: Object.values(USERS).flatMap((user) =>
+      makers.flatMap((maker) => {
+        const path = results.gain(user, maker)?.path();
+        return path === undefined ? [] : [{ user, maker, path }];
+      })
+    ),
+    cells: durationsMs.flatMap((durationMs) =>
+      widths.map((width) => {
+        const kind = { durationMs, width };
+        return {
+          durationMs,
+          width,
+          score: results.score(focus, kind)?.mean(),
+          everyone: results.gain(USERS.everyone, focus, kind)?.path(),
+          informed: results.gain(USERS.informed, focus, kind)?.path(),
+        };
+      })
+    ),
   };
 }
 
-/** The report as lines for a person. */
-export function describeReport(report: Report): string[] {
-  const head = ["probability", "boxes", "predicted", "held", "+-", "mock gain", "barrier gain"];
-  const rows = report.buckets.map((bucket) => [
-    `${bucket.from.toFixed(1)} to ${(bucket.from + 0.1).toFixed(1)}`,
-    String(bucket.boxes),
-    bucket.predicted.toFixed(4),
-    bucket.observed.toFixed(4),
-    bucket.samplingError.toFixed(4),
-    signed(bucket.gain.mock),
-    signed(bucket.gain.barrier),
-  ]);
-  return [
-    "Calibration of the model, and the maker's mean gain on a bet of 1",
-    ...aligned([head, ...rows]),
-    "",
-    `Brier score ${
-      report.brier.toFixed(4)
-    } over ${report.boxes} boxes (0 is a prophet, 0.25 a coin)`,
-    "",
-    "The maker's gain, in bets of 1",
-    ...aligned([
-      ["user", "mock bets", "mock gain", "barrier bets", "barrier gain"],
-      resultRow("bets on every box", report.everyBox),
-      resultRow("bets where it pays by the model", report.worthIt),
-    ]),
-  ];
-}
-
-function resultRow(user: string, { mock, barrier }: Record<Payer, Result>): string[] {
-  return [user, String(mock.bets), signed(mock.gain), String(barrier.bets), signed(barrier.gain)];
-}
-
-function signed(value: number): string {
-  return `${value < 0 ? "" : "+"}${value.toFixed(4)}`;
-}
-
-/** Rows as columns: the first to the left, the others to the right. */
-function aligned(rows: readonly string[][]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0))
-  );
-  return rows.map((row) =>
-    row.map((cell, column) => {
-      const width = widths[column] ?? 0;
-      return column === 0 ? cell.padEnd(width) : cell.padStart(width);
-    }).join("  ")
-  );
+function calibrationOf(
+  results: Results,
+  { durationsMs }: ReportPlan,
+  maker: string,
+  durationMs: number | undefined,
+): CalibrationPoint[] {
+  const durations = durationMs === undefined ? durationsMs : [durationMs];
+  return Array.from({ length: BUCKETS }, (_, index) => {
+    const buckets = durations.flatMap((ms) => results.bucket(maker, ms, index) ?? []);
+    if (buckets.length === 0) return undefined;
+    return {
+      predicted: DailySeries.merge(buckets.map(({ predicted }) => predicted)).mean().mean,
+      held: DailySeries.merge(buckets.map(({ held }) => held)).mean(),
+    };
+  }).filter((point) => point !== undefined);
 }

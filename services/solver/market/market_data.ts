@@ -2,8 +2,9 @@ import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
-import type { MarketView } from "../pricing/barrier_strategy.ts";
-import { VolatilityEstimator, type VolatilityOptions } from "../pricing/volatility.ts";
+import { StandingPrices } from "../pricing/standing_prices.ts";
+import type { MarketView } from "../pricing/strategy.ts";
+import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
 
 /** The price of one slot as the node tells it. */
 export interface KnownSlot {
@@ -15,20 +16,17 @@ export interface KnownSlot {
 /** Prices of one market: the newest, and the past by slot. */
 export class MarketPrices implements MarketView {
   readonly history: PriceRing = new PriceRing();
-  readonly #estimator: VolatilityEstimator;
+  readonly volatility: MarketVolatility;
+  readonly standing: StandingPrices = new StandingPrices();
   #spot: MarketView["spot"];
   #historyEndMs = 0;
 
   constructor(options: VolatilityOptions) {
-    this.#estimator = new VolatilityEstimator(options);
+    this.volatility = new MarketVolatility(options);
   }
 
   get spot(): MarketView["spot"] {
     return this.#spot;
-  }
-
-  get volatility(): number | undefined {
-    return this.#estimator.volatility;
   }
 
   get historyEndMs(): number {
@@ -52,7 +50,8 @@ export class MarketPrices implements MarketView {
     for (const { time, price } of slots) {
       if (time <= (this.history.newest ?? -1) || time % SLOT_MS !== 0 || price === 0n) continue;
       this.history.append(time, price);
-      this.#estimator.add(time, price);
+      this.volatility.addSlot(time, price);
+      this.standing.add(time / SLOT_MS, price);
     }
     this.#historyEndMs = Math.max(this.#historyEndMs, endMs);
   }

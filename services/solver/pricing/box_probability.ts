@@ -1,54 +1,151 @@
 import { SLOT_MS, slotFrom } from "../../../lib/prices/price_slots.ts";
-import { discreteShift, stayProbability } from "./double_no_touch.ts";
-import { forwardStayProbability } from "./forward_start.ts";
-import { YEAR_MS } from "./volatility.ts";
+import { shiftedDistance } from "./barrier_shift.ts";
+import { noTouchByStep } from "./discrete_no_touch.ts";
+import { noTouchProbability } from "./double_no_touch.ts";
+import { forwardNoTouchProbability } from "./forward_start.ts";
+import { YEAR_MS } from "./units.ts";
 
-/** A box thesis as it looks from one moment, nothing of it broken so far. */
-export interface BoxView {
-  /** Price of now; prices may have any unit as long as all have the same. */
+/** A box thesis seen from one moment, not broken so far. */
+export interface Box {
+  /** Current price; prices may have any unit as long as all have the same. */
   spot: bigint;
   lower: bigint;
   upper: bigint;
   nowMs: number;
   startMs: number;
   endMs: number;
-  /** A year. */
+}
+
+/** The checks of a box that are still to come, in logarithms of the price. */
+export interface Checks {
+  /** From the spot down to the lower bound; negative where the spot is below it. */
+  toLower: number;
+  toUpper: number;
+  /** Time until the first check. */
+  waitMs: number;
+  /** Checks after the first one, {@link SLOT_MS} apart. */
+  steps: number;
+}
+
+/** How the price moves, as one scenario assumes it. */
+export interface PriceMotion {
+  /** Annualised. */
   volatility: number;
+  /** Probability that the price does not move from one slot to the next, 0 to below 1. */
+  stillProbability?: number | undefined;
+}
+
+/** Up to this many expected moves the recursion is used; beyond, shifted barriers err by under 0.011. */
+const EXACT_MOVES_MAX = 10;
+
+/** Most moves that the recursion follows: where 10 are expected, more are rarer than 1e-12. */
+const EXACT_STEPS_MAX = 40;
+
+/** Rarer still slots change nothing that could be seen. */
+const STILL_PROBABILITY_MIN = 1e-6;
+
+/** The most still slots that are believed: a price that never moves would never lose a bet. */
+const STILL_PROBABILITY_MAX = 0.9999;
+
+/**
+ * The checks of the box to come (protocol, "Settlement of a box thesis": one per 100 ms slot of
+ * `[startMs, endMs)`).
+ *
+ * @returns Undefined where no check is left.
+ */
+export function checksOf({ spot, lower, upper, nowMs, startMs, endMs }: Box): Checks | undefined {
+  const firstSlot = Math.max(slotFrom(startMs), slotFrom(nowMs));
+  const lastSlot = slotFrom(endMs) - 1;
+  if (lastSlot < firstSlot) return undefined;
+  const price = Number(spot);
+  return {
+    toLower: Math.log(price / Number(lower)),
+    toUpper: Math.log(Number(upper) / price),
+    waitMs: firstSlot * SLOT_MS - nowMs,
+    steps: lastSlot - firstSlot,
+  };
 }
 
 /**
- * Probability that the price lies inside the box in every 100 ms slot of `[startMs, endMs)` that is
- * still to come (protocol, "Settlement of a box thesis"), if it moves without a trend.
+ * Probability that the price lies inside the box at every check that is still to come, if it moves
+ * without a trend.
  */
-export function boxProbability(box: BoxView): number {
-  const { spot, lower, upper, nowMs, startMs, endMs, volatility } = box;
-  const varianceOf = (ms: number) => volatility * volatility * Math.max(0, ms) / YEAR_MS;
-  const firstMs = slotFrom(startMs) * SLOT_MS;
-  const lastMs = (slotFrom(endMs) - 1) * SLOT_MS;
-  const startVariance = varianceOf(firstMs - nowMs);
-  const variance = varianceOf(lastMs - Math.max(firstMs, nowMs));
-  const watchShift = discreteShift(varianceOf(SLOT_MS));
-  const toLower = Math.log(Number(spot) / Number(lower));
-  const toUpper = Math.log(Number(upper) / Number(spot));
-  // A price without a trend has a logarithm that sinks by half the variance.
-  const drift = -variance / 2;
-  if (startVariance > 0) {
-    const startDrift = -startVariance / 2;
-    return forwardStayProbability({
+export function boxProbability(box: Box & PriceMotion): number {
+  const checks = checksOf(box);
+  return checks === undefined ? 1 : noTouchAtChecks(checks, box);
+}
+
+/** {@link boxProbability} of checks that are known already. */
+export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
+  const { toLower, toUpper, waitMs, steps } = checks;
+  const begun = waitMs < SLOT_MS;
+  if (begun && (toLower < 0 || toUpper < 0)) return 0;
+  const still = believedStill(motion.stillProbability ?? 0);
+  const perMs = motion.volatility * motion.volatility / YEAR_MS;
+  const moves = steps * (1 - still);
+  // Moves are as much larger as they are rarer: the variance over time stays the same.
+  const stepVariance = perMs * SLOT_MS / (1 - still);
+  if (moves <= EXACT_MOVES_MAX) {
+    const exact = exactNoTouch(checks, perMs * waitMs, stepVariance, still);
+    if (exact !== undefined) return exact;
+  }
+  // The number of moves is random, with a variance of `still` for each expected move. Survival near a
+  // barrier falls like the inverse root of the number, which is convex: its mean is the survival of
+  // 0.75 `still` fewer moves than the mean, rounded up here.
+  const variance = stepVariance * Math.max(0, moves - still);
+  const stepDeviation = Math.sqrt(stepVariance);
+  if (!begun) {
+    const startVariance = perMs * waitMs;
+    return forwardNoTouchProbability({
       toLower,
       toUpper,
       variance,
-      drift,
+      drift: -variance / 2,
       startVariance,
-      startDrift,
-      watchShift,
+      startDrift: -startVariance / 2,
+      stepDeviation,
     });
   }
-  if (toLower < 0 || toUpper < 0) return 0;
-  return stayProbability({
-    toLower: toLower + watchShift,
-    toUpper: toUpper + watchShift,
-    variance,
-    drift,
+  // A price without a trend has a logarithm that sinks by half the variance.
+  const total = variance + perMs * waitMs;
+  return noTouchProbability({
+    toLower: shiftedDistance(toLower, stepDeviation),
+    toUpper: shiftedDistance(toUpper, stepDeviation),
+    variance: total,
+    drift: -total / 2,
   });
+}
+
+function believedStill(probability: number): number {
+  return probability < STILL_PROBABILITY_MIN ? 0 : Math.min(STILL_PROBABILITY_MAX, probability);
+}
+
+/** Exact for the number of moves, averaged over how many of the steps are moves. */
+function exactNoTouch(
+  { toLower, toUpper, waitMs, steps }: Checks,
+  firstVariance: number,
+  stepVariance: number,
+  still: number,
+): number | undefined {
+  const begun = waitMs < SLOT_MS;
+  // The slot under way may stand still like any other: its check counts as one more step.
+  const chances = steps + (still > 0 && begun && waitMs > 0 ? 1 : 0);
+  const variance = still > 0 && begun ? 0 : firstVariance;
+  const moves = Math.min(chances, EXACT_STEPS_MAX);
+  const probabilities = noTouchByStep({
+    toLower,
+    toUpper,
+    first: { variance, drift: -variance / 2 },
+    step: { variance: stepVariance, drift: -stepVariance / 2 },
+  }, moves);
+  if (probabilities === undefined) return undefined;
+  if (still === 0) return probabilities[steps];
+  // Binomial weights as logarithms: for many steps the chance of no move is below the smallest double.
+  let log = chances * Math.log(still);
+  let sum = 0;
+  for (let count = 0; count <= moves; count++) {
+    sum += Math.exp(log) * probabilities[count]!; // one per number of moves
+    log += Math.log((chances - count) / (count + 1) * (1 - still) / still);
+  }
+  return Math.min(1, sum);
 }

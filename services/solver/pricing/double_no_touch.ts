@@ -1,10 +1,13 @@
 /**
- * The probability that a price stays between two barriers: what a box thesis is, a double no-touch
- * option. The logarithm of the price is a Brownian motion with drift.
+ * The probability that a price stays between two barriers. A box thesis is a double no-touch option;
+ * the logarithm of the price is a Brownian motion with drift.
+ *
+ * Formulas: Hui, "One-touch double barrier binary option values", 1996; Haug, "The complete guide to
+ * option pricing formulas", 2007, p. 180.
  */
 import { normalBetween } from "./normal.ts";
 
-/** A motion between two barriers, all in logarithms of the price over the whole window. */
+/** A motion between two barriers, in logarithms of the price over the whole window. */
 export interface Corridor {
   /** From the spot down to the lower barrier; Infinity where there is none. */
   toLower: number;
@@ -16,29 +19,26 @@ export interface Corridor {
   drift: number;
 }
 
-/** Reflections to each side: enough for 1e-12 where variance is below {@link SWITCH_RATIO} of w². */
-const REFLECTIONS = 2;
-
 /** Fourier terms: enough for 1e-12 where variance is above {@link SWITCH_RATIO} of w². */
 const FOURIER_TERMS = 7;
 
 /** Variance over squared width of the corridor at which one sum takes over from the other. */
 const SWITCH_RATIO = 0.15;
 
-/** A barrier further than this many deviations from the path is never met: odds below 1e-32. */
-const REACH_DEVIATIONS = 12;
+/** A barrier further away than this many deviations is never reached: odds below 1e-16. */
+const REACH_DEVIATIONS = 8.5;
 
-/** How far barriers watched at intervals seem to stand off (Broadie, Glasserman and Kou, 1997). */
-const DISCRETE_SHIFT = 0.582_597_157_939_010_6;
+/** Terms of the Fourier series below e to this power are left out. */
+const EXPONENT_MAX = 36;
 
 /**
- * Probability that the path stays inside the corridor to the end, watched at every moment. 0 where
- * the spot is on a barrier or outside.
+ * Probability that a continuously watched path stays inside the corridor to the end. 0 where the spot
+ * is on a barrier or outside.
  */
-export function stayProbability(corridor: Corridor): number {
+export function noTouchProbability(corridor: Corridor): number {
   const { toLower, toUpper, variance, drift } = corridor;
   if (toLower <= 0 || toUpper <= 0) return 0;
-  // Nearer barriers that are out of reach change nothing, and keep all that follows finite.
+  // Moving unreachable barriers nearer changes nothing and keeps the sums finite.
   const reach = REACH_DEVIATIONS * Math.sqrt(variance) + Math.abs(drift);
   if (toLower >= reach && toUpper >= reach) return 1;
   const near = {
@@ -49,12 +49,12 @@ export function stayProbability(corridor: Corridor): number {
   };
   const width = near.toLower + near.toUpper;
   const probability = variance < SWITCH_RATIO * width * width
-    ? imageSum(near, REFLECTIONS)
+    ? shortImageSum(near)
     : fourierSum(near, FOURIER_TERMS);
   return Math.min(1, Math.max(0, probability));
 }
 
-/** {@link stayProbability} as a sum over reflections of the path: few are needed for short windows. */
+/** {@link noTouchProbability} as a sum over reflections of the path: short windows need few. */
 export function imageSum(corridor: Corridor, reflections: number): number {
   const { toLower: x, toUpper, variance, drift } = corridor;
   const width = x + toUpper;
@@ -75,7 +75,28 @@ export function imageSum(corridor: Corridor, reflections: number): number {
   return sum;
 }
 
-/** {@link stayProbability} as a Fourier series: few terms are needed for long windows. */
+/**
+ * {@link imageSum} where variance is below {@link SWITCH_RATIO} of w²: written out without the terms that
+ * are then below 1e-13.
+ */
+function shortImageSum({ toLower: x, toUpper, variance, drift }: Corridor): number {
+  const width = x + toUpper;
+  const tilt = drift / variance;
+  const scale = 1 / Math.sqrt(variance);
+  const between = (from: number, to: number) => {
+    const lower = (from - drift) * scale;
+    const upper = (to - drift) * scale;
+    return lower > REACH_DEVIATIONS || upper < -REACH_DEVIATIONS ? 0 : normalBetween(lower, upper);
+  };
+  const lap = Math.exp(2 * width * tilt);
+  const back = Math.exp(-2 * x * tilt);
+  return between(-x, toUpper) - back * between(x, width + x) +
+    lap * (between(-x - 2 * width, -x - width) - back * between(x - 2 * width, x - width)) +
+    (between(2 * width - x, 3 * width - x) - back * between(x + 2 * width, x + 3 * width)) / lap -
+    lap * lap * back * between(x - 4 * width, x - 3 * width);
+}
+
+/** {@link noTouchProbability} as a Fourier series: long windows need few terms. */
 export function fourierSum(corridor: Corridor, terms: number): number {
   const { toLower: x, toUpper, variance, drift } = corridor;
   const width = x + toUpper;
@@ -84,19 +105,11 @@ export function fourierSum(corridor: Corridor, terms: number): number {
   let sum = 0;
   for (let n = 1; n <= terms; n++) {
     const k = n * Math.PI / width;
+    const exponent = 0.5 * variance * k * k;
+    if (exponent > EXPONENT_MAX) break;
     const sign = n % 2 === 0 ? 1 : -1;
     sum += Math.sin(k * x) * k * (1 - sign * atUpper) / (k * k + tilt * tilt) *
-      Math.exp(-0.5 * variance * k * k);
+      Math.exp(-exponent);
   }
   return 2 / width * Math.exp(-tilt * x - 0.5 * tilt * tilt * variance) * sum;
-}
-
-/**
- * How far to move each barrier away from the spot, in logarithms, where the path is watched only
- * every so often.
- *
- * @param stepVariance Variance of the move between two looks.
- */
-export function discreteShift(stepVariance: number): number {
-  return DISCRETE_SHIFT * Math.sqrt(stepVariance);
 }

@@ -1,61 +1,92 @@
-import { type Corridor, stayProbability } from "./double_no_touch.ts";
-import { gaussLegendre, integrate } from "./gauss_legendre.ts";
+import { barrierShift, shiftedDistance } from "./barrier_shift.ts";
+import { type Corridor, noTouchProbability } from "./double_no_touch.ts";
+import { gaussLegendre, integrate, type Quadrature } from "./gauss_legendre.ts";
 import { normalBetween } from "./normal.ts";
 
-/** A corridor whose window begins later; until then the price may go where it likes. */
+/** A corridor whose window begins later; until then the price moves freely. */
 export interface ForwardCorridor extends Corridor {
   /** Variance of the move until the window begins. */
   startVariance: number;
   /** Mean of the move until the window begins. */
   startDrift: number;
-  /** How far the barriers seem to stand off once the window runs; the start itself is exact. */
-  watchShift: number;
+  /** Deviation of the move between two checks of the running window; 0 for a continuous watch. */
+  stepDeviation: number;
 }
 
-/** Where the price is when the window begins: further out than this the odds are below 1e-18. */
-const START_DEVIATIONS = 9;
+/** The price at the start lies within this many deviations: odds below 1e-11. */
+const START_DEVIATIONS = 7;
 
-/** Further than this from both barriers at the start, the path stays inside: odds of less 1e-15. */
-const EDGE_DEVIATIONS = 8.5;
+/** A start this many deviations from both barriers is safe: odds below 1e-10. */
+const EDGE_DEVIATIONS = 6.5;
 
 /** Points on each stretch: within 1e-9 of a rule with ten times as many. */
-const QUADRATURE = gaussLegendre(48);
+const QUADRATURE = gaussLegendre(32);
+
+/** Within this many steps of a barrier its shift changes, which takes points of its own. */
+const LAYER_STEPS = 5;
+const LAYER_QUADRATURE = gaussLegendre(16);
 
 /**
- * Probability that the price is inside when the window begins, and stays inside. The barriers are as
- * seen from the spot of now, which may lie outside of them (a negative distance).
+ * Beyond this many steps of spread at the start, so few paths begin in the layer that its constant shift
+ * is good to 1e-5.
  */
-export function forwardStayProbability(corridor: ForwardCorridor): number {
-  const { toLower, toUpper, variance, drift, startVariance, startDrift, watchShift } = corridor;
-  const stayFrom = (move: number) =>
-    stayProbability({
-      toLower: toLower + move + watchShift,
-      toUpper: toUpper - move + watchShift,
-      variance,
-      drift,
-    });
-  if (startVariance <= 0) return toLower < 0 || toUpper < 0 ? 0 : stayFrom(0);
-  const deviation = Math.sqrt(startVariance);
+const LAYERED_STEPS_MAX = 30;
+
+/**
+ * Probability that the price is inside when the window begins, and stays inside. The barriers are
+ * measured from the current spot, which may lie outside of them (a negative distance).
+ */
+export function forwardNoTouchProbability(corridor: ForwardCorridor): number {
+  const { toLower, toUpper, variance, drift, startVariance, startDrift } = corridor;
+  const deviation = Math.sqrt(Math.max(0, startVariance));
+  const layered = corridor.stepDeviation > 0 &&
+    deviation < LAYERED_STEPS_MAX * corridor.stepDeviation;
+  const noTouchFrom = noTouchByStart(corridor, layered);
+  if (deviation === 0) return toLower < 0 || toUpper < 0 ? 0 : noTouchFrom(0);
   const scaled = (move: number) => (move - startDrift) / deviation;
-  const between = (from: number, to: number) =>
+  const over = (quadrature: Quadrature, from: number, to: number) =>
     from < to
       ? integrate(
-        QUADRATURE,
+        quadrature,
         from,
         to,
-        (move) => Math.exp(-(scaled(move) ** 2) / 2) * stayFrom(move),
+        (move) => Math.exp(-(scaled(move) ** 2) / 2) * noTouchFrom(move),
       ) / (deviation * Math.sqrt(2 * Math.PI))
       : 0;
   const lowest = Math.max(-toLower, startDrift - START_DEVIATIONS * deviation);
   const highest = Math.min(toUpper, startDrift + START_DEVIATIONS * deviation);
   if (lowest >= highest) return 0;
-  // Where no barrier is in reach the path stays inside, and only the start has to be counted.
+  // Where no barrier is in reach the path stays inside: only the start has to be integrated.
   const edge = EDGE_DEVIATIONS * Math.sqrt(variance) + Math.abs(drift);
   const safeFrom = Math.max(lowest, edge - toLower);
   const safeTo = Math.min(highest, toUpper - edge);
+  const layer = layered ? LAYER_STEPS * corridor.stepDeviation : 0;
+  const between = (from: number, to: number) => {
+    const nearLower = Math.min(to, Math.max(from, layer - toLower));
+    const nearUpper = Math.max(nearLower, Math.min(to, toUpper - layer));
+    return over(LAYER_QUADRATURE, from, nearLower) + over(QUADRATURE, nearLower, nearUpper) +
+      over(LAYER_QUADRATURE, nearUpper, to);
+  };
   const probability = safeFrom < safeTo
     ? between(lowest, safeFrom) + normalBetween(scaled(safeFrom), scaled(safeTo)) +
       between(safeTo, highest)
     : between(lowest, highest);
   return Math.min(1, probability);
+}
+
+/** Survival of the running window by the move until its start, for starts inside the corridor. */
+function noTouchByStart(
+  { toLower, toUpper, variance, drift, stepDeviation }: ForwardCorridor,
+  layered: boolean,
+): (move: number) => number {
+  const constant = barrierShift(stepDeviation * stepDeviation);
+  const shifted = (distance: number) =>
+    layered ? shiftedDistance(distance, stepDeviation) : distance + constant;
+  return (move) =>
+    noTouchProbability({
+      toLower: shifted(toLower + move),
+      toUpper: shifted(toUpper - move),
+      variance,
+      drift,
+    });
 }

@@ -10,7 +10,7 @@ const RANDOM_BITS = 53n;
  * drawn from, so rounding never leaves the range; where no integer lies in it the bet is so small
  * (below 10) that the payout is the bet itself.
  */
-export class MockStrategy implements PricingStrategy {
+export class MockStrategy implements PricingStrategy<"mock"> {
   readonly name = "mock";
   readonly #random: RandomSource;
 
@@ -27,5 +27,5 @@ export class MockStrategy implements PricingStrategy {
   }
 
   /** The mock knows no price that could move. */
-  reconsider(): void {}
+  recheck(): void {}
 }

@@ -1,18 +1,19 @@
 import { z } from "zod";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../../lib/cli/options.ts";
+import { LIMITS } from "../limits.ts";
 import { STRATEGY_NAMES } from "./strategy.ts";
 
-/** Largest accepted annualised volatility: a thousand percent. */
+/** The highest annualised volatility that makes sense here: a thousand percent. */
 const VOLATILITY_MAX = 10;
 
-/** Longest price history: a day. */
+/** The longest history that quotes wait for: a day. */
 const HISTORY_MS_MAX = 86_400_000;
 
 const VOLATILITY_RULE = `Expected a volatility above 0 and up to ${VOLATILITY_MAX}`;
 
 /** A share of at least 0 and below 1, as decimal text. */
-const share = {
+export const share = {
   schema: z.string().regex(/^0(\.\d{1,9})?$/, "Expected a share from 0 to below 1")
     .transform(Number),
   placeholder: "share",
@@ -25,58 +26,70 @@ export const volatility = {
   placeholder: "volatility",
 } satisfies kinds.OptionKind;
 
-/** The maker's charges. */
+/** What the maker charges, as options. */
 export const chargeOptions = {
   margin: {
     flags: "--margin",
-    kind: share,
     description: "barrier: share of the fair payout that the solver keeps",
-    default: "0.03",
-  },
-  vegaCharge: {
-    flags: "--vega-charge",
     kind: share,
-    description: "barrier: price as if volatility were this share lower",
-    default: "0.1",
+    default: "0.05",
+  },
+  userLeadMs: {
+    flags: "--user-lead-ms",
+    description: "barrier: how much earlier than the solver a user may see prices; charged for",
+    kind: kinds.duration(0, 60_000),
+    default: "1000",
   },
 } satisfies OptionTable;
 
-/** How volatility is estimated from prices. */
+/** How volatility is estimated from prices, as options. */
 export const volatilityOptions = {
   volatilityFloor: {
     flags: "--volatility-floor",
-    kind: volatility,
     description: "barrier: minimum annualised volatility",
+    kind: volatility,
     default: "0.1",
-  },
-  volatilityHalfLifeMs: {
-    flags: "--volatility-half-life-ms",
-    kind: kinds.duration(1_000, HISTORY_MS_MAX),
-    description: "barrier: age at which a price move has half its weight",
-    default: "600000",
   },
   volatilityHistoryMs: {
     flags: "--volatility-history-ms",
+    description: "barrier: price history needed before the first quote",
     kind: kinds.duration(1_000, HISTORY_MS_MAX),
-    description: "barrier: price history required before the first quote",
     default: "60000",
   },
 } satisfies OptionTable;
 
-/** Pricing options of the solver. */
+/** All pricing options of the solver. */
 export const pricingOptions = {
   pricing: {
     flags: "--pricing <strategy>",
+    description: "mock: 1.05 to 1.10 times the bet at random; barrier: by a model of the price",
     kind: kinds.choice(STRATEGY_NAMES),
-    description: "mock: a random 1.05 to 1.10 times the bet; barrier: a model of the price",
     default: "mock",
   },
   ...chargeOptions,
   ...volatilityOptions,
   maxPriceAgeMs: {
     flags: "--max-price-age-ms",
+    description: "barrier: oldest price that quotes are made from",
     kind: kinds.duration(1, 60_000),
-    description: "barrier: maximum age of the price that a quote is based on",
     default: "2000",
+  },
+  minDurationMs: {
+    flags: "--min-duration-ms",
+    description: "barrier: shortest window that is quoted",
+    kind: kinds.duration(LIMITS.minDurationMs, LIMITS.maxDurationMs),
+    default: "1000",
+  },
+  minWidthTicks: {
+    flags: "--min-width-ticks",
+    description: "barrier: narrowest range that is quoted, in smallest price moves seen",
+    kind: kinds.integer(0, 1_000_000),
+    default: "4",
+  },
+  maxDeadlineMs: {
+    flags: "--max-deadline-ms",
+    description: "barrier: furthest quote deadline from now",
+    kind: kinds.duration(1_000, 86_400_000),
+    default: "300000",
   },
 } satisfies OptionTable;

@@ -1,103 +1,120 @@
+import { z } from "zod";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { type Candle, CandleBuilder, candleVariance } from "./candle.ts";
+import { HourlySeason, seasonStateSchema } from "./season.ts";
+import { type SigmaForecast, spreadOver } from "./sigma_mixture.ts";
+import { SlotVariance } from "./slot_variance.ts";
+import { YEAR_MS } from "./units.ts";
+import { kernelStateSchema, VolatilityKernel } from "./volatility_kernel.ts";
 
-/** Milliseconds of a year as volatility is quoted: 365 days. */
-export const YEAR_MS = 365 * 86_400_000;
-
-/**
- * Slots between the two prices of a slow return: 5 s, where the move of the price is well above the
- * noise of single trades.
- */
-const SLOW_SLOTS = 50;
-
-/** How a {@link VolatilityEstimator} weighs what it sees. */
+/** What a {@link MarketVolatility} assumes beside the prices. */
 export interface VolatilityOptions {
-  /** Age at which a return counts half, in milliseconds. */
-  halfLifeMs: number;
-  /** Least volatility a year that is ever told: a price that stands still proves nothing. */
+  /** Lowest annualised volatility of a forecast: a price that stands still proves nothing. */
   floor: number;
-  /** Returns must cover this much time before anything is told, in milliseconds. */
+  /** Prices must cover this much time before the first forecast, in milliseconds. */
   minHistoryMs: number;
 }
 
-/**
- * Volatility a year from prices 100 ms apart, by two time scales: the mean square of slow returns
- * holds the move of 5 s and the noise of two prices, that of fast returns the move of 100 ms and the
- * same noise; their difference is free of it. Both are weighted exponentially by age.
- *
- * Slow returns begin at every slot, so they overlap, and none is wasted.
- */
-export class VolatilityEstimator {
-  readonly #options: VolatilityOptions;
-  readonly #slow = new WeightedMean();
-  readonly #fast = new WeightedMean();
-  /** Logarithms of the newest prices, each in the place of its slot; `#slots` says which it is. */
-  readonly #logs = new Float64Array(SLOW_SLOTS + 1);
-  readonly #slots = new Float64Array(SLOW_SLOTS + 1).fill(-1);
-  #newest = -1;
-  #returns = 0;
+/** Gives the volatility of one market from now to the end of a window. */
+export interface VolatilityForecaster {
+  /** @returns Undefined where there is too little history. */
+  forecast(nowMs: number, endMs: number): SigmaForecast | undefined;
+}
 
-  constructor(options: VolatilityOptions) {
+/** State of a {@link MarketVolatility}: changes of meaning get a new version. */
+export const volatilityStateSchema = z.object({
+  version: z.literal(1, { error: "Expected a volatility state of version 1" }),
+  kernel: kernelStateSchema,
+  season: seasonStateSchema,
+  close: z.number().positive().optional(),
+});
+
+/** {@link MarketVolatility.toJSON}, as stored. */
+export type VolatilityState = z.input<typeof volatilityStateSchema>;
+
+/** A shorter horizon is forecast as this one: 100 ms checks tell nothing of less. */
+const HORIZON_MS_MIN = 1_000;
+
+/**
+ * Volatility of one market for every horizon, from prices 100 ms apart, from candles, or from both:
+ * candles of the past may be added first, then slots as they come.
+ */
+export class MarketVolatility implements VolatilityForecaster {
+  readonly #options: VolatilityOptions;
+  readonly #slots = new SlotVariance();
+  readonly #candles = new CandleBuilder();
+  readonly #kernel: VolatilityKernel;
+  readonly #season: HourlySeason;
+  #close: number | undefined;
+
+  constructor(options: VolatilityOptions, state?: z.output<typeof volatilityStateSchema>) {
     this.#options = options;
+    this.#kernel = new VolatilityKernel(state?.kernel);
+    this.#season = new HourlySeason(state?.season);
+    this.#close = state?.close;
+  }
+
+  /**
+   * Continues from a stored state; prices since then may be missing.
+   *
+   * @throws {z.ZodError} If it is not the state of a volatility.
+   */
+  static from(state: unknown, options: VolatilityOptions): MarketVolatility {
+    return new MarketVolatility(options, volatilityStateSchema.parse(state));
   }
 
   /** Adds the price of a slot that is later than all before; slots may be left out. */
-  add(timeMs: number, price: bigint): void {
-    const slot = Math.floor(timeMs / SLOT_MS);
-    const log = Math.log(Number(price));
-    if (this.#newest >= 0) {
-      const keep = 2 ** (-(slot - this.#newest) * SLOT_MS / this.#options.halfLifeMs);
-      this.#slow.fade(keep);
-      this.#fast.fade(keep);
-    }
-    const before = this.#logAt(slot - 1);
-    const longBefore = this.#logAt(slot - SLOW_SLOTS);
-    // Both or neither, so that the noise in one is the noise in the other.
-    if (before !== undefined && longBefore !== undefined) {
-      this.#fast.add((log - before) ** 2);
-      this.#slow.add((log - longBefore) ** 2);
-      this.#returns += 1;
-    }
-    const place = slot % this.#logs.length;
-    this.#logs[place] = log;
-    this.#slots[place] = slot;
-    this.#newest = slot;
+  addSlot(timeMs: number, price: bigint): void {
+    const value = Number(price);
+    this.#slots.add(Math.floor(timeMs / SLOT_MS), value);
+    const candle = this.#candles.add(timeMs, value);
+    if (candle !== undefined) this.addCandle(candle);
   }
 
-  /** Time covered by the returns seen so far, in milliseconds. */
+  /** Adds a candle; one that is not later than all before is ignored. */
+  addCandle(candle: Candle): void {
+    const { timeMs, durationMs } = candle;
+    const endMs = timeMs + durationMs;
+    if (timeMs < this.#kernel.endMs) return;
+    const follows = timeMs === this.#kernel.endMs;
+    const variance = candleVariance(candle, follows ? this.#close : undefined);
+    const factor = this.#season.factorAt(timeMs);
+    const fast = this.#slots.variance;
+    this.#kernel.add(endMs, durationMs, variance / factor, fast && fast.perMs / factor);
+    this.#season.add(timeMs, durationMs, variance);
+    this.#close = candle.close;
+  }
+
+  /** Time covered by prices so far, in milliseconds. */
   get historyMs(): number {
-    return this.#returns * SLOT_MS;
+    return Math.max(this.#kernel.historyMs, this.#slots.historyMs);
   }
 
-  /** The volatility a year, or undefined before there is enough history. */
-  get volatility(): number | undefined {
+  forecast(nowMs: number, endMs: number): SigmaForecast | undefined {
     const { floor, minHistoryMs } = this.#options;
-    if (this.#returns === 0 || this.historyMs < minHistoryMs) return undefined;
-    const spanMs = (SLOW_SLOTS - 1) * SLOT_MS;
-    const variance = (this.#slow.mean - this.#fast.mean) * YEAR_MS / spanMs;
-    return Math.max(floor, Math.sqrt(Math.max(0, variance)));
+    const historyMs = this.historyMs;
+    if (historyMs === 0 || historyMs < minHistoryMs) return undefined;
+    const horizonMs = Math.max(HORIZON_MS_MIN, endMs - nowMs);
+    const fast = this.#slots.variance;
+    const factor = this.#season.factorAt(nowMs);
+    const perMs = this.#kernel.over(
+      horizonMs,
+      fast && { halfLifeMs: fast.halfLifeMs, perMs: fast.perMs / factor },
+    ) ?? 0;
+    const seasonal = perMs * this.#season.factorOver(nowMs, nowMs + horizonMs);
+    return {
+      volatility: Math.max(floor, Math.sqrt(seasonal * YEAR_MS)),
+      spread: spreadOver(horizonMs, historyMs),
+    };
   }
 
-  #logAt(slot: number): number | undefined {
-    const place = slot % this.#logs.length;
-    return slot >= 0 && this.#slots[place] === slot ? this.#logs[place] : undefined;
-  }
-}
-
-class WeightedMean {
-  #sum = 0;
-  #weight = 0;
-
-  get mean(): number {
-    return this.#sum / this.#weight;
-  }
-
-  fade(keep: number): void {
-    this.#sum *= keep;
-    this.#weight *= keep;
-  }
-
-  add(value: number): void {
-    this.#sum += value;
-    this.#weight += 1;
+  /** All that a restart needs; the last minute of slots is learned anew. */
+  toJSON(): VolatilityState {
+    return {
+      version: 1,
+      kernel: this.#kernel.toJSON(),
+      season: this.#season.toJSON(),
+      close: this.#close,
+    };
   }
 }

@@ -3,17 +3,21 @@ import type { Quote, QuoteRequest } from "../../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../limits.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
-import { requireRules } from "../rules.ts";
+import { requireDeadline, requireRules } from "../rules.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
-import type { Price, PricingDetails, PricingStrategy, StrategyName } from "../pricing/strategy.ts";
+import type { PricingDetails } from "../pricing/details.ts";
+import type { Price, PricingStrategy, StrategyName } from "../pricing/strategy.ts";
 
 /** What a {@link Quoter} works with. */
 export interface QuoterOptions {
-  strategy: Pick<PricingStrategy, "name" | "price">;
+  strategy: Pick<PricingStrategy<StrategyName>, "name" | "price">;
   signer: Pick<QuoteSigner, "sign">;
   /** The address of the signer: every quote names it. */
   solver: Address;
   chainId: number;
+  /** How far ahead the deadline of a quote may be; unbounded if not given. */
+  deadlines?: { clock: Clock; maxAheadMs: number } | undefined;
 }
 
 /** A preview of a quote (spec: quote solver, "Estimate"). */
@@ -48,11 +52,15 @@ export class Quoter {
    * bounds of the bet alone (spec: quote solver, flow step 4).
    *
    * @throws {QuoteRuleError} If a rule is broken.
+   * @throws {RangemakerError} `INVALID_REQUEST` if the deadline is too far ahead.
    * @throws {PricingRefusedError} If the strategy has no price.
    */
   quote(request: QuoteRequest): SignedQuote {
-    const { signer, solver, chainId } = this.#options;
+    const { signer, solver, chainId, deadlines } = this.#options;
     requireRules(request);
+    if (deadlines !== undefined) {
+      requireDeadline(request.deadline, deadlines.clock.now(), deadlines.maxAheadMs);
+    }
     const { payout, details: pricing } = this.#price(request);
     const { user, deadline } = request;
     const terms = { solver, user, ...betTermsOf(request), payout, deadline };

@@ -1,102 +1,147 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { seededRandom } from "../../../lib/random.ts";
-import {
-  BacktestError,
-  type BoxPlan,
-  slideBoxes,
-  type TriedBox,
-} from "../../../services/solver/backtest/boxes.ts";
+import { BacktestError, type BarSource } from "../../../services/solver/backtest/bars.ts";
 import { reportOn } from "../../../services/solver/backtest/report.ts";
-import { slotPricesOf } from "../../../services/solver/backtest/slot_prices.ts";
+import type { Results } from "../../../services/solver/backtest/results.ts";
+import { tradeBars } from "../../../services/solver/backtest/trade_bars.ts";
+import { USERS } from "../../../services/solver/backtest/users.ts";
 import { withSeed } from "../../support/random.ts";
-import { simulatedTape } from "./support.ts";
+import { MAKERS, plan, runMakers, simulatedTape, START_MS } from "./support.ts";
 
 const VOLATILITY = 0.6;
+const HOUR_MS = 3_600_000;
 
-/** Boxes that do not overlap in time, so that each is a draw of its own for its width. */
-const plan: BoxPlan = {
-  stepMs: 20_000,
-  durationsMs: [20_000],
-  widths: [0.6, 0.8, 1, 1.25, 1.5, 2, 2.5, 3],
-  charges: { margin: 0.03, vegaCharge: 0.1 },
-  estimate: { halfLifeMs: 1_800_000, floor: 0.05, minHistoryMs: 600_000 },
-};
+function simulated(random: RandomSource, hours: number): BarSource {
+  return tradeBars(simulatedTape(random, { volatility: VOLATILITY, durationMs: hours * HOUR_MS }));
+}
 
-function simulated(random: RandomSource, given: Partial<BoxPlan> = {}): TriedBox[] {
-  const rows = simulatedTape(random, { volatility: VOLATILITY, durationMs: 8 * 3_600_000 });
-  return slideBoxes(slotPricesOf(rows), { ...plan, ...given }, random);
+function report(results: Results) {
+  return reportOn(results, {
+    ...plan,
+    makers: MAKERS,
+    focus: "barrier",
+    compared: "first version",
+  });
+}
+
+function meanGain(results: Results, user: string, maker: string): number {
+  return results.gain(user, maker)?.mean().mean ?? assert.fail(`${user} bets with ${maker}`);
 }
 
 Deno.test("Backtest: where volatility is known, the model is right within sampling error", () =>
-  withSeed((random) => {
-    const { boxes, buckets } = reportOn(simulated(random, { volatility: VOLATILITY }));
-    assert.equal(boxes, 1_440 * plan.widths.length);
-    assert.ok(buckets.length >= 5);
-    for (const { from, predicted, observed, samplingError, boxes } of buckets) {
-      // Boxes of several widths in one bucket share their prices: no more certain than one of them.
-      const independent = samplingError * Math.sqrt(Math.max(1, boxes / 1_440));
-      const off = Math.abs(observed - predicted);
-      assert.ok(off <= 5 * independent, `${from}: ${observed} held of ${predicted} predicted`);
+  withSeed(async (random) => {
+    const { calibration, boxes } = report(
+      await runMakers(simulated(random, 5), random, { volatility: VOLATILITY }),
+    );
+    const independent = boxes / plan.widths.length;
+    const points = calibration("barrier");
+    assert.ok(points.length >= 5);
+    for (const { predicted, held } of points) {
+      // Boxes of several widths share their prices: no more certain than one of them.
+      const count = Math.min(held.count, independent);
+      const error = Math.sqrt(predicted * (1 - predicted) / count);
+      const off = Math.abs(held.mean - predicted);
+      assert.ok(off <= 5 * error + 0.002, `${held.mean} held of ${predicted} predicted`);
     }
   }));
 
 Deno.test("Backtest: the estimated volatility costs next to nothing in Brier score", () =>
-  withSeed((_random, seed) => {
-    const known = simulated(seededRandom(seed), { volatility: VOLATILITY });
-    const estimated = simulated(seededRandom(seed));
-    const from = estimated[0]?.startMs ?? 0;
-    const { brier } = reportOn(known.filter(({ startMs }) => startMs >= from));
-    assert.ok(reportOn(estimated).brier <= brier + 0.005);
+  withSeed(async (random, seed) => {
+    const source = simulated(random, 4);
+    const known = report(await runMakers(source, seededRandom(seed), { volatility: VOLATILITY }));
+    const estimated = report(await runMakers(source, seededRandom(seed)));
+    const scoreOf = ({ scores }: typeof known) => scores.at(-1)?.byMaker[0]?.mean ?? 1;
+    assert.ok(scoreOf(estimated) <= scoreOf(known) + 0.01);
   }));
 
-Deno.test("Backtest: against a user who knows the model the mock loses, barrier does not", () =>
-  withSeed((random) => {
-    const { worthIt, buckets } = reportOn(simulated(random));
-    assert.ok(worthIt.mock.bets > 1_000);
-    assert.ok(worthIt.mock.gain < 0, `${worthIt.mock.gain}`);
-    assert.ok(worthIt.barrier.gain >= 0, `${worthIt.barrier.gain}`);
-    const sure = buckets.at(-1);
-    assert.equal(sure?.from, 0.9);
-    assert.ok(sure.gain.mock < 0 && sure.gain.barrier >= 0, JSON.stringify(sure));
+Deno.test("Backtest: against a user who knows the model the mock loses", () =>
+  withSeed(async (random) => {
+    const results = await runMakers(simulated(random, 4), random, { volatility: VOLATILITY });
+    assert.ok(meanGain(results, USERS.informed, "mock") < 0);
+    assert.ok(meanGain(results, USERS.everyone, "barrier") > -0.05);
   }));
 
-Deno.test("Backtest: barrier earns about its charges, whatever the user bets on", () =>
-  withSeed((random) => {
-    const { everyBox } = reportOn(simulated(random));
-    const mean = everyBox.barrier.gain / everyBox.barrier.bets;
-    assert.ok(mean > 0 && mean < 0.3, `${mean}`);
+Deno.test("Backtest: a user who sees prices earlier beats a maker that does not charge for it", () =>
+  withSeed(async (random) => {
+    const source = simulated(random, 3);
+    const given = { volatility: VOLATILITY, leadMs: 1_000, durationsMs: [5_000], stepMs: 2_000 };
+    const careless = await runMakers(source, random, given);
+    assert.ok(meanGain(careless, USERS.earlier, "barrier") < -0.1);
+    const careful = await runMakers(source, random, { ...given, userLeadMs: 1_000 });
+    const total = (results: Results) => {
+      const path = results.gain(USERS.earlier, "barrier")?.path();
+      return path === undefined ? 0 : path.mean * path.count;
+    };
+    assert.ok(total(careful) > 0.2 * total(careless), `${total(careful)}, ${total(careless)}`);
   }));
 
-Deno.test("Backtest: a box begins at its moment and knows nothing of what comes", () => {
-  const rows = simulatedTape(seededRandom(1), { volatility: VOLATILITY, durationMs: 900_000 });
-  const boxes = slideBoxes(slotPricesOf(rows), plan, seededRandom(2));
+Deno.test("Backtest: a user who waits wears the first version's margin down, last look keeps half", () =>
+  withSeed(async (random) => {
+    const given = { volatility: VOLATILITY, waitMs: 15_000 };
+    const results = await runMakers(simulated(random, 2), random, given);
+    const bets = (maker: string) => results.gain(USERS.patient, maker)?.mean().count ?? 0;
+    assert.ok(bets("first version") > 100);
+    assert.ok(bets("barrier") < bets("first version") / 10);
+  }));
+
+Deno.test("Backtest: a box knows nothing of what comes after its quote", async () => {
+  const rows = simulatedTape(seededRandom(1), { volatility: VOLATILITY, durationMs: 1_800_000 });
   const crash = rows.map((row, index) => index < rows.length - 10 ? row : { ...row, price: 1n });
-  const crashed = slideBoxes(slotPricesOf(crash), plan, seededRandom(2));
-  const last = boxes.at(-1)?.startMs;
-  assert.deepEqual(
-    crashed.filter(({ startMs }) => startMs !== last),
-    boxes.filter(({ startMs }) => startMs !== last),
+  const [calm, crashed] = await Promise.all(
+    [rows, crash].map((all) => runMakers(tradeBars(all), seededRandom(2))),
   );
-  const probabilities = (all: TriedBox[]) => all.map(({ probability }) => probability);
-  assert.deepEqual(probabilities(crashed), probabilities(boxes));
-  assert.ok(crashed.filter(({ startMs }) => startMs === last).every(({ held }) => !held));
+  const kind = (width: number) => ({ durationMs: 20_000, width });
+  const predicted = (results: Results) =>
+    Array.from(
+      { length: 10 },
+      (_, index) => results.bucket("barrier", 20_000, index)?.predicted.mean(),
+    );
+  assert.deepEqual(predicted(crashed!), predicted(calm!));
+  for (const width of plan.widths) {
+    const [before, after] = [calm!, crashed!].map((results) =>
+      results.score("barrier", kind(width))
+    );
+    // Only the last box can have seen the crash.
+    const change = Math.abs(after!.mean().mean - before!.mean().mean) * after!.mean().count;
+    assert.ok(change <= 1 + 1e-9, `${change}`);
+  }
 });
 
-Deno.test("Backtest: says so where no box fits, and where there are too many", () => {
-  const rows = simulatedTape(seededRandom(1), { volatility: VOLATILITY, durationMs: 60_000 });
-  const prices = slotPricesOf(rows);
-  assert.throws(() => slideBoxes(prices, plan, seededRandom(1)), BacktestError);
-  const long = { ...prices, toMs: prices.fromMs + 1e12 };
-  assert.throws(() => slideBoxes(long, plan, seededRandom(1)), /at most 2000000; raise the step/);
+Deno.test("Backtest: boxes that reach into a gap of the prices are dropped", async () => {
+  const source = simulated(seededRandom(1), 1);
+  const whole = await runMakers(source, seededRandom(2));
+  const gapFromMs = START_MS + 1_800_000;
+  const withGap: BarSource = {
+    ...source,
+    async *bars() {
+      for await (const bars of source.bars()) {
+        yield bars.filter(({ timeMs }) => timeMs < gapFromMs || timeMs >= gapFromMs + 5_000);
+      }
+    },
+  };
+  const broken = await runMakers(withGap, seededRandom(2));
+  assert.ok(broken.boxes < whole.boxes && broken.boxes >= whole.boxes - 2 * plan.widths.length);
 });
 
-Deno.test("Backtest: each slot has the last trade before it", () => {
+Deno.test("Backtest: says so where no box fits", async () => {
+  const source = simulated(seededRandom(1), 0.1);
+  await assert.rejects(runMakers(source, seededRandom(1)), (thrown) => {
+    assert.ok(thrown instanceof BacktestError);
+    assert.match(thrown.message, /^No box fits into/);
+    return true;
+  });
+});
+
+Deno.test("Backtest: each slot has the last trade before it", async () => {
   const rows = [[50, 1n], [120, 2n], [180, 3n], [200, 4n], [560, 5n]] as const;
-  const { ring, fromMs, toMs } = slotPricesOf(
+  const source = tradeBars(
     rows.map(([timeMs, price]) => ({ timeMs, side: "buy", price, amount: "1" })),
   );
-  assert.deepEqual([fromMs, toMs], [100, 700]);
-  const found = [100, 200, 300, 400, 500, 600].map((time) => ring.at(time));
-  assert.deepEqual(found, [1n, 4n, 4n, 4n, 4n, 5n]);
+  assert.deepEqual([source.fromMs, source.toMs], [100, 700]);
+  const found: [number, number][] = [];
+  for await (const bars of source.bars()) {
+    for (const { timeMs, close } of bars) found.push([timeMs, close]);
+  }
+  assert.deepEqual(found, [[100, 1], [200, 4], [300, 4], [400, 4], [500, 4], [600, 5]]);
 });

@@ -2,45 +2,88 @@ import assert from "node:assert/strict";
 import { seededRandom } from "../../../lib/random.ts";
 import { runHere } from "../../support/command_context.ts";
 import { runProgram } from "../../support/process.ts";
-import { simulatedTape, tapeText } from "./support.ts";
+import { candlesText, simulatedTape, tapeText } from "./support.ts";
 
-async function withTape(test: (tape: string, folder: string) => Promise<void>): Promise<void> {
+async function withFiles(
+  test: (files: { tape: string; candles: string; folder: string }) => Promise<void>,
+): Promise<void> {
   const folder = await Deno.makeTempDir();
   try {
     const tape = `${folder}/tape.csv`;
     const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 600_000 });
     await Deno.writeTextFile(tape, tapeText(rows));
-    await test(tape, folder);
+    const candles = `${folder}/candles.csv`;
+    const text = candlesText(seededRandom(4), { volatility: 0.5, minutes: 4 * 1_440 });
+    await Deno.writeTextFile(candles, text);
+    await test({ tape, candles, folder });
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
 }
 
-Deno.test("solver backtest: prints calibration, Brier score and gains, and writes a picture", () =>
-  withTape(async (tape, folder) => {
-    const svg = `${folder}/backtest.svg`;
+Deno.test("solver backtest: prints scores, calibration and gains of trades, and writes pictures", () =>
+  withFiles(async ({ tape, folder }) => {
     const { code, stdout, stderr } = await runProgram(
-      ["solver", "backtest", "--tape", tape, "--svg", svg],
+      ["solver", "backtest", "--tape", tape, "--svg", `${folder}/trades`],
     );
     assert.equal(code, 0, stderr);
-    assert.match(stdout, /probability +boxes +predicted +held/);
-    assert.match(stdout, /0\.9 to 1\.0 +\d+ +0\.9\d+/);
-    assert.match(stdout, /Brier score 0\.\d{4} over \d+ boxes/);
-    assert.match(stdout, /bets where it pays by the model +\d+ +[+-]\d/);
-    const picture = await Deno.readTextFile(svg);
-    assert.match(picture, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
-    assert.ok(!/NaN|undefined|Infinity/.test(picture));
-    assert.equal(picture.match(/<circle /g)?.length, stdout.match(/^0\.\d to /gm)?.length);
+    assert.match(stdout, /^duration +barrier +first version +mock +terminal only +base rate +HAR/m);
+    assert.match(stdout, /^15 s +0\.\d{4}/m);
+    assert.match(stdout, /Calibration of barrier\npredicted +held/);
+    assert.match(stdout, /^knows the best rival model +mock +\d+ +[+-]0\.\d{4}/m);
+    for (const name of ["brier", "calibration", "gains"]) {
+      const picture = await Deno.readTextFile(`${folder}/trades-${name}.svg`);
+      assert.match(picture, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
+      assert.ok(!/NaN|undefined|Infinity/.test(picture), name);
+      assert.match(picture, /<circle /);
+    }
+  }));
+
+Deno.test("solver backtest: candles, with a strategy of one's own", () =>
+  withFiles(async ({ candles, folder }) => {
+    const strategy = `${folder}/triple.ts`;
+    await Deno.writeTextFile(
+      strategy,
+      `export default ({ version, marketView }) => ({
+        name: "triple " + version,
+        price: ({ betAmount, startTime, endTime }) => {
+          const forecast = marketView().volatility.forecast(startTime, endTime);
+          return { payout: betAmount * (forecast === undefined ? 2n : 3n) };
+        },
+        recheck() {},
+      });`,
+    );
+    const { code, stdout, stderr } = await runHere(
+      [
+        "solver",
+        "backtest",
+        "--candles",
+        candles,
+        "--strategy",
+        strategy,
+        "--durations-ms",
+        "900000",
+      ],
+    );
+    assert.equal(code, 0, stderr);
+    const row = /^bets on everything +triple 1 +(\d+) +([+-]\d\.\d+) +n\/a/m.exec(stdout);
+    assert.ok(row !== null && Number(row[1]) > 1_000, stdout);
   }));
 
 Deno.test("solver backtest: what is wrong is one line", () =>
-  withTape(async (tape) => {
+  withFiles(async ({ tape, candles, folder }) => {
+    await Deno.writeTextFile(`${folder}/none.ts`, "export const strategy = 1;");
     const cases: [string[], number, RegExp][] = [
-      [[], 2, /Missing --tape\. See rangemaker solver backtest --help/],
+      [[], 2, /Expected either --tape or --candles/],
+      [["--tape", tape, "--candles", candles], 2, /Expected either --tape or --candles/],
       [["--tape", "nowhere.csv"], 1, /^Tape nowhere\.csv cannot be read: /],
+      [["--candles", "nowhere.csv"], 1, /^Candles nowhere\.csv cannot be read: /],
       [["--tape", tape, "--durations-ms", "5000,1"], 2, /from 1000 to 86400000/],
-      [["--tape", tape, "--durations-ms", "86400000"], 1, /^No box fits into 600000 ms/],
-      [["--tape", tape, "--svg", "/nowhere/x.svg"], 1, /cannot be written/],
+      [["--tape", tape, "--durations-ms", "86400000"], 1, /^No box fits into 300/],
+      [["--candles", candles, "--durations-ms", "90000"], 1, /boxes of 90000 ms/],
+      [["--tape", tape, "--strategy", "nowhere.ts"], 1, /^Strategy nowhere\.ts cannot be loaded/],
+      [["--tape", tape, "--strategy", `${folder}/none.ts`], 1, /expected a StrategyFactory/],
+      [["--tape", tape, "--svg", "/nowhere/x"], 1, /cannot be written/],
     ];
     for (const [args, code, words] of cases) {
       const ended = await runHere(["solver", "backtest", ...args]);

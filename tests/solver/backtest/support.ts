@@ -1,9 +1,19 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import { gaussian } from "../../../lib/random.ts";
 import type { TapeRow } from "../../../lib/prices/tape.ts";
-import { YEAR_MS } from "../../../services/solver/pricing/volatility.ts";
+import type { BarSource } from "../../../services/solver/backtest/bars.ts";
+import { type BacktestPlan, runBacktest } from "../../../services/solver/backtest/engine.ts";
+import type { Maker } from "../../../services/solver/backtest/maker.ts";
+import type { Results } from "../../../services/solver/backtest/results.ts";
+import { FirstBarrier } from "../../../services/solver/backtest/rivals/first_barrier.ts";
+import { MockMaker } from "../../../services/solver/backtest/rivals/simple.ts";
+import { StrategyMaker } from "../../../services/solver/backtest/strategy_maker.ts";
+import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
+import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
+import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 
-const START_MS = 1_700_000_000_000;
+/** A midnight. */
+export const START_MS = 1_699_920_000_000;
 
 /** Trades every 100 ms of a price without jumps, trend or noise, and with a known volatility. */
 export function simulatedTape(
@@ -28,4 +38,65 @@ export function tapeText(rows: readonly TapeRow[]): string {
     return `${timeMs},${index + 1},${side},${digits.slice(0, -6)}.${digits.slice(-6)},${amount}`;
   });
   return ["time_ms,trade_id,side,price,amount", ...lines, ""].join("\n");
+}
+
+/** Candles of a minute as their file. */
+export function candlesText(
+  random: RandomSource,
+  { volatility, minutes }: { volatility: number; minutes: number },
+): string {
+  const steps = 30;
+  const deviation = volatility * Math.sqrt(60_000 / steps / YEAR_MS);
+  let log = Math.log(20_000);
+  const lines = Array.from({ length: minutes }, (_, minute) => {
+    const path = Array.from({ length: steps }, () => Math.exp(log += deviation * gaussian(random)));
+    const prices = [path[0]!, Math.max(...path), Math.min(...path), path.at(-1)!]; // 30 steps
+    return `${START_MS + minute * 60_000},${prices.map((price) => price.toFixed(2)).join(",")}`;
+  });
+  return ["time_ms,open,high,low,close", ...lines, ""].join("\n");
+}
+
+/** Boxes that do not overlap in time, so that each is a draw of its own for its width. */
+export const plan: BacktestPlan = {
+  stepMs: 20_000,
+  durationsMs: [20_000],
+  widths: [0.6, 0.8, 1, 1.25, 1.5, 2, 2.5, 3],
+  offsets: [0],
+  startAheadMs: [0],
+  compareFromMs: START_MS,
+  reportFromMs: START_MS + 1_200_000,
+  leadMs: 0,
+  waitMs: 0,
+};
+
+/** The names of the makers of {@link runMakers}. */
+export const MAKERS = ["barrier", "first version", "mock"];
+
+/** Runs the solver's strategy beside its first version and the mock. */
+export async function runMakers(
+  source: BarSource,
+  random: RandomSource,
+  given: Partial<BacktestPlan> & { userLeadMs?: number } = {},
+): Promise<Results> {
+  const { volatility, userLeadMs = 0 } = given;
+  const margin = 0.03;
+  const market = new TapeMarket({ floor: 0.05, minHistoryMs: 60_000, priceAgeMs: 0, volatility });
+  const barrier = new StrategyMaker(
+    (context) =>
+      new BarrierStrategy({
+        ...context,
+        margin,
+        userLeadMs,
+        maxPriceAgeMs: 60_000,
+        minDurationMs: 0,
+        minWidthTicks: 0,
+      }),
+    market,
+  );
+  const makers: Maker[] = [barrier, new FirstBarrier(margin, volatility), new MockMaker(random)];
+  return await runBacktest(source, { ...plan, ...given }, {
+    market,
+    makers,
+    watched: new Set(MAKERS),
+  });
 }

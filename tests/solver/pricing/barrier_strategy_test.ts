@@ -4,13 +4,13 @@ import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../../../services/solver/limits.ts";
 import {
+  type BarrierOptions,
   BarrierStrategy,
-  type Charges,
-  type MarketView,
-  payoutFor,
 } from "../../../services/solver/pricing/barrier_strategy.ts";
+import { payoutFor } from "../../../services/solver/pricing/box_price.ts";
+import { PricingRefusedError } from "../../../services/solver/pricing/refusals.ts";
+import type { MarketView } from "../../../services/solver/pricing/strategy.ts";
 import { statusOfCode } from "../../../lib/http/error_status.ts";
-import { PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market } from "../support.ts";
@@ -18,17 +18,15 @@ import { market } from "../support.ts";
 const SPOT = 3_000_000_000n;
 
 /** A strategy on a market that the test makes, with a minute of unmoved history behind it. */
-function barrier(
-  given: Partial<MarketView> = {},
-  charges: Charges = { margin: 0.05, vegaCharge: 0.1 },
-) {
+function barrier(given: Partial<MarketView> = {}, options: Partial<BarrierOptions> = {}) {
   const clock = new FakeClock();
   const nowMs = clock.now();
   const ring = new PriceRing(1_024);
   for (let time = nowMs - 60_000; time < nowMs; time += 100) ring.append(time, SPOT);
   const view = {
     spot: { price: SPOT, lastUpdateMs: nowMs, fresh: true },
-    volatility: 0.6,
+    volatility: { forecast: () => ({ volatility: 0.6, spread: 0.3 }) },
+    standing: { probability: 0, tick: 10_000n },
     history: ring,
     historyEndMs: nowMs,
     ...given,
@@ -36,8 +34,12 @@ function barrier(
   const strategy = new BarrierStrategy({
     marketView: () => view,
     clock,
-    ...charges,
+    margin: 0.05,
+    userLeadMs: 0,
     maxPriceAgeMs: 2_000,
+    minDurationMs: 1_000,
+    minWidthTicks: 4,
+    ...options,
   });
   const bet: BetTerms = {
     thesisType: "box",
@@ -64,38 +66,99 @@ function assertRefused(call: () => unknown, code: string, status: number, words:
 }
 
 Deno.test("Barrier: pays the bet without the margin over the charged probability", () => {
-  const { strategy, bet } = barrier();
+  const { strategy, bet, view } = barrier({}, { userLeadMs: 1_000 });
+  view.spot.price = SPOT + 2_000_000n;
   const { payout, details } = strategy.price(bet);
-  assert.ok(details);
   const { probability, chargedProbability } = details;
   assert.ok(probability > 0.3 && probability < chargedProbability && chargedProbability < 0.9);
   const expected = 100_000_000 * 0.95 / chargedProbability;
   assert.ok(Math.abs(Number(payout) - expected) <= 1, `${payout} is not ${expected}`);
-  assert.ok(Number(payout) * probability < 100_000_000 * 0.95, "the maker gains on average");
-  assert.equal(details.volatility, 0.6);
-  assert.equal(details.spot, "3000000000");
-  assert.equal(details.margin, 0.05);
-  assert.equal(details.vegaCharge, 0.1);
+  const { volatility, volatilitySpread, spot, spotAgeMs, margin, stillProbability } = details;
+  assert.deepEqual(
+    { volatility, volatilitySpread, spot, spotAgeMs, margin, stillProbability },
+    {
+      volatility: 0.6,
+      volatilitySpread: 0.3,
+      spot: "3002000000",
+      spotAgeMs: 0,
+      margin: 0.05,
+      stillProbability: 0,
+    },
+  );
 });
 
-Deno.test("Barrier: a bet that cannot be lost pays itself, a hopeless one ten times", () => {
+Deno.test("Barrier: PAYOUT_TOO_LOW for a bet that cannot be lost; a hopeless one pays ten times", () => {
   const { strategy, bet } = barrier();
   const safe = { ...bet, lowerPrice: 1n, upperPrice: UINT64_MAX };
-  assert.equal(strategy.price(safe).payout, bet.betAmount);
-  const hopeless = { ...bet, lowerPrice: SPOT, upperPrice: SPOT + 1n };
+  assertRefused(() => strategy.price(safe), "PAYOUT_TOO_LOW", 400, /probability of 1\.0000/);
+  const hopeless = { ...bet, lowerPrice: SPOT, upperPrice: SPOT + 40_000n };
   assert.equal(strategy.price(hopeless).payout, bet.betAmount * LIMITS.maxPayoutRatio);
 });
 
-Deno.test("Barrier: payouts lie between the bet and the limit for every probability", () => {
+Deno.test("Barrier: payouts lie above the bet and within the limit, or there is none", () => {
   fc.assert(fc.property(
     fc.bigInt({ min: LIMITS.minBetAmount, max: LIMITS.maxBetAmount }),
     fc.double({ min: 0, max: 1, noNaN: true }),
     fc.double({ min: 0, max: 0.99, noNaN: true }),
     (bet, probability, margin) => {
       const payout = payoutFor(bet, probability, margin);
-      assert.ok(payout >= bet && payout <= bet * LIMITS.maxPayoutRatio, `${payout}`);
+      if (payout === undefined) return;
+      assert.ok(payout > bet && payout <= bet * LIMITS.maxPayoutRatio, `${payout}`);
+      assert.ok(Number(payout) * probability <= Number(bet) * (1 - margin) * (1 + 1e-9));
     },
   ));
+});
+
+Deno.test("Barrier: the charge grows with the age of the price and with how short the box is", () => {
+  const chargeOf = (ageMs: number, durationMs: number) => {
+    const { strategy, bet, view } = barrier({}, { userLeadMs: 100 });
+    view.spot = { price: SPOT + 1_000_000n, lastUpdateMs: bet.startTime - ageMs, fresh: true };
+    // Two deviations wide at every duration, so that only the duration differs.
+    const half = BigInt(Math.round(3e9 * 0.6 * 1.2 * Math.sqrt(durationMs / 31_536e6)));
+    const { details } = strategy.price({
+      ...bet,
+      lowerPrice: SPOT + 1_000_000n - half,
+      upperPrice: SPOT + 1_000_000n + half,
+      endTime: bet.startTime + durationMs,
+    });
+    return details.chargedProbability / details.probability;
+  };
+  assert.ok(chargeOf(1_000, 60_000) > chargeOf(100, 60_000));
+  assert.ok(chargeOf(100, 10_000) > chargeOf(100, 60_000));
+  assert.ok(chargeOf(100, 60_000) > chargeOf(100, 600_000));
+});
+
+Deno.test("Barrier: a user a second ahead gets no quote for a box of a second", () => {
+  const { strategy, bet } = barrier({}, { userLeadMs: 1_000 });
+  const second = {
+    ...bet,
+    lowerPrice: SPOT - 200_000n,
+    upperPrice: SPOT + 200_000n,
+    endTime: bet.startTime + 1_000,
+  };
+  assertRefused(() => strategy.price(second), "PAYOUT_TOO_LOW", 400, /1\.0000/);
+  assert.ok(barrier().strategy.price(second).payout > bet.betAmount);
+});
+
+Deno.test("Barrier: a price that stands still in most slots holds more often, and pays less", () => {
+  const near = { lowerPrice: SPOT, upperPrice: SPOT + 3_000_000n };
+  const moving = barrier();
+  const standing = barrier({ standing: { probability: 0.9, tick: 10_000n } });
+  const bet = { ...moving.bet, ...near, endTime: moving.bet.startTime + 10_000 };
+  const [move, stand] = [moving.strategy.price(bet), standing.strategy.price(bet)];
+  assert.ok(stand.details.probability > 2 * move.details.probability);
+  assert.ok(stand.payout < move.payout);
+  assert.equal(stand.details.stillProbability, 0.9);
+});
+
+Deno.test("Barrier: RANGE_TOO_NARROW and DURATION_TOO_SHORT below its own minimum, naming the option", () => {
+  const { strategy, bet } = barrier({}, { minDurationMs: 5_000 });
+  const narrow = { ...bet, lowerPrice: SPOT, upperPrice: SPOT + 39_999n };
+  assertRefused(() => strategy.price(narrow), "RANGE_TOO_NARROW", 400, /--min-width-ticks/);
+  const short = { ...bet, endTime: bet.startTime + 4_999 };
+  assertRefused(() => strategy.price(short), "DURATION_TOO_SHORT", 400, /--min-duration-ms/);
+  const unknown = barrier({ standing: { probability: 0, tick: undefined } });
+  assert.ok(unknown.strategy.price(narrow).payout > 0n);
 });
 
 Deno.test("Barrier: PRICE_UNAVAILABLE for no price, an old one and one that the node calls stale", () => {
@@ -114,7 +177,7 @@ Deno.test("Barrier: PRICE_UNAVAILABLE for no price, an old one and one that the 
 });
 
 Deno.test("Barrier: VOLATILITY_UNAVAILABLE for too little history, and for one that ended", () => {
-  const { strategy, bet } = barrier({ volatility: undefined });
+  const { strategy, bet } = barrier({ volatility: { forecast: () => undefined } });
   assertRefused(() => strategy.price(bet), "VOLATILITY_UNAVAILABLE", 503, /too short/);
   const ended = barrier({ historyEndMs: bet.startTime - 10_001 });
   assertRefused(() => ended.strategy.price(bet), "VOLATILITY_UNAVAILABLE", 503, /10001 ms ago/);
@@ -162,30 +225,39 @@ Deno.test("Barrier: WINDOW_ENDED for a window that is over", () => {
   assertRefused(() => strategy.price(bet), "WINDOW_ENDED", 400, /0 ms ago/);
 });
 
-Deno.test("Barrier: a quote stands while its charges are not eaten up, and no longer", () => {
+Deno.test("Barrier: last look refuses a quote that leaves less than half of the margin", () => {
   const { strategy, bet, clock, view, ring } = barrier();
   const { payout } = strategy.price(bet);
   assert.ok(payout > bet.betAmount);
-  strategy.reconsider(bet, payout);
-  // Time goes by and the price stays inside: what is left of the window is ever safer.
+  strategy.recheck(bet, payout);
+  // Time passes and the price stays inside: what is left of the window becomes ever safer.
   clock.advance(100_000);
   const nowMs = clock.now();
   view.spot = { price: SPOT, lastUpdateMs: nowMs, fresh: true };
   for (let time = bet.startTime; time < nowMs; time += 100) ring.append(time, SPOT);
   view.historyEndMs = nowMs;
-  const words = /Payout \d+ is worth \d+ by now, \d+ above the bet 100000000/;
-  assertRefused(() => strategy.reconsider(bet, payout), "PRICE_MOVED", 400, words);
-  strategy.reconsider(bet, bet.betAmount);
+  const words = /Payout \d+ would leave -0\.\d+ of the bet 100000000 .* below 0\.0250/;
+  assertRefused(() => strategy.recheck(bet, payout), "PRICE_MOVED", 400, words);
   view.spot = { price: 1n, lastUpdateMs: nowMs, fresh: true };
-  assertRefused(() => strategy.reconsider(bet, payout), "OUTSIDE_RANGE", 400, /outside/);
+  assertRefused(() => strategy.recheck(bet, payout), "OUTSIDE_RANGE", 400, /outside/);
 });
 
-Deno.test("Barrier: a quote without charges holds at once; rounding alone is no move of the price", () => {
-  const { strategy, bet } = barrier({}, { margin: 0, vegaCharge: 0 });
-  const large = { ...bet, betAmount: LIMITS.maxBetAmount };
-  const { payout } = strategy.price(large);
-  strategy.reconsider(large, payout);
-  const plus = (share: number) => payout + BigInt(Math.round(Number(payout) * share));
-  strategy.reconsider(large, plus(5e-10));
-  assertRefused(() => strategy.reconsider(large, plus(2e-9)), "PRICE_MOVED", 400, /is worth/);
+Deno.test("Barrier: last look refuses a quote that a new one beats, so the user gets the better price", () => {
+  const { strategy, bet, view } = barrier();
+  const { payout } = strategy.price(bet);
+  view.spot.price = SPOT + 4_000_000n;
+  const improved = strategy.price(bet).payout;
+  assert.ok(improved > payout);
+  const words = new RegExp(`${improved - payout} below the ${improved} of a new quote`);
+  assertRefused(() => strategy.recheck(bet, payout), "PRICE_IMPROVED", 400, words);
+  strategy.recheck(bet, improved);
+});
+
+Deno.test("Barrier: a payout at the limit cannot improve, so last look lets it pass", () => {
+  const { strategy, bet, view } = barrier();
+  const narrow = { ...bet, lowerPrice: SPOT - 1_000_000n, upperPrice: SPOT + 1_000_000n };
+  const { payout } = strategy.price(narrow);
+  assert.equal(payout, bet.betAmount * LIMITS.maxPayoutRatio);
+  view.spot.price = SPOT + 500_000n;
+  strategy.recheck(narrow, payout);
 });

@@ -2,9 +2,15 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { gaussian } from "../../../lib/random.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
-import { boxProbability, type BoxView } from "../../../services/solver/pricing/box_probability.ts";
-import { YEAR_MS } from "../../../services/solver/pricing/volatility.ts";
+import {
+  type Box,
+  boxProbability,
+  type PriceMotion,
+} from "../../../services/solver/pricing/box_probability.ts";
+import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 import { withSeed } from "../../support/random.ts";
+
+type BoxView = Box & PriceMotion;
 
 const NOW_MS = 1_700_000_000_000;
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { gaussian } from "../../../lib/random.ts";
+import { barrierShift } from "../../../services/solver/pricing/barrier_shift.ts";
 import {
   type Corridor,
-  discreteShift,
   fourierSum,
   imageSum,
-  stayProbability,
+  noTouchProbability,
 } from "../../../services/solver/pricing/double_no_touch.ts";
 import { withSeed } from "../../support/random.ts";
 import { corridorOf, type Option, seconds, worth } from "./reference.ts";
@@ -30,7 +30,7 @@ Deno.test("Double no-touch: Haug's table of 2007, p. 181", () => {
   for (const [lower, upper, quiet, lively] of table) {
     for (const [volatility, expected] of [[0.1, quiet], [0.3, lively]] as const) {
       const option = { ...haug, lower, upper, volatility };
-      const value = worth(option, stayProbability(corridorOf(option)));
+      const value = worth(option, noTouchProbability(corridorOf(option)));
       assertNear(value, expected, 1e-4, `${lower} to ${upper} at ${volatility}`);
     }
   }
@@ -39,7 +39,7 @@ Deno.test("Double no-touch: Haug's table of 2007, p. 181", () => {
 Deno.test("Double no-touch: a spot on a barrier or outside is worth nothing", () => {
   for (const spot of [80, 95, 105, 110]) {
     const option = { ...haug, spot, lower: 95, upper: 105, volatility: 0.1 };
-    assert.equal(stayProbability(corridorOf(option)), 0);
+    assert.equal(noTouchProbability(corridorOf(option)), 0);
   }
 });
 
@@ -53,7 +53,7 @@ Deno.test("Double no-touch: with one barrier infinitely far it is a single no-to
     cash: 15,
     rate: 0.1,
   };
-  assertNear(worth(option, stayProbability(corridorOf(option))), 4.9081, 1e-4, "one barrier");
+  assertNear(worth(option, noTouchProbability(corridorOf(option))), 4.9081, 1e-4, "one barrier");
 });
 
 Deno.test("Double no-touch: crypto boxes to 8 decimals", () => {
@@ -65,18 +65,18 @@ Deno.test("Double no-touch: crypto boxes to 8 decimals", () => {
     years: seconds(300),
     cash: 1,
   };
-  assertNear(stayProbability(corridorOf(five)), 0.99762745, 1e-8, "five minutes");
+  assertNear(noTouchProbability(corridorOf(five)), 0.99762745, 1e-8, "five minutes");
   const hour = { ...five, lower: 59_400, upper: 60_600, volatility: 0.6, years: seconds(3_600) };
-  assertNear(stayProbability(corridorOf(hour)), 0.76245808, 1e-8, "an hour");
+  assertNear(noTouchProbability(corridorOf(hour)), 0.76245808, 1e-8, "an hour");
 });
 
 Deno.test("Double no-touch: 250 looks instead of every moment", () => {
   const option = { ...haug, lower: 85, upper: 115, volatility: 0.3 };
-  const shift = discreteShift(0.3 ** 2 * 0.25 / 250);
+  const shift = barrierShift(0.3 ** 2 * 0.25 / 250);
   const watched = corridorOf(option);
   watched.toLower += shift;
   watched.toUpper += shift;
-  const value = worth(option, stayProbability(watched));
+  const value = worth(option, noTouchProbability(watched));
   assertNear(value, 4.037847, 1e-6, "corrected");
   assertNear(value, 4.033291, 0.006, "against exact quadrature");
 });
@@ -96,7 +96,7 @@ Deno.test("Double no-touch: image and Fourier sum agree within 1e-10 on a grid",
           const long = fourierSum(corridor, 60);
           const name = JSON.stringify(corridor);
           assertNear(imageSum(corridor, 8), long, 1e-10, name);
-          assertNear(stayProbability(corridor), long, 1e-10, name);
+          assertNear(noTouchProbability(corridor), long, 1e-10, name);
         }
       }
     }
@@ -119,8 +119,8 @@ Deno.test("Double no-touch: simulated paths stay as often, within their sampling
         }
         if (inside) stayed += 1;
       }
-      const shift = discreteShift(variance / steps);
-      const expected = stayProbability({
+      const shift = barrierShift(variance / steps);
+      const expected = noTouchProbability({
         toLower: lower + shift,
         toUpper: upper + shift,
         variance,
@@ -149,10 +149,10 @@ const corridors = fc.record({
 Deno.test("Double no-touch: a probability for every corridor, more for a wider one", () => {
   fc.assert(
     fc.property(corridors, fc.double({ min: 1, max: 3, noNaN: true }), (corridor, factor) => {
-      const probability = stayProbability(corridor);
+      const probability = noTouchProbability(corridor);
       assert.ok(probability >= 0 && probability <= 1, `${probability}`);
       const wider = { ...corridor, toUpper: corridor.toUpper * factor };
-      assert.ok(stayProbability(wider) >= probability - 1e-12);
+      assert.ok(noTouchProbability(wider) >= probability - 1e-12);
     }),
     { numRuns: 2_000 },
   );
@@ -166,7 +166,7 @@ Deno.test("Double no-touch: less for a longer time or a higher volatility", () =
         variance: corridor.variance * factor,
         drift: corridor.drift * factor,
       };
-      assert.ok(stayProbability(longer) <= stayProbability(corridor) + 1e-12);
+      assert.ok(noTouchProbability(longer) <= noTouchProbability(corridor) + 1e-12);
     }),
     { numRuns: 2_000 },
   );

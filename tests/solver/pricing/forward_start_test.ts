@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { stayProbability } from "../../../services/solver/pricing/double_no_touch.ts";
+import { barrierShift, shiftedDistance } from "../../../services/solver/pricing/barrier_shift.ts";
+import { noTouchProbability } from "../../../services/solver/pricing/double_no_touch.ts";
 import {
   type ForwardCorridor,
-  forwardStayProbability,
+  forwardNoTouchProbability,
 } from "../../../services/solver/pricing/forward_start.ts";
 import { gaussLegendre, integrate } from "../../../services/solver/pricing/gauss_legendre.ts";
 import { normalBelow, normalBetween } from "../../../services/solver/pricing/normal.ts";
@@ -27,23 +28,23 @@ function forward(spot: number, startYears: number): ForwardCorridor {
     ...moveOver(option, base.years - startYears),
     startVariance: start.variance,
     startDrift: start.drift,
-    watchShift: 0,
+    stepDeviation: 0,
   };
 }
 
 Deno.test("Forward start: values by quadrature with 120 nodes, spot inside and outside", () => {
   for (const [spot, expected] of [[100, 3.703655], [112, 0.649731]] as const) {
-    const value = worth({ ...base, spot }, forwardStayProbability(forward(spot, 0.05)));
+    const value = worth({ ...base, spot }, forwardNoTouchProbability(forward(spot, 0.05)));
     assert.ok(Math.abs(value - expected) < 1e-6, `${value}`);
   }
 });
 
 Deno.test("Forward start: beginning now it is the plain corridor", () => {
   const now = forward(100, 0);
-  assert.equal(forwardStayProbability(now), stayProbability(now));
+  assert.equal(forwardNoTouchProbability(now), noTouchProbability(now));
   const soon = forward(100, 1e-9);
-  assert.ok(Math.abs(forwardStayProbability(soon) - stayProbability(now)) < 1e-6);
-  assert.equal(forwardStayProbability(forward(112, 0)), 0);
+  assert.ok(Math.abs(forwardNoTouchProbability(soon) - noTouchProbability(now)) < 1e-6);
+  assert.equal(forwardNoTouchProbability(forward(112, 0)), 0);
 });
 
 Deno.test("Forward start: no finer rule changes it, whatever the scales", () => {
@@ -59,9 +60,14 @@ Deno.test("Forward start: no finer rule changes it, whatever the scales", () => 
           drift: -(deviation ** 2) / 2,
           startVariance: startDeviation ** 2,
           startDrift: -(startDeviation ** 2) / 2,
-          watchShift: 1e-5,
+          stepDeviation: 1e-5,
         };
-        const { startDrift, watchShift } = corridor;
+        const { startDrift, stepDeviation } = corridor;
+        // Nearer the start than 30 steps of spread the shift depends on the distance.
+        const shifted = (distance: number) =>
+          startDeviation < 30 * stepDeviation
+            ? shiftedDistance(distance, stepDeviation)
+            : distance + barrierShift(stepDeviation ** 2);
         const from = Math.max(-corridor.toLower, startDrift - 9 * startDeviation);
         const to = Math.min(corridor.toUpper, startDrift + 9 * startDeviation);
         const step = (to - from) / pieces;
@@ -73,15 +79,15 @@ Deno.test("Forward start: no finer rule changes it, whatever the scales", () => 
             begin,
             begin + step,
             (move) =>
-              Math.exp(-(((move - startDrift) / startDeviation) ** 2) / 2) * stayProbability({
+              Math.exp(-(((move - startDrift) / startDeviation) ** 2) / 2) * noTouchProbability({
                 ...corridor,
-                toLower: corridor.toLower + move + watchShift,
-                toUpper: corridor.toUpper - move + watchShift,
+                toLower: shifted(corridor.toLower + move),
+                toUpper: shifted(corridor.toUpper - move),
               }),
           );
         }
         expected /= startDeviation * Math.sqrt(2 * Math.PI);
-        const actual = forwardStayProbability(corridor);
+        const actual = forwardNoTouchProbability(corridor);
         assert.ok(
           Math.abs(actual - expected) < 1e-9,
           `${JSON.stringify(corridor)}: ${actual} against ${expected}`,
@@ -101,14 +107,14 @@ Deno.test("Forward start: a probability for every corridor", () => {
       deviations,
       fc.double({ min: 1e-7, max: 0.6, noNaN: true }),
       (toLower, toUpper, startDeviation, deviation) => {
-        const probability = forwardStayProbability({
+        const probability = forwardNoTouchProbability({
           toLower,
           toUpper,
           variance: deviation ** 2,
           drift: -(deviation ** 2) / 2,
           startVariance: startDeviation ** 2,
           startDrift: -(startDeviation ** 2) / 2,
-          watchShift: 1e-6,
+          stepDeviation: 1e-6,
         });
         assert.ok(probability >= 0 && probability <= 1, `${probability}`);
       },

@@ -1,96 +1,232 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
-import { gaussian } from "../../../lib/random.ts";
-import { VolatilityEstimator, YEAR_MS } from "../../../services/solver/pricing/volatility.ts";
+import { gaussian, seededRandom } from "../../../lib/random.ts";
+import type { Candle } from "../../../services/solver/pricing/candle.ts";
+import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
+import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { withSeed } from "../../support/random.ts";
 
-const START_MS = 1_700_000_000_000;
-const SLOT_MS = 100;
-const HOUR_SLOTS = 36_000;
+const START_MS = 1_699_920_000_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
 
-const settings = { halfLifeMs: 1_800_000, floor: 0.01, minHistoryMs: 60_000 };
+const settings = { floor: 0.01, minHistoryMs: 60_000 };
 
-/** Feeds a price that moves with a volatility, each price off by a noise of its own. */
-function feed(
-  estimator: VolatilityEstimator,
-  random: RandomSource,
-  { slots, volatility, noise = 0, from = 0 }: {
-    slots: number;
-    volatility: number;
-    noise?: number;
-    from?: number;
-  },
-): void {
+interface Walk {
+  volatility: (timeMs: number) => number;
+  minutes: number;
+  fromMs?: number;
+  /** Moves that are added at the start of a minute. */
+  jumps?: ReadonlyMap<number, number>;
+}
+
+/** Candles of a price that moves without a trend. */
+function candles(random: RandomSource, { volatility, minutes, fromMs, jumps }: Walk): Candle[] {
+  const steps = 60;
   let log = Math.log(3e9);
-  for (let slot = from; slot < from + slots; slot++) {
-    log += volatility * Math.sqrt(SLOT_MS / YEAR_MS) * gaussian(random);
-    const price = Math.exp(log + noise * gaussian(random));
-    estimator.add(START_MS + slot * SLOT_MS, BigInt(Math.round(price)));
+  return Array.from({ length: minutes }, (_, minute) => {
+    const timeMs = (fromMs ?? START_MS) + minute * MINUTE_MS;
+    const deviation = volatility(timeMs) * Math.sqrt(MINUTE_MS / steps / YEAR_MS);
+    log += jumps?.get(minute) ?? 0;
+    const path = Array.from({ length: steps }, () => Math.exp(log += deviation * gaussian(random)));
+    return {
+      timeMs,
+      durationMs: MINUTE_MS,
+      open: path[0] ?? 0,
+      high: Math.max(...path),
+      low: Math.min(...path),
+      close: path.at(-1) ?? 0,
+    };
+  });
+}
+
+function feedSlots(
+  volatility: MarketVolatility,
+  random: RandomSource,
+  { slots, sigma, noise = 0, jumpAt, jump = 0, fromSlot = 0 }: {
+    slots: number;
+    sigma: number;
+    noise?: number;
+    jumpAt?: number;
+    jump?: number;
+    fromSlot?: number;
+  },
+): number {
+  let log = Math.log(3e9);
+  for (let slot = 0; slot < slots; slot++) {
+    log += sigma * Math.sqrt(100 / YEAR_MS) * gaussian(random) + (slot === jumpAt ? jump : 0);
+    const price = BigInt(Math.round(Math.exp(log + noise * gaussian(random))));
+    volatility.addSlot(START_MS + (fromSlot + slot) * 100, price);
   }
+  return START_MS + (fromSlot + slots) * 100;
 }
 
-function estimateOf(estimator: VolatilityEstimator): number {
-  return estimator.volatility ?? assert.fail("There is enough history");
+function sigmaAt(volatility: MarketVolatility, nowMs: number, horizonMs: number): number {
+  return volatility.forecast(nowMs, nowMs + horizonMs)?.volatility ??
+    assert.fail("There is enough history");
 }
 
-Deno.test("Volatility: an hour of prices tells it within 15 %, with and without noise", () =>
+function assertNear(actual: number, expected: number, share: number, what: string): void {
+  assert.ok(Math.abs(actual / expected - 1) < share, `${what}: ${actual} instead of ${expected}`);
+}
+
+Deno.test("Volatility: a day of candles gives the volatility of every horizon within 10 %", () =>
   withSeed((random) => {
-    for (const noise of [0, 1e-4]) {
-      const estimator = new VolatilityEstimator(settings);
-      feed(estimator, random, { slots: 2 * HOUR_SLOTS, volatility: 0.6, noise });
-      const estimate = estimateOf(estimator);
-      assert.ok(Math.abs(estimate / 0.6 - 1) < 0.15, `${estimate} with noise ${noise}`);
+    const volatility = new MarketVolatility(settings);
+    const day = candles(random, { volatility: () => 0.6, minutes: 1_440 });
+    day.forEach((candle) => volatility.addCandle(candle));
+    const nowMs = START_MS + 1_440 * MINUTE_MS;
+    for (const [horizonMs, share] of [[HOUR_MS, 0.25], [4 * HOUR_MS, 0.15], [24 * HOUR_MS, 0.1]]) {
+      assertNear(sigmaAt(volatility, nowMs, horizonMs!), 0.55, share!, `${horizonMs} ms`);
     }
   }));
 
-Deno.test("Volatility: noise alone is no volatility, where squared returns would see ten times 0.6", () =>
+Deno.test("Volatility: a short horizon follows a change sooner than a long one", () => {
+  const volatility = new MarketVolatility(settings);
+  const change = START_MS + 24 * HOUR_MS;
+  const sigma = (timeMs: number) => timeMs < change ? 0.3 : 0.9;
+  for (const candle of candles(seededRandom(1), { volatility: sigma, minutes: 1_470 })) {
+    volatility.addCandle(candle);
+  }
+  const nowMs = change + 30 * MINUTE_MS;
+  const [short, hour, day] = [5 * MINUTE_MS, HOUR_MS, 24 * HOUR_MS].map((horizonMs) =>
+    sigmaAt(volatility, nowMs, horizonMs)
+  );
+  assert.ok(short! > hour! && hour! > day!, `${short}, ${hour}, ${day}`);
+  assert.ok(short! > 0.55 && day! < 0.45, `${short}, ${day}`);
+});
+
+Deno.test("Volatility: one jump of 2 % raises an hour's forecast by less than half", () => {
+  const walk = { volatility: () => 0.5, minutes: 720 };
+  const [calm, jumped] = [new Map(), new Map([[715, 0.02]])].map((jumps) => {
+    const volatility = new MarketVolatility(settings);
+    for (const candle of candles(seededRandom(5), { ...walk, jumps })) volatility.addCandle(candle);
+    return sigmaAt(volatility, START_MS + 720 * MINUTE_MS, HOUR_MS);
+  });
+  assert.ok(jumped! < 1.5 * calm!, `${jumped} after ${calm}`);
+});
+
+Deno.test("Volatility: a minute of slots with one jump is no more than twice too high", () =>
   withSeed((random) => {
-    const estimator = new VolatilityEstimator(settings);
-    feed(estimator, random, { slots: HOUR_SLOTS, volatility: 0, noise: 2e-4 });
-    const naive = Math.sqrt(2 * 2e-4 ** 2 * YEAR_MS / SLOT_MS);
-    assert.ok(naive > 4);
-    assert.ok(estimateOf(estimator) < 0.4, `${estimator.volatility}`);
+    const volatility = new MarketVolatility(settings);
+    const slots = { slots: 720, sigma: 0.5, jumpAt: 400, jump: 0.005 };
+    const nowMs = feedSlots(volatility, random, slots);
+    const forecast = sigmaAt(volatility, nowMs, MINUTE_MS);
+    // Squared returns would give 3.6: the jump alone is 0.005 in a minute.
+    assert.ok(forecast > 0.25 && forecast < 1, `${forecast}`);
   }));
 
-Deno.test("Volatility: newer prices weigh more", () =>
+Deno.test("Volatility: noise of single prices is no volatility", () =>
   withSeed((random) => {
-    const estimator = new VolatilityEstimator({ ...settings, halfLifeMs: 300_000 });
-    feed(estimator, random, { slots: HOUR_SLOTS, volatility: 0.2 });
-    feed(estimator, random, { slots: HOUR_SLOTS, volatility: 0.8, from: HOUR_SLOTS + 100 });
-    assert.ok(Math.abs(estimateOf(estimator) - 0.8) < 0.25, `${estimator.volatility}`);
+    const volatility = new MarketVolatility(settings);
+    const nowMs = feedSlots(volatility, random, { slots: 590, sigma: 0.5, noise: 1e-4 });
+    const naive = Math.sqrt(2 * 1e-4 ** 2 * YEAR_MS / 100);
+    assert.ok(naive > 2);
+    const early = volatility.forecast(nowMs, nowMs + 5_000);
+    assert.equal(early, undefined, "less than a minute of returns");
+    const later = feedSlots(volatility, random, {
+      slots: 300,
+      sigma: 0.5,
+      noise: 1e-4,
+      fromSlot: 590,
+    });
+    assert.ok(sigmaAt(volatility, later, 5_000) < 1.5);
   }));
+
+Deno.test("Volatility: slots continue candles of the past", () => {
+  const volatility = new MarketVolatility(settings);
+  const minutes = 600;
+  const fromMs = START_MS - minutes * MINUTE_MS;
+  const past = candles(seededRandom(7), { volatility: () => 1.2, minutes, fromMs });
+  past.forEach((candle) => volatility.addCandle(candle));
+  const nowMs = feedSlots(volatility, seededRandom(8), { slots: 1_300, sigma: 0.4 });
+  const [second, day] = [1_000, 24 * HOUR_MS].map((ms) => sigmaAt(volatility, nowMs, ms));
+  assert.ok(second! < 0.75 && day! > 0.9, `${second}, ${day}`);
+  assert.ok(volatility.historyMs >= minutes * MINUTE_MS);
+  // Older candles come too late.
+  const before = JSON.stringify(volatility);
+  volatility.addCandle(past[0]!);
+  assert.equal(JSON.stringify(volatility), before);
+});
+
+Deno.test("Volatility: the hour of the day counts once some days are known", () => {
+  const volatility = new MarketVolatility(settings);
+  const hourOf = (timeMs: number) => Math.floor(timeMs / HOUR_MS) % 24;
+  const sigma = (timeMs: number) => hourOf(timeMs) >= 12 && hourOf(timeMs) < 16 ? 0.9 : 0.45;
+  const days = 12;
+  for (const candle of candles(seededRandom(3), { volatility: sigma, minutes: days * 1_440 })) {
+    volatility.addCandle(candle);
+  }
+  const midnight = START_MS + days * 24 * HOUR_MS;
+  assert.equal(hourOf(midnight), 0);
+  const atNoon = volatility.forecast(midnight, midnight + 16 * HOUR_MS)?.volatility ?? 0;
+  const atNight = volatility.forecast(midnight, midnight + 4 * HOUR_MS)?.volatility ?? 0;
+  assert.ok(atNoon > 1.15 * atNight, `${atNoon} against ${atNight}`);
+});
+
+Deno.test("Volatility: a restart continues from the stored state", () => {
+  const day = candles(seededRandom(2), { volatility: () => 0.6, minutes: 2_000 });
+  const whole = new MarketVolatility(settings);
+  const first = new MarketVolatility(settings);
+  day.forEach((candle) => whole.addCandle(candle));
+  day.slice(0, 1_500).forEach((candle) => first.addCandle(candle));
+  const second = MarketVolatility.from(JSON.parse(JSON.stringify(first)), settings);
+  day.slice(1_500).forEach((candle) => second.addCandle(candle));
+  assert.deepEqual(JSON.parse(JSON.stringify(second)), JSON.parse(JSON.stringify(whole)));
+  const nowMs = START_MS + 2_000 * MINUTE_MS;
+  for (const horizonMs of [1_000, HOUR_MS, 24 * HOUR_MS]) {
+    assert.deepEqual(
+      second.forecast(nowMs, nowMs + horizonMs),
+      whole.forecast(nowMs, nowMs + horizonMs),
+    );
+  }
+});
+
+Deno.test("Volatility: a state that is none is refused, naming what is wrong", () => {
+  for (const state of [null, {}, { version: 2 }, "1"]) {
+    assert.throws(() => MarketVolatility.from(state, settings), /version|object/);
+  }
+});
 
 Deno.test("Volatility: nothing before there is enough history, the floor for a still price", () => {
-  const estimator = new VolatilityEstimator({ ...settings, floor: 0.07 });
-  assert.equal(estimator.volatility, undefined);
-  let slot = 0;
-  while (estimator.volatility === undefined) {
-    estimator.add(START_MS + slot * SLOT_MS, 3_000_000_000n);
-    slot += 1;
-  }
-  // Sixty seconds of returns that each reach five seconds back.
-  assert.equal(slot, 650);
-  assert.equal(estimator.volatility, 0.07);
+  const volatility = new MarketVolatility({ floor: 0.2, minHistoryMs: 120_000 });
+  const still = (minute: number): Candle => ({
+    timeMs: START_MS + minute * MINUTE_MS,
+    durationMs: MINUTE_MS,
+    open: 5,
+    high: 5,
+    low: 5,
+    close: 5,
+  });
+  volatility.addCandle(still(0));
+  assert.equal(volatility.forecast(START_MS, START_MS + 1_000), undefined);
+  volatility.addCandle(still(1));
+  assert.equal(sigmaAt(volatility, START_MS, 1_000), 0.2);
 });
 
-Deno.test("Volatility: a gap is no return, however far the price went meanwhile", () => {
-  const estimator = new VolatilityEstimator({ ...settings, minHistoryMs: 1_000 });
-  const prices = [3_000_000_000n, 6_000_000_000n];
-  for (const [half, price] of prices.entries()) {
-    for (let slot = 0; slot < 200; slot++) {
-      estimator.add(START_MS + half * 60_000 + slot * SLOT_MS, price);
+Deno.test("Volatility: less history than horizon makes the forecast less certain", () => {
+  const [short, long] = [10, 3_000].map((minutes) => {
+    const volatility = new MarketVolatility(settings);
+    for (const candle of candles(seededRandom(4), { volatility: () => 0.5, minutes })) {
+      volatility.addCandle(candle);
     }
-  }
-  assert.equal(estimator.volatility, settings.floor);
+    const nowMs = START_MS + minutes * MINUTE_MS;
+    return volatility.forecast(nowMs, nowMs + 24 * HOUR_MS)?.spread ?? 0;
+  });
+  assert.ok(short! > long! + 0.2, `${short}, ${long}`);
 });
 
-Deno.test("Volatility: one jump in a still history counts as its square over the time covered", () => {
-  // Returns of all ages weigh the same here, so the figure can be worked out by hand.
-  const estimator = new VolatilityEstimator({ ...settings, halfLifeMs: 1e15 });
-  const jump = Math.log(1.01);
-  for (let slot = 0; slot < HOUR_SLOTS; slot++) {
-    estimator.add(START_MS + slot * SLOT_MS, slot < 10_000 ? 3_000_000_000n : 3_030_000_000n);
+Deno.test("Volatility: a gap in the prices is no move", () => {
+  const volatility = new MarketVolatility(settings);
+  const walk = { volatility: () => 0.5, minutes: 60 };
+  candles(seededRandom(6), walk).forEach((candle) => volatility.addCandle(candle));
+  const before = sigmaAt(volatility, START_MS + HOUR_MS, HOUR_MS);
+  const later = candles(seededRandom(9), { ...walk, fromMs: START_MS + 24 * HOUR_MS });
+  for (const { timeMs, durationMs, ...prices } of later) {
+    const { open, high, low, close } = prices;
+    const doubled = { open: 2 * open, high: 2 * high, low: 2 * low, close: 2 * close };
+    volatility.addCandle({ timeMs, durationMs, ...doubled });
   }
-  const expected = Math.sqrt(jump ** 2 * YEAR_MS / estimator.historyMs);
-  assert.ok(Math.abs(estimateOf(estimator) / expected - 1) < 1e-4, `${estimator.volatility}`);
+  const after = sigmaAt(volatility, START_MS + 25 * HOUR_MS, HOUR_MS);
+  assertNear(after, before, 0.3, "after the gap");
 });

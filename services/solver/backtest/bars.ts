@@ -1,0 +1,32 @@
+import { RangemakerError } from "../../../lib/errors.ts";
+import type { Candle } from "../pricing/candle.ts";
+
+/** The backtest cannot run on what it was given. */
+export class BacktestError extends RangemakerError {
+  constructor(message: string) {
+    super("BACKTEST", message);
+  }
+}
+
+/**
+ * A stretch of recorded prices, integers with 6 decimals. A candle is known once it is over; a slot of
+ * 100 ms has one price, known when it starts.
+ */
+export interface Bar extends Candle {
+  /** When the close is known, Unix milliseconds. */
+  knownMs: number;
+}
+
+/** Recorded prices in order of time. */
+export interface BarSource {
+  /** Length of each bar. */
+  durationMs: number;
+  fromMs: number;
+  toMs: number;
+  bars(): AsyncIterable<readonly Bar[]>;
+}
+
+/** End of a bar. */
+export function endOf({ timeMs, durationMs }: Candle): number {
+  return timeMs + durationMs;
+}

@@ -1,0 +1,39 @@
+import {
+  type Extremes,
+  ExtremesFold,
+  type PriceRange,
+  type PriceReader,
+} from "../../../lib/prices/price_slots.ts";
+import { type Bar, endOf } from "./bars.ts";
+
+/** Candles that are remembered: as long as a window may last, and the wait for it. */
+const CANDLES_MAX = 4_096;
+
+/** Prices of the past, from candles: their lows and highs stand for the slots in them. */
+export class CandleHistory implements PriceReader {
+  readonly #candles: Bar[] = [];
+  /** Index of the oldest candle. */
+  #next = 0;
+
+  /** Adds a candle that is later than all before. */
+  add(candle: Bar): void {
+    this.#candles[this.#next] = candle;
+    this.#next = (this.#next + 1) % CANDLES_MAX;
+  }
+
+  extremes(from: number, to: number, range?: PriceRange): Extremes {
+    const fold = new ExtremesFold(range);
+    const count = this.#candles.length;
+    const found: Bar[] = [];
+    for (let age = 1; age <= count; age++) {
+      const candle = this.#candles[(this.#next - age + CANDLES_MAX) % CANDLES_MAX];
+      if (candle === undefined || endOf(candle) <= from) break;
+      if (candle.timeMs < to) found.push(candle);
+    }
+    for (const { low, high, timeMs } of found.reverse()) {
+      const outside = fold.add(BigInt(low), BigInt(high));
+      if (outside) fold.outside = { time: timeMs, price: BigInt(low) };
+    }
+    return fold;
+  }
+}

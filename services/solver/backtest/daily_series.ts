@@ -1,0 +1,119 @@
+/**
+ * Sums by day. Boxes of one day overlap and share its market, so a day is the unit that standard errors
+ * are calculated from; boxes of a day may reach into the next, so neighbouring days may be correlated
+ * (Newey and West, 1987, one lag).
+ */
+
+/** A mean with the error that comes from the choice of days. */
+export interface DailyMean {
+  mean: number;
+  /** Standard error; NaN for fewer than three days. */
+  error: number;
+  count: number;
+  days: number;
+}
+
+/** What a sequence of days earned. */
+export interface DailyPath extends DailyMean {
+  /** Standard deviation of one value. */
+  deviation: number;
+  /** Share of the days with a sum below 0. */
+  losingDays: number;
+  /** Lowest sum of a day. */
+  worstDay: number;
+  /** Deepest fall of the running sum from its highest value before. */
+  drawdown: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Fewer days say nothing about their own spread. */
+const DAYS_MIN = 3;
+
+/** Values by the UTC day that they belong to. */
+export class DailySeries {
+  /** Days since the epoch, in the order of their first value. */
+  readonly #days: number[] = [];
+  readonly #counts: number[] = [];
+  readonly #sums: number[] = [];
+  #squares = 0;
+  #place = -1;
+
+  /** Adds a value. */
+  add(timeMs: number, value: number): void {
+    const day = Math.floor(timeMs / DAY_MS);
+    if (this.#days[this.#place] !== day) {
+      this.#place = this.#days.lastIndexOf(day);
+      if (this.#place < 0) this.#place = this.#days.push(day) - 1;
+    }
+    this.#counts[this.#place] = (this.#counts[this.#place] ?? 0) + 1;
+    this.#sums[this.#place] = (this.#sums[this.#place] ?? 0) + value;
+    this.#squares += value * value;
+  }
+
+  /** The values of several series as one, days in order. */
+  static merge(all: readonly DailySeries[]): DailySeries {
+    const merged = new DailySeries();
+    const days = [...new Set(all.flatMap((series) => series.#days))].sort((a, b) => a - b);
+    for (const day of days) {
+      const sumOf = (values: (series: DailySeries) => readonly number[]) =>
+        all.reduce((sum, series) => sum + (values(series)[series.#days.indexOf(day)] ?? 0), 0);
+      merged.#days.push(day);
+      merged.#counts.push(sumOf((series) => series.#counts));
+      merged.#sums.push(sumOf((series) => series.#sums));
+    }
+    merged.#squares = all.reduce((sum, series) => sum + series.#squares, 0);
+    return merged;
+  }
+
+  /** Mean of all values. */
+  mean(): DailyMean {
+    return meanOfDays(this.#counts, this.#sums);
+  }
+
+  /** Mean of this less that of another series whose values have the same times. */
+  meanLess(other: DailySeries): DailyMean {
+    const sums = this.#sums.map((sum, place) => sum - (other.#sums[place] ?? 0));
+    return meanOfDays(this.#counts, sums);
+  }
+
+  /** Gains and losses day by day. */
+  path(): DailyPath {
+    const mean = this.mean();
+    const order = this.#days.map((_, place) => place)
+      .sort((a, b) => this.#days[a]! - this.#days[b]!); // places of days
+    let total = 0;
+    let peak = 0;
+    let drawdown = 0;
+    for (const place of order) {
+      total += this.#sums[place]!; // one per day
+      peak = Math.max(peak, total);
+      drawdown = Math.max(drawdown, peak - total);
+    }
+    const { count } = mean;
+    return {
+      ...mean,
+      deviation: Math.sqrt(Math.max(0, this.#squares / count - mean.mean ** 2)),
+      losingDays: this.#sums.filter((sum) => sum < 0).length / this.#days.length,
+      worstDay: Math.min(...this.#sums),
+      drawdown,
+    };
+  }
+}
+
+function meanOfDays(counts: readonly number[], sums: readonly number[]): DailyMean {
+  const count = counts.reduce((total, value) => total + value, 0);
+  const mean = sums.reduce((total, value) => total + value, 0) / count;
+  const days = counts.length;
+  if (days < DAYS_MIN) return { mean, error: Number.NaN, count, days };
+  let variance = 0;
+  let before = 0;
+  for (let place = 0; place < days; place++) {
+    const residual = sums[place]! - mean * counts[place]!; // one per day
+    // Bartlett weight of one lag: ½, counted in both directions.
+    variance += residual * residual + residual * before;
+    before = residual;
+  }
+  const error = Math.sqrt(Math.max(0, variance) * days / (days - 1)) / count;
+  return { mean, error, count, days };
+}

@@ -1,0 +1,209 @@
+import { YEAR_MS } from "../pricing/units.ts";
+import { BacktestError, type Bar, type BarSource, endOf } from "./bars.ts";
+import type { Maker } from "./maker.ts";
+import { NeutralVolatility } from "./neutral_volatility.ts";
+import { Results } from "./results.ts";
+import type { TapeMarket } from "./tape_market.ts";
+import type { Trial, TrialBox, TrialKind } from "./trial.ts";
+import { decide, type QuotedMaker, type UserPlan } from "./users.ts";
+
+/** Which boxes are tried, and by whom. */
+export interface BacktestPlan extends UserPlan {
+  /** Time from one row of boxes to the next, in milliseconds. */
+  stepMs: number;
+  durationsMs: readonly number[];
+  /** Half widths of the boxes, in deviations of the neutral move over the duration. */
+  widths: readonly number[];
+  /** How far boxes are moved off the spot, as a share of their half width. */
+  offsets: readonly number[];
+  /** How long before its start a box is quoted, in milliseconds. */
+  startAheadMs: readonly number[];
+  /** Boxes quoted from here on are reported; those before are for fits. */
+  reportFromMs: number;
+  /** Rivals are compared from here to the start of the report, to find the best. */
+  compareFromMs: number;
+  /** Annualised, where it is known: the measure of widths. */
+  volatility?: number | undefined;
+  onProgress?: (doneMs: number, totalMs: number) => void;
+}
+
+/** Who takes part. */
+export interface Participants {
+  market: TapeMarket;
+  makers: readonly Maker[];
+  /** Names of the makers that users who take their time are tried against. */
+  watched: ReadonlySet<string>;
+}
+
+/**
+ * Slides boxes over recorded prices. All is decided with what was known at the time: prices are shown
+ * to makers and users bar by bar, and a box is scored when its window is over. Memory is bounded by the
+ * boxes that have not ended.
+ *
+ * @throws {BacktestError} If no box fits.
+ */
+export async function runBacktest(
+  source: BarSource,
+  plan: BacktestPlan,
+  participants: Participants,
+): Promise<Results> {
+  const run = new Run(source, plan, participants);
+  for await (const bars of source.bars()) {
+    for (const bar of bars) run.step(bar);
+    const last = bars.at(-1);
+    if (last !== undefined) {
+      plan.onProgress?.(endOf(last) - source.fromMs, source.toMs - source.fromMs);
+    }
+  }
+  if (run.results.boxes > 0) return run.results;
+  throw new BacktestError(
+    `No box fits into ${source.toMs - plan.reportFromMs} ms of prices to report on`,
+  );
+}
+
+class Run {
+  readonly results = new Results();
+  readonly #compared = new Results();
+  readonly #names: readonly string[];
+  readonly #neutral = new NeutralVolatility();
+  #pending: Trial[] = [];
+  #quoted: readonly QuotedMaker[] | undefined;
+  #endMs: number;
+
+  constructor(
+    readonly source: BarSource,
+    readonly plan: BacktestPlan,
+    readonly participants: Participants,
+  ) {
+    this.#names = participants.makers.map(({ name }) => name);
+    this.#endMs = source.fromMs;
+  }
+
+  step(bar: Bar): void {
+    const { market, makers } = this.participants;
+    // What happened in a gap is not known: boxes that reach into it are dropped.
+    if (bar.timeMs > this.#endMs) this.#pending = [];
+    this.#endMs = endOf(bar);
+    this.#settle(bar);
+    market.observe(bar);
+    this.#neutral.observe(bar);
+    for (const maker of makers) maker.observe(bar);
+    this.#askUndecided(bar.knownMs);
+    if (bar.knownMs % this.plan.stepMs === 0) this.#quote(bar);
+  }
+
+  #settle(bar: Bar): void {
+    const endMs = endOf(bar);
+    let kept = 0;
+    for (const trial of this.#pending) {
+      const { box } = trial;
+      const counts = bar.timeMs >= box.startMs && bar.timeMs < box.endMs;
+      if (counts && (bar.low < box.lower || bar.high > box.upper)) trial.broken = true;
+      if (trial.broken || endMs >= box.endMs) this.#end(trial, endMs);
+      else this.#pending[kept++] = trial;
+    }
+    this.#pending.length = kept;
+  }
+
+  #end(trial: Trial, endMs: number): void {
+    const { makers } = this.participants;
+    const { reportFromMs, compareFromMs } = this.plan;
+    makers.forEach((maker, index) =>
+      maker.settle?.(trial.kind, trial.offers[index], !trial.broken, endMs)
+    );
+    if (trial.quotedMs >= reportFromMs) this.results.add(trial, this.#names);
+    else if (trial.quotedMs >= compareFromMs) this.#compared.add(trial, this.#names);
+  }
+
+  #askUndecided(nowMs: number): void {
+    for (const trial of this.#pending) {
+      if (trial.undecided.length === 0) continue;
+      trial.undecided = trial.undecided.filter((ask) => !ask(nowMs, trial.broken));
+    }
+  }
+
+  #quote(bar: Bar): void {
+    const { durationsMs, widths, offsets, startAheadMs, reportFromMs } = this.plan;
+    const volatility = this.plan.volatility ?? this.#neutral.volatility;
+    if (volatility === undefined) return;
+    const nowMs = bar.knownMs;
+    const reported = nowMs >= reportFromMs;
+    if (reported) this.#quoted ??= this.#findInformants();
+    for (const durationMs of durationsMs) {
+      const move = bar.close * volatility * Math.sqrt(durationMs / YEAR_MS);
+      for (const aheadMs of startAheadMs) {
+        const startMs = nowMs + aheadMs;
+        const endMs = startMs + durationMs;
+        if (endMs > this.source.toMs) continue;
+        for (const width of widths) {
+          for (const offset of offsets) {
+            const box = boxAround(bar.close, width * move, offset, startMs, endMs);
+            this.#try(box, { durationMs, width }, nowMs);
+          }
+        }
+      }
+    }
+  }
+
+  #try(box: TrialBox, kind: TrialKind, nowMs: number): void {
+    const trial: Trial = {
+      box,
+      kind,
+      quotedMs: nowMs,
+      offers: this.participants.makers.map((maker) => maker.offer(box, kind, nowMs)),
+      bets: [],
+      undecided: [],
+      broken: false,
+    };
+    for (const quoted of this.#quoted ?? []) decide(trial, quoted, this.plan);
+    this.#pending.push(trial);
+  }
+
+  /** Gives each maker's users the rival model that was best so far. */
+  #findInformants(): readonly QuotedMaker[] {
+    const { makers, watched } = this.participants;
+    const scores = makers.map(({ name }) => scoreOf(this.#compared, name, this.plan));
+    return makers.map((maker, index) => {
+      let best = -1;
+      for (const [rival, score] of scores.entries()) {
+        if (rival === index || score === undefined) continue;
+        if (best < 0 || score < scores[best]!) best = rival; // best is an index of scores
+      }
+      // Without a comparison the last maker stands for the rivals.
+      const place = best < 0 ? makers.length - 1 : best;
+      const informant = { maker: makers[place]!, index: place }; // one of the makers
+      return { index, maker, informant, watched: watched.has(maker.name) };
+    });
+  }
+}
+
+function boxAround(
+  spot: number,
+  reach: number,
+  offset: number,
+  startMs: number,
+  endMs: number,
+): TrialBox {
+  const half = Math.max(1, Math.round(reach));
+  const centre = spot + Math.round(offset * half);
+  return { lower: Math.max(0, centre - half), upper: centre + half, startMs, endMs };
+}
+
+/** Mean Brier score over all kinds; undefined where nothing was scored. */
+function scoreOf(
+  results: Results,
+  name: string,
+  { durationsMs, widths }: BacktestPlan,
+): number | undefined {
+  let sum = 0;
+  let count = 0;
+  for (const durationMs of durationsMs) {
+    for (const width of widths) {
+      const mean = results.score(name, { durationMs, width })?.mean();
+      if (mean === undefined) continue;
+      sum += mean.mean * mean.count;
+      count += mean.count;
+    }
+  }
+  return count === 0 ? undefined : sum / count;
+}

@@ -1,0 +1,46 @@
+import type { Bar } from "./bars.ts";
+import type { Offer, TrialBox, TrialKind } from "./trial.ts";
+
+/** A market maker in the backtest. It sees bars as they become known, and nothing else. */
+export interface Maker {
+  readonly name: string;
+  /** Takes the newest bar. */
+  observe(bar: Bar): void;
+  /** @returns Undefined where it cannot quote yet. */
+  offer(box: TrialBox, kind: TrialKind, nowMs: number): Offer | undefined;
+  /** Last look: whether an offer may still be executed. */
+  accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean;
+  /** Learns how a box ended that it was asked about. */
+  settle?(kind: TrialKind, offer: Offer | undefined, held: boolean, endMs: number): void;
+}
+
+/** A model that only has probabilities, as a maker with a margin. */
+export abstract class ModelMaker implements Maker {
+  abstract readonly name: string;
+  readonly #margin: number;
+
+  constructor(margin: number) {
+    this.#margin = margin;
+  }
+
+  abstract observe(bar: Bar): void;
+
+  /** That the box holds; undefined where the model knows too little. */
+  abstract probability(box: TrialBox, kind: TrialKind, nowMs: number): number | undefined;
+
+  offer(box: TrialBox, kind: TrialKind, nowMs: number): Offer | undefined {
+    const probability = this.probability(box, kind, nowMs);
+    if (probability === undefined) return undefined;
+    const ratio = Math.min(RATIO_MAX, (1 - this.#margin) / probability);
+    return { probability, ratio: ratio > 1 ? ratio : undefined };
+  }
+
+  /** Accepts until its margin is gone, as the solver's first version did. */
+  accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean {
+    const probability = this.probability(box, kind, nowMs);
+    return probability !== undefined && probability * ratio <= 1;
+  }
+}
+
+/** The specification's limit of a payout. */
+export const RATIO_MAX = 10;

@@ -1,0 +1,125 @@
+import { z } from "zod";
+import * as kinds from "../../../lib/cli/option_kinds.ts";
+import type { OptionTable } from "../../../lib/cli/options.ts";
+import { LIMITS } from "../limits.ts";
+import {
+  chargeOptions,
+  pricingOptions,
+  share,
+  volatility,
+  volatilityOptions,
+} from "../pricing/options.ts";
+
+const LIST_MAX = 20;
+
+/** Comma-separated numbers; at most as many as make sense in one table. */
+function numbers(itemSchema: z.ZodType<number, string>) {
+  const schema = z.string().transform((text) => text.split(",").map((part) => part.trim()))
+    .pipe(z.array(itemSchema).min(1).max(LIST_MAX, `Expected at most ${LIST_MAX} values`));
+  return { schema, placeholder: "list" } satisfies kinds.OptionKind;
+}
+
+const widthSchema = z.string().regex(/^\d{1,2}(\.\d{1,4})?$/, "Expected widths from 0.01 to 10")
+  .transform(Number)
+  .refine((width) => width >= 0.01 && width <= 10, "Expected widths from 0.01 to 10");
+
+const offsetSchema = z.string().regex(/^-?(0(\.\d{1,4})?|1)$/, "Expected shares from -1 to 1")
+  .transform(Number);
+
+const stepMs = {
+  schema: kinds.duration(100).schema.refine((ms) => ms % 100 === 0, "Expected a multiple of 100"),
+  placeholder: "ms",
+} satisfies kinds.OptionKind;
+
+/** Options of the backtest. */
+export const options = {
+  tape: {
+    flags: "-t, --tape",
+    description: "trades as CSV: time_ms,trade_id,side,price,amount",
+    kind: kinds.file,
+  },
+  candles: {
+    flags: "-c, --candles",
+    description: "candles as CSV, in place of trades: time_ms,open,high,low,close",
+    kind: kinds.file,
+  },
+  strategy: {
+    flags: "--strategy",
+    description: "also test the strategy that this TypeScript file exports",
+    kind: kinds.file,
+  },
+  svg: {
+    flags: "--svg",
+    description: "also write pictures, one per question: out.svg gives out-brier.svg and others",
+    kind: kinds.outputFile,
+  },
+  durationsMs: {
+    flags: "--durations-ms",
+    description:
+      "how long boxes last, separated by commas; by default 5 s to 30 s for trades, 1 m to 24 h for candles",
+    kind: numbers(kinds.duration(LIMITS.minDurationMs, LIMITS.maxDurationMs).schema),
+  },
+  widths: {
+    flags: "--widths",
+    description: "half widths of boxes, in deviations of the mean move, separated by commas",
+    kind: numbers(widthSchema),
+    default: "0.6,1,1.5,2.25,3.5",
+  },
+  offsets: {
+    flags: "--offsets",
+    description: "how far boxes are off the price, as shares of the half width",
+    kind: numbers(offsetSchema),
+    default: "0",
+  },
+  startAheadMs: {
+    flags: "--start-ahead-ms",
+    description: "how long before their start boxes are quoted",
+    kind: numbers(kinds.duration(0, 86_400_000).schema),
+    default: "0",
+  },
+  stepMs: {
+    flags: "--step-ms",
+    description:
+      "time from one row of boxes to the next, a multiple of 100; by default 1 s for trades, 5 m for candles",
+    kind: stepMs,
+  },
+  fitShare: {
+    flags: "--fit-share",
+    description: "first part of the data, for fits; the rest is reported",
+    kind: share,
+    default: "0.5",
+  },
+  leadMs: {
+    flags: "--lead-ms",
+    description: "also a user who sees prices this much earlier; 0 for none",
+    kind: kinds.duration(0, 3_600_000),
+    default: "0",
+  },
+  waitMs: {
+    flags: "--wait-ms",
+    description: "also a user who waits this long for the best moment to execute; 0 for none",
+    kind: kinds.duration(0, 300_000),
+    default: "300000",
+  },
+  priceAgeMs: {
+    flags: "--price-age-ms",
+    description: "age of the price that strategies see",
+    kind: kinds.duration(0, 3_600_000),
+    default: "0",
+  },
+  volatility: {
+    flags: "--volatility",
+    description: "annualised volatility where it is known, in place of the estimate",
+    kind: volatility,
+  },
+  seed: {
+    flags: "--seed",
+    description: "seed of the mock's payouts",
+    kind: kinds.seed,
+    default: "1",
+  },
+  ...chargeOptions,
+  ...volatilityOptions,
+  minDurationMs: pricingOptions.minDurationMs,
+  minWidthTicks: pricingOptions.minWidthTicks,
+} satisfies OptionTable;

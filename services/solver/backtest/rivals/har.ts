@@ -1,0 +1,151 @@
+import { type Box, checksOf, noTouchAtChecks } from "../../pricing/box_probability.ts";
+import { CANDLE_MS, CandleBuilder, candleVariance } from "../../pricing/candle.ts";
+import { DecayedMean } from "../../pricing/decayed_mean.ts";
+import { HourlySeason } from "../../pricing/season.ts";
+import { sigmaNodes, spreadOver } from "../../pricing/sigma_mixture.ts";
+import { YEAR_MS } from "../../pricing/units.ts";
+import { type Bar, endOf } from "../bars.ts";
+import { ModelMaker } from "../maker.ts";
+import type { Offer, TrialBox, TrialKind } from "../trial.ts";
+import { LogitCalibration } from "./logit_calibration.ts";
+import { SimplexRegression } from "./simplex_regression.ts";
+
+/** Memory of the variances that the forecast is made of: ten minutes, an hour, six hours, a day. */
+const HALF_LIVES_MS = [600_000, 3_600_000, 21_600_000, 86_400_000];
+
+/** A row for the fit every so often: rows nearer to each other say the same. */
+const FIT_STEP_MS = 300_000;
+
+/** Forecast errors are learned from no less than this: a still price has no logarithm. */
+const VARIANCE_MIN = 1e-16;
+
+/** When the model is fitted. */
+export interface HarSchedule {
+  /** Weights are fitted on what ends before. */
+  fitUntilMs: number;
+  /** Probabilities are recalibrated on what was quoted after the fit and ended before. */
+  recalibrateUntilMs: number;
+}
+
+interface PendingRow {
+  endMs: number;
+  features: number[];
+  sumAtStart: number;
+}
+
+interface Horizon {
+  regression: SimplexRegression;
+  calibration: LogitCalibration;
+  pending: PendingRow[];
+  weights: readonly number[] | undefined;
+}
+
+/**
+ * Heterogeneous autoregression of log variance (Corsi, 2009) with a season and, per duration, weights
+ * and a recalibration that are fitted to the first part of the data: the rival with the most freedom.
+ */
+export class HarModel extends ModelMaker {
+  readonly name = "HAR, fitted";
+  readonly #schedule: HarSchedule;
+  readonly #means = HALF_LIVES_MS.map((ms) => new DecayedMean(ms));
+  readonly #season = new HourlySeason();
+  readonly #candles = new CandleBuilder();
+  readonly #horizons = new Map<number, Horizon>();
+  #sum = 0;
+  #historyMs = 0;
+  #close: number | undefined;
+  #spot = 0;
+
+  constructor(margin: number, durationsMs: readonly number[], schedule: HarSchedule) {
+    super(margin);
+    this.#schedule = schedule;
+    for (const durationMs of durationsMs) {
+      this.#horizons.set(durationMs, {
+        regression: new SimplexRegression(HALF_LIVES_MS.length),
+        calibration: new LogitCalibration(),
+        pending: [],
+        weights: undefined,
+      });
+    }
+  }
+
+  observe(bar: Bar): void {
+    this.#spot = bar.close;
+    const candle = bar.durationMs >= CANDLE_MS ? bar : this.#candles.add(bar.timeMs, bar.close);
+    if (candle === undefined) return;
+    const { timeMs, durationMs } = candle;
+    const variance = candleVariance(candle, this.#close);
+    this.#close = candle.close;
+    const plain = variance / this.#season.factorAt(timeMs);
+    this.#season.add(timeMs, durationMs, variance);
+    for (const mean of this.#means) {
+      mean.fade(durationMs);
+      mean.add(plain / durationMs, durationMs);
+    }
+    this.#sum += plain;
+    this.#historyMs += durationMs;
+    this.#learn(endOf(candle));
+  }
+
+  probability(box: TrialBox, { durationMs }: TrialKind, nowMs: number): number | undefined {
+    const horizon = this.#horizons.get(durationMs);
+    const raw = this.#rawProbability(box, durationMs, nowMs);
+    if (raw === undefined || horizon === undefined) return undefined;
+    return nowMs < this.#schedule.recalibrateUntilMs ? raw : horizon.calibration.apply(raw);
+  }
+
+  settle({ durationMs }: TrialKind, offer: Offer | undefined, held: boolean, endMs: number): void {
+    const { fitUntilMs, recalibrateUntilMs } = this.#schedule;
+    if (endMs > recalibrateUntilMs || endMs - durationMs < fitUntilMs) return;
+    if (offer?.probability === undefined) return;
+    this.#horizons.get(durationMs)?.calibration.add(offer.probability, held);
+  }
+
+  #rawProbability(box: TrialBox, durationMs: number, nowMs: number): number | undefined {
+    const features = this.#features();
+    if (features === undefined) return undefined;
+    const weights = this.#horizons.get(durationMs)?.weights;
+    const log = features.reduce(
+      (sum, feature, index) => sum + feature * (weights?.[index] ?? 1 / features.length),
+      0,
+    );
+    const factor = this.#season.factorOver(nowMs, Math.max(nowMs + 1, box.endMs));
+    const volatility = Math.sqrt(Math.exp(log) * factor * YEAR_MS);
+    const checks = checksOf(boxOf(box, this.#spot, nowMs));
+    if (checks === undefined) return 1;
+    let sum = 0;
+    const spread = spreadOver(durationMs, this.#historyMs);
+    for (const node of sigmaNodes({ volatility, spread })) {
+      sum += node.weight * noTouchAtChecks(checks, node);
+    }
+    return sum;
+  }
+
+  #features(): number[] | undefined {
+    const means = this.#means.flatMap(({ mean }) => mean === undefined ? [] : [mean]);
+    if (means.length < this.#means.length) return undefined;
+    return means.map((mean) => Math.log(Math.max(VARIANCE_MIN, mean)));
+  }
+
+  /** Completes rows whose time is over, and begins new ones, until the fit. */
+  #learn(nowMs: number): void {
+    for (const [durationMs, horizon] of this.#horizons) {
+      if (nowMs > this.#schedule.fitUntilMs) {
+        horizon.weights ??= horizon.regression.solve();
+        continue;
+      }
+      const due = horizon.pending.findIndex(({ endMs }) => endMs > nowMs);
+      for (const row of horizon.pending.splice(0, due < 0 ? horizon.pending.length : due)) {
+        const variance = Math.max(VARIANCE_MIN, (this.#sum - row.sumAtStart) / durationMs);
+        horizon.regression.add(row.features, Math.log(variance));
+      }
+      const features = nowMs % FIT_STEP_MS === 0 ? this.#features() : undefined;
+      if (features === undefined) continue;
+      horizon.pending.push({ endMs: nowMs + durationMs, features, sumAtStart: this.#sum });
+    }
+  }
+}
+
+function boxOf({ lower, upper, startMs, endMs }: TrialBox, spot: number, nowMs: number): Box {
+  return { spot: BigInt(spot), lower: BigInt(lower), upper: BigInt(upper), nowMs, startMs, endMs };
+}

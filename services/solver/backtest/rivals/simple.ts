@@ -1,0 +1,73 @@
+/** Rivals that a serious model has to beat. */
+import type { RandomSource } from "../../../../lib/clock.ts";
+import { normalBetween } from "../../pricing/normal.ts";
+import { YEAR_MS } from "../../pricing/units.ts";
+import type { Bar } from "../bars.ts";
+import { type Maker, ModelMaker } from "../maker.ts";
+import type { Offer, TrialBox, TrialKind } from "../trial.ts";
+import { CloseVolatility } from "./close_volatility.ts";
+
+/** The specification's test strategy: 1.05 to 1.10 times the bet at random. */
+export class MockMaker implements Maker {
+  readonly name = "mock";
+  readonly #random: RandomSource;
+
+  constructor(random: RandomSource) {
+    this.#random = random;
+  }
+
+  observe(): void {}
+
+  /** Its mean payout is fair for a probability of 1/1.075. */
+  offer(): Offer {
+    return { probability: 1 / 1.075, ratio: 1.05 + 0.05 * this.#random() };
+  }
+
+  accepts(): boolean {
+    return true;
+  }
+}
+
+/** Counts the end of the window only, as if the price could leave the box and return. */
+export class TerminalOnly extends ModelMaker {
+  readonly name = "terminal only";
+  readonly #volatility = new CloseVolatility();
+
+  observe(bar: Bar): void {
+    this.#volatility.observe(bar);
+  }
+
+  probability({ lower, upper, endMs }: TrialBox, _kind: TrialKind, nowMs: number) {
+    const { volatility, spot } = this.#volatility;
+    if (volatility === undefined || spot === undefined) return undefined;
+    const variance = volatility * volatility * (endMs - nowMs) / YEAR_MS;
+    const scaled = (price: number) => (Math.log(price / spot) + variance / 2) / Math.sqrt(variance);
+    return normalBetween(scaled(lower), scaled(upper));
+  }
+}
+
+/** How often boxes of the same duration and width held so far. */
+export class BaseRate extends ModelMaker {
+  readonly name = "base rate";
+  readonly #counts = new Map<string, { held: number; boxes: number }>();
+
+  observe(): void {}
+
+  probability(_box: TrialBox, kind: TrialKind): number {
+    const { held, boxes } = this.#countOf(kind);
+    return (held + 1) / (boxes + 2);
+  }
+
+  settle(kind: TrialKind, _offer: Offer | undefined, held: boolean): void {
+    const count = this.#countOf(kind);
+    count.boxes += 1;
+    if (held) count.held += 1;
+  }
+
+  #countOf({ durationMs, width }: TrialKind) {
+    const key = `${durationMs} ${width}`;
+    let count = this.#counts.get(key);
+    if (count === undefined) this.#counts.set(key, count = { held: 0, boxes: 0 });
+    return count;
+  }
+}

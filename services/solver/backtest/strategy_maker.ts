@@ -1,0 +1,71 @@
+import { MARKETS } from "../../../lib/protocol/markets.ts";
+import { PricingRefusedError } from "../pricing/refusals.ts";
+import {
+  type PricingStrategy,
+  STRATEGY_VERSION,
+  type StrategyFactory,
+} from "../pricing/strategy.ts";
+import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Maker } from "./maker.ts";
+import type { TapeMarket } from "./tape_market.ts";
+import type { Offer, TrialBox } from "./trial.ts";
+
+/** The bet on each box: 1 USDC. */
+const BET = 1_000_000n;
+
+/** Any market will do: a recording has one. */
+const { base, quote } = MARKETS[0]!; // there are three
+
+/** A strategy of the solver as a maker: the very code that quotes in production. */
+export class StrategyMaker implements Maker {
+  readonly name: string;
+  readonly #strategy: PricingStrategy;
+
+  /** @param market Fed by the caller, since strategies share it. */
+  constructor(create: StrategyFactory, market: TapeMarket) {
+    this.#strategy = create({
+      version: STRATEGY_VERSION,
+      clock: { now: () => market.nowMs },
+      marketView: () => market,
+    });
+    this.name = this.#strategy.name;
+  }
+
+  observe(): void {}
+
+  offer(box: TrialBox): Offer | undefined {
+    try {
+      const { payout, details } = this.#strategy.price(betOf(box));
+      const ratio = Number(payout) / Number(BET);
+      // A strategy that does not explain itself says by its payout what it takes for fair.
+      return { probability: details?.probability ?? Math.min(1, 1 / ratio), ratio };
+    } catch (thrown) {
+      if (!(thrown instanceof PricingRefusedError)) throw thrown;
+      const probability = thrown.pricing?.probability;
+      return probability === undefined ? undefined : { probability, ratio: undefined };
+    }
+  }
+
+  accepts(box: TrialBox, _kind: unknown, ratio: number): boolean {
+    try {
+      this.#strategy.recheck(betOf(box), BigInt(Math.round(ratio * Number(BET))));
+      return true;
+    } catch (thrown) {
+      if (thrown instanceof PricingRefusedError) return false;
+      throw thrown;
+    }
+  }
+}
+
+function betOf({ lower, upper, startMs, endMs }: TrialBox): BetTerms {
+  return {
+    thesisType: "box",
+    base,
+    quote,
+    lowerPrice: BigInt(lower),
+    upperPrice: BigInt(upper),
+    betAmount: BET,
+    startTime: startMs,
+    endTime: endMs,
+  };
+}

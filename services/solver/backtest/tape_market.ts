@@ -1,0 +1,88 @@
+import { type PriceReader, SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import type { SigmaForecast } from "../pricing/sigma_mixture.ts";
+import { StandingPrices } from "../pricing/standing_prices.ts";
+import type { MarketView } from "../pricing/strategy.ts";
+import {
+  MarketVolatility,
+  type VolatilityForecaster,
+  type VolatilityOptions,
+} from "../pricing/volatility.ts";
+import type { Bar } from "./bars.ts";
+import { CandleHistory } from "./candle_history.ts";
+
+/** Slots of the past that a strategy can read: 109 minutes, as the solver has them. */
+const HISTORY_SLOTS = 65_536;
+
+/** How a {@link TapeMarket} shows its prices. */
+export interface TapeMarketOptions extends VolatilityOptions {
+  /** Age of the spot that strategies see, in milliseconds. */
+  priceAgeMs: number;
+  /** Annualised, where it is known and need not be estimated. */
+  volatility?: number | undefined;
+}
+
+/** One market as a strategy of the solver sees it, fed from bars. */
+export class TapeMarket implements MarketView {
+  readonly volatility: VolatilityForecaster;
+  readonly standing = new StandingPrices();
+  readonly #slots = new PriceRing(HISTORY_SLOTS);
+  readonly #candles = new CandleHistory();
+  readonly #estimate: MarketVolatility;
+  readonly #priceAgeMs: number;
+  /** Prices that are not too new to be seen. */
+  #visible: MarketView["spot"];
+  #coming: Bar[] = [];
+  #nowMs = 0;
+
+  constructor(options: TapeMarketOptions) {
+    this.#estimate = new MarketVolatility(options);
+    this.#priceAgeMs = options.priceAgeMs;
+    this.volatility = options.volatility === undefined
+      ? this.#estimate
+      : knownVolatility(options.volatility);
+  }
+
+  /** Takes the newest bar. */
+  observe(bar: Bar): void {
+    this.#nowMs = bar.knownMs;
+    this.#coming.push(bar);
+    while (
+      this.#coming[0] !== undefined && this.#coming[0].knownMs <= this.#nowMs - this.#priceAgeMs
+    ) {
+      const { close, knownMs } = this.#coming.shift()!; // the loop's condition
+      this.#visible = { price: BigInt(close), lastUpdateMs: knownMs, fresh: true };
+    }
+    if (bar.durationMs !== SLOT_MS) {
+      this.#candles.add(bar);
+      return this.#estimate.addCandle(bar);
+    }
+    const price = BigInt(bar.close);
+    this.#estimate.addSlot(bar.timeMs, price);
+    this.standing.add(bar.timeMs / SLOT_MS, price);
+    this.#slots.append(bar.timeMs, price);
+  }
+
+  get history(): PriceReader {
+    return this.#slots.newest === undefined ? this.#candles : this.#slots;
+  }
+
+  get spot(): MarketView["spot"] {
+    return this.#visible;
+  }
+
+  get historyEndMs(): number {
+    return this.#nowMs;
+  }
+
+  /** The newest moment of the recording. */
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+}
+
+/** A volatility without uncertainty. */
+function knownVolatility(volatility: number): VolatilityForecaster {
+  const forecast: SigmaForecast = { volatility, spread: 0 };
+  return { forecast: () => forecast };
+}

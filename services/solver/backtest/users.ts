@@ -1,0 +1,73 @@
+import type { Maker } from "./maker.ts";
+import type { Trial } from "./trial.ts";
+
+/** What users do. */
+export interface UserPlan {
+  /** How much earlier than the maker the user with the faster feed sees prices, ms; 0 for none. */
+  leadMs: number;
+  /** How long the user who waits for the best moment keeps a quote, ms; 0 for none. */
+  waitMs: number;
+}
+
+/** How often the user who waits looks at the price. */
+const LOOK_MS = 1_000;
+
+/** The user who waits executes once the margin is worn down to this, by his model. */
+const WAIT_FOR_MARGIN = 0.01;
+
+/** Users by the names that reports show them under. */
+export const USERS = {
+  everyone: "bets on everything",
+  informed: "knows the best rival model",
+  earlier: "sees prices earlier",
+  patient: "waits for the best moment",
+} as const;
+
+/** A maker with the model that its users may know better. */
+export interface QuotedMaker {
+  index: number;
+  maker: Maker;
+  /** The rival that was best in the first part, and its index. */
+  informant: { maker: Maker; index: number };
+  /** Users who take their time are tried against it. */
+  watched: boolean;
+}
+
+/** Lets the users of a maker decide on a fresh offer; some decide later. */
+export function decide(trial: Trial, quoted: QuotedMaker, { leadMs, waitMs }: UserPlan): void {
+  const { index, maker, informant, watched } = quoted;
+  const ratio = trial.offers[index]?.ratio;
+  if (ratio === undefined) return;
+  const bet = (user: string) => trial.bets.push({ user, maker: index });
+  bet(USERS.everyone);
+  if (informed(trial.offers[informant.index]?.probability, ratio)) bet(USERS.informed);
+  if (!watched) return;
+  const probability = (nowMs: number) =>
+    trial.box.endMs <= nowMs ? 1 : informant.maker.offer(trial.box, trial.kind, nowMs)?.probability;
+  if (leadMs > 0) {
+    // The maker quoted what it saw; the user bets on what he sees.
+    trial.undecided.push((nowMs, broken) => {
+      if (broken) return true;
+      if (nowMs < trial.quotedMs + leadMs) return false;
+      if (informed(probability(nowMs), ratio)) bet(USERS.earlier);
+      return true;
+    });
+  }
+  if (waitMs > 0) {
+    trial.undecided.push((nowMs, broken) => {
+      if (broken || nowMs > trial.quotedMs + waitMs || nowMs >= trial.box.endMs) return true;
+      if (nowMs % LOOK_MS !== 0) return false;
+      const worth = (probability(nowMs) ?? 0) * ratio;
+      if (worth < 1 - WAIT_FOR_MARGIN || !maker.accepts(trial.box, trial.kind, ratio, nowMs)) {
+        return false;
+      }
+      bet(USERS.patient);
+      return true;
+    });
+  }
+}
+
+/** A bet is worth taking where it pays more than it costs on average. */
+function informed(probability: number | undefined, ratio: number): boolean {
+  return probability !== undefined && probability * ratio > 1;
+}

@@ -1,0 +1,68 @@
+import { LIMITS } from "../limits.ts";
+import { checksWithLead } from "./adverse_selection.ts";
+import { type Box, type Checks, checksOf, noTouchAtChecks } from "./box_probability.ts";
+import { type SigmaForecast, sigmaNodes } from "./sigma_mixture.ts";
+
+/** What the maker charges. */
+export interface Charges {
+  /** Share of each fair payout that the maker keeps, 0 to below 1. */
+  margin: number;
+  /** How much earlier than the maker the fastest user may see prices, in milliseconds. */
+  userLeadMs: number;
+}
+
+/** What the model knows of a market. */
+export interface MarketModel {
+  forecast: SigmaForecast;
+  /** Probability that the price does not move from one slot to the next. */
+  stillProbability: number;
+  /** Age of the spot, in milliseconds. */
+  spotAgeMs: number;
+}
+
+/** Probabilities that the user wins. */
+export interface BoxPrice {
+  /** By the model, with volatility averaged over its uncertainty. */
+  probability: number;
+  /** For the best-informed user; never lower. The payout is calculated from it. */
+  chargedProbability: number;
+}
+
+/** Payout ratios are rounded down to multiples of one over this. */
+const RATIO_SCALE = 1e12;
+
+/** Prices a box that is not broken, for a spot inside its range. */
+export function priceBox(box: Box, model: MarketModel, userLeadMs: number): BoxPrice {
+  const nodes = sigmaNodes(model.forecast);
+  const mixed = (checks: Checks | undefined) => {
+    if (checks === undefined) return 1;
+    let sum = 0;
+    for (const { volatility, weight } of nodes) {
+      const { stillProbability } = model;
+      sum += weight * noTouchAtChecks(checks, { volatility, stillProbability });
+    }
+    return Math.min(1, sum);
+  };
+  const probability = mixed(checksOf(box));
+  const leadMs = model.spotAgeMs + userLeadMs;
+  if (leadMs <= 0) return { probability, chargedProbability: probability };
+  const { volatility } = model.forecast;
+  const charged = mixed(checksWithLead(box, volatility, leadMs));
+  return { probability, chargedProbability: Math.max(probability, charged) };
+}
+
+/**
+ * Payout that leaves the maker its margin on average, up to the limit.
+ *
+ * @returns Undefined where it would not be more than the bet.
+ */
+export function payoutFor(
+  betAmount: bigint,
+  probability: number,
+  margin: number,
+): bigint | undefined {
+  const ratio = (1 - margin) / probability;
+  const bounded = Math.min(ratio, Number(LIMITS.maxPayoutRatio));
+  const payout = betAmount * BigInt(Math.floor(bounded * RATIO_SCALE)) / BigInt(RATIO_SCALE);
+  return payout > betAmount ? payout : undefined;
+}

@@ -1,0 +1,57 @@
+/** Length of the candles that volatility is estimated from. */
+export const CANDLE_MS = 60_000;
+
+/** The prices of a stretch of time; the unit does not matter as long as it stays the same. */
+export interface Candle {
+  /** Start, Unix milliseconds. */
+  timeMs: number;
+  durationMs: number;
+  open: number;
+  high: number;
+  low: number;
+  close: number;
+}
+
+/** 2 ln 2 - 1: the weight of the close in the estimator of Garman and Klass. */
+const CLOSE_WEIGHT = 2 * Math.LN2 - 1;
+
+/**
+ * Variance of the move over a candle by its range, plus the gap from the close before (Garman and
+ * Klass, "On the estimation of security price volatilities", 1980): seven times the information of the
+ * squared return.
+ *
+ * @param closeBefore Close of the candle directly before; undefined where there is none.
+ */
+export function candleVariance(candle: Candle, closeBefore: number | undefined): number {
+  const { open, high, low, close } = candle;
+  const range = Math.log(high / low);
+  const body = Math.log(close / open);
+  const gap = closeBefore === undefined ? 0 : Math.log(open / closeBefore);
+  return Math.max(0, 0.5 * range * range - CLOSE_WEIGHT * body * body) + gap * gap;
+}
+
+/** Joins prices into candles of {@link CANDLE_MS}. */
+export class CandleBuilder {
+  #open: Candle | undefined;
+
+  /** Adds a price that is later than all before. @returns The candle that this price completes. */
+  add(timeMs: number, price: number): Candle | undefined {
+    const startMs = Math.floor(timeMs / CANDLE_MS) * CANDLE_MS;
+    const current = this.#open;
+    if (current !== undefined && current.timeMs === startMs) {
+      current.high = Math.max(current.high, price);
+      current.low = Math.min(current.low, price);
+      current.close = price;
+      return undefined;
+    }
+    this.#open = {
+      timeMs: startMs,
+      durationMs: CANDLE_MS,
+      open: price,
+      high: price,
+      low: price,
+      close: price,
+    };
+    return current;
+  }
+}

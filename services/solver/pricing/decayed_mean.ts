@@ -1,0 +1,50 @@
+import { z } from "zod";
+
+/** What a {@link DecayedMean} needs to continue after a restart. */
+export const decayedMeanSchema = z.object({
+  sum: z.number().nonnegative(),
+  weight: z.number().nonnegative(),
+});
+
+/** A mean that counts each value half once it is `halfLifeMs` old. */
+export class DecayedMean {
+  readonly halfLifeMs: number;
+  #sum = 0;
+  #weight = 0;
+
+  constructor(
+    halfLifeMs: number,
+    state: z.output<typeof decayedMeanSchema> | undefined = undefined,
+  ) {
+    this.halfLifeMs = halfLifeMs;
+    this.#sum = state?.sum ?? 0;
+    this.#weight = state?.weight ?? 0;
+  }
+
+  /** The mean, or undefined before the first value. */
+  get mean(): number | undefined {
+    return this.#weight > 0 ? this.#sum / this.#weight : undefined;
+  }
+
+  /** Weight of all values, each 1 when it was added. */
+  get weight(): number {
+    return this.#weight;
+  }
+
+  /** Lets time pass. */
+  fade(elapsedMs: number): void {
+    const keep = 2 ** (-elapsedMs / this.halfLifeMs);
+    this.#sum *= keep;
+    this.#weight *= keep;
+  }
+
+  /** Adds a value of now. */
+  add(value: number, weight = 1): void {
+    this.#sum += value * weight;
+    this.#weight += weight;
+  }
+
+  toJSON(): z.input<typeof decayedMeanSchema> {
+    return { sum: this.#sum, weight: this.#weight };
+  }
+}

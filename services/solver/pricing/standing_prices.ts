@@ -1,0 +1,74 @@
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { DecayedMean } from "./decayed_mean.ts";
+
+/**
+ * Still slots come in clusters (Kolokolov, Livieri and Pirino, "Statistical inferences for price
+ * staleness", 2020): the highest of a short, a medium and a long memory counts. A price that has just
+ * stopped moving is expected to stand still, and one that usually stands still, too.
+ */
+const HALF_LIVES_MS = [30_000, 300_000, 3_600_000];
+
+/** A smallest move is forgotten after one to two of these. */
+const TICK_MEMORY_MS = 1_800_000;
+
+/**
+ * A price within this many ticks of where it last moved to has not moved: trades alternate between the
+ * bid, the ask and the level behind (Roll, "A simple implicit measure of the effective bid-ask spread",
+ * 1984). On a quiet market most boxes hold or break by the few moves beyond.
+ */
+const BOUNCE_TICKS = 2n;
+
+/** How often the price stands still from one slot to the next, and how small moves are. */
+export class StandingPrices {
+  readonly #still = HALF_LIVES_MS.map((halfLifeMs) => new DecayedMean(halfLifeMs));
+  #slot = -1;
+  #price = 0n;
+  /** Where the price last moved to. */
+  #anchor = 0n;
+  #ticksFromMs = 0;
+  #tick: bigint | undefined;
+  #tickBefore: bigint | undefined;
+
+  /** Adds the price of a slot that is later than all before. */
+  add(slot: number, price: bigint): void {
+    const slots = slot - this.#slot;
+    const moved = distance(price, this.#anchor) > BOUNCE_TICKS * (this.tick ?? 0n);
+    if (this.#slot >= 0) {
+      for (const mean of this.#still) {
+        mean.fade(slots * SLOT_MS);
+        // What happened in slots that are missing is not known.
+        if (slots === 1) mean.add(moved ? 0 : 1);
+      }
+      const change = distance(price, this.#price);
+      if (slots === 1 && change > 0n) this.#learnTick(slot * SLOT_MS, change);
+    }
+    this.#slot = slot;
+    this.#price = price;
+    if (moved) this.#anchor = price;
+  }
+
+  /** Probability that the price does not move in the next slot; 0 where nothing is known. */
+  get probability(): number {
+    return Math.max(...this.#still.map(({ mean }) => mean ?? 0));
+  }
+
+  /** The smallest move of the last half hour or more; undefined before the first move. */
+  get tick(): bigint | undefined {
+    const [now, before] = [this.#tick, this.#tickBefore];
+    if (now === undefined || before === undefined) return now ?? before;
+    return now < before ? now : before;
+  }
+
+  #learnTick(timeMs: number, move: bigint): void {
+    if (timeMs - this.#ticksFromMs >= TICK_MEMORY_MS) {
+      this.#tickBefore = this.#tick;
+      this.#tick = undefined;
+      this.#ticksFromMs = timeMs;
+    }
+    if (this.#tick === undefined || move < this.#tick) this.#tick = move;
+  }
+}
+
+function distance(a: bigint, b: bigint): bigint {
+  return a > b ? a - b : b - a;
+}

@@ -1,0 +1,143 @@
+/**
+ * Prices a second of `--pricing barrier` on one core beside the model's first version, alone and in a
+ * signed quote. Run with `deno run --allow-env --allow-read tests/bench/pricing_bench.ts [prices]`.
+ */
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { PriceRing } from "../../lib/prices/price_ring.ts";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
+import { gaussian, seededRandom } from "../../lib/random.ts";
+import { FirstBarrier } from "../../services/solver/backtest/rivals/first_barrier.ts";
+import { slotBar } from "../../services/solver/backtest/trade_bars.ts";
+import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
+import { StandingPrices } from "../../services/solver/pricing/standing_prices.ts";
+import type { PricingStrategy, StrategyName } from "../../services/solver/pricing/strategy.ts";
+import { YEAR_MS } from "../../services/solver/pricing/units.ts";
+import { MarketVolatility } from "../../services/solver/pricing/volatility.ts";
+import { Quoter } from "../../services/solver/quoting/quoter.ts";
+import type { BetTerms } from "../../lib/protocol/terms.ts";
+
+const prices = Number(Deno.args[0] ?? 50_000);
+const ROUNDS = 5;
+const NOW_MS = 1_700_000_000_000;
+const BET = 1_000_000n;
+const HISTORY_SLOTS = 36_000;
+
+const market = MARKETS[0]!; // there are three
+const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 60_000 });
+const standing = new StandingPrices();
+const history = new PriceRing();
+const first = new FirstBarrier(0.05);
+const random = seededRandom(1);
+let log = Math.log(60_000e6);
+for (let slot = HISTORY_SLOTS; slot > 0; slot--) {
+  log += 0.5 * Math.sqrt(100 / YEAR_MS) * gaussian(random);
+  const timeMs = NOW_MS - slot * 100;
+  const price = BigInt(Math.round(Math.exp(log)));
+  volatility.addSlot(timeMs, price);
+  standing.add(timeMs / 100, price);
+  history.append(timeMs, price);
+  first.observe(slotBar(timeMs, Number(price)));
+}
+const spot = Math.round(Math.exp(log));
+const spotView = { price: BigInt(spot), lastUpdateMs: NOW_MS - 80, fresh: true };
+const view = { spot: spotView, volatility, standing, history, historyEndMs: NOW_MS };
+
+const barrier = new BarrierStrategy({
+  marketView: () => view,
+  clock: { now: () => NOW_MS },
+  margin: 0.05,
+  userLeadMs: 1_000,
+  maxPriceAgeMs: 2_000,
+  minDurationMs: 1_000,
+  minWidthTicks: 4,
+});
+
+/** The first version behind the interface of today. */
+const firstStrategy: PricingStrategy<StrategyName> = {
+  name: "barrier",
+  price({ lowerPrice, upperPrice, startTime, endTime, betAmount }) {
+    const box = {
+      lower: Number(lowerPrice),
+      upper: Number(upperPrice),
+      startMs: startTime,
+      endMs: endTime,
+    };
+    const kind = { durationMs: endTime - startTime, width: 1 };
+    const ratio = first.offer(box, kind, NOW_MS)?.ratio ?? 1;
+    return { payout: betAmount * BigInt(Math.floor(ratio * 1e12)) / 1_000_000_000_000n };
+  },
+  recheck() {},
+};
+
+/** Bets around the spot whose bounds differ, each about as likely to hold as not. */
+function bets(durationMs: number, aheadMs: number): BetTerms[] {
+  const move = spot * 0.5 * Math.sqrt((durationMs + aheadMs) / YEAR_MS);
+  return Array.from({ length: 1_000 }, (_, index) => ({
+    thesisType: "box" as const,
+    base: market.base,
+    quote: market.quote,
+    lowerPrice: BigInt(Math.round(spot - move * (0.8 + index / 2_000))),
+    upperPrice: BigInt(Math.round(spot + move * (1.3 - index / 2_000))),
+    betAmount: BET,
+    startTime: NOW_MS + aheadMs,
+    endTime: NOW_MS + aheadMs + durationMs,
+  }));
+}
+
+function rate(count: number, run: (index: number) => unknown): number {
+  const startedMs = performance.now();
+  for (let index = 0; index < count; index++) run(index);
+  return count / (performance.now() - startedMs) * 1_000;
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+/** Measures both in turn, after a round to warm up. */
+function compare(name: string, count: number, one: (i: number) => unknown, two: typeof one): void {
+  const rates: [number[], number[]] = [[], []];
+  for (let round = 0; round <= ROUNDS; round++) {
+    [one, two].forEach((run, side) => {
+      const measured = rate(count, run);
+      if (round > 0) rates[side]!.push(measured); // two sides
+    });
+  }
+  const [now, before] = rates.map(median);
+  console.log(
+    `${name.padEnd(34)} ${now!.toFixed(0).padStart(8)}/s, first version ${
+      before!.toFixed(0).padStart(8)
+    }/s, ratio ${(now! / before!).toFixed(2)}`,
+  );
+}
+
+const cases: [name: string, durationMs: number, aheadMs: number][] = [
+  ["5 m box, now", 300_000, 0],
+  ["24 h box, now", 86_400_000, 0],
+  ["5 m box in an hour", 300_000, 3_600_000],
+  ["2 s box, now (exact)", 2_000, 0],
+];
+const signer = new Signer(DEV_ACCOUNTS.solver.privateKey);
+const user = new Signer(`0x${"11".repeat(32)}`).address;
+const quoterOf = (strategy: PricingStrategy<StrategyName>) =>
+  new Quoter({ strategy, signer, solver: signer.address, chainId: 1337 });
+const [own, old] = [quoterOf(barrier), quoterOf(firstStrategy)];
+for (const [name, durationMs, aheadMs] of cases) {
+  const terms = bets(durationMs, aheadMs);
+  const at = (index: number) => terms[index % terms.length]!; // there are a thousand
+  const slow = aheadMs > 0 || durationMs < 5_000;
+  compare(
+    `${name}, price alone`,
+    slow ? prices / 20 : prices,
+    (index) => barrier.price(at(index)),
+    (index) => firstStrategy.price(at(index)),
+  );
+  const request = (index: number) => ({ ...at(index), user, deadline: NOW_MS + 60_000 });
+  compare(
+    `${name}, signed quote`,
+    prices / 20,
+    (index) => own.quote(request(index)),
+    (index) => old.quote(request(index)),
+  );
+}

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { DailySeries } from "../../../services/solver/backtest/daily_series.ts";
+
+const DAY_MS = 86_400_000;
+
+function seriesOf(days: readonly (readonly number[])[]): DailySeries {
+  const series = new DailySeries();
+  days.forEach((values, day) => values.forEach((value) => series.add(day * DAY_MS + 5, value)));
+  return series;
+}
+
+Deno.test("Daily series: mean over values, error over days", () => {
+  // Residuals of the days against the mean of 2: -2, 0, 2.
+  const { mean, error, count, days } = seriesOf([[1, 1], [2, 2], [3, 3]]).mean();
+  assert.deepEqual([mean, count, days], [2, 6, 3]);
+  // (4 + 0 + 4) and a neighbour product of 0, times 3/2, over 6 values.
+  assert.ok(Math.abs(error - Math.sqrt(12) / 6) < 1e-12);
+});
+
+Deno.test("Daily series: the same value many times a day is no more certain", () => {
+  const once = seriesOf([[1], [0], [3], [1]]).mean();
+  const often = seriesOf([1, 0, 3, 1].map((value) => new Array(50).fill(value))).mean();
+  assert.ok(Math.abs(once.error - often.error) < 1e-12);
+});
+
+Deno.test("Daily series: worst day, losing days and drawdown in the order of time", () => {
+  const series = new DailySeries();
+  for (const [day, value] of [[1, -3], [0, 5], [2, -4], [3, 6]] as const) {
+    series.add(day * DAY_MS, value);
+  }
+  const { worstDay, losingDays, drawdown, deviation } = series.path();
+  assert.deepEqual([worstDay, losingDays, drawdown], [-4, 0.5, 7]);
+  assert.ok(Math.abs(deviation - Math.sqrt((9 + 25 + 16 + 36) / 4 - 1)) < 1e-12);
+});
+
+Deno.test("Daily series: merging keeps days apart, and differences pair them", () => {
+  const [a, b] = [seriesOf([[1], [2], [4]]), seriesOf([[0], [0], [1]])];
+  const both = DailySeries.merge([a, b]);
+  assert.equal(both.mean().mean, 8 / 6);
+  assert.equal(both.mean().days, 3);
+  assert.equal(a.meanLess(b).mean, 2);
+  assert.ok(Number.isNaN(seriesOf([[1], [2]]).mean().error), "two days have no error");
+});

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { gaussian } from "../../../lib/random.ts";
+import { LogitCalibration } from "../../../services/solver/backtest/rivals/logit_calibration.ts";
+import { BaseRate, TerminalOnly } from "../../../services/solver/backtest/rivals/simple.ts";
+import { SimplexRegression } from "../../../services/solver/backtest/rivals/simplex_regression.ts";
+import { slotBar } from "../../../services/solver/backtest/trade_bars.ts";
+import { withSeed } from "../../support/random.ts";
+
+Deno.test("Simplex regression: finds weights that add up to 1, none below 0", () =>
+  withSeed((random) => {
+    const regression = new SimplexRegression(3);
+    for (let row = 0; row < 2_000; row++) {
+      const features = [0, 1, 2].map(() => -20 + gaussian(random));
+      const target = 0.7 * features[0]! + 0.3 * features[2]! + 0.05 * gaussian(random);
+      regression.add(features, target);
+    }
+    const weights = regression.solve() ?? [];
+    [0.7, 0, 0.3].forEach((expected, index) =>
+      assert.ok(Math.abs(weights[index]! - expected) < 0.02, `${weights}`)
+    );
+  }));
+
+Deno.test("Logit calibration: undoes probabilities that are too extreme", () =>
+  withSeed((random) => {
+    const calibration = new LogitCalibration();
+    for (let box = 0; box < 20_000; box++) {
+      const logit = 4 * (random() - 0.5);
+      calibration.add(1 / (1 + Math.exp(-2 * logit)), random() < 1 / (1 + Math.exp(-logit)));
+    }
+    const right = 1 / (1 + Math.exp(-1));
+    const said = 1 / (1 + Math.exp(-2));
+    assert.ok(Math.abs(calibration.apply(said) - right) < 0.03);
+    assert.equal(new LogitCalibration().apply(0.3).toFixed(9), "0.300000000");
+  }));
+
+Deno.test("Base rate: how often the same kind held so far", () => {
+  const rate = new BaseRate(0.03);
+  const kind = { durationMs: 5_000, width: 1 };
+  const box = { lower: 1, upper: 2, startMs: 0, endMs: 5_000 };
+  assert.equal(rate.offer(box, kind, 0)?.probability, 0.5);
+  for (const held of [true, true, false]) rate.settle(kind, undefined, held);
+  assert.equal(rate.probability(box, kind), 3 / 5);
+  assert.equal(rate.probability(box, { ...kind, width: 2 }), 0.5);
+});
+
+Deno.test("Terminal only: higher than a price that must stay inside allows", () => {
+  const model = new TerminalOnly(0.03);
+  for (let slot = 0; slot < 1_000; slot++) {
+    model.observe(slotBar(slot * 100, 1_000_000_000 + (slot % 7) * 1_000));
+  }
+  const box = { lower: 999_000_000, upper: 1_001_000_000, startMs: 100_000, endMs: 160_000 };
+  const probability = model.probability(box, { durationMs: 60_000, width: 1 }, 100_000);
+  assert.ok(probability !== undefined && probability > 0.5 && probability <= 1);
+});

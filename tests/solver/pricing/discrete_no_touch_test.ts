@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { shiftedDistance } from "../../../services/solver/pricing/barrier_shift.ts";
+import { boxProbability } from "../../../services/solver/pricing/box_probability.ts";
+import {
+  noTouchByStep,
+  STEPS_WIDE_MAX,
+} from "../../../services/solver/pricing/discrete_no_touch.ts";
+import { noTouchProbability } from "../../../services/solver/pricing/double_no_touch.ts";
+import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
+import { withSeed } from "../../support/random.ts";
+import { simulateChecks } from "./simulation.ts";
+
+const unit = { variance: 1, drift: 0 };
+const atOnce = { variance: 0, drift: 0 };
+
+function survival(toLower: number, toUpper: number, steps: number, first = atOnce): number {
+  const byStep = noTouchByStep({ toLower, toUpper, first, step: unit }, steps);
+  return byStep?.[steps] ?? assert.fail("The corridor is narrow enough");
+}
+
+Deno.test("Discrete no-touch: at the barrier it is C(2n, n) / 4^n, to 7 digits", () => {
+  let exact = 1;
+  for (let steps = 1; steps <= 20; steps++) {
+    exact *= (2 * steps - 1) / (2 * steps);
+    assert.ok(Math.abs(survival(0, 60, steps) - exact) < 1e-7, `${steps} steps`);
+  }
+});
+
+Deno.test("Discrete no-touch: golden values of a lattice with 1,200 points", () => {
+  // Midpoint rule, 18 deviations wide, calculated once; the wide ones are good to 1e-5.
+  const golden: [steps: number, toLower: number, toUpper: number, probability: number][] = [
+    [1, 0.5, 0.5, 0.3829249],
+    [2, 2, 2, 0.8261371],
+    [5, 0, 3, 0.152269],
+    [5, 4, 6, 0.9500302],
+    [10, 0, 3, 0.0371176],
+    [10, 2, 2, 0.1916117],
+    [20, 2, 2, 0.0303598],
+  ];
+  for (const [steps, toLower, toUpper, probability] of golden) {
+    assert.ok(Math.abs(survival(toLower, toUpper, steps) - probability) < 2e-6);
+  }
+});
+
+Deno.test("Discrete no-touch: a first move short or long joins steps without a seam", () => {
+  // A first move of k steps' variance is checked once: less often than k steps, more often than none.
+  for (const variance of [1e-12, 0.04, 0.9, 1, 1.1, 9]) {
+    const first = { variance, drift: 0 };
+    const probability = survival(2, 3, 4, first);
+    if (variance === 1) assert.ok(Math.abs(probability - survival(2, 3, 5)) < 1e-6);
+    if (variance < 1e-6) assert.ok(Math.abs(probability - survival(2, 3, 4)) < 1e-6);
+    assert.ok(probability > 0 && probability < 1);
+  }
+  const shorter = survival(2, 3, 4, { variance: 0.99, drift: 0 });
+  const longer = survival(2, 3, 4, { variance: 1.01, drift: 0 });
+  assert.ok(shorter > longer && shorter - longer < 0.01);
+});
+
+Deno.test("Discrete no-touch: outside at the first check is lost, out of reach is safe, too wide is not calculated", () => {
+  assert.deepEqual([...noTouchByStep({ toLower: -1, toUpper: 5, first: atOnce, step: unit }, 2)!], [
+    0,
+    0,
+    0,
+  ]);
+  assert.equal(survival(100, 100, 3), 1);
+  const wide = { toLower: 1, toUpper: STEPS_WIDE_MAX, first: { variance: 900, drift: 0 } };
+  assert.equal(noTouchByStep({ ...wide, step: unit }, 1), undefined);
+});
+
+Deno.test("Barrier shift: never below the exact recursion, and above by at most 0.12 / n", () => {
+  for (let steps = 1; steps <= 40; steps += 3) {
+    for (const width of [0.5, 1, 2, 4, 8, 16, 32]) {
+      for (let place = 0; place <= 0.5; place += 0.05) {
+        const [toLower, toUpper] = [place * width, (1 - place) * width];
+        const shifted = noTouchProbability({
+          toLower: shiftedDistance(toLower, 1),
+          toUpper: shiftedDistance(toUpper, 1),
+          variance: steps,
+          drift: 0,
+        });
+        const above = (shifted - survival(toLower, toUpper, steps)) * steps;
+        assert.ok(above > -2e-5 && above < 0.13, `${steps}, ${width}, ${place}: ${above}`);
+      }
+    }
+  }
+});
+
+Deno.test("Box: one second with the spot on the barrier is exact", () => {
+  const volatility = 0.5;
+  const deviation = volatility * Math.sqrt(100 / YEAR_MS);
+  const spot = 10n ** 15n;
+  const box = {
+    spot,
+    lower: spot,
+    upper: BigInt(Math.round(1e15 * Math.exp(60 * deviation))),
+    nowMs: 1_700_000_000_000,
+    startMs: 1_700_000_000_000,
+    endMs: 1_700_000_001_000,
+    volatility,
+  };
+  // Nine checks after the one of now: C(18, 9) / 4^9.
+  assert.ok(Math.abs(boxProbability(box) - 48_620 / 262_144) < 2e-5);
+});
+
+Deno.test("Box: standing slots hold as often as simulated, with few moves and with many", () =>
+  withSeed((random) => {
+    const nowMs = 1_700_000_000_000;
+    const volatility = 1;
+    const deviation = volatility * Math.sqrt(100 / YEAR_MS);
+    for (
+      const [stillProbability, endMs, steps] of [
+        [0.9, nowMs + 3_000, 29],
+        [0.5, nowMs + 6_000, 59],
+      ] as const
+    ) {
+      const spot = 10n ** 12n;
+      const toLower = 0.7 * deviation;
+      const toUpper = 6 * deviation;
+      const box = {
+        spot,
+        lower: BigInt(Math.round(1e12 * Math.exp(-toLower))),
+        upper: BigInt(Math.round(1e12 * Math.exp(toUpper))),
+        nowMs,
+        startMs: nowMs,
+        endMs,
+        volatility,
+        stillProbability,
+      };
+      const paths = 20_000;
+      const held = simulateChecks(random, paths, {
+        toLower,
+        toUpper,
+        firstDeviation: 0,
+        stepDeviation: deviation,
+        steps,
+        stillProbability,
+      });
+      const expected = boxProbability(box);
+      const error = Math.sqrt(expected * (1 - expected) / paths);
+      const bias = stillProbability === 0.5 ? 0.12 / (steps * 0.5) : 0;
+      assert.ok(held - expected < 4.5 * error, `${held} held of ${expected}`);
+      assert.ok(expected - held < 4.5 * error + bias, `${held} held of ${expected}`);
+    }
+  }));
