@@ -35,7 +35,8 @@ export interface SocketHandlers {
 export interface ReconnectingSocketOptions {
   url: string;
   clock: Clock;
-  backoff: Backoff;
+  /** The waits between attempts. */
+  backoff: Pick<Backoff, "nextMs" | "reset">;
   handlers: SocketHandlers;
   /** A connection that brings no frame for this long is given up; undefined never. */
   silenceMs?: number;

@@ -3,9 +3,9 @@ import { findProvider, PROVIDER_NAMES, type ProviderName } from "../../lib/proto
 import { hostOption, integerSchema, portSchema, wsUrlSchema } from "../../lib/cli/option_types.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "../../lib/cli/options.ts";
 
-const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange's name`;
+const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange name`;
 
-/** `all`, or a comma-separated list; each provider once, in the order of the spec. */
+/** Parses `all` or a comma-separated list to unique providers in the order of the spec. */
 const providersSchema = z.string().transform((text, context): ProviderName[] => {
   if (text.trim() === "all") return [...PROVIDER_NAMES];
   const names = text.split(",").map((part) => findProvider(part.trim()));
@@ -39,7 +39,7 @@ export const options = {
   providers: {
     flags: "-p, --providers <list>",
     env: "ORACLE_PROVIDERS",
-    description: "comma-separated providers, by their own or their exchange's names",
+    description: "comma-separated providers: provider names or exchange names",
     schema: providersSchema,
     default: "all",
   },
@@ -60,16 +60,18 @@ export const options = {
   providerUrls: {
     flags: "--provider-url <name=url>",
     env: "ORACLE_PROVIDER_URLS",
-    description: "endpoint of a provider in place of its public one; repeatable",
+    description: "endpoint to use instead of the provider's public one; repeatable",
     schema: providerUrlsSchema,
     repeatable: true,
   },
   maxSourceAgeMs: {
     flags: "--max-source-age-ms <ms>",
     env: "ORACLE_MAX_SOURCE_AGE_MS",
-    description: "how long a quiet source whose connection lives contributes its last price",
+    description: "how long a source contributes after its price was last confirmed",
     schema: integerSchema(100, 3_600_000),
-    default: "30000",
+    // Below the node's max_stale_ms of 3000, so that a dead source leaves before the price is stale.
+    // Above two heartbeats of Coinbase, one a second.
+    default: "2500",
   },
 } satisfies OptionTable;
 
@@ -77,7 +79,7 @@ export const options = {
 export type OracleOptions = OptionsOf<typeof options>;
 
 /**
- * Refuses what could never give a price.
+ * Refuses a configuration that could never give a price.
  *
  * @throws {UsageError} If there are fewer providers than sources required.
  */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import { deviations } from "../../services/oracle/deviation.ts";
+import { deviations } from "../../services/oracle/aggregation.ts";
 import { PriceBoard } from "../../services/oracle/price_board.ts";
 
 const T = 1_700_000_000_000;

@@ -12,7 +12,7 @@ import { BATCH_MAX } from "../../services/node/rpc/dispatcher.ts";
 import { THESIS_DURATION_MAX_MS } from "../../services/node/chain/refusals.ts";
 import { MISSING_SPANS_MAX } from "../../services/node/chain/settlement.ts";
 import { DEFAULTS } from "../../services/node/settings.ts";
-import { OUTLIER_BASIS_POINTS } from "../../services/oracle/deviation.ts";
+import { OUTLIER_BASIS_POINTS } from "../../services/oracle/aggregation.ts";
 import { readText } from "./support.ts";
 
 /** The document as one line, so that a phrase may go on in the next. */
