@@ -43,6 +43,9 @@ export interface ProviderConnectionOptions {
 /** A connection that was subscribed and without a fault for this long resets the backoff. */
 export const HEALTHY_AFTER_MS = 30_000;
 
+/** An attempt that is not open after this time has failed, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 2_500;
+
 /** Each kind of fault is logged at most this often, in milliseconds; every fault is counted. */
 const LOG_EVERY_MS = 5_000;
 
@@ -114,6 +117,7 @@ export class ProviderConnection {
       clock,
       connect,
       backoff: this.#schedule,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
       silenceMs: provider.liveness.silenceMs,
       healthyAfterMs: Infinity,
       handlers: {

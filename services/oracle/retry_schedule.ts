@@ -14,6 +14,9 @@ export interface RetryRule {
   limit: { of: RetryEvent; burst: number; refillMs: number };
 }
 
+/** The shortest wait, before jitter takes off up to half, in milliseconds. */
+const SPREAD_MS = 500;
+
 /** What an exchange's limit counts: attempts to connect, or subscriptions on open connections. */
 export type RetryEvent = "connections" | "subscriptions";
 
@@ -31,28 +34,39 @@ export interface RetryScheduleOptions {
 export class RetrySchedule {
   readonly #rule: RetryRule;
   readonly #clock: Clock;
+  readonly #random: RandomSource;
   readonly #backoff: Backoff;
+  #attemptAtMs = 0;
   /** When the bucket will be full again, Unix milliseconds. */
   #fullAtMs = 0;
 
   constructor({ rule, clock, random }: RetryScheduleOptions) {
     this.#rule = rule;
     this.#clock = clock;
+    this.#random = random;
     this.#backoff = new Backoff({ initialMs: rule.initialMs, maxMs: rule.maxMs, random });
   }
 
-  /** The next wait, in milliseconds. */
+  /**
+   * The next wait, in milliseconds. Time since the last attempt counts: one that failed slowly is
+   * followed by a short wait, which only spreads the clients of an exchange.
+   */
   nextMs(): number {
     const { burst, refillMs } = this.#rule.limit;
-    const untilTokenMs = this.#fullAtMs - this.#clock.now() - (burst - 1) * refillMs;
+    const nowMs = this.#clock.now();
+    const spreadMs = Math.round(SPREAD_MS * (1 + this.#random()) / 2);
+    const backoffMs = this.#backoff.nextMs() - Math.max(0, nowMs - this.#attemptAtMs);
     // A clock that was set back would make it hours.
-    return Math.max(this.#backoff.nextMs(), Math.min(untilTokenMs, refillMs));
+    const limitMs = Math.min(this.#fullAtMs - nowMs - (burst - 1) * refillMs, refillMs);
+    return Math.max(spreadMs, backoffMs, limitMs);
   }
 
   /** Counts what the exchange counts. */
   spend(event: RetryEvent): void {
     const { of, refillMs } = this.#rule.limit;
-    if (event === of) this.#fullAtMs = Math.max(this.#fullAtMs, this.#clock.now()) + refillMs;
+    const nowMs = this.#clock.now();
+    if (event === "connections") this.#attemptAtMs = nowMs;
+    if (event === of) this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + refillMs;
   }
 
   /** Starts again from the first wait: the exchange has proved to work. The limit stays. */

@@ -31,7 +31,7 @@ export interface SessionOptions {
  * A subscription that is not acknowledged within this time has failed, in milliseconds. It is less
  * than any exchange's `silenceMs`, so that the fault gets its right name.
  */
-export const ACKNOWLEDGE_MS = 4_000;
+export const ACKNOWLEDGE_MS = 2_500;
 
 /** If only some markets were refused, all are requested again after this time, in milliseconds. */
 export const RETRY_REFUSED_MS = 300_000;

@@ -81,7 +81,7 @@ Deno.test("Session: a subscription without acknowledgement ends the connection",
   assert.deepEqual(news(), []);
   clock.advance(1);
   assert.deepEqual(news(), [
-    "not_acknowledged drop: BTC/USDT, ETH/USDT: no answer in 4000 ms",
+    "not_acknowledged drop: BTC/USDT, ETH/USDT: no answer in 2500 ms",
   ]);
 });
 
@@ -129,7 +129,7 @@ Deno.test("Session: prices without an acknowledgement prove that the subscriptio
   clock.advance(ACKNOWLEDGE_MS);
   assert.deepEqual(news(), [
     "BTC/USDT 5000000",
-    "not_acknowledged note: ETH/USDT: no answer in 4000 ms",
+    "not_acknowledged note: ETH/USDT: no answer in 2500 ms",
     "subscribed",
   ]);
   session.end();

@@ -14,7 +14,7 @@ const LATENCY_MS = 3;
 const HANGING = 0.05;
 
 /** After this time prices prove a subscription whose acknowledgement did not come. */
-const ACKNOWLEDGE_MS = 4_000;
+const ACKNOWLEDGE_MS = 2_500;
 
 /** Longest time that a price counts without a trade. */
 const QUIET_MS = 30_000;
