@@ -14,7 +14,10 @@ export type Aggregation = keyof typeof AGGREGATIONS;
  */
 export function median(prices: readonly bigint[]): bigint {
   const sorted = prices.toSorted((a, b) => a < b ? -1 : a > b ? 1 : 0);
-  return average(sorted.slice((sorted.length - 1) >> 1, (sorted.length >> 1) + 1));
+  const high = sorted[sorted.length >> 1] ?? 0n;
+  if (sorted.length % 2 === 1) return high;
+  const low = sorted[(sorted.length >> 1) - 1] ?? 0n;
+  return (low + high + 1n) / 2n;
 }
 
 /**

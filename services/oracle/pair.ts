@@ -46,6 +46,8 @@ export class Pair {
   /** All sources with a price, in the order of the spec's providers. */
   #known: Source[] = [];
   #contributing: Source[] = [];
+  /** The contributing sources, the one confirmed last at the end. */
+  #byAge: Source[] = [];
   #names: ProviderName[] = [];
   #namesJson = "[]";
   /** The next time at which a source stops to contribute; Infinity for none. */
@@ -100,11 +102,20 @@ export class Pair {
       return;
     }
     const joins = this.#isStale(known, timeMs);
+    const clockSetBack = timeMs < (this.#byAge.at(-1)?.confirmedAtMs ?? 0);
     known.price = price;
     known.receivedAtMs = known.confirmedAtMs = known.aliveAtMs = timeMs;
-    // In the usual case the contributing sources stay the same: this runs for every trade.
-    if (joins || timeMs >= this.#dueAtMs) this.refresh(timeMs);
-    else this.#aggregate();
+    if (joins || clockSetBack || timeMs >= this.#dueAtMs) {
+      this.refresh(timeMs);
+      return;
+    }
+    // The usual case: the same sources contribute. It runs for every trade and allocates little.
+    const ages = this.#byAge;
+    for (let index = ages.indexOf(known); index < ages.length - 1; index++) {
+      ages[index] = ages[index + 1] ?? known;
+    }
+    ages[ages.length - 1] = known;
+    this.#aggregate();
   }
 
   /** Notes that a provider's price is still its newest. @returns Whether the entry changed. */
@@ -148,6 +159,7 @@ export class Pair {
     this.#contributing = this.#known.filter((source) =>
       fresh.includes(source) || outnumbered.includes(source)
     );
+    this.#byAge = this.#contributing.toSorted((a, b) => a.confirmedAtMs - b.confirmedAtMs);
     this.#names = this.#contributing.map((source) => source.provider);
     this.#namesJson = JSON.stringify(this.#names);
     const { maxSourceAgeMs } = this.#rules;
@@ -205,9 +217,8 @@ export class Pair {
    * theirs, so that more than half did since; for an average, the time of the oldest.
    */
   #lastUpdateMs(): number {
-    const timesMs = this.#contributing.map((source) => source.confirmedAtMs).sort((a, b) => a - b);
-    const index = this.#rules.aggregation === "median" ? (timesMs.length - 1) >> 1 : 0;
-    return timesMs[index] ?? 0;
+    const index = this.#rules.aggregation === "median" ? (this.#byAge.length - 1) >> 1 : 0;
+    return this.#byAge[index]?.confirmedAtMs ?? 0;
   }
 }
 

@@ -82,11 +82,11 @@ export const kraken: Provider = {
   // Kraken sends a heartbeat a second while it has nothing else to send. It names no trade, so it
   // shows that the source is quiet but does not confirm a price. Thin books trade once in minutes.
   liveness: { silenceMs: 5_000, streamSilenceMs: 300_000 },
-  // Kraken asks for at least a second between connections and for longer waits in long outages:
-  // about 40 in the first minute, then one each 6 s. Jitter takes off up to half of a wait.
+  // Kraken asks for at least a second between connections and for longer waits in long outages, and
+  // allows about 150 in 10 minutes. Jitter takes off up to half of a wait.
   retry: {
     initialMs: 2_000,
     maxMs: 2_000,
-    limit: { of: "connections", burst: 40, refillMs: 6_000 },
+    limit: { of: "connections", burst: 80, refillMs: 9_000 },
   },
 };
