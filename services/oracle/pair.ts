@@ -52,7 +52,7 @@ export class Pair {
   #namesJson = "[]";
   /** The next time at which a source stops to contribute; Infinity for none. */
   #dueAtMs = Infinity;
-  #entry: PriceEntry | undefined;
+  #price: bigint | undefined;
   #json: string | undefined;
 
   constructor(market: Market, rules: PairRules) {
@@ -73,7 +73,16 @@ export class Pair {
 
   /** The valid price, or undefined. */
   get entry(): PriceEntry | undefined {
-    return this.#entry;
+    if (this.#price === undefined) return undefined;
+    const { base, quote } = this.#market;
+    return {
+      base,
+      quote,
+      price: this.#price,
+      decimals: PRICE_DECIMALS,
+      lastUpdate: this.#lastUpdateMs(),
+      sources: this.#names,
+    };
   }
 
   /** `"BTC/USDT":{…}` of the answer to `GET /prices`, or undefined without a valid price. */
@@ -194,20 +203,12 @@ export class Pair {
   #aggregate(): void {
     const sources = this.#contributing;
     if (sources.length < Math.max(1, this.#rules.minSources)) {
-      this.#entry = this.#json = undefined;
+      this.#price = this.#json = undefined;
       return;
     }
     const price = AGGREGATIONS[this.#rules.aggregation](sources.map((source) => source.price));
     const lastUpdate = this.#lastUpdateMs();
-    const { base, quote } = this.#market;
-    this.#entry = {
-      base,
-      quote,
-      price,
-      decimals: PRICE_DECIMALS,
-      lastUpdate,
-      sources: this.#names,
-    };
+    this.#price = price;
     this.#json = `${this.#head}${price}","decimals":${PRICE_DECIMALS},"lastUpdate":${lastUpdate},` +
       `"sources":${this.#namesJson}}`;
   }
