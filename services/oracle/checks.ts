@@ -1,4 +1,4 @@
-/** What `rangemaker doctor` tries for the oracle: each provider as `oracle probe` does. */
+/** Checks of `rangemaker doctor` for the oracle. Each provider is checked like in `oracle probe`. */
 import { z } from "zod";
 import {
   type Check,
@@ -22,7 +22,7 @@ const healthSchema = z.object({ status: z.string(), pairsWithPrices: z.number() 
 
 const SYMBOLS = MARKETS.map(({ symbol }) => symbol);
 
-/** Everything that the oracle is told to use. */
+/** Checks of everything that the oracle is configured to use. */
 export function checks(given: Partial<OracleOptions>, context: CheckContext): Check[] {
   const { host, port, providers = [], providerUrls = {}, minSources } = given;
   const targets = endpoints({ providers, providerUrls });
@@ -59,7 +59,7 @@ function once(probe: Probe): Probe {
   return () => result ??= probe();
 }
 
-/** One provider: without it there may still be enough sources, so it never fails by itself. */
+/** One provider. It only warns: the other providers may be enough. */
 function providerCheck(exchange: string, url: string, probe: Probe): Check {
   return {
     subject: exchange,
@@ -70,14 +70,14 @@ function providerCheck(exchange: string, url: string, probe: Probe): Check {
       }
       return warn(
         `${url}: prices of ${prices.size} of ${SYMBOLS.length} pairs: ${problem}`,
-        `Open the way to it, give another URL with --provider-url ${exchange}=, or leave it out ` +
-          "with --providers",
+        `Allow connections to it, set another URL with --provider-url ${exchange}=, or leave it ` +
+          "out with --providers",
       );
     },
   };
 }
 
-/** Every pair has as many sources as it needs. */
+/** Every pair has enough sources. */
 function sourcesCheck(probes: readonly Probe[], minSources: number): Check {
   return {
     subject: "sources",
@@ -88,8 +88,8 @@ function sourcesCheck(probes: readonly Probe[], minSources: number): Check {
       const least = Math.min(...SYMBOLS.map((symbol) => sourcesOf(results, symbol)));
       const fewer = least === 0
         ? ""
-        : `, or ask for no more than ${least} with ${optionLabel(options.minSources)}`;
-      return fail(missing.join("; "), `Mend the providers above${fewer}`);
+        : `, or require at most ${least} with ${optionLabel(options.minSources)}`;
+      return fail(missing.join("; "), `Fix the providers above${fewer}`);
     },
   };
 }

@@ -11,11 +11,11 @@ import { endpoints } from "./providers.ts";
 
 export { options, type OracleOptions };
 
-/** A running oracle; `url` is what the node's `service_url` takes. */
+/** A running oracle. Its `url` is the value for the node's `service_url`. */
 export type RunningOracle = RunningService;
 
 /**
- * Starts the oracle: connects to its providers and serves one price a pair.
+ * Starts the oracle: connects to its providers and serves one price for each pair.
  *
  * @throws {UsageError} If there are fewer providers than sources required.
  * @throws {ListenError} If the port is taken.
@@ -57,17 +57,17 @@ function start(options: OracleOptions): RunningOracle {
 /** `rangemaker oracle`, and `rangemaker oracle probe`. */
 export const run = serviceCommand({
   name: "oracle",
-  description: "One trusted price per pair from four exchanges, ready when the node asks for it.",
+  description: "One trusted price per pair, aggregated from four exchanges.",
   options,
   examples: [
-    ["rangemaker oracle --min-sources 2", "all four exchanges, prices backed by two at least"],
+    ["rangemaker oracle --min-sources 2", "all four exchanges; a price needs at least two"],
     ["rangemaker oracle -p binance,okx -a average", "two exchanges, the mean of their prices"],
-    ["rangemaker oracle probe", "connects once to each provider and shows what it brings"],
+    ["rangemaker oracle probe", "connects once to each provider and shows its prices"],
     ["curl http://127.0.0.1:8550/prices", "what the node pulls every 100 ms"],
   ],
   subcommands: {
     probe: {
-      summary: "connects once to each provider and shows what it brings",
+      summary: "connects once to each provider and shows its prices",
       open: () => import("./probe.ts"),
     },
   },

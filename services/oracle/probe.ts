@@ -12,20 +12,20 @@ import type { Provider } from "./provider.ts";
 import { endpoints } from "./providers.ts";
 import { Session } from "./session.ts";
 
-/** Options of `rangemaker oracle probe`: the oracle's own, as far as they decide whom to ask. */
+/** Options of `rangemaker oracle probe`: its own timeout, and options of the oracle. */
 export const probeOptions = {
   providers: oracleOptions.providers,
   minSources: oracleOptions.minSources,
   providerUrls: oracleOptions.providerUrls,
   timeoutMs: {
     flags: "--timeout-ms <ms>",
-    description: "how long each provider may take to bring a price of every pair",
+    description: "how long each provider may take to send a price of every pair",
     schema: integerSchema(100, 600_000),
     default: "15000",
   },
 } satisfies OptionTable;
 
-/** What one connection to one provider came to; times in milliseconds from the start. */
+/** Result of one connection to one provider; times in milliseconds from the start. */
 export interface ProbeResult {
   provider: Provider;
   connectedMs?: number;
@@ -33,11 +33,11 @@ export interface ProbeResult {
   firstPriceMs?: number;
   /** First price of each pair. */
   prices: Map<string, bigint>;
-  /** What went wrong first. */
+  /** The first thing that went wrong. */
   problem?: string;
 }
 
-/** Whom to probe, and how long. */
+/** One provider to probe. */
 export interface ProbeTarget {
   provider: Provider;
   url: string;
@@ -47,7 +47,7 @@ export interface ProbeTarget {
   connect?: (url: string) => SocketLike;
 }
 
-/** Connects once, and ends when every pair has a price, something went wrong or the time is over. */
+/** Connects once. Ends when every pair has a price, on the first failure, or after the timeout. */
 export function probeProvider(target: ProbeTarget): Promise<ProbeResult> {
   const { provider, url, symbols, timeoutMs, clock, connect } = target;
   const startMs = clock.now();
@@ -89,7 +89,7 @@ export function probeProvider(target: ProbeTarget): Promise<ProbeResult> {
       url,
       clock,
       connect,
-      // It connects once: the first loss ends the probe, and the backoff is never waited for.
+      // The first loss ends the probe, so the backoff is never used.
       backoff: new Backoff({ initialMs: timeoutMs, maxMs: timeoutMs, random: () => 1 }),
       silenceMs: provider.liveness.silenceMs,
       connectTimeoutMs: timeoutMs,
@@ -107,7 +107,7 @@ export function probeProvider(target: ProbeTarget): Promise<ProbeResult> {
   });
 }
 
-/** The results as the lines of a table, one provider a line. */
+/** The results as a table, one line for each provider. */
 export function probeTable(results: readonly ProbeResult[], symbols: readonly string[]): string[] {
   const header = ["provider", "exchange", "connected", "subscribed", "first price", ...symbols];
   const took = (ms: number | undefined) => ms === undefined ? "no" : `${ms} ms`;
@@ -132,7 +132,7 @@ export function probeTable(results: readonly ProbeResult[], symbols: readonly st
   );
 }
 
-/** The pairs that too few providers brought a price of, each as a line. */
+/** Pairs with a price from fewer than `minSources` providers, one line for each. */
 export function shortfalls(
   results: readonly ProbeResult[],
   symbols: readonly string[],
@@ -144,7 +144,7 @@ export function shortfalls(
   });
 }
 
-/** How many providers brought a price of a pair. */
+/** How many providers sent a price of a pair. */
 export function sourcesOf(results: readonly ProbeResult[], symbol: string): number {
   return results.filter(({ prices }) => prices.has(symbol)).length;
 }
@@ -178,10 +178,10 @@ async function probe(
 /** `rangemaker oracle probe`: 0 only if every pair reaches `--min-sources`. */
 export const run = command({
   name: "oracle probe",
-  description: "Connects once to each provider and shows what it brings.",
+  description: "Connects once to each provider and shows its prices.",
   options: probeOptions,
   examples: [
-    ["rangemaker oracle probe --min-sources 2", "what to run before anything else"],
+    ["rangemaker oracle probe --min-sources 2", "checks the connections before the first start"],
   ],
   defaultLogLevel: "warning",
   run: probe,

@@ -230,7 +230,7 @@ const ills: Record<string, Ill> = {
     subject: "sources",
     level: "fail",
     text: /^BTC\/USDT: 0 of 1 sources; ETH/,
-    remedy: /^Mend the providers above$/,
+    remedy: /^Fix the providers above$/,
   },
   "an oracle that is down": {
     argv: ["node", "--oracle-url", deadUrl()],

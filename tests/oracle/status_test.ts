@@ -35,7 +35,7 @@ Deno.test("healthBody: unhealthy, degraded, healthy by how many pairs have a pri
   const { clock, oracle, binance } = setUp();
   const startedAtMs = clock.now();
   const health = () => healthBody(oracle, clock, startedAtMs);
-  clock.advance(2_500);
+  clock.advance(2_400);
   assert.deepEqual(
     { ...health(), providers: [] },
     {
