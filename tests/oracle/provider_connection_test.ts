@@ -225,6 +225,24 @@ Deno.test("ProviderConnection: only the current connection's heartbeats count", 
   connection.stop();
 });
 
+Deno.test("ProviderConnection: only the current connection confirms prices", () => {
+  const { clock, network, connection, news } = setUp({ ...coinbase, lifetimeMs: 1_000 });
+  const confirm = (socket: FakeSocket) => {
+    const ticker = { type: "ticker", product_id: "BTC-USDT", price: "5", trade_id: 9 };
+    socket.deliver(JSON.stringify({ ...ticker, time: new Date(clock.now()).toISOString() }));
+    socket.deliver('{"type":"heartbeat","product_id":"BTC-USDT","last_trade_id":9}');
+  };
+  const first = network.newest;
+  first.open();
+  confirm(first);
+  assert.deepEqual(news(), ["provider_b BTC/USDT 5000000", "confirmed BTC/USDT"]);
+  clock.advance(1_500);
+  network.newest.open();
+  confirm(network.newest);
+  assert.deepEqual(news(), ["lifetime", "reconnect"]);
+  connection.stop();
+});
+
 Deno.test("ProviderConnection: a replacement that is due is called off when the connection dies", () => {
   const { clock, network, connection } = setUp();
   network.newest.open();
