@@ -41,7 +41,8 @@ export interface SocketHandlers {
 export interface ReconnectingSocketOptions {
   url: string;
   clock: Clock;
-  backoff: Backoff;
+  /** The waits between attempts. */
+  backoff: Pick<Backoff, "nextMs" | "reset">;
   handlers: SocketHandlers;
   /** A connection without any frame for this long is dropped; undefined never drops it. */
   silenceMs?: number;

@@ -1,22 +1,27 @@
-/** How the prices of several sources become one (spec: price oracle, "Aggregation"). */
+import type { ProviderName } from "../../lib/protocol/providers.ts";
+
+/** How the prices of several sources become one price (spec: price oracle, "Aggregation"). */
 export const AGGREGATIONS = { median, average } as const;
 
-/** One of the two methods. */
+/** `median` or `average`. */
 export type Aggregation = keyof typeof AGGREGATIONS;
 
 /**
- * The middle price; with an even count the mean of the two in the middle, in integers, rounded half
- * away from zero.
+ * The middle price. With an even count, the mean of the two middle prices, rounded half away from
+ * zero to a whole number.
  *
  * @param prices At least one price, none negative.
  */
 export function median(prices: readonly bigint[]): bigint {
   const sorted = prices.toSorted((a, b) => a < b ? -1 : a > b ? 1 : 0);
-  return average(sorted.slice((sorted.length - 1) >> 1, (sorted.length >> 1) + 1));
+  const high = sorted[sorted.length >> 1] ?? 0n;
+  if (sorted.length % 2 === 1) return high;
+  const low = sorted[(sorted.length >> 1) - 1] ?? 0n;
+  return (low + high + 1n) / 2n;
 }
 
 /**
- * The arithmetic mean in integers, rounded half away from zero.
+ * The arithmetic mean, rounded half away from zero to a whole number.
  *
  * @param prices At least one price, none negative.
  */
@@ -24,4 +29,23 @@ export function average(prices: readonly bigint[]): bigint {
   const count = BigInt(prices.length);
   const sum = prices.reduce((total, price) => total + price, 0n);
   return (2n * sum + count) / (2n * count);
+}
+
+/** A source this far from the median of three or more sources is reported as an outlier. */
+export const OUTLIER_BASIS_POINTS = 100;
+
+/**
+ * The distance of each source from the median of all, in basis points, by provider. Undefined with
+ * fewer than three sources: two alone cannot show which of them is wrong.
+ */
+export function deviations(
+  sources: readonly { provider: ProviderName; price: bigint }[],
+): Map<ProviderName, number> | undefined {
+  if (sources.length < 3) return undefined;
+  const middle = median(sources.map((source) => source.price));
+  return new Map(sources.map(({ provider, price }) => [
+    provider,
+    // The ratio of two prices is well inside a float's range, and is only displayed.
+    Number((price - middle) * 1_000_000n / middle) / 100,
+  ]));
 }

@@ -6,7 +6,7 @@ import { description, operations } from "./operations.ts";
 import type { Oracle } from "./oracle.ts";
 import { healthBody, providersBody } from "./status.ts";
 
-/** What the routes answer from. */
+/** What the routes need. */
 export interface OracleApi {
   oracle: Oracle;
   clock: Clock;
@@ -38,7 +38,7 @@ export function oracleApi({ oracle, clock, metrics }: OracleApi): Hono {
   return app;
 }
 
-/** Answers `GET /health`: 503 while no pair has a price. */
+/** The handler of `GET /health`: 503 while no pair has a price. */
 export function healthHandler({ oracle, clock, startedAtMs }: OracleApi): Handler {
   return documented(operations.health, (c) => {
     const body = healthBody(oracle, clock, startedAtMs);

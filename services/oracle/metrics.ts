@@ -1,23 +1,23 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { Clock } from "../../lib/clock.ts";
-import { deviations } from "./deviation.ts";
+import { deviations } from "./aggregation.ts";
 import type { PriceBoard } from "./price_board.ts";
 
-/** One aggregation in this many is timed: reading the clock twice costs as much as the work. */
+/** One aggregation in this many is timed: timing each would cost as much as the work itself. */
 const TIMED_EVERY = 64;
 
-/** The figures of the oracle beside those of its process. */
+/** Metrics of the oracle, in addition to those of its process. */
 export interface OracleMetrics {
   prints: Counter<"provider">;
   faults: Counter<"provider" | "fault">;
   reconnects: Counter<"provider">;
   droppedFrames: Counter<"provider" | "reason">;
   requestSeconds: Histogram<"path">;
-  /** Starts to time an aggregation; call what it returns when done. */
+  /** Starts timing an aggregation; call the result when it is done. */
   timeAggregation(): () => void;
 }
 
-/** Declares the oracle's metrics on a registry. */
+/** Registers the oracle's metrics. */
 export function createOracleMetrics(registers: Registry[]): OracleMetrics {
   const aggregationSeconds = new Histogram({
     name: "oracle_aggregation_seconds",
@@ -30,7 +30,7 @@ export function createOracleMetrics(registers: Registry[]): OracleMetrics {
   return {
     prints: new Counter({
       name: "oracle_prints_total",
-      help: "Prices taken, by provider.",
+      help: "Prices accepted, by provider.",
       labelNames: ["provider"],
       registers,
     }),
@@ -42,7 +42,7 @@ export function createOracleMetrics(registers: Registry[]): OracleMetrics {
     }),
     reconnects: new Counter({
       name: "oracle_reconnects_total",
-      help: "Connections attempted after the first, by provider.",
+      help: "Connection attempts after the first, by provider.",
       labelNames: ["provider"],
       registers,
     }),
@@ -66,7 +66,7 @@ export function createOracleMetrics(registers: Registry[]): OracleMetrics {
   };
 }
 
-/** Declares what is read from the board when metrics are asked for. */
+/** Registers gauges that read the board on each scrape. */
 export function observeBoard(registers: Registry[], board: PriceBoard, clock: Clock): void {
   new Gauge({
     name: "oracle_sources",
@@ -79,7 +79,7 @@ export function observeBoard(registers: Registry[], board: PriceBoard, clock: Cl
   });
   new Gauge({
     name: "oracle_price_age_seconds",
-    help: "Age of a pair's newest receipt; no value without a valid price.",
+    help: "Age of a pair's lastUpdate; no value without a valid price.",
     labelNames: ["pair"],
     registers,
     collect() {
@@ -93,7 +93,7 @@ export function observeBoard(registers: Registry[], board: PriceBoard, clock: Cl
   });
   new Gauge({
     name: "oracle_source_deviation_ratio",
-    help: "How far a source lies from the median of three or more, as a share of it.",
+    help: "Distance of a source from the median of three or more, as a fraction of the median.",
     labelNames: ["pair", "provider"],
     registers,
     collect() {

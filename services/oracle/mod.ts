@@ -11,11 +11,11 @@ import { endpoints } from "./providers.ts";
 
 export { options, type OracleOptions };
 
-/** A running oracle; `url` is what the node's `service_url` takes. */
+/** A running oracle. Its `url` is the value for the node's `service_url`. */
 export type RunningOracle = RunningService;
 
 /**
- * Starts the oracle: connects to its providers and serves one price a pair.
+ * Starts the oracle: connects to its providers and serves one price for each pair.
  *
  * @throws {UsageError} If there are fewer providers than sources required.
  * @throws {ListenError} If the port is taken.

@@ -1,32 +1,32 @@
-/** The routes of the oracle as its document shows them (spec: price oracle, "Endpoints"). */
+/** The routes of the oracle for its OpenAPI document (spec: price oracle, "Endpoints"). */
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { healthSchema, providersSchema } from "./status.ts";
 
-/** The oracle as its document introduces it. */
+/** Introduction of the OpenAPI document. */
 export const description: ServiceDescription = {
   title: "rangemaker oracle",
   description:
-    "One trusted price per pair from several exchanges. Prices are decimal integers as " +
-    "text, with 6 decimals; times are Unix milliseconds.",
-  tags: { prices: "Prices, and where they come from", service: "The oracle itself" },
+    "One trusted price per pair, aggregated from several exchanges. Prices are integers as " +
+    "decimal text, scaled by 10^6; times are Unix milliseconds.",
+  tags: { prices: "Prices and their sources", service: "The oracle itself" },
 };
 
-/** Every operation, by its id. */
+/** Every operation, by id. */
 export const operations = {
   prices: {
     id: "prices",
     tag: "prices",
     summary: "The price of every pair",
-    description: "What the core node pulls at each checkpoint.",
+    description: "The core node pulls this at each checkpoint.",
     answers: {
-      200: { description: "Every pair that enough sources back", body: oraclePricesSchema },
+      200: { description: "Every pair with enough sources", body: oraclePricesSchema },
     },
   },
   providers: {
     id: "providers",
     tag: "prices",
-    summary: "The providers, and what each of them says of each pair",
+    summary: "The providers, and the sources of each pair",
     answers: { 200: { description: "Every provider and every pair", body: providersSchema } },
   },
   health: {
@@ -34,7 +34,7 @@ export const operations = {
     tag: "service",
     summary: "Whether the oracle has prices",
     answers: {
-      200: { description: "Some pair has a price, or all", body: healthSchema },
+      200: { description: "At least one pair has a price", body: healthSchema },
       503: { description: "No pair has a price", body: healthSchema },
     },
   },

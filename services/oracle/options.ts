@@ -4,7 +4,7 @@ import * as kinds from "../../lib/cli/option_kinds.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "../../lib/cli/options.ts";
 import { hostOption } from "../../lib/cli/shared_options.ts";
 
-const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange's name`;
+const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange name`;
 
 /** `all`, or a comma-separated list; each provider once, in the order of the spec. */
 const providers = {
@@ -77,8 +77,10 @@ export const options = {
     flags: "--max-source-age-ms",
     kind: kinds.duration(100, 3_600_000),
     env: "ORACLE_MAX_SOURCE_AGE_MS",
-    description: "how long the last price of a quiet source with a live connection counts",
-    default: "30000",
+    description: "how long a source contributes after its price was last confirmed",
+    // Below the node's max_stale_ms of 3000, so that a dead source leaves before the price is stale.
+    // Above two heartbeats of Coinbase, one a second.
+    default: "2500",
   },
 } satisfies OptionTable;
 

@@ -2,14 +2,14 @@ import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
-import { Feed } from "./feed.ts";
 import type { OracleMetrics } from "./metrics.ts";
 import { PriceBoard, type PriceBoardOptions } from "./price_board.ts";
 import type { Provider } from "./provider.ts";
+import { ProviderConnection } from "./provider_connection.ts";
 
-/** What an {@link Oracle} is made of. */
+/** Parts of an {@link Oracle}. */
 export interface OracleParts {
-  /** Whom to ask, and where; `url` is the provider's own unless another is wanted. */
+  /** The providers and the URL to use for each. */
   providers: readonly { provider: Provider; url: string }[];
   markets: readonly Market[];
   board: Omit<PriceBoardOptions, "markets">;
@@ -20,10 +20,10 @@ export interface OracleParts {
   connect?: (url: string) => SocketLike;
 }
 
-/** The feeds, the board they write on, and the timer that takes from it what grew too old. */
+/** Connects the providers to the price board, and expires prices that are too old. */
 export class Oracle {
   readonly board: PriceBoard;
-  readonly feeds: readonly Feed[];
+  readonly connections: readonly ProviderConnection[];
   readonly #clock: Clock;
   readonly #metrics: OracleMetrics;
   #cancelExpiry: CancelTimer | undefined;
@@ -33,8 +33,8 @@ export class Oracle {
     this.#clock = clock;
     this.#metrics = metrics;
     this.board = new PriceBoard({ ...parts.board, markets });
-    this.feeds = parts.providers.map(({ provider, url }) =>
-      new Feed({
+    this.connections = parts.providers.map(({ provider, url }) =>
+      new ProviderConnection({
         provider,
         url,
         markets: markets.map((market) => market.symbol),
@@ -43,6 +43,8 @@ export class Oracle {
         connect,
         handlers: {
           onPrint: (provider, symbol, price) => this.#print(provider, symbol, price),
+          onConfirmed: (provider, symbol) => this.board.confirm(provider, symbol, clock.now()),
+          onIdle: (provider) => this.#keepAlive(provider),
           onDrop: (provider, symbol) => this.board.drop(provider, clock.now(), symbol),
           onFault: (provider, fault) => metrics.faults.inc({ provider, fault }),
           onReconnect: (provider) => metrics.reconnects.inc({ provider }),
@@ -53,11 +55,11 @@ export class Oracle {
   }
 
   start(): void {
-    for (const feed of this.feeds) feed.start();
+    for (const connection of this.connections) connection.start();
   }
 
   stop(): void {
-    for (const feed of this.feeds) feed.stop();
+    for (const connection of this.connections) connection.stop();
     this.#cancelExpiry?.();
   }
 
@@ -69,7 +71,14 @@ export class Oracle {
     if (this.#cancelExpiry === undefined) this.#watchExpiry();
   }
 
-  /** One timer, set for the source that expires first; a newer price only ever moves that later. */
+  #keepAlive(provider: ProviderName): void {
+    this.board.keepAlive(provider, this.#clock.now());
+    // A quiet source that contributes again may expire sooner than all others.
+    this.#cancelExpiry?.();
+    this.#watchExpiry();
+  }
+
+  /** Sets one timer, for the source that expires first. A newer price only makes that later. */
   #watchExpiry(): void {
     const nowMs = this.#clock.now();
     const dueMs = this.board.expire(nowMs);

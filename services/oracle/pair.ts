@@ -3,32 +3,56 @@ import type { PriceEntry } from "../../lib/protocol/price.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import { type Aggregation, AGGREGATIONS } from "./aggregation.ts";
 
-/** What one provider contributes to one market. */
+/** The last price of one provider in one market; times are Unix milliseconds. */
 export interface Source {
   provider: ProviderName;
   /** Integer with 6 decimals. */
   price: bigint;
-  /** When it was received, Unix milliseconds. */
+  /** When the price was received. */
   receivedAtMs: number;
+  /** When the exchange last showed that this is still its price. */
+  confirmedAtMs: number;
+  /** When the exchange last sent anything for this market, or said that it has nothing to send. */
+  aliveAtMs: number;
 }
 
-/** How the prices of several sources become one. */
+/** Which sources contribute to a price, and how. */
 export interface PairRules {
   aggregation: Aggregation;
-  /** With fewer sources there is no price. */
+  /** With fewer contributing sources there is no price. */
   minSources: number;
+  /** A source confirmed longer ago than this is not fresh, in milliseconds. */
+  maxSourceAgeMs: number;
 }
 
-/** One market: its sources, and the price they come to if there are enough of them. */
+/**
+ * A heartbeat can stand in for a trade until the trade is this old, in milliseconds. On thin books
+ * a live exchange is often 15 s without a trade, and sometimes minutes.
+ */
+export const QUIET_SOURCE_MS_MAX = 30_000;
+
+/**
+ * One market: its sources, and the price they add up to.
+ *
+ * A source is fresh for `maxSourceAgeMs` after its price was confirmed. A quiet source, whose
+ * exchange says only that it has nothing to send, contributes to a median while fresh sources
+ * outnumber it. So a median always lies between fresh prices, and an average is made of them alone.
+ */
 export class Pair {
   readonly #rules: PairRules;
   readonly #market: Market;
-  /** The part of {@link json} that never changes. */
+  /** The constant start of {@link json}. */
   readonly #head: string;
-  #sources: Source[] = [];
+  /** All sources with a price, in the order of the spec's providers. */
+  #known: Source[] = [];
+  #contributing: Source[] = [];
+  /** The contributing sources, the one confirmed last at the end. */
+  #byAge: Source[] = [];
   #names: ProviderName[] = [];
   #namesJson = "[]";
-  #entry: PriceEntry | undefined;
+  /** The next time at which a source stops to contribute; Infinity for none. */
+  #dueAtMs = Infinity;
+  #price: bigint | undefined;
   #json: string | undefined;
 
   constructor(market: Market, rules: PairRules) {
@@ -42,14 +66,23 @@ export class Pair {
     return this.#market.symbol;
   }
 
-  /** In the order of the spec's providers. */
+  /** The contributing sources, in the order of the spec's providers. */
   get sources(): readonly Source[] {
-    return this.#sources;
+    return this.#contributing;
   }
 
   /** The valid price, or undefined. */
   get entry(): PriceEntry | undefined {
-    return this.#entry;
+    if (this.#price === undefined) return undefined;
+    const { base, quote } = this.#market;
+    return {
+      base,
+      quote,
+      price: this.#price,
+      decimals: PRICE_DECIMALS,
+      lastUpdate: this.#lastUpdateMs(),
+      sources: this.#names,
+    };
   }
 
   /** `"BTC/USDT":{…}` of the answer to `GET /prices`, or undefined without a valid price. */
@@ -57,69 +90,136 @@ export class Pair {
     return this.#json;
   }
 
-  /** Takes the newest price of a provider. */
+  /** When {@link refresh} is due, Unix milliseconds; Infinity for never. */
+  get dueAtMs(): number {
+    return this.#dueAtMs;
+  }
+
+  /** Takes a new price of a provider. */
   update(provider: ProviderName, price: bigint, timeMs: number): void {
-    const known = this.#sources.find((source) => source.provider === provider);
+    const known = this.#find(provider);
     if (known === undefined) {
-      const sources = [...this.#sources, { provider, price, receivedAtMs: timeMs }];
-      return this.#setSources(sources.sort((a, b) => rank(a.provider) - rank(b.provider)));
+      this.#known.push({
+        provider,
+        price,
+        receivedAtMs: timeMs,
+        confirmedAtMs: timeMs,
+        aliveAtMs: timeMs,
+      });
+      this.#known.sort((a, b) => rank(a.provider) - rank(b.provider));
+      this.refresh(timeMs);
+      return;
     }
+    const joins = this.#isStale(known, timeMs);
+    const clockSetBack = timeMs < (this.#byAge.at(-1)?.confirmedAtMs ?? 0);
     known.price = price;
-    known.receivedAtMs = timeMs;
+    known.receivedAtMs = known.confirmedAtMs = known.aliveAtMs = timeMs;
+    if (joins || clockSetBack || timeMs >= this.#dueAtMs) {
+      this.refresh(timeMs);
+      return;
+    }
+    // The usual case: the same sources contribute. It runs for every trade and allocates little.
+    const ages = this.#byAge;
+    for (let index = ages.indexOf(known); index < ages.length - 1; index++) {
+      ages[index] = ages[index + 1] ?? known;
+    }
+    ages[ages.length - 1] = known;
     this.#aggregate();
   }
 
-  /** Takes out what a provider said. @returns Whether there was anything. */
-  drop(provider: ProviderName): boolean {
-    return this.#keep((source) => source.provider !== provider);
+  /** Notes that a provider's price is still its newest. @returns Whether the entry changed. */
+  confirm(provider: ProviderName, timeMs: number): boolean {
+    const known = this.#find(provider);
+    if (known === undefined || timeMs - known.receivedAtMs > QUIET_SOURCE_MS_MAX) return false;
+    known.confirmedAtMs = known.aliveAtMs = timeMs;
+    return this.refresh(timeMs);
+  }
+
+  /** Notes that a provider has nothing to send. @returns Whether the entry changed. */
+  keepAlive(provider: ProviderName, timeMs: number): boolean {
+    const known = this.#find(provider);
+    if (known === undefined) return false;
+    known.aliveAtMs = timeMs;
+    return this.refresh(timeMs);
+  }
+
+  /** Removes a provider's price. @returns Whether the entry changed. */
+  drop(provider: ProviderName, timeMs: number): boolean {
+    this.#known = this.#known.filter((source) => source.provider !== provider);
+    return this.refresh(timeMs);
   }
 
   /**
-   * Takes out what was received more than `maxAgeMs` ago; a receipt in the future counts as now.
+   * Works out who contributes at `timeMs`. A source time after `timeMs` counts as `timeMs`.
    *
-   * @returns Whether anything changed.
+   * @returns Whether the entry changed.
    */
-  expire(timeMs: number, maxAgeMs: number): boolean {
-    const early = this.#sources.filter((source) => source.receivedAtMs > timeMs);
-    for (const source of early) source.receivedAtMs = timeMs;
-    if (early.length > 0) this.#aggregate();
-    return this.#keep((source) => timeMs - source.receivedAtMs <= maxAgeMs) || early.length > 0;
-  }
-
-  #keep(wanted: (source: Source) => boolean): boolean {
-    const kept = this.#sources.filter(wanted);
-    if (kept.length === this.#sources.length) return false;
-    this.#setSources(kept);
-    return true;
-  }
-
-  #setSources(sources: Source[]): void {
-    this.#sources = sources;
-    this.#names = sources.map((source) => source.provider);
+  refresh(timeMs: number): boolean {
+    const before = this.#json;
+    for (const source of this.#known) {
+      source.receivedAtMs = Math.min(source.receivedAtMs, timeMs);
+      source.confirmedAtMs = Math.min(source.confirmedAtMs, timeMs);
+      source.aliveAtMs = Math.min(source.aliveAtMs, timeMs);
+    }
+    const fresh = this.#known.filter((source) => !this.#isStale(source, timeMs));
+    const quiet = this.#quiet(timeMs);
+    const outnumbered = quiet.toSorted((a, b) => b.receivedAtMs - a.receivedAtMs)
+      .slice(0, Math.max(0, fresh.length - 1));
+    this.#contributing = this.#known.filter((source) =>
+      fresh.includes(source) || outnumbered.includes(source)
+    );
+    this.#byAge = this.#contributing.toSorted((a, b) => a.confirmedAtMs - b.confirmedAtMs);
+    this.#names = this.#contributing.map((source) => source.provider);
     this.#namesJson = JSON.stringify(this.#names);
+    const { maxSourceAgeMs } = this.#rules;
+    this.#dueAtMs = 1 + Math.min(
+      ...fresh.map((source) => source.confirmedAtMs + maxSourceAgeMs),
+      ...quiet.map(({ aliveAtMs, receivedAtMs }) =>
+        Math.min(aliveAtMs + maxSourceAgeMs, receivedAtMs + QUIET_SOURCE_MS_MAX)
+      ),
+    );
     this.#aggregate();
+    return this.#json !== before;
   }
 
-  /** Runs for every price: the text is put together from parts instead of being made anew. */
+  #find(provider: ProviderName): Source | undefined {
+    return this.#known.find((source) => source.provider === provider);
+  }
+
+  #isStale(source: Source, timeMs: number): boolean {
+    return timeMs - source.confirmedAtMs > this.#rules.maxSourceAgeMs;
+  }
+
+  #quiet(timeMs: number): Source[] {
+    const { aggregation, maxSourceAgeMs } = this.#rules;
+    if (aggregation === "average") return [];
+    return this.#known.filter((source) =>
+      this.#isStale(source, timeMs) && timeMs - source.aliveAtMs <= maxSourceAgeMs &&
+      timeMs - source.receivedAtMs <= QUIET_SOURCE_MS_MAX
+    );
+  }
+
+  /** Runs for every trade: concatenates prepared text, which is faster than `JSON.stringify`. */
   #aggregate(): void {
-    const sources = this.#sources;
+    const sources = this.#contributing;
     if (sources.length < Math.max(1, this.#rules.minSources)) {
-      this.#entry = this.#json = undefined;
+      this.#price = this.#json = undefined;
       return;
     }
     const price = AGGREGATIONS[this.#rules.aggregation](sources.map((source) => source.price));
-    const lastUpdate = sources.reduce((ms, source) => Math.max(ms, source.receivedAtMs), 0);
-    const { base, quote } = this.#market;
-    this.#entry = {
-      base,
-      quote,
-      price,
-      decimals: PRICE_DECIMALS,
-      lastUpdate,
-      sources: this.#names,
-    };
+    const lastUpdate = this.#lastUpdateMs();
+    this.#price = price;
     this.#json = `${this.#head}${price}","decimals":${PRICE_DECIMALS},"lastUpdate":${lastUpdate},` +
       `"sources":${this.#namesJson}}`;
+  }
+
+  /**
+   * Since when the price counts: for a median, the time by which half of the sources had confirmed
+   * theirs, so that more than half did since; for an average, the time of the oldest.
+   */
+  #lastUpdateMs(): number {
+    const index = this.#rules.aggregation === "median" ? (this.#byAge.length - 1) >> 1 : 0;
+    return this.#byAge[index]?.confirmedAtMs ?? 0;
   }
 }
 

@@ -33,7 +33,7 @@ export interface ProbeResult {
   firstPriceMs?: number;
   /** First price of each pair. */
   prices: Map<string, bigint>;
-  /** What went wrong first. */
+  /** The first thing that went wrong. */
   problem?: string;
 }
 

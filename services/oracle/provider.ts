@@ -1,23 +1,21 @@
 import { z } from "zod";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { parsePrice } from "../../lib/protocol/price.ts";
+import type { RetryRule } from "./retry_schedule.ts";
 
-/** One price as a source told it: a trade, or a ticker that carries the last trade. */
+/** One price as an exchange sent it: a trade, or a ticker that carries the last trade. */
 export interface Print {
-  /** The exchange's own name of the market. */
+  /** The exchange's name of the market. */
   symbol: string;
   /** Integer with 6 decimals. */
   price: bigint;
-  /** The exchange's clock, Unix milliseconds. It shows whether a stream moves, never freshness. */
+  /** The exchange's clock, Unix milliseconds. It shows progress; ages are measured on receipt. */
   exchangeTimeMs: number;
-  /** The exchange's number of this trade in its market; undefined where it sends none. */
+  /** The exchange's number of this trade in its market; undefined if it sends none. */
   sequence?: number;
 }
 
-/**
- * Why a frame gave no price; the values of a metric's label. `late` is a print that was there before,
- * or came after a newer one.
- */
+/** Why a frame gave no price: values of a metric's label. `late` is a repeated or outdated print. */
 export const DROP_REASONS = [
   "too_long",
   "not_json",
@@ -30,30 +28,33 @@ export const DROP_REASONS = [
 /** One of {@link DROP_REASONS}. */
 export type DropReason = (typeof DROP_REASONS)[number];
 
-/** What one frame of an exchange says. */
+/** The meaning of one frame of an exchange. */
 export type Frame =
   | { kind: "prints"; prints: readonly Print[] }
-  /** Subscribed to these symbols; without symbols, to all that were asked for. */
+  /** Subscribed to these symbols; without symbols, to all that were requested. */
   | { kind: "acknowledged"; symbols?: readonly string[] }
-  /** Not subscribed to these symbols; without symbols, it does not say to which. */
+  /** Not subscribed to these symbols; without symbols, the exchange did not name them. */
   | { kind: "refused"; symbols?: readonly string[]; reason: string }
-  /** The connection lives; `newest` is the number of the last trade that the exchange has sent. */
-  | { kind: "alive"; newest?: { symbol: string; sequence: number } }
+  /**
+   * The connection works. `newest` is the number of the last trade in a market, which confirms the
+   * price of that trade. `idle` says that no market has anything to send, which proves less.
+   */
+  | { kind: "alive"; newest?: { symbol: string; sequence: number }; idle?: true }
   /** The exchange is about to close this connection, or has stopped trading. */
   | { kind: "closing"; reason: string }
   | { kind: "dropped"; reason: DropReason };
 
-/** How it is seen that a connection or one of its streams is dead though the socket is open. */
+/** When an open connection, or one of its streams, counts as dead; times in milliseconds. */
 export interface LivenessRule {
-  /** A connection without any frame for this long is dead, in milliseconds. */
+  /** A connection without any frame for this long is dead. */
   silenceMs: number;
-  /** A stream without a trade for this long gets a new connection, in milliseconds. */
+  /** A stream without a print for this long gets a new connection. */
   streamSilenceMs: number;
   /** Text that the exchange answers, sent after `afterMs` of silence. */
   ping?: { afterMs: number; text: string };
 }
 
-/** One exchange: its endpoint and its wire format, with no state and no I/O. */
+/** One exchange: its endpoint, wire format and rules. It has no state and does no I/O. */
 export interface Provider {
   readonly name: ProviderName;
   /** The public endpoint. */
@@ -65,18 +66,17 @@ export interface Provider {
   /** Reads one frame; never throws. */
   parse(text: string): Frame;
   /**
-   * How {@link Print.sequence} runs in one market: `by_one` without gaps; `rising` where trades are
-   * joined and only a heartbeat shows a loss; `none` where there is no number.
+   * How {@link Print.sequence} counts in one market: `by_one` has no gaps; `rising` skips numbers
+   * because trades are merged, and only a heartbeat shows a loss; `none` has no number.
    */
   readonly sequence: "by_one" | "rising" | "none";
   readonly liveness: LivenessRule;
-  /** Waits between connections, in milliseconds, where the venue wants longer ones than usual. */
-  readonly reconnect?: { initialMs: number; maxMs: number };
-  /** A connection is replaced at this age, in milliseconds, before the exchange ends it. */
+  readonly retry: RetryRule;
+  /** A connection is replaced at this age, in milliseconds, before the exchange closes it. */
   readonly lifetimeMs?: number;
 }
 
-/** Reads one shape of frame; undefined for any other shape. */
+/** Reads frames of one shape; undefined for any other shape. */
 export type FrameReader = (value: unknown) => Frame | undefined;
 
 /** A reader of frames that fit `schema`. */
@@ -90,7 +90,7 @@ export function reader<S extends z.ZodType>(
   };
 }
 
-/** Reads JSON text by the first reader that knows its shape: the most frequent one comes first. */
+/** Reads JSON text with the first reader that knows its shape. List the most frequent shape first. */
 export function readFrame(text: string, readers: readonly FrameReader[]): Frame {
   let value: unknown;
   try {
@@ -108,7 +108,7 @@ export function readFrame(text: string, readers: readonly FrameReader[]): Frame 
 /** A print whose price is still the digits of the frame. */
 export type RawPrint = Omit<Print, "price"> & { digits: string };
 
-/** The frame of these prints; one price that is none drops the whole frame. */
+/** The frame of these prints; one invalid price drops the whole frame. */
 export function printsFrame(raw: readonly RawPrint[]): Frame {
   const prints: Print[] = [];
   for (const { digits, ...print } of raw) {
@@ -119,6 +119,6 @@ export function printsFrame(raw: readonly RawPrint[]): Frame {
   return { kind: "prints", prints };
 }
 
-/** An ISO 8601 time, given in Unix milliseconds. */
+/** Parses an ISO 8601 time to Unix milliseconds. */
 export const isoTimeSchema = z.string().transform((text) => Date.parse(text))
   .refine((timeMs) => !Number.isNaN(timeMs));

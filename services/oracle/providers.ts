@@ -6,7 +6,7 @@ import { coinbase } from "./providers/coinbase.ts";
 import { kraken } from "./providers/kraken.ts";
 import { okx } from "./providers/okx.ts";
 
-/** Every provider there is: a fifth one is a file beside these and a line here. */
+/** All providers. A new exchange is a file in `providers/` and a line here. */
 export const PROVIDERS: Readonly<Record<ProviderName, Provider>> = {
   provider_a: binance,
   provider_b: coinbase,
@@ -14,7 +14,7 @@ export const PROVIDERS: Readonly<Record<ProviderName, Provider>> = {
   provider_d: okx,
 };
 
-/** The providers asked for, each with the endpoint given for it or else its public one. */
+/** The selected providers, each with its configured URL or its public one. */
 export function endpoints(
   { providers, providerUrls }: Pick<OracleOptions, "providers" | "providerUrls">,
 ): { provider: Provider; url: string }[] {

@@ -1,19 +1,23 @@
 import type { Clock } from "../../lib/clock.ts";
 import { Timers } from "../../lib/timers.ts";
 import type { Fault, Remedy } from "./faults.ts";
-import type { DropReason, Print, Provider } from "./provider.ts";
+import type { DropReason, Frame, Print, Provider } from "./provider.ts";
 import { Stream } from "./stream.ts";
 
-/** What the owner of a {@link Session} is told. */
+/** What a {@link Session} reports to its owner. */
 export interface SessionHandlers {
   onPrint(market: string, price: bigint): void;
-  /** All markets are answered for, and at least one is subscribed to. Comes once. */
+  /** The last price of this market is still the exchange's last trade. */
+  onConfirmed?(market: string): void;
+  /** The exchange has nothing to send in any market. */
+  onIdle?(): void;
+  /** Called once, when every market was acknowledged or refused, and at least one acknowledged. */
   onSubscribed(): void;
   onFault(fault: Fault, remedy: Remedy, detail: string): void;
   onDropped(reason: DropReason): void;
 }
 
-/** One connection to one provider. */
+/** Options of a {@link Session}. */
 export interface SessionOptions {
   provider: Provider;
   /** Symbols such as `BTC/USDT`. */
@@ -24,27 +28,27 @@ export interface SessionOptions {
 }
 
 /**
- * A subscription is acknowledged within this time or counts as not made; sooner than any venue counts as
- * silent, so that the fault has its right name.
+ * A subscription that is not acknowledged within this time has failed, in milliseconds. It is less
+ * than any exchange's `silenceMs`, so that the fault gets its right name.
  */
-export const ACKNOWLEDGE_MS = 4_000;
+export const ACKNOWLEDGE_MS = 2_500;
 
-/** Where some markets were refused and others not, all are asked for again after this time. */
+/** If only some markets were refused, all are requested again after this time, in milliseconds. */
 export const RETRY_REFUSED_MS = 300_000;
 
-/** The longest frame that is read; the largest real one is under 2,000 characters. */
+/** Longest frame that is read; the largest real one has under 2,000 characters. */
 export const FRAME_CHARS_MAX = 65_536;
 
-/** More lost messages than this within {@link GAPS_WINDOW_MS} earn a new connection. */
+/** More lost messages than this within {@link GAPS_WINDOW_MS} cause a new connection. */
 export const GAPS_MAX = 3;
 
-/** Time over which lost messages are counted together. */
+/** Window for counting lost messages, in milliseconds. */
 export const GAPS_WINDOW_MS = 60_000;
 
 /**
- * The life of one connection after it opened: subscribes, reads frames, and watches the three ages
- * apart: the connection's, each subscription's, each market's last trade. It decides what is wrong
- * and what should follow; its owner does it.
+ * One open connection: subscribes, reads frames, and tracks the ages of the connection, of each
+ * subscription and of each market's last print separately. It detects faults and names the remedy;
+ * its owner applies the remedy.
  */
 export class Session {
   readonly #options: SessionOptions;
@@ -75,12 +79,12 @@ export class Session {
     return this.#openedAtMs;
   }
 
-  /** When the newest frame came, Unix milliseconds. */
+  /** When the last frame arrived, Unix milliseconds. */
   get lastFrameAtMs(): number {
     return this.#lastFrameAtMs;
   }
 
-  /** The streams, one a market. */
+  /** The streams, one for each market. */
   get streams(): Stream[] {
     return [...this.#streams.values()];
   }
@@ -90,11 +94,11 @@ export class Session {
     return this.#settled;
   }
 
-  /** Subscribes and starts to watch. */
+  /** Subscribes and starts the timers. */
   start(): void {
     const { provider, send } = this.#options;
     for (const frame of provider.subscribeFrames([...this.#streams.keys()])) send(frame);
-    this.#timers.after(ACKNOWLEDGE_MS, () => this.#settle());
+    this.#timers.after(ACKNOWLEDGE_MS, () => this.#acknowledgeOverdue());
     const { lifetimeMs, liveness } = provider;
     if (lifetimeMs !== undefined) {
       this.#timers.after(
@@ -105,7 +109,7 @@ export class Session {
     if (liveness.ping !== undefined) this.#watchIdle(liveness.ping);
   }
 
-  /** Nothing more happens afterwards. */
+  /** Ends the session: no handler is called afterwards. */
   end(): void {
     this.#ended = true;
     this.#timers.clear();
@@ -120,7 +124,7 @@ export class Session {
     switch (frame.kind) {
       case "prints":
         for (const print of frame.prints) {
-          // One print may end the session: what its frame says after it counts no more.
+          // A print may end the session; the rest of its frame is ignored.
           if (!this.#ended) this.#take(print);
         }
         return;
@@ -129,7 +133,7 @@ export class Session {
       case "refused":
         return this.#refused(frame.symbols ?? [], frame.reason);
       case "alive":
-        return this.#alive(frame.newest);
+        return this.#alive(frame);
       case "closing":
         return this.#fault("shutdown_notice", "replace", frame.reason);
       case "dropped":
@@ -144,12 +148,12 @@ export class Session {
     const order = stream.take(print, this.#lastFrameAtMs);
     if (order === "gap") this.#gap(`${stream.market} before ${print.sequence}`);
     if (order === "restart") {
-      this.#fault("sequence_restart", "note", `${stream.market} goes on at ${print.sequence}`);
+      this.#fault("sequence_restart", "note", `${stream.market} continues at ${print.sequence}`);
     }
     if (order === "late") handlers.onDropped("late");
     else handlers.onPrint(stream.market, print.price);
     if (stream.stuck(this.#lastFrameAtMs)) {
-      this.#fault("stuck_time", "drop", `${stream.market} stands at ${print.exchangeTimeMs}`);
+      this.#fault("stuck_time", "drop", `${stream.market} stays at ${print.exchangeTimeMs}`);
     }
   }
 
@@ -169,7 +173,15 @@ export class Session {
     if (this.streams.every((stream) => stream.answered)) this.#settle();
   }
 
-  /** Every market is answered for, or the time to answer is over. */
+  /** A print proves a subscription too: the acknowledgement itself may have been lost. */
+  #acknowledgeOverdue(): void {
+    for (const stream of this.streams) {
+      if (stream.lastPrintAtMs !== undefined) stream.acknowledge(stream.lastPrintAtMs);
+    }
+    this.#settle();
+  }
+
+  /** Every market was answered, or the time for it is over. */
   #settle(): void {
     if (this.#settled) return;
     const missing = this.streams.filter((stream) => !stream.acknowledged);
@@ -189,10 +201,14 @@ export class Session {
     this.#watchStreams();
   }
 
-  #alive(newest: { symbol: string; sequence: number } | undefined): void {
+  #alive({ newest, idle }: Extract<Frame, { kind: "alive" }>): void {
+    const { handlers } = this.#options;
+    if (idle) handlers.onIdle?.();
     if (newest === undefined) return;
     const stream = this.#streams.get(newest.symbol);
-    if (stream?.missed(newest.sequence, this.#lastFrameAtMs)) {
+    if (stream === undefined) return;
+    if (stream.confirms(newest.sequence)) handlers.onConfirmed?.(stream.market);
+    if (stream.missed(newest.sequence, this.#lastFrameAtMs)) {
       this.#gap(`${stream.market} at ${newest.sequence}`);
     }
   }

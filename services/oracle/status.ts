@@ -2,22 +2,23 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { EXCHANGE_OF, PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import { timestampSchema, uint64Schema } from "../../lib/protocol/scalars.ts";
-import { deviations, OUTLIER_BASIS_POINTS } from "./deviation.ts";
-import type { Feed } from "./feed.ts";
+import { deviations, OUTLIER_BASIS_POINTS } from "./aggregation.ts";
 import type { Oracle } from "./oracle.ts";
 import type { PriceBoard } from "./price_board.ts";
+import type { ProviderConnection } from "./provider_connection.ts";
 
-/** How old something is, in milliseconds. */
-const ageSchema = z.number().nonnegative().nullable().describe("Milliseconds, null before it");
+/** An age in milliseconds. */
+const ageSchema = z.number().nonnegative().nullable()
+  .describe("Milliseconds, null if it has not happened");
 
 /**
- * What `GET /health` and `GET /providers` tell of a provider: the spec's `name`, `ready` and
- * `prices`, and what an operator asks next.
+ * One provider in `GET /health` and `GET /providers`: the spec's `name`, `ready` and `prices`, and
+ * details for operators.
  */
 const providerStatusSchema = z.object({
   name: z.enum(PROVIDER_NAMES),
   ready: z.boolean().describe("Connected, and all its subscriptions acknowledged"),
-  prices: z.number().int().nonnegative().describe("Pairs with a price from it"),
+  prices: z.number().int().nonnegative().describe("Pairs that it contributes to"),
   exchange: z.enum(Object.values(EXCHANGE_OF)),
   connectionAgeMs: ageSchema,
   lastFrameAgeMs: ageSchema,
@@ -27,22 +28,22 @@ const providerStatusSchema = z.object({
       subscriptionAgeMs: ageSchema,
       lastTradeAgeMs: ageSchema,
       exchangeLagMs: z.number().nullable()
-        .describe("From the exchange's time to the receipt of its last trade, milliseconds"),
+        .describe("From the exchange's timestamp to the receipt of its last trade, milliseconds"),
     }),
   ).describe("By symbol"),
   reconnects: z.number().int().nonnegative(),
   lastError: z.string().nullable(),
 }).meta({ id: "ProviderStatus" });
 
-/** The sources of a pair, and how far each of three or more lies from their median. */
+/** The contributing sources of a pair, and the distance of each from their median. */
 const pairSourceSchema = z.object({
   sources: z.array(z.enum(PROVIDER_NAMES)),
-  price: uint64Schema.optional().describe("Absent while there are too few sources, 6 decimals"),
+  price: uint64Schema.optional().describe("6 decimals; absent while there are too few sources"),
   sourcePrices: z.record(z.string(), uint64Schema).describe("By provider, 6 decimals"),
   deviationBasisPoints: z.record(z.string(), z.number()).optional()
-    .describe("By provider: how far from the median of three or more"),
+    .describe("By provider: distance from the median, with three or more sources"),
   outliers: z.array(z.enum(PROVIDER_NAMES))
-    .describe(`More than ${OUTLIER_BASIS_POINTS} basis points off`),
+    .describe(`More than ${OUTLIER_BASIS_POINTS} basis points from the median`),
 }).meta({ id: "PairSource" });
 
 /** The body of `GET /providers`. */
@@ -57,23 +58,23 @@ export const healthSchema = z.object({
     .describe("All pairs have a price, some have, none has"),
   uptime: z.number().int().nonnegative().describe("Seconds"),
   providers: z.array(providerStatusSchema),
-  lastPriceUpdate: timestampSchema.describe("Newest receipt behind any price, 0 without one"),
+  lastPriceUpdate: timestampSchema.describe("Newest lastUpdate of any price, 0 without one"),
   pairsWithPrices: z.number().int().nonnegative(),
   totalPairs: z.number().int().nonnegative(),
 }).meta({ id: "Health" });
 
 function providerStatus(
-  feed: Feed,
+  connection: ProviderConnection,
   board: PriceBoard,
   nowMs: number,
 ): z.input<typeof providerStatusSchema> {
-  const { session } = feed;
+  const { name, session, reconnects, lastError } = connection;
   const ageMs = (atMs: number | undefined) => atMs === undefined ? null : Math.max(0, nowMs - atMs);
   return {
-    name: feed.name,
+    name,
     ready: session?.subscribed ?? false,
-    prices: board.pricesOf(feed.name),
-    exchange: EXCHANGE_OF[feed.name],
+    prices: board.pricesOf(name),
+    exchange: EXCHANGE_OF[name],
     connectionAgeMs: ageMs(session?.openedAtMs),
     lastFrameAgeMs: ageMs(session?.lastFrameAtMs),
     streams: Object.fromEntries((session?.streams ?? []).map((stream) => [stream.market, {
@@ -81,34 +82,34 @@ function providerStatus(
       lastTradeAgeMs: ageMs(stream.lastPrintAtMs),
       exchangeLagMs: stream.lagMs ?? null,
     }])),
-    reconnects: feed.reconnects,
-    lastError: feed.lastError ?? null,
+    reconnects,
+    lastError: lastError ?? null,
   };
 }
 
 function pairSource(board: PriceBoard, symbol: string): z.input<typeof pairSourceSchema> {
   const sources = board.sources(symbol);
-  const apart = deviations(sources);
+  const distances = deviations(sources);
   return {
     sources: sources.map((source) => source.provider),
-    // Absent, not wrong, while the pair has too few sources.
+    // No price is better than a wrong one.
     price: board.entry(symbol)?.price.toString(),
     sourcePrices: Object.fromEntries(
       sources.map(({ provider, price }) => [provider, price.toString()]),
     ),
-    deviationBasisPoints: apart && Object.fromEntries(apart),
-    outliers: [...apart ?? []].filter(([, points]) => Math.abs(points) > OUTLIER_BASIS_POINTS)
+    deviationBasisPoints: distances && Object.fromEntries(distances),
+    outliers: [...distances ?? []].filter(([, points]) => Math.abs(points) > OUTLIER_BASIS_POINTS)
       .map(([provider]) => provider),
   };
 }
 
 /** The body of `GET /providers`. */
 export function providersBody(
-  { board, feeds }: Oracle,
+  { board, connections }: Oracle,
   clock: Clock,
 ): z.input<typeof providersSchema> {
   return {
-    providers: feeds.map((feed) => providerStatus(feed, board, clock.now())),
+    providers: connections.map((one) => providerStatus(one, board, clock.now())),
     pairSources: Object.fromEntries(
       board.symbols.map((symbol) => [symbol, pairSource(board, symbol)]),
     ),
@@ -117,7 +118,7 @@ export function providersBody(
 
 /** The body of `GET /health`: unhealthy without any price, degraded while some pair has none. */
 export function healthBody(
-  { board, feeds }: Oracle,
+  { board, connections }: Oracle,
   clock: Clock,
   startedAtMs: number,
 ): z.input<typeof healthSchema> {
@@ -131,7 +132,7 @@ export function healthBody(
   return {
     status,
     uptime: Math.max(0, Math.floor((clock.now() - startedAtMs) / 1000)),
-    providers: feeds.map((feed) => providerStatus(feed, board, clock.now())),
+    providers: connections.map((one) => providerStatus(one, board, clock.now())),
     lastPriceUpdate: board.lastPriceUpdateMs,
     pairsWithPrices,
     totalPairs,

@@ -1,15 +1,18 @@
 import type { Print, Provider } from "./provider.ts";
 
-/** What a print is to the ones before it. */
+/**
+ * How a print follows the one before: in order, after a lost message, after a restart of the
+ * exchange's numbering, or as a repeat or an older print.
+ */
 export type PrintOrder = "next" | "gap" | "restart" | "late";
 
-/** Prints that keep coming with an exchange time that stands still this long are not trusted. */
+/** A stream whose exchange time does not advance for this long while prints arrive is stuck. */
 export const STUCK_TIME_MS = 10_000;
 
-/** A trade that a heartbeat tells of may be this late before it counts as lost. */
+/** How long a trade that a heartbeat names may take to arrive before it counts as lost. */
 export const MISSED_AFTER_MS = 2_000;
 
-/** One market of one connection: whether it is subscribed, and how its prints run. */
+/** One market of one connection: its subscription, and the order and age of its prints. */
 export class Stream {
   readonly market: string;
   readonly #sequencing: Provider["sequence"];
@@ -20,6 +23,8 @@ export class Stream {
   #exchangeTimeMs = -Infinity;
   #stillSinceMs: number | undefined;
   #sequence: number | undefined;
+  /** Number of the print whose price was passed on last. */
+  #pricedSequence: number | undefined;
   #behindSinceMs: number | undefined;
 
   constructor(market: string, sequencing: Provider["sequence"]) {
@@ -38,8 +43,8 @@ export class Stream {
   }
 
   /**
-   * How far the exchange's time lay behind the receipt of the last print, in milliseconds: slow frames
-   * or a wrong clock, here or there, which would make it negative.
+   * Time from the exchange's timestamp to the receipt of the last print, in milliseconds. A slow
+   * network makes it large; clocks that disagree can make it negative.
    */
   get lagMs(): number | undefined {
     return this.#lagMs;
@@ -62,39 +67,44 @@ export class Stream {
   }
 
   /**
-   * Takes a print and says how it stands to the ones before. A number that falls is a restart of the
-   * exchange's count if its time moves on, else something from before: its price is old.
+   * Takes a print and classifies it. A lower number is a restart of the exchange's numbering if its
+   * time advances; otherwise the print is old, and so is its price.
    */
   take(print: Print, nowMs: number): PrintOrder {
-    const moves = print.exchangeTimeMs > this.#exchangeTimeMs;
+    const advances = print.exchangeTimeMs > this.#exchangeTimeMs;
     this.#exchangeTimeMs = Math.max(this.#exchangeTimeMs, print.exchangeTimeMs);
-    this.#stillSinceMs = moves ? undefined : this.#stillSinceMs ?? nowMs;
-    const order = this.#order(print, moves);
+    this.#stillSinceMs = advances ? undefined : this.#stillSinceMs ?? nowMs;
+    const order = this.#order(print, advances);
     if (order === "late") return order;
     this.#lastPrintAtMs = nowMs;
     this.#lagMs = nowMs - print.exchangeTimeMs;
-    this.#sequence = print.sequence;
+    this.#sequence = this.#pricedSequence = print.sequence;
     this.#behindSinceMs = undefined;
     return order;
   }
 
-  #order({ sequence, exchangeTimeMs }: Print, moves: boolean): PrintOrder {
+  #order({ sequence, exchangeTimeMs }: Print, advances: boolean): PrintOrder {
     const last = this.#sequence;
     if (sequence === undefined) return exchangeTimeMs < this.#exchangeTimeMs ? "late" : "next";
     if (last === undefined) return "next";
-    if (sequence <= last) return moves && sequence < last ? "restart" : "late";
+    if (sequence <= last) return advances && sequence < last ? "restart" : "late";
     return this.#sequencing === "by_one" && sequence > last + 1 ? "gap" : "next";
   }
 
-  /** Whether prints have kept coming for {@link STUCK_TIME_MS} without their time moving. */
+  /** Whether the exchange time has not advanced for {@link STUCK_TIME_MS} while prints arrived. */
   stuck(nowMs: number): boolean {
     return this.#stillSinceMs !== undefined && nowMs - this.#stillSinceMs >= STUCK_TIME_MS;
   }
 
+  /** Whether the last print's price is that of the trade that a heartbeat names as the newest. */
+  confirms(newest: number): boolean {
+    return newest === this.#pricedSequence;
+  }
+
   /**
-   * Hears from a heartbeat which trade is the newest.
+   * Notes which trade a heartbeat names as the newest.
    *
-   * @returns True if that trade should have come by now; it is then taken as lost, and said once.
+   * @returns True if that trade is overdue. It then counts as lost and is reported only once.
    */
   missed(newest: number, nowMs: number): boolean {
     if (this.#sequence !== undefined && newest <= this.#sequence) {
@@ -108,7 +118,7 @@ export class Stream {
     return true;
   }
 
-  /** How long this subscription has brought nothing, in milliseconds; undefined if not subscribed. */
+  /** Time without a print, in milliseconds; undefined if not subscribed. */
   silentMs(nowMs: number): number | undefined {
     if (this.#acknowledgedAtMs === undefined) return undefined;
     return nowMs - (this.#lastPrintAtMs ?? this.#acknowledgedAtMs);

@@ -34,7 +34,7 @@ Deno.test("PriceBoard: the answer is as in the spec (oracle spec, Price entry)",
         quote: "0x0000000000000000000000000000000000000100",
         price: "1666870001",
         decimals: 6,
-        lastUpdate: T + 5,
+        lastUpdate: T,
         sources: ["provider_a", "provider_b"],
       },
     },
@@ -132,12 +132,17 @@ function naivePrices(
     const [sum, count] = aggregation === "median"
       ? [low + high, 2n]
       : [sorted.reduce((a, b) => a + b), BigInt(sorted.length)];
+    const timesMs = live.map((receipt) => receipt.atMs).sort((a, b) => a - b);
+    // By then half of the sources had their price: all of them for an average.
+    const lastUpdate = aggregation === "median"
+      ? timesMs[Math.ceil(timesMs.length / 2) - 1]
+      : timesMs[0];
     prices[symbol] = {
       base,
       quote,
       price: sum / count + (2n * (sum % count) >= count ? 1n : 0n),
       decimals: 6,
-      lastUpdate: Math.max(...live.map((receipt) => receipt.atMs)),
+      lastUpdate,
       sources: live.map(({ name }) => name),
     };
   }

@@ -60,6 +60,8 @@ Deno.test("probeProvider: ends as soon as every pair has a price, with the times
 Deno.test("probeProvider: says what is missing when the time is over", async () => {
   const { clock, socket, result, ticker } = setUp();
   socket.open();
+  socket.deliver(acknowledge("BTC-USDT"));
+  socket.deliver(acknowledge("ETH-USDT"));
   socket.deliver(ticker("BTC-USDT", "60000"));
   clock.advance(3_000);
   assert.equal((await result).problem, "no price of ETH/USDT after 3000 ms");

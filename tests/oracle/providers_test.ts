@@ -91,7 +91,7 @@ const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
         },
       ),
     ],
-    ['{"channel":"heartbeat"}', { kind: "alive" }],
+    ['{"channel":"heartbeat"}', { kind: "alive", idle: true }],
     [
       '{"method":"subscribe","result":{"channel":"trade","symbol":"BTC/USDT","snapshot":false},"success":true,"time_in":"t","time_out":"t","req_id":1}',
       { kind: "acknowledged", symbols: ["BTC/USDT"] },

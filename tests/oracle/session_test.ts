@@ -26,6 +26,8 @@ function setUp(provider: Provider, markets = ["BTC/USDT", "ETH/USDT"]) {
     send: (text) => sent.push(text),
     handlers: {
       onPrint: (market, price) => events.push(`${market} ${price}`),
+      onConfirmed: (market) => events.push(`confirmed ${market}`),
+      onIdle: () => events.push("idle"),
       onSubscribed: () => events.push("subscribed"),
       onFault(fault, remedy, detail) {
         events.push(`${fault} ${remedy}: ${detail}`);
@@ -79,7 +81,7 @@ Deno.test("Session: a subscription without acknowledgement ends the connection",
   assert.deepEqual(news(), []);
   clock.advance(1);
   assert.deepEqual(news(), [
-    "not_acknowledged drop: BTC/USDT, ETH/USDT: no answer in 4000 ms",
+    "not_acknowledged drop: BTC/USDT, ETH/USDT: no answer in 2500 ms",
   ]);
 });
 
@@ -119,6 +121,18 @@ Deno.test("Session: a refusal that names no market leaves the deadline to decide
   assert.deepEqual(news(), ["refused note: 60018 wrong"]);
   clock.advance(ACKNOWLEDGE_MS);
   assert.deepEqual(news(), ["not_acknowledged drop: BTC/USDT, ETH/USDT: 60018 wrong"]);
+});
+
+Deno.test("Session: prices without an acknowledgement prove that the subscription stands", () => {
+  const { session, clock, news } = setUp(binance);
+  session.receive(aggTrade(1, clock.now(), "5"));
+  clock.advance(ACKNOWLEDGE_MS);
+  assert.deepEqual(news(), [
+    "BTC/USDT 5000000",
+    "not_acknowledged note: ETH/USDT: no answer in 2500 ms",
+    "subscribed",
+  ]);
+  session.end();
 });
 
 Deno.test("Session: a stream that is silent on a living connection is replaced", () => {
@@ -161,7 +175,7 @@ Deno.test("Session: a stuck exchange time ends the connection, and what its fram
   session.receive(frame(3));
   assert.deepEqual(news(), [
     "BTC/USDT 3000000",
-    `stuck_time drop: BTC/USDT stands at ${Date.parse(timestamp)}`,
+    `stuck_time drop: BTC/USDT stays at ${Date.parse(timestamp)}`,
   ]);
 });
 
@@ -203,12 +217,52 @@ Deno.test("Session: Coinbase's heartbeat shows a ticker that was lost", () => {
   session.end();
 });
 
+Deno.test("Session: Coinbase's heartbeat confirms the price of the trade that it names, and no other", () => {
+  const { session, clock, news } = setUp(coinbase, ["BTC/USDT"]);
+  const beat = (last_trade_id: number, product_id = "BTC-USDT") =>
+    session.receive(JSON.stringify({ type: "heartbeat", product_id, last_trade_id }));
+  const ticker = (trade_id: number) =>
+    session.receive(JSON.stringify({
+      type: "ticker",
+      product_id: "BTC-USDT",
+      price: "5",
+      time: new Date(clock.now()).toISOString(),
+      trade_id,
+    }));
+  beat(7);
+  ticker(7);
+  assert.deepEqual(news(), ["BTC/USDT 5000000"], "nothing to confirm before the first price");
+  beat(7);
+  assert.deepEqual(news(), ["confirmed BTC/USDT"]);
+  beat(7, "DOGE-USDT");
+  beat(8);
+  assert.deepEqual(news(), []);
+  clock.advance(2_000);
+  beat(8);
+  assert.deepEqual(news(), ["sequence_gap note: message lost: BTC/USDT at 8"]);
+  beat(8);
+  assert.deepEqual(news(), [], "a lost trade's price is not the one that was passed on");
+  session.end();
+});
+
+Deno.test("Session: Kraken's heartbeat says that it is idle; its status and OKX's pong do not", () => {
+  const krakenSide = setUp(kraken);
+  krakenSide.session.receive('{"channel":"status","data":[{"system":"online"}]}');
+  assert.deepEqual(krakenSide.news(), []);
+  krakenSide.session.receive('{"channel":"heartbeat"}');
+  assert.deepEqual(krakenSide.news(), ["idle"]);
+  const okxSide = setUp(okx);
+  okxSide.session.receive("pong");
+  assert.deepEqual(okxSide.news(), []);
+  for (const { session } of [krakenSide, okxSide]) session.end();
+});
+
 Deno.test("Session: a count that starts again is told, its price is taken", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(aggTrade(900, clock.now()));
   news();
   session.receive(aggTrade(1, clock.now() + 5, "7"));
-  assert.deepEqual(news(), ["sequence_restart note: BTC/USDT goes on at 1", "BTC/USDT 7000000"]);
+  assert.deepEqual(news(), ["sequence_restart note: BTC/USDT continues at 1", "BTC/USDT 7000000"]);
   session.end();
 });
 

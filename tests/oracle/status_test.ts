@@ -35,7 +35,7 @@ Deno.test("healthBody: unhealthy, degraded, healthy by how many pairs have a pri
   const { clock, oracle, binance } = setUp();
   const startedAtMs = clock.now();
   const health = () => healthBody(oracle, clock, startedAtMs);
-  clock.advance(2_500);
+  clock.advance(2_400);
   assert.deepEqual(
     { ...health(), providers: [] },
     {
@@ -163,4 +163,40 @@ Deno.test("Oracle: a quiet source contributes up to its bound and not a moment l
   assert.equal(oracle.board.entry("BTC/USDT"), undefined);
   oracle.stop();
   assert.equal(clock.pending, 0);
+});
+
+Deno.test("Oracle: a quiet source that contributes again leaves 30 s after its trade, with no frame to show it", () => {
+  const clock = new FakeClock();
+  const network = new FakeNetwork();
+  const oracle = new Oracle({
+    providers: [{ provider: PROVIDERS.provider_c, url: "ws://venue" }],
+    markets: MARKETS,
+    board: { aggregation: "median", minSources: 1, maxSourceAgeMs: 2_500 },
+    clock,
+    random: () => 1,
+    metrics: createOracleMetrics([new Registry()]),
+    connect: network.connect,
+  });
+  oracle.start();
+  network.newest.open();
+  network.newest.deliver(
+    '{"channel":"trade","type":"update","data":[{"symbol":"BTC/USDT","price":5,"trade_id":1,' +
+      `"timestamp":"${new Date(clock.now()).toISOString()}"}]}`,
+  );
+  for (let second = 1; second < 30; second++) {
+    clock.advance(1_000);
+    network.newest.deliver('{"channel":"status","data":[{"system":"online"}]}');
+  }
+  const sources = () => oracle.board.sources("BTC/USDT").map(({ provider }) => provider);
+  for (const provider of ["provider_a", "provider_b"] as const) {
+    oracle.board.update(provider, "BTC/USDT", 5_000_000n, clock.now());
+  }
+  assert.deepEqual(sources(), ["provider_a", "provider_b"]);
+  network.newest.deliver('{"channel":"heartbeat"}');
+  assert.deepEqual(sources(), ["provider_a", "provider_b", "provider_c"]);
+  clock.advance(1_000);
+  assert.deepEqual(sources(), ["provider_a", "provider_b", "provider_c"]);
+  clock.advance(1);
+  assert.deepEqual(sources(), ["provider_a", "provider_b"]);
+  oracle.stop();
 });

@@ -22,7 +22,7 @@ const RUN_MS = 60 * MINUTE_MS;
 
 const MIN_SOURCES = 2;
 
-const MAX_SOURCE_AGE_MS = 20_000;
+const MAX_SOURCE_AGE_MS = 2_500;
 
 /** Longest time that a fault lasts. */
 const FAULT_MS_MAX = 90_000;
@@ -148,9 +148,15 @@ Deno.test("Oracle: through 60 minutes of every fault, serves what a naive model 
     for (const repair of repairs) repair();
     clock.advance(2 * MINUTE_MS);
     check();
-    for (const symbol of SYMBOLS) {
-      assert.deepEqual(oracle.board.entry(symbol)?.sources, [...PROVIDER_NAMES], symbol);
+    // With a trade a second, a source is sometimes too old for a moment.
+    const missing = () =>
+      SYMBOLS.filter((symbol) =>
+        oracle.board.entry(symbol)?.sources.length !== PROVIDER_NAMES.length
+      );
+    for (let passedMs = 0; passedMs < MINUTE_MS && missing().length > 0; passedMs += 50) {
+      clock.advance(50);
     }
+    assert.deepEqual(missing(), [], "every source is back in every market");
     assert(checks > 50_000, `${checks} checks`);
     const seen = await faultsSeen(metrics);
     for (const fault of Object.keys(FAULTS)) {

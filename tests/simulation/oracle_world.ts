@@ -13,6 +13,12 @@ const LATENCY_MS = 3;
 /** Share of connections that never open. */
 const HANGING = 0.05;
 
+/** After this time prices prove a subscription whose acknowledgement did not come. */
+const ACKNOWLEDGE_MS = 2_500;
+
+/** Longest time that a price counts without a trade. */
+const QUIET_MS = 30_000;
+
 /** One connection as someone sees it who reads along on the wire, at the client's end. */
 export interface Line {
   provider: ProviderName;
@@ -21,6 +27,11 @@ export interface Line {
   /** The latest time seen, by market, where trades have no numbers: an older one is no news. */
   latest: Map<string, number>;
   acknowledged: Set<string>;
+  /** Markets with a price before the time to acknowledge was over. */
+  printed: Set<string>;
+  /** Number of the last trade that was news, by market. */
+  lastIds: Map<string, string>;
+  openedAtMs: number;
 }
 
 /** Hears what happens on the wire before the client does. */
@@ -60,6 +71,9 @@ export class Wire {
       seen: new Set(),
       latest: new Map(),
       acknowledged: new Set(),
+      printed: new Set(),
+      lastIds: new Map(),
+      openedAtMs: this.#clock.now() + LATENCY_MS,
     };
     this.#ear.onAttempt(line);
     let connection: VenueConnection | undefined;
@@ -110,7 +124,15 @@ export class Wire {
 function readNaively(
   provider: ProviderName,
   text: string,
-): { acknowledged: string[]; symbol?: string; digits?: string; id?: string; ts?: string } {
+): {
+  acknowledged: string[];
+  symbol?: string;
+  digits?: string;
+  id?: string;
+  ts?: string;
+  newest?: string;
+  idle?: boolean;
+} {
   const symbols = [...text.matchAll(/(BTC|ETH|SOL)[-/]?USDT/gi)].map((match) => `${match[1]}/USDT`);
   const isTrade = {
     provider_a: "aggTrade",
@@ -129,6 +151,10 @@ function readNaively(
       acknowledged: provider === "provider_a" ? MARKETS.map((market) => market.symbol) : symbols,
     };
   }
+  if (text.includes('"heartbeat"')) {
+    const newest = /"last_trade_id":(\d+)/.exec(text)?.[1];
+    return { acknowledged: [], symbol: symbols[0], newest, idle: newest === undefined };
+  }
   if (!text.includes(isTrade[provider]) || text.includes("broken")) return { acknowledged: [] };
   return {
     acknowledged: [],
@@ -144,15 +170,23 @@ function micros(digits: string): bigint {
   return BigInt(digits.replace(".", ""));
 }
 
+/** The newest price of one provider in one market. */
+interface KnownPrice {
+  price: bigint;
+  atMs: number;
+  confirmedAtMs: number;
+  aliveAtMs: number;
+}
+
 /**
  * What the oracle should serve, worked out from what went over the wire: the newest price of each
  * provider's oldest connection, for as long as that connection stands or was replaced by one that was
- * fully subscribed, and the price is not too old.
+ * subscribed, and the price is not too old.
  */
 export class NaiveModel implements Eavesdropper {
   readonly #clock: FakeClock;
   readonly #lines: Line[] = [];
-  readonly #prices = new Map<string, { price: bigint; atMs: number }>();
+  readonly #prices = new Map<string, KnownPrice>();
   readonly #onEvent: () => void;
 
   constructor(clock: FakeClock, onEvent: () => void) {
@@ -165,51 +199,95 @@ export class NaiveModel implements Eavesdropper {
   }
 
   onFrame(line: Line, text: string): void {
-    const { acknowledged, symbol, digits, id, ts } = readNaively(line.provider, text);
+    const { provider } = line;
+    const { acknowledged, symbol, digits, id, ts, newest, idle } = readNaively(provider, text);
     for (const one of acknowledged) line.acknowledged.add(one);
+    if (idle || newest !== undefined) return this.#heartbeat(line, symbol, newest);
     if (symbol === undefined || digits === undefined) return;
     if (id !== undefined && line.seen.has(`${symbol} ${id}`)) return;
     line.seen.add(`${symbol} ${id}`);
     if (Number(ts) < (line.latest.get(symbol) ?? 0)) return;
     line.latest.set(symbol, Number(ts));
-    if (line !== this.#oldest(line.provider)) return;
-    this.#prices.set(`${line.provider} ${symbol}`, {
-      price: micros(digits),
-      atMs: this.#clock.now(),
+    if (id !== undefined) line.lastIds.set(symbol, id);
+    const atMs = this.#clock.now();
+    if (atMs <= line.openedAtMs + ACKNOWLEDGE_MS) line.printed.add(symbol);
+    if (line !== this.#oldest(provider)) return;
+    const price = micros(digits);
+    this.#prices.set(`${provider} ${symbol}`, {
+      price,
+      atMs,
+      confirmedAtMs: atMs,
+      aliveAtMs: atMs,
     });
+    this.#onEvent();
+  }
+
+  /** A heartbeat confirms the price of the trade that it names; one that names none, no price. */
+  #heartbeat(line: Line, symbol: string | undefined, newest: string | undefined): void {
+    if (line !== this.#oldest(line.provider)) return;
+    const nowMs = this.#clock.now();
+    for (const market of MARKETS) {
+      const known = this.#prices.get(`${line.provider} ${market.symbol}`);
+      if (known === undefined) continue;
+      if (newest === undefined) known.aliveAtMs = nowMs;
+      else if (
+        market.symbol === symbol && line.lastIds.get(symbol) === newest &&
+        nowMs - known.atMs <= QUIET_MS
+      ) known.confirmedAtMs = known.aliveAtMs = nowMs;
+    }
     this.#onEvent();
   }
 
   onGone(line: Line): void {
     const wasOldest = this.#oldest(line.provider) === line;
     this.#lines.splice(this.#lines.indexOf(line), 1);
-    const heir = this.#oldest(line.provider);
-    if (wasOldest && heir?.acknowledged.size !== MARKETS.length) {
-      for (const { symbol } of MARKETS) this.#prices.delete(`${line.provider} ${symbol}`);
+    const kept = wasOldest ? this.#takenOver(this.#oldest(line.provider)) : undefined;
+    for (const { symbol } of wasOldest ? MARKETS : []) {
+      if (!kept?.has(symbol)) this.#prices.delete(`${line.provider} ${symbol}`);
     }
     this.#onEvent();
+  }
+
+  /** Markets that a second connection takes over, undefined where it is not subscribed yet. */
+  #takenOver(heir: Line | undefined): Set<string> | undefined {
+    if (heir === undefined) return undefined;
+    if (heir.acknowledged.size === MARKETS.length) return heir.acknowledged;
+    const overdue = this.#clock.now() >= heir.openedAtMs + ACKNOWLEDGE_MS;
+    return overdue ? heir.acknowledged.union(heir.printed) : undefined;
   }
 
   /** What should be served now: the median of each pair, as text, with its sources. */
   served(minSources: number, maxSourceAgeMs: number): Record<string, unknown> {
     const served: Record<string, unknown> = {};
     for (const { symbol } of MARKETS) {
-      const live = PROVIDER_NAMES.flatMap((provider) => {
-        const found = this.#prices.get(`${provider} ${symbol}`);
-        return found !== undefined && this.#clock.now() - found.atMs <= maxSourceAgeMs
-          ? [{ provider, ...found }]
-          : [];
-      });
+      const live = this.#contributing(symbol, maxSourceAgeMs);
       if (live.length < minSources) continue;
       const sorted = live.map(({ price }) => price).sort((a, b) => Number(a - b));
       const sum = (sorted[(sorted.length - 1) >> 1] ?? 0n) + (sorted[sorted.length >> 1] ?? 0n);
+      const times = live.map(({ confirmedAtMs }) => confirmedAtMs).sort((a, b) => a - b);
       served[symbol] = {
         price: ((sum + 1n) / 2n).toString(),
-        lastUpdate: Math.max(...live.map(({ atMs }) => atMs)),
+        lastUpdate: times[Math.ceil(times.length / 2) - 1],
         sources: live.map(({ provider }) => provider),
       };
     }
     return served;
+  }
+
+  /** The fresh sources of a market, and fewer quiet ones, newest first, in the order of the spec. */
+  #contributing(symbol: string, maxSourceAgeMs: number) {
+    const nowMs = this.#clock.now();
+    const known = PROVIDER_NAMES.flatMap((provider) => {
+      const price = this.#prices.get(`${provider} ${symbol}`);
+      return price === undefined ? [] : [{ provider, ...price }];
+    });
+    const fresh = known.filter((one) => nowMs - one.confirmedAtMs <= maxSourceAgeMs);
+    const quiet = known
+      .filter((one) => !fresh.includes(one) && nowMs - one.aliveAtMs <= maxSourceAgeMs)
+      .filter((one) => nowMs - one.atMs <= QUIET_MS)
+      .sort((a, b) => b.atMs - a.atMs)
+      .filter((_, index) => index + 1 < fresh.length);
+    return known.filter((one) => fresh.includes(one) || quiet.includes(one));
   }
 
   #oldest(provider: ProviderName): Line | undefined {

@@ -88,9 +88,12 @@ export class OracleFeed {
 
   #take(market: Market, price: bigint, reported: number, nowMs: number): boolean {
     const known = this.#known.get(market);
-    if (known !== undefined && (reported === known.reported || reported <= known.lastUpdate)) {
+    if (known !== undefined && reported === known.reported) {
+      // A price may move before the oracle has a newer time for all that it is made of.
+      known.price = price;
       return false;
     }
+    if (known !== undefined && reported <= known.lastUpdate) return false;
     this.#known.set(market, { price, lastUpdate: Math.min(reported, nowMs), reported });
     return true;
   }

@@ -36,7 +36,7 @@ const readers = [
 
 const HOUR_MS = 3_600_000;
 
-/** Binance, streams of aggregate trades: every trade, numbered without gaps. */
+/** Binance, aggregate trade streams: every trade, numbered without gaps. */
 export const binance: Provider = {
   name: "provider_a",
   url: "wss://stream.binance.com:9443/stream",
@@ -50,9 +50,15 @@ export const binance: Provider = {
   ],
   parse: (text) => readFrame(text, readers),
   sequence: "by_one",
-  // Its pings are not seen by a client socket, and only trades show that it lives; the three
-  // markets together trade several times a second.
+  // There is no heartbeat that a client sees: only trades show that the connection works, and only a
+  // trade confirms a price. The three markets together trade several times a second.
   liveness: { silenceMs: 10_000, streamSilenceMs: 60_000 },
-  // It closes every connection at 24 h.
+  // Limit: 300 connections in 5 minutes.
+  retry: {
+    initialMs: 500,
+    maxMs: 2_000,
+    limit: { of: "connections", burst: 90, refillMs: 1_500 },
+  },
+  // Binance closes every connection after 24 h.
   lifetimeMs: 23 * HOUR_MS,
 };

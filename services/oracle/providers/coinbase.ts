@@ -43,15 +43,15 @@ const readers = [
 ];
 
 /**
- * Coinbase Exchange, ticker channel: one ticker a match, cascading matches joined. Its `sequence`
- * counts messages of all channels and so jumps between tickers; the trade number only rises, and the
- * heartbeat's `last_trade_id` shows whether a ticker was lost.
+ * Coinbase Exchange, ticker channel: one ticker for each match, with cascading matches merged. Its
+ * `sequence` counts messages of all channels, so tickers skip numbers; the trade number only rises.
+ * The heartbeat's `last_trade_id` confirms a price, or shows that a ticker was lost.
  */
 export const coinbase: Provider = {
   name: "provider_b",
   url: "wss://ws-feed.exchange.coinbase.com",
   symbolOf: (market) => market.replace("/", "-"),
-  // A frame for each product: a refusal takes its whole frame with it.
+  // One frame for each product: a refusal refuses its whole frame.
   subscribeFrames: (symbols) =>
     symbols.map((symbol) =>
       JSON.stringify({
@@ -62,6 +62,12 @@ export const coinbase: Provider = {
     ),
   parse: (text) => readFrame(text, readers),
   sequence: "rising",
-  // A heartbeat a second for each product.
+  // Coinbase sends one heartbeat a second for each product.
   liveness: { silenceMs: 5_000, streamSilenceMs: 300_000 },
+  // Coinbase publishes no limit of this kind: as for Binance.
+  retry: {
+    initialMs: 500,
+    maxMs: 2_000,
+    limit: { of: "connections", burst: 90, refillMs: 1_500 },
+  },
 };

@@ -21,7 +21,7 @@ const readers = [
         sequence: trade.trade_id,
       }))),
   ),
-  reader(z.object({ channel: z.literal("heartbeat") }), () => ({ kind: "alive" })),
+  reader(z.object({ channel: z.literal("heartbeat") }), () => ({ kind: "alive", idle: true })),
   reader(
     z.object({
       method: z.literal("subscribe"),
@@ -58,8 +58,8 @@ const readers = [
 ];
 
 /**
- * Prices are JSON numbers here: put in quotes, their digits stay what they were. Inside a JSON string
- * every quote is escaped, so the pattern can match nothing but a key and its number.
+ * Puts quotes around prices, which are JSON numbers here, to keep their digits. Quotes inside a JSON
+ * string are escaped, so the pattern matches only a key and its number.
  */
 function quotePrices(text: string): string {
   return text.replace(/"price"\s*:\s*([-+.\deE]+)/g, '"price":"$1"');
@@ -79,8 +79,14 @@ export const kraken: Provider = {
   ],
   parse: (text) => readFrame(quotePrices(text), readers),
   sequence: "by_one",
-  // A heartbeat about every second when idle; minutes without a trade are usual in thin books.
+  // Kraken sends a heartbeat a second while it has nothing else to send. It names no trade, so it
+  // shows that the source is quiet but does not confirm a price. Thin books trade once in minutes.
   liveness: { silenceMs: 5_000, streamSilenceMs: 300_000 },
-  // It asks for waits from 1 to 60 s; jitter takes up to half of a wait away.
-  reconnect: { initialMs: 2_000, maxMs: 60_000 },
+  // Kraken asks for at least a second between connections and for longer waits in long outages, and
+  // allows about 150 in 10 minutes. Jitter takes off up to half of a wait.
+  retry: {
+    initialMs: 2_000,
+    maxMs: 2_000,
+    limit: { of: "connections", burst: 80, refillMs: 9_000 },
+  },
 };

@@ -36,7 +36,8 @@ const ALIVE: Frame = { kind: "alive" };
 
 /**
  * OKX v5, tickers channel: pushed on a trade and on a change of the best bid or ask, at most about
- * every 100 ms, so that its time may be fresh while its last trade is old.
+ * every 100 ms. Each push repeats the last trade and so confirms its price; its time may be newer
+ * than the trade.
  */
 export const okx: Provider = {
   name: "provider_d",
@@ -51,10 +52,16 @@ export const okx: Provider = {
   ],
   parse: (text) => text === "pong" ? ALIVE : readFrame(text, readers),
   sequence: "none",
-  // It drops a connection after 30 s without a word; asking sooner shows sooner that it is dead.
+  // OKX closes a connection after 30 s without a message. An earlier ping finds a dead one earlier.
   liveness: {
     silenceMs: 10_000,
     streamSilenceMs: 60_000,
     ping: { afterMs: 5_000, text: "ping" },
+  },
+  // Limits: 480 subscriptions an hour, 3 connections a second.
+  retry: {
+    initialMs: 500,
+    maxMs: 2_000,
+    limit: { of: "subscriptions", burst: 110, refillMs: 10_000 },
   },
 };

@@ -26,6 +26,15 @@ Deno.test("OracleFeed: a lastUpdate in the future counts as now, once", () => {
   assert.equal(feed.isFresh(ETH, NOW + 3_100), true, "a corrected clock is believed at once");
 });
 
+Deno.test("OracleFeed: another price with the same lastUpdate is taken, and is as old", () => {
+  const feed = new OracleFeed(3_000);
+  feed.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
+  const outcome = feed.update(pricesBody(NOW, { "ETH/USDT": 8n }), NOW + 100);
+  assert.deepEqual(outcome, { updated: 0, rejected: 0 });
+  assert.equal(feed.freshPrice(ETH, NOW + 3_000), 8n);
+  assert.equal(feed.freshPrice(ETH, NOW + 3_001), undefined);
+});
+
 Deno.test("OracleFeed: an older price does not replace a newer one", () => {
   const feed = new OracleFeed(3_000);
   feed.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);

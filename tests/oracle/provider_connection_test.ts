@@ -1,7 +1,7 @@
 import { configure, type LogRecord, reset } from "@logtape/logtape";
 import assert from "node:assert/strict";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
-import { Feed } from "../../services/oracle/feed.ts";
+import { ProviderConnection } from "../../services/oracle/provider_connection.ts";
 import type { Provider } from "../../services/oracle/provider.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
 import { coinbase } from "../../services/oracle/providers/coinbase.ts";
@@ -17,7 +17,7 @@ function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
   const clock = new FakeClock();
   const network = new FakeNetwork();
   const events: string[] = [];
-  const feed = new Feed({
+  const connection = new ProviderConnection({
     provider,
     url: "ws://venue",
     markets,
@@ -26,15 +26,17 @@ function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
     connect: network.connect,
     handlers: {
       onPrint: (name, market, price) => events.push(`${name} ${market} ${price}`),
+      onConfirmed: (_name, market) => events.push(`confirmed ${market}`),
+      onIdle: () => events.push("idle"),
       onDrop: (_name, market) => events.push(market === undefined ? "drop" : `drop ${market}`),
       onFault: (_name, fault) => events.push(fault),
       onReconnect: () => events.push("reconnect"),
       onDroppedFrame: (_name, reason) => events.push(reason),
     },
   });
-  feed.start();
+  connection.start();
   const news = () => events.splice(0);
-  return { clock, network, feed, news };
+  return { clock, network, connection, news };
 }
 
 function krakenAnswer(symbol: string, success: boolean): string {
@@ -57,23 +59,23 @@ function trade(clock: FakeClock, socket: FakeSocket, ms: number): void {
   }
 }
 
-Deno.test("Feed: a connection that closes drops its prices at once and comes back", () => {
-  const { clock, network, feed, news } = setUp();
-  assert.equal(feed.session, undefined);
+Deno.test("ProviderConnection: a connection that closes drops its prices at once and comes back", () => {
+  const { clock, network, connection, news } = setUp();
+  assert.equal(connection.session, undefined);
   network.newest.open();
   network.newest.deliver(ACK);
   network.newest.deliver(print(clock, 100));
   assert.deepEqual(news(), ["provider_a BTC/USDT 100000000"]);
   network.newest.end(1001, "away");
   assert.deepEqual(news(), ["closed", "drop"]);
-  assert.equal(feed.lastError, "closed: closed with 1001 away");
+  assert.equal(connection.lastError, "closed: closed with 1001 away");
   clock.advance(499);
   assert.equal(network.sockets.length, 1);
   clock.advance(1);
   assert.equal(network.sockets.length, 2);
   assert.deepEqual(news(), ["reconnect"]);
-  assert.equal(feed.reconnects, 1);
-  feed.stop();
+  assert.equal(connection.reconnects, 1);
+  connection.stop();
 });
 
 /** Lets time pass until the next connection is attempted. @returns How long it took. */
@@ -95,25 +97,25 @@ const SILENCE: [provider: Provider, ack: string, silenceMs: number][] = [
   [okx, '{"event":"subscribe","arg":{"channel":"tickers","instId":"BTC-USDT"}}', 10_000],
 ];
 for (const [provider, ack, silenceMs] of SILENCE) {
-  Deno.test(`Feed: ${provider.name} is dead after ${silenceMs} ms without a frame`, () => {
-    const { clock, network, feed, news } = setUp(provider);
+  Deno.test(`ProviderConnection: ${provider.name} is dead after ${silenceMs} ms without a frame`, () => {
+    const { clock, network, connection, news } = setUp(provider);
     network.newest.open();
     network.newest.deliver(ack);
     clock.advance(silenceMs - 1);
     assert.deepEqual(news(), []);
     clock.advance(1);
     assert.deepEqual([news(), network.newest.closed], [["silent", "drop"], true]);
-    feed.stop();
+    connection.stop();
   });
 }
 
-Deno.test("Feed: waits double from 500 ms to 30 s, and start again only after health", () => {
-  const { clock, network, feed } = setUp();
+Deno.test("ProviderConnection: waits double from 500 ms to 2 s, and start again only after health", () => {
+  const { clock, network, connection } = setUp();
   const waits: number[] = [];
   const waitForNext = () => waits.push(waitFor(network, clock));
   const refuse = () => (network.newest.fail("refused"), waitForNext());
-  for (let attempt = 0; attempt < 8; attempt++) refuse();
-  assert.deepEqual(waits, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+  for (let attempt = 0; attempt < 5; attempt++) refuse();
+  assert.deepEqual(waits, [500, 1_000, 2_000, 2_000, 2_000]);
   waits.length = 0;
   for (const healthyMs of [29_000, 30_000]) {
     network.newest.open();
@@ -123,23 +125,12 @@ Deno.test("Feed: waits double from 500 ms to 30 s, and start again only after he
     waitForNext();
     refuse();
   }
-  assert.deepEqual(waits, [30_000, 30_000, 500, 1_000]);
-  feed.stop();
+  assert.deepEqual(waits, [500, 2_000, 500, 1_000]);
+  connection.stop();
 });
 
-/** With all of the jitter; half of it leaves a second of the first wait. */
-Deno.test("Feed: Kraken's connections are at least a second apart, and at most a minute", () => {
-  const { clock, network, feed } = setUp(kraken);
-  const waits = Array.from({ length: 7 }, () => {
-    network.newest.fail("refused");
-    return waitFor(network, clock);
-  });
-  assert.deepEqual(waits, [2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
-  feed.stop();
-});
-
-Deno.test("Feed: after a notice the new connection stands before the old one goes", () => {
-  const { clock, network, feed, news } = setUp();
+Deno.test("ProviderConnection: after a notice the new connection stands before the old one goes", () => {
+  const { clock, network, connection, news } = setUp();
   const first = network.newest;
   first.open();
   first.deliver(ACK);
@@ -162,12 +153,12 @@ Deno.test("Feed: after a notice the new connection stands before the old one goe
     "provider_a BTC/USDT 100000000",
     "provider_a BTC/USDT 201000000",
   ]);
-  feed.stop();
+  connection.stop();
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("Feed: the old connection goes on while the new one fails", () => {
-  const { clock, network, feed, news } = setUp();
+Deno.test("ProviderConnection: the old connection goes on while the new one fails", () => {
+  const { clock, network, connection, news } = setUp();
   const first = network.newest;
   first.open();
   first.deliver(ACK);
@@ -193,11 +184,11 @@ Deno.test("Feed: the old connection goes on while the new one fails", () => {
   network.newest.open();
   network.newest.deliver(ACK);
   assert(first.closed);
-  feed.stop();
+  connection.stop();
 });
 
-Deno.test("Feed: when the old connection dies first, its prices go and the new one carries on", () => {
-  const { clock, network, feed, news } = setUp();
+Deno.test("ProviderConnection: when the old connection dies first, its prices go and the new one carries on", () => {
+  const { clock, network, connection, news } = setUp();
   const first = network.newest;
   first.open();
   first.deliver(ACK);
@@ -217,11 +208,43 @@ Deno.test("Feed: when the old connection dies first, its prices go and the new o
   ]);
   clock.advance(5_000);
   assert.equal(network.sockets.length, 2, "nobody replaces what stands");
-  feed.stop();
+  connection.stop();
 });
 
-Deno.test("Feed: a replacement that is due is called off when the connection dies", () => {
-  const { clock, network, feed } = setUp();
+Deno.test("ProviderConnection: only the current connection's heartbeats count", () => {
+  const { clock, network, connection, news } = setUp(kraken);
+  const first = network.newest;
+  first.open();
+  first.deliver(krakenAnswer("BTC/USDT", true));
+  first.deliver('{"channel":"heartbeat"}');
+  first.deliver('{"channel":"status","data":[{"system":"maintenance"}]}');
+  clock.advance(2_000);
+  network.newest.open();
+  network.newest.deliver('{"channel":"heartbeat"}');
+  assert.deepEqual(news(), ["idle", "shutdown_notice", "reconnect"]);
+  connection.stop();
+});
+
+Deno.test("ProviderConnection: only the current connection confirms prices", () => {
+  const { clock, network, connection, news } = setUp({ ...coinbase, lifetimeMs: 1_000 });
+  const confirm = (socket: FakeSocket) => {
+    const ticker = { type: "ticker", product_id: "BTC-USDT", price: "5", trade_id: 9 };
+    socket.deliver(JSON.stringify({ ...ticker, time: new Date(clock.now()).toISOString() }));
+    socket.deliver('{"type":"heartbeat","product_id":"BTC-USDT","last_trade_id":9}');
+  };
+  const first = network.newest;
+  first.open();
+  confirm(first);
+  assert.deepEqual(news(), ["provider_b BTC/USDT 5000000", "confirmed BTC/USDT"]);
+  clock.advance(1_500);
+  network.newest.open();
+  confirm(network.newest);
+  assert.deepEqual(news(), ["lifetime", "reconnect"]);
+  connection.stop();
+});
+
+Deno.test("ProviderConnection: a replacement that is due is called off when the connection dies", () => {
+  const { clock, network, connection } = setUp();
   network.newest.open();
   network.newest.deliver(ACK);
   network.newest.deliver(NOTICE);
@@ -229,11 +252,11 @@ Deno.test("Feed: a replacement that is due is called off when the connection die
   clock.advance(60_000);
   const open = network.sockets.filter((socket) => !socket.closed);
   assert(open.length <= 1);
-  feed.stop();
+  connection.stop();
 });
 
-Deno.test("Feed: markets that only the old connection had are dropped when the new one takes over", () => {
-  const { clock, network, feed, news } = setUp(kraken, ["BTC/USDT", "ETH/USDT"]);
+Deno.test("ProviderConnection: markets that only the old connection had are dropped when the new one takes over", () => {
+  const { clock, network, connection, news } = setUp(kraken, ["BTC/USDT", "ETH/USDT"]);
   const first = network.newest;
   first.open();
   first.deliver(krakenAnswer("BTC/USDT", true));
@@ -245,23 +268,23 @@ Deno.test("Feed: markets that only the old connection had are dropped when the n
   network.newest.deliver(krakenAnswer("ETH/USDT", false));
   assert(first.closed);
   assert.deepEqual(news().slice(-3), ["refused", "not_acknowledged", "drop ETH/USDT"]);
-  feed.stop();
+  connection.stop();
 });
 
-Deno.test("Feed: stop closes every connection and leaves no timer", () => {
-  const { clock, network, feed } = setUp();
+Deno.test("ProviderConnection: stop closes every connection and leaves no timer", () => {
+  const { clock, network, connection } = setUp();
   network.newest.open();
   network.newest.deliver(ACK);
   network.newest.deliver(NOTICE);
   clock.advance(500);
   network.newest.open();
-  feed.stop();
+  connection.stop();
   assert.equal(network.sockets.length, 2);
   assert(network.sockets.every((socket) => socket.closed));
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("Feed: every fault is counted, and logged with what happened, one kind at most every 5 s", async () => {
+Deno.test("ProviderConnection: every fault is counted, and logged with what happened, one kind at most every 5 s", async () => {
   const records: LogRecord[] = [];
   await configure({
     reset: true,
@@ -272,7 +295,7 @@ Deno.test("Feed: every fault is counted, and logged with what happened, one kind
     ],
   });
   try {
-    const { clock, network, feed, news } = setUp();
+    const { clock, network, connection, news } = setUp();
     network.newest.open();
     network.newest.deliver(ACK);
     const gap = () => {
@@ -292,7 +315,7 @@ Deno.test("Feed: every fault is counted, and logged with what happened, one kind
       ["provider_a", "shutdown_notice"],
     ]);
     assert.match(String(records[0]?.properties.detail), /^message lost: BTC\/USDT before \d+$/);
-    feed.stop();
+    connection.stop();
   } finally {
     await reset();
   }

@@ -1,5 +1,4 @@
 import { getLogger } from "@logtape/logtape";
-import { Backoff } from "../../lib/net/backoff.ts";
 import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
@@ -10,43 +9,44 @@ import {
 } from "../../lib/net/reconnecting_socket.ts";
 import type { Fault, Remedy } from "./faults.ts";
 import type { DropReason, Provider } from "./provider.ts";
+import { RetrySchedule } from "./retry_schedule.ts";
 import { Session } from "./session.ts";
 
-/** What the owner of a {@link Feed} is told. */
-export interface FeedHandlers {
+/** What a {@link ProviderConnection} reports to its owner. */
+export interface ProviderConnectionHandlers {
   onPrint(provider: ProviderName, market: string, price: bigint): void;
-  /** What the provider said, of one market or of all, holds no longer. */
+  /** The last price of this market is still the exchange's last trade. */
+  onConfirmed(provider: ProviderName, market: string): void;
+  /** The exchange has nothing to send in any market. */
+  onIdle(provider: ProviderName): void;
+  /** The prices of one market, or of all, are no longer valid. */
   onDrop(provider: ProviderName, market?: string): void;
   onFault(provider: ProviderName, fault: Fault): void;
-  /** A connection is attempted that is not the first. */
+  /** A connection attempt after the first. */
   onReconnect(provider: ProviderName): void;
   onDroppedFrame(provider: ProviderName, reason: DropReason): void;
 }
 
-/** One provider to be kept connected. */
-export interface FeedOptions {
+/** Options of a {@link ProviderConnection}. */
+export interface ProviderConnectionOptions {
   provider: Provider;
   url: string;
   /** Symbols such as `BTC/USDT`. */
   markets: readonly string[];
   clock: Clock;
   random: RandomSource;
-  handlers: FeedHandlers;
+  handlers: ProviderConnectionHandlers;
   /** Opens a socket; the platform's by default. */
   connect?: (url: string) => SocketLike;
 }
 
-/** Waits between connections unless the venue wants longer ones, in milliseconds. */
-const RECONNECT = { initialMs: 500, maxMs: 30_000 };
-
-/**
- * A connection that was subscribed and well for this long resets the backoff. With waits of at least
- * 250 ms this keeps connections under every venue's limit: 300 in 5 minutes, 3 a second, 480
- * subscriptions an hour.
- */
+/** A connection that was subscribed and without a fault for this long resets the backoff. */
 export const HEALTHY_AFTER_MS = 30_000;
 
-/** One kind of fault is logged at most this often, in milliseconds; all of them are counted. */
+/** An attempt that is not open after this time has failed, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 2_500;
+
+/** Each kind of fault is logged at most this often, in milliseconds; every fault is counted. */
 const LOG_EVERY_MS = 5_000;
 
 /** A socket and, while it is open, the session on it. */
@@ -56,12 +56,12 @@ interface Link {
 }
 
 /**
- * Keeps one provider connected and passes its prices on. Only the current connection's prices count.
- * Where it must be replaced, a second one is made first and takes over once it is subscribed.
+ * Keeps one provider connected and passes on its prices. Only the current link's prices count. To
+ * replace a link that still works, a second one is opened; it takes over once it is subscribed.
  */
-export class Feed {
-  readonly #options: FeedOptions;
-  readonly #backoff: Backoff;
+export class ProviderConnection {
+  readonly #options: ProviderConnectionOptions;
+  readonly #schedule: RetrySchedule;
   readonly #log = getLogger([LOG_ROOT, "oracle"]);
   #current: Link | undefined;
   #next: Link | undefined;
@@ -71,10 +71,10 @@ export class Feed {
   #lastError: string | undefined;
   readonly #loggedAtMs = new Map<Fault, number>();
 
-  constructor(options: FeedOptions) {
+  constructor(options: ProviderConnectionOptions) {
     this.#options = options;
-    const { initialMs, maxMs } = options.provider.reconnect ?? RECONNECT;
-    this.#backoff = new Backoff({ initialMs, maxMs, random: options.random });
+    const { provider: { retry }, clock, random } = options;
+    this.#schedule = new RetrySchedule({ rule: retry, clock, random });
   }
 
   get name(): ProviderName {
@@ -86,24 +86,24 @@ export class Feed {
     return this.#current?.session;
   }
 
-  /** Connections attempted after the first. */
+  /** Connection attempts after the first. */
   get reconnects(): number {
     return Math.max(0, this.#attempts - 1);
   }
 
-  /** What went wrong last, for people. */
+  /** The last fault, as text for people. */
   get lastError(): string | undefined {
     return this.#lastError;
   }
 
-  /** Connects, and keeps connected. */
+  /** Connects, and reconnects after every loss. */
   start(): void {
     if (this.#current !== undefined) return;
     this.#current = this.#link();
     this.#current.socket.start();
   }
 
-  /** Ends for good. */
+  /** Closes everything for good. */
   stop(): void {
     this.#cancelReplacing?.();
     this.#cancelHealth?.();
@@ -116,12 +116,14 @@ export class Feed {
       url,
       clock,
       connect,
-      backoff: this.#backoff,
+      backoff: this.#schedule,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
       silenceMs: provider.liveness.silenceMs,
       healthyAfterMs: Infinity,
       handlers: {
         onAttempt: () => this.#attempted(),
         onOpen: () => {
+          this.#schedule.spend("subscriptions");
           link.session = this.#session(link);
           link.session.start();
         },
@@ -144,14 +146,21 @@ export class Feed {
         onPrint: (market, price) => {
           if (link === this.#current) handlers.onPrint(this.name, market, price);
         },
+        onConfirmed: (market) => {
+          if (link === this.#current) handlers.onConfirmed(this.name, market);
+        },
+        onIdle: () => {
+          if (link === this.#current) handlers.onIdle(this.name);
+        },
         onSubscribed: () => this.#subscribed(link),
-        onFault: (fault, remedy, detail) => this.#faulty(link, fault, remedy, detail),
+        onFault: (fault, remedy, detail) => this.#applyRemedy(link, fault, remedy, detail),
         onDropped: (reason) => handlers.onDroppedFrame(this.name, reason),
       },
     });
   }
 
   #attempted(): void {
+    this.#schedule.spend("connections");
     this.#attempts += 1;
     if (this.#attempts > 1) this.#options.handlers.onReconnect(this.name);
   }
@@ -160,12 +169,12 @@ export class Feed {
     this.#log.info("{provider} is subscribed", { provider: this.name });
     if (link === this.#next) this.#takeOver(link);
     this.#cancelHealth?.();
-    this.#cancelHealth = this.#options.clock.after(HEALTHY_AFTER_MS, () => this.#backoff.reset());
+    this.#cancelHealth = this.#options.clock.after(HEALTHY_AFTER_MS, () => this.#schedule.reset());
   }
 
   /**
-   * The second connection stands: the first one goes, and with it what only it was subscribed to. The
-   * other prices stay, at the age they have, until the new connection brings newer ones.
+   * Makes the second link the current one. Prices stay, at their age, until the new link brings
+   * newer ones; those of markets that it is not subscribed to are dropped.
    */
   #takeOver(link: Link): void {
     if (this.#current !== undefined) close(this.#current);
@@ -176,8 +185,8 @@ export class Feed {
     }
   }
 
-  #faulty(link: Link, fault: Fault, remedy: Remedy, detail: string): void {
-    this.#tell(fault, detail);
+  #applyRemedy(link: Link, fault: Fault, remedy: Remedy, detail: string): void {
+    this.#report(fault, detail);
     if (remedy === "drop" || (remedy === "replace" && link === this.#next)) {
       link.socket.drop(`${fault}: ${detail}`);
     } else if (remedy === "replace") this.#replace();
@@ -185,8 +194,8 @@ export class Feed {
 
   #replace(): void {
     if (this.#next !== undefined || this.#cancelReplacing !== undefined) return;
-    // Waiting keeps a venue that gives notice on every new connection from being flooded with them.
-    this.#cancelReplacing = this.#options.clock.after(this.#backoff.nextMs(), () => {
+    // Without a wait, an exchange that gives notice on every new connection would get them in a loop.
+    this.#cancelReplacing = this.#options.clock.after(this.#schedule.nextMs(), () => {
       this.#cancelReplacing = undefined;
       this.#next = this.#link();
       this.#next.socket.start();
@@ -196,20 +205,20 @@ export class Feed {
   #down(link: Link, reason: string, cause: DownCause): void {
     link.session?.end();
     link.session = undefined;
-    if (cause !== "dropped") this.#tell(cause, reason);
+    if (cause !== "dropped") this.#report(cause, reason);
     if (link !== this.#current) return;
     this.#cancelHealth?.();
     this.#cancelReplacing?.();
     this.#cancelReplacing = undefined;
     this.#options.handlers.onDrop(this.name);
     if (this.#next === undefined) return;
-    // The second connection is on its way already: it goes on in place of the first.
+    // The second link is already connecting: it continues as the current one.
     close(link);
     this.#current = this.#next;
     this.#next = undefined;
   }
 
-  #tell(fault: Fault, detail: string): void {
+  #report(fault: Fault, detail: string): void {
     this.#lastError = `${fault}: ${detail}`;
     this.#options.handlers.onFault(this.name, fault);
     const nowMs = this.#options.clock.now();

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { RetrySchedule } from "../../services/oracle/retry_schedule.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+
+const limit = { of: "connections", burst: 3, refillMs: 10_000 } as const;
+
+function setUp() {
+  const clock = new FakeClock();
+  const rule = { initialMs: 1_000, maxMs: 4_000, limit };
+  return { clock, schedule: new RetrySchedule({ rule, clock, random: () => 1 }) };
+}
+
+Deno.test("RetrySchedule: waits double up to the longest, and start again after a reset", () => {
+  const { schedule } = setUp();
+  schedule.spend("connections");
+  assert.deepEqual(Array.from({ length: 4 }, () => schedule.nextMs()), [
+    1_000,
+    2_000,
+    4_000,
+    4_000,
+  ]);
+  schedule.reset();
+  assert.equal(schedule.nextMs(), 1_000);
+});
+
+Deno.test("RetrySchedule: an attempt that failed slowly is followed by a short wait", () => {
+  const { clock, schedule } = setUp();
+  schedule.spend("connections");
+  for (let count = 0; count < 3; count++) schedule.nextMs();
+  clock.advance(2_500);
+  assert.equal(schedule.nextMs(), 1_500);
+  clock.advance(2_500);
+  assert.equal(schedule.nextMs(), 500);
+});
+
+Deno.test("RetrySchedule: past the burst, waits are those of the exchange's limit", () => {
+  const { clock, schedule } = setUp();
+  const waits = Array.from({ length: 6 }, () => {
+    schedule.spend("connections");
+    const waitMs = schedule.nextMs();
+    clock.advance(waitMs);
+    return waitMs;
+  });
+  assert.deepEqual(waits, [1_000, 2_000, 7_000, 10_000, 10_000, 10_000]);
+});
+
+Deno.test("RetrySchedule: a reset does not refill the limit, time does", () => {
+  const { clock, schedule } = setUp();
+  for (let count = 0; count < 3; count++) schedule.spend("connections");
+  schedule.reset();
+  assert.equal(schedule.nextMs(), 10_000);
+  clock.advance(30_000);
+  for (let count = 0; count < 2; count++) schedule.spend("connections");
+  schedule.reset();
+  assert.equal(schedule.nextMs(), 1_000);
+});
+
+Deno.test("RetrySchedule: counts only what the exchange counts", () => {
+  const { schedule } = setUp();
+  schedule.spend("connections");
+  for (let count = 0; count < 9; count++) schedule.spend("subscriptions");
+  assert.equal(schedule.nextMs(), 1_000);
+});
+
+Deno.test("RetrySchedule: a clock that is set back does not stretch a wait", () => {
+  const { clock, schedule } = setUp();
+  for (let count = 0; count < 3; count++) schedule.spend("connections");
+  clock.jump(-3_600_000);
+  assert.equal(schedule.nextMs(), 10_000);
+});
