@@ -1,8 +1,8 @@
 import {
-  type Extremes,
-  ExtremesFold,
   type PriceRange,
   type PriceReader,
+  type RangeCheck,
+  RangeCheckBuilder,
   SLOT_MS,
   slotAt,
   slotFrom,
@@ -20,7 +20,7 @@ export const SLOT_BYTES = 16;
  *
  * A slot whose stored time is not its own is a hole: never recorded, or overwritten a lap later. So
  * a pause of any length costs nothing, and holes need no clearing. A summary per block of slots lets
- * {@link extremes} look into few of them.
+ * {@link checkRange} look into few of them.
  */
 export class PriceRing implements PriceReader {
   readonly slots: number;
@@ -114,43 +114,43 @@ export class PriceRing implements PriceReader {
     return this.#inRing(slot) && this.#times[index] === time ? this.#prices[index + 1] : undefined;
   }
 
-  extremes(from: number, to: number, range?: PriceRange): Extremes {
-    const fold = new ExtremesFold(range);
+  checkRange(from: number, to: number, range?: PriceRange): RangeCheck {
+    const check = new RangeCheckBuilder(range);
     const first = slotFrom(from);
     const end = Math.max(first, slotFrom(to));
     const knownFirst = Math.min(end, Math.max(first, this.#newestSlot - this.slots + 1));
     const knownEnd = Math.max(knownFirst, Math.min(end, this.#newestSlot + 1));
-    fold.addMissing(first, knownFirst);
+    check.addMissing(first, knownFirst);
     const size = this.#blockSlots;
     for (let slot = knownFirst; slot < knownEnd;) {
       const blockEnd = (Math.floor(slot / size) + 1) * size;
       const stop = Math.min(blockEnd, knownEnd);
-      if (stop - slot === size) this.#foldBlock(fold, slot);
-      else this.#foldSlots(fold, slot, stop);
+      if (stop - slot === size) this.#checkBlock(check, slot);
+      else this.#checkSlots(check, slot, stop);
       slot = stop;
     }
-    fold.addMissing(knownEnd, end);
-    return fold;
+    check.addMissing(knownEnd, end);
+    return check;
   }
 
-  /** Adds a whole block by its summary, looking inside only where that does not tell enough. */
-  #foldBlock(fold: ExtremesFold, slot: number): void {
+  /** Adds a whole block by its summary; reads its slots only if the summary is not enough. */
+  #checkBlock(check: RangeCheckBuilder, slot: number): void {
     const size = this.#blockSlots;
     const number = slot / size;
     const block = number % this.#blockNumbers.length;
     const count = this.#blockNumbers[block] === number ? this.#blockCounts[block]! : 0;
-    if (count === 0) return fold.addMissing(slot, slot + size);
+    if (count === 0) return check.addMissing(slot, slot + size);
     // A summary always has both bounds: the arrays are as long as there are blocks.
-    const holdsOutside = fold.add(this.#blockLowest[block]!, this.#blockHighest[block]!);
-    if (count < size || holdsOutside) this.#foldSlots(fold, slot, slot + size);
+    const hasOutside = check.hasFirstOutside(this.#blockLowest[block]!, this.#blockHighest[block]!);
+    if (count < size || hasOutside) this.#checkSlots(check, slot, slot + size);
   }
 
-  #foldSlots(fold: ExtremesFold, first: number, end: number): void {
+  #checkSlots(check: RangeCheckBuilder, first: number, end: number): void {
     let index = first % this.slots;
     for (let slot = first; slot < end; slot++) {
       if (this.#times[2 * index] === slot * SLOT_MS) {
-        fold.addSlot(slot, this.#prices[2 * index + 1]!); // index is below the number of slots
-      } else fold.addMissing(slot, slot + 1);
+        check.addSlot(slot, this.#prices[2 * index + 1]!); // index is below the number of slots
+      } else check.addMissing(slot, slot + 1);
       index = index + 1 === this.slots ? 0 : index + 1;
     }
   }

@@ -18,9 +18,14 @@ import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { inspectDataDir } from "./storage/data_dir.ts";
 import { options } from "./options.ts";
-import { oracleUrl } from "./oracle/oracle_pull.ts";
-import { DEFAULTS, type GivenSettings, type NodeSettings, resolveSettings } from "./settings.ts";
-import { readSettingsFile } from "./settings_file.ts";
+import { oracleUrl } from "./oracle/pull.ts";
+import {
+  DEFAULTS,
+  type GivenSettings,
+  type NodeSettings,
+  readSettingsFile,
+  resolveSettings,
+} from "./settings.ts";
 
 export { options };
 

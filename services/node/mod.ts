@@ -5,8 +5,7 @@ import { type RunningService, startService } from "../../lib/http/service.ts";
 import { nodeApi } from "./rpc/api.ts";
 import { CoreNode } from "./core_node.ts";
 import { options } from "./options.ts";
-import { resolveSettings } from "./settings.ts";
-import { readSettingsFile } from "./settings_file.ts";
+import { readSettingsFile, resolveSettings } from "./settings.ts";
 import { openStorage } from "./storage/storage.ts";
 
 export { options };

@@ -2,8 +2,12 @@ import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { parseOptions, UsageError } from "../../lib/cli/options.ts";
 import { options } from "../../services/node/mod.ts";
-import { DEV_SOLVER_BALANCE, resolveSettings } from "../../services/node/settings.ts";
-import { parseSettings, readSettingsFile } from "../../services/node/settings_file.ts";
+import {
+  DEV_SOLVER_BALANCE,
+  parseSettings,
+  readSettingsFile,
+  resolveSettings,
+} from "../../services/node/settings.ts";
 import { runHere } from "../support/command_context.ts";
 import { actors } from "./support/actors.ts";
 

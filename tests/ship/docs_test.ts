@@ -5,8 +5,7 @@
  */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
-import { parseSettings } from "../../services/node/settings_file.ts";
-import { resolveSettings } from "../../services/node/settings.ts";
+import { parseSettings, resolveSettings } from "../../services/node/settings.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import { DOCUMENTS } from "./documents.ts";
 import { metricsOf } from "./monitoring.ts";

@@ -1,12 +1,11 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Signer } from "../../../lib/protocol/signature.ts";
 import { BACKFILL_SLOTS_MAX, signTransaction } from "../../../lib/protocol/transaction.ts";
-import { slotPrices, type SlotRun } from "./slot_prices.ts";
-import type { TradeHistory } from "./trade_history.ts";
+import type { Trade, TradeHistory } from "./trade_history.ts";
 
 /** What a {@link Backfiller} works with. */
 export interface BackfillerParts {
@@ -116,4 +115,43 @@ function* batchesOf({ from, to }: TimeSpan): Generator<TimeSpan> {
 
 function slotsIn({ from, to }: TimeSpan): number {
   return (to - from) / SLOT_MS;
+}
+
+/** Neighbouring slots with their prices, as one `BackfillOracle` carries them. */
+export interface SlotRun {
+  /** Unix milliseconds, a multiple of 100. */
+  startTime: number;
+  prices: bigint[];
+}
+
+/**
+ * The prices of slots from trades: each slot has the price of the last trade at or before its start,
+ * as the node would have seen it, if that trade is not older than `maxCarryMs`. A slot without such a
+ * trade is left out.
+ *
+ * @param trades In order of time, from `maxCarryMs` before the span on.
+ */
+export async function slotPrices(
+  trades: AsyncIterable<Trade>,
+  span: TimeSpan,
+  maxCarryMs: number,
+): Promise<SlotRun[]> {
+  const runs: SlotRun[] = [];
+  let time = slotFrom(span.from) * SLOT_MS;
+  let last: Trade | undefined;
+  const fillBefore = (endMs: number) => {
+    for (; time < endMs; time += SLOT_MS) {
+      if (last === undefined || time - last.time > maxCarryMs) continue;
+      const run = runs.at(-1);
+      if (run !== undefined && run.startTime + run.prices.length * SLOT_MS === time) {
+        run.prices.push(last.price);
+      } else runs.push({ startTime: time, prices: [last.price] });
+    }
+  };
+  for await (const trade of trades) {
+    fillBefore(Math.min(trade.time, span.to));
+    last = trade;
+  }
+  fillBefore(span.to);
+  return runs;
 }

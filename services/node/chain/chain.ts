@@ -6,11 +6,10 @@ import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
 import { type Block, genesisBlock, sealBlock } from "./block.ts";
-import { RejectedTransactionError, SettlementError, UnknownThesisError } from "../errors.ts";
-import type { Journal } from "../storage/journal.ts";
+import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext } from "./ledger.ts";
-import type { OracleFeed } from "../oracle/oracle_feed.ts";
-import type { SettlementRecord } from "./record.ts";
+import type { OraclePrices } from "../oracle/oracle_prices.ts";
+import type { Journal, SettlementRecord } from "./journal.ts";
 import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
 import { requireSender, verifyInside } from "./verify.ts";
@@ -46,7 +45,7 @@ export interface ChainParts {
   chainId: number;
   clock: Clock;
   state: ChainState;
-  feed: OracleFeed;
+  oraclePrices: OraclePrices;
   journal: Journal;
   events: ChainEvents;
   /** Where the chain went on to before; a new genesis block by default. */
@@ -67,7 +66,7 @@ export interface ResumePoint {
  */
 export class Chain {
   readonly chainId: number;
-  readonly feed: OracleFeed;
+  readonly oraclePrices: OraclePrices;
   readonly state: ChainState;
   readonly #clock: Clock;
   readonly #journal: Journal;
@@ -80,7 +79,7 @@ export class Chain {
 
   constructor(parts: ChainParts) {
     this.chainId = parts.chainId;
-    this.feed = parts.feed;
+    this.oraclePrices = parts.oraclePrices;
     this.state = parts.state;
     this.#clock = parts.clock;
     this.#journal = parts.journal;
@@ -139,7 +138,7 @@ export class Chain {
    */
   checkpoint(dueMs: number): Block {
     for (const [market, { ring }] of this.state.histories) {
-      const price = this.feed.freshPrice(market, dueMs);
+      const price = this.oraclePrices.freshPrice(market, dueMs);
       if (price !== undefined) ring.append(dueMs, price);
       else {
         ring.skipTo(dueMs);
@@ -201,7 +200,7 @@ export class Chain {
     return {
       blockNumber: this.#nextNumber,
       nowMs,
-      isFresh: (market) => this.feed.isFresh(market, nowMs),
+      isFresh: (market) => this.oraclePrices.isFresh(market, nowMs),
       newestSlotMs: this.#head.timestampMs,
     };
   }

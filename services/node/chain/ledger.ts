@@ -14,7 +14,7 @@ import {
   unsupportedPair,
   windowRefusal,
 } from "./refusals.ts";
-import type { TransactionRecord } from "./record.ts";
+import type { TransactionRecord } from "./journal.ts";
 import type { Outcome } from "./settlement.ts";
 import type { VerifiedTransaction } from "./verify.ts";
 

@@ -1,17 +1,103 @@
 import type { PriceRing } from "../../../lib/prices/price_ring.ts";
-import type {
-  Extremes,
-  PricePoint,
-  PriceRange,
-  PriceReader,
-  TimeSpan,
+import {
+  type PricePoint,
+  type PriceRange,
+  type PriceReader,
+  type RangeCheck,
+  RangeCheckBuilder,
+  SLOT_MS,
+  slotFrom,
+  type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
-import { BackfilledSlots } from "./backfilled_slots.ts";
+
+/** Slots of a page: 25.6 s. */
+const PAGE_SLOTS = 256;
+
+/**
+ * Pages that one market may hold: 4,194,304 slots, 4.85 days of them, 32 MiB. Past that, no backfill
+ * begins to add to them until theses that need some are settled.
+ */
+export const BACKFILLED_PAGES_MAX = 16_384;
+
+/**
+ * Backfilled prices of one market that open theses need, whether the ring still has room for them
+ * or not.
+ */
+export class BackfilledSlots implements PriceReader {
+  /** By page number; a price of 0 is a hole. */
+  readonly #pages = new Map<number, BigUint64Array>();
+
+  /** Pages held now. */
+  get pages(): number {
+    return this.#pages.size;
+  }
+
+  /** Whether the price of one more slot should be held. */
+  hasRoomFor(time: number): boolean {
+    return this.#pages.size < BACKFILLED_PAGES_MAX || this.#pages.has(pageOf(slotFrom(time)));
+  }
+
+  /** Holds the price of a slot. */
+  put(time: number, price: bigint): void {
+    const slot = slotFrom(time);
+    let page = this.#pages.get(pageOf(slot));
+    if (page === undefined) {
+      page = new BigUint64Array(PAGE_SLOTS);
+      this.#pages.set(pageOf(slot), page);
+    }
+    page[slot % PAGE_SLOTS] = price;
+  }
+
+  /** The price held for a slot, or undefined. */
+  at(time: number): bigint | undefined {
+    return this.#slot(slotFrom(time));
+  }
+
+  checkRange(from: number, to: number, range?: PriceRange): RangeCheck {
+    const check = new RangeCheckBuilder(range);
+    const end = slotFrom(to);
+    for (let slot = slotFrom(from); slot < end;) {
+      const pageNumber = pageOf(slot);
+      const stop = Math.min(end, (pageNumber + 1) * PAGE_SLOTS);
+      if (!this.#pages.has(pageNumber)) check.addMissing(slot, stop);
+      else this.#checkPage(check, slot, stop);
+      slot = stop;
+    }
+    return check;
+  }
+
+  /** Lets go of the pages that lie wholly outside all of the spans. */
+  keepOnly(spans: readonly TimeSpan[]): void {
+    const pageMs = PAGE_SLOTS * SLOT_MS;
+    for (const number of this.#pages.keys()) {
+      const fromMs = number * pageMs;
+      const isNeeded = spans.some((span) => span.from < fromMs + pageMs && span.to > fromMs);
+      if (!isNeeded) this.#pages.delete(number);
+    }
+  }
+
+  #checkPage(check: RangeCheckBuilder, first: number, end: number): void {
+    for (let slot = first; slot < end; slot++) {
+      const price = this.#slot(slot);
+      if (price === undefined) check.addMissing(slot, slot + 1);
+      else check.addSlot(slot, price);
+    }
+  }
+
+  #slot(slot: number): bigint | undefined {
+    const price = this.#pages.get(pageOf(slot))?.[slot % PAGE_SLOTS];
+    return price === 0n ? undefined : price;
+  }
+}
+
+function pageOf(slot: number): number {
+  return Math.floor(slot / PAGE_SLOTS);
+}
 
 /** All prices known of one market: those in the ring, and backfilled ones that theses need. */
 export class PriceHistory implements PriceReader {
   readonly ring: PriceRing;
-  readonly held = new BackfilledSlots();
+  readonly backfilled = new BackfilledSlots();
 
   constructor(ring: PriceRing) {
     this.ring = ring;
@@ -19,13 +105,13 @@ export class PriceHistory implements PriceReader {
 
   /** The price of a slot, or undefined. */
   at(time: number): bigint | undefined {
-    return this.ring.at(time) ?? this.held.at(time);
+    return this.ring.at(time) ?? this.backfilled.at(time);
   }
 
   /** Whether a backfilled price of the slot has a place to go. */
   takes(time: number, isNeeded: boolean): boolean {
     if (this.at(time) !== undefined) return false;
-    return this.ring.holds(time) || (isNeeded && this.held.hasRoomFor(time));
+    return this.ring.holds(time) || (isNeeded && this.backfilled.hasRoomFor(time));
   }
 
   /**
@@ -34,31 +120,21 @@ export class PriceHistory implements PriceReader {
    */
   fill(time: number, price: bigint, isNeeded: boolean): void {
     this.ring.fill(time, price);
-    if (isNeeded) this.held.put(time, price);
+    if (isNeeded) this.backfilled.put(time, price);
   }
 
-  extremes(from: number, to: number, range?: PriceRange): Extremes {
-    const inRing = this.ring.extremes(from, to, range);
-    if (inRing.missing.length === 0 || this.held.pages === 0) return inRing;
-    let { lowest, highest, outside } = inRing;
+  checkRange(from: number, to: number, range?: PriceRange): RangeCheck {
+    const inRing = this.ring.checkRange(from, to, range);
+    if (inRing.missing.length === 0 || this.backfilled.pages === 0) return inRing;
+    let { outside } = inRing;
     const missing: TimeSpan[] = [];
     for (const gap of inRing.missing) {
-      const held = this.held.extremes(gap.from, gap.to, range);
-      lowest = lower(lowest, held.lowest);
-      highest = higher(highest, held.highest);
-      outside = earlier(outside, held.outside);
-      missing.push(...held.missing);
+      const found = this.backfilled.checkRange(gap.from, gap.to, range);
+      outside = earlier(outside, found.outside);
+      missing.push(...found.missing);
     }
-    return { lowest, highest, outside, missing };
+    return { outside, missing };
   }
-}
-
-function lower(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
-  return a === undefined || (b !== undefined && b < a) ? b : a;
-}
-
-function higher(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
-  return a === undefined || (b !== undefined && b > a) ? b : a;
 }
 
 function earlier(

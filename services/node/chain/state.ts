@@ -5,9 +5,8 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
 import type { Ledger } from "./ledger.ts";
 import type { PriceHistory } from "./price_history.ts";
-import type { SettlementRecord, TransactionRecord } from "./record.ts";
-import { Settler } from "./settler.ts";
-import type { Outcome } from "./settlement.ts";
+import type { SettlementRecord, TransactionRecord } from "./journal.ts";
+import { type Outcome, Settler } from "./settlement.ts";
 
 /**
  * Ledger, price histories and unsettled theses. It changes by records only, in which everything is
@@ -62,8 +61,8 @@ export class ChainState {
   /** Lets go of backfilled prices that no open thesis needs any more. */
   prune(): void {
     for (const [market, history] of this.histories) {
-      if (history.held.pages === 0) continue;
-      history.held.keepOnly(this.settler.neededSpans(market.base, market.quote));
+      if (history.backfilled.pages === 0) continue;
+      history.backfilled.keepOnly(this.settler.neededSpans(market.base, market.quote));
     }
   }
 

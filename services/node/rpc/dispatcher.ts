@@ -1,23 +1,18 @@
-import { getLogger } from "@logtape/logtape";
-import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import {
   idOf,
   parseJson,
   parseRequest,
   RpcCode,
   RpcError,
-  type RpcErrorBody,
   rpcFailure,
   type RpcRequest,
   type RpcResponse,
   rpcResult,
 } from "../../../lib/protocol/jsonrpc.ts";
-import { SignatureError } from "../../../lib/protocol/signature.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import { RejectedTransactionError, SettlementError, UnknownThesisError } from "../errors.ts";
+import { rpcErrorBody } from "./errors.ts";
 import type { Method } from "./methods.ts";
-import { type Subscriber, TooManySubscriptionsError } from "./subscriptions.ts";
 import type { SerialQueue } from "./serial_queue.ts";
+import type { Subscriber } from "./subscriptions.ts";
 
 /** Calls that one batch may hold. */
 export const BATCH_MAX = 100;
@@ -36,46 +31,40 @@ export type CallObserver = (method: string, outcome: "ok" | "error") => void;
 /** An answer as text; undefined where none is due. */
 export interface Answer {
   text: string | undefined;
-  /** What was sent is no JSON-RPC at all. */
+  /** The input is not JSON-RPC at all. */
   isMalformed: boolean;
 }
 
-/** What a {@link Dispatcher} works with. */
+/** Parts of a {@link Dispatcher}. */
 export interface DispatcherParts {
   methods: ReadonlyMap<string, Method>;
   observe: CallObserver;
-  /** Costly methods pass through it. */
-  turnstile: SerialQueue;
-  /** Resolves when what was written would outlive the process. */
+  /** Runs costly methods. */
+  queue: SerialQueue;
+  /** Resolves when everything written so far would survive the process. */
   afterWrite(): Promise<void>;
 }
 
 /** Turns the text of a request or a batch into the text of its answer. Never throws. */
 export class Dispatcher {
-  readonly #methods: ReadonlyMap<string, Method>;
-  readonly #observe: CallObserver;
-  readonly #turnstile: SerialQueue;
-  readonly #afterWrite: () => Promise<void>;
+  readonly #parts: DispatcherParts;
 
   constructor(parts: DispatcherParts) {
-    this.#methods = parts.methods;
-    this.#observe = parts.observe;
-    this.#turnstile = parts.turnstile;
-    this.#afterWrite = parts.afterWrite;
+    this.#parts = parts;
   }
 
   /** Answers one body or frame. */
   async handle(text: string, caller: Caller): Promise<Answer> {
     let value: unknown;
+    let request: RpcRequest;
     try {
       value = parseJson(text);
       if (Array.isArray(value)) return await this.#handleBatch(value, caller);
-      parseRequest(value);
+      request = parseRequest(value);
     } catch (thrown) {
-      const response = { jsonrpc: "2.0", id: idOf(value), error: errorBody(thrown) };
-      return { text: JSON.stringify(response), isMalformed: true };
+      return { text: JSON.stringify(failureOf(value, thrown)), isMalformed: true };
     }
-    const response = await this.#answer(value, caller);
+    const response = await this.#answer(request, caller);
     return { text: response && JSON.stringify(response), isMalformed: false };
   }
 
@@ -91,7 +80,7 @@ export class Dispatcher {
     }
     const responses: RpcResponse[] = [];
     for (const item of items) {
-      const response = await this.#answer(item, caller);
+      const response = await this.#answerItem(item, caller);
       if (response !== undefined) responses.push(response);
     }
     return {
@@ -100,15 +89,19 @@ export class Dispatcher {
     };
   }
 
-  async #answer(value: unknown, caller: Caller): Promise<RpcResponse | undefined> {
+  async #answerItem(item: unknown, caller: Caller): Promise<RpcResponse | undefined> {
     let request: RpcRequest;
     try {
-      request = parseRequest(value);
+      request = parseRequest(item);
     } catch (thrown) {
-      return { jsonrpc: "2.0", id: idOf(value), error: errorBody(thrown) };
+      return failureOf(item, thrown);
     }
+    return await this.#answer(request, caller);
+  }
+
+  /** Runs a call. One without an id runs, too, but gets no answer. */
+  async #answer(request: RpcRequest, caller: Caller): Promise<RpcResponse | undefined> {
     const response = await this.#call(request, caller);
-    // A request without an id is carried out and never answered.
     return request.id === undefined ? undefined : response;
   }
 
@@ -116,9 +109,10 @@ export class Dispatcher {
     { id = null, method: name, params }: RpcRequest,
     caller: Caller,
   ): Promise<RpcResponse> {
-    const method = this.#methods.get(name);
+    const { methods, observe, queue, afterWrite } = this.#parts;
+    const method = methods.get(name);
     if (method === undefined) {
-      this.#observe("unknown", "error");
+      observe("unknown", "error");
       return rpcFailure(id, RpcCode.methodNotFound, `Method not found: ${name}`);
     }
     try {
@@ -126,38 +120,17 @@ export class Dispatcher {
         throw new RpcError(RpcCode.methodNotFound, `Method not available on a read port: ${name}`);
       }
       const call = () => method.call(params, caller.client);
-      const result = method.isCostly ? await this.#turnstile.run(call) : call();
-      if (method.isWrite) await this.#afterWrite();
-      this.#observe(name, "ok");
+      const result = method.isCostly ? await queue.run(call) : call();
+      if (method.isWrite) await afterWrite();
+      observe(name, "ok");
       return rpcResult(id, result);
     } catch (thrown) {
-      this.#observe(name, "error");
-      return { jsonrpc: "2.0", id, error: errorBody(thrown) };
+      observe(name, "error");
+      return { jsonrpc: "2.0", id, error: rpcErrorBody(thrown) };
     }
   }
 }
 
-/** The error part of an answer, from anything that was thrown. */
-function errorBody(thrown: unknown): RpcErrorBody {
-  if (thrown instanceof RpcError) {
-    const { rpcCode: code, message, data } = thrown;
-    return data === undefined ? { code, message } : { code, message, data };
-  }
-  if (thrown instanceof RangemakerError) {
-    const code = rpcCodeOf(thrown);
-    if (code !== undefined) {
-      return { code, message: thrown.message, data: { code: thrown.code, ...thrown.details } };
-    }
-  }
-  getLogger([LOG_ROOT, "node"]).error("A call failed: {error}", { error: thrown });
-  return { code: RpcCode.internalError, message: `Internal error: ${messageOf(thrown)}` };
-}
-
-function rpcCodeOf(error: RangemakerError): number | undefined {
-  if (error instanceof SignatureError || error instanceof RejectedTransactionError) {
-    return RpcCode.transactionRejected;
-  }
-  if (error instanceof TooManySubscriptionsError) return RpcCode.limitExceeded;
-  if (error instanceof SettlementError) return RpcCode.settlementRefused;
-  if (error instanceof UnknownThesisError) return RpcCode.invalidParams;
+function failureOf(value: unknown, thrown: unknown): RpcResponse {
+  return { jsonrpc: "2.0", id: idOf(value), error: rpcErrorBody(thrown) };
 }

@@ -15,15 +15,15 @@ import { BACKFILL_SLOTS_MAX, transactionSchema } from "../../../lib/protocol/tra
 import type { Clock } from "../../../lib/clock.ts";
 import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
-import type { OracleStatus } from "../oracle/oracle_status.ts";
+import type { OraclePoller } from "../oracle/oracle_poller.ts";
 import { type Subscriber, SUBSCRIPTION_KINDS } from "./subscriptions.ts";
-import { pageOfTheses } from "./theses_page.ts";
+import { pageOfTheses } from "./pages.ts";
 
 /** What the methods work on. */
 export interface MethodContext {
   chain: Chain;
   clock: Clock;
-  oracleStatus: OracleStatus;
+  oracle: OraclePoller;
 }
 
 /** One JSON-RPC method. */
@@ -105,7 +105,7 @@ function writeMethods({ chain }: MethodContext): Record<string, Method> {
   };
 }
 
-function readMethods({ chain, clock, oracleStatus }: MethodContext): Record<string, Method> {
+function readMethods({ chain, clock, oracle }: MethodContext): Record<string, Method> {
   return {
     core_simulateTransaction: {
       isCostly: true,
@@ -147,7 +147,7 @@ function readMethods({ chain, clock, oracleStatus }: MethodContext): Record<stri
     core_getOracleStatus: {
       call(params) {
         parse(noParams, params);
-        return oracleStatus.describe(clock.now());
+        return oracle.describe(clock.now());
       },
     },
   };
@@ -190,7 +190,7 @@ function subscriptionMethods(): Record<string, Method> {
 
 /** The prices of all markets by symbol, as JSON carries them. */
 export function pricesToWire(chain: Chain, nowMs: number) {
-  const prices = Object.entries(chain.feed.view(nowMs));
+  const prices = Object.entries(chain.oraclePrices.view(nowMs));
   return Object.fromEntries(
     prices.map(([symbol, entry]) => [symbol, { ...entry, price: entry.price.toString() }]),
   );
@@ -212,7 +212,7 @@ function priceHistory(chain: Chain, query: z.output<typeof historyParams>[0]) {
     const price = history.at(time);
     if (price !== undefined) prices.push({ time, price: price.toString() });
   }
-  const { missing } = history.extremes(from, to);
+  const { missing } = history.checkRange(from, to);
   return { prices, missing, nextCursor: to < query.to ? to.toString() : null };
 }
 

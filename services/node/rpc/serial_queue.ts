@@ -1,12 +1,21 @@
 import { setImmediate } from "node:timers";
-import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
 
 /** Tasks that may wait: with 2,000 transactions a second, the last of them waits for half a second. */
 export const WAITING_MAX = 1_024;
 
+/** {@link WAITING_MAX} tasks wait already. */
+export class NodeBusyError extends RangemakerError {
+  constructor() {
+    super("NODE_BUSY", `The node is busy: ${WAITING_MAX} requests wait already, try again later`, {
+      retryable: true,
+    });
+  }
+}
+
 /**
- * Lets costly tasks pass one at a time, with a turn of the event loop between two of them, so that
- * timers and sockets are served however many tasks there are. Nothing passes while it is closed.
+ * Runs costly tasks one at a time, with a turn of the event loop between two of them, so that timers
+ * and sockets are served however many tasks there are. Nothing runs while it is closed.
  */
 export class SerialQueue {
   readonly #waiting: (() => void)[] = [];
@@ -25,15 +34,12 @@ export class SerialQueue {
   }
 
   /**
-   * Runs a task when its turn comes; what it throws is thrown.
+   * Runs a task when its turn comes; rejects with what the task throws.
    *
-   * @throws {RpcError} -32005 if {@link WAITING_MAX} tasks wait already.
+   * @throws {NodeBusyError} If {@link WAITING_MAX} tasks wait already.
    */
   run<T>(task: () => T): Promise<T> {
-    if (this.#waiting.length >= WAITING_MAX) {
-      const message = `The node is busy: ${WAITING_MAX} requests wait already`;
-      return Promise.reject(new RpcError(RpcCode.limitExceeded, message));
-    }
+    if (this.#waiting.length >= WAITING_MAX) return Promise.reject(new NodeBusyError());
     return new Promise((resolve, reject) => {
       this.#waiting.push(() => {
         try {

@@ -3,13 +3,11 @@ import { statOf, whyFolderIsClosed } from "../../../lib/files.ts";
 import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
 import { type Block, genesisBlock } from "../chain/block.ts";
 import type { ResumePoint } from "../chain/chain.ts";
-import { DataDirError } from "../errors.ts";
-import { HeadFile } from "./head_file.ts";
-import { FileJournal, type OpenJournalFile, readFirstRecord } from "./journal.ts";
+import { DataDirError, HeadFile, PriceFile } from "./images.ts";
+import { FileJournal, type OpenJournalFile, readFirstRecord } from "./file_journal.ts";
 import { type Genesis, Ledger } from "../chain/ledger.ts";
-import { PriceFile } from "./price_file.ts";
 import { PriceHistory } from "../chain/price_history.ts";
-import { type GenesisRecord, type JournalRecord, recordToJson } from "../chain/record.ts";
+import { type GenesisRecord, type JournalRecord, recordToJson } from "../chain/journal.ts";
 import { ChainState, historiesOf } from "../chain/state.ts";
 
 /** How often prices and the head are written down, in checkpoints: once a second. */

@@ -106,7 +106,7 @@ function tryBox(
   const endTime = nowMs + durationMs;
   const bet = { betAmount: BET, lowerPrice, upperPrice, startTime: nowMs, endTime };
   const { payout, probability } = priceOf(bet, spot, volatility, nowMs, charges);
-  const { outside } = ring.extremes(nowMs, endTime, { lower: lowerPrice, upper: upperPrice });
+  const { outside } = ring.checkRange(nowMs, endTime, { lower: lowerPrice, upper: upperPrice });
   return {
     startMs: nowMs,
     probability,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { slotPrices } from "../../../services/node/backfill/slot_prices.ts";
+import { slotPrices } from "../../../services/node/backfill/backfiller.ts";
 import {
   ATTEMPTS_MAX,
   BinanceTradeHistory,

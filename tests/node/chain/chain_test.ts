@@ -6,7 +6,7 @@ import {
   RejectedTransactionError,
   SettlementError,
   UnknownThesisError,
-} from "../../../services/node/errors.ts";
+} from "../../../services/node/chain/errors.ts";
 import {
   actors,
   backfill,

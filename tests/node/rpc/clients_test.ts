@@ -86,18 +86,18 @@ Deno.test("Node: a client that reads nothing is let go of, and nobody else waits
     await other.close();
   }));
 
-/** Clients of a node that answers `echo` at once, and `costly` when its turnstile is open. */
+/** Clients of a node that answers `echo` at once, and `costly` when its queue is open. */
 async function withClients(
   test: (
     parts: {
       url: string;
       subscriptions: Subscriptions;
-      turnstile: SerialQueue;
+      queue: SerialQueue;
       slow: () => number;
     },
   ) => Promise<void>,
 ): Promise<void> {
-  const turnstile = new SerialQueue();
+  const queue = new SerialQueue();
   const subscriptions = new Subscriptions();
   let slow = 0;
   const dispatcher = new Dispatcher({
@@ -107,7 +107,7 @@ async function withClients(
       ["subscribe", { call: (_params, client) => client?.subscribe("newHeads") }],
     ]),
     observe: () => {},
-    turnstile,
+    queue,
     afterWrite: () => Promise.resolve(),
   });
   const clients = new Clients({ dispatcher, subscriptions, onSlowClient: () => slow += 1 });
@@ -117,7 +117,7 @@ async function withClients(
   );
   try {
     const url = `ws://127.0.0.1:${server.addr.port}`;
-    await test({ url, subscriptions, turnstile, slow: () => slow });
+    await test({ url, subscriptions, queue, slow: () => slow });
   } finally {
     await clients.closeAll();
     await server.shutdown();
@@ -137,16 +137,16 @@ for (const sent of [REQUESTS_UNDER_WAY_MAX, REQUESTS_UNDER_WAY_MAX + 1]) {
   const isTooMany = sent > REQUESTS_UNDER_WAY_MAX;
   const then = isTooMany ? "disconnect a client with 1013" : "are all answered";
   Deno.test(`Clients: ${sent} requests under way at once ${then}`, () =>
-    withClients(async ({ url, turnstile }) => {
+    withClients(async ({ url, queue }) => {
       const socket = await RpcSocket.open(url);
       const open = Promise.withResolvers<void>();
-      const closed = turnstile.closedDuring(() => open.promise);
+      const closed = queue.closedDuring(() => open.promise);
       for (let id = 1; id <= sent; id++) {
         socket.send(JSON.stringify({ jsonrpc: "2.0", id, method: "costly" }));
       }
       if (isTooMany) assert.equal((await socket.closed).code, 1013);
       else {
-        await eventually("all requests wait", () => turnstile.waiting === sent || undefined);
+        await eventually("all requests wait", () => queue.waiting === sent || undefined);
       }
       open.resolve();
       await closed;

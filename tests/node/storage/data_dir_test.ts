@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { CoreClient } from "../../../lib/net/core_client.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Deposit } from "../../../lib/protocol/transaction.ts";
-import { encodeLine } from "../../../services/node/storage/checked_line.ts";
+import { encodeLine } from "../../../services/node/storage/file_journal.ts";
 import { DataDir, inspectDataDir } from "../../../services/node/storage/data_dir.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -2,11 +2,9 @@ import assert from "node:assert/strict";
 import { configure, type LogRecord, reset } from "@logtape/logtape";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { startNode } from "../../../services/node/mod.ts";
-import { OracleFeed } from "../../../services/node/oracle/oracle_feed.ts";
-import type { PullResult } from "../../../services/node/oracle/oracle_pull.ts";
-import { OracleStatus } from "../../../services/node/oracle/oracle_status.ts";
-import { PricePuller } from "../../../services/node/oracle/price_puller.ts";
-import { PriceWatch } from "../../../services/node/oracle/price_watch.ts";
+import { OraclePoller } from "../../../services/node/oracle/oracle_poller.ts";
+import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
+import type { PullResult } from "../../../services/node/oracle/pull.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { pricesBody, startFakeOracle } from "../support/fake_oracle.ts";
 import { testOptions } from "../support/running_node.ts";
@@ -14,28 +12,29 @@ import { testOptions } from "../support/running_node.ts";
 const AWAY: PullResult = { failure: "error", reason: "Connection refused" };
 const ALL = "BTC/USDT, ETH/USDT, SOL/USDT";
 
-/** A puller whose oracle a test plays, and what it told of the prices. */
+/** A poller whose oracle a test plays, and what it reported. */
 function setUp() {
   const clock = new FakeClock();
-  const feed = new OracleFeed(3_000);
-  const status = new OracleStatus("http://oracle", feed);
-  const told: string[] = [];
+  const prices = new OraclePrices(3_000);
+  const reports: string[] = [];
   let answer: () => PullResult = () => AWAY;
-  const watch = new PriceWatch(feed, {
-    onStale: (symbols) => told.push(`stale ${symbols.join(", ")}: ${status.reason}`),
-    onFresh: (symbols) => told.push(`fresh ${symbols.join(", ")}`),
+  const poller = new OraclePoller({
+    url: "http://oracle",
+    pull: () => Promise.resolve(answer()),
+    prices,
+    clock,
+    onStale: (symbols, reason) => reports.push(`stale ${symbols.join(", ")}: ${reason}`),
+    onFresh: (symbols) => reports.push(`fresh ${symbols.join(", ")}`),
   });
-  const pull = () => Promise.resolve(answer());
-  const puller = new PricePuller({ pull, feed, status, watch, clock, onPull() {} });
   return {
-    /** Pulls every 100 ms, and takes what was told since the last time. */
+    /** Pulls every 100 ms. @returns What was reported since the last call. */
     async run(pulls: number, with_: () => PullResult): Promise<string[]> {
       answer = with_;
       for (let done = 0; done < pulls; done++) {
-        await puller.run();
+        await poller.poll();
         clock.advance(100);
       }
-      return told.splice(0);
+      return reports.splice(0);
     },
     good: (): PullResult => ({ body: pricesBody(clock.now()) }),
     without(symbol: string): PullResult {
@@ -46,14 +45,14 @@ function setUp() {
   };
 }
 
-Deno.test("PriceWatch: no oracle from the start is told once, after the time that a price lives", async () => {
+Deno.test("OraclePoller: no oracle from the start is reported once, when a price would be stale", async () => {
   const { run } = setUp();
   assert.deepEqual(await run(31, () => AWAY), []);
   assert.deepEqual(await run(1, () => AWAY), [`stale ${ALL}: Connection refused`]);
   assert.deepEqual(await run(100, () => AWAY), []);
 });
 
-Deno.test("PriceWatch: prices that come in time are no news, nor are single pulls that fail", async () => {
+Deno.test("OraclePoller: prices in time are not reported, nor are single pulls that fail", async () => {
   const { run, good } = setUp();
   assert.deepEqual(await run(20, () => AWAY), []);
   assert.deepEqual(await run(20, good), []);
@@ -61,7 +60,7 @@ Deno.test("PriceWatch: prices that come in time are no news, nor are single pull
   assert.deepEqual(await run(1, good), []);
 });
 
-Deno.test("PriceWatch: every outage is told once, and its end once", async () => {
+Deno.test("OraclePoller: every outage is reported once, and its end once", async () => {
   const { run, good } = setUp();
   await run(1, good);
   for (let outage = 0; outage < 2; outage++) {
@@ -70,11 +69,11 @@ Deno.test("PriceWatch: every outage is told once, and its end once", async () =>
   }
 });
 
-Deno.test("PriceWatch: one market that the oracle leaves out is told by its name", async () => {
+Deno.test("OraclePoller: a market that the oracle leaves out is reported by name", async () => {
   const { run, good, without } = setUp();
   await run(1, good);
-  const told = await run(40, () => without("ETH/USDT"));
-  assert.deepEqual(told, ["stale ETH/USDT: the oracle answers without it"]);
+  const reports = await run(40, () => without("ETH/USDT"));
+  assert.deepEqual(reports, ["stale ETH/USDT: the oracle answers without it"]);
   assert.deepEqual(await run(100, () => AWAY), ["stale BTC/USDT, SOL/USDT: Connection refused"]);
   assert.deepEqual(await run(1, good), [`fresh ${ALL}`]);
 });

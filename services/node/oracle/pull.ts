@@ -1,13 +1,10 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { reasonOf } from "../../../lib/errors.ts";
 
-/** Why a pull brought nothing. */
-export type PullFailure = "timeout" | "error";
+/** What a pull returned: the parsed body of `GET /prices`, or why there is none. */
+export type PullResult = { body: unknown } | { failure: "timeout" | "error"; reason: string };
 
-/** What a pull brought: the parsed body of `GET /prices`, or why there is none. */
-export type PullResult = { body: unknown } | { failure: PullFailure; reason: string };
-
-/** Asks the oracle once. Never rejects, and never takes longer than its timeout. */
+/** Asks the oracle once. Never rejects, and takes no longer than its timeout. */
 export type Pull = () => Promise<PullResult>;
 
 /** Whether text is a `service_url`: `host:port`, or an `http:` or `https:` URL. */
@@ -16,16 +13,13 @@ export function isServiceUrl(text: string): boolean {
   return url !== null && url.hostname !== "" && !/\s/.test(text);
 }
 
-/** The URL of the oracle from the spec's `service_url`, whose scheme may be left out. */
+/** The URL of the oracle from the spec's `service_url`, which may lack the scheme. */
 export function oracleUrl(serviceUrl: string): string {
   const url = /^https?:\/\//.test(serviceUrl) ? serviceUrl : `http://${serviceUrl}`;
   return url.replace(/\/+$/, "");
 }
 
-/**
- * Pulls prices over HTTP (spec: price oracle, pull cycle). A pull that is late is abandoned: its
- * request is aborted and its answer, should one come, is not looked at.
- */
+/** Pulls prices over HTTP (spec: price oracle, pull cycle). */
 export function httpPull(serviceUrl: string, timeoutMs: number, clock: Clock): Pull {
   const url = `${oracleUrl(serviceUrl)}/prices`;
   return () => {

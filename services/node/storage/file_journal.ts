@@ -1,30 +1,12 @@
-import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import { decodeLine, encodeLine } from "./checked_line.ts";
-import { type JournalRecord, recordSchema, recordToJson } from "../chain/record.ts";
-
-/** Where records are written down before they are applied. */
-export interface Journal {
-  /** @throws {JournalError} If the records cannot be written; none of them counts then. */
-  append(records: readonly JournalRecord[]): void;
-  /** Resolves when all that was appended is on the disk. @throws {JournalError} If it never will be. */
-  synced(): Promise<void>;
-  /** Why nothing more is taken; undefined while all is well. */
-  readonly failure: JournalError | undefined;
-}
-
-/** The journal of a chain that lives in memory: remembers nothing. */
-export const memoryJournal: Journal = {
-  append: () => {},
-  synced: () => Promise.resolve(),
-  failure: undefined,
-};
-
-/** The journal cannot be read or written. */
-export class JournalError extends RangemakerError {
-  constructor(message: string, cause?: unknown) {
-    super("JOURNAL", message, { cause });
-  }
-}
+import { crc32 } from "node:zlib";
+import { messageOf } from "../../../lib/errors.ts";
+import {
+  type Journal,
+  JournalError,
+  type JournalRecord,
+  recordSchema,
+  recordToJson,
+} from "../chain/journal.ts";
 
 /** The part of a file that a journal needs. */
 export type JournalFile = Pick<
@@ -238,4 +220,23 @@ function* linesOf(file: JournalFile, path: string) {
     }
   }
   if (rest.length > 0) yield { bytes: rest, offset, isWhole: false };
+}
+
+/** Eight hex digits and a space before the text. */
+const CHECKSUM_BYTES = 9;
+
+/** A line of text with its checksum before it, so that a torn or damaged one is seen. */
+export function encodeLine(text: string): string {
+  return `${checksum(new TextEncoder().encode(text))} ${text}\n`;
+}
+
+/** The text of a line without its newline, or undefined where it is not what was written. */
+export function decodeLine(line: Uint8Array): string | undefined {
+  const text = line.subarray(CHECKSUM_BYTES);
+  const expected = new TextDecoder().decode(line.subarray(0, CHECKSUM_BYTES - 1));
+  return checksum(text) === expected ? new TextDecoder().decode(text) : undefined;
+}
+
+function checksum(bytes: Uint8Array): string {
+  return crc32(bytes).toString(16).padStart(8, "0");
 }

@@ -1,6 +1,6 @@
-import { RangemakerError } from "../../lib/errors.ts";
-import type { TimeSpan } from "../../lib/prices/price_slots.ts";
-import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
+import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
 
 /** The transaction is too old or too new to be taken; nothing is recorded. */
 export class RejectedTransactionError extends RangemakerError {
@@ -38,12 +38,5 @@ export class SettlementError extends RangemakerError {
       `Thesis ${thesis.id} lacks prices in ${missing.length} spans of its window`,
       { details: { missing } },
     );
-  }
-}
-
-/** The data directory cannot be used. */
-export class DataDirError extends RangemakerError {
-  constructor(message: string, cause?: unknown) {
-    super("DATA_DIR", message, { cause });
   }
 }

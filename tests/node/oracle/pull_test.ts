@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../../../lib/clock.ts";
 import { listen } from "../../../lib/http/listener.ts";
-import { httpPull, isServiceUrl, oracleUrl } from "../../../services/node/oracle/oracle_pull.ts";
+import { httpPull, isServiceUrl, oracleUrl } from "../../../services/node/oracle/pull.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { pricesBody, startFakeOracle } from "../support/fake_oracle.ts";
 

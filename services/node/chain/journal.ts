@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { RangemakerError } from "../../../lib/errors.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import {
   addressSchema,
@@ -70,4 +71,28 @@ export type SettlementRecord = z.output<typeof settlementRecordSchema>;
 /** The record as JSON; bigints become decimal strings, as the schema reads them. */
 export function recordToJson(record: JournalRecord): string {
   return JSON.stringify(toWire(record));
+}
+
+/** Where the chain writes a record before it applies it. */
+export interface Journal {
+  /** @throws {JournalError} If the records cannot be written; none of them counts then. */
+  append(records: readonly JournalRecord[]): void;
+  /** Resolves when all appended records are on the disk. @throws {JournalError} If they never will be. */
+  synced(): Promise<void>;
+  /** Why the journal accepts no more records; undefined while it works. */
+  readonly failure: JournalError | undefined;
+}
+
+/** The journal of a chain in memory: keeps nothing. */
+export const memoryJournal: Journal = {
+  append: () => {},
+  synced: () => Promise.resolve(),
+  failure: undefined,
+};
+
+/** The journal cannot be read or written. */
+export class JournalError extends RangemakerError {
+  constructor(message: string, cause?: unknown) {
+    super("JOURNAL", message, { cause });
+  }
 }
