@@ -2,6 +2,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock, RandomSource } from "./clock.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "./net/core_client.ts";
 import { messageOf, RangemakerError } from "./errors.ts";
+import { TIMESTAMP_DRIFT_MAX_MS } from "./protocol/constants.ts";
 import { RpcCode, RpcError } from "./protocol/jsonrpc.ts";
 import type { Receipt } from "./protocol/receipt.ts";
 import type { Hex } from "./protocol/scalars.ts";
@@ -67,9 +68,6 @@ export class OutcomeUnknownError extends RangemakerError {
     );
   }
 }
-
-/** The node refuses transactions whose timestamp is further than this from its clock. */
-const TIMESTAMP_TOLERANCE_MS = 60_000;
 
 /** Allowance for clocks that differ when a transaction is taken to be too old for the node. */
 const CLOCK_SKEW_MS = 10_000;
@@ -209,7 +207,7 @@ export class Submitter {
     const receipt = await this.#receiptOf(txHash);
     if (receipt !== null) return await this.#finishBy(intent, receipt);
     const ageMs = this.#options.clock.now() - timestampOf(text);
-    if (ageMs > TIMESTAMP_TOLERANCE_MS - CLOCK_SKEW_MS) {
+    if (ageMs > TIMESTAMP_DRIFT_MAX_MS - CLOCK_SKEW_MS) {
       // The new one has a fresh timestamp, so this comes round once.
       const renewed = await this.#sign(intent);
       return isFinal(renewed.state) ? renewed : await this.#sendOnce(renewed);
@@ -223,7 +221,7 @@ export class Submitter {
     const { text, txHash } = transactionOf(intent);
     const receipt = await this.#receiptOf(txHash);
     if (receipt !== null) return await this.#finishBy(intent, receipt);
-    const tooOldAtMs = timestampOf(text) + TIMESTAMP_TOLERANCE_MS + CLOCK_SKEW_MS;
+    const tooOldAtMs = timestampOf(text) + TIMESTAMP_DRIFT_MAX_MS + CLOCK_SKEW_MS;
     if (this.#options.clock.now() <= tooOldAtMs) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }

@@ -1,7 +1,8 @@
 /** Types of price history: slots of 100 ms, spans of slots, and range checks over a span. */
 
-/** How long one price slot lasts, in milliseconds: the interval of checkpoints. */
-export const SLOT_MS = 100;
+import { SLOT_MS } from "../protocol/constants.ts";
+
+export { SLOT_MS };
 
 /** A time span in Unix milliseconds; `to` is excluded. */
 export interface TimeSpan {

@@ -1,5 +1,6 @@
 import type { Hex } from "viem";
 import { z } from "zod";
+import { BACKFILL_SLOTS_MAX, SLOT_MS } from "./constants.ts";
 import {
   addressSchema,
   hash32Schema,
@@ -13,9 +14,6 @@ import { type FlatType, flatType, hashFlat } from "./typed_data.ts";
 import type { QuoteTerms } from "./quote.ts";
 import { betTermsOf, betTermsShape } from "./terms.ts";
 import { toWire, type Wire } from "./wire.ts";
-
-/** Price slots that one `BackfillOracle` may carry: ten minutes of them. */
-export const BACKFILL_SLOTS_MAX = 6_000;
 
 const envelope = { timestamp: timestampSchema, from: addressSchema, signature: signatureSchema };
 
@@ -44,7 +42,7 @@ const backfillOracleSchema = z.object({
   ...envelope,
   base: addressSchema,
   quote: addressSchema,
-  startTime: timestampSchema.multipleOf(100, "Expected a multiple of 100 ms"),
+  startTime: timestampSchema.multipleOf(SLOT_MS, `Expected a multiple of ${SLOT_MS} ms`),
   prices: z.array(positiveUint64Schema("Expected a price above 0"))
     .min(1, "Expected at least one price")
     .max(BACKFILL_SLOTS_MAX, `Expected at most ${BACKFILL_SLOTS_MAX} prices`),

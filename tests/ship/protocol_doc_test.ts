@@ -3,13 +3,16 @@ import assert from "node:assert/strict";
 import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import { QUOTE_TYPE } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
-import { BACKFILL_SLOTS_MAX, TRANSACTION_TYPES } from "../../lib/protocol/transaction.ts";
+import {
+  BACKFILL_SLOTS_MAX,
+  THESIS_DURATION_MAX_MS,
+  TIMESTAMP_DRIFT_MAX_MS,
+} from "../../lib/protocol/constants.ts";
+import { TRANSACTION_TYPES } from "../../lib/protocol/transaction.ts";
 import type { FlatType } from "../../lib/protocol/typed_data.ts";
 import { BODY_BYTES_MAX } from "../../lib/http/envelope.ts";
-import { TIMESTAMP_DRIFT_MAX_MS } from "../../services/node/chain/chain.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "../../services/node/chain/checkpoints.ts";
 import { BATCH_MAX } from "../../services/node/rpc/dispatcher.ts";
-import { THESIS_DURATION_MAX_MS } from "../../services/node/chain/refusals.ts";
 import { MISSING_SPANS_MAX } from "../../services/node/chain/settlement.ts";
 import { DEFAULTS } from "../../services/node/settings.ts";
 import { OUTLIER_BASIS_POINTS } from "../../services/oracle/deviation.ts";

@@ -4,9 +4,6 @@ import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slot
 import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 
-/** The longest stretch of time that one run fills: a day, which is the longest thesis too. */
-export const BACKFILL_SPAN_MAX_MS = 86_400_000;
-
 /** What is to be filled: all that a thesis lacks, or all that is missing of a market in a time. */
 export type BackfillRequest = { thesis: number } | { market: Market; span: TimeSpan };
 

@@ -4,7 +4,8 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Signer } from "../../../lib/protocol/signature.ts";
-import { BACKFILL_SLOTS_MAX, signTransaction } from "../../../lib/protocol/transaction.ts";
+import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
+import { signTransaction } from "../../../lib/protocol/transaction.ts";
 import type { Trade, TradeHistory } from "./trade_history.ts";
 
 /** What a {@link Backfiller} works with. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protocol/constants.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -13,9 +14,6 @@ import type { Journal, SettlementRecord } from "./journal.ts";
 import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
 import { requireSender, verifyInside } from "./verify.ts";
-
-/** How far the timestamp of a transaction may be off the node's clock. */
-export const TIMESTAMP_DRIFT_MAX_MS = 60_000;
 
 /** Sealed blocks that are kept to be asked for: 409.6 s of them. */
 export const BLOCKS_KEPT = 4_096;

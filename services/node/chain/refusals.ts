@@ -1,11 +1,9 @@
 import type { Permission } from "../../../lib/protocol/account.ts";
+import { THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
 import type { TransactionErrorCode } from "../../../lib/protocol/receipt.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { RfqSubmit } from "../../../lib/protocol/transaction.ts";
 import { slotFrom } from "../../../lib/prices/price_slots.ts";
-
-/** The longest window of a thesis, in milliseconds: the solver's `maxDuration`. */
-export const THESIS_DURATION_MAX_MS = 86_400_000;
 
 /** Why a valid transaction fails. */
 export interface Refusal {

@@ -11,7 +11,8 @@ import {
   timestampSchema,
 } from "../../../lib/protocol/scalars.ts";
 import { thesisStatusSchema } from "../../../lib/protocol/thesis.ts";
-import { BACKFILL_SLOTS_MAX, transactionSchema } from "../../../lib/protocol/transaction.ts";
+import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
+import { transactionSchema } from "../../../lib/protocol/transaction.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
