@@ -24,6 +24,12 @@ export const BLOCKS_KEPT = 4_096;
  */
 export const SETTLEMENTS_PER_CHECKPOINT_MAX = 5_000;
 
+/**
+ * Failures of strangers that are kept in memory, oldest dropped first, so that a repeated transaction
+ * gets its first receipt. Such failures are not recorded ({@link Ledger.recordsFailureOf}).
+ */
+export const STRANGER_FAILURES_MAX = 1_024;
+
 /** How often backfilled prices that no open thesis needs any more are let go. */
 const PRUNE_INTERVAL_MS = 60_000;
 
@@ -70,6 +76,7 @@ export class Chain {
   readonly #journal: Journal;
   readonly #events: ChainEvents;
   readonly #blocks = new Map<number, Block>();
+  readonly #strangerFailures = new Map<Hex, Receipt>();
   #head: Block;
   #nextNumber: number;
   #pending: Hex[] = [];
@@ -106,22 +113,15 @@ export class Chain {
    * recorded then.
    */
   submit(tx: Transaction): Receipt {
-    const { receipt: judged, quoteHash, isKnown } = this.#judge(tx);
-    if (isKnown) return judged;
-    const nowMs = this.#clock.now();
-    const filled = tx.type === "BackfillOracle" && judged.status === "committed"
-      ? this.state.fillable(tx)
-      : undefined;
-    const receipt = filled === undefined ? judged : { ...judged, filledSlots: slotsIn(filled) };
-    const record = { kind: "transaction" as const, atMs: nowMs, tx, receipt, quoteHash, filled };
-    this.#journal.append([record]);
-    const thesis = this.state.applyTransaction(record);
-    this.#pending.push(receipt.txHash);
-    this.#events.onTransaction(receipt, tx);
-    if (thesis !== undefined) this.#events.onThesis(thesis);
-    // Not a thesis more than the newest checkpoint has settled: later slots are still to come.
-    if (filled !== undefined) this.#settleDue(this.#head.timestampMs);
-    return receipt;
+    const { receipt, quoteHash, isKnown } = this.#judge(tx);
+    if (isKnown) return receipt;
+    if (receipt.status === "failed") return this.#fail(tx, receipt);
+    return this.#commit(tx, receipt, quoteHash);
+  }
+
+  /** The receipt of a transaction; undefined if it is not known. */
+  receipt(txHash: Hex): Receipt | undefined {
+    return this.state.ledger.receipt(txHash) ?? this.#strangerFailures.get(txHash);
   }
 
   /** The receipt that a transaction would get now. Changes nothing. Throws as {@link submit}. */
@@ -180,11 +180,44 @@ export class Chain {
     return this.state.ledger.thesis(id) ?? thesis;
   }
 
+  #fail(tx: Transaction, receipt: Receipt): Receipt {
+    if (!this.state.ledger.recordsFailureOf(tx)) {
+      this.#strangerFailures.set(receipt.txHash, receipt);
+      if (this.#strangerFailures.size > STRANGER_FAILURES_MAX) {
+        for (const oldest of this.#strangerFailures.keys()) {
+          this.#strangerFailures.delete(oldest);
+          break;
+        }
+      }
+      return receipt;
+    }
+    this.#journal.append([{ kind: "failure", atMs: this.#clock.now(), receipt }]);
+    this.state.ledger.recordFailure(receipt);
+    this.#pending.push(receipt.txHash);
+    this.#events.onTransaction(receipt, tx);
+    return receipt;
+  }
+
+  #commit(tx: Transaction, judged: Receipt, quoteHash: Hex | undefined): Receipt {
+    const filled = tx.type === "BackfillOracle" ? this.state.fillable(tx) : undefined;
+    const receipt = filled === undefined ? judged : { ...judged, filledSlots: slotsIn(filled) };
+    const atMs = this.#clock.now();
+    const record = { kind: "transaction" as const, atMs, tx, receipt, quoteHash, filled };
+    this.#journal.append([record]);
+    const thesis = this.state.applyTransaction(record);
+    this.#pending.push(receipt.txHash);
+    this.#events.onTransaction(receipt, tx);
+    if (thesis !== undefined) this.#events.onThesis(thesis);
+    // Theses that end after the newest checkpoint are not due: their last slots are not recorded yet.
+    if (filled !== undefined) this.#settleDue(this.#head.timestampMs);
+    return receipt;
+  }
+
   #judge(tx: Transaction): { receipt: Receipt; quoteHash?: Hex; isKnown: boolean } {
     const { ledger } = this.state;
     const txHash = hashTransaction(tx, this.chainId);
     requireSender(tx, txHash);
-    const earlier = ledger.receipt(txHash);
+    const earlier = this.receipt(txHash);
     if (earlier !== undefined) return { receipt: earlier, isKnown: true };
     const offMs = Math.abs(this.#clock.now() - tx.timestamp);
     if (offMs > TIMESTAMP_DRIFT_MAX_MS) throw new RejectedTransactionError(tx.timestamp, offMs);

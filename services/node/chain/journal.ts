@@ -49,20 +49,29 @@ const settlementRecordSchema = z.object({
   outcome: outcomeSchema,
 });
 
+/** A failed transaction changes no state, so its receipt is enough. */
+const failureRecordSchema = z.object({
+  kind: z.literal("failure"),
+  /** When it was received, Unix milliseconds. */
+  atMs: timestampSchema,
+  receipt: receiptSchema,
+});
+
 /** One line of the journal. */
 export const recordSchema = z.discriminatedUnion("kind", [
   genesisRecordSchema,
   transactionRecordSchema,
+  failureRecordSchema,
   settlementRecordSchema,
 ]);
 
-/** Everything that changes the state of the chain, with what was decided, so that it can be redone. */
+/** A decision of the chain. Applying all records in order rebuilds the state. */
 export type JournalRecord = z.output<typeof recordSchema>;
 
-/** What the chain started with: the first record of every journal. */
+/** The initial state: the first record of every journal. */
 export type GenesisRecord = z.output<typeof genesisRecordSchema>;
 
-/** A transaction and its receipt. */
+/** A committed transaction and its receipt; older journals have failed ones here, too. */
 export type TransactionRecord = z.output<typeof transactionRecordSchema>;
 
 /** How an attempt to settle a thesis ended. */

@@ -4,7 +4,12 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
-import type { BackfillOracle, Deposit, RfqSubmit } from "../../../lib/protocol/transaction.ts";
+import type {
+  BackfillOracle,
+  Deposit,
+  RfqSubmit,
+  Transaction,
+} from "../../../lib/protocol/transaction.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import {
   lacksPermission,
@@ -107,7 +112,23 @@ export class Ledger {
   }
 
   /**
-   * The receipt that a transaction gets now; the first one where it has one already. Changes nothing.
+   * Whether the failure of a transaction is recorded. A failure is only answered if the sender lacks
+   * the permission for the type, or never had a balance: anyone can sign such transactions, and
+   * recording them would let strangers fill the disk.
+   */
+  recordsFailureOf(tx: Transaction): boolean {
+    if (tx.type === "Deposit") return this.#holds("relayer", tx.from);
+    if (tx.type === "BackfillOracle") return this.#holds("admin", tx.from);
+    return this.#balances.has(tx.from);
+  }
+
+  /** Keeps the receipt of a failed transaction. */
+  recordFailure(receipt: Receipt): void {
+    this.#receipts.set(receipt.txHash, receipt);
+  }
+
+  /**
+   * The receipt that a transaction gets now, or the one that it already has. Changes nothing.
    */
   judge(verified: VerifiedTransaction, context: ExecutionContext): Receipt {
     const { tx, txHash } = verified;

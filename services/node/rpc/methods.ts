@@ -120,8 +120,7 @@ function readMethods({ chain, clock, oracle }: MethodContext): Record<string, Me
       },
     },
     core_getTransaction: {
-      call: (params) =>
-        chain.state.ledger.receipt(...parse(z.tuple([hash32Schema]), params)) ?? null,
+      call: (params) => chain.receipt(...parse(z.tuple([hash32Schema]), params)) ?? null,
     },
     core_getThesis: {
       call(params) {

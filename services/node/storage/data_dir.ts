@@ -4,7 +4,12 @@ import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
 import { type Block, genesisBlock } from "../chain/block.ts";
 import type { ResumePoint } from "../chain/chain.ts";
 import { DataDirError, HeadFile, PriceFile } from "./images.ts";
-import { FileJournal, type OpenJournalFile, readFirstRecord } from "./file_journal.ts";
+import {
+  FileJournal,
+  type OpenJournalFile,
+  PRIVATE_FILE,
+  readFirstRecord,
+} from "./file_journal.ts";
 import { type Genesis, Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";
 import { type GenesisRecord, type JournalRecord, recordToJson } from "../chain/journal.ts";
@@ -12,6 +17,9 @@ import { ChainState, historiesOf } from "../chain/state.ts";
 
 /** How often prices and the head are written down, in checkpoints: once a second. */
 export const FLUSH_CHECKPOINTS = 10;
+
+/** Mode of the folders that a node creates: the owner alone enters them. */
+const PRIVATE_FOLDER = 0o700;
 
 /** What a data directory is made for. */
 export interface DataDirOptions {
@@ -131,8 +139,9 @@ class Replay {
       throw new DataDirError(otherChain(this.#path));
     }
     if (record.kind === "settlement") this.#state.applySettlement(record);
-    if (record.kind === "transaction") {
-      this.#state.applyTransaction(record);
+    if (record.kind === "transaction") this.#state.applyTransaction(record);
+    if (record.kind === "failure") this.#state.ledger.recordFailure(record.receipt);
+    if (record.kind === "transaction" || record.kind === "failure") {
       this.lastBlockNumber = Math.max(this.lastBlockNumber, record.receipt.blockNumber);
     }
   }
@@ -207,7 +216,7 @@ function resumePoint(head: Block | undefined, replay: Replay): ResumePoint | und
 
 function makeDirectories(path: string): void {
   try {
-    Deno.mkdirSync(`${path}/prices`, { recursive: true });
+    Deno.mkdirSync(`${path}/prices`, { recursive: true, mode: PRIVATE_FOLDER });
   } catch (cause) {
     throw new DataDirError(`Data directory ${path} cannot be made: ${messageOf(cause)}`, cause);
   }
@@ -215,7 +224,7 @@ function makeDirectories(path: string): void {
 
 /** Takes the directory for this process; the system lets go of it when the process dies. */
 function lock(path: string): Deno.FsFile {
-  const file = Deno.openSync(path, { write: true, create: true });
+  const file = Deno.openSync(path, { write: true, create: true, mode: PRIVATE_FILE });
   if (file.tryLockSync(true)) return file;
   file.close();
   throw new DataDirError(`${path} is held by another node: stop it first`);

@@ -18,7 +18,10 @@ export type JournalFile = Pick<
 export type OpenJournalFile = (path: string) => JournalFile;
 
 const openOnDisk: OpenJournalFile = (path) =>
-  Deno.openSync(path, { read: true, write: true, create: true });
+  Deno.openSync(path, { read: true, write: true, create: true, mode: PRIVATE_FILE });
+
+/** Mode of the files of a chain: the owner alone reads and writes them. */
+export const PRIVATE_FILE = 0o600;
 
 /** Longest line: a `BackfillOracle` of 6,000 prices of 20 digits is 140 kB. */
 const LINE_BYTES_MAX = 1024 * 1024;

@@ -4,7 +4,7 @@ import { PriceRing, SLOT_BYTES } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { hash32Schema, timestampSchema } from "../../../lib/protocol/scalars.ts";
 import type { Block } from "../chain/block.ts";
-import { decodeLine, encodeLine } from "./file_journal.ts";
+import { decodeLine, encodeLine, PRIVATE_FILE } from "./file_journal.ts";
 
 /** The data directory cannot be used. */
 export class DataDirError extends RangemakerError {
@@ -36,7 +36,7 @@ export class PriceFile {
   static open(path: string, slots: number): PriceFile {
     let file: Deno.FsFile | undefined;
     try {
-      file = Deno.openSync(path, { read: true, write: true, create: true });
+      file = Deno.openSync(path, { read: true, write: true, create: true, mode: PRIVATE_FILE });
       const size = file.statSync().size;
       if (size === 0) {
         const ring = new PriceRing(slots);
@@ -104,7 +104,7 @@ export class HeadFile {
 
   /** Opens the file, making it where there is none. */
   constructor(path: string) {
-    this.#file = Deno.openSync(path, { read: true, write: true, create: true });
+    this.#file = Deno.openSync(path, { read: true, write: true, create: true, mode: PRIVATE_FILE });
   }
 
   /** The block written last; undefined where there is none or it was torn. */

@@ -286,3 +286,20 @@ Deno.test("inspectDataDir: a journal of something else is told of", () =>
       /holds a record at byte 0 that is not known here/,
     );
   }));
+
+Deno.test({
+  name: "Data directory: only the owner can read its files and enter its folders",
+  ignore: Deno.build.os === "windows",
+  fn: () =>
+    withDirectory(async (directory) => {
+      const dataDir = `${directory}/chain`;
+      const node = await startNode(testOptions({ oracleUrl, dataDir }));
+      await node.stop();
+      const modeOf = async (path: string) => ((await Deno.stat(path)).mode ?? 0) & 0o777;
+      const files = ["chain.journal", "head", "lock", "prices/ETH-USDT.ring"];
+      for (const folder of ["", "prices"]) {
+        assert.equal(await modeOf(`${dataDir}/${folder}`), 0o700);
+      }
+      for (const file of files) assert.equal(await modeOf(`${dataDir}/${file}`), 0o600, file);
+    }),
+});
