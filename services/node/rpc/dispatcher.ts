@@ -5,11 +5,11 @@ import {
   RpcCode,
   RpcError,
   rpcFailure,
+  type RpcId,
   type RpcRequest,
-  type RpcResponse,
   rpcResult,
 } from "../../../lib/protocol/jsonrpc.ts";
-import { rpcErrorBody } from "./errors.ts";
+import { BatchTooLongError, rpcErrorBody } from "./errors.ts";
 import type { Method } from "./methods.ts";
 import type { SerialQueue } from "./serial_queue.ts";
 import type { Subscriber } from "./subscriptions.ts";
@@ -17,12 +17,20 @@ import type { Subscriber } from "./subscriptions.ts";
 /** Calls that one batch may hold. */
 export const BATCH_MAX = 100;
 
+/**
+ * Once the answers of a batch have this many characters, its other calls are refused instead of run:
+ * three full pages of price history fit.
+ */
+export const BATCH_ANSWER_CHARS_MAX = 768 * 1024;
+
 /** Where a call came from. */
 export interface Caller {
   /** Its subscriptions; undefined over HTTP. */
   client?: Subscriber;
   /** Write methods are refused. */
   isReadOnly: boolean;
+  /** The call is one of a batch. */
+  isBatch?: boolean;
 }
 
 /** How a call ended, for metrics. `method` is "unknown" where the node has no such method. */
@@ -39,7 +47,7 @@ export interface Answer {
 export interface DispatcherParts {
   methods: ReadonlyMap<string, Method>;
   observe: CallObserver;
-  /** Runs costly methods. */
+  /** Runs costly calls and the calls of batches, so that checkpoints come between them. */
   queue: SerialQueue;
   /** Resolves when everything written so far would survive the process. */
   afterWrite(): Promise<void>;
@@ -62,10 +70,9 @@ export class Dispatcher {
       if (Array.isArray(value)) return await this.#handleBatch(value, caller);
       request = parseRequest(value);
     } catch (thrown) {
-      return { text: JSON.stringify(failureOf(value, thrown)), isMalformed: true };
+      return { text: failureText(idOf(value), thrown), isMalformed: true };
     }
-    const response = await this.#answer(request, caller);
-    return { text: response && JSON.stringify(response), isMalformed: false };
+    return { text: await this.#answer(request, caller), isMalformed: false };
   }
 
   async #handleBatch(items: readonly unknown[], caller: Caller): Promise<Answer> {
@@ -78,59 +85,63 @@ export class Dispatcher {
         `A batch may hold ${BATCH_MAX} calls: received ${items.length}`,
       );
     }
-    const responses: RpcResponse[] = [];
+    const answers: string[] = [];
+    let chars = 0;
     for (const item of items) {
-      const response = await this.#answerItem(item, caller);
-      if (response !== undefined) responses.push(response);
+      const answer = chars < BATCH_ANSWER_CHARS_MAX
+        ? await this.#answerItem(item, caller)
+        : failureText(idOf(item), new BatchTooLongError());
+      if (answer === undefined) continue;
+      chars += answer.length;
+      answers.push(answer);
     }
-    return {
-      text: responses.length > 0 ? JSON.stringify(responses) : undefined,
-      isMalformed: false,
-    };
+    return { text: answers.length > 0 ? `[${answers.join()}]` : undefined, isMalformed: false };
   }
 
-  async #answerItem(item: unknown, caller: Caller): Promise<RpcResponse | undefined> {
+  async #answerItem(item: unknown, caller: Caller): Promise<string | undefined> {
     let request: RpcRequest;
     try {
       request = parseRequest(item);
     } catch (thrown) {
-      return failureOf(item, thrown);
+      return failureText(idOf(item), thrown);
     }
-    return await this.#answer(request, caller);
+    return await this.#answer(request, { ...caller, isBatch: true });
   }
 
   /** Runs a call. One without an id runs, too, but gets no answer. */
-  async #answer(request: RpcRequest, caller: Caller): Promise<RpcResponse | undefined> {
-    const response = await this.#call(request, caller);
-    return request.id === undefined ? undefined : response;
+  async #answer(request: RpcRequest, caller: Caller): Promise<string | undefined> {
+    const answer = await this.#call(request, caller);
+    return request.id === undefined ? undefined : answer;
   }
 
   async #call(
     { id = null, method: name, params }: RpcRequest,
     caller: Caller,
-  ): Promise<RpcResponse> {
+  ): Promise<string> {
     const { methods, observe, queue, afterWrite } = this.#parts;
     const method = methods.get(name);
-    if (method === undefined) {
-      observe("unknown", "error");
-      return rpcFailure(id, RpcCode.methodNotFound, `Method not found: ${name}`);
-    }
     try {
+      if (method === undefined) {
+        throw new RpcError(RpcCode.methodNotFound, `Method not found: ${name}`);
+      }
       if (method.isWrite && caller.isReadOnly) {
         throw new RpcError(RpcCode.methodNotFound, `Method not available on a read port: ${name}`);
       }
-      const call = () => method.call(params, caller.client);
-      const result = method.isCostly ? await queue.run(call) : call();
+      // Encoding a long result takes as long as finding it: both are one task.
+      const run = () => JSON.stringify(rpcResult(id, method.call(params, caller.client)));
+      const isQueued = method.isCostly || caller.isBatch;
+      const answer = isQueued ? await queue.run(method.isWrite ? "write" : "read", run) : run();
       if (method.isWrite) await afterWrite();
       observe(name, "ok");
-      return rpcResult(id, result);
+      return answer;
     } catch (thrown) {
-      observe(name, "error");
-      return { jsonrpc: "2.0", id, error: rpcErrorBody(thrown) };
+      observe(method === undefined ? "unknown" : name, "error");
+      return failureText(id, thrown);
     }
   }
 }
 
-function failureOf(value: unknown, thrown: unknown): RpcResponse {
-  return { jsonrpc: "2.0", id: idOf(value), error: rpcErrorBody(thrown) };
+function failureText(id: RpcId, thrown: unknown): string {
+  const { code, message, data } = rpcErrorBody(thrown);
+  return JSON.stringify(rpcFailure(id, code, message, data));
 }

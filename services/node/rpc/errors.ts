@@ -12,7 +12,17 @@ const RPC_CODES: Readonly<Record<string, number>> = {
   NeedsBackfill: RpcCode.settlementRefused,
   TOO_MANY_SUBSCRIPTIONS: RpcCode.limitExceeded,
   NODE_BUSY: RpcCode.limitExceeded,
+  BATCH_TOO_LONG: RpcCode.limitExceeded,
 };
+
+/** The answers of a batch are too long already. */
+export class BatchTooLongError extends RangemakerError {
+  constructor() {
+    super("BATCH_TOO_LONG", "Answers of the batch are too long: send this call in another batch", {
+      retryable: true,
+    });
+  }
+}
 
 /** The error part of an answer, from anything that was thrown. */
 export function rpcErrorBody(thrown: unknown): RpcErrorBody {

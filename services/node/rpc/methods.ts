@@ -1,7 +1,6 @@
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { z } from "zod";
 import config from "../../../deno.json" with { type: "json" };
-import { SLOT_MS, slotFrom } from "../../../lib/prices/price_slots.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { findMarket } from "../../../lib/protocol/markets.ts";
 import {
@@ -18,9 +17,9 @@ import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { OraclePoller } from "../oracle/oracle_poller.ts";
 import { type Subscriber, SUBSCRIPTION_KINDS } from "./subscriptions.ts";
-import { pageOfTheses } from "./pages.ts";
+import { pageOfPrices, pageOfTheses } from "./pages.ts";
 
-/** What the methods work on. */
+/** Parts of the node that the methods use. */
 export interface MethodContext {
   chain: Chain;
   clock: Clock;
@@ -29,12 +28,12 @@ export interface MethodContext {
 
 /** One JSON-RPC method. */
 export interface Method {
-  /** Changes the chain: the read port refuses it. */
+  /** Changes the chain. The read port refuses it. */
   isWrite?: boolean;
-  /** Checks signatures, which takes long: such calls pass one at a time. */
+  /** Takes long, as it checks signatures or reads much: runs through the queue, one at a time. */
   isCostly?: boolean;
   /**
-   * @param params As they came.
+   * @param params As received.
    * @param client The caller's subscriptions; undefined over HTTP.
    * @returns The result, ready for JSON.
    */
@@ -46,7 +45,7 @@ const transactionParams = z.tuple([transactionSchema]);
 const thesisIdParams = z.tuple([z.number().int().positive("Expected the id of a thesis")]);
 const subscriptionIdParams = z.tuple([z.string()]);
 
-/** Theses that one answer holds at most, and unless told otherwise. */
+/** Theses on a page at most, and by default. */
 const THESES_PAGE_MAX = 1_000;
 const THESES_PAGE_DEFAULT = 100;
 
@@ -101,6 +100,7 @@ function writeMethods({ chain }: MethodContext): Record<string, Method> {
     },
     core_settleThesis: {
       isWrite: true,
+      isCostly: true,
       call: (params) => toWire(chain.settle(...parse(thesisIdParams, params))),
     },
   };
@@ -129,6 +129,7 @@ function readMethods({ chain, clock, oracle }: MethodContext): Record<string, Me
       },
     },
     core_getTheses: {
+      isCostly: true,
       call(params) {
         const [filter] = parse(thesesParams, params);
         const { theses, nextCursor } = pageOfTheses(chain.state.ledger.theses, filter);
@@ -142,7 +143,8 @@ function readMethods({ chain, clock, oracle }: MethodContext): Record<string, Me
       },
     },
     core_getPriceHistory: {
-      call: (params) => priceHistory(chain, ...parse(historyParams, params)),
+      isCostly: true,
+      call: (params) => pricesPage(chain, ...parse(historyParams, params)),
     },
     core_getOracleStatus: {
       call(params) {
@@ -196,7 +198,7 @@ export function pricesToWire(chain: Chain, nowMs: number) {
   );
 }
 
-function priceHistory(chain: Chain, query: z.output<typeof historyParams>[0]) {
+function pricesPage(chain: Chain, query: z.output<typeof historyParams>[0]) {
   const market = findMarket(query.base, query.quote);
   const history = market && chain.state.histories.get(market);
   if (history === undefined) {
@@ -205,15 +207,7 @@ function priceHistory(chain: Chain, query: z.output<typeof historyParams>[0]) {
       `Invalid params: no market has base ${query.base} and quote ${query.quote}`,
     );
   }
-  const from = slotFrom(Number(query.cursor ?? query.from)) * SLOT_MS;
-  const to = Math.min(query.to, from + query.limit * SLOT_MS);
-  const prices: { time: number; price: string }[] = [];
-  for (let time = from; time < to; time += SLOT_MS) {
-    const price = history.at(time);
-    if (price !== undefined) prices.push({ time, price: price.toString() });
-  }
-  const { missing } = history.checkRange(from, to);
-  return { prices, missing, nextCursor: to < query.to ? to.toString() : null };
+  return pageOfPrices(history, query);
 }
 
 function overWebSocket(client: Subscriber | undefined): Subscriber {
