@@ -18,7 +18,7 @@ import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { inspectDataDir } from "./storage/data_dir.ts";
 import { options } from "./options.ts";
-import { oracleUrl } from "./oracle/pull.ts";
+import { oracleUrl } from "./oracle/oracle_client.ts";
 import {
   DEFAULTS,
   type GivenSettings,

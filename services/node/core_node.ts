@@ -8,13 +8,13 @@ import { CHECKPOINT_MS, CheckpointLoop } from "./chain/checkpoints.ts";
 import { createNodeMetrics, type NodeMetrics } from "./metrics.ts";
 import { OraclePoller } from "./oracle/oracle_poller.ts";
 import { OraclePrices } from "./oracle/oracle_prices.ts";
-import { httpPull, oracleUrl } from "./oracle/pull.ts";
+import { OracleClient, oracleUrl } from "./oracle/oracle_client.ts";
 import { Clients } from "./rpc/clients.ts";
 import { Dispatcher } from "./rpc/dispatcher.ts";
 import { nodeMethods, pricesToWire } from "./rpc/methods.ts";
 import { SerialQueue } from "./rpc/serial_queue.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
-import type { NodeSettings, OracleSettings } from "./settings.ts";
+import type { NodeSettings } from "./settings.ts";
 import type { Storage } from "./storage/storage.ts";
 
 /** All parts of a node except its ports. */
@@ -25,6 +25,7 @@ export class CoreNode {
   readonly metrics: NodeMetrics;
   readonly #clock: Clock;
   readonly #storage: Storage;
+  readonly #oracleClient: OracleClient;
   readonly #oracle: OraclePoller;
   readonly #checkpoints: CheckpointLoop;
   readonly #log = getLogger([LOG_ROOT, "node"]);
@@ -42,7 +43,9 @@ export class CoreNode {
       unsettledTheses: () => storage.state.settler.unsettledCount,
       clients: () => this.clients.count,
     });
-    this.#oracle = this.#newPoller(settings.oracle, oraclePrices);
+    const { serviceUrl, timeoutMs } = settings.oracle;
+    this.#oracleClient = new OracleClient(serviceUrl, timeoutMs, clock);
+    this.#oracle = this.#newPoller(oracleUrl(serviceUrl), oraclePrices);
     this.chain = new Chain({
       chainId: settings.chainId,
       clock,
@@ -83,8 +86,9 @@ export class CoreNode {
   }
 
   /** Makes no more checkpoints. */
-  stop(): Promise<void> {
-    return this.#checkpoints.stop();
+  async stop(): Promise<void> {
+    await this.#checkpoints.stop();
+    this.#oracleClient.close();
   }
 
   /** The answer of `GET /health`: 503 once the journal has failed. */
@@ -111,18 +115,14 @@ export class CoreNode {
     this.#log.warning("Process was blocked: no checkpoints from {fromMs} to {toMs}", span);
   }
 
-  #newPoller(
-    { serviceUrl, timeoutMs }: OracleSettings,
-    prices: OraclePrices,
-  ): OraclePoller {
-    const url = oracleUrl(serviceUrl);
-    const clock = this.#clock;
+  #newPoller(url: string, prices: OraclePrices): OraclePoller {
     return new OraclePoller({
       url,
-      pull: httpPull(serviceUrl, timeoutMs, clock),
+      pull: (onLate) => this.#oracleClient.pull(onLate),
       prices,
-      clock,
+      clock: this.#clock,
       onPull: (outcome) => this.metrics.pulls.inc({ outcome }),
+      onLatePrices: () => this.metrics.lateAnswers.inc(),
       onStale: (symbols, reason) =>
         this.#log.warning("No fresh price of {markets} from the oracle at {url}: {reason}", {
           markets: symbols.join(", "),

@@ -11,7 +11,7 @@ import {
   UINT64_MAX,
 } from "../../lib/protocol/scalars.ts";
 import type { Genesis } from "./chain/ledger.ts";
-import { isServiceUrl } from "./oracle/pull.ts";
+import { isServiceUrl } from "./oracle/oracle_client.ts";
 
 /** Settings that flags, the settings file and the defaults decide together. */
 export interface NodeSettings {

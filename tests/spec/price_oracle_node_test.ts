@@ -12,7 +12,7 @@ import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
 import { options } from "../../services/node/mod.ts";
-import { httpPull } from "../../services/node/oracle/pull.ts";
+import { OracleClient } from "../../services/node/oracle/oracle_client.ts";
 import { DEFAULTS } from "../../services/node/settings.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../node/support/actors.ts";
 import { PRICES, pricesBody, startFakeOracle } from "../node/support/fake_oracle.ts";
@@ -61,7 +61,7 @@ for (const [waitMs, outcome] of [[9, "waits"], [10, "gives up"]] as const) {
       asked.resolve();
       return answer.promise;
     };
-    const pulling = httpPull(oracle.url, DEFAULTS.oracleTimeoutMs, clock)();
+    const pulling = new OracleClient(oracle.url, DEFAULTS.oracleTimeoutMs, clock).pull();
     await asked.promise;
     clock.advance(waitMs);
     answer.resolve(Response.json({ prices: {} }));

@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { OraclePrices } from "./oracle_prices.ts";
-import type { Pull } from "./pull.ts";
+import type { PullResult } from "./oracle_client.ts";
 
 /** How a pull ended; `invalid` means that the answer was not one of `GET /prices`. */
 export type PullOutcome = "ok" | "timeout" | "error" | "invalid";
@@ -11,12 +11,15 @@ export type PullOutcome = "ok" | "timeout" | "error" | "invalid";
 export interface OraclePollerParts {
   /** URL of the oracle, for status answers. */
   url: string;
-  pull: Pull;
+  /** Asks the oracle once; never rejects. `onLate` receives an answer that came after the timeout. */
+  pull(onLate: (body: unknown) => void): Promise<PullResult>;
   /** Where the pulled prices go. */
   prices: OraclePrices;
   clock: Clock;
   /** A pull ended. */
   onPull?(outcome: PullOutcome): void;
+  /** An answer came after the timeout of its pull and had a newer price. */
+  onLatePrices?(): void;
   /** These markets have no fresh price any more, or still none since the start. */
   onStale?(symbols: readonly string[], reason: string): void;
   /** These markets were reported as stale and have a fresh price again. */
@@ -25,7 +28,8 @@ export interface OraclePollerParts {
 
 /**
  * Pulls prices from the oracle at each checkpoint (spec: price oracle, pull cycle) and reports how
- * that goes. A pull that fails leaves the last known prices in place.
+ * that goes. A pull that fails leaves the last known prices in place; if its answer arrives late, the
+ * next checkpoint uses it.
  */
 export class OraclePoller {
   readonly #parts: OraclePollerParts;
@@ -41,7 +45,7 @@ export class OraclePoller {
 
   /** Pulls once. Never rejects. */
   async poll(): Promise<void> {
-    const result = await this.#parts.pull();
+    const result = await this.#parts.pull((body) => this.#takeLate(body));
     if ("failure" in result) this.#fail(result.failure, result.reason);
     else this.#take(result.body);
     this.#reportStaleness();
@@ -82,6 +86,15 @@ export class OraclePoller {
     this.#lastSuccessMs = nowMs;
     this.#failuresInARow = 0;
     onPull?.("ok");
+  }
+
+  #takeLate(body: unknown): void {
+    const { prices, clock, onLatePrices } = this.#parts;
+    try {
+      if (prices.update(body, clock.now()).updated > 0) onLatePrices?.();
+    } catch {
+      // The pull is counted as a timeout already; the next one reports an invalid answer as such.
+    }
   }
 
   #fail(outcome: PullOutcome, reason: string): void {
