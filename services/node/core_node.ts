@@ -48,6 +48,7 @@ export class CoreNode {
     this.#oracle = this.#newPoller(oracleUrl(serviceUrl), oraclePrices);
     this.chain = new Chain({
       chainId: settings.chainId,
+      maxStartAheadMs: settings.theses.maxStartAheadMs,
       clock,
       oraclePrices,
       state: storage.state,

@@ -97,7 +97,7 @@ export const options = {
   config: {
     flags: "-c, --config <file>",
     env: "NODE_CONFIG",
-    description: "TOML file with [oracle], [chain] and [genesis]; options win over it",
+    description: "TOML file with [oracle], [theses], [chain] and [genesis]; options win over it",
     schema: z.string().min(1).optional(),
   },
   dataDir: {

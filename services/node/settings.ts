@@ -3,6 +3,7 @@ import { z } from "zod";
 import { UsageError } from "../../lib/cli/options.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
+import { START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import {
   type Address,
@@ -13,12 +14,13 @@ import {
 import type { Genesis } from "./chain/ledger.ts";
 import { isServiceUrl } from "./oracle/oracle_client.ts";
 
-/** Settings that flags, the settings file and the defaults decide together. */
+/** Settings of a node, from flags, the settings file and the defaults. */
 export interface NodeSettings {
   chainId: number;
   oracle: OracleSettings;
+  theses: ThesesSettings;
   genesis: Genesis;
-  /** The genesis is that of {@link DEV_ACCOUNTS}, because none was given. */
+  /** No genesis was given, so it consists of {@link DEV_ACCOUNTS}. */
   isDevGenesis: boolean;
 }
 
@@ -32,13 +34,20 @@ export interface OracleSettings {
   ringBufferSize: number;
 }
 
-/** What may be given of the settings. */
+/** `[theses]`: rules for new theses. */
+export interface ThesesSettings {
+  /** How far ahead of its submission a window may start. */
+  maxStartAheadMs: number;
+}
+
+/** Settings from flags or a file; all are optional. */
 export interface GivenSettings {
   chainId?: number;
   oracleUrl?: string;
   oracleTimeoutMs?: number;
   maxStaleMs?: number;
   ringBufferSize?: number;
+  maxStartAheadMs?: number;
   relayers?: Address[];
   admins?: Address[];
   balances?: ReadonlyMap<Address, bigint>;
@@ -51,6 +60,7 @@ export const DEFAULTS = {
   oracleTimeoutMs: 10,
   maxStaleMs: 3_000,
   ringBufferSize: RING_SLOTS_DEFAULT,
+  maxStartAheadMs: START_AHEAD_MAX_MS,
 } as const;
 
 /** The greatest timeout of a pull: less than a checkpoint takes. */
@@ -69,10 +79,10 @@ export const ringBufferSizeSchema = z.number().int().refine(
 export const serviceUrlSchema = z.string({ error: "Expected a URL as text" })
   .refine(isServiceUrl, "Expected host:port or an http: or https: URL");
 
-/** What the development solver owns at genesis: 1,000,000 USDC. */
+/** Balance of the development solver at genesis: 1,000,000 USDC. */
 export const DEV_SOLVER_BALANCE = 1_000_000_000_000n;
 
-/** Fills in what options do not give: from the settings file, then from the defaults. */
+/** Combines settings: options win over the file, and the file over the defaults. */
 export function resolveSettings(options: GivenSettings, file: GivenSettings = {}): NodeSettings {
   const pick = <K extends keyof GivenSettings>(key: K): GivenSettings[K] =>
     options[key] ?? file[key];
@@ -86,6 +96,7 @@ export function resolveSettings(options: GivenSettings, file: GivenSettings = {}
       maxStaleMs: pick("maxStaleMs") ?? DEFAULTS.maxStaleMs,
       ringBufferSize: pick("ringBufferSize") ?? DEFAULTS.ringBufferSize,
     },
+    theses: { maxStartAheadMs: pick("maxStartAheadMs") ?? DEFAULTS.maxStartAheadMs },
     genesis: isDevGenesis ? devGenesis() : {
       relayers: relayers ?? [],
       admins: admins ?? [],
@@ -125,6 +136,7 @@ const fileSchema = z.strictObject({
     service_url: serviceUrlSchema.optional(),
     timeout_ms: integerBetween(1, ORACLE_TIMEOUT_MAX_MS).optional(),
   }).prefault({}),
+  theses: z.strictObject({ max_start_ahead_ms: integerBetween(0).optional() }).prefault({}),
   chain: z.strictObject({ id: integerBetween(1).optional() }).prefault({}),
   genesis: z.strictObject({
     relayers: addressesSchema.optional(),
@@ -154,13 +166,14 @@ export function parseSettings(text: string, path: string): GivenSettings {
   if (!parsed.success) {
     throw new UsageError(`Invalid settings file ${path}: ${describeIssue(parsed.error)}`);
   }
-  const { oracle, chain, genesis } = parsed.data;
+  const { oracle, theses, chain, genesis } = parsed.data;
   return {
     chainId: chain.id,
     oracleUrl: oracle.service_url,
     oracleTimeoutMs: oracle.timeout_ms,
     maxStaleMs: oracle.max_stale_ms,
     ringBufferSize: oracle.ring_buffer_size,
+    maxStartAheadMs: theses.max_start_ahead_ms,
     relayers: genesis.relayers,
     admins: genesis.admins,
     balances: genesis.balances && balancesOf(genesis.balances),

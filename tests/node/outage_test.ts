@@ -254,7 +254,8 @@ Deno.test("Outage: a market without prices does not stop the others", () => {
   }
   const timestamp = test.now;
   assert.equal(test.chain.submit(rfqSubmit({ timestamp })).error?.code, "ORACLE_STALE");
-  const onBtc = { timestamp, base: MARKETS[0]!.base, quote: MARKETS[0]!.quote };
+  const { base, quote } = MARKETS[0]!;
+  const onBtc = { timestamp, base, quote, upperPrice: 70_000_000_000n };
   assert.equal(test.chain.submit(rfqSubmit(onBtc)).status, "committed");
   assert.deepEqual(test.missing, [ETH]);
 });

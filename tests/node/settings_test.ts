@@ -41,6 +41,14 @@ Deno.test("price oracle spec, Write node [oracle] settings: keys and defaults", 
   });
 });
 
+Deno.test("Settings: how far ahead a window may start comes from the file", () => {
+  assert.equal(resolveSettings({}).theses.maxStartAheadMs, 86_400_000);
+  const file = parseSettings("[theses]\nmax_start_ahead_ms = 60_000", "node.toml");
+  assert.equal(resolveSettings({}, file).theses.maxStartAheadMs, 60_000);
+  const negative = "[theses]\nmax_start_ahead_ms = -1";
+  assert.throws(() => parseSettings(negative, "node.toml"), /theses.max_start_ahead_ms: Expected/);
+});
+
 Deno.test("Settings: chain and genesis come from the file", () => {
   const file = parseSettings(
     `[chain]

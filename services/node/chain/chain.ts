@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
-import { TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protocol/constants.ts";
+import { START_AHEAD_MAX_MS, TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protocol/constants.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -52,7 +52,9 @@ export interface ChainParts {
   oraclePrices: OraclePrices;
   journal: Journal;
   events: ChainEvents;
-  /** Where the chain went on to before; a new genesis block by default. */
+  /** How far ahead a window may start, in milliseconds. */
+  maxStartAheadMs?: number;
+  /** Where the chain stopped before; a new genesis block by default. */
   resumeFrom?: ResumePoint;
 }
 
@@ -75,6 +77,7 @@ export class Chain {
   readonly #clock: Clock;
   readonly #journal: Journal;
   readonly #events: ChainEvents;
+  readonly #maxStartAheadMs: number;
   readonly #blocks = new Map<number, Block>();
   readonly #strangerFailures = new Map<Hex, Receipt>();
   #head: Block;
@@ -89,6 +92,7 @@ export class Chain {
     this.#clock = parts.clock;
     this.#journal = parts.journal;
     this.#events = parts.events;
+    this.#maxStartAheadMs = parts.maxStartAheadMs ?? START_AHEAD_MAX_MS;
     this.#head = parts.resumeFrom?.head ?? genesisBlock(parts.clock.now());
     this.#nextNumber = parts.resumeFrom?.nextNumber ?? 1;
     this.#keep(this.#head);
@@ -232,6 +236,8 @@ export class Chain {
       blockNumber: this.#nextNumber,
       nowMs,
       isFresh: (market) => this.oraclePrices.isFresh(market, nowMs),
+      maxStartAheadMs: this.#maxStartAheadMs,
+      breachOf: (box) => this.state.breachOf(box),
       newestSlotMs: this.#head.timestampMs,
     };
   }

@@ -1,5 +1,5 @@
 import type { Account, Permission } from "../../../lib/protocol/account.ts";
-import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
+import { findMarket, type Market, type MarketPair } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
@@ -10,9 +10,10 @@ import type {
   RfqSubmit,
   Transaction,
 } from "../../../lib/protocol/transaction.ts";
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import {
   lacksPermission,
+  rangeBroken,
   type Refusal,
   refuse,
   stakesOf,
@@ -20,10 +21,10 @@ import {
   windowRefusal,
 } from "./refusals.ts";
 import type { TransactionRecord } from "./journal.ts";
-import type { Outcome } from "./settlement.ts";
+import type { Box, Outcome } from "./settlement.ts";
 import type { VerifiedTransaction } from "./verify.ts";
 
-/** What the chain starts with. */
+/** The initial state of a chain. */
 export interface Genesis {
   /** USDC with 6 decimals. */
   balances: ReadonlyMap<Address, bigint>;
@@ -31,14 +32,18 @@ export interface Genesis {
   admins: readonly Address[];
 }
 
-/** What a transaction meets when it arrives. */
+/** The circumstances in which a transaction is judged. */
 export interface ExecutionContext {
   /** The block that the next checkpoint seals. */
   blockNumber: number;
   /** Unix milliseconds. */
   nowMs: number;
-  /** Whether bets on a market are taken (spec: price oracle, States: fresh). */
+  /** Whether bets on a market are accepted (spec: price oracle, States: fresh). */
   isFresh(market: Market): boolean;
+  /** How far ahead a window may start, in milliseconds. */
+  maxStartAheadMs: number;
+  /** The first recorded price of the window that is outside the range of a thesis. */
+  breachOf(box: Box & MarketPair): PricePoint | undefined;
   /** Newest slot that a checkpoint has reached, Unix milliseconds; nothing later can be filled. */
   newestSlotMs: number;
 }
@@ -217,7 +222,7 @@ export class Ledger {
     if (context.nowMs > tx.deadline) {
       return refuse("QUOTE_EXPIRED", `Quote expired at ${tx.deadline}: it is ${context.nowMs}`);
     }
-    const badWindow = windowRefusal(tx, context.nowMs);
+    const badWindow = windowRefusal(tx, context.nowMs, context.maxStartAheadMs);
     if (badWindow !== undefined) return badWindow;
     if (quoteHash !== undefined && this.#quoteHashes.has(quoteHash)) {
       return refuse("QUOTE_ALREADY_USED", `Quote ${quoteHash} has a thesis already`);
@@ -225,6 +230,8 @@ export class Ledger {
     if (!context.isFresh(market)) {
       return refuse("ORACLE_STALE", `Price of ${market.symbol} is stale: no new theses on it`);
     }
+    const breach = context.breachOf(tx);
+    if (breach !== undefined) return rangeBroken(tx, breach);
     for (const [address, amount] of stakesOf(tx)) {
       const balance = this.#balances.get(address) ?? 0n;
       if (balance < amount) {

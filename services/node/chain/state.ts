@@ -1,12 +1,16 @@
-import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
-import { findMarket, type Market, MARKETS } from "../../../lib/protocol/markets.ts";
-import type { Address } from "../../../lib/protocol/scalars.ts";
+import { type PricePoint, SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import {
+  findMarket,
+  type Market,
+  type MarketPair,
+  MARKETS,
+} from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
 import type { Ledger } from "./ledger.ts";
 import type { PriceHistory } from "./price_history.ts";
 import type { SettlementRecord, TransactionRecord } from "./journal.ts";
-import { type Outcome, Settler } from "./settlement.ts";
+import { type Box, type Outcome, Settler } from "./settlement.ts";
 
 /**
  * Ledger, price histories and unsettled theses. It changes by records only, in which everything is
@@ -45,6 +49,12 @@ export class ChainState {
     return this.settler.attempt(thesis, this.historyOf(thesis));
   }
 
+  /** The first recorded price in the window of a thesis that is outside its range. */
+  breachOf(box: Box & MarketPair): PricePoint | undefined {
+    const range = { lower: box.lowerPrice, upper: box.upperPrice };
+    return this.historyOf(box).checkRange(box.startTime, box.endTime, range).outside;
+  }
+
   /** The slots that would take a price of this transaction: missing, and within reach. */
   fillable(tx: BackfillOracle): TimeSpan[] {
     const history = this.historyOf(tx);
@@ -67,7 +77,7 @@ export class ChainState {
   }
 
   /** The price history of a supported pair. */
-  historyOf(pair: { base: Address; quote: Address }): PriceHistory {
+  historyOf(pair: MarketPair): PriceHistory {
     const market = findMarket(pair.base, pair.quote);
     const history = market && this.histories.get(market);
     if (history !== undefined) return history;

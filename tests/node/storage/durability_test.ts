@@ -121,9 +121,11 @@ Deno.test("Node: a settlement on request is answered after its record is synced"
     node.chain.oraclePrices.update(pricesBody(NOW), NOW);
     node.chain.checkpoint(NOW);
     await call(node, "core_sendTransaction", depositWire());
-    const bet = rfqSubmit({ timestamp: NOW, lowerPrice: 1n, upperPrice: 2n });
+    const startTime = NOW + 100;
+    const bet = rfqSubmit({ timestamp: NOW, startTime, lowerPrice: 1n, upperPrice: 2n });
     const { result } = await call(node, "core_sendTransaction", toWire(bet));
     assert.equal(result.status, "committed");
+    node.chain.checkpoint(startTime);
     disk.holdSyncs();
     const begun = disk.nextSync();
     const answer = call(node, "core_settleThesis", 1);

@@ -40,9 +40,10 @@ export class TestChain {
   journalFailures = 0;
   #isJournalFailing = false;
 
-  constructor(options: { ringSlots?: number; maxStaleMs?: number } = {}) {
+  constructor(options: { ringSlots?: number; maxStaleMs?: number; maxStartAheadMs?: number } = {}) {
     this.chain = new Chain({
       chainId: CHAIN_ID,
+      maxStartAheadMs: options.maxStartAheadMs,
       clock: this.clock,
       state: new ChainState(
         new Ledger(GENESIS),
