@@ -1,4 +1,4 @@
-/** What `rangemaker doctor` tries for the node. */
+/** Checks of `rangemaker doctor` for the node. */
 import { z } from "zod";
 import {
   type Check,
@@ -31,15 +31,15 @@ export { options };
 
 type Given = Partial<OptionsOf<typeof options>>;
 
-/** Gives the settings; throws where the settings file is wrong. */
+/** Reads the settings; throws if the settings file is invalid. */
 type Settings = () => Promise<NodeSettings>;
 
 const healthSchema = z.object({ status: z.string(), blockNumber: z.number().optional() });
 
-/** Everything that the node is told to use. */
+/** Checks everything that the node is configured to use. */
 export function checks(given: Given, context: CheckContext): Check[] {
   const { host, port, readPort, config, dataDir } = given;
-  // What a settings file says is not known before it is read.
+  // The settings file is not read yet.
   const serviceUrl = given.oracleUrl ?? (config === undefined ? DEFAULTS.oracleUrl : undefined);
   const settings = settingsOf(given);
   const all = [
@@ -72,7 +72,7 @@ export function checks(given: Given, context: CheckContext): Check[] {
   return all;
 }
 
-/** The settings that the node would run with, read once. */
+/** The settings that the node would use, read once. */
 function settingsOf(given: Given): Settings {
   let file: Promise<GivenSettings> | undefined;
   return async () => {
@@ -92,14 +92,14 @@ function settingsCheck(config: string, settings: Settings): Check {
         if (!(thrown instanceof RangemakerError)) throw thrown;
         return fail(
           thrown.message,
-          `Mend the file, or give another one with ${optionLabel(options.config)}`,
+          `Fix the file, or choose another one with ${optionLabel(options.config)}`,
         );
       }
     },
   };
 }
 
-/** A check that needs the settings; where they are wrong, their own check says so. */
+/** A check that needs the settings. If they are invalid, their own check reports it. */
 function withSettings(subject: string, find: (settings: NodeSettings) => ReturnType<Check["run"]>) {
   return (settings: Settings): Check => ({
     subject,
@@ -109,7 +109,7 @@ function withSettings(subject: string, find: (settings: NodeSettings) => ReturnT
         known = await settings();
       } catch (thrown) {
         if (!(thrown instanceof RangemakerError)) throw thrown;
-        return warn("Not known: the settings file is wrong", "Mend the settings file first");
+        return warn("Not checked: the settings file is invalid", "Fix the settings file first");
       }
       return await find(known);
     },
@@ -128,14 +128,14 @@ const genesisCheck = withSettings("genesis", ({ chainId, genesis, isDevGenesis }
     counted(balances.size, "balance"),
   ];
   const text = `Chain ${chainId}: ${counts.join(", ")}`;
-  const remedy = "Give --relayers, --admins and --balances, or [genesis] in a settings file";
+  const remedy = "Set --relayers, --admins and --balances, or [genesis] in a settings file";
   if (isDevGenesis) {
     return Promise.resolve(
-      warn(`${text}, all of the development accounts: everybody has their keys`, remedy),
+      warn(`${text}, all of development accounts, whose keys are public`, remedy),
     );
   }
   if (relayers.length > 0) return Promise.resolve(ok(text));
-  return Promise.resolve(warn(`${text}: nobody could deposit anything`, remedy));
+  return Promise.resolve(warn(`${text}: nobody can deposit`, remedy));
 });
 
 function pricesOf({ oracle }: NodeSettings, timeoutMs: number) {
@@ -149,7 +149,7 @@ function oracleCheck(settings: Settings, { timeoutMs }: CheckContext): Check {
     if ("problem" in first) {
       return fail(
         `${serviceUrl}: ${first.problem}`,
-        `Start the oracle, or give its URL with ${optionLabel(options.oracleUrl)}`,
+        `Start the oracle, or set its URL with ${optionLabel(options.oracleUrl)}`,
       );
     }
     const missing = MARKETS.map(({ symbol }) => symbol)
@@ -157,17 +157,17 @@ function oracleCheck(settings: Settings, { timeoutMs }: CheckContext): Check {
     if (missing.length > 0) {
       return warn(
         `${serviceUrl} has no price of ${missing.join(", ")}`,
-        "Run rangemaker doctor oracle where the oracle runs",
+        "Run rangemaker doctor oracle on the oracle's machine",
       );
     }
-    // Once more, over the connection that now stands, as the node pulls.
+    // Again, over the connection that is now open, as the node pulls.
     const second = await pricesOf(known, timeoutMs);
     if ("value" in second && second.tookMs <= pullTimeoutMs) {
       return ok(`${serviceUrl} has all ${MARKETS.length} prices`);
     }
     return warn(
       `${serviceUrl} took longer than the ${pullTimeoutMs} ms that a checkpoint waits`,
-      `Bring the oracle nearer, or wait longer with ${optionLabel(options.oracleTimeoutMs)}`,
+      `Move the oracle closer, or raise the timeout with ${optionLabel(options.oracleTimeoutMs)}`,
     );
   })(settings);
 }
@@ -175,12 +175,14 @@ function oracleCheck(settings: Settings, { timeoutMs }: CheckContext): Check {
 function oracleClockCheck(settings: Settings, { clock, timeoutMs }: CheckContext): Check {
   return withSettings("clock", async (known) => {
     const answer = await pricesOf(known, timeoutMs);
-    if ("problem" in answer) return warn("Not known: the oracle did not answer", "Mend it first");
+    if ("problem" in answer) {
+      return warn("Not checked: the oracle did not answer", "Fix that first");
+    }
     const newestMs = Math.max(
       0,
       ...Object.values(answer.value.prices).map((price) => price.lastUpdate),
     );
-    if (newestMs === 0) return warn("Not known: the oracle has no price", "Mend it first");
+    if (newestMs === 0) return warn("Not checked: the oracle has no price", "Fix that first");
     return judgeClocks("the newest price of the oracle", clock.now() - newestMs);
   })(settings);
 }
@@ -189,14 +191,14 @@ function dataDirCheck(path: string, settings: Settings): Check {
   return withSettings("data dir", ({ chainId, genesis, oracle: { ringBufferSize: ringSlots } }) => {
     try {
       const found = inspectDataDir(path, { chainId, genesis, ringSlots });
-      if (found === undefined) return Promise.resolve(ok(`${path}: the chain begins there`));
+      if (found === undefined) return Promise.resolve(ok(`${path}: a new chain starts there`));
       const { isHeld, journalBytes } = found;
-      const text = `${path} holds this chain, ${journalBytes} bytes of journal`;
-      return Promise.resolve(ok(isHeld ? `${text}; a node that runs has it open` : text));
+      const text = `${path} contains this chain, with ${journalBytes} bytes of journal`;
+      return Promise.resolve(ok(isHeld ? `${text}; a running node has it open` : text));
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
       const ways = optionLabel(options.dataDir);
-      return Promise.resolve(fail(messageOf(thrown), `Mend it, or give another one with ${ways}`));
+      return Promise.resolve(fail(messageOf(thrown), `Fix it, or choose another one with ${ways}`));
     }
   })(settings);
 }

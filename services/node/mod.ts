@@ -16,7 +16,7 @@ export type NodeOptions = OptionsOf<typeof options>;
 /** A running core node. */
 export interface RunningNode extends RunningService {
   readonly wsUrl: string;
-  /** Of the port without write methods, where there is one. */
+  /** Of the port without write methods, if there is one. */
   readonly readUrl?: string;
   readonly readWsUrl?: string;
 }
@@ -24,7 +24,7 @@ export interface RunningNode extends RunningService {
 /**
  * Starts a development core node (spec: price oracle, write node).
  *
- * @throws {UsageError} If the settings file is wrong. @throws {ListenError} If a port cannot be had.
+ * @throws {UsageError} If the settings file is invalid. @throws {ListenError} If a port is in use.
  * @throws {DataDirError} @throws {JournalError} If the data directory cannot be used.
  */
 export async function startNode(
@@ -61,7 +61,7 @@ export async function startNode(
     throw thrown;
   }
   node.start();
-  const [write, read] = services as [RunningService, RunningService?]; // the first always listens
+  const [write, read] = services as [RunningService, RunningService?]; // the write port is always there
   let stopping: Promise<void> | undefined;
   return {
     url: write.url,

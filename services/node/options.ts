@@ -15,7 +15,7 @@ import {
   serviceUrlSchema,
 } from "./settings.ts";
 
-/** `address=amount` several times, as a map. */
+/** Repeated `address=amount`, as a map. */
 const balancesSchema = z.array(z.string()).transform((entries, context) => {
   const balances = new Map<Address, bigint>();
   for (const entry of entries) {
@@ -31,7 +31,7 @@ const balancesSchema = z.array(z.string()).transform((entries, context) => {
   return balances;
 });
 
-/** The options of `rangemaker node`. Where a default is only shown, the settings file comes first. */
+/** The options of `rangemaker node`. A `shownDefault` applies after the settings file. */
 export const options = {
   port: {
     flags: "-p, --port <port>",

@@ -26,7 +26,7 @@ export interface NodeSettings {
 
 /** `[oracle]` (spec: price oracle, "Write node settings"). */
 export interface OracleSettings {
-  /** Scheme optional. */
+  /** URL; the scheme is optional. */
   serviceUrl: string;
   timeoutMs: number;
   maxStaleMs: number;
@@ -63,10 +63,10 @@ export const DEFAULTS = {
   maxStartAheadMs: START_AHEAD_MAX_MS,
 } as const;
 
-/** The greatest timeout of a pull: less than a checkpoint takes. */
+/** The longest timeout of a pull: it has to end before the next checkpoint. */
 export const ORACLE_TIMEOUT_MAX_MS = 90;
 
-/** The greatest ring: 256 MiB per market. */
+/** The largest ring: 256 MiB per market. */
 const RING_BUFFER_SIZE_MAX = 2 ** 24;
 
 /** Slots of a price ring. */
@@ -75,7 +75,7 @@ export const ringBufferSizeSchema = z.number().int().refine(
   `Expected a power of two of at most ${RING_BUFFER_SIZE_MAX}`,
 );
 
-/** Where the oracle is; the scheme may be left out. */
+/** URL of the oracle; the scheme is optional. */
 export const serviceUrlSchema = z.string({ error: "Expected a URL as text" })
   .refine(isServiceUrl, "Expected host:port or an http: or https: URL");
 
@@ -122,7 +122,7 @@ function integerBetween(min: number, max: number = Number.MAX_SAFE_INTEGER) {
     .transform(Number);
 }
 
-/** An amount as a TOML integer, or as decimal text where it is over 63 bits. */
+/** An amount as a TOML integer, or as decimal text if it has over 63 bits. */
 const amountSchema = z.union([z.bigint(), z.string().regex(/^\d{1,20}$/).transform(BigInt)], {
   error: "Expected an amount in units of 10^-6 USDC",
 }).refine((amount) => amount >= 0n && amount <= UINT64_MAX, "Expected an amount of 64 bits");
@@ -148,7 +148,7 @@ const fileSchema = z.strictObject({
 /**
  * Reads a settings file (spec: price oracle, "Write node settings").
  *
- * @throws {UsageError} On the first thing wrong with it, in one line.
+ * @throws {UsageError} If it cannot be read or is invalid; the message has one line.
  */
 export async function readSettingsFile(path: string): Promise<GivenSettings> {
   let text: string;
@@ -160,7 +160,7 @@ export async function readSettingsFile(path: string): Promise<GivenSettings> {
   return parseSettings(text, path);
 }
 
-/** Reads the text of a settings file. @throws {UsageError} As {@link readSettingsFile}. */
+/** Parses the text of a settings file. @throws {UsageError} Like {@link readSettingsFile}. */
 export function parseSettings(text: string, path: string): GivenSettings {
   const parsed = fileSchema.safeParse(parseToml(text, path));
   if (!parsed.success) {
@@ -181,7 +181,7 @@ export function parseSettings(text: string, path: string): GivenSettings {
 }
 
 function balancesOf(balances: Record<Address, bigint>): Map<Address, bigint> {
-  // Object.entries forgets that the schema has turned every key into an address.
+  // The schema has parsed every key as an address; Object.entries types them as strings.
   return new Map(Object.entries(balances) as [Address, bigint][]);
 }
 

@@ -257,7 +257,7 @@ const ills: Record<string, Ill> = {
     argv: ["node", "--oracle-url", deadUrl(), "--admins", admin],
     subject: "genesis",
     level: "warn",
-    text: /0 relayers, 1 admin, .*nobody could deposit/,
+    text: /0 relayers, 1 admin, .*nobody can deposit/,
     remedy: /--relayers/,
   },
   "a data directory below a file": {
@@ -437,7 +437,7 @@ Deno.test("doctor: tells of a settings file and of a data directory of another c
     dataDir: `${folder}/node`,
   }));
   const same = await diagnose([...node, "--data-dir", `${folder}/node`]);
-  assert.match(same.of("data dir").text, /bytes of journal; a node that runs has it open$/);
+  assert.match(same.of("data dir").text, /bytes of journal; a running node has it open$/);
   const other = await diagnose([...node, "--data-dir", `${folder}/node`, "--chain-id", "7"]);
   assert.equal(other.of("data dir").level, "fail");
   assert.match(other.of("data dir").text, /another genesis or chain id/);

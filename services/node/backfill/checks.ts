@@ -1,4 +1,4 @@
-/** What `rangemaker doctor` tries for the backfill. */
+/** Checks of `rangemaker doctor` for the backfill. */
 import {
   type Check,
   type CheckContext,
@@ -19,11 +19,11 @@ import { pageSchema } from "./trade_history.ts";
 
 export { options };
 
-/** Everything that the backfill is told to use. */
+/** Checks everything that the backfill is configured to use. */
 export function checks(given: Partial<BackfillOptions>, context: CheckContext): Check[] {
   const { rpcUrl, historyUrl, privateKey, chainId } = given;
   const all = [permissionCheck(options, needsOfUrls(rpcUrl, historyUrl))];
-  const signer = () => Promise.resolve(privateKey!); // only asked for where there is one
+  const signer = () => Promise.resolve(privateKey!); // only called if there is one
   if (privateKey !== undefined) all.push(keyCheck(signer, options.privateKey));
   if (rpcUrl !== undefined) {
     const node = { url: rpcUrl, option: options.rpcUrl };
@@ -43,10 +43,10 @@ function historyCheck(url: string, { timeoutMs }: CheckContext): Check {
     async run() {
       const query = "/api/v3/aggTrades?symbol=ETHUSDT&limit=1";
       const answer = await getJson(url.replace(/\/+$/, "") + query, pageSchema, timeoutMs);
-      if ("value" in answer) return ok(`${url} gives trades`);
+      if ("value" in answer) return ok(`${url} returns trades`);
       return fail(
         `${url}: ${answer.problem}`,
-        `Open the way to it, or give another URL with ${optionLabel(options.historyUrl)}`,
+        `Make it reachable, or set another URL with ${optionLabel(options.historyUrl)}`,
       );
     },
   };

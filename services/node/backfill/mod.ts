@@ -20,7 +20,7 @@ import { BinanceTradeHistory } from "./trade_history.ts";
 /** The longest span that one run fills: as long as the longest thesis. */
 const SPAN_MAX_MS = THESIS_DURATION_MAX_MS;
 
-/** The longest that a trade may stand for the slots after it. */
+/** The largest `--max-carry-ms`. */
 export const CARRY_MAX_MS = 60_000;
 
 const timeSchema = z.string().transform((text, context) => {
@@ -34,18 +34,18 @@ const SYMBOLS = MARKETS.map(({ symbol }) => symbol);
 
 const marketSchema = z.string().toUpperCase()
   .pipe(z.enum(SYMBOLS, { error: `Expected one of ${SYMBOLS.join(", ")}` }))
-  .transform((symbol) => findMarketBySymbol(symbol)!); // each symbol is a market's
+  .transform((symbol) => findMarketBySymbol(symbol)!); // SYMBOLS contains only these
 
 /** Options of `rangemaker backfill`. */
 export const options = {
   thesis: {
     flags: "-t, --thesis <id>",
-    description: "fill what this thesis lacks",
+    description: "fill the prices that this thesis lacks",
     schema: integerSchema(1).optional(),
   },
   market: {
     flags: "-m, --market <symbol>",
-    description: "fill what is missing of this market, with --from and --to",
+    description: "fill the missing prices of this market, with --from and --to",
     schema: marketSchema.optional(),
   },
   from: {
@@ -55,7 +55,7 @@ export const options = {
   },
   to: {
     flags: "--to <time>",
-    description: "end, which is not filled itself",
+    description: "end, exclusive",
     schema: timeSchema.optional(),
   },
   rpcUrl: rpcUrlOption,
@@ -69,13 +69,13 @@ export const options = {
   historyUrl: {
     flags: "--history-url <url>",
     env: "HISTORY_URL",
-    description: "trade history that answers as Binance does",
+    description: "trade history with Binance's API",
     schema: httpUrlSchema,
     default: "https://data-api.binance.vision",
   },
   maxCarryMs: {
     flags: "--max-carry-ms <ms>",
-    description: `how long a trade stands for the slots after it, at most ${CARRY_MAX_MS}`,
+    description: `how long a trade provides the price of later slots, at most ${CARRY_MAX_MS}`,
     schema: integerSchema(0, CARRY_MAX_MS),
     default: "3000",
   },
@@ -85,15 +85,15 @@ export const options = {
 /** Options of {@link run} after parsing. */
 export type BackfillOptions = OptionsOf<typeof options>;
 
-/** `rangemaker backfill` by the given clock. */
+/** `rangemaker backfill` with a clock. */
 export function backfillCommand(clock: Clock) {
   return command({
     name: "backfill",
     description:
-      "Fills price slots that the core node missed from an exchange's trades, so that theses which lack them can be settled. Interrupted, it goes on where it stopped when it is started again.",
+      "Fills price slots that the core node missed with an exchange's trades, so that theses that lack them can be settled. After an interruption, a new run continues.",
     options,
     examples: [
-      ["rangemaker backfill --thesis 7", "what thesis 7 lacks"],
+      ["rangemaker backfill --thesis 7", "the prices that thesis 7 lacks"],
       [
         "rangemaker backfill --market ETH/USDT --from 2026-01-31T09:00:00Z --to 2026-01-31T09:10:00Z",
         "ten minutes of a market",
@@ -108,7 +108,7 @@ export function backfillCommand(clock: Clock) {
 export const run = backfillCommand(systemClock);
 
 /**
- * @returns The exit code: 0 if nothing is missing any more.
+ * @returns The exit code: 0 if nothing is missing now.
  * @throws {UsageError} Unless either a thesis or a market with a time is given.
  */
 async function backfill(
@@ -120,7 +120,7 @@ async function backfill(
   const client = new CoreClient({ url: options.rpcUrl });
   let isStopping = false;
   context.untilSignal().then(() => isStopping = true);
-  context.progress("Asking the node what is missing …");
+  context.progress("Asking the node which prices are missing …");
   const { market, missing, thesis } = await targetOf(request, client);
   const backfiller = new Backfiller({
     client,
@@ -136,7 +136,7 @@ async function backfill(
   context.progress("");
   for (const report of reports) context.print(lineOf(market, report));
   if (reports.length === 0) context.print(`${market.symbol}: nothing is missing`);
-  if (isStopping) context.print("Stopped: start again to go on");
+  if (isStopping) context.print("Stopped: run it again to continue");
   if (thesis !== undefined) {
     const { id, status } = await client.getThesis(thesis.id) ?? thesis;
     context.print(`Thesis ${id}: ${status}`);

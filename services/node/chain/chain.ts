@@ -15,12 +15,12 @@ import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
 import { requireSender, verifyInside } from "./verify.ts";
 
-/** Sealed blocks that are kept to be asked for: 409.6 s of them. */
+/** Sealed blocks that can be read: those of the last 409.6 s. */
 export const BLOCKS_KEPT = 4_096;
 
 /**
- * Theses that one checkpoint tries to settle at most, which takes it well under its interval; when more end
- * together, the next checkpoints go on.
+ * Settlement attempts of one checkpoint at most, so that it ends well within its interval. The next
+ * checkpoints continue with the rest.
  */
 export const SETTLEMENTS_PER_CHECKPOINT_MAX = 5_000;
 
@@ -30,21 +30,21 @@ export const SETTLEMENTS_PER_CHECKPOINT_MAX = 5_000;
  */
 export const STRANGER_FAILURES_MAX = 1_024;
 
-/** How often backfilled prices that no open thesis needs any more are let go. */
+/** How often backfilled prices that no open thesis needs any more are deleted. */
 const PRUNE_INTERVAL_MS = 60_000;
 
-/** What the chain tells as it happens. */
+/** Callbacks of a {@link Chain}. */
 export interface ChainEvents {
   onHead(block: Block): void;
   onTransaction(receipt: Receipt, tx: Transaction): void;
   onThesis(thesis: Thesis): void;
   /** A checkpoint found no fresh price for the market. */
   onMissingPrice(market: Market): void;
-  /** Settlements could not be written down; they are tried again at the next checkpoint. */
+  /** Settlements could not be written to the journal; the next checkpoint retries them. */
   onJournalFailure(thrown: unknown): void;
 }
 
-/** What a chain is made of. */
+/** Parts of a {@link Chain}. */
 export interface ChainParts {
   chainId: number;
   clock: Clock;
@@ -58,17 +58,16 @@ export interface ChainParts {
   resumeFrom?: ResumePoint;
 }
 
-/** Where a chain that was stopped goes on. */
+/** Where a stopped chain continues. */
 export interface ResumePoint {
   head: Block;
-  /** Number of the next block: higher than any that was ever told. */
+  /** Number of the next block: higher than any number that was ever published. */
   nextNumber: number;
 }
 
 /**
- * The core node's state machine: transactions, checkpoints and settlement. What changes the state is
- * decided first, then written to the journal, then applied; all of it is synchronous, so nothing is
- * ever half done.
+ * The core node's state machine: transactions, checkpoints and settlement. Each change is decided,
+ * written to the journal and applied, all of it synchronously, so that no change is half done.
  */
 export class Chain {
   readonly chainId: number;
@@ -103,18 +102,18 @@ export class Chain {
     return this.#head;
   }
 
-  /** A sealed block, or undefined where it never was or is not kept any more. */
+  /** A sealed block; undefined if it never existed or is too old. */
   block(number: number): Block | undefined {
     return this.#blocks.get(number);
   }
 
   /**
-   * Applies a transaction; the next checkpoint seals the block it is in. The same one again gives the
+   * Applies a transaction; the next checkpoint seals its block. The same transaction again returns the
    * first receipt.
    *
    * @throws {SignatureError} If `from` did not sign it. @throws {RejectedTransactionError} If its
-   * timestamp is too far off. @throws {JournalError} If it cannot be written down. Nothing is
-   * recorded then.
+   * timestamp is too far off. @throws {JournalError} If it cannot be written. Nothing is recorded
+   * then.
    */
   submit(tx: Transaction): Receipt {
     const { receipt, quoteHash, isKnown } = this.#judge(tx);
@@ -128,15 +127,15 @@ export class Chain {
     return this.state.ledger.receipt(txHash) ?? this.#strangerFailures.get(txHash);
   }
 
-  /** The receipt that a transaction would get now. Changes nothing. Throws as {@link submit}. */
+  /** The receipt that a transaction would get now. Changes nothing. Throws like {@link submit}. */
   simulate(tx: Transaction): Receipt {
     return this.#judge(tx).receipt;
   }
 
   /**
-   * Makes a checkpoint: records the fresh prices, settles what has ended and seals the block.
+   * Makes a checkpoint: records fresh prices, settles theses that have ended and seals the block.
    *
-   * @param dueMs When it was due: a multiple of 100 ms, later than the one before.
+   * @param dueMs When it was due: a multiple of 100 ms, after the previous checkpoint.
    */
   checkpoint(dueMs: number): Block {
     for (const [market, { ring }] of this.state.histories) {
@@ -161,17 +160,17 @@ export class Chain {
   }
 
   /**
-   * Attempts to settle a thesis on request. One that is settled is given as it is.
+   * Attempts to settle a thesis on request. Returns a settled thesis unchanged.
    *
    * @throws {UnknownThesisError} @throws {SettlementError} If prices are missing, or it has not ended
-   * and no recorded price is outside its box. @throws {JournalError}
+   * and no recorded price is outside its range. @throws {JournalError}
    */
   settle(id: number): Thesis {
     const thesis = this.state.ledger.thesis(id);
     if (thesis === undefined) throw new UnknownThesisError(id);
     if (!isUnsettled(thesis.status)) return thesis;
     const outcome = this.state.attempt(thesis);
-    // The last slot may be recorded before the end; to have won is to have come to the end, all the same.
+    // The last slot may be recorded before endTime, but a win is final only at endTime.
     if (outcome.status !== "lost" && this.#head.timestampMs < thesis.endTime) {
       throw SettlementError.tooEarly(thesis, this.#head.timestampMs);
     }

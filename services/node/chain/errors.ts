@@ -23,22 +23,22 @@ export class UnknownThesisError extends RangemakerError {
   }
 }
 
-/** The thesis cannot be settled now, and stays as it was. */
+/** The thesis cannot be settled now and is unchanged. */
 export class SettlementError extends RangemakerError {
-  /** Its window is not over and no recorded price is outside its box. */
+  /** Its window has not ended, and no recorded price is outside its range. */
   static tooEarly(thesis: Thesis, headMs: number): SettlementError {
     return new SettlementError(
       "NotEnded",
-      `Thesis ${thesis.id} ends at ${thesis.endTime}: the newest block is of ${headMs}`,
+      `Thesis ${thesis.id} ends at ${thesis.endTime}: the time of the newest block is ${headMs}`,
       { details: { endTime: thesis.endTime, blockTimestamp: headMs } },
     );
   }
 
-  /** Prices of its window are not known (spec: price oracle, `NeedsBackfill`). */
+  /** Prices of its window are missing (spec: price oracle, `NeedsBackfill`). */
   static needsBackfill(thesis: Thesis, missing: readonly TimeSpan[]): SettlementError {
     return new SettlementError(
       "NeedsBackfill",
-      `Thesis ${thesis.id} lacks prices in ${missing.length} spans of its window`,
+      `Thesis ${thesis.id} lacks prices in ${missing.length} spans of its window: backfill them`,
       { details: { missing } },
     );
   }

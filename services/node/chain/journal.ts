@@ -22,13 +22,13 @@ const genesisRecordSchema = z.object({
 
 const transactionRecordSchema = z.object({
   kind: z.literal("transaction"),
-  /** When it was applied, Unix milliseconds. */
+  /** When it was applied, in Unix milliseconds. */
   atMs: timestampSchema,
   tx: transactionSchema,
   receipt: receiptSchema,
   /** Of an `RfqSubmit`. */
   quoteHash: hash32Schema.optional(),
-  /** Of a `BackfillOracle`: the slots that took a price. */
+  /** Of a `BackfillOracle`: the slots that were filled. */
   filled: z.array(spanSchema).optional(),
 });
 
@@ -43,7 +43,7 @@ const outcomeSchema = z.discriminatedUnion("status", [
 
 const settlementRecordSchema = z.object({
   kind: z.literal("settlement"),
-  /** When it was decided, Unix milliseconds. */
+  /** When it was decided, in Unix milliseconds. */
   atMs: timestampSchema,
   id: z.number().int().positive(),
   outcome: outcomeSchema,
@@ -74,10 +74,10 @@ export type GenesisRecord = z.output<typeof genesisRecordSchema>;
 /** A committed transaction and its receipt; older journals have failed ones here, too. */
 export type TransactionRecord = z.output<typeof transactionRecordSchema>;
 
-/** How an attempt to settle a thesis ended. */
+/** Outcome of a settlement attempt. */
 export type SettlementRecord = z.output<typeof settlementRecordSchema>;
 
-/** The record as JSON; bigints become decimal strings, as the schema reads them. */
+/** The record as JSON, with bigints as decimal strings. */
 export function recordToJson(record: JournalRecord): string {
   return JSON.stringify(toWire(record));
 }

@@ -34,7 +34,7 @@ export interface Genesis {
 
 /** The circumstances in which a transaction is judged. */
 export interface ExecutionContext {
-  /** The block that the next checkpoint seals. */
+  /** Number of the block that the next checkpoint seals. */
   blockNumber: number;
   /** Unix milliseconds. */
   nowMs: number;
@@ -44,17 +44,16 @@ export interface ExecutionContext {
   maxStartAheadMs: number;
   /** The first recorded price of the window that is outside the range of a thesis. */
   breachOf(box: Box & MarketPair): PricePoint | undefined;
-  /** Newest slot that a checkpoint has reached, Unix milliseconds; nothing later can be filled. */
+  /** Newest slot of a checkpoint, in Unix milliseconds. Later slots cannot be backfilled. */
   newestSlotMs: number;
 }
 
 /**
- * Balances, permissions, theses and receipts: the state of the chain but for its prices.
+ * Balances, permissions, theses and receipts: the state of the chain without its prices.
  *
- * It is synchronous and knows no socket, no clock and no signature: transactions come parsed and
- * verified, with the context they are judged in. At every moment balances plus unsettled theses
- * equal deposits plus genesis ({@link holdings} and {@link issued}). Like any chain's, its state
- * grows with the transactions it has taken.
+ * It is synchronous and knows no socket, clock or signature: transactions arrive parsed and verified,
+ * with the context to judge them in. Balances plus unsettled theses always equal deposits plus
+ * genesis ({@link holdings} and {@link issued}). The state grows with every recorded transaction.
  */
 export class Ledger {
   readonly #balances: Map<Address, bigint>;
@@ -75,12 +74,12 @@ export class Ledger {
     ]);
   }
 
-  /** All money that ever came in: genesis and deposits. */
+  /** All money ever received: genesis and deposits. */
   get issued(): bigint {
     return this.#issued;
   }
 
-  /** All money that is here: balances and unsettled theses. Always equals {@link issued}. */
+  /** All money held: balances and unsettled theses. Always equals {@link issued}. */
   get holdings(): bigint {
     let sum = 0n;
     for (const balance of this.#balances.values()) sum += balance;
@@ -88,12 +87,12 @@ export class Ledger {
     return sum;
   }
 
-  /** All theses, by id from 1 on. */
+  /** All theses, ordered by id from 1. */
   get theses(): readonly Thesis[] {
     return this.#theses;
   }
 
-  /** The account of an address; one that was never used has nothing. */
+  /** The account of an address; its balance is 0 if it was never used. */
   account(address: Address): Account {
     const permissions = [...this.#permissions]
       .filter(([, holders]) => holders.has(address))
@@ -106,12 +105,12 @@ export class Ledger {
     };
   }
 
-  /** A thesis as it is now. */
+  /** The current state of a thesis. */
   thesis(id: number): Thesis | undefined {
     return this.#theses[id - 1];
   }
 
-  /** What became of a transaction. */
+  /** The receipt of a recorded transaction. */
   receipt(txHash: Hex): Receipt | undefined {
     return this.#receipts.get(txHash);
   }
@@ -147,9 +146,9 @@ export class Ledger {
   }
 
   /**
-   * Applies a transaction as it was judged; one that was applied before changes nothing.
+   * Applies a transaction with the receipt it was given. A second time changes nothing.
    *
-   * @returns The thesis that it opened.
+   * @returns The thesis it opened, if any.
    */
   apply(record: TransactionRecord): Thesis | undefined {
     const { tx, receipt } = record;
@@ -161,9 +160,9 @@ export class Ledger {
   }
 
   /**
-   * Ends a thesis, or marks it as lacking prices, and pays the whole payout to the winner.
+   * Settles a thesis and pays the whole payout to the winner, or marks it as `needs_backfill`.
    *
-   * @throws {RangeError} If there is no such thesis, or it is settled already.
+   * @throws {RangeError} If the thesis does not exist or is settled already.
    */
   settle(id: number, outcome: Outcome, settledAt: number): Thesis {
     const thesis = this.thesis(id);
@@ -201,7 +200,7 @@ export class Ledger {
     if (this.#externalHashes.has(tx.externalTxHash)) {
       return refuse(
         "DEPOSIT_ALREADY_PROCESSED",
-        `External transaction ${tx.externalTxHash} was credited before`,
+        `External transaction ${tx.externalTxHash} was already credited`,
       );
     }
   }
@@ -225,7 +224,7 @@ export class Ledger {
     const badWindow = windowRefusal(tx, context.nowMs, context.maxStartAheadMs);
     if (badWindow !== undefined) return badWindow;
     if (quoteHash !== undefined && this.#quoteHashes.has(quoteHash)) {
-      return refuse("QUOTE_ALREADY_USED", `Quote ${quoteHash} has a thesis already`);
+      return refuse("QUOTE_ALREADY_USED", `Quote ${quoteHash} has already opened a thesis`);
     }
     if (!context.isFresh(market)) {
       return refuse("ORACLE_STALE", `Price of ${market.symbol} is stale: no new theses on it`);

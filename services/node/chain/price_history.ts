@@ -10,34 +10,31 @@ import {
   type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
 
-/** Slots of a page: 25.6 s. */
+/** Slots of a page: 25.6 s of prices. */
 const PAGE_SLOTS = 256;
 
 /**
- * Pages that one market may hold: 4,194,304 slots, 4.85 days of them, 32 MiB. Past that, no backfill
- * begins to add to them until theses that need some are settled.
+ * Pages per market: 4,194,304 slots, which are 4.85 days and 32 MiB. At the bound, slots outside these
+ * pages cannot be backfilled until theses are settled.
  */
 export const BACKFILLED_PAGES_MAX = 16_384;
 
-/**
- * Backfilled prices of one market that open theses need, whether the ring still has room for them
- * or not.
- */
+/** Backfilled prices of one market that open theses need, also those too old for the ring. */
 export class BackfilledSlots implements PriceReader {
-  /** By page number; a price of 0 is a hole. */
+  /** By page number; a price of 0 means that the slot has none. */
   readonly #pages = new Map<number, BigUint64Array>();
 
-  /** Pages held now. */
+  /** Number of pages. */
   get pages(): number {
     return this.#pages.size;
   }
 
-  /** Whether the price of one more slot should be held. */
+  /** Whether the price of this slot can be stored. */
   hasRoomFor(time: number): boolean {
     return this.#pages.size < BACKFILLED_PAGES_MAX || this.#pages.has(pageOf(slotFrom(time)));
   }
 
-  /** Holds the price of a slot. */
+  /** Stores the price of a slot. */
   put(time: number, price: bigint): void {
     const slot = slotFrom(time);
     let page = this.#pages.get(pageOf(slot));
@@ -48,7 +45,7 @@ export class BackfilledSlots implements PriceReader {
     page[slot % PAGE_SLOTS] = price;
   }
 
-  /** The price held for a slot, or undefined. */
+  /** The price of a slot, or undefined. */
   at(time: number): bigint | undefined {
     return this.#slot(slotFrom(time));
   }
@@ -66,7 +63,7 @@ export class BackfilledSlots implements PriceReader {
     return check;
   }
 
-  /** Lets go of the pages that lie wholly outside all of the spans. */
+  /** Deletes the pages that overlap none of the spans. */
   keepOnly(spans: readonly TimeSpan[]): void {
     const pageMs = PAGE_SLOTS * SLOT_MS;
     for (const number of this.#pages.keys()) {
@@ -94,7 +91,7 @@ function pageOf(slot: number): number {
   return Math.floor(slot / PAGE_SLOTS);
 }
 
-/** All prices known of one market: those in the ring, and backfilled ones that theses need. */
+/** All known prices of one market: the ring, and backfilled prices that theses need. */
 export class PriceHistory implements PriceReader {
   readonly ring: PriceRing;
   readonly backfilled = new BackfilledSlots();
@@ -108,15 +105,15 @@ export class PriceHistory implements PriceReader {
     return this.ring.at(time) ?? this.backfilled.at(time);
   }
 
-  /** Whether a backfilled price of the slot has a place to go. */
+  /** Whether a backfilled price of the slot would be stored. */
   takes(time: number, isNeeded: boolean): boolean {
     if (this.at(time) !== undefined) return false;
     return this.ring.holds(time) || (isNeeded && this.backfilled.hasRoomFor(time));
   }
 
   /**
-   * Takes the backfilled price of a slot that was missing: into the ring where that reaches back so
-   * far, and beside it where a thesis needs it.
+   * Stores the backfilled price of a missing slot: in the ring if the slot is not too old for it, and
+   * apart from it if a thesis needs the price.
    */
   fill(time: number, price: bigint, isNeeded: boolean): void {
     this.ring.fill(time, price);

@@ -4,26 +4,26 @@ import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 
 /**
- * Spans that an attempt names as missing at most. Where there are more, the later ones are joined
- * into one, and the prices between them are looked up once more at the next attempt.
+ * Missing spans that one attempt reports at most. The later ones of a longer list are joined, and the
+ * next attempt reads the prices between them again.
  */
 export const MISSING_SPANS_MAX = 256;
 
-/** What an attempt to settle a thesis gives; `won` is by the user. */
+/** Result of a settlement attempt; `won` means that the user won. */
 export type Outcome =
   | { status: "won" }
   | { status: "lost"; breach: PricePoint }
   | { status: "needs_backfill"; missing: TimeSpan[] };
 
-/** The part of a thesis that decides it. */
+/** The range and window of a thesis. */
 export type Box = Pick<Thesis, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
 
 /**
- * Settles a box thesis by the prices known: one recorded price outside the box decides for the
- * solver, however much is missing; the user wins only if every slot of the window is known.
+ * Decides a box thesis by the known prices. One recorded price outside the range makes the solver
+ * win, whatever is missing. The user wins only if every slot of the window is known.
  *
- * @param unknown The spans still to be judged: the whole window, or what an earlier attempt found
- * missing. What it found inside the box needs no second look, for recorded prices never change.
+ * @param unknown The spans to check: the whole window, or what an earlier attempt found missing.
+ * Recorded prices never change, so spans that were found inside the range are not checked again.
  */
 export function settle(
   prices: PriceReader,
@@ -45,65 +45,65 @@ function joinTail(spans: TimeSpan[]): TimeSpan[] {
   if (spans.length <= MISSING_SPANS_MAX) return spans;
   const head = spans.slice(0, MISSING_SPANS_MAX - 1);
   const tail = spans.slice(MISSING_SPANS_MAX - 1);
-  return [...head, { from: tail[0]!.from, to: tail.at(-1)!.to }]; // the tail has two or more
+  return [...head, { from: tail[0]!.from, to: tail.at(-1)!.to }]; // the tail has at least two spans
 }
 
 interface Attempt {
-  /** When to try, Unix milliseconds. */
+  /** When it is due, in Unix milliseconds. */
   dueMs: number;
   id: number;
 }
 
 interface Unsettled {
   thesis: Thesis;
-  /** What the last attempt lacked; undefined before the first. */
+  /** Spans that the last attempt lacked; undefined before the first. */
   missing?: TimeSpan[];
 }
 
 /**
- * Knows which theses are unsettled, when each is to be tried, and what the last attempt lacked. A
- * thesis costs nothing between its opening and its end.
+ * Schedules settlement attempts and remembers which prices the last attempt of each thesis lacked. A
+ * thesis costs no time between its opening and its end.
  */
 export class Settler {
   readonly #unsettled = new Map<number, Unsettled>();
   readonly #attempts = new TinyQueue<Attempt>([], (a, b) => a.dueMs - b.dueMs || a.id - b.id);
 
-  /** Theses that are not settled. */
+  /** Number of unsettled theses. */
   get unsettledCount(): number {
     return this.#unsettled.size;
   }
 
-  /** Takes an unsettled thesis in. */
+  /** Adds an unsettled thesis. */
   add(thesis: Thesis): void {
     this.#unsettled.set(thesis.id, { thesis });
     this.#attempts.push({ dueMs: thesis.endTime, id: thesis.id });
   }
 
-  /** Takes note of what became of a thesis. */
+  /** Records the outcome of an attempt. */
   record(thesis: Thesis, outcome: Outcome): void {
     if (outcome.status === "needs_backfill") {
       this.#unsettled.set(thesis.id, { thesis, missing: outcome.missing });
     } else this.#unsettled.delete(thesis.id);
   }
 
-  /** What an attempt on the thesis gives with the prices known now. */
+  /** Attempts to settle the thesis with the prices known now. */
   attempt(thesis: Thesis, prices: PriceReader): Outcome {
     return settle(prices, thesis, this.#unsettled.get(thesis.id)?.missing);
   }
 
-  /** Whether an attempt has found out anything that the last one had not. */
+  /** Whether an outcome differs from that of the last attempt. */
   isNews({ id }: Thesis, outcome: Outcome): boolean {
     const known = this.#unsettled.get(id)?.missing;
     return outcome.status !== "needs_backfill" || known === undefined ||
       JSON.stringify(known) !== JSON.stringify(outcome.missing);
   }
 
-  /** Tries a thesis again at the next checkpoint. */
+  /** Retries a thesis at the next checkpoint. */
   retry(id: number): void {
     this.#attempts.push({ dueMs: 0, id });
   }
 
-  /** Tries theses again that lacked prices of this market and time. */
+  /** Retries the theses that lacked prices of this market in this span. */
   retryWhere(base: Address, quote: Address, span: TimeSpan): void {
     for (const [id, { thesis, missing = [] }] of this.#unsettled) {
       const isHelped = thesis.base === base && thesis.quote === quote &&
@@ -112,7 +112,7 @@ export class Settler {
     }
   }
 
-  /** The next thesis that is due, or undefined. Each is given once. */
+  /** Removes and returns the next thesis that is due, if any. */
   nextDue(nowMs: number): Thesis | undefined {
     for (let next = this.#attempts.peek(); next && next.dueMs <= nowMs;) {
       this.#attempts.pop();
@@ -122,7 +122,7 @@ export class Settler {
     }
   }
 
-  /** The spans of time in which unsettled theses of a market need prices, joined and in order. */
+  /** The windows of all unsettled theses of a market, joined and in order. */
   neededSpans(base: Address, quote: Address): TimeSpan[] {
     const windows: TimeSpan[] = [];
     for (const { thesis } of this.#unsettled.values()) {

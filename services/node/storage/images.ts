@@ -13,10 +13,7 @@ export class DataDirError extends RangemakerError {
   }
 }
 
-/**
- * The image of one price ring on the disk: as many bytes as the ring has, each slot in its place. It
- * never grows, and needs no replay.
- */
+/** The image of one price ring on the disk, byte for byte. It never grows and needs no replay. */
 export class PriceFile {
   readonly ring: PriceRing;
   readonly #file: Deno.FsFile;
@@ -29,9 +26,9 @@ export class PriceFile {
   }
 
   /**
-   * Opens the image, or makes one of an empty ring.
+   * Opens the image, or creates one of an empty ring.
    *
-   * @throws {DataDirError} If it is of a ring of another size, or cannot be read.
+   * @throws {DataDirError} If its ring has another size, or it cannot be read.
    */
   static open(path: string, slots: number): PriceFile {
     let file: Deno.FsFile | undefined;
@@ -45,7 +42,9 @@ export class PriceFile {
       }
       if (size !== slots * SLOT_BYTES) {
         throw new DataDirError(
-          `Price history ${path} has ${size / SLOT_BYTES} slots: the ring buffer has ${slots}`,
+          `Price history ${path} has ${
+            size / SLOT_BYTES
+          } slots: set ring_buffer_size to that instead of ${slots}`,
         );
       }
       return new PriceFile(file, PriceRing.fromBytes(readAll(file, size)));
@@ -59,7 +58,7 @@ export class PriceFile {
     }
   }
 
-  /** Writes what came since the last flush. @throws {Error} If the disk does not take it. */
+  /** Writes the slots since the last flush. @throws {Error} If the write fails. */
   flush(): void {
     const { ring } = this;
     const newest = newestSlot(ring);
@@ -72,7 +71,7 @@ export class PriceFile {
     this.#flushedSlot = newest;
   }
 
-  /** Ends; flush before it what is to be kept. */
+  /** Closes the file. Unflushed slots are lost. */
   close(): void {
     this.#file.close();
   }
@@ -88,7 +87,7 @@ function newestSlot(ring: PriceRing): number {
   return ring.newest === undefined ? -1 : ring.newest / SLOT_MS;
 }
 
-/** Longer than any head is: what is written over it covers all of the one before. */
+/** Every head is padded to this length, so that it overwrites the one before. */
 const LINE_CHARS = 256;
 
 const headSchema = z.object({
@@ -98,16 +97,16 @@ const headSchema = z.object({
   timestampMs: timestampSchema,
 });
 
-/** The newest block, written over the one before. */
+/** A file with the newest block only. */
 export class HeadFile {
   readonly #file: Deno.FsFile;
 
-  /** Opens the file, making it where there is none. */
+  /** Opens the file, and creates it if it does not exist. */
   constructor(path: string) {
     this.#file = Deno.openSync(path, { read: true, write: true, create: true, mode: PRIVATE_FILE });
   }
 
-  /** The block written last; undefined where there is none or it was torn. */
+  /** The last block written; undefined if there is none or it is incomplete. */
   read(): Block | undefined {
     const line = new Uint8Array(LINE_CHARS);
     this.#file.seekSync(0, Deno.SeekMode.Start);
@@ -117,20 +116,20 @@ export class HeadFile {
     return { ...headSchema.parse(JSON.parse(text)), transactions: [] };
   }
 
-  /** Writes the newest block down. @throws {Error} If the disk does not take it. */
+  /** Writes the newest block. @throws {Error} If the write fails. */
   write({ number, hash, parentHash, timestampMs }: Block): void {
     const text = JSON.stringify({ number, hash, parentHash, timestampMs });
     const line = encodeLine(text.padEnd(LINE_CHARS - encodeLine("").length));
     writeAt(this.#file, 0, new TextEncoder().encode(line));
   }
 
-  /** Ends. */
+  /** Closes the file. */
   close(): void {
     this.#file.close();
   }
 }
 
-/** Writes all of the bytes at an offset of a file. */
+/** Writes all bytes at an offset of a file. */
 function writeAt(file: Deno.FsFile, offset: number, bytes: Uint8Array): void {
   file.seekSync(offset, Deno.SeekMode.Start);
   for (let done = 0; done < bytes.length;) done += file.writeSync(bytes.subarray(done));

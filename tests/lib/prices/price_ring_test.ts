@@ -265,3 +265,19 @@ Deno.test("PriceRing: comes back with slots of an earlier lap as holes", () => {
   assert.equal(back.at(1_000), undefined);
   assert.deepEqual(back.checkRange(1_700, 2_500), ring.checkRange(1_700, 2_500));
 });
+
+Deno.test("PriceRing: the example of its docstring gives what it says", async () => {
+  const source = await Deno.readTextFile(
+    new URL("../../../lib/prices/price_ring.ts", import.meta.url),
+  );
+  const [, block] = /```ts\n([\s\S]*?) \* ```/.exec(source) ?? [];
+  const lines = block!.trimEnd().split("\n").map((line) => line.replace(/^ \* ?/, ""));
+  const expected = lines.pop()!.replace(/^\/\/ /, "");
+  const call = lines.pop()!;
+  const run = new Function(
+    "PriceRing",
+    `${lines.join("\n")}\nreturn [${call.replace(/;$/, ",")} ${expected}];`,
+  );
+  const [found, said] = run(PriceRing);
+  assert.deepEqual({ ...found }, said);
+});

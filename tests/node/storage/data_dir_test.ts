@@ -239,7 +239,7 @@ Deno.test("Data directory: refuses a second node, another genesis and another ri
   withDirectory(async (directory) => {
     const options = testOptions({ oracleUrl, dataDir: directory });
     const first = await startNode(options);
-    await assert.rejects(() => startNode(options), /held by another node/);
+    await assert.rejects(() => startNode(options), /Another node has .* open: stop it first/);
     await first.stop();
     await assert.rejects(
       () => startNode({ ...options, chainId: 7 }),
@@ -251,7 +251,7 @@ Deno.test("Data directory: refuses a second node, another genesis and another ri
     );
     await assert.rejects(
       () => startNode({ ...options, ringBufferSize: 1_024 }),
-      /has 65536 slots: the ring buffer has 1024/,
+      /has 65536 slots: set ring_buffer_size to that instead of 1024/,
     );
     await (await startNode(options)).stop();
   }));
@@ -283,7 +283,7 @@ Deno.test("inspectDataDir: a journal of something else is told of", () =>
     const genesis = { relayers: [], admins: [], balances: new Map() };
     assert.throws(
       () => inspectDataDir(directory, { chainId: 1, genesis, ringSlots: 1_024 }),
-      /holds a record at byte 0 that is not known here/,
+      /has an unknown record at byte 0/,
     );
   }));
 
