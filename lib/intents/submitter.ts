@@ -2,6 +2,7 @@ import type { Logger } from "@logtape/logtape";
 import type { Clock, RandomSource } from "../clock.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "../net/core_client.ts";
 import { RangemakerError } from "../errors.ts";
+import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
 import type { Hex } from "../protocol/scalars.ts";
@@ -54,9 +55,6 @@ export const SubmissionFailure = {
   /** The node rejected the transaction as invalid and recorded nothing. */
   nodeRefused: "NODE_REFUSED",
 } as const;
-
-/** The node rejects transactions whose timestamp is further than this from its clock. */
-const TIMESTAMP_TOLERANCE_MS = 60_000;
 
 /** Tolerated difference between our clock and the node's. */
 const CLOCK_SKEW_MS = 10_000;
@@ -194,7 +192,7 @@ export class Submitter {
     const receipt = await this.#receiptOf(txHash);
     if (receipt !== null) return await this.#finishBy(intent, receipt);
     const ageMs = this.#options.clock.now() - timestampOf(text);
-    if (ageMs > TIMESTAMP_TOLERANCE_MS - CLOCK_SKEW_MS) {
+    if (ageMs > TIMESTAMP_DRIFT_MAX_MS - CLOCK_SKEW_MS) {
       // The new transaction has the present time, so this happens once.
       const renewed = await this.#sign(intent);
       return isFinal(renewed.state) ? renewed : await this.#sendOnce(renewed);
@@ -208,7 +206,7 @@ export class Submitter {
     const { text, txHash } = transactionOf(intent);
     const receipt = await this.#receiptOf(txHash);
     if (receipt !== null) return await this.#finishBy(intent, receipt);
-    const tooOldAtMs = timestampOf(text) + TIMESTAMP_TOLERANCE_MS + CLOCK_SKEW_MS;
+    const tooOldAtMs = timestampOf(text) + TIMESTAMP_DRIFT_MAX_MS + CLOCK_SKEW_MS;
     if (this.#options.clock.now() <= tooOldAtMs) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }

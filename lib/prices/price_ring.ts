@@ -1,14 +1,14 @@
 import {
-  type Extremes,
-  ExtremesFold,
   type PriceRange,
   type PriceReader,
+  type RangeCheck,
+  RangeCheckBuilder,
   SLOT_MS,
   slotAt,
   slotFrom,
 } from "./price_slots.ts";
 
-/** Slots of a ring unless told otherwise: 6553.6 s (spec: price oracle, "Price history"). */
+/** Default size of a ring: 6553.6 s (spec: price oracle, "Price history"). */
 export const RING_SLOTS_DEFAULT = 65_536;
 
 /** Bytes of a slot: its time and its price, eight each. */
@@ -18,25 +18,34 @@ export const SLOT_BYTES = 16;
  * The recent prices of one market: a fixed number of slots in one buffer, each with its time and its
  * price (spec: price oracle, "Price history ring buffer").
  *
- * A slot whose stored time is not its own is a hole: never recorded, or overwritten a lap later. So
- * a pause of any length costs nothing, and holes need no clearing. A summary per block of slots lets
- * {@link extremes} look into few of them.
+ * A slot has no price if its stored time is another one: it was never recorded, or an older lap wrote
+ * it. So a pause of any length costs nothing, and no slot has to be cleared. A summary per block of
+ * slots lets {@link checkRange} skip most slots.
+ *
+ * @example A range check over three slots, one of which has no price
+ * ```ts
+ * const ring = new PriceRing(8);
+ * ring.append(1_000, 3_000n);
+ * ring.append(1_200, 3_100n); // the slot at 1,100 has no price
+ * ring.checkRange(1_000, 1_300, { lower: 2_900n, upper: 3_050n });
+ * // { outside: { time: 1_200, price: 3_100n }, missing: [{ from: 1_100, to: 1_200 }] }
+ * ```
  */
 export class PriceRing implements PriceReader {
   readonly slots: number;
-  /** The slots themselves; what a file needs to hold to bring the ring back. */
+  /** The slots; a copy of these bytes is enough to restore the ring. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly #blockSlots: number;
   readonly #times: Float64Array;
   readonly #prices: BigUint64Array;
-  /** Of each place for a block: the number of the block it describes, or -1. */
+  /** Number of the block that each summary describes, or -1. */
   readonly #blockNumbers: Float64Array;
   readonly #blockCounts: Uint32Array;
   readonly #blockLowest: BigUint64Array;
   readonly #blockHighest: BigUint64Array;
   #newestSlot = -1;
 
-  /** @param slots A power of two. @throws {RangeError} If it is none. */
+  /** @param slots A power of two. @throws {RangeError} If it is not. */
   constructor(slots: number = RING_SLOTS_DEFAULT) {
     if (!isPowerOfTwo(slots)) {
       throw new RangeError(`PriceRing needs a power of two of slots: received ${slots}`);
@@ -56,10 +65,10 @@ export class PriceRing implements PriceReader {
   }
 
   /**
-   * Brings back a ring from its {@link bytes}. Slots that cannot be true (a time that does not
-   * belong in its place, a price of 0) become holes.
+   * Restores a ring from its {@link bytes}. Invalid slots (a time that belongs to another slot, a price
+   * of 0) become slots without a price.
    *
-   * @throws {RangeError} If the length is not that of a ring.
+   * @throws {RangeError} If the number of slots is not a power of two.
    */
   static fromBytes(bytes: Uint8Array): PriceRing {
     const ring = new PriceRing(bytes.byteLength / SLOT_BYTES);
@@ -68,38 +77,38 @@ export class PriceRing implements PriceReader {
     return ring;
   }
 
-  /** Start of the newest slot that time has reached, or undefined before the first. */
+  /** Start of the newest slot, or undefined before the first. */
   get newest(): number | undefined {
     return this.#newestSlot < 0 ? undefined : this.#newestSlot * SLOT_MS;
   }
 
-  /** Start of the oldest slot that the ring can hold now. */
+  /** Start of the oldest slot that is in the ring now. */
   get oldest(): number {
     return Math.max(0, this.#newestSlot - this.slots + 1) * SLOT_MS;
   }
 
   /**
-   * Records the price of a slot; slots that were passed over become holes.
+   * Records the price of a slot. Skipped slots have no price.
    *
-   * @throws {RangeError} If the time is not a slot's, or not after {@link newest}.
+   * @throws {RangeError} If no slot starts at the time, or it is not after {@link newest}.
    */
   append(time: number, price: bigint): void {
     const slot = this.#advance(time);
     if (slot !== undefined) this.#put(slot, price);
-    else throw new RangeError(`PriceRing holds ${time} already: the newest is ${this.newest}`);
+    else throw new RangeError(`PriceRing expects a time after ${this.newest}: received ${time}`);
   }
 
-  /** Moves time on to a slot that has no price. Does nothing if time is there already. */
+  /** Advances to a slot without a price. Does nothing if the slot is not after {@link newest}. */
   skipTo(time: number): void {
     this.#advance(time);
   }
 
-  /** Whether the slot that starts at `time` is one of those that the ring can hold now. */
+  /** Whether the slot that starts at `time` is in the ring now. */
   holds(time: number): boolean {
     return this.#inRing(slotAt(time));
   }
 
-  /** Gives a hole its price. @returns False if the slot has one, or lies outside the ring. */
+  /** Sets the price of a slot without one. @returns False if it has one, or is not in the ring. */
   fill(time: number, price: bigint): boolean {
     const slot = slotAt(time);
     if (!this.#inRing(slot) || this.#times[2 * (slot % this.slots)] === time) return false;
@@ -114,43 +123,43 @@ export class PriceRing implements PriceReader {
     return this.#inRing(slot) && this.#times[index] === time ? this.#prices[index + 1] : undefined;
   }
 
-  extremes(from: number, to: number, range?: PriceRange): Extremes {
-    const fold = new ExtremesFold(range);
+  checkRange(from: number, to: number, range?: PriceRange): RangeCheck {
+    const check = new RangeCheckBuilder(range);
     const first = slotFrom(from);
     const end = Math.max(first, slotFrom(to));
     const knownFirst = Math.min(end, Math.max(first, this.#newestSlot - this.slots + 1));
     const knownEnd = Math.max(knownFirst, Math.min(end, this.#newestSlot + 1));
-    fold.addMissing(first, knownFirst);
+    check.addMissing(first, knownFirst);
     const size = this.#blockSlots;
     for (let slot = knownFirst; slot < knownEnd;) {
       const blockEnd = (Math.floor(slot / size) + 1) * size;
       const stop = Math.min(blockEnd, knownEnd);
-      if (stop - slot === size) this.#foldBlock(fold, slot);
-      else this.#foldSlots(fold, slot, stop);
+      if (stop - slot === size) this.#checkBlock(check, slot);
+      else this.#checkSlots(check, slot, stop);
       slot = stop;
     }
-    fold.addMissing(knownEnd, end);
-    return fold;
+    check.addMissing(knownEnd, end);
+    return check;
   }
 
-  /** Adds a whole block by its summary, looking inside only where that does not tell enough. */
-  #foldBlock(fold: ExtremesFold, slot: number): void {
+  /** Adds a whole block by its summary; reads its slots only if the summary is not enough. */
+  #checkBlock(check: RangeCheckBuilder, slot: number): void {
     const size = this.#blockSlots;
     const number = slot / size;
     const block = number % this.#blockNumbers.length;
     const count = this.#blockNumbers[block] === number ? this.#blockCounts[block]! : 0;
-    if (count === 0) return fold.addMissing(slot, slot + size);
-    // A summary always has both bounds: the arrays are as long as there are blocks.
-    const holdsOutside = fold.add(this.#blockLowest[block]!, this.#blockHighest[block]!);
-    if (count < size || holdsOutside) this.#foldSlots(fold, slot, slot + size);
+    if (count === 0) return check.addMissing(slot, slot + size);
+    // The arrays have an element per block.
+    const hasOutside = check.hasFirstOutside(this.#blockLowest[block]!, this.#blockHighest[block]!);
+    if (count < size || hasOutside) this.#checkSlots(check, slot, slot + size);
   }
 
-  #foldSlots(fold: ExtremesFold, first: number, end: number): void {
+  #checkSlots(check: RangeCheckBuilder, first: number, end: number): void {
     let index = first % this.slots;
     for (let slot = first; slot < end; slot++) {
       if (this.#times[2 * index] === slot * SLOT_MS) {
-        fold.addSlot(slot, this.#prices[2 * index + 1]!); // index is below the number of slots
-      } else fold.addMissing(slot, slot + 1);
+        check.addSlot(slot, this.#prices[2 * index + 1]!); // index is below the number of slots
+      } else check.addMissing(slot, slot + 1);
       index = index + 1 === this.slots ? 0 : index + 1;
     }
   }
@@ -159,7 +168,7 @@ export class PriceRing implements PriceReader {
     return slot >= 0 && slot <= this.#newestSlot && slot > this.#newestSlot - this.slots;
   }
 
-  /** @returns The slot, or undefined where time has reached it before. */
+  /** @returns The slot, or undefined if it is not after the newest. */
   #advance(time: number): number | undefined {
     const slot = slotAt(time);
     if (slot <= this.#newestSlot) return undefined;
@@ -177,8 +186,8 @@ export class PriceRing implements PriceReader {
   #summarise(slot: number, price: bigint): void {
     const number = Math.floor(slot / this.#blockSlots);
     const block = number % this.#blockNumbers.length;
-    const described = this.#blockNumbers[block]!; // one for each block
-    // The newest lap has begun to overwrite this block: what is left of it is read slot by slot.
+    const described = this.#blockNumbers[block]!; // one per block
+    // The newest lap is overwriting this block: the rest of it is read slot by slot.
     if (described > number) return;
     if (described < number) {
       this.#blockNumbers[block] = number;
@@ -195,9 +204,9 @@ export class PriceRing implements PriceReader {
     for (let index = 0; index < this.slots; index++) {
       const time = this.#times[2 * index]!; // index is below the number of slots
       const slot = time / SLOT_MS;
-      const plausible = Number.isSafeInteger(slot) && slot >= 0 && slot % this.slots === index &&
+      const isValid = Number.isSafeInteger(slot) && slot >= 0 && slot % this.slots === index &&
         this.#prices[2 * index + 1] !== 0n;
-      if (plausible) known.push(slot);
+      if (isValid) known.push(slot);
       else this.#times[2 * index] = -1;
     }
     known.sort((a, b) => a - b);

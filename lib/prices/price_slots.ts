@@ -1,41 +1,39 @@
-/** The vocabulary of price history: slots of 100 ms, spans of them, and what is known of a span. */
+/** Types of price history: slots of 100 ms, spans of slots, and range checks over a span. */
 
-/** How long one price slot lasts, in milliseconds: the interval of checkpoints. */
-export const SLOT_MS = 100;
+import { SLOT_MS } from "../protocol/constants.ts";
 
-/** A stretch of time in Unix milliseconds; `to` is not part of it. */
+export { SLOT_MS };
+
+/** A time span in Unix milliseconds; `to` is excluded. */
 export interface TimeSpan {
   from: number;
   to: number;
 }
 
-/** The price of one slot; `time` is where the slot starts. */
+/** The price of one slot; `time` is the start of the slot. */
 export interface PricePoint {
   time: number;
   price: bigint;
 }
 
-/** Prices between which a thesis holds, both included. */
+/** A price range, both bounds included. */
 export interface PriceRange {
   lower: bigint;
   upper: bigint;
 }
 
-/** What is known of the prices in a stretch of time. */
-export interface Extremes {
-  /** Undefined where no slot is known. */
-  lowest: bigint | undefined;
-  highest: bigint | undefined;
-  /** The first known price outside the range that was asked about. */
+/** Result of comparing the prices of a time span with a range. */
+export interface RangeCheck {
+  /** The first known price outside the range; undefined if there is none, or no range was given. */
   outside: PricePoint | undefined;
-  /** Slots without a price, joined where they touch, in order of time. */
+  /** Slots without a price in order of time, adjacent ones joined. */
   missing: TimeSpan[];
 }
 
-/** Reads prices of the past: what settlement needs of a history. */
+/** Reads past prices: the part of a history that settlement needs. */
 export interface PriceReader {
-  /** What is known of the slots that start in `[from, to)`. */
-  extremes(from: number, to: number, range?: PriceRange): Extremes;
+  /** Checks the slots that start in `[from, to)`. */
+  checkRange(from: number, to: number, range?: PriceRange): RangeCheck;
 }
 
 /** The first slot that starts at or after a time. Slots are numbered from the Unix epoch. */
@@ -43,10 +41,8 @@ export function slotFrom(timeMs: number): number {
   return Math.ceil(timeMs / SLOT_MS);
 }
 
-/** Gathers {@link Extremes} from slots and summaries that come in order of time. */
-export class ExtremesFold implements Extremes {
-  lowest: bigint | undefined;
-  highest: bigint | undefined;
+/** Builds a {@link RangeCheck} from slots and summaries in order of time. */
+export class RangeCheckBuilder implements RangeCheck {
   outside: PricePoint | undefined;
   readonly missing: TimeSpan[] = [];
   readonly #range: PriceRange | undefined;
@@ -55,10 +51,8 @@ export class ExtremesFold implements Extremes {
     this.#range = range;
   }
 
-  /** Adds known prices. @returns Whether the first price outside the range must be among them. */
-  add(lowest: bigint, highest: bigint): boolean {
-    if (this.lowest === undefined || lowest < this.lowest) this.lowest = lowest;
-    if (this.highest === undefined || highest > this.highest) this.highest = highest;
+  /** Whether the first price outside the range is among slots with these lowest and highest prices. */
+  hasFirstOutside(lowest: bigint, highest: bigint): boolean {
     const range = this.#range;
     return range !== undefined && this.outside === undefined &&
       (lowest < range.lower || highest > range.upper);
@@ -66,7 +60,7 @@ export class ExtremesFold implements Extremes {
 
   /** Adds the price of one slot. */
   addSlot(slot: number, price: bigint): void {
-    if (this.add(price, price)) this.outside = { time: slot * SLOT_MS, price };
+    if (this.hasFirstOutside(price, price)) this.outside = { time: slot * SLOT_MS, price };
   }
 
   /** Adds slots without a price. */

@@ -1,8 +1,8 @@
-/** Recordings of trades as CSV: read by whoever plays or studies them. */
+/** Recordings of trades as CSV, for replays and backtests. */
 import { messageOf, RangemakerError } from "../errors.ts";
 import { parsePrice } from "../protocol/price.ts";
 
-/** A recording that cannot be read or used. */
+/** A tape cannot be read or is invalid. */
 export class TapeError extends RangemakerError {
   constructor(message: string, cause?: unknown) {
     super("TAPE", message, { cause });
@@ -12,14 +12,14 @@ export class TapeError extends RangemakerError {
 /** The first line of every tape. */
 export const TAPE_HEADER = "time_ms,trade_id,side,price,amount";
 
-/** The longest tape that is read: some two million trades. */
+/** The longest tape: about two million trades. */
 const TAPE_BYTES_MAX = 128 * 1024 * 1024;
 
 /** One recorded trade. */
 export interface TapeRow {
   /** Unix milliseconds. */
   timeMs: number;
-  /** Who took: the buyer or the seller. */
+  /** The taker: buyer or seller. */
   side: "buy" | "sell";
   /** Integer with 6 decimals. */
   price: bigint;
@@ -30,7 +30,7 @@ export interface TapeRow {
 /**
  * Reads a tape from a file.
  *
- * @throws {TapeError} If the file cannot be read or is no tape, naming the line.
+ * @throws {TapeError} If the file cannot be read, or a line is invalid; the message names the line.
  */
 export async function readTape(path: string): Promise<TapeRow[]> {
   let text: string;
@@ -51,9 +51,9 @@ export async function readTape(path: string): Promise<TapeRow[]> {
 }
 
 /**
- * Reads the text of a tape: the header, then trades in order of time.
+ * Parses a tape: the header, then trades in order of time.
  *
- * @throws {TapeError} On the first line that breaks a rule.
+ * @throws {TapeError} On the first invalid line.
  */
 export function parseTape(text: string): TapeRow[] {
   const [header, ...lines] = text.trimEnd().split(/\r?\n/);
@@ -91,7 +91,7 @@ function parseRow(line: string): TapeRow | undefined {
   return { timeMs: Number(time), side: side === "buy" ? "buy" : "sell", price, amount };
 }
 
-/** Time from the first trade to the last, in milliseconds. */
+/** Time between the first and the last trade, in milliseconds. */
 export function spanMs(rows: readonly TapeRow[]): number {
   return (rows.at(-1)?.timeMs ?? 0) - (rows[0]?.timeMs ?? 0);
 }

@@ -1,12 +1,16 @@
 import type { Address } from "viem";
 import { getAddress } from "viem/utils";
 
-/** A pair of tokens that theses can be written on. */
-export interface Market {
-  /** `<BASE>/<QUOTE>`, the key of `prices` in the oracle's answer. */
-  readonly symbol: string;
+/** Addresses of a base and a quote token. */
+export interface MarketPair {
   readonly base: Address;
   readonly quote: Address;
+}
+
+/** A pair of tokens that theses can be written on. */
+export interface Market extends MarketPair {
+  /** `<BASE>/<QUOTE>`, the key of `prices` in the oracle's answer. */
+  readonly symbol: string;
 }
 
 /** Decimals of every price: an integer price is the quoted price times 10^6. */

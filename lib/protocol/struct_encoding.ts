@@ -26,9 +26,7 @@ const encoders: Readonly<Record<string, FieldEncoder>> = {
   },
   "uint64[]": (value, words, offset) => {
     if (!Array.isArray(value)) throw misfit("an array", value);
-    const items = new Uint8Array(value.length * WORD_BYTES);
-    value.forEach((item, index) => writeUint(item, 64, items, index * WORD_BYTES));
-    words.set(keccak256(items), offset);
+    words.set(keccak256(uint64Words(value)), offset);
   },
 };
 
@@ -64,6 +62,19 @@ function writeUint(value: unknown, bits: 64 | 256, words: Uint8Array, offset: nu
     view.setBigUint64(at, rest & 0xffff_ffff_ffff_ffffn);
     rest >>= 64n;
   }
+}
+
+/** The words of a list, which may have thousands of items: one view for all of them. */
+function uint64Words(values: readonly unknown[]): Uint8Array {
+  const words = new Uint8Array(values.length * WORD_BYTES);
+  const view = new DataView(words.buffer);
+  for (const [index, value] of values.entries()) {
+    if (typeof value !== "bigint" || BigInt.asUintN(64, value) !== value) {
+      throw misfit("an integer of 64 bits", value);
+    }
+    view.setBigUint64((index + 1) * WORD_BYTES - 8, value);
+  }
+  return words;
 }
 
 function bytesOf(value: unknown, length?: number): Uint8Array {

@@ -17,9 +17,14 @@ import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { options } from "./options.ts";
-import { oracleUrl } from "./oracle/oracle_pull.ts";
-import { DEFAULTS, type GivenSettings, type NodeSettings, resolveSettings } from "./settings.ts";
-import { readSettingsFile } from "./settings_file.ts";
+import { oracleUrl } from "./oracle/oracle_client.ts";
+import {
+  DEFAULTS,
+  type GivenSettings,
+  type NodeSettings,
+  readSettingsFile,
+  resolveSettings,
+} from "./settings.ts";
 import { inspectDataDir } from "./storage/data_dir.ts";
 
 /** Reads the settings. @throws {RangemakerError} If the settings file is wrong. */

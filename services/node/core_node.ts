@@ -1,25 +1,23 @@
-import { toWire } from "../../lib/protocol/wire.ts";
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../lib/clock.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { toWire } from "../../lib/protocol/wire.ts";
 import { toHeader } from "./chain/block.ts";
 import { Chain, type ChainEvents } from "./chain/chain.ts";
 import { CHECKPOINT_MS, CheckpointLoop } from "./chain/checkpoints.ts";
+import { createNodeMetrics, type NodeMetrics } from "./metrics.ts";
+import { OraclePoller } from "./oracle/oracle_poller.ts";
+import { OraclePrices } from "./oracle/oracle_prices.ts";
+import { OracleClient, oracleUrl } from "./oracle/oracle_client.ts";
 import { Clients } from "./rpc/clients.ts";
 import { Dispatcher } from "./rpc/dispatcher.ts";
 import { nodeMethods, pricesToWire } from "./rpc/methods.ts";
-import { createNodeMetrics, type NodeMetrics } from "./metrics.ts";
-import { OracleFeed } from "./oracle/oracle_feed.ts";
-import { httpPull, oracleUrl } from "./oracle/oracle_pull.ts";
-import { OracleStatus } from "./oracle/oracle_status.ts";
-import { PricePuller } from "./oracle/price_puller.ts";
-import { PriceWatch } from "./oracle/price_watch.ts";
-import type { NodeSettings, OracleSettings } from "./settings.ts";
-import type { Storage } from "./storage/storage.ts";
-import { Subscriptions } from "./rpc/subscriptions.ts";
 import { SerialQueue } from "./rpc/serial_queue.ts";
+import { Subscriptions } from "./rpc/subscriptions.ts";
+import type { NodeSettings } from "./settings.ts";
+import type { Storage } from "./storage/storage.ts";
 
-/** All parts of a node but its ports, put together. */
+/** All parts of a node except its ports. */
 export class CoreNode {
   readonly chain: Chain;
   readonly dispatcher: Dispatcher;
@@ -27,37 +25,41 @@ export class CoreNode {
   readonly metrics: NodeMetrics;
   readonly #clock: Clock;
   readonly #storage: Storage;
-  readonly #oracleStatus: OracleStatus;
+  readonly #oracleClient: OracleClient;
+  readonly #oracle: OraclePoller;
   readonly #checkpoints: CheckpointLoop;
   readonly #log = getLogger([LOG_ROOT, "node"]);
 
   constructor(settings: NodeSettings, storage: Storage, clock: Clock) {
     if (settings.isDevGenesis) {
-      this.#log.info("Genesis of development accounts, whose keys are public");
+      this.#log.info("Genesis uses the development accounts: their keys are public");
     }
     this.#clock = clock;
     this.#storage = storage;
-    const feed = new OracleFeed(settings.oracle.maxStaleMs);
+    const oraclePrices = new OraclePrices(settings.oracle.maxStaleMs);
     const subscriptions = new Subscriptions();
-    const turnstile = new SerialQueue();
-    this.#oracleStatus = new OracleStatus(oracleUrl(settings.oracle.serviceUrl), feed);
+    const queue = new SerialQueue();
     this.metrics = createNodeMetrics(clock.now(), {
       unsettledTheses: () => storage.state.settler.unsettledCount,
       clients: () => this.clients.count,
     });
+    const { serviceUrl, timeoutMs } = settings.oracle;
+    this.#oracleClient = new OracleClient(serviceUrl, timeoutMs, clock);
+    this.#oracle = this.#newPoller(oracleUrl(serviceUrl), oraclePrices);
     this.chain = new Chain({
       chainId: settings.chainId,
+      maxStartAheadMs: settings.theses.maxStartAheadMs,
       clock,
-      feed,
+      oraclePrices,
       state: storage.state,
       journal: storage.journal,
       resumeFrom: storage.resumeFrom,
       events: this.#chainEvents(subscriptions),
     });
     this.dispatcher = new Dispatcher({
-      methods: nodeMethods({ chain: this.chain, clock, oracleStatus: this.#oracleStatus }),
+      methods: nodeMethods({ chain: this.chain, clock, oracle: this.#oracle }),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
-      turnstile,
+      queue,
       afterWrite: () => storage.journal.synced(),
     });
     this.clients = new Clients({
@@ -65,29 +67,32 @@ export class CoreNode {
       subscriptions,
       onSlowClient: () => this.metrics.slowClients.inc(),
     });
-    const puller = this.#puller(settings.oracle, feed);
     this.#checkpoints = new CheckpointLoop(clock, {
-      // Nothing costly comes between the oracle's answer and its timeout.
-      pull: () => turnstile.closedDuring(() => puller.run()),
+      // No costly call may run between the oracle's answer and the timeout of the pull.
+      pull: () => queue.closedDuring(() => this.#oracle.poll()),
       seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
       missed: (fromMs, toMs) => this.#missed(fromMs, toMs),
     });
   }
 
-  /** Begins to make checkpoints. */
+  /** Starts to make checkpoints. */
   start(): void {
     const waitMs = this.#checkpoints.start(this.chain.head.timestampMs);
     if (waitMs > CHECKPOINT_MS) {
-      this.#log.warning("The clock is behind the chain: no checkpoint for {waitMs} ms", { waitMs });
+      this.#log.warning(
+        "The clock is behind the newest block: the first checkpoint is in {waitMs} ms",
+        { waitMs },
+      );
     }
   }
 
   /** Makes no more checkpoints. */
-  stop(): Promise<void> {
-    return this.#checkpoints.stop();
+  async stop(): Promise<void> {
+    await this.#checkpoints.stop();
+    this.#oracleClient.close();
   }
 
-  /** The answer of `GET /health`: 503 once the journal takes nothing more. */
+  /** The answer of `GET /health`: 503 once the journal has failed. */
   health(): Response {
     const { failure } = this.#storage.journal;
     if (failure !== undefined) {
@@ -96,7 +101,7 @@ export class CoreNode {
     return Response.json({
       status: "healthy",
       blockNumber: this.chain.head.number,
-      oracle: this.#oracleStatus.state(this.#clock.now()),
+      oracle: this.#oracle.state(this.#clock.now()),
     });
   }
 
@@ -108,29 +113,22 @@ export class CoreNode {
   #missed(fromMs: number, toMs: number): void {
     this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
     const span = { fromMs, toMs };
-    this.#log.warning("Held up: the checkpoints from {fromMs} to {toMs} are missing", span);
+    this.#log.warning("Process was blocked: no checkpoints from {fromMs} to {toMs}", span);
   }
 
-  #puller(oracle: OracleSettings, feed: OracleFeed): PricePuller {
-    return new PricePuller({
-      pull: httpPull(oracle.serviceUrl, oracle.timeoutMs, this.#clock),
-      feed,
-      status: this.#oracleStatus,
-      watch: this.#priceWatch(oracle, feed),
+  #newPoller(url: string, prices: OraclePrices): OraclePoller {
+    return new OraclePoller({
+      url,
+      pull: (onLate) => this.#oracleClient.pull(onLate),
+      prices,
       clock: this.#clock,
       onPull: (outcome) => this.metrics.pulls.inc({ outcome }),
-    });
-  }
-
-  /** Says in the log when bets are not taken for want of prices. */
-  #priceWatch({ serviceUrl }: OracleSettings, feed: OracleFeed): PriceWatch {
-    const url = oracleUrl(serviceUrl);
-    return new PriceWatch(feed, {
-      onStale: (symbols) =>
+      onLatePrices: () => this.metrics.lateAnswers.inc(),
+      onStale: (symbols, reason) =>
         this.#log.warning("No fresh price of {markets} from the oracle at {url}: {reason}", {
           markets: symbols.join(", "),
           url,
-          reason: this.#oracleStatus.reason,
+          reason,
         }),
       onFresh: (symbols) =>
         this.#log.info("Fresh prices of {markets} again", { markets: symbols.join(", ") }),
@@ -154,7 +152,10 @@ export class CoreNode {
         subscriptions.publishThesis(thesis, () => toWire(thesis));
       },
       onMissingPrice: ({ symbol }) => metrics.slotsWithoutPrice.inc({ market: symbol }),
-      onJournalFailure: (thrown) => this.#log.error("Settlements wait: {error}", { error: thrown }),
+      onJournalFailure: (thrown) =>
+        this.#log.error("Settlements are retried at the next checkpoint: {error}", {
+          error: thrown,
+        }),
     };
   }
 }

@@ -9,6 +9,7 @@ export interface NodeMetrics {
   checkpointLateness: Histogram;
   checkpointsMissed: Counter;
   pulls: Counter<"outcome">;
+  lateAnswers: Counter;
   slotsWithoutPrice: Counter<"market">;
   transactions: Counter<"type" | "status">;
   thesesSettled: Counter<"status">;
@@ -18,7 +19,7 @@ export interface NodeMetrics {
   slowClients: Counter;
 }
 
-/** Values that are read when the metrics are. */
+/** Values that are read at each scrape. */
 export interface NodeGauges {
   unsettledTheses(): number;
   clients(): number;
@@ -26,7 +27,7 @@ export interface NodeGauges {
 
 const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
 
-/** Declares the metrics in a registry of their own. */
+/** Declares the metrics in a new registry. */
 export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): NodeMetrics {
   const registry = createRegistry(startedAtMs);
   const registers = [registry];
@@ -45,13 +46,18 @@ export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): Node
     }),
     checkpointsMissed: new Counter({
       name: "node_checkpoints_missed_total",
-      help: "Checkpoints that were given up because the process was held up.",
+      help: "Checkpoints skipped because the process was blocked.",
       registers,
     }),
     pulls: new Counter({
       name: "node_oracle_pulls_total",
       help: "Pulls of prices by outcome: ok, timeout, error, invalid.",
       labelNames: ["outcome"],
+      registers,
+    }),
+    lateAnswers: new Counter({
+      name: "node_oracle_late_answers_total",
+      help: "Answers of the oracle after the timeout of their pull that had a newer price.",
       registers,
     }),
     slotsWithoutPrice: new Counter({
@@ -68,7 +74,7 @@ export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): Node
     }),
     thesesSettled: new Counter({
       name: "node_theses_settled_total",
-      help: "Theses by how an attempt to settle them ended: won, lost, needs_backfill.",
+      help: "Settlement attempts by outcome: won, lost, needs_backfill.",
       labelNames: ["status"],
       registers,
     }),
@@ -96,11 +102,11 @@ export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): Node
     }),
     slowClients: new Counter({
       name: "node_websocket_slow_clients_total",
-      help: "WebSocket clients let go of because they read too slowly.",
+      help: "WebSocket clients disconnected because they read too slowly.",
       registers,
     }),
   };
-  // There from the start, so that the first of each is an increase and not a new series.
+  // Present from the start: the first event is then an increase, not a new series.
   for (const { symbol } of MARKETS) metrics.slotsWithoutPrice.inc({ market: symbol }, 0);
   for (const status of ["won", "lost", "needs_backfill"]) metrics.thesesSettled.inc({ status }, 0);
   return metrics;

@@ -5,8 +5,7 @@ import { type RunningService, startService } from "../../lib/http/service.ts";
 import { nodeApi } from "./rpc/api.ts";
 import { CoreNode } from "./core_node.ts";
 import { options } from "./options.ts";
-import { resolveSettings } from "./settings.ts";
-import { readSettingsFile } from "./settings_file.ts";
+import { readSettingsFile, resolveSettings } from "./settings.ts";
 import { openStorage } from "./storage/storage.ts";
 
 export { options };
@@ -17,7 +16,7 @@ export type NodeOptions = OptionsOf<typeof options>;
 /** A running core node. */
 export interface RunningNode extends RunningService {
   readonly wsUrl: string;
-  /** Of the port without write methods, where there is one. */
+  /** Of the port without write methods, if there is one. */
   readonly readUrl?: string;
   readonly readWsUrl?: string;
 }
@@ -25,7 +24,7 @@ export interface RunningNode extends RunningService {
 /**
  * Starts a development core node (spec: price oracle, write node).
  *
- * @throws {UsageError} If the settings file is wrong. @throws {ListenError} If a port cannot be had.
+ * @throws {UsageError} If the settings file is invalid. @throws {ListenError} If a port is in use.
  * @throws {DataDirError} @throws {JournalError} If the data directory cannot be used.
  */
 export async function startNode(
@@ -62,7 +61,7 @@ export async function startNode(
     throw thrown;
   }
   node.start();
-  const [write, read] = services as [RunningService, RunningService?]; // the first always listens
+  const [write, read] = services as [RunningService, RunningService?]; // the write port is always there
   let stopping: Promise<void> | undefined;
   return {
     url: write.url,

@@ -103,7 +103,7 @@ export const options = {
     flags: "-c, --config",
     kind: kinds.file,
     env: "NODE_CONFIG",
-    description: "TOML file with [oracle], [chain] and [genesis]; options override it",
+    description: "TOML file with [oracle], [theses], [chain] and [genesis]; options override it",
   },
   dataDir: {
     flags: "-d, --data-dir",

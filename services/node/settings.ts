@@ -1,22 +1,32 @@
+import { parse, TomlError } from "smol-toml";
 import { z } from "zod";
-import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { UsageError } from "../../lib/cli/options.ts";
+import { messageOf } from "../../lib/errors.ts";
 import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
-import type { Address } from "../../lib/protocol/scalars.ts";
+import { START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import {
+  type Address,
+  addressSchema,
+  describeIssue,
+  UINT64_MAX,
+} from "../../lib/protocol/scalars.ts";
 import type { Genesis } from "./chain/ledger.ts";
-import { isServiceUrl } from "./oracle/oracle_pull.ts";
+import { isServiceUrl } from "./oracle/oracle_client.ts";
 
-/** Settings that flags, the settings file and the defaults decide together. */
+/** Settings of a node, from flags, the settings file and the defaults. */
 export interface NodeSettings {
   chainId: number;
   oracle: OracleSettings;
+  theses: ThesesSettings;
   genesis: Genesis;
-  /** The genesis is that of {@link DEV_ACCOUNTS}, because none was given. */
+  /** No genesis was given, so it consists of {@link DEV_ACCOUNTS}. */
   isDevGenesis: boolean;
 }
 
 /** `[oracle]` (spec: price oracle, "Write node settings"). */
 export interface OracleSettings {
-  /** Scheme optional. */
+  /** URL; the scheme is optional. */
   serviceUrl: string;
   timeoutMs: number;
   maxStaleMs: number;
@@ -24,13 +34,20 @@ export interface OracleSettings {
   ringBufferSize: number;
 }
 
-/** What may be given of the settings. */
+/** `[theses]`: rules for new theses. */
+export interface ThesesSettings {
+  /** How far ahead of its submission a window may start. */
+  maxStartAheadMs: number;
+}
+
+/** Settings from flags or a file; all are optional. */
 export interface GivenSettings {
   chainId?: number;
   oracleUrl?: string;
   oracleTimeoutMs?: number;
   maxStaleMs?: number;
   ringBufferSize?: number;
+  maxStartAheadMs?: number;
   relayers?: Address[];
   admins?: Address[];
   balances?: ReadonlyMap<Address, bigint>;
@@ -43,12 +60,13 @@ export const DEFAULTS = {
   oracleTimeoutMs: 10,
   maxStaleMs: 3_000,
   ringBufferSize: RING_SLOTS_DEFAULT,
+  maxStartAheadMs: START_AHEAD_MAX_MS,
 } as const;
 
-/** The greatest timeout of a pull: less than a checkpoint takes. */
+/** The longest timeout of a pull: it has to end before the next checkpoint. */
 export const ORACLE_TIMEOUT_MAX_MS = 90;
 
-/** The greatest ring: 256 MiB per market. */
+/** The largest ring: 256 MiB per market. */
 const RING_BUFFER_SIZE_MAX = 2 ** 24;
 
 /** Slots of a price ring. */
@@ -57,14 +75,14 @@ export const ringBufferSizeSchema = z.number().int().refine(
   `Expected a power of two of at most ${RING_BUFFER_SIZE_MAX}`,
 );
 
-/** Where the oracle is; the scheme may be left out. */
+/** URL of the oracle; the scheme is optional. */
 export const serviceUrlSchema = z.string({ error: "Expected a URL as text" })
   .refine(isServiceUrl, "Expected host:port or an http: or https: URL");
 
-/** What the development solver owns at genesis: 1,000,000 USDC. */
+/** Balance of the development solver at genesis: 1,000,000 USDC. */
 export const DEV_SOLVER_BALANCE = 1_000_000_000_000n;
 
-/** Fills in what options do not give: from the settings file, then from the defaults. */
+/** Combines settings: options win over the file, and the file over the defaults. */
 export function resolveSettings(options: GivenSettings, file: GivenSettings = {}): NodeSettings {
   const pick = <K extends keyof GivenSettings>(key: K): GivenSettings[K] =>
     options[key] ?? file[key];
@@ -78,6 +96,7 @@ export function resolveSettings(options: GivenSettings, file: GivenSettings = {}
       maxStaleMs: pick("maxStaleMs") ?? DEFAULTS.maxStaleMs,
       ringBufferSize: pick("ringBufferSize") ?? DEFAULTS.ringBufferSize,
     },
+    theses: { maxStartAheadMs: pick("maxStartAheadMs") ?? DEFAULTS.maxStartAheadMs },
     genesis: isDevGenesis ? devGenesis() : {
       relayers: relayers ?? [],
       admins: admins ?? [],
@@ -93,4 +112,87 @@ function devGenesis(): Genesis {
     admins: [DEV_ACCOUNTS.admin.address],
     balances: new Map([[DEV_ACCOUNTS.solver.address, DEV_SOLVER_BALANCE]]),
   };
+}
+
+function integerBetween(min: number, max: number = Number.MAX_SAFE_INTEGER) {
+  const rule = max === Number.MAX_SAFE_INTEGER
+    ? `Expected a whole number of at least ${min}`
+    : `Expected a whole number from ${min} to ${max}`;
+  return z.bigint({ error: rule }).refine((value) => value >= min && value <= max, rule)
+    .transform(Number);
+}
+
+/** An amount as a TOML integer, or as decimal text if it has over 63 bits. */
+const amountSchema = z.union([z.bigint(), z.string().regex(/^\d{1,20}$/).transform(BigInt)], {
+  error: "Expected an amount in units of 10^-6 USDC",
+}).refine((amount) => amount >= 0n && amount <= UINT64_MAX, "Expected an amount of 64 bits");
+
+const addressesSchema = z.array(addressSchema, { error: "Expected a list of addresses" });
+
+const fileSchema = z.strictObject({
+  oracle: z.strictObject({
+    ring_buffer_size: integerBetween(1).pipe(ringBufferSizeSchema).optional(),
+    max_stale_ms: integerBetween(1).optional(),
+    service_url: serviceUrlSchema.optional(),
+    timeout_ms: integerBetween(1, ORACLE_TIMEOUT_MAX_MS).optional(),
+  }).prefault({}),
+  theses: z.strictObject({ max_start_ahead_ms: integerBetween(0).optional() }).prefault({}),
+  chain: z.strictObject({ id: integerBetween(1).optional() }).prefault({}),
+  genesis: z.strictObject({
+    relayers: addressesSchema.optional(),
+    admins: addressesSchema.optional(),
+    balances: z.record(addressSchema, amountSchema).optional(),
+  }).prefault({}),
+});
+
+/**
+ * Reads a settings file (spec: price oracle, "Write node settings").
+ *
+ * @throws {UsageError} If it cannot be read or is invalid; the message has one line.
+ */
+export async function readSettingsFile(path: string): Promise<GivenSettings> {
+  let text: string;
+  try {
+    text = await Deno.readTextFile(path);
+  } catch (thrown) {
+    throw new UsageError(`Settings file ${path} cannot be read: ${messageOf(thrown)}`);
+  }
+  return parseSettings(text, path);
+}
+
+/** Parses the text of a settings file. @throws {UsageError} Like {@link readSettingsFile}. */
+export function parseSettings(text: string, path: string): GivenSettings {
+  const parsed = fileSchema.safeParse(parseToml(text, path));
+  if (!parsed.success) {
+    throw new UsageError(`Invalid settings file ${path}: ${describeIssue(parsed.error)}`);
+  }
+  const { oracle, theses, chain, genesis } = parsed.data;
+  return {
+    chainId: chain.id,
+    oracleUrl: oracle.service_url,
+    oracleTimeoutMs: oracle.timeout_ms,
+    maxStaleMs: oracle.max_stale_ms,
+    ringBufferSize: oracle.ring_buffer_size,
+    maxStartAheadMs: theses.max_start_ahead_ms,
+    relayers: genesis.relayers,
+    admins: genesis.admins,
+    balances: genesis.balances && balancesOf(genesis.balances),
+  };
+}
+
+function balancesOf(balances: Record<Address, bigint>): Map<Address, bigint> {
+  // The schema has parsed every key as an address; Object.entries types them as strings.
+  return new Map(Object.entries(balances) as [Address, bigint][]);
+}
+
+function parseToml(text: string, path: string): unknown {
+  try {
+    return parse(text, { integersAsBigInt: true });
+  } catch (thrown) {
+    if (!(thrown instanceof TomlError)) throw thrown;
+    const reason = thrown.message.split("\n")[0];
+    throw new UsageError(
+      `Invalid settings file ${path}: line ${thrown.line}, column ${thrown.column}: ${reason}`,
+    );
+  }
 }

@@ -4,8 +4,8 @@ import type { Signer } from "../../lib/protocol/signature.ts";
 import type { RfqSubmit, Transaction } from "../../lib/protocol/transaction.ts";
 import { Chain } from "../../services/node/chain/chain.ts";
 import { DataDir, FLUSH_CHECKPOINTS } from "../../services/node/storage/data_dir.ts";
-import { SettlementError } from "../../services/node/errors.ts";
-import { OracleFeed } from "../../services/node/oracle/oracle_feed.ts";
+import { SettlementError } from "../../services/node/chain/errors.ts";
+import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 import {
@@ -112,7 +112,7 @@ class Twins {
   #price(): void {
     const value = BigInt(this.#random() < 0.97 ? 92 + this.#below(17) : 80 + this.#below(40));
     const lastUpdate = this.clock.now();
-    this.chain.feed.update(pricesBody(lastUpdate, { "ETH/USDT": value }), lastUpdate);
+    this.chain.oraclePrices.update(pricesBody(lastUpdate, { "ETH/USDT": value }), lastUpdate);
     this.naive.price = { value, lastUpdate };
   }
 
@@ -165,7 +165,7 @@ class Twins {
     });
     const { state, journal, resumeFrom } = this.dataDir;
     this.chain = new Chain({
-      ...{ chainId: CHAIN_ID, clock: this.clock, feed: new OracleFeed(MAX_STALE_MS) },
+      ...{ chainId: CHAIN_ID, clock: this.clock, oraclePrices: new OraclePrices(MAX_STALE_MS) },
       ...{ state, journal, resumeFrom },
       events: {
         onHead: () => {},

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import { SettlementError } from "../../services/node/errors.ts";
+import { SettlementError } from "../../services/node/chain/errors.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "./support/actors.ts";
 import { pricesBody } from "./support/fake_oracle.ts";
 import { TestChain } from "./support/test_chain.ts";
@@ -50,7 +50,7 @@ Deno.test("price oracle spec, States: after 2.9 s without prices theses are stil
   const test = fundedChain();
   test.run(29, null);
   open(test, 1_000);
-  assert.equal(test.chain.feed.isFresh(ETH, test.now), true);
+  assert.equal(test.chain.oraclePrices.isFresh(ETH, test.now), true);
   assert.equal(test.missing.length, 0);
 });
 
@@ -59,7 +59,7 @@ Deno.test("price oracle spec, States: after 3.1 s without prices theses are refu
   test.run(31, null);
   const refused = test.chain.submit(rfqSubmit({ timestamp: test.now }));
   assert.equal(refused.error?.code, "ORACLE_STALE");
-  assert.equal(test.chain.feed.view(test.now)["ETH/USDT"]?.state, "stale");
+  assert.equal(test.chain.oraclePrices.view(test.now)["ETH/USDT"]?.state, "stale");
   test.run(1);
   open(test, 1_000);
 });
@@ -69,7 +69,7 @@ Deno.test("price oracle spec, Limits: a price of exactly 3000 ms is fresh", () =
   test.run(30, null);
   open(test, 1_000);
   test.clock.advance(1);
-  assert.equal(test.chain.feed.isFresh(ETH, test.now), false);
+  assert.equal(test.chain.oraclePrices.isFresh(ETH, test.now), false);
 });
 
 Deno.test("price oracle spec, States: a failing pull records the last known price while it is fresh", () => {
@@ -208,7 +208,7 @@ Deno.test("Outage: a thesis longer than the ring is settled after a backfill out
 Deno.test("Outage: backfilled slots are held while an open thesis needs them, and no longer", () => {
   const test = fundedChain(64);
   const start = test.now;
-  const { held } = test.chain.state.histories.get(ETH)!;
+  const { backfilled: held } = test.chain.state.histories.get(ETH)!;
   open(test, 20_000);
   test.run(100);
   assert.equal(fill(test, start, start + 3_000).filledSlots, 30);
@@ -246,12 +246,16 @@ Deno.test("Outage: a market without prices does not stop the others", () => {
   for (let done = 0; done < 31; done++) {
     test.clock.advance(100);
     const { "ETH/USDT": _gone, ...prices } = pricesBody(test.now).prices;
-    assert.deepEqual(test.chain.feed.update({ prices }, test.now), { updated: 2, rejected: 1 });
+    assert.deepEqual(test.chain.oraclePrices.update({ prices }, test.now), {
+      updated: 2,
+      rejected: 1,
+    });
     test.chain.checkpoint(test.now);
   }
   const timestamp = test.now;
   assert.equal(test.chain.submit(rfqSubmit({ timestamp })).error?.code, "ORACLE_STALE");
-  const onBtc = { timestamp, base: MARKETS[0]!.base, quote: MARKETS[0]!.quote };
+  const { base, quote } = MARKETS[0]!;
+  const onBtc = { timestamp, base, quote, upperPrice: 70_000_000_000n };
   assert.equal(test.chain.submit(rfqSubmit(onBtc)).status, "committed");
   assert.deepEqual(test.missing, [ETH]);
 });

@@ -2,8 +2,12 @@ import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { parseOptions, UsageError } from "../../lib/cli/options.ts";
 import { options } from "../../services/node/mod.ts";
-import { DEV_SOLVER_BALANCE, resolveSettings } from "../../services/node/settings.ts";
-import { parseSettings, readSettingsFile } from "../../services/node/settings_file.ts";
+import {
+  DEV_SOLVER_BALANCE,
+  parseSettings,
+  readSettingsFile,
+  resolveSettings,
+} from "../../services/node/settings.ts";
 import { runHere } from "../support/command_context.ts";
 import { actors } from "./support/actors.ts";
 
@@ -35,6 +39,14 @@ Deno.test("price oracle spec, Write node [oracle] settings: keys and defaults", 
     serviceUrl: "https://oracle.example",
     timeoutMs: 20,
   });
+});
+
+Deno.test("Settings: how far ahead a window may start comes from the file", () => {
+  assert.equal(resolveSettings({}).theses.maxStartAheadMs, 86_400_000);
+  const file = parseSettings("[theses]\nmax_start_ahead_ms = 60_000", "node.toml");
+  assert.equal(resolveSettings({}, file).theses.maxStartAheadMs, 60_000);
+  const negative = "[theses]\nmax_start_ahead_ms = -1";
+  assert.throws(() => parseSettings(negative, "node.toml"), /theses.max_start_ahead_ms: Expected/);
 });
 
 Deno.test("Settings: chain and genesis come from the file", () => {

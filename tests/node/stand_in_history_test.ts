@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../../lib/clock.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
-import { slotPrices } from "../../services/node/backfill/slot_prices.ts";
+import { slotPrices } from "../../services/node/backfill/backfiller.ts";
 import { BinanceTradeHistory, type Trade } from "../../services/node/backfill/trade_history.ts";
 import { eventually } from "../support/eventually.ts";
 

@@ -4,8 +4,7 @@
  * what they name is there.
  */
 import assert from "node:assert/strict";
-import { parseSettings } from "../../services/node/settings_file.ts";
-import { resolveSettings } from "../../services/node/settings.ts";
+import { parseSettings, resolveSettings } from "../../services/node/settings.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import { DOCUMENTS } from "./documents.ts";
 import { fileUrl, readText, run, withStack } from "./support.ts";

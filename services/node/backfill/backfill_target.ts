@@ -5,24 +5,21 @@ import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slot
 import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 
-/** The longest stretch of time that one run fills: a day, which is the longest thesis too. */
-export const BACKFILL_SPAN_MAX_MS = 86_400_000;
-
-/** What is to be filled: all that a thesis lacks, or all that is missing of a market in a time. */
+/** What to fill: all prices that a thesis lacks, or all missing prices of a market in a span. */
 export type BackfillRequest = { thesis: number } | { market: Market; span: TimeSpan };
 
-/** What is missing, in a market. */
+/** The missing prices of a market. */
 export interface BackfillTarget {
   market: Market;
   /** In order of time, aligned to slots. */
   missing: TimeSpan[];
-  /** Where it was asked for. */
+  /** The requested thesis, if any. */
   thesis?: Thesis;
 }
 
 /**
- * Asks the node what is missing. A thesis is attempted to be settled on the way, for that is what
- * tells exactly what it lacks.
+ * Asks the node which prices are missing. For a thesis, it attempts the settlement: the error names
+ * exactly what is missing.
  *
  * @throws {RangemakerError} `UNKNOWN_THESIS`. @throws {RpcError} @throws {NodeUnreachableError}
  */
@@ -46,7 +43,7 @@ async function thesisTarget(id: number, client: CoreClient): Promise<BackfillTar
     const missing = missingSpansOf(thrown);
     if (missing !== undefined) return { market, thesis, missing };
     if (thesis.endTime <= (await client.getHead()).timestampMs) throw thrown;
-    // It has not ended: what is missing so far can be filled already.
+    // It has not ended: fill what is missing so far.
     const span = { from: thesis.startTime, to: thesis.endTime };
     return { market, thesis, missing: await missingOf(market, span, client) };
   }

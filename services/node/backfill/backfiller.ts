@@ -1,14 +1,14 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Signer } from "../../../lib/protocol/signature.ts";
-import { BACKFILL_SLOTS_MAX, signTransaction } from "../../../lib/protocol/transaction.ts";
-import { slotPrices, type SlotRun } from "./slot_prices.ts";
-import type { TradeHistory } from "./trade_history.ts";
+import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
+import { signTransaction } from "../../../lib/protocol/transaction.ts";
+import type { Trade, TradeHistory } from "./trade_history.ts";
 
-/** What a {@link Backfiller} works with. */
+/** Parts of a {@link Backfiller}. */
 export interface BackfillerParts {
   client: Pick<CoreClient, "sendTransaction">;
   /** The admin. */
@@ -16,22 +16,22 @@ export interface BackfillerParts {
   chainId: number;
   history: TradeHistory;
   clock: Clock;
-  /** How long the price of a trade stands for the slots after it, in milliseconds. */
+  /** How long a trade provides the price of the slots after it, in milliseconds. */
   maxCarryMs: number;
-  /** Asked before each batch: nothing more is begun once it is true. */
+  /** Checked before each batch: no batch starts once it is true. */
   isStopping(): boolean;
-  /** Told after each batch, in slots. */
+  /** Called after each batch, in slots. */
   onProgress(doneSlots: number, totalSlots: number): void;
 }
 
-/** What became of one missing span. */
+/** Result for one missing span. */
 export interface SpanReport {
   span: TimeSpan;
-  /** Slots that had no price before and have one now. */
+  /** Slots that were filled. */
   filledSlots: number;
-  /** Slots for which no trade was found: they stay missing. */
+  /** Slots without a trade: they stay missing. */
   slotsWithoutTrade: number;
-  /** Slots that the node did not take: too old for the ring, and needed by no open thesis. */
+  /** Slots that the node refused: too old for the ring, and needed by no open thesis. */
   slotsNotTaken: number;
 }
 
@@ -43,9 +43,8 @@ export class BackfillRefusedError extends RangemakerError {
 }
 
 /**
- * Fills missing price slots from trades: one batch of at most ten minutes after the other, each a
- * transaction of its own. What has been filled stays filled, so whoever is interrupted begins again
- * with what is missing then.
+ * Fills missing price slots from trades in batches of up to ten minutes, each in its own transaction.
+ * Filled slots stay filled: after an interruption, a new run continues with what is missing.
  */
 export class Backfiller {
   readonly #parts: BackfillerParts;
@@ -88,7 +87,7 @@ export class Backfiller {
     return slotPrices(history.trades(market.symbol, { from, to: batch.to }), batch, maxCarryMs);
   }
 
-  /** @returns Slots that took a price. */
+  /** @returns Number of filled slots. */
   async #submit({ base, quote }: Market, { startTime, prices }: SlotRun): Promise<number> {
     const { client, signer, chainId, clock } = this.#parts;
     const { tx } = signTransaction(
@@ -116,4 +115,43 @@ function* batchesOf({ from, to }: TimeSpan): Generator<TimeSpan> {
 
 function slotsIn({ from, to }: TimeSpan): number {
   return (to - from) / SLOT_MS;
+}
+
+/** Consecutive slots with their prices, as one `BackfillOracle` contains them. */
+export interface SlotRun {
+  /** Unix milliseconds, a multiple of 100. */
+  startTime: number;
+  prices: bigint[];
+}
+
+/**
+ * Computes slot prices from trades. The price of a slot is that of the last trade at or before its
+ * start, as the node would have seen it, if that trade is at most `maxCarryMs` old. Slots without such
+ * a trade are omitted.
+ *
+ * @param trades In order of time, starting `maxCarryMs` before the span.
+ */
+export async function slotPrices(
+  trades: AsyncIterable<Trade>,
+  span: TimeSpan,
+  maxCarryMs: number,
+): Promise<SlotRun[]> {
+  const runs: SlotRun[] = [];
+  let time = slotFrom(span.from) * SLOT_MS;
+  let last: Trade | undefined;
+  const fillBefore = (endMs: number) => {
+    for (; time < endMs; time += SLOT_MS) {
+      if (last === undefined || time - last.time > maxCarryMs) continue;
+      const run = runs.at(-1);
+      if (run !== undefined && run.startTime + run.prices.length * SLOT_MS === time) {
+        run.prices.push(last.price);
+      } else runs.push({ startTime: time, prices: [last.price] });
+    }
+  };
+  for await (const trade of trades) {
+    fillBefore(Math.min(trade.time, span.to));
+    last = trade;
+  }
+  fillBefore(span.to);
+  return runs;
 }

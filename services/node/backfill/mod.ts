@@ -1,15 +1,19 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { CoreClient } from "../../../lib/net/core_client.ts";
+import { THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
 import { findMarketBySymbol, type Market, MARKETS } from "../../../lib/protocol/markets.ts";
 import { command, type CommandContext, ExitCode } from "../../../lib/cli/command.ts";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "../../../lib/cli/options.ts";
 import { chainIdOption, rpcUrlOption } from "../../../lib/cli/shared_options.ts";
 import { progressBar } from "../../../lib/cli/progress.ts";
-import { BACKFILL_SPAN_MAX_MS, type BackfillRequest, targetOf } from "./backfill_target.ts";
+import { type BackfillRequest, targetOf } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
 import { BinanceTradeHistory } from "./trade_history.ts";
+
+/** The longest span that one run fills: as long as the longest thesis. */
+const SPAN_MAX_MS = THESIS_DURATION_MAX_MS;
 
 /** Largest `--max-carry-ms`. */
 export const CARRY_MAX_MS = 60_000;
@@ -85,7 +89,7 @@ export const options = {
 /** Options of {@link run} after parsing. */
 export type BackfillOptions = OptionsOf<typeof options>;
 
-/** `rangemaker backfill` by the given clock. */
+/** `rangemaker backfill` with a clock. */
 export function backfillCommand(clock: Clock) {
   return command({
     name: "backfill",
@@ -156,7 +160,7 @@ function requestOf({ thesis, market, from, to }: BackfillOptions): BackfillReque
   if (thesis !== undefined || market === undefined || from === undefined || to === undefined) {
     throw new UsageError("Give either --thesis, or --market with --from and --to");
   }
-  if (from >= to || to - from > BACKFILL_SPAN_MAX_MS) {
+  if (from >= to || to - from > SPAN_MAX_MS) {
     throw new UsageError(`Expected --from before --to, a day at most: received ${from} and ${to}`);
   }
   return { market, span: { from, to } };

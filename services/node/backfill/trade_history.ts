@@ -5,7 +5,7 @@ import { type HttpAnswer, request } from "../../../lib/net/http_request.ts";
 import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { parsePrice } from "../../../lib/protocol/price.ts";
 
-/** A trade that took place: what a price slot is made of. */
+/** A past trade: the source of a slot price. */
 export interface Trade {
   /** Unix milliseconds. */
   time: number;
@@ -13,33 +13,33 @@ export interface Trade {
   price: bigint;
 }
 
-/** Gives the trades of the past. */
+/** Reads past trades. */
 export interface TradeHistory {
-  /** Trades of a market such as `ETH/USDT` in a stretch of time, in order. */
+  /** Trades of a market such as `ETH/USDT` in a time span, in order. */
   trades(symbol: string, span: TimeSpan): AsyncIterable<Trade>;
 }
 
-/** The history cannot be had. */
+/** The trade history cannot be read. */
 export class TradeHistoryError extends RangemakerError {
   constructor(message: string, cause?: unknown) {
     super("TRADE_HISTORY", message, { cause });
   }
 }
 
-/** Trades that one answer holds at most: the endpoint's own limit. */
+/** Trades per page: the endpoint's own limit. */
 export const PAGE_TRADES = 1_000;
 
-/** Answers that one stretch of time may take: a million trades, far more than ten minutes see. */
+/** Pages per span: a million trades, far more than ten minutes have. */
 const PAGES_MAX = 1_000;
 
-/** How often a request is made before it is given up. */
+/** Attempts per request. */
 export const ATTEMPTS_MAX = 5;
 
-/** The longest wait before the next attempt, whatever `Retry-After` says. */
+/** The longest wait before the next attempt, also if `Retry-After` is longer. */
 const RETRY_WAIT_MAX_MS = 60_000;
 const RETRY_WAIT_MS = 1_000;
 
-/** One answer of the endpoint: id, price and time of each trade. */
+/** One page of the endpoint: id, price and time of each trade. */
 export const pageSchema = z.array(z.object({
   a: z.number().int(),
   p: z.string().transform((text, context) => {
@@ -53,7 +53,7 @@ export const pageSchema = z.array(z.object({
 
 type Page = z.output<typeof pageSchema>;
 
-/** Trades from Binance's `GET /api/v3/aggTrades`, or an endpoint that serves the same. */
+/** Trades from Binance's `GET /api/v3/aggTrades`, or an endpoint with the same API. */
 export class BinanceTradeHistory implements TradeHistory {
   readonly #baseUrl: string;
   readonly #clock: Clock;
@@ -64,7 +64,7 @@ export class BinanceTradeHistory implements TradeHistory {
     this.#clock = clock;
   }
 
-  /** @throws {TradeHistoryError} If the endpoint refuses, or cannot be reached in five attempts. */
+  /** @throws {TradeHistoryError} If the endpoint refuses, or fails {@link ATTEMPTS_MAX} times. */
   async *trades(symbol: string, { from, to }: TimeSpan): AsyncGenerator<Trade> {
     const market = symbol.replace("/", "");
     const range = { startTime: from.toString(), endTime: (to - 1).toString() };
@@ -76,7 +76,9 @@ export class BinanceTradeHistory implements TradeHistory {
       }
       if (page.length < PAGE_TRADES) return;
       if (pages === PAGES_MAX) {
-        throw new TradeHistoryError(`${symbol} has over ${PAGES_MAX * PAGE_TRADES} trades at once`);
+        throw new TradeHistoryError(
+          `${symbol} has over ${PAGES_MAX * PAGE_TRADES} trades in one span`,
+        );
       }
       const nextId = page.at(-1)!.a + 1; // the page is not empty
       page = await this.#page({ symbol: market, fromId: nextId.toString() });
@@ -112,7 +114,7 @@ async function readPage(url: string): Promise<PageResult> {
     const parsed = pageSchema.safeParse(JSON.parse(answer.text));
     return parsed.success
       ? { page: parsed.data }
-      : { reason: `not what was expected: ${parsed.error.message}`, isTransient: false };
+      : { reason: `unexpected answer: ${parsed.error.message}`, isTransient: false };
   } catch (thrown) {
     return { reason: reasonOf(thrown), isTransient: true };
   }
@@ -122,7 +124,7 @@ function refusal({ status, headers, text }: HttpAnswer): PageResult {
   const retryAfterSeconds = Number(headers.get("retry-after") ?? Number.NaN);
   return {
     reason: `status ${status}: ${text.slice(0, 200)}`,
-    // 418 is the endpoint's word for a caller that went on after 429.
+    // The endpoint answers 418 to a caller that continued after 429.
     isTransient: status === 429 || status === 418 || status >= 500,
     waitMs: Number.isFinite(retryAfterSeconds) ? retryAfterSeconds * 1_000 : undefined,
   };

@@ -9,7 +9,7 @@ export interface Block {
   parentHash: Hex;
   /** When the checkpoint was due, Unix milliseconds. */
   timestampMs: number;
-  /** Hashes of its transactions, in the order in which they were applied. */
+  /** Hashes of its transactions, in the order they were applied. */
   transactions: readonly Hex[];
 }
 
@@ -34,15 +34,15 @@ export function sealBlock(
   return { number, hash, parentHash, timestampMs, transactions };
 }
 
-/** The block before the first checkpoint: of the multiple of 100 ms at or before a time. */
+/** The block before the first checkpoint; its time is the start of the current slot. */
 export function genesisBlock(nowMs: number): Block {
   return sealBlock(0, ZERO_HASH, nowMs - nowMs % SLOT_MS, []);
 }
 
 /**
- * The header in Ethereum's shape, as `newHeads` carries it, so that Ethereum's clients can follow
- * the chain. `timestamp` is in seconds as they expect; `timestampMs` beside it is exact. There is no
- * state trie, no gas and no proof of work here, so those members are zero.
+ * The header in Ethereum's format, as `newHeads` sends it, so that Ethereum clients can follow the
+ * chain. They expect `timestamp` in seconds; `timestampMs` is exact. The chain has no state trie, no
+ * gas and no proof of work: those members are zero.
  */
 export function toHeader(block: Block) {
   return {
@@ -67,7 +67,7 @@ export function toHeader(block: Block) {
   };
 }
 
-/** The block as `eth_getBlockByNumber` answers: transactions always by hash. */
+/** The block as `eth_getBlockByNumber` returns it, with transaction hashes only. */
 export function toEthereumBlock(block: Block) {
   return {
     ...toHeader(block),

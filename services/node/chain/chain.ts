@@ -1,78 +1,84 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { START_AHEAD_MAX_MS, TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protocol/constants.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
 import { type Block, genesisBlock, sealBlock } from "./block.ts";
-import { RejectedTransactionError, SettlementError, UnknownThesisError } from "../errors.ts";
-import type { Journal } from "../storage/journal.ts";
+import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext } from "./ledger.ts";
-import type { OracleFeed } from "../oracle/oracle_feed.ts";
-import type { SettlementRecord } from "./record.ts";
+import type { OraclePrices } from "../oracle/oracle_prices.ts";
+import type { Journal, SettlementRecord } from "./journal.ts";
 import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
 import { requireSender, verifyInside } from "./verify.ts";
 
-/** How far the timestamp of a transaction may be off the node's clock. */
-export const TIMESTAMP_DRIFT_MAX_MS = 60_000;
-
-/** Sealed blocks that are kept to be asked for: 409.6 s of them. */
+/** Sealed blocks that can be read: those of the last 409.6 s. */
 export const BLOCKS_KEPT = 4_096;
 
 /**
- * Theses that one checkpoint tries to settle at most, which takes it well under its interval; when more end
- * together, the next checkpoints go on.
+ * Settlement attempts of one checkpoint at most, so that it ends well within its interval. The next
+ * checkpoints continue with the rest.
  */
 export const SETTLEMENTS_PER_CHECKPOINT_MAX = 5_000;
 
-/** How often backfilled prices that no open thesis needs any more are let go. */
+/**
+ * Failures of strangers that are kept in memory, oldest dropped first, so that a repeated transaction
+ * gets its first receipt. Such failures are not recorded ({@link Ledger.recordsFailureOf}).
+ */
+export const STRANGER_FAILURES_MAX = 1_024;
+
+/** How often backfilled prices that no open thesis needs any more are deleted. */
 const PRUNE_INTERVAL_MS = 60_000;
 
-/** What the chain tells as it happens. */
+/** Callbacks of a {@link Chain}. */
 export interface ChainEvents {
   onHead(block: Block): void;
   onTransaction(receipt: Receipt, tx: Transaction): void;
   onThesis(thesis: Thesis): void;
   /** A checkpoint found no fresh price for the market. */
   onMissingPrice(market: Market): void;
-  /** Settlements could not be written down; they are tried again at the next checkpoint. */
+  /** Settlements could not be written to the journal; the next checkpoint retries them. */
   onJournalFailure(thrown: unknown): void;
 }
 
-/** What a chain is made of. */
+/** Parts of a {@link Chain}. */
 export interface ChainParts {
   chainId: number;
   clock: Clock;
   state: ChainState;
-  feed: OracleFeed;
+  oraclePrices: OraclePrices;
   journal: Journal;
   events: ChainEvents;
-  /** Where the chain went on to before; a new genesis block by default. */
+  /** How far ahead a window may start, in milliseconds. */
+  maxStartAheadMs?: number;
+  /** Where the chain stopped before; a new genesis block by default. */
   resumeFrom?: ResumePoint;
 }
 
-/** Where a chain that was stopped goes on. */
+/** Where a stopped chain continues. */
 export interface ResumePoint {
   head: Block;
-  /** Number of the next block: higher than any that was ever told. */
+  /** Number of the next block: higher than any number that was ever published. */
   nextNumber: number;
 }
 
 /**
- * The core node's state machine: transactions, checkpoints and settlement. What changes the state is
- * decided first, then written to the journal, then applied; all of it is synchronous, so nothing is
- * ever half done.
+ * The core node's state machine: transactions, checkpoints and settlement. Each change is decided,
+ * written to the journal and applied, all of it synchronously, so that no change is half done.
  */
 export class Chain {
   readonly chainId: number;
-  readonly feed: OracleFeed;
+  readonly oraclePrices: OraclePrices;
   readonly state: ChainState;
   readonly #clock: Clock;
   readonly #journal: Journal;
   readonly #events: ChainEvents;
+  readonly #maxStartAheadMs: number;
   readonly #blocks = new Map<number, Block>();
+  readonly #strangerFailures = new Map<Hex, Receipt>();
   #head: Block;
   #nextNumber: number;
   #pending: Hex[] = [];
@@ -80,11 +86,12 @@ export class Chain {
 
   constructor(parts: ChainParts) {
     this.chainId = parts.chainId;
-    this.feed = parts.feed;
+    this.oraclePrices = parts.oraclePrices;
     this.state = parts.state;
     this.#clock = parts.clock;
     this.#journal = parts.journal;
     this.#events = parts.events;
+    this.#maxStartAheadMs = parts.maxStartAheadMs ?? START_AHEAD_MAX_MS;
     this.#head = parts.resumeFrom?.head ?? genesisBlock(parts.clock.now());
     this.#nextNumber = parts.resumeFrom?.nextNumber ?? 1;
     this.#keep(this.#head);
@@ -95,51 +102,44 @@ export class Chain {
     return this.#head;
   }
 
-  /** A sealed block, or undefined where it never was or is not kept any more. */
+  /** A sealed block; undefined if it never existed or is too old. */
   block(number: number): Block | undefined {
     return this.#blocks.get(number);
   }
 
   /**
-   * Applies a transaction; the next checkpoint seals the block it is in. The same one again gives the
+   * Applies a transaction; the next checkpoint seals its block. The same transaction again returns the
    * first receipt.
    *
    * @throws {SignatureError} If `from` did not sign it. @throws {RejectedTransactionError} If its
-   * timestamp is too far off. @throws {JournalError} If it cannot be written down. Nothing is
-   * recorded then.
+   * timestamp is too far off. @throws {JournalError} If it cannot be written. Nothing is recorded
+   * then.
    */
   submit(tx: Transaction): Receipt {
-    const { receipt: judged, quoteHash, isKnown } = this.#judge(tx);
-    if (isKnown) return judged;
-    const nowMs = this.#clock.now();
-    const filled = tx.type === "BackfillOracle" && judged.status === "committed"
-      ? this.state.fillable(tx)
-      : undefined;
-    const receipt = filled === undefined ? judged : { ...judged, filledSlots: slotsIn(filled) };
-    const record = { kind: "transaction" as const, atMs: nowMs, tx, receipt, quoteHash, filled };
-    this.#journal.append([record]);
-    const thesis = this.state.applyTransaction(record);
-    this.#pending.push(receipt.txHash);
-    this.#events.onTransaction(receipt, tx);
-    if (thesis !== undefined) this.#events.onThesis(thesis);
-    // Not a thesis more than the newest checkpoint has settled: later slots are still to come.
-    if (filled !== undefined) this.#settleDue(this.#head.timestampMs);
-    return receipt;
+    const { receipt, quoteHash, isKnown } = this.#judge(tx);
+    if (isKnown) return receipt;
+    if (receipt.status === "failed") return this.#fail(tx, receipt);
+    return this.#commit(tx, receipt, quoteHash);
   }
 
-  /** The receipt that a transaction would get now. Changes nothing. Throws as {@link submit}. */
+  /** The receipt of a transaction; undefined if it is not known. */
+  receipt(txHash: Hex): Receipt | undefined {
+    return this.state.ledger.receipt(txHash) ?? this.#strangerFailures.get(txHash);
+  }
+
+  /** The receipt that a transaction would get now. Changes nothing. Throws like {@link submit}. */
   simulate(tx: Transaction): Receipt {
     return this.#judge(tx).receipt;
   }
 
   /**
-   * Makes a checkpoint: records the fresh prices, settles what has ended and seals the block.
+   * Makes a checkpoint: records fresh prices, settles theses that have ended and seals the block.
    *
-   * @param dueMs When it was due: a multiple of 100 ms, later than the one before.
+   * @param dueMs When it was due: a multiple of 100 ms, after the previous checkpoint.
    */
   checkpoint(dueMs: number): Block {
     for (const [market, { ring }] of this.state.histories) {
-      const price = this.feed.freshPrice(market, dueMs);
+      const price = this.oraclePrices.freshPrice(market, dueMs);
       if (price !== undefined) ring.append(dueMs, price);
       else {
         ring.skipTo(dueMs);
@@ -160,17 +160,17 @@ export class Chain {
   }
 
   /**
-   * Attempts to settle a thesis on request. One that is settled is given as it is.
+   * Attempts to settle a thesis on request. Returns a settled thesis unchanged.
    *
    * @throws {UnknownThesisError} @throws {SettlementError} If prices are missing, or it has not ended
-   * and no recorded price is outside its box. @throws {JournalError}
+   * and no recorded price is outside its range. @throws {JournalError}
    */
   settle(id: number): Thesis {
     const thesis = this.state.ledger.thesis(id);
     if (thesis === undefined) throw new UnknownThesisError(id);
     if (!isUnsettled(thesis.status)) return thesis;
     const outcome = this.state.attempt(thesis);
-    // The last slot may be recorded before the end; to have won is to have come to the end, all the same.
+    // The last slot may be recorded before endTime, but a win is final only at endTime.
     if (outcome.status !== "lost" && this.#head.timestampMs < thesis.endTime) {
       throw SettlementError.tooEarly(thesis, this.#head.timestampMs);
     }
@@ -183,11 +183,44 @@ export class Chain {
     return this.state.ledger.thesis(id) ?? thesis;
   }
 
+  #fail(tx: Transaction, receipt: Receipt): Receipt {
+    if (!this.state.ledger.recordsFailureOf(tx)) {
+      this.#strangerFailures.set(receipt.txHash, receipt);
+      if (this.#strangerFailures.size > STRANGER_FAILURES_MAX) {
+        for (const oldest of this.#strangerFailures.keys()) {
+          this.#strangerFailures.delete(oldest);
+          break;
+        }
+      }
+      return receipt;
+    }
+    this.#journal.append([{ kind: "failure", atMs: this.#clock.now(), receipt }]);
+    this.state.ledger.recordFailure(receipt);
+    this.#pending.push(receipt.txHash);
+    this.#events.onTransaction(receipt, tx);
+    return receipt;
+  }
+
+  #commit(tx: Transaction, judged: Receipt, quoteHash: Hex | undefined): Receipt {
+    const filled = tx.type === "BackfillOracle" ? this.state.fillable(tx) : undefined;
+    const receipt = filled === undefined ? judged : { ...judged, filledSlots: slotsIn(filled) };
+    const atMs = this.#clock.now();
+    const record = { kind: "transaction" as const, atMs, tx, receipt, quoteHash, filled };
+    this.#journal.append([record]);
+    const thesis = this.state.applyTransaction(record);
+    this.#pending.push(receipt.txHash);
+    this.#events.onTransaction(receipt, tx);
+    if (thesis !== undefined) this.#events.onThesis(thesis);
+    // Theses that end after the newest checkpoint are not due: their last slots are not recorded yet.
+    if (filled !== undefined) this.#settleDue(this.#head.timestampMs);
+    return receipt;
+  }
+
   #judge(tx: Transaction): { receipt: Receipt; quoteHash?: Hex; isKnown: boolean } {
     const { ledger } = this.state;
     const txHash = hashTransaction(tx, this.chainId);
     requireSender(tx, txHash);
-    const earlier = ledger.receipt(txHash);
+    const earlier = this.receipt(txHash);
     if (earlier !== undefined) return { receipt: earlier, isKnown: true };
     const offMs = Math.abs(this.#clock.now() - tx.timestamp);
     if (offMs > TIMESTAMP_DRIFT_MAX_MS) throw new RejectedTransactionError(tx.timestamp, offMs);
@@ -201,7 +234,9 @@ export class Chain {
     return {
       blockNumber: this.#nextNumber,
       nowMs,
-      isFresh: (market) => this.feed.isFresh(market, nowMs),
+      isFresh: (market) => this.oraclePrices.isFresh(market, nowMs),
+      maxStartAheadMs: this.#maxStartAheadMs,
+      breachOf: (box) => this.state.breachOf(box),
       newestSlotMs: this.#head.timestampMs,
     };
   }

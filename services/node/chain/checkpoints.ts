@@ -5,24 +5,24 @@ import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 export const CHECKPOINT_MS = SLOT_MS;
 
 /**
- * How late a checkpoint may be and still be made, without a pull, on the last known prices. When
- * the process was held up for longer, the checkpoints it missed are never made.
+ * A checkpoint that is later than this is skipped for good. One that is less late is made, but
+ * without a pull, on the last known prices.
  */
 export const CHECKPOINT_LATE_MAX_MS = 1_000;
 
-/** What happens at a checkpoint. */
+/** Callbacks of a {@link CheckpointLoop}. */
 export interface CheckpointHandlers {
-  /** Asks for prices; never rejects and takes no longer than the oracle's timeout. */
+  /** Pulls prices; never rejects, and resolves within the timeout of a pull. */
   pull(): Promise<void>;
   /** Makes the checkpoint that was due at `dueMs`; `lateMs` is how far that is in the past. */
   seal(dueMs: number, lateMs: number): void;
-  /** Checkpoints due in `[fromMs, toMs)` are given up. */
+  /** Checkpoints due in `[fromMs, toMs)` are skipped. */
   missed?(fromMs: number, toMs: number): void;
 }
 
 /**
- * Calls for a checkpoint at every multiple of 100 ms. Each is aimed at its own time on that grid, so
- * lateness never adds up: the hundredth is due ten seconds after the first.
+ * Triggers a checkpoint at every multiple of 100 ms. Due times are computed from that grid, so
+ * lateness does not add up.
  */
 export class CheckpointLoop {
   readonly #clock: Clock;
@@ -38,11 +38,11 @@ export class CheckpointLoop {
   }
 
   /**
-   * Starts at the next multiple of 100 ms. A clock that was set back is waited for: checkpoints never
-   * go back in time.
+   * Starts at the next multiple of 100 ms. If the clock was set back, waits until it has passed the last
+   * checkpoint again: checkpoints never go back in time.
    *
-   * @param lastMs The checkpoint made last, before a restart.
-   * @returns How long it is until the first checkpoint, in milliseconds.
+   * @param lastMs Time of the last checkpoint before a restart.
+   * @returns Time until the first checkpoint, in milliseconds.
    */
   start(lastMs = 0): number {
     this.#running = true;
@@ -52,7 +52,7 @@ export class CheckpointLoop {
     return this.#nextMs - this.#clock.now();
   }
 
-  /** Ends; resolves when no checkpoint is under way. */
+  /** Stops; resolves when no checkpoint is in progress. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#cancelTimer();
@@ -67,8 +67,8 @@ export class CheckpointLoop {
   }
 
   async #run(): Promise<void> {
-    this.#giveUpMissed();
-    // A timer may fire a little early; the checkpoint then waits for its time.
+    this.#skipMissed();
+    // A timer may fire a little early; the checkpoint is then scheduled again.
     if (this.#clock.now() >= this.#nextMs) {
       const dueMs = this.#nextMs;
       this.#nextMs += CHECKPOINT_MS;
@@ -78,7 +78,7 @@ export class CheckpointLoop {
     this.#schedule();
   }
 
-  #giveUpMissed(): void {
+  #skipMissed(): void {
     const nowMs = this.#clock.now();
     if (nowMs - this.#nextMs <= CHECKPOINT_LATE_MAX_MS) return;
     const currentMs = Math.floor(nowMs / CHECKPOINT_MS) * CHECKPOINT_MS;

@@ -1,24 +1,30 @@
 import type { Account, Permission } from "../../../lib/protocol/account.ts";
-import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
+import { findMarket, type Market, type MarketPair } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
-import type { BackfillOracle, Deposit, RfqSubmit } from "../../../lib/protocol/transaction.ts";
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import type {
+  BackfillOracle,
+  Deposit,
+  RfqSubmit,
+  Transaction,
+} from "../../../lib/protocol/transaction.ts";
+import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import {
   lacksPermission,
+  rangeBroken,
   type Refusal,
   refuse,
   stakesOf,
   unsupportedPair,
   windowRefusal,
 } from "./refusals.ts";
-import type { TransactionRecord } from "./record.ts";
-import type { Outcome } from "./settlement.ts";
+import type { TransactionRecord } from "./journal.ts";
+import type { Box, Outcome } from "./settlement.ts";
 import type { VerifiedTransaction } from "./verify.ts";
 
-/** What the chain starts with. */
+/** The initial state of a chain. */
 export interface Genesis {
   /** USDC with 6 decimals. */
   balances: ReadonlyMap<Address, bigint>;
@@ -26,25 +32,28 @@ export interface Genesis {
   admins: readonly Address[];
 }
 
-/** What a transaction meets when it arrives. */
+/** The circumstances in which a transaction is judged. */
 export interface ExecutionContext {
-  /** The block that the next checkpoint seals. */
+  /** Number of the block that the next checkpoint seals. */
   blockNumber: number;
   /** Unix milliseconds. */
   nowMs: number;
-  /** Whether bets on a market are taken (spec: price oracle, States: fresh). */
+  /** Whether bets on a market are accepted (spec: price oracle, States: fresh). */
   isFresh(market: Market): boolean;
-  /** Newest slot that a checkpoint has reached, Unix milliseconds; nothing later can be filled. */
+  /** How far ahead a window may start, in milliseconds. */
+  maxStartAheadMs: number;
+  /** The first recorded price of the window that is outside the range of a thesis. */
+  breachOf(box: Box & MarketPair): PricePoint | undefined;
+  /** Newest slot of a checkpoint, in Unix milliseconds. Later slots cannot be backfilled. */
   newestSlotMs: number;
 }
 
 /**
- * Balances, permissions, theses and receipts: the state of the chain but for its prices.
+ * Balances, permissions, theses and receipts: the state of the chain without its prices.
  *
- * It is synchronous and knows no socket, no clock and no signature: transactions come parsed and
- * verified, with the context they are judged in. At every moment balances plus unsettled theses
- * equal deposits plus genesis ({@link holdings} and {@link issued}). Like any chain's, its state
- * grows with the transactions it has taken.
+ * It is synchronous and knows no socket, clock or signature: transactions arrive parsed and verified,
+ * with the context to judge them in. Balances plus unsettled theses always equal deposits plus
+ * genesis ({@link holdings} and {@link issued}). The state grows with every recorded transaction.
  */
 export class Ledger {
   readonly #balances: Map<Address, bigint>;
@@ -65,12 +74,12 @@ export class Ledger {
     ]);
   }
 
-  /** All money that ever came in: genesis and deposits. */
+  /** All money ever received: genesis and deposits. */
   get issued(): bigint {
     return this.#issued;
   }
 
-  /** All money that is here: balances and unsettled theses. Always equals {@link issued}. */
+  /** All money held: balances and unsettled theses. Always equals {@link issued}. */
   get holdings(): bigint {
     let sum = 0n;
     for (const balance of this.#balances.values()) sum += balance;
@@ -78,12 +87,12 @@ export class Ledger {
     return sum;
   }
 
-  /** All theses, by id from 1 on. */
+  /** All theses, ordered by id from 1. */
   get theses(): readonly Thesis[] {
     return this.#theses;
   }
 
-  /** The account of an address; one that was never used has nothing. */
+  /** The account of an address; its balance is 0 if it was never used. */
   account(address: Address): Account {
     const permissions = [...this.#permissions]
       .filter(([, holders]) => holders.has(address))
@@ -96,18 +105,34 @@ export class Ledger {
     };
   }
 
-  /** A thesis as it is now. */
+  /** The current state of a thesis. */
   thesis(id: number): Thesis | undefined {
     return this.#theses[id - 1];
   }
 
-  /** What became of a transaction. */
+  /** The receipt of a recorded transaction. */
   receipt(txHash: Hex): Receipt | undefined {
     return this.#receipts.get(txHash);
   }
 
   /**
-   * The receipt that a transaction gets now; the first one where it has one already. Changes nothing.
+   * Whether the failure of a transaction is recorded. A failure is only answered if the sender lacks
+   * the permission for the type, or never had a balance: anyone can sign such transactions, and
+   * recording them would let strangers fill the disk.
+   */
+  recordsFailureOf(tx: Transaction): boolean {
+    if (tx.type === "Deposit") return this.#holds("relayer", tx.from);
+    if (tx.type === "BackfillOracle") return this.#holds("admin", tx.from);
+    return this.#balances.has(tx.from);
+  }
+
+  /** Keeps the receipt of a failed transaction. */
+  recordFailure(receipt: Receipt): void {
+    this.#receipts.set(receipt.txHash, receipt);
+  }
+
+  /**
+   * The receipt that a transaction gets now, or the one that it already has. Changes nothing.
    */
   judge(verified: VerifiedTransaction, context: ExecutionContext): Receipt {
     const { tx, txHash } = verified;
@@ -121,9 +146,9 @@ export class Ledger {
   }
 
   /**
-   * Applies a transaction as it was judged; one that was applied before changes nothing.
+   * Applies a transaction with the receipt it was given. A second time changes nothing.
    *
-   * @returns The thesis that it opened.
+   * @returns The thesis it opened, if any.
    */
   apply(record: TransactionRecord): Thesis | undefined {
     const { tx, receipt } = record;
@@ -135,9 +160,9 @@ export class Ledger {
   }
 
   /**
-   * Ends a thesis, or marks it as lacking prices, and pays the whole payout to the winner.
+   * Settles a thesis and pays the whole payout to the winner, or marks it as `needs_backfill`.
    *
-   * @throws {RangeError} If there is no such thesis, or it is settled already.
+   * @throws {RangeError} If the thesis does not exist or is settled already.
    */
   settle(id: number, outcome: Outcome, settledAt: number): Thesis {
     const thesis = this.thesis(id);
@@ -175,7 +200,7 @@ export class Ledger {
     if (this.#externalHashes.has(tx.externalTxHash)) {
       return refuse(
         "DEPOSIT_ALREADY_PROCESSED",
-        `External transaction ${tx.externalTxHash} was credited before`,
+        `External transaction ${tx.externalTxHash} was already credited`,
       );
     }
   }
@@ -196,14 +221,16 @@ export class Ledger {
     if (context.nowMs > tx.deadline) {
       return refuse("QUOTE_EXPIRED", `Quote expired at ${tx.deadline}: it is ${context.nowMs}`);
     }
-    const badWindow = windowRefusal(tx, context.nowMs);
+    const badWindow = windowRefusal(tx, context.nowMs, context.maxStartAheadMs);
     if (badWindow !== undefined) return badWindow;
     if (quoteHash !== undefined && this.#quoteHashes.has(quoteHash)) {
-      return refuse("QUOTE_ALREADY_USED", `Quote ${quoteHash} has a thesis already`);
+      return refuse("QUOTE_ALREADY_USED", `Quote ${quoteHash} has already opened a thesis`);
     }
     if (!context.isFresh(market)) {
       return refuse("ORACLE_STALE", `Price of ${market.symbol} is stale: no new theses on it`);
     }
+    const breach = context.breachOf(tx);
+    if (breach !== undefined) return rangeBroken(tx, breach);
     for (const [address, amount] of stakesOf(tx)) {
       const balance = this.#balances.get(address) ?? 0n;
       if (balance < amount) {

@@ -1,17 +1,100 @@
 import type { PriceRing } from "../../../lib/prices/price_ring.ts";
-import type {
-  Extremes,
-  PricePoint,
-  PriceRange,
-  PriceReader,
-  TimeSpan,
+import {
+  type PricePoint,
+  type PriceRange,
+  type PriceReader,
+  type RangeCheck,
+  RangeCheckBuilder,
+  SLOT_MS,
+  slotFrom,
+  type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
-import { BackfilledSlots } from "./backfilled_slots.ts";
 
-/** All prices known of one market: those in the ring, and backfilled ones that theses need. */
+/** Slots of a page: 25.6 s of prices. */
+const PAGE_SLOTS = 256;
+
+/**
+ * Pages per market: 4,194,304 slots, which are 4.85 days and 32 MiB. At the bound, slots outside these
+ * pages cannot be backfilled until theses are settled.
+ */
+export const BACKFILLED_PAGES_MAX = 16_384;
+
+/** Backfilled prices of one market that open theses need, also those too old for the ring. */
+export class BackfilledSlots implements PriceReader {
+  /** By page number; a price of 0 means that the slot has none. */
+  readonly #pages = new Map<number, BigUint64Array>();
+
+  /** Number of pages. */
+  get pages(): number {
+    return this.#pages.size;
+  }
+
+  /** Whether the price of this slot can be stored. */
+  hasRoomFor(time: number): boolean {
+    return this.#pages.size < BACKFILLED_PAGES_MAX || this.#pages.has(pageOf(slotFrom(time)));
+  }
+
+  /** Stores the price of a slot. */
+  put(time: number, price: bigint): void {
+    const slot = slotFrom(time);
+    let page = this.#pages.get(pageOf(slot));
+    if (page === undefined) {
+      page = new BigUint64Array(PAGE_SLOTS);
+      this.#pages.set(pageOf(slot), page);
+    }
+    page[slot % PAGE_SLOTS] = price;
+  }
+
+  /** The price of a slot, or undefined. */
+  at(time: number): bigint | undefined {
+    return this.#slot(slotFrom(time));
+  }
+
+  checkRange(from: number, to: number, range?: PriceRange): RangeCheck {
+    const check = new RangeCheckBuilder(range);
+    const end = slotFrom(to);
+    for (let slot = slotFrom(from); slot < end;) {
+      const pageNumber = pageOf(slot);
+      const stop = Math.min(end, (pageNumber + 1) * PAGE_SLOTS);
+      if (!this.#pages.has(pageNumber)) check.addMissing(slot, stop);
+      else this.#checkPage(check, slot, stop);
+      slot = stop;
+    }
+    return check;
+  }
+
+  /** Deletes the pages that overlap none of the spans. */
+  keepOnly(spans: readonly TimeSpan[]): void {
+    const pageMs = PAGE_SLOTS * SLOT_MS;
+    for (const number of this.#pages.keys()) {
+      const fromMs = number * pageMs;
+      const isNeeded = spans.some((span) => span.from < fromMs + pageMs && span.to > fromMs);
+      if (!isNeeded) this.#pages.delete(number);
+    }
+  }
+
+  #checkPage(check: RangeCheckBuilder, first: number, end: number): void {
+    for (let slot = first; slot < end; slot++) {
+      const price = this.#slot(slot);
+      if (price === undefined) check.addMissing(slot, slot + 1);
+      else check.addSlot(slot, price);
+    }
+  }
+
+  #slot(slot: number): bigint | undefined {
+    const price = this.#pages.get(pageOf(slot))?.[slot % PAGE_SLOTS];
+    return price === 0n ? undefined : price;
+  }
+}
+
+function pageOf(slot: number): number {
+  return Math.floor(slot / PAGE_SLOTS);
+}
+
+/** All known prices of one market: the ring, and backfilled prices that theses need. */
 export class PriceHistory implements PriceReader {
   readonly ring: PriceRing;
-  readonly held = new BackfilledSlots();
+  readonly backfilled = new BackfilledSlots();
 
   constructor(ring: PriceRing) {
     this.ring = ring;
@@ -19,46 +102,36 @@ export class PriceHistory implements PriceReader {
 
   /** The price of a slot, or undefined. */
   at(time: number): bigint | undefined {
-    return this.ring.at(time) ?? this.held.at(time);
+    return this.ring.at(time) ?? this.backfilled.at(time);
   }
 
-  /** Whether a backfilled price of the slot has a place to go. */
+  /** Whether a backfilled price of the slot would be stored. */
   takes(time: number, isNeeded: boolean): boolean {
     if (this.at(time) !== undefined) return false;
-    return this.ring.holds(time) || (isNeeded && this.held.hasRoomFor(time));
+    return this.ring.holds(time) || (isNeeded && this.backfilled.hasRoomFor(time));
   }
 
   /**
-   * Takes the backfilled price of a slot that was missing: into the ring where that reaches back so
-   * far, and beside it where a thesis needs it.
+   * Stores the backfilled price of a missing slot: in the ring if the slot is not too old for it, and
+   * apart from it if a thesis needs the price.
    */
   fill(time: number, price: bigint, isNeeded: boolean): void {
     this.ring.fill(time, price);
-    if (isNeeded) this.held.put(time, price);
+    if (isNeeded) this.backfilled.put(time, price);
   }
 
-  extremes(from: number, to: number, range?: PriceRange): Extremes {
-    const inRing = this.ring.extremes(from, to, range);
-    if (inRing.missing.length === 0 || this.held.pages === 0) return inRing;
-    let { lowest, highest, outside } = inRing;
+  checkRange(from: number, to: number, range?: PriceRange): RangeCheck {
+    const inRing = this.ring.checkRange(from, to, range);
+    if (inRing.missing.length === 0 || this.backfilled.pages === 0) return inRing;
+    let { outside } = inRing;
     const missing: TimeSpan[] = [];
     for (const gap of inRing.missing) {
-      const held = this.held.extremes(gap.from, gap.to, range);
-      lowest = lower(lowest, held.lowest);
-      highest = higher(highest, held.highest);
-      outside = earlier(outside, held.outside);
-      missing.push(...held.missing);
+      const found = this.backfilled.checkRange(gap.from, gap.to, range);
+      outside = earlier(outside, found.outside);
+      missing.push(...found.missing);
     }
-    return { lowest, highest, outside, missing };
+    return { outside, missing };
   }
-}
-
-function lower(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
-  return a === undefined || (b !== undefined && b < a) ? b : a;
-}
-
-function higher(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
-  return a === undefined || (b !== undefined && b > a) ? b : a;
 }
 
 function earlier(

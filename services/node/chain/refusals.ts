@@ -1,11 +1,9 @@
 import type { Permission } from "../../../lib/protocol/account.ts";
+import { SLOT_MS, THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
 import type { TransactionErrorCode } from "../../../lib/protocol/receipt.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { RfqSubmit } from "../../../lib/protocol/transaction.ts";
-import { slotFrom } from "../../../lib/prices/price_slots.ts";
-
-/** The longest window of a thesis, in milliseconds: the solver's `maxDuration`. */
-export const THESIS_DURATION_MAX_MS = 86_400_000;
+import { type PricePoint, slotFrom } from "../../../lib/prices/price_slots.ts";
 
 /** Why a valid transaction fails. */
 export interface Refusal {
@@ -20,18 +18,34 @@ export function stakesOf(tx: RfqSubmit): Map<Address, bigint> {
   return stakes;
 }
 
-/** Why a thesis cannot have this window at this time, or undefined. */
-export function windowRefusal(tx: RfqSubmit, nowMs: number): Refusal | undefined {
-  const { startTime, endTime } = tx;
+/**
+ * Why a thesis cannot have this window at this time. That a window starts at most 24 h before its
+ * submission needs no rule: it ends in the future and is not longer than that.
+ */
+export function windowRefusal(
+  { startTime, endTime }: RfqSubmit,
+  nowMs: number,
+  maxStartAheadMs: number,
+): Refusal | undefined {
   const fault = endTime <= nowMs
     ? `ends in the past: it is ${nowMs}`
     : slotFrom(startTime) >= slotFrom(endTime)
-    ? "holds no 100 ms slot"
+    ? `contains no ${SLOT_MS} ms slot`
     : endTime - startTime > THESIS_DURATION_MAX_MS
     ? `is longer than ${THESIS_DURATION_MAX_MS} ms`
+    : startTime - nowMs > maxStartAheadMs
+    ? `starts more than ${maxStartAheadMs} ms ahead: it is ${nowMs}`
     : undefined;
   if (fault === undefined) return undefined;
   return refuse("INVALID_TIME_RANGE", `Window from ${startTime} to ${endTime} ${fault}`);
+}
+
+/** Refuses a thesis that is lost before it is submitted. */
+export function rangeBroken({ lowerPrice, upperPrice }: RfqSubmit, breach: PricePoint): Refusal {
+  return refuse(
+    "RANGE_BROKEN",
+    `Price was ${breach.price} at ${breach.time}: the range is ${lowerPrice} to ${upperPrice}`,
+  );
 }
 
 /** Refuses a sender. */

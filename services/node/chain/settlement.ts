@@ -1,27 +1,29 @@
+import TinyQueue from "tinyqueue";
 import type { PricePoint, PriceReader, TimeSpan } from "../../../lib/prices/price_slots.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 
 /**
- * Spans that an attempt names as missing at most. Where there are more, the later ones are joined
- * into one, and the prices between them are looked up once more at the next attempt.
+ * Missing spans that one attempt reports at most. The later ones of a longer list are joined, and the
+ * next attempt reads the prices between them again.
  */
 export const MISSING_SPANS_MAX = 256;
 
-/** What an attempt to settle a thesis gives; `won` is by the user. */
+/** Result of a settlement attempt; `won` means that the user won. */
 export type Outcome =
   | { status: "won" }
   | { status: "lost"; breach: PricePoint }
   | { status: "needs_backfill"; missing: TimeSpan[] };
 
-/** The part of a thesis that decides it. */
+/** The range and window of a thesis. */
 export type Box = Pick<Thesis, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
 
 /**
- * Settles a box thesis by the prices known: one recorded price outside the box decides for the
- * solver, however much is missing; the user wins only if every slot of the window is known.
+ * Decides a box thesis by the known prices. One recorded price outside the range makes the solver
+ * win, whatever is missing. The user wins only if every slot of the window is known.
  *
- * @param unknown The spans still to be judged: the whole window, or what an earlier attempt found
- * missing. What it found inside the box needs no second look, for recorded prices never change.
+ * @param unknown The spans to check: the whole window, or what an earlier attempt found missing.
+ * Recorded prices never change, so spans that were found inside the range are not checked again.
  */
 export function settle(
   prices: PriceReader,
@@ -31,7 +33,7 @@ export function settle(
   const range = { lower: box.lowerPrice, upper: box.upperPrice };
   const missing: TimeSpan[] = [];
   for (const span of unknown) {
-    const found = prices.extremes(span.from, span.to, range);
+    const found = prices.checkRange(span.from, span.to, range);
     if (found.outside !== undefined) return { status: "lost", breach: found.outside };
     missing.push(...found.missing);
   }
@@ -43,5 +45,100 @@ function joinTail(spans: TimeSpan[]): TimeSpan[] {
   if (spans.length <= MISSING_SPANS_MAX) return spans;
   const head = spans.slice(0, MISSING_SPANS_MAX - 1);
   const tail = spans.slice(MISSING_SPANS_MAX - 1);
-  return [...head, { from: tail[0]!.from, to: tail.at(-1)!.to }]; // the tail has two or more
+  return [...head, { from: tail[0]!.from, to: tail.at(-1)!.to }]; // the tail has at least two spans
+}
+
+interface Attempt {
+  /** When it is due, in Unix milliseconds. */
+  dueMs: number;
+  id: number;
+}
+
+interface Unsettled {
+  thesis: Thesis;
+  /** Spans that the last attempt lacked; undefined before the first. */
+  missing?: TimeSpan[];
+}
+
+/**
+ * Schedules settlement attempts and remembers which prices the last attempt of each thesis lacked. A
+ * thesis costs no time between its opening and its end.
+ */
+export class Settler {
+  readonly #unsettled = new Map<number, Unsettled>();
+  readonly #attempts = new TinyQueue<Attempt>([], (a, b) => a.dueMs - b.dueMs || a.id - b.id);
+
+  /** Number of unsettled theses. */
+  get unsettledCount(): number {
+    return this.#unsettled.size;
+  }
+
+  /** Adds an unsettled thesis. */
+  add(thesis: Thesis): void {
+    this.#unsettled.set(thesis.id, { thesis });
+    this.#attempts.push({ dueMs: thesis.endTime, id: thesis.id });
+  }
+
+  /** Records the outcome of an attempt. */
+  record(thesis: Thesis, outcome: Outcome): void {
+    if (outcome.status === "needs_backfill") {
+      this.#unsettled.set(thesis.id, { thesis, missing: outcome.missing });
+    } else this.#unsettled.delete(thesis.id);
+  }
+
+  /** Attempts to settle the thesis with the prices known now. */
+  attempt(thesis: Thesis, prices: PriceReader): Outcome {
+    return settle(prices, thesis, this.#unsettled.get(thesis.id)?.missing);
+  }
+
+  /** Whether an outcome differs from that of the last attempt. */
+  isNews({ id }: Thesis, outcome: Outcome): boolean {
+    const known = this.#unsettled.get(id)?.missing;
+    return outcome.status !== "needs_backfill" || known === undefined ||
+      JSON.stringify(known) !== JSON.stringify(outcome.missing);
+  }
+
+  /** Retries a thesis at the next checkpoint. */
+  retry(id: number): void {
+    this.#attempts.push({ dueMs: 0, id });
+  }
+
+  /** Retries the theses that lacked prices of this market in this span. */
+  retryWhere(base: Address, quote: Address, span: TimeSpan): void {
+    for (const [id, { thesis, missing = [] }] of this.#unsettled) {
+      const isHelped = thesis.base === base && thesis.quote === quote &&
+        missing.some((gap) => gap.from < span.to && gap.to > span.from);
+      if (isHelped) this.retry(id);
+    }
+  }
+
+  /** Removes and returns the next thesis that is due, if any. */
+  nextDue(nowMs: number): Thesis | undefined {
+    for (let next = this.#attempts.peek(); next && next.dueMs <= nowMs;) {
+      this.#attempts.pop();
+      const thesis = this.#unsettled.get(next.id)?.thesis;
+      if (thesis !== undefined) return thesis;
+      next = this.#attempts.peek();
+    }
+  }
+
+  /** The windows of all unsettled theses of a market, joined and in order. */
+  neededSpans(base: Address, quote: Address): TimeSpan[] {
+    const windows: TimeSpan[] = [];
+    for (const { thesis } of this.#unsettled.values()) {
+      if (thesis.base !== base || thesis.quote !== quote) continue;
+      windows.push({ from: thesis.startTime, to: thesis.endTime });
+    }
+    return joinSpans(windows);
+  }
+}
+
+function joinSpans(spans: TimeSpan[]): TimeSpan[] {
+  const joined: TimeSpan[] = [];
+  for (const span of spans.sort((a, b) => a.from - b.from)) {
+    const last = joined.at(-1);
+    if (last === undefined || span.from > last.to) joined.push({ ...span });
+    else last.to = Math.max(last.to, span.to);
+  }
+  return joined;
 }

@@ -1,21 +1,24 @@
-import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
-import { findMarket, type Market, MARKETS } from "../../../lib/protocol/markets.ts";
-import type { Address } from "../../../lib/protocol/scalars.ts";
+import { type PricePoint, SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import {
+  findMarket,
+  type Market,
+  type MarketPair,
+  MARKETS,
+} from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
 import type { Ledger } from "./ledger.ts";
 import type { PriceHistory } from "./price_history.ts";
-import type { SettlementRecord, TransactionRecord } from "./record.ts";
-import { Settler } from "./settler.ts";
-import type { Outcome } from "./settlement.ts";
+import type { SettlementRecord, TransactionRecord } from "./journal.ts";
+import { type Box, type Outcome, Settler } from "./settlement.ts";
 
 /**
- * Ledger, price histories and unsettled theses. It changes by records only, in which everything is
- * decided, so that applying the records of a journal brings back the same state.
+ * Ledger, price histories and unsettled theses. Only records change it, and they contain all
+ * decisions, so that replaying a journal rebuilds the same state.
  */
 export class ChainState {
   readonly ledger: Ledger;
-  /** One for each market. */
+  /** One per market. */
   readonly histories: ReadonlyMap<Market, PriceHistory>;
   readonly settler = new Settler();
 
@@ -24,7 +27,7 @@ export class ChainState {
     this.histories = histories;
   }
 
-  /** @returns The thesis that the transaction opened. */
+  /** @returns The thesis that the transaction opened, if any. */
   applyTransaction(record: TransactionRecord): Thesis | undefined {
     const thesis = this.ledger.apply(record);
     if (thesis !== undefined) this.settler.add(thesis);
@@ -34,19 +37,25 @@ export class ChainState {
     return thesis;
   }
 
-  /** @returns The thesis as it is now. */
+  /** @returns The changed thesis. */
   applySettlement({ id, outcome, atMs }: SettlementRecord): Thesis {
     const thesis = this.ledger.settle(id, outcome, atMs);
     this.settler.record(thesis, outcome);
     return thesis;
   }
 
-  /** What an attempt to settle the thesis gives with the prices known now. */
+  /** Attempts to settle the thesis with the prices known now. */
   attempt(thesis: Thesis): Outcome {
     return this.settler.attempt(thesis, this.historyOf(thesis));
   }
 
-  /** The slots that would take a price of this transaction: missing, and within reach. */
+  /** The first recorded price in the window of a thesis that is outside its range. */
+  breachOf(box: Box & MarketPair): PricePoint | undefined {
+    const range = { lower: box.lowerPrice, upper: box.upperPrice };
+    return this.historyOf(box).checkRange(box.startTime, box.endTime, range).outside;
+  }
+
+  /** The slots that this transaction would fill: missing, and in the ring or needed by a thesis. */
   fillable(tx: BackfillOracle): TimeSpan[] {
     const history = this.historyOf(tx);
     const spans: TimeSpan[] = [];
@@ -59,16 +68,16 @@ export class ChainState {
     return spans;
   }
 
-  /** Lets go of backfilled prices that no open thesis needs any more. */
+  /** Deletes backfilled prices that no open thesis needs any more. */
   prune(): void {
     for (const [market, history] of this.histories) {
-      if (history.held.pages === 0) continue;
-      history.held.keepOnly(this.settler.neededSpans(market.base, market.quote));
+      if (history.backfilled.pages === 0) continue;
+      history.backfilled.keepOnly(this.settler.neededSpans(market.base, market.quote));
     }
   }
 
   /** The price history of a supported pair. */
-  historyOf(pair: { base: Address; quote: Address }): PriceHistory {
+  historyOf(pair: MarketPair): PriceHistory {
     const market = findMarket(pair.base, pair.quote);
     const history = market && this.histories.get(market);
     if (history !== undefined) return history;
@@ -79,7 +88,7 @@ export class ChainState {
     const history = this.historyOf(tx);
     const last = filled.at(-1);
     if (last === undefined) return;
-    // After a restart the ring may not have come so far yet; when this was decided, it had.
+    // During replay the ring may be older than it was when this was decided.
     history.ring.skipTo(last.to - SLOT_MS);
     for (const { time, price, isNeeded } of this.#slotsOf(tx)) {
       const isFilled = filled.some((span) => time >= span.from && time < span.to);
@@ -102,7 +111,7 @@ export class ChainState {
   }
 }
 
-/** All supported markets, each with a history. */
+/** Makes a history for each supported market. */
 export function historiesOf(make: (market: Market) => PriceHistory): Map<Market, PriceHistory> {
   return new Map(MARKETS.map((market) => [market, make(market)]));
 }

@@ -8,26 +8,26 @@ import {
 } from "../../../lib/protocol/transaction.ts";
 import type { Refusal } from "./refusals.ts";
 
-/** A transaction whose sender is proven. */
+/** A transaction that was signed by its sender. */
 export interface VerifiedTransaction {
   tx: Transaction;
   txHash: Hex;
   /** Of an `RfqSubmit`. */
   quoteHash?: Hex;
-  /** A signature inside an `RfqSubmit` is not by whom it has to be: the transaction fails. */
+  /** Why the transaction fails: a signature inside an `RfqSubmit` has the wrong signer. */
   fault?: Refusal;
 }
 
 /**
  * Checks that `from` signed the transaction.
  *
- * @throws {SignatureError} If not: then it is no transaction at all.
+ * @throws {SignatureError} If not. Nothing is recorded then.
  */
 export function requireSender(tx: Transaction, txHash: Hex): void {
   requireSigner("Transaction signature", txHash, tx.signature, tx.from);
 }
 
-/** Checks the signatures inside a transaction whose sender is proven. */
+/** Checks the signatures inside a transaction that was signed by its sender. */
 export function verifyInside(tx: Transaction, txHash: Hex, chainId: number): VerifiedTransaction {
   if (tx.type !== "RfqSubmit") return { tx, txHash };
   const quoteHash = hashQuote(quoteTermsOf(tx), chainId);

@@ -3,7 +3,7 @@ import { bodyLimit } from "hono/body-limit";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
-/** The largest body of a request: a `BackfillOracle` of 6,000 prices fits with room to spare. */
+/** The largest body of a request: a `BackfillOracle` of 6,000 prices has a seventh of it. */
 export const BODY_BYTES_MAX = 1024 * 1024;
 
 /** JSON-RPC over HTTP: `POST /`. */
@@ -13,7 +13,11 @@ export function nodeApi(dispatcher: Dispatcher, isReadOnly: boolean): Hono {
     maxSize: BODY_BYTES_MAX,
     onError: (c) =>
       c.json(
-        rpcFailure(null, RpcCode.limitExceeded, `Body may have ${BODY_BYTES_MAX} bytes`),
+        rpcFailure(
+          null,
+          RpcCode.limitExceeded,
+          `Body may have ${BODY_BYTES_MAX} bytes: send less at once`,
+        ),
         413,
       ),
   });

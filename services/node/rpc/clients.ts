@@ -1,31 +1,41 @@
 import { messageOf } from "../../../lib/errors.ts";
+import { idOf, RpcCode, rpcFailure, type RpcId } from "../../../lib/protocol/jsonrpc.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Subscriber, Subscriptions } from "./subscriptions.ts";
 
-/** The largest frame a client may send: a `BackfillOracle` of 6,000 prices fits with room to spare. */
+/**
+ * The longest request of a client: a `BackfillOracle` of 6,000 prices is a seventh of it. A longer one
+ * gets an error. The runtime itself closes a connection with 1009 above 64 MiB.
+ */
 export const FRAME_CHARS_MAX = 1024 * 1024;
 
-/**
- * Bytes that may wait for one client. A client that reads more slowly is let go of with code 1013,
- * which asks it to come back: nobody else waits for it.
- */
-export const QUEUE_BYTES_MAX = 1024 * 1024;
+/** Bytes that may wait for one client. One that reads too slowly is disconnected with 1013. */
+export const QUEUE_BYTES_MAX = 2 * 1024 * 1024;
 
-/** Requests of one client that may be under way at once: a full batch's worth. */
+/**
+ * Part of {@link QUEUE_BYTES_MAX} that answers leave for notifications. One socket may serve the
+ * clients of a whole proxy, so a long answer that does not fit becomes an error; only a client that
+ * does not read at all is disconnected.
+ */
+const NOTIFICATION_BYTES = 256 * 1024;
+
+/** Answers up to this length are never replaced by an error. */
+const SHORT_ANSWER_CHARS = 16 * 1024;
+
+/** Requests of one client that may be under way at once. Others get an error. */
 export const REQUESTS_UNDER_WAY_MAX = 100;
 
 /** How long clients may take to answer a close frame when the node stops. */
 export const CLOSE_WAIT_MS = 1_000;
 
-const CLOSE_TOO_BIG = 1009;
 const CLOSE_RESTARTING = 1012;
 const CLOSE_TRY_LATER = 1013;
 
-/** What the clients of a node have in common. */
+/** Options of {@link Clients}. */
 export interface ClientsOptions {
   dispatcher: Dispatcher;
   subscriptions: Subscriptions;
-  /** A client was let go of because it read too slowly. */
+  /** A client was disconnected because it read too slowly. */
   onSlowClient(): void;
 }
 
@@ -45,7 +55,7 @@ export class Clients {
     return this.#sockets.size;
   }
 
-  /** Takes over a connection that asks for a WebSocket; undefined where it does not. */
+  /** Upgrades a request to a WebSocket; undefined if it does not ask for one. */
   accept(request: Request, isReadOnly: boolean): Response | undefined {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return undefined;
     let upgrade: Deno.WebSocketUpgrade;
@@ -59,7 +69,7 @@ export class Clients {
     return upgrade.response;
   }
 
-  /** Asks all clients to come back later, and waits for them to go, up to {@link CLOSE_WAIT_MS}. */
+  /** Closes all connections with 1012 and waits up to {@link CLOSE_WAIT_MS} for the clients. */
   closeAll(): Promise<void> {
     return this.#closing ??= this.#closeAll();
   }
@@ -89,16 +99,25 @@ export class Clients {
     this.#sockets.add(socket);
     socket.onmessage = async ({ data }) => {
       const text = textOf(data);
-      if (text === undefined || text.length > FRAME_CHARS_MAX) {
-        return socket.close(CLOSE_TOO_BIG, `Frames may have ${FRAME_CHARS_MAX} characters`);
+      const refuse = (message: string) =>
+        send(JSON.stringify(rpcFailure(idAtStart(text), RpcCode.limitExceeded, message)));
+      if (text.length > FRAME_CHARS_MAX) {
+        return refuse(`Requests may have ${FRAME_CHARS_MAX} characters: received ${text.length}`);
       }
       if (underWay >= REQUESTS_UNDER_WAY_MAX) {
-        return socket.close(CLOSE_TRY_LATER, "Too many requests at once");
+        return refuse(
+          `${REQUESTS_UNDER_WAY_MAX} requests of this connection wait: try again later`,
+        );
       }
       underWay += 1;
-      const answer = await dispatcher.handle(text, { client, isReadOnly });
+      const { text: answer } = await dispatcher.handle(text, { client, isReadOnly });
       underWay -= 1;
-      if (answer.text !== undefined) send(answer.text);
+      if (answer !== undefined) {
+        const isShort = answer.length <= SHORT_ANSWER_CHARS;
+        const waiting = socket.bufferedAmount + answer.length;
+        if (isShort || waiting <= QUEUE_BYTES_MAX - NOTIFICATION_BYTES) send(answer);
+        else refuse(`${socket.bufferedAmount} bytes wait to be read: read them and try again`);
+      }
       client.announce();
     };
     const leave = () => {
@@ -107,13 +126,27 @@ export class Clients {
       if (this.#sockets.size === 0) this.#onEmpty();
     };
     socket.onclose = leave;
-    // A close event follows every error and does what there is to do.
+    // A close event follows every error.
     socket.onerror = () => {};
   }
 }
 
 /** The text of a frame; a binary one is read as UTF-8. */
-function textOf(data: unknown): string | undefined {
-  if (typeof data === "string") return data;
-  if (data instanceof ArrayBuffer) return new TextDecoder().decode(data);
+function textOf(data: unknown): string {
+  return data instanceof ArrayBuffer ? new TextDecoder().decode(data) : String(data);
+}
+
+const ID_AT_START =
+  /^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*"id"\s*:\s*(-?\d{1,15}|"[^"\\]*")\s*[,}]/;
+
+/** Where {@link ID_AT_START} looks. */
+const START_CHARS = 512;
+
+/**
+ * The id of a request that is refused before it is parsed, so that its sender can tell which one it
+ * was. It is found where clients write it, before the parameters; otherwise it is null.
+ */
+function idAtStart(text: string): RpcId {
+  const [, id] = ID_AT_START.exec(text.slice(0, START_CHARS)) ?? [];
+  return id === undefined ? null : idOf({ id: JSON.parse(id) });
 }

@@ -1,26 +1,27 @@
-import { getLogger } from "@logtape/logtape";
-import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import {
   idOf,
   parseJson,
   parseRequest,
   RpcCode,
   RpcError,
-  type RpcErrorBody,
   rpcFailure,
+  type RpcId,
   type RpcRequest,
-  type RpcResponse,
   rpcResult,
 } from "../../../lib/protocol/jsonrpc.ts";
-import { SignatureError } from "../../../lib/protocol/signature.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import { RejectedTransactionError, SettlementError, UnknownThesisError } from "../errors.ts";
+import { BatchTooLongError, rpcErrorBody } from "./errors.ts";
 import type { Method } from "./methods.ts";
-import { type Subscriber, TooManySubscriptionsError } from "./subscriptions.ts";
 import type { SerialQueue } from "./serial_queue.ts";
+import type { Subscriber } from "./subscriptions.ts";
 
 /** Calls that one batch may hold. */
 export const BATCH_MAX = 100;
+
+/**
+ * Once the answers of a batch have this many characters, its other calls are refused instead of run:
+ * three full pages of price history fit.
+ */
+export const BATCH_ANSWER_CHARS_MAX = 768 * 1024;
 
 /** Where a call came from. */
 export interface Caller {
@@ -28,6 +29,8 @@ export interface Caller {
   client?: Subscriber;
   /** Write methods are refused. */
   isReadOnly: boolean;
+  /** The call is one of a batch. */
+  isBatch?: boolean;
 }
 
 /** How a call ended, for metrics. `method` is "unknown" where the node has no such method. */
@@ -36,47 +39,40 @@ export type CallObserver = (method: string, outcome: "ok" | "error") => void;
 /** An answer as text; undefined where none is due. */
 export interface Answer {
   text: string | undefined;
-  /** What was sent is no JSON-RPC at all. */
+  /** The input is not JSON-RPC at all. */
   isMalformed: boolean;
 }
 
-/** What a {@link Dispatcher} works with. */
+/** Parts of a {@link Dispatcher}. */
 export interface DispatcherParts {
   methods: ReadonlyMap<string, Method>;
   observe: CallObserver;
-  /** Costly methods pass through it. */
-  turnstile: SerialQueue;
-  /** Resolves when what was written would outlive the process. */
+  /** Runs costly calls and the calls of batches, so that checkpoints come between them. */
+  queue: SerialQueue;
+  /** Resolves when everything written so far would survive the process. */
   afterWrite(): Promise<void>;
 }
 
 /** Turns the text of a request or a batch into the text of its answer. Never throws. */
 export class Dispatcher {
-  readonly #methods: ReadonlyMap<string, Method>;
-  readonly #observe: CallObserver;
-  readonly #turnstile: SerialQueue;
-  readonly #afterWrite: () => Promise<void>;
+  readonly #parts: DispatcherParts;
 
   constructor(parts: DispatcherParts) {
-    this.#methods = parts.methods;
-    this.#observe = parts.observe;
-    this.#turnstile = parts.turnstile;
-    this.#afterWrite = parts.afterWrite;
+    this.#parts = parts;
   }
 
   /** Answers one body or frame. */
   async handle(text: string, caller: Caller): Promise<Answer> {
     let value: unknown;
+    let request: RpcRequest;
     try {
       value = parseJson(text);
       if (Array.isArray(value)) return await this.#handleBatch(value, caller);
-      parseRequest(value);
+      request = parseRequest(value);
     } catch (thrown) {
-      const response = { jsonrpc: "2.0", id: idOf(value), error: errorBody(thrown) };
-      return { text: JSON.stringify(response), isMalformed: true };
+      return { text: failureText(idOf(value), thrown), isMalformed: true };
     }
-    const response = await this.#answer(value, caller);
-    return { text: response && JSON.stringify(response), isMalformed: false };
+    return { text: await this.#answer(request, caller), isMalformed: false };
   }
 
   async #handleBatch(items: readonly unknown[], caller: Caller): Promise<Answer> {
@@ -89,75 +85,63 @@ export class Dispatcher {
         `A batch may hold ${BATCH_MAX} calls: received ${items.length}`,
       );
     }
-    const responses: RpcResponse[] = [];
+    const answers: string[] = [];
+    let chars = 0;
     for (const item of items) {
-      const response = await this.#answer(item, caller);
-      if (response !== undefined) responses.push(response);
+      const answer = chars < BATCH_ANSWER_CHARS_MAX
+        ? await this.#answerItem(item, caller)
+        : failureText(idOf(item), new BatchTooLongError());
+      if (answer === undefined) continue;
+      chars += answer.length;
+      answers.push(answer);
     }
-    return {
-      text: responses.length > 0 ? JSON.stringify(responses) : undefined,
-      isMalformed: false,
-    };
+    return { text: answers.length > 0 ? `[${answers.join()}]` : undefined, isMalformed: false };
   }
 
-  async #answer(value: unknown, caller: Caller): Promise<RpcResponse | undefined> {
+  async #answerItem(item: unknown, caller: Caller): Promise<string | undefined> {
     let request: RpcRequest;
     try {
-      request = parseRequest(value);
+      request = parseRequest(item);
     } catch (thrown) {
-      return { jsonrpc: "2.0", id: idOf(value), error: errorBody(thrown) };
+      return failureText(idOf(item), thrown);
     }
-    const response = await this.#call(request, caller);
-    // A request without an id is carried out and never answered.
-    return request.id === undefined ? undefined : response;
+    return await this.#answer(request, { ...caller, isBatch: true });
+  }
+
+  /** Runs a call. One without an id runs, too, but gets no answer. */
+  async #answer(request: RpcRequest, caller: Caller): Promise<string | undefined> {
+    const answer = await this.#call(request, caller);
+    return request.id === undefined ? undefined : answer;
   }
 
   async #call(
     { id = null, method: name, params }: RpcRequest,
     caller: Caller,
-  ): Promise<RpcResponse> {
-    const method = this.#methods.get(name);
-    if (method === undefined) {
-      this.#observe("unknown", "error");
-      return rpcFailure(id, RpcCode.methodNotFound, `Method not found: ${name}`);
-    }
+  ): Promise<string> {
+    const { methods, observe, queue, afterWrite } = this.#parts;
+    const method = methods.get(name);
     try {
+      if (method === undefined) {
+        throw new RpcError(RpcCode.methodNotFound, `Method not found: ${name}`);
+      }
       if (method.isWrite && caller.isReadOnly) {
         throw new RpcError(RpcCode.methodNotFound, `Method not available on a read port: ${name}`);
       }
-      const call = () => method.call(params, caller.client);
-      const result = method.isCostly ? await this.#turnstile.run(call) : call();
-      if (method.isWrite) await this.#afterWrite();
-      this.#observe(name, "ok");
-      return rpcResult(id, result);
+      // Encoding a long result takes as long as finding it: both are one task.
+      const run = () => JSON.stringify(rpcResult(id, method.call(params, caller.client)));
+      const isQueued = method.isCostly || caller.isBatch;
+      const answer = isQueued ? await queue.run(method.isWrite ? "write" : "read", run) : run();
+      if (method.isWrite) await afterWrite();
+      observe(name, "ok");
+      return answer;
     } catch (thrown) {
-      this.#observe(name, "error");
-      return { jsonrpc: "2.0", id, error: errorBody(thrown) };
+      observe(method === undefined ? "unknown" : name, "error");
+      return failureText(id, thrown);
     }
   }
 }
 
-/** The error part of an answer, from anything that was thrown. */
-function errorBody(thrown: unknown): RpcErrorBody {
-  if (thrown instanceof RpcError) {
-    const { rpcCode: code, message, data } = thrown;
-    return data === undefined ? { code, message } : { code, message, data };
-  }
-  if (thrown instanceof RangemakerError) {
-    const code = rpcCodeOf(thrown);
-    if (code !== undefined) {
-      return { code, message: thrown.message, data: { code: thrown.code, ...thrown.details } };
-    }
-  }
-  getLogger([LOG_ROOT, "node"]).error("A call failed: {error}", { error: thrown });
-  return { code: RpcCode.internalError, message: `Internal error: ${messageOf(thrown)}` };
-}
-
-function rpcCodeOf(error: RangemakerError): number | undefined {
-  if (error instanceof SignatureError || error instanceof RejectedTransactionError) {
-    return RpcCode.transactionRejected;
-  }
-  if (error instanceof TooManySubscriptionsError) return RpcCode.limitExceeded;
-  if (error instanceof SettlementError) return RpcCode.settlementRefused;
-  if (error instanceof UnknownThesisError) return RpcCode.invalidParams;
+function failureText(id: RpcId, thrown: unknown): string {
+  const { code, message, data } = rpcErrorBody(thrown);
+  return JSON.stringify(rpcFailure(id, code, message, data));
 }

@@ -1,9 +1,7 @@
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { z } from "zod";
 import config from "../../../deno.json" with { type: "json" };
-import { SLOT_MS, slotFrom } from "../../../lib/prices/price_slots.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { cursorSchema } from "../../../lib/http/page_query.ts";
 import { findMarket } from "../../../lib/protocol/markets.ts";
 import {
   addressSchema,
@@ -12,29 +10,30 @@ import {
   timestampSchema,
 } from "../../../lib/protocol/scalars.ts";
 import { thesisStatusSchema } from "../../../lib/protocol/thesis.ts";
-import { BACKFILL_SLOTS_MAX, transactionSchema } from "../../../lib/protocol/transaction.ts";
+import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
+import { transactionSchema } from "../../../lib/protocol/transaction.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
-import type { OracleStatus } from "../oracle/oracle_status.ts";
+import type { OraclePoller } from "../oracle/oracle_poller.ts";
 import { type Subscriber, SUBSCRIPTION_KINDS } from "./subscriptions.ts";
-import { pageOfTheses } from "./theses_page.ts";
+import { pageOfPrices, pageOfTheses } from "./pages.ts";
 
-/** What the methods work on. */
+/** Parts of the node that the methods use. */
 export interface MethodContext {
   chain: Chain;
   clock: Clock;
-  oracleStatus: OracleStatus;
+  oracle: OraclePoller;
 }
 
 /** One JSON-RPC method. */
 export interface Method {
-  /** Changes the chain: the read port refuses it. */
+  /** Changes the chain. The read port refuses it. */
   isWrite?: boolean;
-  /** Checks signatures, which takes long: such calls pass one at a time. */
+  /** Takes long, as it checks signatures or reads much: runs through the queue, one at a time. */
   isCostly?: boolean;
   /**
-   * @param params As they came.
+   * @param params As received.
    * @param client The caller's subscriptions; undefined over HTTP.
    * @returns The result, ready for JSON.
    */
@@ -46,7 +45,7 @@ const transactionParams = z.tuple([transactionSchema]);
 const thesisIdParams = z.tuple([z.number().int().positive("Expected the id of a thesis")]);
 const subscriptionIdParams = z.tuple([z.string()]);
 
-/** Most theses in one answer, and the default. */
+/** Most theses on a page, and the default. */
 const THESES_PAGE_MAX = 1_000;
 const THESES_PAGE_DEFAULT = 100;
 
@@ -56,7 +55,7 @@ const thesesParams = z.tuple([
     solver: addressSchema.optional(),
     status: thesisStatusSchema.optional(),
     limit: z.number().int().min(1).max(THESES_PAGE_MAX).default(THESES_PAGE_DEFAULT),
-    cursor: cursorSchema.optional(),
+    cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").optional(),
   }).prefault({}),
 ]);
 
@@ -66,7 +65,7 @@ const historyParams = z.tuple([z.object({
   from: timestampSchema,
   to: timestampSchema,
   limit: z.number().int().min(1).max(BACKFILL_SLOTS_MAX).default(BACKFILL_SLOTS_MAX),
-  cursor: cursorSchema.optional(),
+  cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").optional(),
 })]);
 
 const blockParams = z.tuple([
@@ -101,12 +100,13 @@ function writeMethods({ chain }: MethodContext): Record<string, Method> {
     },
     core_settleThesis: {
       isWrite: true,
+      isCostly: true,
       call: (params) => toWire(chain.settle(...parse(thesisIdParams, params))),
     },
   };
 }
 
-function readMethods({ chain, clock, oracleStatus }: MethodContext): Record<string, Method> {
+function readMethods({ chain, clock, oracle }: MethodContext): Record<string, Method> {
   return {
     core_simulateTransaction: {
       isCostly: true,
@@ -120,8 +120,7 @@ function readMethods({ chain, clock, oracleStatus }: MethodContext): Record<stri
       },
     },
     core_getTransaction: {
-      call: (params) =>
-        chain.state.ledger.receipt(...parse(z.tuple([hash32Schema]), params)) ?? null,
+      call: (params) => chain.receipt(...parse(z.tuple([hash32Schema]), params)) ?? null,
     },
     core_getThesis: {
       call(params) {
@@ -130,6 +129,7 @@ function readMethods({ chain, clock, oracleStatus }: MethodContext): Record<stri
       },
     },
     core_getTheses: {
+      isCostly: true,
       call(params) {
         const [filter] = parse(thesesParams, params);
         const { theses, nextCursor } = pageOfTheses(chain.state.ledger.theses, filter);
@@ -143,12 +143,13 @@ function readMethods({ chain, clock, oracleStatus }: MethodContext): Record<stri
       },
     },
     core_getPriceHistory: {
-      call: (params) => priceHistory(chain, ...parse(historyParams, params)),
+      isCostly: true,
+      call: (params) => pricesPage(chain, ...parse(historyParams, params)),
     },
     core_getOracleStatus: {
       call(params) {
         parse(noParams, params);
-        return oracleStatus.describe(clock.now());
+        return oracle.describe(clock.now());
       },
     },
   };
@@ -191,13 +192,13 @@ function subscriptionMethods(): Record<string, Method> {
 
 /** The prices of all markets by symbol, as JSON carries them. */
 export function pricesToWire(chain: Chain, nowMs: number) {
-  const prices = Object.entries(chain.feed.view(nowMs));
+  const prices = Object.entries(chain.oraclePrices.view(nowMs));
   return Object.fromEntries(
     prices.map(([symbol, entry]) => [symbol, { ...entry, price: entry.price.toString() }]),
   );
 }
 
-function priceHistory(chain: Chain, query: z.output<typeof historyParams>[0]) {
+function pricesPage(chain: Chain, query: z.output<typeof historyParams>[0]) {
   const market = findMarket(query.base, query.quote);
   const history = market && chain.state.histories.get(market);
   if (history === undefined) {
@@ -206,15 +207,7 @@ function priceHistory(chain: Chain, query: z.output<typeof historyParams>[0]) {
       `Invalid params: no market has base ${query.base} and quote ${query.quote}`,
     );
   }
-  const from = slotFrom(query.cursor ?? query.from) * SLOT_MS;
-  const to = Math.min(query.to, from + query.limit * SLOT_MS);
-  const prices: { time: number; price: string }[] = [];
-  for (let time = from; time < to; time += SLOT_MS) {
-    const price = history.at(time);
-    if (price !== undefined) prices.push({ time, price: price.toString() });
-  }
-  const { missing } = history.extremes(from, to);
-  return { prices, missing, nextCursor: to < query.to ? to.toString() : null };
+  return pageOfPrices(history, query);
 }
 
 function overWebSocket(client: Subscriber | undefined): Subscriber {

@@ -1,18 +1,34 @@
 import { setImmediate } from "node:timers";
-import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
 
-/** Tasks that may wait: with 2,000 transactions a second, the last of them waits for half a second. */
+/** Tasks that may wait in each lane: 1,024 transactions take about half a second. */
 export const WAITING_MAX = 1_024;
 
+/** While both lanes have tasks, every fourth turn is for a read. */
+const TURNS_PER_READ = 4;
+
+/** {@link WAITING_MAX} tasks wait already. */
+export class NodeBusyError extends RangemakerError {
+  constructor() {
+    super("NODE_BUSY", `The node is busy: ${WAITING_MAX} requests wait already, try again later`, {
+      retryable: true,
+    });
+  }
+}
+
+/** Reads wait apart from writes, so that no number of reads delays or displaces a write. */
+export type Lane = "write" | "read";
+
 /**
- * Lets costly tasks pass one at a time, with a turn of the event loop between two of them, so that
- * timers and sockets are served however many tasks there are. Nothing passes while it is closed.
+ * Runs costly tasks one at a time, with a turn of the event loop between two of them, so that timers
+ * and sockets are served however many tasks there are. Nothing runs while it is closed.
  */
 export class SerialQueue {
-  readonly #waiting: (() => void)[] = [];
+  readonly #lanes: Readonly<Record<Lane, (() => void)[]>> = { write: [], read: [] };
   readonly #nextTurn: (task: () => void) => void;
   #isClosed = false;
   #isTurning = false;
+  #turns = 0;
 
   /** @param nextTurn Runs a task after what the event loop has to do now. */
   constructor(nextTurn: (task: () => void) => void = setImmediate) {
@@ -21,21 +37,19 @@ export class SerialQueue {
 
   /** Tasks that wait. */
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#lanes.write.length + this.#lanes.read.length;
   }
 
   /**
-   * Runs a task when its turn comes; what it throws is thrown.
+   * Runs a task when its turn comes; rejects with what the task throws.
    *
-   * @throws {RpcError} -32005 if {@link WAITING_MAX} tasks wait already.
+   * @throws {NodeBusyError} If {@link WAITING_MAX} tasks of the lane wait already.
    */
-  run<T>(task: () => T): Promise<T> {
-    if (this.#waiting.length >= WAITING_MAX) {
-      const message = `The node is busy: ${WAITING_MAX} requests wait already`;
-      return Promise.reject(new RpcError(RpcCode.limitExceeded, message));
-    }
+  run<T>(lane: Lane, task: () => T): Promise<T> {
+    const waiting = this.#lanes[lane];
+    if (waiting.length >= WAITING_MAX) return Promise.reject(new NodeBusyError());
     return new Promise((resolve, reject) => {
-      this.#waiting.push(() => {
+      waiting.push(() => {
         try {
           resolve(task());
         } catch (thrown) {
@@ -58,12 +72,19 @@ export class SerialQueue {
   }
 
   #turn(): void {
-    if (this.#isTurning || this.#isClosed || this.#waiting.length === 0) return;
+    if (this.#isTurning || this.#isClosed || this.waiting === 0) return;
     this.#isTurning = true;
     this.#nextTurn(() => {
       this.#isTurning = false;
-      if (!this.#isClosed) this.#waiting.shift()?.();
+      if (!this.#isClosed) this.#next()?.();
       this.#turn();
     });
+  }
+
+  #next(): (() => void) | undefined {
+    const { write, read } = this.#lanes;
+    this.#turns = (this.#turns + 1) % TURNS_PER_READ;
+    const [first, second] = this.#turns === 0 ? [read, write] : [write, read];
+    return first.shift() ?? second.shift();
   }
 }

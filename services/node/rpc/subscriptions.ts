@@ -1,27 +1,27 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 
-/** What can be subscribed to with `eth_subscribe`. */
+/** Kinds of `eth_subscribe`. */
 export const SUBSCRIPTION_KINDS = ["newHeads", "theses", "prices", "transactions"] as const;
 
 /** One of {@link SUBSCRIPTION_KINDS}. */
 export type SubscriptionKind = (typeof SUBSCRIPTION_KINDS)[number];
 
-/** Narrows `theses`: each member that is given has to match. */
+/** Filter of `theses`: all given members have to match. */
 export interface ThesesFilter {
   user?: Address;
   solver?: Address;
 }
 
-/** Subscriptions that one client may have: a proxy holds those of all its clients on one socket. */
+/** Subscriptions per connection. A proxy has those of all its clients on one connection. */
 export const SUBSCRIPTIONS_PER_CLIENT_MAX = 4_096;
 
-/** The client has {@link SUBSCRIPTIONS_PER_CLIENT_MAX} subscriptions already. */
+/** The connection has {@link SUBSCRIPTIONS_PER_CLIENT_MAX} subscriptions already. */
 export class TooManySubscriptionsError extends RangemakerError {
   constructor() {
     super(
       "TOO_MANY_SUBSCRIPTIONS",
-      `A client may have ${SUBSCRIPTIONS_PER_CLIENT_MAX} subscriptions`,
+      `A connection may have ${SUBSCRIPTIONS_PER_CLIENT_MAX} subscriptions: end some first`,
     );
   }
 }
@@ -32,20 +32,20 @@ interface Subscription {
   filter: ThesesFilter;
 }
 
-/** Where notifications of one client go. */
+/** Sends messages to one client. */
 export interface Outlet {
-  /** Takes one encoded message; never throws and never waits. */
+  /** Sends one encoded message; never throws and never waits. */
   send(text: string): void;
 }
 
-/** A random id as geth makes them: 16 bytes as hex without leading zeros. */
+/** A random id in geth's format: 16 bytes as hex without leading zeros. */
 export function randomSubscriptionId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
   return `0x${hex.replace(/^0+(?=.)/, "")}`;
 }
 
-/** All subscriptions of the node. It knows no socket: what is published goes to {@link Outlet}s. */
+/** All subscriptions of the node. Knows no socket: messages go to {@link Outlet}s. */
 export class Subscriptions {
   readonly #newId: () => string;
   readonly #byKind: ReadonlyMap<SubscriptionKind, Map<string, Subscription>> = new Map(
@@ -56,22 +56,22 @@ export class Subscriptions {
     this.#newId = newId;
   }
 
-  /** Subscriptions of a kind that are active. */
+  /** Number of active subscriptions of a kind. */
   count(kind: SubscriptionKind): number {
     return this.#of(kind).size;
   }
 
-  /** Takes in a client. */
+  /** Adds a client. */
   connect(outlet: Outlet): Subscriber {
     return new Subscriber(outlet, this.#newId, (kind) => this.#of(kind));
   }
 
-  /** Sends an event to everyone subscribed to its kind; it is encoded once, and only if needed. */
+  /** Sends an event to all subscribers of its kind. It is encoded once, and only if there are any. */
   publish(kind: SubscriptionKind, makeResult: () => unknown): void {
     this.#publish(kind, makeResult, () => true);
   }
 
-  /** Sends a thesis to those whose filter it matches. */
+  /** Sends a thesis to the subscribers whose filter it matches. */
   publishThesis(parties: Required<ThesesFilter>, makeResult: () => unknown): void {
     this.#publish(
       "theses",
@@ -123,7 +123,7 @@ export class Subscriber {
   }
 
   /**
-   * Subscribes. Nothing is sent before {@link announce}, so that the id can be told first.
+   * Subscribes. Nothing is sent before {@link announce}, so that the client receives the id first.
    *
    * @throws {TooManySubscriptionsError}
    */
@@ -137,10 +137,10 @@ export class Subscriber {
     return id;
   }
 
-  /** Starts what was subscribed to since the last call: its ids have been told. */
+  /** Activates the subscriptions made since the last call, after their ids were sent. */
   announce(): void {
     for (const [kind, subscription] of this.#unannounced) {
-      // It may have been ended again before it began.
+      // It may have been ended before it was activated.
       if (this.#kinds.has(subscription.id)) this.#of(kind).set(subscription.id, subscription);
     }
     this.#unannounced = [];

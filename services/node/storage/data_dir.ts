@@ -3,39 +3,45 @@ import { statOf, whyFolderIsClosed } from "../../../lib/files.ts";
 import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
 import { type Block, genesisBlock } from "../chain/block.ts";
 import type { ResumePoint } from "../chain/chain.ts";
-import { DataDirError } from "../errors.ts";
-import { HeadFile } from "./head_file.ts";
-import { FileJournal, type OpenJournalFile, readFirstRecord } from "./journal.ts";
+import { DataDirError, HeadFile, PriceFile } from "./images.ts";
+import {
+  FileJournal,
+  type OpenJournalFile,
+  PRIVATE_FILE,
+  readFirstRecord,
+} from "./file_journal.ts";
 import { type Genesis, Ledger } from "../chain/ledger.ts";
-import { PriceFile } from "./price_file.ts";
 import { PriceHistory } from "../chain/price_history.ts";
-import { type GenesisRecord, type JournalRecord, recordToJson } from "../chain/record.ts";
+import { type GenesisRecord, type JournalRecord, recordToJson } from "../chain/journal.ts";
 import { ChainState, historiesOf } from "../chain/state.ts";
 
-/** How often prices and the head are written down, in checkpoints: once a second. */
+/** Prices and the head are written every so many checkpoints: once a second. */
 export const FLUSH_CHECKPOINTS = 10;
 
-/** What a data directory is made for. */
+/** Mode of the folders that a node creates: the owner alone enters them. */
+const PRIVATE_FOLDER = 0o700;
+
+/** Options of {@link DataDir.open}. */
 export interface DataDirOptions {
   chainId: number;
   genesis: Genesis;
   /** Slots of each price ring. */
   ringSlots: number;
-  /** Opens the file of the journal: on the disk by default. */
+  /** Opens the journal file: on the disk by default. */
   openJournalFile?: OpenJournalFile | undefined;
 }
 
 /**
- * A chain on the disk: `chain.journal` holds every transaction and settlement, `prices/` the image
- * of every price ring, `head` the newest block. Only one process may have it open.
+ * A chain on the disk: `chain.journal` contains every transaction and settlement, `prices/` an image of
+ * each price ring, and `head` the newest block. Only one process can have it open.
  */
 export class DataDir {
   readonly journal: FileJournal;
-  /** The state as it was when the directory was last written to. */
+  /** The state rebuilt from the directory. */
   readonly state: ChainState;
-  /** Where the chain goes on; undefined for a new one. */
+  /** Where the chain continues; undefined for a new one. */
   readonly resumeFrom: ResumePoint | undefined;
-  /** Bytes of a record that was cut off by the death of the process, and removed. */
+  /** Bytes of an incomplete last record that were removed. */
   readonly cutBytes: number;
   readonly #prices: readonly PriceFile[];
   readonly #head: HeadFile;
@@ -47,7 +53,7 @@ export class DataDir {
       return resource;
     };
     makeDirectories(path);
-    this.#lock = keep(lock(`${path}/lock`));
+    this.#lock = keep(lock(path));
     const files = new Map<Market, PriceFile>();
     for (const market of MARKETS) {
       const name = market.symbol.replace("/", "-");
@@ -56,7 +62,7 @@ export class DataDir {
     this.#prices = [...files.values()];
     this.#head = keep(new HeadFile(`${path}/head`));
     const head = this.#head.read();
-    // Time went on to the head, whether there were prices or not.
+    // Time had reached the head, whether there were prices or not.
     if (head !== undefined) { for (const { ring } of this.#prices) ring.skipTo(head.timestampMs); }
     const historyOf = (market: Market) => new PriceHistory(files.get(market)!.ring); // one for each
     this.state = new ChainState(new Ledger(options.genesis), historiesOf(historyOf));
@@ -74,9 +80,9 @@ export class DataDir {
   }
 
   /**
-   * Opens a data directory, making it where there is none.
+   * Opens a data directory, and creates it if it does not exist.
    *
-   * @throws {DataDirError} If another process has it open, or it holds another chain.
+   * @throws {DataDirError} If another process has it open, or it contains another chain.
    * @throws {JournalError} If its journal is damaged.
    */
   static open(path: string, options: DataDirOptions): DataDir {
@@ -89,7 +95,7 @@ export class DataDir {
     }
   }
 
-  /** Writes prices and the head down. @throws {DataDirError} If the disk does not take them. */
+  /** Writes prices and the head to the disk. @throws {DataDirError} If that fails. */
   flush(head: Block): void {
     try {
       for (const file of this.#prices) file.flush();
@@ -99,7 +105,7 @@ export class DataDir {
     }
   }
 
-  /** Ends; all that was written is on the disk then. */
+  /** Closes the directory after everything is synced. */
   async close(): Promise<void> {
     for (const file of this.#prices) file.close();
     this.#head.close();
@@ -111,9 +117,9 @@ export class DataDir {
   }
 }
 
-/** Applies the records of a journal to a state, after seeing that they belong to the same chain. */
+/** Applies the records of a journal to a state, after checking that they belong to this chain. */
 class Replay {
-  /** The highest block that a record names. */
+  /** The highest block number in a record. */
   lastBlockNumber = 0;
   isEmpty = true;
   readonly #state: ChainState;
@@ -133,36 +139,37 @@ class Replay {
       throw new DataDirError(otherChain(this.#path));
     }
     if (record.kind === "settlement") this.#state.applySettlement(record);
-    if (record.kind === "transaction") {
-      this.#state.applyTransaction(record);
+    if (record.kind === "transaction") this.#state.applyTransaction(record);
+    if (record.kind === "failure") this.#state.ledger.recordFailure(record.receipt);
+    if (record.kind === "transaction" || record.kind === "failure") {
       this.lastBlockNumber = Math.max(this.lastBlockNumber, record.receipt.blockNumber);
     }
   }
 }
 
-/** What is wrong with a directory that was made with other settings. */
+/** The error for a directory that was created with other settings. */
 function otherChain(path: string): string {
-  return `${path} holds a chain with another genesis or chain id: start it with the settings it was made with, or choose another directory`;
+  return `${path} contains a chain with another genesis or chain id: use the settings it was created with, or choose another directory`;
 }
 
-/** Whether a data directory holds a chain, or the start of one. */
+/** Whether a data directory contains a chain. */
 export function holdsChain(path: string): boolean {
   return statOf(`${path}/chain.journal`) !== undefined;
 }
 
-/** What a data directory holds. */
+/** What {@link inspectDataDir} found. */
 export interface DataDirInspection {
-  /** A node that runs has it open. */
+  /** A running node has it open. */
   isHeld: boolean;
   journalBytes: number;
 }
 
 /**
- * Looks at a data directory, and leaves it as it is.
+ * Inspects a data directory without changing it.
  *
- * @returns Undefined where there is no chain in it yet.
- * @throws {DataDirError} @throws {JournalError} As {@link DataDir.open}, as far as the first record
- * tells it.
+ * @returns Undefined if it contains no chain yet.
+ * @throws {DataDirError} @throws {JournalError} Like {@link DataDir.open}; it reads the first record
+ * only.
  */
 export function inspectDataDir(
   path: string,
@@ -182,11 +189,11 @@ export function inspectDataDir(
 function isHeld(path: string): boolean {
   if (statOf(path) === undefined) return false;
   using file = Deno.openSync(path);
-  // Shared, so that two looks at the same time do not take each other for a node.
+  // A shared lock: two inspections at the same time do not mistake each other for a node.
   return !file.tryLockSync(false);
 }
 
-/** The record that a journal begins with; balances in order of address, so that equal ones are equal. */
+/** The first record of a journal; sorted, so that the same genesis gives the same text. */
 function genesisRecordOf({ chainId, genesis }: DataDirOptions): GenesisRecord {
   const balances = [...genesis.balances].sort(([a], [b]) => a < b ? -1 : 1);
   return {
@@ -200,25 +207,25 @@ function genesisRecordOf({ chainId, genesis }: DataDirOptions): GenesisRecord {
 
 function resumePoint(head: Block | undefined, replay: Replay): ResumePoint | undefined {
   if (head === undefined && replay.lastBlockNumber === 0) return undefined;
-  const told = head === undefined ? 0 : head.number + FLUSH_CHECKPOINTS;
+  const published = head === undefined ? 0 : head.number + FLUSH_CHECKPOINTS;
   return {
     head: head ?? genesisBlock(0),
-    nextNumber: Math.max(told, replay.lastBlockNumber) + 1,
+    nextNumber: Math.max(published, replay.lastBlockNumber) + 1,
   };
 }
 
 function makeDirectories(path: string): void {
   try {
-    Deno.mkdirSync(`${path}/prices`, { recursive: true });
+    Deno.mkdirSync(`${path}/prices`, { recursive: true, mode: PRIVATE_FOLDER });
   } catch (cause) {
-    throw new DataDirError(`Data directory ${path} cannot be made: ${messageOf(cause)}`, cause);
+    throw new DataDirError(`Data directory ${path} cannot be created: ${messageOf(cause)}`, cause);
   }
 }
 
-/** Takes the directory for this process; the system lets go of it when the process dies. */
+/** Locks the directory for this process; the system releases the lock when the process ends. */
 function lock(path: string): Deno.FsFile {
-  const file = Deno.openSync(path, { write: true, create: true });
+  const file = Deno.openSync(`${path}/lock`, { write: true, create: true, mode: PRIVATE_FILE });
   if (file.tryLockSync(true)) return file;
   file.close();
-  throw new DataDirError(`${path} is held by another node: stop it first`);
+  throw new DataDirError(`Another node has ${path} open: stop it first`);
 }

@@ -4,7 +4,8 @@ import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { Block } from "../chain/block.ts";
 import type { ResumePoint } from "../chain/chain.ts";
 import { DataDir, FLUSH_CHECKPOINTS, holdsChain } from "./data_dir.ts";
-import { type Journal, memoryJournal, type OpenJournalFile } from "./journal.ts";
+import { type Journal, memoryJournal } from "../chain/journal.ts";
+import type { OpenJournalFile } from "./file_journal.ts";
 import { Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";
 import type { NodeSettings } from "../settings.ts";
@@ -15,17 +16,17 @@ export interface Storage {
   readonly state: ChainState;
   readonly journal: Journal;
   readonly resumeFrom: ResumePoint | undefined;
-  /** Takes note of a new head. */
+  /** Has to be called after each checkpoint, to write prices and the head from time to time. */
   afterCheckpoint(head: Block): void;
-  /** Writes down what is not yet, and ends. */
+  /** Writes everything to the disk and closes the files. */
   close(head: Block): Promise<void>;
 }
 
 /**
- * Opens the data directory, or a memory where there is none.
+ * Opens the data directory, or storage in memory if there is none.
  *
- * @param openJournalFile Opens the file of the journal: on the disk by default.
- * @throws {DataDirError} @throws {JournalError} As {@link DataDir.open}.
+ * @param openJournalFile Opens the journal file: on the disk by default.
+ * @throws {DataDirError} @throws {JournalError} Like {@link DataDir.open}.
  */
 export function openStorage(
   settings: NodeSettings,
@@ -36,11 +37,11 @@ export function openStorage(
   if (dataDir !== undefined) {
     const log = getLogger([LOG_ROOT, "node"]);
     const isNew = !holdsChain(dataDir);
-    // Said first: a long chain takes its time to be read.
+    // Logged first: reading a long chain takes time.
     if (!isNew) log.info("Reading the chain in {dataDir}", { dataDir });
     const directory = DataDir.open(dataDir, { chainId, genesis, ringSlots, openJournalFile });
     if (isNew) log.info("New chain in {dataDir}", { dataDir });
-    else tellResumed(directory);
+    else logResumed(directory);
     return onDisk(directory);
   }
   return {
@@ -55,8 +56,8 @@ export function openStorage(
   };
 }
 
-/** Says what was found of a chain that goes on. */
-function tellResumed({ state, cutBytes }: DataDir): void {
+/** Logs what was found of an existing chain. */
+function logResumed({ state, cutBytes }: DataDir): void {
   const log = getLogger([LOG_ROOT, "node"]);
   if (cutBytes > 0) {
     log.warning("Cut {cutBytes} bytes of a torn record off the journal", { cutBytes });
@@ -75,7 +76,7 @@ function onDisk(directory: DataDir): Storage {
     try {
       directory.flush(head);
     } catch (thrown) {
-      // Prices stay in memory, and the next flush takes them along.
+      // Prices stay in memory, and the next flush writes them.
       log.error("{error}", { error: thrown });
     }
   };

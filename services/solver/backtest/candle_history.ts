@@ -1,8 +1,8 @@
 import {
-  type Extremes,
-  ExtremesFold,
   type PriceRange,
   type PriceReader,
+  type RangeCheck,
+  RangeCheckBuilder,
 } from "../../../lib/prices/price_slots.ts";
 import { type Bar, endOf } from "./bars.ts";
 
@@ -21,8 +21,8 @@ export class CandleHistory implements PriceReader {
     this.#next = (this.#next + 1) % CANDLES_MAX;
   }
 
-  extremes(from: number, to: number, range?: PriceRange): Extremes {
-    const fold = new ExtremesFold(range);
+  checkRange(from: number, to: number, range?: PriceRange): RangeCheck {
+    const check = new RangeCheckBuilder(range);
     const count = this.#candles.length;
     const found: Bar[] = [];
     for (let age = 1; age <= count; age++) {
@@ -31,9 +31,10 @@ export class CandleHistory implements PriceReader {
       if (candle.timeMs < to) found.push(candle);
     }
     for (const { low, high, timeMs } of found.reverse()) {
-      const outside = fold.add(BigInt(low), BigInt(high));
-      if (outside) fold.outside = { time: timeMs, price: BigInt(low) };
+      if (check.hasFirstOutside(BigInt(low), BigInt(high))) {
+        check.outside = { time: timeMs, price: BigInt(low) };
+      }
     }
-    return fold;
+    return check;
   }
 }

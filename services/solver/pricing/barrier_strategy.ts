@@ -172,7 +172,7 @@ function requireUnbroken(bet: BetTerms, view: MarketView, nowMs: number): void {
   if (startTime >= nowMs) return;
   const knownTo = Math.min(nowMs, view.historyEndMs);
   const range = { lower: lowerPrice, upper: upperPrice };
-  const { outside, missing } = view.history.extremes(startTime, knownTo, range);
+  const { outside, missing } = view.history.checkRange(startTime, knownTo, range);
   if (outside !== undefined) {
     throw new PricingRefusedError(
       "RANGE_BROKEN",

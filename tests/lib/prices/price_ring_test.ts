@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import { type Extremes, SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { type RangeCheck, SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { withSeed } from "../../support/random.ts";
 
 /** Slot number of the first slot in these tests. */
@@ -33,14 +33,12 @@ class NaiveHistory {
     return true;
   }
 
-  extremes(first: number, end: number, lower: bigint, upper: bigint): Extremes {
+  checkRange(first: number, end: number, lower: bigint, upper: bigint): RangeCheck {
     const missing: TimeSpan[] = [];
-    const found: Extremes = { lowest: undefined, highest: undefined, outside: undefined, missing };
+    const found: RangeCheck = { outside: undefined, missing };
     for (let slot = first; slot < end; slot++) {
       const price = this.at(slot);
       if (price !== undefined) {
-        if (found.lowest === undefined || price < found.lowest) found.lowest = price;
-        if (found.highest === undefined || price > found.highest) found.highest = price;
         if (price < lower || price > upper) found.outside ??= { time: slot * SLOT_MS, price };
       } else if (missing.at(-1)?.to === slot * SLOT_MS) missing.at(-1)!.to += SLOT_MS;
       else missing.push({ from: slot * SLOT_MS, to: (slot + 1) * SLOT_MS });
@@ -78,13 +76,13 @@ function randomLength(random: RandomSource, slots: number): number {
   return below(random, roll < 0.45 ? 30 : roll < 0.95 ? Math.min(slots, 2_000) : slots + 40);
 }
 
-function assertSameExtremes(ring: PriceRing, model: NaiveHistory, random: RandomSource): void {
+function assertSameCheck(ring: PriceRing, model: NaiveHistory, random: RandomSource): void {
   const first = model.newest - model.slots - 20 + below(random, model.slots + 30);
   const end = first + randomLength(random, model.slots);
   const lower = BigInt(below(random, 60));
   const upper = lower + BigInt(900 + below(random, 140));
-  const expected = model.extremes(first, end, lower, upper);
-  const found = ring.extremes(first * SLOT_MS, end * SLOT_MS, { lower, upper });
+  const expected = model.checkRange(first, end, lower, upper);
+  const found = ring.checkRange(first * SLOT_MS, end * SLOT_MS, { lower, upper });
   assert.deepEqual({ ...found }, expected);
 }
 
@@ -112,7 +110,7 @@ function runModel(random: RandomSource, slots: number, operations: number): void
       const target = slot - below(random, slots + 10) + 5;
       assert.equal(ring.at(target * SLOT_MS), model.at(target));
     }
-    if (done % Math.ceil(operations / 3_000) === 0) assertSameExtremes(ring, model, random);
+    if (done % Math.ceil(operations / 3_000) === 0) assertSameCheck(ring, model, random);
   }
 }
 
@@ -173,9 +171,7 @@ Deno.test("PriceRing: refuses times that are no slot's, and times that have pass
 Deno.test("PriceRing: an empty ring knows nothing and names all of it as missing", () => {
   const ring = new PriceRing(8);
   assert.equal(ring.newest, undefined);
-  assert.deepEqual({ ...ring.extremes(1_000, 1_300, { lower: 1n, upper: 2n }) }, {
-    lowest: undefined,
-    highest: undefined,
+  assert.deepEqual({ ...ring.checkRange(1_000, 1_300, { lower: 1n, upper: 2n }) }, {
     outside: undefined,
     missing: [{ from: 1_000, to: 1_300 }],
   });
@@ -184,17 +180,18 @@ Deno.test("PriceRing: an empty ring knows nothing and names all of it as missing
 Deno.test("PriceRing: a window counts the slots that start inside it", () => {
   const ring = new PriceRing(16);
   for (const [index, price] of [5n, 9n, 6n, 1n].entries()) ring.append(1_000 + index * 100, price);
-  const { lowest, highest } = ring.extremes(1_001, 1_300);
-  assert.deepEqual([lowest, highest], [6n, 9n]);
-  assert.deepEqual(ring.extremes(1_001, 1_100).missing, []);
-  assert.equal(ring.extremes(1_001, 1_100).lowest, undefined);
+  assert.equal(ring.checkRange(1_001, 1_300, { lower: 6n, upper: 9n }).outside, undefined);
+  assert.equal(ring.checkRange(1_001, 1_300, { lower: 7n, upper: 9n }).outside?.price, 6n);
+  assert.equal(ring.checkRange(1_001, 1_300, { lower: 6n, upper: 8n }).outside?.price, 9n);
+  assert.deepEqual(ring.checkRange(1_001, 1_100).missing, []);
+  assert.equal(ring.checkRange(1_001, 1_100, { lower: 7n, upper: 7n }).outside, undefined);
 });
 
 Deno.test("PriceRing: bounds of the range belong to it", () => {
   const ring = new PriceRing(16);
   for (const [index, price] of [5n, 9n, 4n, 10n].entries()) ring.append(1_000 + index * 100, price);
-  assert.equal(ring.extremes(1_000, 1_200, { lower: 5n, upper: 9n }).outside, undefined);
-  assert.deepEqual(ring.extremes(1_000, 1_400, { lower: 5n, upper: 9n }).outside, {
+  assert.equal(ring.checkRange(1_000, 1_200, { lower: 5n, upper: 9n }).outside, undefined);
+  assert.deepEqual(ring.checkRange(1_000, 1_400, { lower: 5n, upper: 9n }).outside, {
     time: 1_200,
     price: 4n,
   });
@@ -213,7 +210,7 @@ Deno.test("PriceRing: comes back from its bytes, and takes impossible slots for 
     const from = (slot - 80) * SLOT_MS;
     const to = (slot + 5) * SLOT_MS;
     assert.equal(back.newest, ring.newest);
-    assert.deepEqual({ ...back.extremes(from, to) }, { ...ring.extremes(from, to) });
+    assert.deepEqual({ ...back.checkRange(from, to) }, { ...ring.checkRange(from, to) });
 
     assert.equal(back.at(slot * SLOT_MS), ring.at(slot * SLOT_MS));
     const torn = new DataView(bytes.buffer, (slot % 64) * 16, 16);
@@ -248,9 +245,13 @@ Deno.test("PriceRing: of its bytes it believes no slot whose time or price canno
   for (const [what, time, price] of impossible) {
     const ring = withSlot(2, time, price);
     assert.equal(ring.newest, (good + 1) * SLOT_MS, what);
-    const { missing, highest } = ring.extremes(good * SLOT_MS, (good + 4) * SLOT_MS);
+    const { missing, outside } = ring.checkRange(
+      good * SLOT_MS,
+      (good + 4) * SLOT_MS,
+      { lower: 5n, upper: 5n },
+    );
     const hole = { from: (good + 2) * SLOT_MS, to: (good + 4) * SLOT_MS };
-    assert.deepEqual([missing, highest], [[hole], 5n], what);
+    assert.deepEqual([missing, outside], [[hole], undefined], what);
     ring.skipTo((good + 3) * SLOT_MS);
     assert.equal(ring.fill((good + 2) * SLOT_MS, 6n), true, what);
   }
@@ -262,5 +263,21 @@ Deno.test("PriceRing: comes back with slots of an earlier lap as holes", () => {
   ring.append(2_400, 6n); // slot 24: another place, more than a lap later
   const back = PriceRing.fromBytes(ring.bytes.slice());
   assert.equal(back.at(1_000), undefined);
-  assert.deepEqual(back.extremes(1_700, 2_500), ring.extremes(1_700, 2_500));
+  assert.deepEqual(back.checkRange(1_700, 2_500), ring.checkRange(1_700, 2_500));
+});
+
+Deno.test("PriceRing: the example of its docstring gives what it says", async () => {
+  const source = await Deno.readTextFile(
+    new URL("../../../lib/prices/price_ring.ts", import.meta.url),
+  );
+  const [, block] = /```ts\n([\s\S]*?) \* ```/.exec(source) ?? [];
+  const lines = block!.trimEnd().split("\n").map((line) => line.replace(/^ \* ?/, ""));
+  const expected = lines.pop()!.replace(/^\/\/ /, "");
+  const call = lines.pop()!;
+  const run = new Function(
+    "PriceRing",
+    `${lines.join("\n")}\nreturn [${call.replace(/;$/, ",")} ${expected}];`,
+  );
+  const [found, said] = run(PriceRing);
+  assert.deepEqual({ ...found }, said);
 });

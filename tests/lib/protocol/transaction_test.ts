@@ -4,11 +4,8 @@ import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { describeIssue } from "../../../lib/protocol/scalars.ts";
-import {
-  BACKFILL_SLOTS_MAX,
-  quoteTermsOf,
-  transactionSchema,
-} from "../../../lib/protocol/transaction.ts";
+import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
+import { quoteTermsOf, transactionSchema } from "../../../lib/protocol/transaction.ts";
 
 const signature = `0x${"11".repeat(65)}`;
 const { admin, relayer, solver } = DEV_ACCOUNTS;

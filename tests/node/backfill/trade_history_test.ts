@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { slotPrices } from "../../../services/node/backfill/slot_prices.ts";
+import { slotPrices } from "../../../services/node/backfill/backfiller.ts";
 import {
   ATTEMPTS_MAX,
   BinanceTradeHistory,
@@ -124,6 +124,6 @@ Deno.test("BinanceTradeHistory: gives up after five attempts, and at once where 
   history.failures = [Response.json({ code: -1121, msg: "Invalid symbol." }, { status: 400 })];
   await assert.rejects(() => collect(source.trades("ETH/USDT", span)), /Invalid symbol/);
   history.failures = [Response.json([{ a: 1, p: "zero", T: START }])];
-  await assert.rejects(() => collect(source.trades("ETH/USDT", span)), /not what was expected/);
+  await assert.rejects(() => collect(source.trades("ETH/USDT", span)), /unexpected answer/);
   await history.stop();
 });

@@ -6,7 +6,7 @@ import {
   RejectedTransactionError,
   SettlementError,
   UnknownThesisError,
-} from "../../../services/node/errors.ts";
+} from "../../../services/node/chain/errors.ts";
 import {
   actors,
   backfill,
@@ -135,6 +135,12 @@ const refusedQuotes: [
   ["INVALID_TIME_RANGE", "no slot", (now) => ({ startTime: now + 1, endTime: now + 100 })],
   ["INVALID_TIME_RANGE", "backwards", (now) => ({ startTime: now + 900, endTime: now + 500 })],
   ["INVALID_TIME_RANGE", "over a day", (now) => ({ endTime: now + 86_400_001 })],
+  ["INVALID_TIME_RANGE", "a start over a day ago", (now) => ({ startTime: now - 86_400_000 })],
+  ["INVALID_TIME_RANGE", "a start over a day ahead", (now) => ({
+    startTime: now + 86_400_001,
+    endTime: now + 86_401_001,
+  })],
+  ["RANGE_BROKEN", "the newest price outside", () => ({ upperPrice: 2_999_999_999n })],
   ["QUOTE_EXPIRED", "a deadline passed", (now) => ({ deadline: now - 1 })],
   ["QUOTE_SIGNER_MISMATCH", "a stranger's quote", () => ({ solverSigner: stranger })],
   ["QUOTE_SIGNER_MISMATCH", "another sender", () => ({ from: stranger })],
@@ -286,4 +292,56 @@ Deno.test("Chain: what cannot be written down does not happen, and is done when 
   test.run(1);
   assert.equal(test.chain.state.ledger.thesis(1)?.status, "won");
   assert.equal(test.chain.submit(depositAt(test, 2)).status, "committed");
+});
+
+/** What a bet on 2,850 to 3,150 gets, whose window began this many checkpoints ago. */
+function codeOfBegun(test: TestChain, checkpointsAgo: number): string | undefined {
+  const { now: timestamp } = test;
+  const startTime = timestamp - checkpointsAgo * 100;
+  const bet = rfqSubmit({ timestamp, startTime, endTime: timestamp + 1_000 });
+  return test.chain.simulate(bet).error?.code;
+}
+
+Deno.test("Chain: a window in which a price outside the range is recorded is refused", () => {
+  const test = fundedChain();
+  for (const price of [3_150_000_001n, 3_150_000_000n, 2_850_000_000n]) {
+    test.run(1, { "ETH/USDT": price });
+  }
+  assert.equal(codeOfBegun(test, 1), undefined, "bounds belong to the range");
+  assert.equal(codeOfBegun(test, 2), "RANGE_BROKEN");
+  test.run(1, { "ETH/USDT": 2_849_999_999n });
+  assert.equal(codeOfBegun(test, 0), "RANGE_BROKEN");
+  const broken = rfqSubmit({ timestamp: test.now });
+  const { message } = test.chain.simulate(broken).error!;
+  assert.equal(
+    message,
+    `Price was 2849999999 at ${test.now}: the range is 2850000000 to 3150000000`,
+  );
+  assert.equal(test.chain.submit(broken).status, "failed");
+  assert.deepEqual(balancesOf(test).user, [5_000_000n, 0n]);
+});
+
+Deno.test("Chain: prices that are not recorded do not refuse a window, backfilled ones do", () => {
+  const test = fundedChain({ maxStaleMs: 100 });
+  const gap = test.now + 100;
+  test.run(5, null);
+  test.run(2);
+  assert.equal(codeOfBegun(test, 8), undefined, "prices are missing");
+  const fill = { timestamp: test.now, startTime: gap + 100, prices: [1n] };
+  test.chain.submit(backfill(fill));
+  assert.equal(codeOfBegun(test, 8), "RANGE_BROKEN");
+  assert.equal(codeOfBegun(test, 4), undefined, "the breach was before the window");
+});
+
+Deno.test("Chain: a window starts up to the bound ahead", () => {
+  const test = fundedChain({ maxStartAheadMs: 5_000 });
+  const bet = (aheadMs: number) => {
+    const startTime = test.now + aheadMs;
+    return test.chain.simulate(
+      rfqSubmit({ timestamp: test.now, startTime, endTime: startTime + 1_000 }),
+    ).error;
+  };
+  assert.equal(bet(5_000), undefined);
+  assert.equal(bet(5_001)?.code, "INVALID_TIME_RANGE");
+  assert.match(bet(5_001)!.message, /starts more than 5000 ms ahead/);
 });

@@ -13,6 +13,8 @@ const context: ExecutionContext = {
   blockNumber: 1,
   nowMs: NOW,
   isFresh: () => true,
+  maxStartAheadMs: 86_400_000,
+  breachOf: () => undefined,
   newestSlotMs: NOW,
 };
 const people: Address[] = [

@@ -5,6 +5,7 @@ import { type RpcMessage, RpcSocket } from "../support/rpc_socket.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { withNode } from "../support/running_node.ts";
 import { BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";
+import { FRAME_CHARS_MAX } from "../../../services/node/rpc/clients.ts";
 import { BATCH_MAX } from "../../../services/node/rpc/dispatcher.ts";
 
 const { user } = actors;
@@ -177,8 +178,30 @@ Deno.test("Node: a binary frame is read as text, and broken frames are answered"
     await socket.waitFor(({ result }) => result === "0x539");
     socket.send("}{");
     await socket.waitFor(({ error }) => error?.code === -32700);
-    socket.send("x".repeat(1024 * 1024 + 1));
-    assert.equal((await socket.closed).code, 1009);
+    await socket.close();
+  }));
+
+Deno.test("Node: a frame that is too long gets an error with its id, and its socket stays open", () =>
+  withNode(async ({ node }) => {
+    const socket = await RpcSocket.open(node.wsUrl);
+    const padding = "x".repeat(FRAME_CHARS_MAX);
+    const cases: [start: string, id: unknown][] = [
+      ['{"jsonrpc":"2.0","id":7,"method":"core_getThesis","params":', 7],
+      ['{ "jsonrpc" : "2.0", "method" : "core_getThesis", "id" : "a", "params": ', "a"],
+      ['{"id":-3,"jsonrpc":"2.0","params":', -3],
+      ['{"jsonrpc":"2.0","method":"core_getThesis","params":[{"id":9}],"more":', null],
+      ['[{"jsonrpc":"2.0","id":1,"method":"', null],
+      ["}{", null],
+    ];
+    for (const [index, [start, expected]] of cases.entries()) {
+      socket.send(`${start}"${padding}"}`);
+      await socket.waitFor(() => socket.messages.length === index + 1);
+      const { id, error } = socket.messages[index]!;
+      assert.deepEqual([id, error?.code], [expected, -32005], start);
+      assert.match(error?.message ?? "", /1048576 characters: received 1048[0-9]{3}/);
+    }
+    assert.equal((await socket.call("eth_chainId")).result, "0x539");
+    await socket.close();
   }));
 
 Deno.test("Node: lists come in pages by cursor", () =>

@@ -4,6 +4,7 @@ import {
   QUEUE_BYTES_MAX,
   REQUESTS_UNDER_WAY_MAX,
 } from "../../../services/node/rpc/clients.ts";
+import type { Method } from "../../../services/node/rpc/methods.ts";
 import { Dispatcher } from "../../../services/node/rpc/dispatcher.ts";
 import { Subscriptions } from "../../../services/node/rpc/subscriptions.ts";
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
@@ -86,28 +87,29 @@ Deno.test("Node: a client that reads nothing is let go of, and nobody else waits
     await other.close();
   }));
 
-/** Clients of a node that answers `echo` at once, and `costly` when its turnstile is open. */
+/** Clients of a node that answers `echo` at once, and `costly` when its queue is open. */
 async function withClients(
   test: (
     parts: {
       url: string;
       subscriptions: Subscriptions;
-      turnstile: SerialQueue;
+      queue: SerialQueue;
       slow: () => number;
     },
   ) => Promise<void>,
 ): Promise<void> {
-  const turnstile = new SerialQueue();
+  const queue = new SerialQueue();
   const subscriptions = new Subscriptions();
   let slow = 0;
   const dispatcher = new Dispatcher({
-    methods: new Map([
+    methods: new Map<string, Method>([
       ["echo", { call: (params) => params }],
       ["costly", { isCostly: true, call: (params) => params }],
+      ["long", { call: () => "x".repeat(QUEUE_BYTES_MAX / 4) }],
       ["subscribe", { call: (_params, client) => client?.subscribe("newHeads") }],
     ]),
     observe: () => {},
-    turnstile,
+    queue,
     afterWrite: () => Promise.resolve(),
   });
   const clients = new Clients({ dispatcher, subscriptions, onSlowClient: () => slow += 1 });
@@ -117,7 +119,7 @@ async function withClients(
   );
   try {
     const url = `ws://127.0.0.1:${server.addr.port}`;
-    await test({ url, subscriptions, turnstile, slow: () => slow });
+    await test({ url, subscriptions, queue, slow: () => slow });
   } finally {
     await clients.closeAll();
     await server.shutdown();
@@ -133,30 +135,47 @@ Deno.test("Clients: a client may send any number of requests one after the other
     await socket.close();
   }));
 
-for (const sent of [REQUESTS_UNDER_WAY_MAX, REQUESTS_UNDER_WAY_MAX + 1]) {
-  const isTooMany = sent > REQUESTS_UNDER_WAY_MAX;
-  const then = isTooMany ? "disconnect a client with 1013" : "are all answered";
+for (const excess of [0, 2]) {
+  const then = excess === 0 ? "are all answered" : "get an error where they are too many";
+  const sent = REQUESTS_UNDER_WAY_MAX + excess;
   Deno.test(`Clients: ${sent} requests under way at once ${then}`, () =>
-    withClients(async ({ url, turnstile }) => {
+    withClients(async ({ url, queue }) => {
       const socket = await RpcSocket.open(url);
       const open = Promise.withResolvers<void>();
-      const closed = turnstile.closedDuring(() => open.promise);
-      for (let id = 1; id <= sent; id++) {
+      const closed = queue.closedDuring(() => open.promise);
+      for (let id = 1_001; id <= 1_000 + sent; id++) {
         socket.send(JSON.stringify({ jsonrpc: "2.0", id, method: "costly" }));
       }
-      if (isTooMany) assert.equal((await socket.closed).code, 1013);
-      else {
-        await eventually("all requests wait", () => turnstile.waiting === sent || undefined);
-      }
+      await eventually(
+        "the rest is refused",
+        () => socket.messages.length === excess && queue.waiting === sent - excess || undefined,
+      );
+      const refused = socket.messages.map(({ id, error }) => [id, error?.code]);
+      assert.deepEqual(refused, [[1_101, -32005], [1_102, -32005]].slice(0, excess));
       open.resolve();
       await closed;
-      if (!isTooMany) {
-        await socket.waitFor(({ id }) => id === sent);
-        assert.equal(socket.messages.length, sent);
-        await socket.close();
-      }
+      await socket.waitFor(() => socket.messages.length === sent);
+      assert.deepEqual((await socket.call("echo", [1])).result, [1], "the socket stays open");
+      await socket.close();
     }));
 }
+
+Deno.test("Clients: long answers that a client does not read become errors, and its subscriptions stay", () =>
+  withClients(async ({ url, subscriptions, slow }) => {
+    const socket = await RpcSocket.open(url);
+    await socket.call("subscribe");
+    const calls = 12;
+    for (let id = 1; id <= calls; id++) {
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id, method: "long" }));
+    }
+    await socket.waitFor(() => socket.messages.length === calls + 1);
+    const answers = socket.messages.slice(1);
+    const errors = answers.filter(({ error }) => error?.code === -32005);
+    assert(errors.length > 0 && errors.length < calls, `${errors.length} errors`);
+    assert.match(errors[0]?.error?.message ?? "", /bytes wait to be read/);
+    assert.deepEqual([slow(), subscriptions.count("newHeads")], [0, 1]);
+    await socket.close();
+  }));
 
 Deno.test("Clients: a client that reads too slowly loses its subscriptions at once, and is counted once", () =>
   withClients(async ({ url, subscriptions, slow }) => {

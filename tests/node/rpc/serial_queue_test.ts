@@ -1,34 +1,38 @@
 import assert from "node:assert/strict";
-import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { SerialQueue, WAITING_MAX } from "../../../services/node/rpc/serial_queue.ts";
+import { rpcErrorBody } from "../../../services/node/rpc/errors.ts";
+import {
+  NodeBusyError,
+  SerialQueue,
+  WAITING_MAX,
+} from "../../../services/node/rpc/serial_queue.ts";
 
-/** A turnstile whose turns a test makes. */
-function newTurnstile() {
+/** A queue whose turns a test makes. */
+function newQueue() {
   const turns: (() => void)[] = [];
-  const turnstile = new SerialQueue((task) => turns.push(task));
+  const queue = new SerialQueue((task) => turns.push(task));
   const turn = () => turns.shift()?.();
-  return { turnstile, turn, turns };
+  return { queue, turn, turns };
 }
 
 Deno.test("SerialQueue: one task a turn, in the order in which they came", async () => {
-  const { turnstile, turn, turns } = newTurnstile();
+  const { queue, turn, turns } = newQueue();
   const done: number[] = [];
-  const results = [1, 2, 3].map((number) => turnstile.run(() => done.push(number)));
+  const results = [1, 2, 3].map((number) => queue.run("write", () => done.push(number)));
   for (const expected of [[], [1], [1, 2], [1, 2, 3]]) {
     assert.deepEqual(done, expected);
     assert.ok(turns.length <= 1);
     turn();
   }
   assert.deepEqual(await Promise.all(results), [1, 2, 3]);
-  assert.deepEqual([turnstile.waiting, turns.length], [0, 0]);
+  assert.deepEqual([queue.waiting, turns.length], [0, 0]);
 });
 
 Deno.test("SerialQueue: what a task throws is thrown, and the next one passes", async () => {
-  const { turnstile, turn } = newTurnstile();
-  const failing = turnstile.run(() => {
+  const { queue, turn } = newQueue();
+  const failing = queue.run("write", () => {
     throw new TypeError("no");
   });
-  const passing = turnstile.run(() => "yes");
+  const passing = queue.run("write", () => "yes");
   turn();
   turn();
   await assert.rejects(failing, TypeError);
@@ -36,12 +40,12 @@ Deno.test("SerialQueue: what a task throws is thrown, and the next one passes", 
 });
 
 Deno.test("SerialQueue: nothing passes while it is closed", async () => {
-  const { turnstile, turn, turns } = newTurnstile();
+  const { queue, turn, turns } = newQueue();
   const done: string[] = [];
-  const before = turnstile.run(() => done.push("before"));
+  const before = queue.run("write", () => done.push("before"));
   const { promise, resolve } = Promise.withResolvers<void>();
-  const closed = turnstile.closedDuring(() => promise);
-  const during = turnstile.run(() => done.push("during"));
+  const closed = queue.closedDuring(() => promise);
+  const during = queue.run("write", () => done.push("during"));
   turn();
   assert.deepEqual([done, turns.length], [[], 0]);
   resolve();
@@ -53,21 +57,34 @@ Deno.test("SerialQueue: nothing passes while it is closed", async () => {
 });
 
 Deno.test("SerialQueue: opens again after what it was closed for failed", async () => {
-  const { turnstile, turn } = newTurnstile();
-  await assert.rejects(turnstile.closedDuring(() => Promise.reject(new TypeError("pull"))));
-  const passing = turnstile.run(() => 1);
+  const { queue, turn } = newQueue();
+  await assert.rejects(queue.closedDuring(() => Promise.reject(new TypeError("pull"))));
+  const passing = queue.run("write", () => 1);
   turn();
   assert.equal(await passing, 1);
 });
 
 Deno.test("SerialQueue: refuses more than may wait", async () => {
-  const { turnstile, turn } = newTurnstile();
-  const waiting = Array.from({ length: WAITING_MAX }, () => turnstile.run(() => 1));
-  await assert.rejects(turnstile.run(() => 1), (thrown) => {
-    assert.ok(thrown instanceof RpcError);
-    return thrown.rpcCode === -32005;
+  const { queue, turn } = newQueue();
+  const waiting = Array.from({ length: WAITING_MAX }, () => queue.run("write", () => 1));
+  await assert.rejects(queue.run("write", () => 1), (thrown) => {
+    assert.ok(thrown instanceof NodeBusyError);
+    return rpcErrorBody(thrown).code === -32005;
   });
   for (let turns = 0; turns < WAITING_MAX; turns++) turn();
   await Promise.all(waiting);
-  assert.equal(turnstile.waiting, 0);
+  assert.equal(queue.waiting, 0);
+});
+
+Deno.test("SerialQueue: reads do not displace writes, and writes do not stop reads", async () => {
+  const { queue, turn } = newQueue();
+  const done: string[] = [];
+  const reads = Array.from({ length: WAITING_MAX }, () => queue.run("read", () => done.push("r")));
+  await assert.rejects(queue.run("read", () => 1), NodeBusyError);
+  const writes = Array.from({ length: 9 }, () => queue.run("write", () => done.push("w")));
+  for (let turns = 0; turns < 12; turns++) turn();
+  assert.equal(done.join(""), "wwwrwwwrwwwr");
+  for (let turns = 12; turns < WAITING_MAX + 9; turns++) turn();
+  await Promise.all([...reads, ...writes]);
+  assert.equal(queue.waiting, 0);
 });

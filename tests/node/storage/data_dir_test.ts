@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { CoreClient } from "../../../lib/net/core_client.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Deposit } from "../../../lib/protocol/transaction.ts";
-import { encodeLine } from "../../../services/node/storage/checked_line.ts";
+import { encodeLine } from "../../../services/node/storage/file_journal.ts";
 import { DataDir, inspectDataDir } from "../../../services/node/storage/data_dir.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -239,7 +239,7 @@ Deno.test("Data directory: refuses a second node, another genesis and another ri
   withDirectory(async (directory) => {
     const options = testOptions({ oracleUrl, dataDir: directory });
     const first = await startNode(options);
-    await assert.rejects(() => startNode(options), /held by another node/);
+    await assert.rejects(() => startNode(options), /Another node has .* open: stop it first/);
     await first.stop();
     await assert.rejects(
       () => startNode({ ...options, chainId: 7 }),
@@ -251,7 +251,7 @@ Deno.test("Data directory: refuses a second node, another genesis and another ri
     );
     await assert.rejects(
       () => startNode({ ...options, ringBufferSize: 1_024 }),
-      /has 65536 slots: the ring buffer has 1024/,
+      /has 65536 slots: set ring_buffer_size to that instead of 1024/,
     );
     await (await startNode(options)).stop();
   }));
@@ -283,6 +283,23 @@ Deno.test("inspectDataDir: a journal of something else is told of", () =>
     const genesis = { relayers: [], admins: [], balances: new Map() };
     assert.throws(
       () => inspectDataDir(directory, { chainId: 1, genesis, ringSlots: 1_024 }),
-      /holds a record at byte 0 that is not known here/,
+      /has an unknown record at byte 0/,
     );
   }));
+
+Deno.test({
+  name: "Data directory: only the owner can read its files and enter its folders",
+  ignore: Deno.build.os === "windows",
+  fn: () =>
+    withDirectory(async (directory) => {
+      const dataDir = `${directory}/chain`;
+      const node = await startNode(testOptions({ oracleUrl, dataDir }));
+      await node.stop();
+      const modeOf = async (path: string) => ((await Deno.stat(path)).mode ?? 0) & 0o777;
+      const files = ["chain.journal", "head", "lock", "prices/ETH-USDT.ring"];
+      for (const folder of ["", "prices"]) {
+        assert.equal(await modeOf(`${dataDir}/${folder}`), 0o700);
+      }
+      for (const file of files) assert.equal(await modeOf(`${dataDir}/${file}`), 0o600, file);
+    }),
+});

@@ -5,8 +5,8 @@ import type { TransactionWire } from "../../../lib/protocol/transaction.ts";
 import { genesisBlock } from "../../../services/node/chain/block.ts";
 import { CoreNode } from "../../../services/node/core_node.ts";
 import { FLUSH_CHECKPOINTS } from "../../../services/node/storage/data_dir.ts";
-import { FileJournal } from "../../../services/node/storage/journal.ts";
-import type { JournalRecord } from "../../../services/node/chain/record.ts";
+import { FileJournal } from "../../../services/node/storage/file_journal.ts";
+import type { JournalRecord } from "../../../services/node/chain/journal.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
 import { openStorage, type Storage } from "../../../services/node/storage/storage.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -118,12 +118,14 @@ Deno.test("Node: a settlement on request is answered after its record is synced"
   withFolder(async (folder) => {
     const disk = new FakeDisk();
     const { node, storage } = startCore(folder, disk);
-    node.chain.feed.update(pricesBody(NOW), NOW);
+    node.chain.oraclePrices.update(pricesBody(NOW), NOW);
     node.chain.checkpoint(NOW);
     await call(node, "core_sendTransaction", depositWire());
-    const bet = rfqSubmit({ timestamp: NOW, lowerPrice: 1n, upperPrice: 2n });
+    const startTime = NOW + 100;
+    const bet = rfqSubmit({ timestamp: NOW, startTime, lowerPrice: 1n, upperPrice: 2n });
     const { result } = await call(node, "core_sendTransaction", toWire(bet));
     assert.equal(result.status, "committed");
+    node.chain.checkpoint(startTime);
     disk.holdSyncs();
     const begun = disk.nextSync();
     const answer = call(node, "core_settleThesis", 1);

@@ -1,4 +1,4 @@
-import type { JournalFile } from "../../../services/node/storage/journal.ts";
+import type { JournalFile } from "../../../services/node/storage/file_journal.ts";
 
 /**
  * The file of a journal, in memory. What was written survives the process; only what a sync has

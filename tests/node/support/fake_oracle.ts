@@ -33,11 +33,12 @@ export function startFakeOracle(now: () => number = Date.now) {
   const oracle = {
     prices: { ...PRICES },
     requests: 0,
-    answer: (): Response | Promise<Response> => Response.json(pricesBody(now(), oracle.prices)),
+    answer: (_request: Request): Response | Promise<Response> =>
+      Response.json(pricesBody(now(), oracle.prices)),
   };
-  const listener = listen("127.0.0.1", 0, () => {
+  const listener = listen("127.0.0.1", 0, (request) => {
     oracle.requests += 1;
-    return oracle.answer();
+    return oracle.answer(request);
   });
   return Object.assign(oracle, { url: listener.url, stop: () => listener.stop() });
 }

@@ -54,6 +54,12 @@ export class NaiveChain {
   submit(tx: RfqSubmit, quote: string, nowMs: number): string {
     if (this.quotes.has(quote)) return "QUOTE_ALREADY_USED";
     if (!this.#isFresh(nowMs)) return "ORACLE_STALE";
+    for (let time = Math.ceil(tx.startTime / 100) * 100; time < tx.endTime; time += 100) {
+      const price = this.#at(time / 100);
+      if (price !== undefined && (price < tx.lowerPrice || price > tx.upperPrice)) {
+        return "RANGE_BROKEN";
+      }
+    }
     const isSame = tx.user === tx.from;
     const userStake = isSame ? tx.payout : tx.betAmount;
     if (this.#balance(tx.user) < userStake) return "INSUFFICIENT_BALANCE";

@@ -4,11 +4,14 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Block } from "../../../services/node/chain/block.ts";
 import { Chain } from "../../../services/node/chain/chain.ts";
-import { JournalError, memoryJournal } from "../../../services/node/storage/journal.ts";
 import { type Genesis, Ledger } from "../../../services/node/chain/ledger.ts";
-import { OracleFeed } from "../../../services/node/oracle/oracle_feed.ts";
+import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
-import type { JournalRecord } from "../../../services/node/chain/record.ts";
+import {
+  JournalError,
+  type JournalRecord,
+  memoryJournal,
+} from "../../../services/node/chain/journal.ts";
 import { ChainState, historiesOf } from "../../../services/node/chain/state.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { actors, CHAIN_ID } from "./actors.ts";
@@ -37,16 +40,17 @@ export class TestChain {
   journalFailures = 0;
   #isJournalFailing = false;
 
-  constructor(options: { ringSlots?: number; maxStaleMs?: number } = {}) {
+  constructor(options: { ringSlots?: number; maxStaleMs?: number; maxStartAheadMs?: number } = {}) {
     this.chain = new Chain({
       chainId: CHAIN_ID,
+      maxStartAheadMs: options.maxStartAheadMs,
       clock: this.clock,
       state: new ChainState(
         new Ledger(GENESIS),
         historiesOf(() => new PriceHistory(new PriceRing(options.ringSlots ?? 1_024))),
       ),
       journal: { ...memoryJournal, append: (records) => this.#append(records) },
-      feed: new OracleFeed(options.maxStaleMs ?? 3_000),
+      oraclePrices: new OraclePrices(options.maxStaleMs ?? 3_000),
       events: {
         onHead: (block) => this.heads.push(block),
         onTransaction: (receipt) => this.receipts.push(receipt),
@@ -64,7 +68,7 @@ export class TestChain {
 
   /** The oracle answers now: with these prices, updated this long ago. */
   price(prices?: Record<string, bigint>, ageMs = 0): void {
-    this.chain.feed.update(pricesBody(this.now - ageMs, prices), this.now);
+    this.chain.oraclePrices.update(pricesBody(this.now - ageMs, prices), this.now);
   }
 
   /** Moves on by checkpoints; the oracle answers at each unless `prices` is null. */

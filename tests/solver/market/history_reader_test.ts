@@ -57,8 +57,11 @@ Deno.test("History: the first look takes all that the node holds, page by page",
   await settled();
   assert.equal(node.queries.length, 11, "65,536 slots in pages of 6,000");
   assert.equal(prices.historyEndMs, nowMs);
-  const { missing, lowest, highest } = prices.history.extremes(nowMs - 2_000_000, nowMs);
-  assert.deepEqual({ missing, lowest, highest }, { missing: [], lowest: 1n, highest: 20_000n });
+  const outsideOf = (lower: bigint, upper: bigint) =>
+    prices.history.checkRange(nowMs - 2_000_000, nowMs, { lower, upper });
+  assert.deepEqual({ ...outsideOf(1n, 20_000n) }, { missing: [], outside: undefined });
+  assert.equal(outsideOf(2n, 20_000n).outside?.price, 1n);
+  assert.equal(outsideOf(1n, 19_999n).outside?.price, 20_000n);
   assert.ok(prices.volatility.historyMs >= 60_000);
   await history.stop();
 });
@@ -76,7 +79,7 @@ Deno.test("History: later looks take what is new, and wait a while for slots tha
   await settled();
   assert.equal(prices.historyEndMs, nowMs + 300);
   assert.deepEqual(node.queries.map(({ from, to }) => [from, to]), [[nowMs, nowMs + 1_000]]);
-  assert.deepEqual(prices.history.extremes(nowMs, nowMs + 300).missing, [
+  assert.deepEqual(prices.history.checkRange(nowMs, nowMs + 300).missing, [
     { from: nowMs, to: nowMs + 200 },
   ]);
   clock.advance(5_000);

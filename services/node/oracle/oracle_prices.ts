@@ -1,31 +1,31 @@
 import { z } from "zod";
 import { type Market, MARKETS, PRICE_DECIMALS } from "../../../lib/protocol/markets.ts";
-import { type NodePrice, priceEntrySchema } from "../../../lib/protocol/price.ts";
+import { type NodePrice, type PriceEntry, priceEntrySchema } from "../../../lib/protocol/price.ts";
 
-/** The last price that the oracle gave for a market. */
+/** The last price of a market that the oracle reported. */
 interface KnownPrice {
   price: bigint;
   /** Unix milliseconds; never later than when it was received. */
   lastUpdate: number;
-  /** `lastUpdate` as the oracle said it: the same value again is no newer price. */
+  /** `lastUpdate` as the oracle sent it: the same value again is not a newer price. */
   reported: number;
 }
 
 const bodySchema = z.object({ prices: z.record(z.string(), z.unknown()) });
 
-/** What one answer of the oracle brought. */
-export interface FeedUpdate {
-  /** Markets whose price is newer than the one known before. */
+/** What one answer of the oracle changed. */
+export interface PriceUpdate {
+  /** Markets that got a newer price. */
   updated: number;
-  /** Supported markets whose entry is missing or not valid. */
+  /** Supported markets whose entry is missing or invalid. */
   rejected: number;
 }
 
 /**
  * The last known price of every market and its age (spec: price oracle, States). Age is measured on
- * the price's own `lastUpdate`; one in the future counts as the time of its receipt.
+ * the price's own `lastUpdate`; one in the future counts as the time it was received.
  */
-export class OracleFeed {
+export class OraclePrices {
   readonly maxStaleMs: number;
   readonly #known = new Map<Market, KnownPrice>();
 
@@ -35,11 +35,12 @@ export class OracleFeed {
   }
 
   /**
-   * Takes the body of an answer to `GET /prices`. One bad entry spoils that market only.
+   * Applies the body of a `GET /prices` answer. An invalid entry affects its own market only.
    *
-   * @throws {z.ZodError} If the body has no map of prices.
+   * @param isLate The answer may be older than the last one: only a newer `lastUpdate` counts.
+   * @throws {z.ZodError} If the body has no `prices` map.
    */
-  update(body: unknown, nowMs: number): FeedUpdate {
+  update(body: unknown, nowMs: number, isLate = false): PriceUpdate {
     const { prices } = bodySchema.parse(body);
     const outcome = { updated: 0, rejected: 0 };
     for (const market of MARKETS) {
@@ -47,14 +48,14 @@ export class OracleFeed {
       if (
         !entry.success || entry.data.base !== market.base || entry.data.quote !== market.quote
       ) outcome.rejected += 1;
-      else if (this.#take(market, entry.data.price, entry.data.lastUpdate, nowMs)) {
+      else if (this.#take(market, entry.data, nowMs, isLate)) {
         outcome.updated += 1;
       }
     }
     return outcome;
   }
 
-  /** The price of a market that is fresh at a time, else undefined. */
+  /** The price of a market if it is fresh at the given time. */
   freshPrice(market: Market, atMs: number): bigint | undefined {
     const known = this.#known.get(market);
     return known !== undefined && atMs - known.lastUpdate <= this.maxStaleMs
@@ -62,12 +63,12 @@ export class OracleFeed {
       : undefined;
   }
 
-  /** Whether bets on the market are taken. */
+  /** Whether the market has a fresh price, so that bets on it are accepted. */
   isFresh(market: Market, atMs: number): boolean {
     return this.freshPrice(market, atMs) !== undefined;
   }
 
-  /** The simplified view by symbol; a market that never had a price is left out. */
+  /** The simplified view by symbol, without markets that never had a price. */
   view(atMs: number): Record<string, NodePrice> {
     const entries = [...this.#known].map((
       [{ symbol, base, quote }, known],
@@ -86,11 +87,12 @@ export class OracleFeed {
     return Object.fromEntries(entries);
   }
 
-  #take(market: Market, price: bigint, reported: number, nowMs: number): boolean {
+  #take(market: Market, entry: PriceEntry, nowMs: number, isLate: boolean): boolean {
+    const { price, lastUpdate: reported } = entry;
     const known = this.#known.get(market);
     if (known !== undefined && reported === known.reported) {
-      // A price may move before the oracle has a newer time for all that it is made of.
-      known.price = price;
+      // The price may move before the sources that date it have confirmed theirs again.
+      if (!isLate) known.price = price;
       return false;
     }
     if (known !== undefined && reported <= known.lastUpdate) return false;

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { encodeLine } from "../../../services/node/storage/checked_line.ts";
-import { FileJournal, JournalError } from "../../../services/node/storage/journal.ts";
-import type { JournalRecord } from "../../../services/node/chain/record.ts";
+import { encodeLine, FileJournal } from "../../../services/node/storage/file_journal.ts";
+import { JournalError, type JournalRecord } from "../../../services/node/chain/journal.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 
@@ -173,7 +172,7 @@ Deno.test({
     withPath(async (path) => {
       const script = `
         import { FileJournal } from ${
-        JSON.stringify(import.meta.resolve("../../../services/node/storage/journal.ts"))
+        JSON.stringify(import.meta.resolve("../../../services/node/storage/file_journal.ts"))
       };
         const { journal } = FileJournal.open(${JSON.stringify(path)}, () => {});
         const record = { kind: "settlement", atMs: 1, id: 1, outcome: { status: "won" } };

@@ -1,42 +1,27 @@
-import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import { decodeLine, encodeLine } from "./checked_line.ts";
-import { type JournalRecord, recordSchema, recordToJson } from "../chain/record.ts";
+import { crc32 } from "node:zlib";
+import { messageOf } from "../../../lib/errors.ts";
+import {
+  type Journal,
+  JournalError,
+  type JournalRecord,
+  recordSchema,
+  recordToJson,
+} from "../chain/journal.ts";
 
-/** Where records are written down before they are applied. */
-export interface Journal {
-  /** @throws {JournalError} If the records cannot be written; none of them counts then. */
-  append(records: readonly JournalRecord[]): void;
-  /** Resolves when all that was appended is on the disk. @throws {JournalError} If it never will be. */
-  synced(): Promise<void>;
-  /** Why nothing more is taken; undefined while all is well. */
-  readonly failure: JournalError | undefined;
-}
-
-/** The journal of a chain that lives in memory: remembers nothing. */
-export const memoryJournal: Journal = {
-  append: () => {},
-  synced: () => Promise.resolve(),
-  failure: undefined,
-};
-
-/** The journal cannot be read or written. */
-export class JournalError extends RangemakerError {
-  constructor(message: string, cause?: unknown) {
-    super("JOURNAL", message, { cause });
-  }
-}
-
-/** The part of a file that a journal needs. */
+/** The file operations that a journal needs. */
 export type JournalFile = Pick<
   Deno.FsFile,
   "readSync" | "writeSync" | "seekSync" | "truncateSync" | "statSync" | "syncData" | "close"
 >;
 
-/** Opens the file of a journal for reading and writing, and creates it if it does not exist. */
+/** Opens a journal file for reading and writing, and creates it if it does not exist. */
 export type OpenJournalFile = (path: string) => JournalFile;
 
 const openOnDisk: OpenJournalFile = (path) =>
-  Deno.openSync(path, { read: true, write: true, create: true });
+  Deno.openSync(path, { read: true, write: true, create: true, mode: PRIVATE_FILE });
+
+/** Mode of the files of a chain: the owner alone reads and writes them. */
+export const PRIVATE_FILE = 0o600;
 
 /** Longest line: a `BackfillOracle` of 6,000 prices of 20 digits is 140 kB. */
 const LINE_BYTES_MAX = 1024 * 1024;
@@ -44,17 +29,16 @@ const READ_BYTES = 256 * 1024;
 const NEWLINE = 10;
 
 /**
- * A file of records, one a line, each with its checksum, that only ever grows at its end. A record
- * that was cut off by the death of the process is the last one and was never acknowledged: it is
- * removed when the file is opened.
+ * An append-only file of records, one per line, each with a checksum. If the process dies during a
+ * write, the last record is incomplete and was never acknowledged: it is removed at the next start.
  */
 export class FileJournal implements Journal {
   readonly #path: string;
   readonly #file: JournalFile;
-  /** Bytes that are written, and bytes that are known to be on the disk. */
+  /** Bytes written, and bytes known to be on the disk. */
   #writtenBytes = 0;
   #syncedBytes = 0;
-  /** Resolves when no sync is under way; never rejects. */
+  /** Resolves when no sync is in progress; never rejects. */
   #syncing: Promise<void> = Promise.resolve();
   #nextSync: Promise<void> | undefined;
   #failure: JournalError | undefined;
@@ -65,11 +49,11 @@ export class FileJournal implements Journal {
   }
 
   /**
-   * Opens a journal, making it where there is none, and hands over all its records in order.
+   * Opens a journal, and creates it if it does not exist. Passes all its records to `onRecord`, in order.
    *
    * @param openFile Opens its file: on the disk by default.
-   * @returns The journal, and how many bytes of a torn record were removed from its end.
-   * @throws {JournalError} If it cannot be read, or is damaged before its end.
+   * @returns The journal, and how many bytes of an incomplete record were removed from its end.
+   * @throws {JournalError} If it cannot be read, or is damaged before its last record.
    */
   static open(
     path: string,
@@ -105,7 +89,7 @@ export class FileJournal implements Journal {
         done += this.#file.writeSync(bytes.subarray(done));
       }
     } catch (cause) {
-      this.#takeBack();
+      this.#truncate();
       throw new JournalError(
         `Journal ${this.#path} cannot be written: ${messageOf(cause)}`,
         cause,
@@ -117,12 +101,12 @@ export class FileJournal implements Journal {
   synced(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#syncedBytes === this.#writtenBytes) return Promise.resolve();
-    // One sync serves all who wait for it; what was appended after it began is for the next one.
+    // One sync serves all callers; records appended after its start wait for the next one.
     this.#nextSync ??= this.#syncing.then(() => this.#sync());
     return this.#nextSync;
   }
 
-  /** Ends; what was appended is on the disk then. */
+  /** Closes the file after everything is synced. */
   async close(): Promise<void> {
     try {
       await this.synced();
@@ -133,7 +117,7 @@ export class FileJournal implements Journal {
 
   async #sync(): Promise<void> {
     this.#nextSync = undefined;
-    // A second sync would succeed without the bytes that the failed one lost.
+    // A second sync could succeed although the failed one lost bytes.
     if (this.#failure !== undefined) throw this.#failure;
     const upToBytes = this.#writtenBytes;
     const sync = this.#file.syncData();
@@ -142,7 +126,7 @@ export class FileJournal implements Journal {
       await sync;
       this.#syncedBytes = upToBytes;
     } catch (cause) {
-      // After a failed sync nobody knows what is on the disk: nothing more is taken.
+      // After a failed sync it is unknown what is on the disk: no more records are accepted.
       this.#failure = new JournalError(
         `Journal ${this.#path} cannot be synced: ${messageOf(cause)}`,
         cause,
@@ -151,8 +135,8 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** Removes what was written of records that do not count. */
-  #takeBack(): void {
+  /** Truncates the file to its valid records. */
+  #truncate(): void {
     try {
       this.#file.truncateSync(this.#writtenBytes);
       this.#file.seekSync(this.#writtenBytes, Deno.SeekMode.Start);
@@ -164,7 +148,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** @returns Bytes cut off the end. */
+  /** @returns Bytes removed from the end. */
   #replay(onRecord: (record: JournalRecord) => void): number {
     let tornAt: number | undefined;
     for (const { bytes, offset, isWhole } of linesOf(this.#file, this.#path)) {
@@ -178,18 +162,18 @@ export class FileJournal implements Journal {
       }
     }
     const cutBytes = this.#file.statSync().size - this.#writtenBytes;
-    // What was read may still be in the page cache only: the first sync after opening covers it too.
-    this.#takeBack();
+    // What was read may be in the page cache only: the first sync after opening covers it, too.
+    this.#truncate();
     if (this.#failure !== undefined) throw this.#failure;
     return cutBytes;
   }
 }
 
 /**
- * The first record of a journal, which is left as it is.
+ * Reads the first record of a journal without changing it.
  *
- * @returns Undefined for a journal without a whole record.
- * @throws {JournalError} If there is none, or its first record is not known here.
+ * @returns Undefined for a journal without a complete record.
+ * @throws {JournalError} If the file cannot be read, or its first record is invalid.
  */
 export function readFirstRecord(path: string): JournalRecord | undefined {
   try {
@@ -209,12 +193,12 @@ function parseRecord(json: string, offset: number, path: string): JournalRecord 
   const parsed = recordSchema.safeParse(JSON.parse(json));
   if (parsed.success) return parsed.data;
   throw new JournalError(
-    `Journal ${path} holds a record at byte ${offset} that is not known here`,
+    `Journal ${path} has an unknown record at byte ${offset}: a newer version may have written it`,
     parsed.error,
   );
 }
 
-/** The lines of a file from its start, without their newline. The last one may lack it. */
+/** The lines of a file without their newline. The last one may lack it. */
 function* linesOf(file: JournalFile, path: string) {
   const chunk = new Uint8Array(READ_BYTES);
   let rest = new Uint8Array(0);
@@ -238,4 +222,23 @@ function* linesOf(file: JournalFile, path: string) {
     }
   }
   if (rest.length > 0) yield { bytes: rest, offset, isWhole: false };
+}
+
+/** Eight hex digits and a space before the text. */
+const CHECKSUM_BYTES = 9;
+
+/** A line of text after its checksum, so that an incomplete or damaged line is detected. */
+export function encodeLine(text: string): string {
+  return `${checksum(new TextEncoder().encode(text))} ${text}\n`;
+}
+
+/** The text of a line without its newline; undefined if the checksum does not match. */
+export function decodeLine(line: Uint8Array): string | undefined {
+  const text = line.subarray(CHECKSUM_BYTES);
+  const expected = new TextDecoder().decode(line.subarray(0, CHECKSUM_BYTES - 1));
+  return checksum(text) === expected ? new TextDecoder().decode(text) : undefined;
+}
+
+function checksum(bytes: Uint8Array): string {
+  return crc32(bytes).toString(16).padStart(8, "0");
 }

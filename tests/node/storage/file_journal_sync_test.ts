@@ -1,7 +1,7 @@
 /** When a journal may say that a record is on the disk: each test watches what the disk is asked to do. */
 import assert from "node:assert/strict";
-import { FileJournal } from "../../../services/node/storage/journal.ts";
-import type { JournalRecord } from "../../../services/node/chain/record.ts";
+import { FileJournal } from "../../../services/node/storage/file_journal.ts";
+import type { JournalRecord } from "../../../services/node/chain/journal.ts";
 import { FakeDisk } from "../support/fake_disk.ts";
 import { isSettled } from "../support/is_settled.ts";
 

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import { BackfilledSlots, HELD_PAGES_MAX } from "../../../services/node/chain/backfilled_slots.ts";
-import { PriceHistory } from "../../../services/node/chain/price_history.ts";
+import {
+  BACKFILLED_PAGES_MAX,
+  BackfilledSlots,
+  PriceHistory,
+} from "../../../services/node/chain/price_history.ts";
 
 const PAGE_MS = 25_600;
 const START = 1_700_000_000_000 - 1_700_000_000_000 % PAGE_MS;
@@ -13,12 +16,11 @@ Deno.test("BackfilledSlots: gives back what it holds, over pages and holes", () 
   }
   assert.equal(held.at(START + 100), 101n);
   assert.equal(held.at(START + 200), undefined);
-  const { lowest, highest, missing, outside } = held.extremes(
+  const { missing, outside } = held.checkRange(
     START,
     START + 3 * PAGE_MS + 200,
     { lower: 0n, upper: 1_000n },
   );
-  assert.deepEqual([lowest, highest], [1n, BigInt(3 * PAGE_MS + 1)]);
   assert.deepEqual(outside, { time: START + PAGE_MS - 100, price: BigInt(PAGE_MS - 99) });
   assert.deepEqual(missing, [
     { from: START + 200, to: START + PAGE_MS - 100 },
@@ -40,7 +42,7 @@ Deno.test("BackfilledSlots: keeps the pages that are needed", () => {
 
 Deno.test("BackfilledSlots: has no room for another page at its bound", () => {
   const held = new BackfilledSlots();
-  for (let page = 0; page < HELD_PAGES_MAX; page++) held.put(START + page * PAGE_MS, 1n);
+  for (let page = 0; page < BACKFILLED_PAGES_MAX; page++) held.put(START + page * PAGE_MS, 1n);
   assert.equal(held.hasRoomFor(START + 100), true);
   assert.equal(held.hasRoomFor(START - 100), false);
 });
@@ -51,14 +53,12 @@ Deno.test("PriceHistory: the first price outside is the first in time, held or i
   history.ring.append(START, 15n);
   history.ring.append(START + 200, 99n);
   history.fill(START + 100, 5n, true);
-  assert.deepEqual(history.extremes(START, START + 300, range).outside, {
+  assert.deepEqual(history.checkRange(START, START + 300, range).outside, {
     time: START + 100,
     price: 5n,
   });
   history.ring.append(START + 1_700, 15n);
-  assert.deepEqual({ ...history.extremes(START, START + 300, range) }, {
-    lowest: 5n,
-    highest: 99n,
+  assert.deepEqual({ ...history.checkRange(START, START + 300, range) }, {
     outside: { time: START + 100, price: 5n },
     missing: [{ from: START, to: START + 100 }],
   });
@@ -73,9 +73,9 @@ Deno.test("PriceHistory: the first price outside stays the first, however many h
       history.ring.append(START + Number(slot) * 100, price);
     }
     for (const [slot, price] of Object.entries(held)) {
-      history.held.put(START + Number(slot) * 100, price);
+      history.backfilled.put(START + Number(slot) * 100, price);
     }
-    const { outside } = history.extremes(START, START + 1_000, range);
+    const { outside } = history.checkRange(START, START + 1_000, range);
     return outside && { slot: (outside.time - START) / 100, price: outside.price };
   };
   assert.deepEqual(breachOf({ 0: 99n, 9: 15n }, { 4: 5n }), { slot: 0, price: 99n });
@@ -83,14 +83,4 @@ Deno.test("PriceHistory: the first price outside stays the first, however many h
   assert.deepEqual(breachOf({ 3: 15n, 9: 15n }, { 1: 5n, 5: 6n }), { slot: 1, price: 5n });
   assert.deepEqual(breachOf({ 3: 15n, 9: 99n }, { 1: 15n, 5: 6n }), { slot: 5, price: 6n });
   assert.equal(breachOf({ 3: 15n, 9: 15n }, { 1: 15n, 5: 10n }), undefined);
-});
-
-Deno.test("PriceHistory: lowest and highest are those of the ring and the held slots together", () => {
-  for (const [inRing, held] of [[15n, 9n], [9n, 15n]] as const) {
-    const history = new PriceHistory(new PriceRing(16));
-    history.ring.append(START + 100, inRing);
-    history.held.put(START, held);
-    const { lowest, highest } = history.extremes(START, START + 200);
-    assert.deepEqual([lowest, highest], [9n, 15n]);
-  }
 });

@@ -1,0 +1,80 @@
+import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import { reasonOf } from "../../../lib/errors.ts";
+
+/** What a pull returned: the parsed body of `GET /prices`, or why there is none. */
+export type PullResult = { body: unknown } | { failure: "timeout" | "error"; reason: string };
+
+/** How long a pull that timed out goes on waiting for its answer. */
+export const LATE_ANSWER_MAX_MS = 1_000;
+
+/** Whether text is a `service_url`: `host:port`, or an `http:` or `https:` URL. */
+export function isServiceUrl(text: string): boolean {
+  const url = URL.parse(oracleUrl(text));
+  return url !== null && url.hostname !== "" && !/\s/.test(text);
+}
+
+/** The URL of the oracle from the spec's `service_url`, which may lack the scheme. */
+export function oracleUrl(serviceUrl: string): string {
+  const url = /^https?:\/\//.test(serviceUrl) ? serviceUrl : `http://${serviceUrl}`;
+  return url.replace(/\/+$/, "");
+}
+
+/** Pulls prices over HTTP (spec: price oracle, pull cycle). */
+export class OracleClient {
+  readonly #pricesUrl: string;
+  readonly #timeoutMs: number;
+  readonly #clock: Clock;
+  readonly #requests = new Set<AbortController>();
+
+  /** @param timeoutMs How long a pull waits for its answer. */
+  constructor(serviceUrl: string, timeoutMs: number, clock: Clock) {
+    this.#pricesUrl = `${oracleUrl(serviceUrl)}/prices`;
+    this.#timeoutMs = timeoutMs;
+    this.#clock = clock;
+  }
+
+  /**
+   * Asks once. Never rejects, and resolves within the timeout. Then the request goes on for up to
+   * {@link LATE_ANSWER_MAX_MS}: a busy machine delivers answers late for seconds, and dropping all of
+   * them would leave the node without prices.
+   *
+   * @param onLate Receives the body of an answer that came after the timeout.
+   */
+  pull(onLate: (body: unknown) => void = () => {}): Promise<PullResult> {
+    const request = new AbortController();
+    this.#requests.add(request);
+    const timers: CancelTimer[] = [];
+    let isLate = false;
+    return new Promise<PullResult>((resolve) => {
+      timers.push(
+        this.#clock.after(this.#timeoutMs, () => {
+          isLate = true;
+          resolve({ failure: "timeout", reason: `no answer within ${this.#timeoutMs} ms` });
+        }),
+        this.#clock.after(LATE_ANSWER_MAX_MS, () => request.abort()),
+      );
+      fetchJson(this.#pricesUrl, request.signal)
+        .then((body) => isLate ? onLate(body) : resolve({ body }))
+        // Once it has timed out, a failure changes nothing any more.
+        .catch((thrown) => resolve({ failure: "error", reason: reasonOf(thrown) }))
+        .finally(() => {
+          for (const cancel of timers) cancel();
+          this.#requests.delete(request);
+        });
+    });
+  }
+
+  /** Aborts the requests that still wait for an answer. */
+  close(): void {
+    for (const request of this.#requests) request.abort();
+  }
+}
+
+async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
+  const response = await fetch(url, { signal });
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw new Error(`status ${response.status}`);
+  }
+  return await response.json();
+}

@@ -1,0 +1,150 @@
+import type { Clock } from "../../../lib/clock.ts";
+import { messageOf } from "../../../lib/errors.ts";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
+import type { OraclePrices } from "./oracle_prices.ts";
+import type { PullResult } from "./oracle_client.ts";
+
+/** How a pull ended; `invalid` means that the answer was not one of `GET /prices`. */
+export type PullOutcome = "ok" | "timeout" | "error" | "invalid";
+
+/** Parts of an {@link OraclePoller}. */
+export interface OraclePollerParts {
+  /** URL of the oracle, for status answers. */
+  url: string;
+  /** Asks the oracle once; never rejects. `onLate` receives an answer that came after the timeout. */
+  pull(onLate: (body: unknown) => void): Promise<PullResult>;
+  /** Where the pulled prices go. */
+  prices: OraclePrices;
+  clock: Clock;
+  /** A pull ended. */
+  onPull?(outcome: PullOutcome): void;
+  /** An answer came after the timeout of its pull and had a newer price. */
+  onLatePrices?(): void;
+  /** These markets have no fresh price any more, or still none since the start. */
+  onStale?(symbols: readonly string[], reason: string): void;
+  /** These markets were reported as stale and have a fresh price again. */
+  onFresh?(symbols: readonly string[]): void;
+}
+
+/**
+ * Pulls prices from the oracle at each checkpoint (spec: price oracle, pull cycle) and reports how
+ * that goes. A pull that fails leaves the last known prices in place; if its answer arrives late, the
+ * next checkpoint uses it.
+ */
+export class OraclePoller {
+  readonly #parts: OraclePollerParts;
+  readonly #staleness: StalenessMonitor;
+  #lastSuccessMs: number | undefined;
+  #lastFailure: { time: number; outcome: PullOutcome; reason: string } | undefined;
+  #failuresInARow = 0;
+
+  constructor(parts: OraclePollerParts) {
+    this.#parts = parts;
+    this.#staleness = new StalenessMonitor(parts.prices);
+  }
+
+  /** Pulls once. Never rejects. */
+  async poll(): Promise<void> {
+    const result = await this.#parts.pull((body) => this.#takeLate(body));
+    if ("failure" in result) this.#fail(result.failure, result.reason);
+    else this.#take(result.body);
+    this.#reportStaleness();
+  }
+
+  /** `fresh` while every market has a fresh price, so that bets on all of them are accepted. */
+  state(nowMs: number): "fresh" | "stale" {
+    return MARKETS.every((market) => this.#parts.prices.isFresh(market, nowMs)) ? "fresh" : "stale";
+  }
+
+  /** The answer of `core_getOracleStatus`; times in Unix milliseconds. */
+  describe(nowMs: number) {
+    const { prices, url } = this.#parts;
+    const view = prices.view(nowMs);
+    const markets = MARKETS.map(({ symbol }) => {
+      const { state = "stale", lastUpdate = null, ageMs = null } = view[symbol] ?? {};
+      return [symbol, { state, lastUpdate, ageMs }];
+    });
+    return {
+      state: this.state(nowMs),
+      serviceUrl: url,
+      maxStaleMs: prices.maxStaleMs,
+      lastSuccess: this.#lastSuccessMs ?? null,
+      lastFailure: this.#lastFailure ?? null,
+      failuresInARow: this.#failuresInARow,
+      markets: Object.fromEntries(markets),
+    };
+  }
+
+  #take(body: unknown): void {
+    const { prices, clock, onPull } = this.#parts;
+    const nowMs = clock.now();
+    try {
+      prices.update(body, nowMs);
+    } catch (thrown) {
+      return this.#fail("invalid", messageOf(thrown));
+    }
+    this.#lastSuccessMs = nowMs;
+    this.#failuresInARow = 0;
+    onPull?.("ok");
+  }
+
+  #takeLate(body: unknown): void {
+    const { prices, clock, onLatePrices } = this.#parts;
+    try {
+      if (prices.update(body, clock.now(), true).updated > 0) onLatePrices?.();
+    } catch {
+      // The pull is counted as a timeout already; the next one reports an invalid answer as such.
+    }
+  }
+
+  #fail(outcome: PullOutcome, reason: string): void {
+    const { clock, onPull } = this.#parts;
+    this.#failuresInARow += 1;
+    this.#lastFailure = { time: clock.now(), outcome, reason };
+    onPull?.(outcome);
+  }
+
+  #reportStaleness(): void {
+    const { clock, onStale, onFresh } = this.#parts;
+    const { stale, fresh } = this.#staleness.check(clock.now());
+    if (stale.length > 0) onStale?.(stale, this.#reason());
+    if (fresh.length > 0) onFresh?.(fresh);
+  }
+
+  /** Why a market may have no fresh price. */
+  #reason(): string {
+    if (this.#failuresInARow === 0) return "the oracle answers without it";
+    return this.#lastFailure?.reason ?? "";
+  }
+}
+
+/**
+ * Finds the markets whose price became stale or fresh since the last check. A market that never had
+ * a price becomes stale when a price of the first check would.
+ */
+class StalenessMonitor {
+  readonly #prices: OraclePrices;
+  readonly #stale = new Set<string>();
+  #firstCheckMs: number | undefined;
+
+  constructor(prices: OraclePrices) {
+    this.#prices = prices;
+  }
+
+  check(nowMs: number): { stale: string[]; fresh: string[] } {
+    this.#firstCheckMs ??= nowMs;
+    const canBeStale = nowMs - this.#firstCheckMs > this.#prices.maxStaleMs;
+    const stale: string[] = [];
+    const fresh: string[] = [];
+    for (const market of MARKETS) {
+      const { symbol } = market;
+      if (this.#prices.isFresh(market, nowMs)) {
+        if (this.#stale.delete(symbol)) fresh.push(symbol);
+      } else if (canBeStale && !this.#stale.has(symbol)) {
+        this.#stale.add(symbol);
+        stale.push(symbol);
+      }
+    }
+    return { stale, fresh };
+  }
+}

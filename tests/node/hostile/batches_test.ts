@@ -1,0 +1,130 @@
+/** A batch of costly reads takes turns with everybody else, and its answer is bounded. */
+import assert from "node:assert/strict";
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import { PriceHistory } from "../../../services/node/chain/price_history.ts";
+import {
+  BATCH_ANSWER_CHARS_MAX,
+  BATCH_MAX,
+  Dispatcher,
+} from "../../../services/node/rpc/dispatcher.ts";
+import type { Method } from "../../../services/node/rpc/methods.ts";
+import {
+  pageOfPrices,
+  pageOfTheses,
+  THESES_SCANNED_MAX,
+} from "../../../services/node/rpc/pages.ts";
+import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
+import { actors } from "../support/actors.ts";
+
+const PAGE_SLOTS = 6_000;
+
+/** A full page of price history, as `core_getPriceHistory` answers. */
+function fullPage() {
+  const history = new PriceHistory(new PriceRing(8_192));
+  const from = 1_700_000_000_000;
+  for (let slot = 0; slot < PAGE_SLOTS; slot++) {
+    history.ring.append(from + slot * 100, 3_000_000_000n + BigInt(slot));
+  }
+  const to = from + PAGE_SLOTS * 100;
+  return pageOfPrices(history, { from, to, limit: PAGE_SLOTS });
+}
+
+/** A dispatcher whose queue makes a turn only when the test says so. */
+function setUp(methods: Record<string, Method>) {
+  const turns: (() => void)[] = [];
+  const queue = new SerialQueue((task) => turns.push(task));
+  const dispatcher = new Dispatcher({
+    methods: new Map(Object.entries(methods)),
+    observe: () => {},
+    queue,
+    afterWrite: () => Promise.resolve(),
+  });
+  const batchOf = (method: string, calls: number) =>
+    JSON.stringify(
+      Array.from({ length: calls }, (_, id) => ({ jsonrpc: "2.0", id, method })),
+    );
+  return { dispatcher, queue, turns, batchOf };
+}
+
+/** Lets everything that waits for a resolved promise go on. */
+async function settle(): Promise<void> {
+  for (let step = 0; step < 20; step++) await Promise.resolve();
+}
+
+Deno.test("Dispatcher: each call of a batch waits for its turn, however cheap it is", async () => {
+  let calls = 0;
+  const { dispatcher, turns, batchOf } = setUp({ cheap: { call: () => calls += 1 } });
+  const answer = dispatcher.handle(batchOf("cheap", BATCH_MAX), { isReadOnly: true });
+  for (let made = 0; made < BATCH_MAX; made++) {
+    await settle();
+    assert.deepEqual([calls, turns.length], [made, 1], "one call per turn");
+    turns.shift()!();
+  }
+  assert.equal(JSON.parse((await answer).text!).length, BATCH_MAX);
+});
+
+Deno.test("Dispatcher: no call of a batch runs while the node pulls prices", async () => {
+  let calls = 0;
+  const { dispatcher, queue, turns, batchOf } = setUp({ cheap: { call: () => calls += 1 } });
+  const pulled = Promise.withResolvers<void>();
+  const pulling = queue.closedDuring(() => pulled.promise);
+  const answer = dispatcher.handle(batchOf("cheap", 2), { isReadOnly: true });
+  await settle();
+  assert.deepEqual([calls, turns.length], [0, 0]);
+  pulled.resolve();
+  await pulling;
+  for (let made = 0; made < 2; made++) {
+    await settle();
+    turns.shift()!();
+  }
+  await answer;
+  assert.equal(calls, 2);
+});
+
+Deno.test("Dispatcher: a batch whose answers are long runs no further calls", async () => {
+  let calls = 0;
+  const page = fullPage();
+  const pageChars = JSON.stringify(page).length;
+  const { dispatcher, turns, batchOf } = setUp({
+    history: {
+      isCostly: true,
+      call() {
+        calls += 1;
+        return page;
+      },
+    },
+  });
+  const answer = dispatcher.handle(batchOf("history", BATCH_MAX), { isReadOnly: true });
+  await settle();
+  for (let task = turns.shift(); task !== undefined; task = turns.shift()) {
+    task();
+    await settle();
+  }
+  const { text = "" } = await answer;
+  const expected = Math.ceil(BATCH_ANSWER_CHARS_MAX / pageChars);
+  assert.equal(calls, expected);
+  assert(text.length < BATCH_ANSWER_CHARS_MAX + pageChars + 20_000, `${text.length} characters`);
+  const answers: { id: number; error?: { code: number } }[] = JSON.parse(text);
+  assert.equal(answers.length, BATCH_MAX);
+  assert.deepEqual(answers.map(({ id, error }) => [id, error?.code]), [
+    ...Array.from({ length: BATCH_MAX }, (_, id) => [id, id < expected ? undefined : -32005]),
+  ]);
+});
+
+Deno.test("pageOfTheses: a filter that matches little is answered page by page", () => {
+  const { user, stranger } = actors;
+  const total = 2 * THESES_SCANNED_MAX + 5;
+  const theses = Array.from({ length: total }, (_, index) => {
+    const owner = index === total - 1 ? stranger : user;
+    return { id: index + 1, user: owner.address, status: "open" } as Thesis; // all that is read
+  });
+  const pages = [];
+  let cursor: string | undefined;
+  do {
+    const page = pageOfTheses(theses, { user: stranger.address, limit: 10, cursor });
+    pages.push(page.theses.map(({ id }) => id));
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  assert.deepEqual(pages, [[], [], [total]]);
+});

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { systemClock } from "../../../lib/clock.ts";
+import { listen } from "../../../lib/http/listener.ts";
+import {
+  isServiceUrl,
+  LATE_ANSWER_MAX_MS,
+  OracleClient,
+  oracleUrl,
+} from "../../../services/node/oracle/oracle_client.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { pricesBody, startFakeOracle } from "../support/fake_oracle.ts";
+
+Deno.test("price oracle spec, service_url: the scheme may be left out", () => {
+  assert.equal(oracleUrl("localhost:8550"), "http://localhost:8550");
+  assert.equal(oracleUrl("https://oracle.example/"), "https://oracle.example");
+  for (const good of ["localhost:8550", "http://[::1]:1", "oracle"]) assert.ok(isServiceUrl(good));
+  for (const bad of ["", "http://", "a b", "localhost:99999"]) assert.ok(!isServiceUrl(bad), bad);
+});
+
+Deno.test("OracleClient: brings the body of GET /prices", async () => {
+  const oracle = startFakeOracle();
+  const body = pricesBody(1);
+  oracle.answer = () => Response.json(body);
+  assert.deepEqual(await new OracleClient(oracle.url, 900, systemClock).pull(), { body });
+  await oracle.stop();
+});
+
+Deno.test("OracleClient: a late answer is handed over after the timeout", async () => {
+  const oracle = startFakeOracle();
+  const clock = new FakeClock();
+  const asked = Promise.withResolvers<void>();
+  const late = Promise.withResolvers<Response>();
+  oracle.answer = () => {
+    asked.resolve();
+    return late.promise;
+  };
+  const received = Promise.withResolvers<unknown>();
+  const pulling = new OracleClient(oracle.url, 10, clock).pull(received.resolve);
+  await asked.promise;
+  clock.advance(10);
+  assert.deepEqual(await pulling, { failure: "timeout", reason: "no answer within 10 ms" });
+  clock.advance(LATE_ANSWER_MAX_MS - 11);
+  late.resolve(Response.json(pricesBody(1)));
+  assert.deepEqual(await received.promise, pricesBody(1));
+  await oracle.stop();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("OracleClient: a failing oracle is an error, whichever way it fails", async () => {
+  const oracle = startFakeOracle();
+  oracle.answer = () => new Response("busy", { status: 503 });
+  const client = new OracleClient(oracle.url, 900, systemClock);
+  assert.deepEqual(await client.pull(), { failure: "error", reason: "status 503" });
+  oracle.answer = () => new Response("{");
+  assert.equal(Object(await client.pull()).failure, "error");
+  await oracle.stop();
+  assert.equal(Object(await client.pull()).failure, "error", "nobody listens");
+});
+
+Deno.test("OracleClient: an answer that stops half way is aborted in the end", async () => {
+  const clock = new FakeClock();
+  const begun = Promise.withResolvers<void>();
+  const half = listen("127.0.0.1", 0, () => {
+    const stream = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode('{"prices":'));
+        begun.resolve();
+      },
+    });
+    return new Response(stream);
+  });
+  const client = new OracleClient(half.url, 10, clock);
+  const pulling = client.pull(() => assert.fail("nothing whole arrived"));
+  await begun.promise;
+  clock.advance(10);
+  assert.equal(Object(await pulling).failure, "timeout");
+  clock.advance(LATE_ANSWER_MAX_MS - 10);
+  await half.stop();
+});
+
+Deno.test("OracleClient: closing it aborts the requests that still wait", async () => {
+  const oracle = startFakeOracle();
+  const clock = new FakeClock();
+  const asked = Promise.withResolvers<AbortSignal>();
+  const late = Promise.withResolvers<Response>();
+  oracle.answer = (request) => {
+    asked.resolve(request.signal);
+    return late.promise;
+  };
+  const client = new OracleClient(oracle.url, 10, clock);
+  const pulling = client.pull(() => assert.fail("aborted"));
+  const signal = await asked.promise;
+  clock.advance(10);
+  await pulling;
+  client.close();
+  await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  late.resolve(Response.json({}));
+  await oracle.stop();
+});

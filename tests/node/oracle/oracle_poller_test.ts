@@ -1,0 +1,218 @@
+import assert from "node:assert/strict";
+import { configure, type LogRecord, reset } from "@logtape/logtape";
+import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { startNode } from "../../../services/node/mod.ts";
+import { OraclePoller } from "../../../services/node/oracle/oracle_poller.ts";
+import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
+import type { PullResult } from "../../../services/node/oracle/oracle_client.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { pricesBody, startFakeOracle } from "../support/fake_oracle.ts";
+import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
+import { testOptions } from "../support/running_node.ts";
+import { withSteppedNode } from "../support/stepped_node.ts";
+import { eventually } from "../../support/eventually.ts";
+
+const AWAY: PullResult = { failure: "error", reason: "Connection refused" };
+const ALL = "BTC/USDT, ETH/USDT, SOL/USDT";
+
+/** A poller whose oracle a test plays, and what it reported. */
+function setUp() {
+  const clock = new FakeClock();
+  const prices = new OraclePrices(3_000);
+  const reports: string[] = [];
+  let answer: () => PullResult = () => AWAY;
+  const poller = new OraclePoller({
+    url: "http://oracle",
+    pull: () => Promise.resolve(answer()),
+    prices,
+    clock,
+    onStale: (symbols, reason) => reports.push(`stale ${symbols.join(", ")}: ${reason}`),
+    onFresh: (symbols) => reports.push(`fresh ${symbols.join(", ")}`),
+  });
+  return {
+    /** Pulls every 100 ms. @returns What was reported since the last call. */
+    async run(pulls: number, with_: () => PullResult): Promise<string[]> {
+      answer = with_;
+      for (let done = 0; done < pulls; done++) {
+        await poller.poll();
+        clock.advance(100);
+      }
+      return reports.splice(0);
+    },
+    good: (): PullResult => ({ body: pricesBody(clock.now()) }),
+    without(symbol: string): PullResult {
+      const body = pricesBody(clock.now());
+      delete body.prices[symbol];
+      return { body };
+    },
+  };
+}
+
+Deno.test("OraclePoller: no oracle from the start is reported once, when a price would be stale", async () => {
+  const { run } = setUp();
+  assert.deepEqual(await run(31, () => AWAY), []);
+  assert.deepEqual(await run(1, () => AWAY), [`stale ${ALL}: Connection refused`]);
+  assert.deepEqual(await run(100, () => AWAY), []);
+});
+
+Deno.test("OraclePoller: prices in time are not reported, nor are single pulls that fail", async () => {
+  const { run, good } = setUp();
+  assert.deepEqual(await run(20, () => AWAY), []);
+  assert.deepEqual(await run(20, good), []);
+  assert.deepEqual(await run(20, () => AWAY), []);
+  assert.deepEqual(await run(1, good), []);
+});
+
+Deno.test("OraclePoller: every outage is reported once, and its end once", async () => {
+  const { run, good } = setUp();
+  await run(1, good);
+  for (let outage = 0; outage < 2; outage++) {
+    assert.deepEqual(await run(100, () => AWAY), [`stale ${ALL}: Connection refused`]);
+    assert.deepEqual(await run(10, good), [`fresh ${ALL}`]);
+  }
+});
+
+Deno.test("OraclePoller: a market that the oracle leaves out is reported by name", async () => {
+  const { run, good, without } = setUp();
+  await run(1, good);
+  const reports = await run(40, () => without("ETH/USDT"));
+  assert.deepEqual(reports, ["stale ETH/USDT: the oracle answers without it"]);
+  assert.deepEqual(await run(100, () => AWAY), ["stale BTC/USDT, SOL/USDT: Connection refused"]);
+  assert.deepEqual(await run(1, good), [`fresh ${ALL}`]);
+});
+
+/** A poller whose pulls all time out; the test delivers their answers. */
+function setUpLate() {
+  const clock = new FakeClock();
+  const prices = new OraclePrices(3_000);
+  const late: ((body: unknown) => void)[] = [];
+  let newer = 0;
+  const poller = new OraclePoller({
+    url: "http://oracle",
+    pull: (onLate) => {
+      late.push(onLate);
+      return Promise.resolve({ failure: "timeout", reason: "no answer within 10 ms" });
+    },
+    prices,
+    clock,
+    onLatePrices: () => newer += 1,
+    onStale: () => assert.fail("Prices that come late are fresh"),
+  });
+  return { clock, prices, late, poller, newer: () => newer };
+}
+
+Deno.test("OraclePoller: answers that are all late keep prices fresh", async () => {
+  const { clock, prices, late, poller, newer } = setUpLate();
+  for (let checkpoint = 0; checkpoint < 300; checkpoint++) {
+    const askedMs = clock.now();
+    await poller.poll();
+    clock.advance(60);
+    late.at(-1)!(pricesBody(askedMs, { "ETH/USDT": BigInt(checkpoint + 1) }));
+    clock.advance(40);
+    assert.equal(prices.freshPrice(ETH, clock.now()), BigInt(checkpoint + 1));
+    assert.equal(prices.view(clock.now())["ETH/USDT"]?.ageMs, 100);
+  }
+  assert.equal(newer(), 300);
+  assert.equal(poller.describe(clock.now()).failuresInARow, 300, "none came in time");
+});
+
+Deno.test("OraclePoller: a late answer that is older than the known price, or broken, changes nothing", async () => {
+  const { clock, prices, late, poller, newer } = setUpLate();
+  for (let pull = 0; pull < 4; pull++) await poller.poll();
+  const [first, second, third, fourth] = late;
+  second!(pricesBody(clock.now(), { "ETH/USDT": 2n }));
+  first!(pricesBody(clock.now() - 1, { "ETH/USDT": 1n }));
+  third!({ nothing: true });
+  fourth!(pricesBody(clock.now(), { "ETH/USDT": 4n }));
+  assert.equal(prices.freshPrice(ETH, clock.now()), 2n);
+  assert.equal(newer(), 1);
+});
+
+Deno.test("Node: a late answer is recorded by the next checkpoint, and the bet is settled by it", () =>
+  withSteppedNode(async ({ stepped, clock, oracle, client, node }) => {
+    const timestamp = clock.now();
+    await client.sendTransaction(
+      deposit({
+        timestamp,
+        user: actors.user.address,
+        amount: 5_000_000n,
+        externalTxHash: hashOf(1),
+      }),
+    );
+    const { thesisId } = await client.sendTransaction(
+      rfqSubmit({ timestamp, endTime: timestamp + 4_000 }),
+    );
+    let asked = Promise.withResolvers<void>();
+    let late = Promise.withResolvers<Response>();
+    oracle.answer = () => {
+      asked.resolve();
+      return late.promise;
+    };
+    const first = 3_000_000_000n;
+    // More checkpoints than a price lives, none of which gets its answer in time.
+    for (let checkpoint = 1n; checkpoint <= 42n; checkpoint++) {
+      await stepped.run(1, async () => {
+        await asked.promise;
+        clock.advance(10);
+      });
+      asked = Promise.withResolvers();
+      const answered = late;
+      late = Promise.withResolvers();
+      const price = first + checkpoint;
+      answered.resolve(Response.json(pricesBody(clock.now() - 10, { "ETH/USDT": price })));
+      await eventually("the late price is known", async () => {
+        const known = (await client.getPrices())["ETH/USDT"]?.price;
+        return known === price || undefined;
+      });
+    }
+    const { base, quote } = ETH;
+    const page = await client.getPriceHistory({ base, quote, from: timestamp, to: clock.now() });
+    assert.deepEqual(page.missing, []);
+    const expected = page.prices.map((_, index) => first + BigInt(Math.max(0, index - 1)));
+    assert.deepEqual(page.prices.map(({ price }) => price), expected);
+    assert.equal((await client.getThesis(thesisId!))?.status, "won");
+    const metrics = await (await fetch(`${node.url}/metrics`)).text();
+    assert.match(metrics, /node_oracle_pulls_total\{outcome="timeout"\} 42\n/);
+    assert.match(metrics, /node_oracle_late_answers_total 42\n/);
+    late.resolve(new Response("the end"));
+  }, { oracleTimeoutMs: 10 }));
+
+Deno.test("Node: its log says that prices are stale, why, and that they are back", async () => {
+  const records: string[] = [];
+  let heard = Promise.withResolvers<void>();
+  const sink = ({ level, message }: LogRecord) => {
+    const text = message.join("");
+    if (!text.includes("resh price")) return;
+    records.push(`${level}: ${text}`);
+    heard.resolve();
+  };
+  await configure({
+    reset: true,
+    sinks: { memory: sink },
+    loggers: [
+      { category: LOG_ROOT, lowestLevel: "info", sinks: ["memory"] },
+      { category: ["logtape", "meta"], lowestLevel: "error", sinks: [] },
+    ],
+  });
+  const oracle = startFakeOracle();
+  const wellAnswer = oracle.answer;
+  oracle.answer = () => new Response("busy", { status: 503 });
+  const node = await startNode(testOptions({ oracleUrl: oracle.url, maxStaleMs: 100 }));
+  try {
+    await heard.promise;
+    heard = Promise.withResolvers<void>();
+    oracle.answer = wellAnswer;
+    await heard.promise;
+    const [stale = "", fresh] = records;
+    assert(
+      stale.startsWith(`warning: No fresh price of ${ALL} from the oracle at ${oracle.url}: `),
+    );
+    // A machine under load may not bring the answer in time.
+    assert.match(stale, /: (status 503|no answer within 90 ms)$/);
+    assert.equal(fresh, `info: Fresh prices of ${ALL} again`);
+  } finally {
+    await node.stop();
+    await oracle.stop();
+    await reset();
+  }
+});

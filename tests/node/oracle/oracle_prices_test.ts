@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
+import { ETH } from "../support/actors.ts";
+import { pricesBody } from "../support/fake_oracle.ts";
+
+const NOW = 1_700_000_000_000;
+
+Deno.test("OraclePrices: age is measured on the price's own lastUpdate, not on when it was fetched", () => {
+  const latest = new OraclePrices(3_000);
+  latest.update(pricesBody(NOW - 2_999), NOW);
+  assert.equal(latest.view(NOW)["ETH/USDT"]?.ageMs, 2_999);
+  assert.equal(latest.isFresh(ETH, NOW + 1), true);
+  latest.update(pricesBody(NOW - 2_999), NOW + 1);
+  assert.equal(latest.isFresh(ETH, NOW + 2), false);
+});
+
+Deno.test("OraclePrices: a lastUpdate in the future counts as now, once", () => {
+  const latest = new OraclePrices(3_000);
+  const future = pricesBody(NOW + 3_600_000);
+  assert.deepEqual(latest.update(future, NOW), { updated: 3, rejected: 0 });
+  assert.equal(latest.view(NOW)["ETH/USDT"]?.lastUpdate, NOW);
+  assert.equal(latest.view(NOW)["ETH/USDT"]?.ageMs, 0);
+  assert.deepEqual(latest.update(future, NOW + 3_001), { updated: 0, rejected: 0 });
+  assert.equal(latest.isFresh(ETH, NOW + 3_001), false, "a stuck price does not stay fresh");
+  latest.update(pricesBody(NOW + 3_100), NOW + 3_100);
+  assert.equal(latest.isFresh(ETH, NOW + 3_100), true, "a corrected clock is believed at once");
+});
+
+Deno.test("OraclePrices: an older price does not replace a newer one", () => {
+  const latest = new OraclePrices(3_000);
+  latest.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
+  latest.update(pricesBody(NOW - 1, { "ETH/USDT": 8n }), NOW);
+  assert.equal(latest.freshPrice(ETH, NOW), 7n);
+});
+
+const badEntries: [what: string, change: Record<string, unknown>][] = [
+  ["a price of 0", { price: "0" }],
+  ["a price as a number", { price: 5 }],
+  ["a negative price", { price: "-5" }],
+  ["a price over 64 bits", { price: (2n ** 64n).toString() }],
+  ["other decimals", { decimals: 8 }],
+  ["another base", { base: "0x0000000000000000000000000000000000000001" }],
+  ["no address", { quote: "0x1" }],
+  ["no lastUpdate", { lastUpdate: undefined }],
+  ["a lastUpdate of text", { lastUpdate: "1" }],
+];
+
+for (const [what, change] of badEntries) {
+  Deno.test(`OraclePrices: an entry with ${what} spoils its own market only`, () => {
+    const latest = new OraclePrices(3_000);
+    const { prices } = pricesBody(NOW);
+    prices["ETH/USDT"] = { ...Object(prices["ETH/USDT"]), ...change };
+    assert.deepEqual(latest.update({ prices }, NOW), { updated: 2, rejected: 1 });
+    assert.equal(latest.isFresh(ETH, NOW), false);
+  });
+}
+
+Deno.test("OraclePrices: a body without prices is refused, and what was known stays", () => {
+  const latest = new OraclePrices(3_000);
+  latest.update(pricesBody(NOW), NOW);
+  for (const body of [null, 1, [], {}, { prices: [] }, { prices: "none" }]) {
+    assert.throws(() => latest.update(body, NOW), { name: "ZodError" }, JSON.stringify(body));
+  }
+  assert.equal(latest.isFresh(ETH, NOW), true);
+});
+
+Deno.test("OraclePrices: a market that never had a price is not in the view", () => {
+  assert.deepEqual(new OraclePrices(3_000).view(NOW), {});
+});
+
+Deno.test("OraclePrices: another price with the same lastUpdate is taken, and is as old", () => {
+  const prices = new OraclePrices(3_000);
+  prices.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
+  const outcome = prices.update(pricesBody(NOW, { "ETH/USDT": 8n }), NOW + 100);
+  assert.deepEqual(outcome, { updated: 0, rejected: 0 });
+  assert.equal(prices.freshPrice(ETH, NOW + 3_000), 8n);
+  assert.equal(prices.freshPrice(ETH, NOW + 3_001), undefined);
+});
