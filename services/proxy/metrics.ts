@@ -1,7 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import { PresetHistogram } from "../../lib/http/preset_histogram.ts";
-import type { HubEvents } from "./hub/hub.ts";
-import type { Target } from "./router/methods.ts";
 
 /** Method names beyond the first this many are counted as `other`: callers choose names freely. */
 const METHOD_LABELS_MAX = 200;
@@ -52,6 +50,9 @@ const KNOWN_METHODS = [
 
 /** Methods of HTTP that keep a label of their own. */
 const HTTP_METHODS = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
+
+/** A node, by what it is asked for: a label of the metrics. */
+export type Target = "read" | "write";
 
 /** Adds to a series: one to a counter, a duration in seconds to a histogram. */
 type Series = (value: number) => void;
@@ -165,15 +166,15 @@ export class ProxyMetrics {
   }
 
   /** Counts what the hub does. */
-  hubEvents(): HubEvents {
+  hubEvents() {
     return {
       received: () => this.broadcastReceived.inc(),
-      sent: (count) => {
+      sent: (count: number) => {
         this.broadcastSent.inc(count);
         this.wsMessages.inc({ direction: "downstream" }, count);
       },
-      subscribed: (total) => this.activeSubscriptions.set(total),
-      lagged: (count) => this.wsMessages.inc({ direction: "lagged" }, count),
+      subscribed: (total: number) => this.activeSubscriptions.set(total),
+      lagged: (count: number) => this.wsMessages.inc({ direction: "lagged" }, count),
     };
   }
 

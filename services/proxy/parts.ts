@@ -1,11 +1,11 @@
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
-import { Clients } from "./clients/clients.ts";
+import { WsClients } from "./clients/ws_clients.ts";
 import type { Cors } from "./router/cors.ts";
-import { HeadWatch, readHead } from "./hub/head_watch.ts";
+import { HeadWatch } from "./hub/head_watch.ts";
 import { Hub } from "./hub/hub.ts";
 import { MethodTable } from "./router/methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
-import { NodeHttp } from "./router/node_http.ts";
+import { NodeHttp, readHead } from "./router/node_http.ts";
 import type { ProxyOptions } from "./options.ts";
 import { Router } from "./router/router.ts";
 import { Upstream } from "./hub/upstream.ts";
@@ -14,7 +14,7 @@ import { UpstreamReads } from "./router/upstream_reads.ts";
 /** What a proxy is made of, connected with each other. */
 export interface ProxyParts {
   router: Router;
-  clients: Clients;
+  clients: WsClients;
   upstream: Upstream;
   /** Connects to the nodes and starts all timers. */
   start(): void;
@@ -92,7 +92,7 @@ export function assemble(
     readHead: () => readHead(nodes.read),
     drop: (reason) => upstream.drop(reason),
   });
-  const clients = new Clients({
+  const clients = new WsClients({
     hub,
     router,
     clock,

@@ -6,8 +6,8 @@ import type { Hub } from "../hub/hub.ts";
 import type { ClientSink, HubClient } from "../hub/hub_client.ts";
 import { subscriptionMethod } from "../router/methods.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import { bodyText } from "../http_pool/node_reply.ts";
-import { OutgoingMessage } from "../hub/outgoing_message.ts";
+import { bodyText } from "../http_pool/reply_body.ts";
+import { OutgoingMessage } from "../hub/messages.ts";
 import { failureOf, failureText, type Router } from "../router/router.ts";
 import { subscriptionRequest } from "../hub/subscription_request.ts";
 
@@ -91,7 +91,7 @@ export class ClientSession {
     if (method === undefined) return undefined;
     if (method.verb === "unsubscribe") return Promise.resolve(this.#unsubscribe(call));
     const { hub, clock, maxSubscriptions } = this.#options;
-    if (this.#client.subscriptions >= maxSubscriptions) {
+    if (this.#client.subscriptionCount >= maxSubscriptions) {
       const error = limitExceeded(429, `At most ${maxSubscriptions} subscriptions are taken`);
       return Promise.resolve(failureOf(call, error));
     }

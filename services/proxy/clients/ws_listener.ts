@@ -8,8 +8,8 @@ import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { ListenError, urlOf } from "../../../lib/http/listener.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { IDLE_TIMEOUT_S } from "./client_connection.ts";
-import { FrameJoiner } from "../hub/outgoing_message.ts";
-import { TcpConnection } from "./tcp_connection.ts";
+import { FrameJoiner } from "../hub/messages.ts";
+import { TcpConnection } from "./client_connection.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 

@@ -5,7 +5,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { Deadlines } from "./deadlines.ts";
 import { ConnectionError, NodeConnection } from "./node_connection.ts";
-import { bodyOf, type NodeReply } from "./node_reply.ts";
+import { bodyOf, type NodeReply } from "./reply_body.ts";
 
 /** Connections to one node, so requests under way: as many as nginx's workers take at most by default. */
 export const CONNECTIONS_MAX = 1_024;

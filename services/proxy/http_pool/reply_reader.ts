@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { GrowingBytes } from "./growing_bytes.ts";
-import { ANSWER_BYTES_MAX } from "./node_reply.ts";
+import { GrowingBytes } from "./reply_body.ts";
+import { REPLY_BYTES_MAX } from "./reply_body.ts";
 
 /** The largest head of an answer, and the largest line between chunks: twice what nginx takes. */
 const HEAD_BYTES_MAX = 16 * 1024;
@@ -13,7 +13,7 @@ const HEAD_END = "\r\n\r\n";
 const SHORT_BYTES = 512;
 
 /** Answer and chunk lines together: what a node may send that is no answer is bounded, too. */
-const RECEIVED_BYTES_MAX = 2 * ANSWER_BYTES_MAX;
+const RECEIVED_BYTES_MAX = 2 * REPLY_BYTES_MAX;
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: |$)/;
 
@@ -68,7 +68,7 @@ export class ReplyReader {
    * Takes the next piece.
    *
    * @returns The answer, once it is whole.
-   * @throws {ReplyError} If it is malformed, or over {@link ANSWER_BYTES_MAX}.
+   * @throws {ReplyError} If it is malformed, or over {@link REPLY_BYTES_MAX}.
    */
   read(piece: Bytes): HttpReply | undefined {
     this.#receivedBytes += piece.length;
@@ -101,7 +101,7 @@ export class ReplyReader {
 
   #readCounted(bytes: number): HttpReply | undefined {
     const head = this.#head;
-    if (bytes > ANSWER_BYTES_MAX) throw tooLarge();
+    if (bytes > REPLY_BYTES_MAX) throw tooLarge();
     this.#keep(this.#take(Math.min(bytes - this.#bodyBytes, this.#rest.length)));
     return head !== undefined && this.#bodyBytes === bytes ? this.#finish(head) : undefined;
   }
@@ -122,7 +122,7 @@ export class ReplyReader {
       const size = /^([0-9a-fA-F]{1,8})[ \t]*(?:;.*)?$/.exec(line)?.[1];
       if (size === undefined) throw new ReplyError("Chunk of the answer has no size");
       const bytes = parseInt(size, 16);
-      if (this.#bodyBytes + bytes > ANSWER_BYTES_MAX) throw tooLarge();
+      if (this.#bodyBytes + bytes > REPLY_BYTES_MAX) throw tooLarge();
       if (bytes === 0) this.#sawLastChunk = true;
       else this.#chunkLeft = bytes + LINE_END.length;
     }
@@ -170,7 +170,7 @@ export class ReplyReader {
 
   #keep(part: Bytes): void {
     if (part.length === 0) return;
-    if (this.#bodyBytes + part.length > ANSWER_BYTES_MAX) throw tooLarge();
+    if (this.#bodyBytes + part.length > REPLY_BYTES_MAX) throw tooLarge();
     if (
       this.#body === undefined && this.#first === undefined && this.#head?.framing !== "chunked"
     ) {
@@ -255,5 +255,5 @@ function framingOf(status: number, fields: Fields): Framing {
 }
 
 function tooLarge(): ReplyError {
-  return new ReplyError(`Answer is over ${ANSWER_BYTES_MAX} bytes`);
+  return new ReplyError(`Answer is over ${REPLY_BYTES_MAX} bytes`);
 }

@@ -2,10 +2,7 @@ import { getLogger } from "@logtape/logtape";
 import { z } from "zod";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import type { NodePort } from "../router/node_http.ts";
-import { bodyText } from "../http_pool/node_reply.ts";
 import { NEW_HEADS_KEY } from "./subscription_request.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
@@ -13,7 +10,8 @@ const log = getLogger([LOG_ROOT, "proxy"]);
 /** How long a head that is out already may take to be notified. */
 const CONFIRM_MS = 1_000;
 
-const quantitySchema = z.string().regex(/^0x[0-9a-fA-F]{1,16}$/).transform(BigInt);
+/** A number as Ethereum writes it. */
+export const quantitySchema = z.string().regex(/^0x[0-9a-fA-F]{1,16}$/).transform(BigInt);
 const headNoticeSchema = z.object({
   params: z.object({ result: z.object({ number: quantitySchema }) }),
 });
@@ -103,11 +101,4 @@ export class HeadWatch {
     if (this.#known === undefined) this.#known = head;
     else if (head > this.#known) this.#suspectSinceMs = heardAtMs;
   }
-}
-
-/** Reads the newest block number of a node over HTTP. */
-export async function readHead(node: NodePort): Promise<bigint> {
-  const text = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}';
-  const reply = await node.post(text, "127.0.0.1");
-  return quantitySchema.parse(parseResponse(parseJson(bodyText(reply.body))).result);
 }

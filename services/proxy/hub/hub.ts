@@ -1,11 +1,11 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { BroadcastRing } from "./broadcast_ring.ts";
-import type { Feed, Notice, SubscribeOutcome } from "./upstream_subscription.ts";
+import type { Notification, SubscribeOutcome, UpstreamSubscription } from "./hub_client.ts";
 import { SubscriptionTable, type UpstreamPort } from "./subscription_table.ts";
 import { type ClientSink, CloseCode, HubClient } from "./hub_client.ts";
-import { type NodeFrame, parseNodeFrame, underPublicId } from "./node_frame.ts";
-import { OutgoingMessage } from "./outgoing_message.ts";
+import { type NodeFrame, parseNodeFrame, underPublicId } from "./messages.ts";
+import { OutgoingMessage } from "./messages.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
 /** What a hub tells whoever counts. */
@@ -24,7 +24,7 @@ export interface HubEvents {
 
 /** What a {@link Hub} works with. */
 export interface HubOptions {
-  /** Notifications kept for clients that are behind, all feeds together. */
+  /** Notifications kept for clients that are behind, all subscriptions together. */
   capacity: number;
   upstream: UpstreamPort;
   random: RandomSource;
@@ -52,10 +52,10 @@ const UNREACHABLE: SubscribeOutcome = {
 export class Hub {
   readonly #options: HubOptions;
   readonly #book: SubscriptionTable;
-  readonly #ring: BroadcastRing<Notice>;
+  readonly #ring: BroadcastRing<Notification>;
   readonly #clients = new Set<HubClient>();
-  /** Feeds that were notified since the last flush. */
-  #fresh: Feed[] = [];
+  /** Subscriptions that were notified since the last flush. */
+  #fresh: UpstreamSubscription[] = [];
   /** Position in the ring of the first message that the next flush brings. */
   #freshFrom = 0;
   /** Clients whose connection did not take all that was due. */
@@ -69,7 +69,7 @@ export class Hub {
     this.#book = new SubscriptionTable({ upstream, random, askTimeoutMs: subscribeTimeoutMs });
   }
 
-  /** The node's side: its feeds and their ids. */
+  /** The node's side: its subscriptions and their ids. */
   get book(): SubscriptionTable {
     return this.#book;
   }
@@ -90,10 +90,10 @@ export class Hub {
   disconnect(client: HubClient): void {
     if (!this.#clients.delete(client)) return;
     this.#stuck.delete(client);
-    for (const feed of [...client.feeds()]) this.#leave(client, feed);
+    for (const subscription of [...client.subscriptions()]) this.#leave(client, subscription);
     client.cursor = undefined;
     // What only this client waited for is ended by the answer of the node, or by the next sweep.
-    for (const feed of client.awaited) feed.waiters.delete(client);
+    for (const subscription of client.awaited) subscription.waiters.delete(client);
     client.awaited.clear();
   }
 
@@ -106,21 +106,24 @@ export class Hub {
   ): void {
     // Closed by the hub, and its socket still brings what was on its way.
     if (!this.#clients.has(client)) return answer(UNREACHABLE);
-    const feed = this.#book.obtain(request, client);
-    if (feed.upstreamId !== undefined) {
-      answer(this.#join(client, feed));
+    const subscription = this.#book.obtain(request, client);
+    if (subscription.upstreamId !== undefined) {
+      answer(this.#join(client, subscription));
       return;
     }
-    feed.waiters.set(client, { deadlineMs: nowMs + this.#options.subscribeTimeoutMs, answer });
-    client.awaited.add(feed);
-    this.#book.ask(feed, nowMs);
+    subscription.waiters.set(client, {
+      deadlineMs: nowMs + this.#options.subscribeTimeoutMs,
+      answer,
+    });
+    client.awaited.add(subscription);
+    this.#book.ask(subscription, nowMs);
   }
 
   /** Step 4: ends a subscription. @returns False where the id is none of the client's. */
   unsubscribe(client: HubClient, id: string): boolean {
-    const feed = client.feedOf(id);
-    if (feed === undefined) return false;
-    this.#leave(client, feed);
+    const subscription = client.subscriptionOf(id);
+    if (subscription === undefined) return false;
+    this.#leave(client, subscription);
     return true;
   }
 
@@ -145,23 +148,23 @@ export class Hub {
 
   /**
    * Sends what came since the last flush to clients that are up to date. This is the hot path: one
-   * that reads a single feed is given the feed's own list, and costs hardly more than its send.
+   * that reads a single subscription is given the subscription's own list, and costs hardly more than its send.
    */
   flush(): void {
-    const feeds = this.#fresh;
-    if (feeds.length === 0) return;
+    const subscriptions = this.#fresh;
+    if (subscriptions.length === 0) return;
     const ringReaders = new Set<HubClient>();
     let sent = 0;
-    for (const feed of feeds) {
-      for (const client of feed.members) {
+    for (const subscription of subscriptions) {
+      for (const client of subscription.members) {
         if (client.cursor !== undefined) continue; // behind already, and resumed in its own time
-        const inOrder = feeds.length === 1 || client.subscriptions === 1;
-        if (inOrder && client.deliver(feed)) sent += feed.fresh.length;
+        const inOrder = subscriptions.length === 1 || client.subscriptionCount === 1;
+        if (inOrder && client.deliver(subscription)) sent += subscription.fresh.length;
         else ringReaders.add(client);
       }
     }
     for (const client of ringReaders) client.fallBehind(this.#freshFrom);
-    for (const feed of feeds) feed.fresh = [];
+    for (const subscription of subscriptions) subscription.fresh = [];
     this.#fresh = [];
     this.#freshFrom = this.#ring.end;
     for (const client of ringReaders) sent += this.#drain(client);
@@ -177,11 +180,11 @@ export class Hub {
 
   /** To be called about once a second: ends waits that took too long, and asks the node again. */
   sweep(nowMs: number): void {
-    for (const feed of [...this.#book.feeds()]) {
-      for (const [client, waiter] of feed.waiters) {
-        if (nowMs >= waiter.deadlineMs) this.#endWait(feed, client, UNREACHABLE);
+    for (const subscription of [...this.#book.subscriptions()]) {
+      for (const [client, waiter] of subscription.waiters) {
+        if (nowMs >= waiter.deadlineMs) this.#endWait(subscription, client, UNREACHABLE);
       }
-      this.#book.retire(feed);
+      this.#book.retire(subscription);
     }
     this.#book.sweep(nowMs);
   }
@@ -189,67 +192,71 @@ export class Hub {
   #answered(requestId: number, text: string): void {
     const answer = this.#book.answered(requestId, text);
     if (answer === undefined) return;
-    const { feed, errorText } = answer;
-    for (const client of [...feed.waiters.keys()]) {
-      this.#endWait(feed, client, errorText === undefined ? undefined : { errorText });
+    const { subscription, errorText } = answer;
+    for (const client of [...subscription.waiters.keys()]) {
+      this.#endWait(subscription, client, errorText === undefined ? undefined : { errorText });
     }
-    if (errorText !== undefined && feed.members.size > 0) this.#refused(feed);
-    this.#book.retire(feed);
+    if (errorText !== undefined && subscription.members.size > 0) this.#refused(subscription);
+    this.#book.retire(subscription);
   }
 
   /** A subscription that clients hold was not granted again. They must not wait for it for ever. */
-  #refused(feed: Feed): void {
-    feed.refusals += 1;
-    if (feed.refusals < REFUSALS_MAX) return; // the next sweep asks again
-    for (const client of [...feed.members]) {
+  #refused(subscription: UpstreamSubscription): void {
+    subscription.refusals += 1;
+    if (subscription.refusals < REFUSALS_MAX) return; // the next sweep asks again
+    for (const client of [...subscription.members]) {
       this.#close(client, "A subscription could not be made again at the node");
     }
   }
 
   /** Ends a client's wait: with the outcome given, or with the subscription. */
-  #endWait(feed: Feed, client: HubClient, outcome?: SubscribeOutcome): void {
-    const waiter = feed.waiters.get(client);
-    feed.waiters.delete(client);
-    client.awaited.delete(feed);
-    waiter?.answer(outcome ?? this.#join(client, feed));
+  #endWait(
+    subscription: UpstreamSubscription,
+    client: HubClient,
+    outcome?: SubscribeOutcome,
+  ): void {
+    const waiter = subscription.waiters.get(client);
+    subscription.waiters.delete(client);
+    client.awaited.delete(subscription);
+    waiter?.answer(outcome ?? this.#join(client, subscription));
   }
 
-  #join(client: HubClient, feed: Feed): SubscribeOutcome {
-    const id = feed.publicId;
-    if (id === undefined) throw new TypeError("A feed that is live has an id");
-    if (feed.fresh.length > 0) this.flush(); // what came before is not for the newcomer
-    feed.members.add(client);
-    client.join(feed, id);
+  #join(client: HubClient, subscription: UpstreamSubscription): SubscribeOutcome {
+    const id = subscription.publicId;
+    if (id === undefined) throw new TypeError("A subscription that is live has an id");
+    if (subscription.fresh.length > 0) this.flush(); // what came before is not for the newcomer
+    subscription.members.add(client);
+    client.join(subscription, id);
     this.#count(1);
     return { id };
   }
 
-  #leave(client: HubClient, feed: Feed): void {
-    this.#lagged(client.leave(feed));
-    feed.members.delete(client);
+  #leave(client: HubClient, subscription: UpstreamSubscription): void {
+    this.#lagged(client.leave(subscription));
+    subscription.members.delete(client);
     this.#count(-1);
-    this.#book.retire(feed);
+    this.#book.retire(subscription);
   }
 
   #notified(frame: NodeFrame, text: string): void {
     const upstreamId = frame.params?.subscription;
     if (typeof upstreamId !== "string") return;
     this.#options.events.received();
-    const feed = this.#book.byUpstreamId(upstreamId);
-    if (feed === undefined) {
+    const subscription = this.#book.byUpstreamId(upstreamId);
+    if (subscription === undefined) {
       this.#book.stray(upstreamId, String(frame.method).replace(/_subscription$/, ""));
       return;
     }
     // A burst longer than the ring must not cost clients that are up to date anything.
     if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
     if (this.#fresh.length === 0) this.#freshFrom = this.#ring.end;
-    if (feed.fresh.length === 0) this.#fresh.push(feed);
-    const message = new OutgoingMessage(underPublicId(text, upstreamId, feed.publicId));
-    const evicted = this.#ring.push({ feed, index: feed.emitted, message });
-    if (evicted !== undefined) evicted.feed.evicted = evicted.index + 1;
-    feed.emitted += 1;
-    feed.fresh.push(message);
-    this.#options.events.noticed?.(feed.request.key, frame);
+    if (subscription.fresh.length === 0) this.#fresh.push(subscription);
+    const message = new OutgoingMessage(underPublicId(text, upstreamId, subscription.publicId));
+    const evicted = this.#ring.push({ subscription, index: subscription.emitted, message });
+    if (evicted !== undefined) evicted.subscription.evicted = evicted.index + 1;
+    subscription.emitted += 1;
+    subscription.fresh.push(message);
+    this.#options.events.noticed?.(subscription.request.key, frame);
   }
 
   /** Sends a client what it has to read from the ring. @returns How many messages that were. */

@@ -1,5 +1,4 @@
-import type { Call } from "../router/calls.ts";
-import { memberText } from "../router/json_text.ts";
+import { memberText } from "../json_text.ts";
 
 /** What a client subscribes to. */
 export interface SubscriptionRequest {
@@ -15,7 +14,10 @@ export interface SubscriptionRequest {
 export const NEW_HEADS_KEY = keyOf("eth", ["newHeads"]);
 
 /** Reads what a subscribe call asks for. */
-export function subscriptionRequest(namespace: string, call: Call): SubscriptionRequest {
+export function subscriptionRequest(
+  namespace: string,
+  call: { text: string; params?: unknown },
+): SubscriptionRequest {
   const paramsText = memberText(call.text, "params") ?? "[]";
   const params = call.params ?? [];
   // Numbers that differ may look alike once they are read: such requests share nothing.

@@ -1,9 +1,9 @@
 import { idOf, RpcCode, type RpcId } from "../../../lib/protocol/jsonrpc.ts";
 import { type Call, idText } from "./calls.ts";
 import { answerLost } from "./failures.ts";
-import { arrayElements, memberText } from "./json_text.ts";
-import type { Target } from "./methods.ts";
-import { bodyText, type NodeReply } from "../http_pool/node_reply.ts";
+import { arrayElements, memberText } from "../json_text.ts";
+import type { Target } from "../metrics.ts";
+import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
 
 /**
  * A node's answers to a batch, in the order of the calls and each as the node wrote it; undefined for

@@ -8,7 +8,7 @@ import {
   type RpcRequest,
 } from "../../../lib/protocol/jsonrpc.ts";
 import { badRequest, limitExceeded, ProxyError } from "./failures.ts";
-import { arrayElements, memberText } from "./json_text.ts";
+import { arrayElements, memberText } from "../json_text.ts";
 
 /** One call as it came. */
 export interface Call extends RpcRequest {

@@ -1,5 +1,5 @@
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import type { Target } from "./methods.ts";
+import type { Target } from "../metrics.ts";
 
 /** HTTP statuses of the proxy's own failures (protocol page, "JSON-RPC answers of the proxy"). */
 export type FailureStatus = 400 | 403 | 413 | 429 | 502 | 503 | 504;

@@ -1,5 +1,5 @@
-import { type Cut, replaceMember } from "./json_text.ts";
-import { bodyText, type NodeReply } from "../http_pool/node_reply.ts";
+import { type Cut, replaceMember } from "../json_text.ts";
+import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
 
 interface Flight {
   /** The id under which the node was asked, as text. */

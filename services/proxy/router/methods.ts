@@ -1,5 +1,4 @@
-/** Which node a call goes to. */
-export type Target = "read" | "write";
+import type { Target } from "../metrics.ts";
 
 /** Write methods by name (protocol page, "JSON-RPC answers of the proxy"). */
 const WRITE_METHODS = ["core_sendTransaction", "core_settleThesis"];

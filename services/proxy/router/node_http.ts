@@ -2,12 +2,13 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
+import { quantitySchema } from "../hub/head_watch.ts";
 import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "./failures.ts";
 import { BusyError, HttpPool, ReplyTimeoutError } from "../http_pool/http_pool.ts";
-import type { Target } from "./methods.ts";
-import type { ProxyMetrics } from "../metrics.ts";
+import type { ProxyMetrics, Target } from "../metrics.ts";
 import { ConnectionError } from "../http_pool/node_connection.ts";
-import type { NodeReply } from "../http_pool/node_reply.ts";
+import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
@@ -77,4 +78,11 @@ export class NodeHttp implements NodePort {
     const sent = !(thrown instanceof ConnectionError) || thrown.stage !== "connecting";
     return (sent ? answerLost : nodeUnreachable)(target, messageOf(thrown), thrown);
   }
+}
+
+/** Reads the newest block number of a node over HTTP. */
+export async function readHead(node: NodePort): Promise<bigint> {
+  const text = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}';
+  const reply = await node.post(text, "127.0.0.1");
+  return quantitySchema.parse(parseResponse(parseJson(bodyText(reply.body))).result);
 }

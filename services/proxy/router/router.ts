@@ -3,15 +3,15 @@ import { type Call, idText, isBroken, type Message, MessageError, readMessage } 
 import { answerLost, ProxyError } from "./failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import { splitBatchReply } from "./batch.ts";
-import { type Cut, cutAtMember } from "./json_text.ts";
-import type { MethodTable, Target } from "./methods.ts";
-import type { ProxyMetrics } from "../metrics.ts";
+import { type Cut, cutAtMember } from "../json_text.ts";
+import type { MethodTable } from "./methods.ts";
+import type { ProxyMetrics, Target } from "../metrics.ts";
 import type { NodePort } from "./node_http.ts";
-import type { NodeReply } from "../http_pool/node_reply.ts";
+import type { NodeReply } from "../http_pool/reply_body.ts";
 import { ReadLostError, type UpstreamReads } from "./upstream_reads.ts";
 
 /** The caller of a message. */
-export interface Caller {
+export interface MessageContext {
   /** Value of `X-Forwarded-For` for the node; asked for only where it is sent. */
   forwardedFor: () => string;
   /** Takes subscription calls of a WebSocket; undefined for a call that is none, and over HTTP. */
@@ -19,7 +19,7 @@ export interface Caller {
 }
 
 /** What a caller is answered; over WebSocket the body alone. */
-export interface Answer {
+export interface RoutedAnswer {
   status: number;
   /** Null where nothing is answered: the message held nothing but calls without an id. */
   body: NodeReply["body"] | null;
@@ -53,7 +53,7 @@ export class Router {
   }
 
   /** Answers one message of a caller; never throws for what a caller or a node does wrong. */
-  answer(text: string, caller: Caller): Promise<Answer> {
+  answer(text: string, caller: MessageContext): Promise<RoutedAnswer> {
     let message: Message;
     try {
       message = readMessage(text, this.#options.maxBatch);
@@ -66,7 +66,7 @@ export class Router {
     return this.#answerBatch(message.batch, caller);
   }
 
-  async #answerSingle(call: Call, caller: Caller): Promise<Answer> {
+  async #answerSingle(call: Call, caller: MessageContext): Promise<RoutedAnswer> {
     const target = this.#count(call);
     const answered = call.id !== undefined;
     try {
@@ -87,8 +87,8 @@ export class Router {
 
   async #answerBatch(
     batch: readonly (Call | { id: RpcId; error: ProxyError })[],
-    caller: Caller,
-  ): Promise<Answer> {
+    caller: MessageContext,
+  ): Promise<RoutedAnswer> {
     const answers: (string | undefined)[] = new Array(batch.length);
     const groups: Record<Target, number[]> = { read: [], write: [] };
     const work: Promise<void>[] = [];
@@ -129,7 +129,7 @@ export class Router {
   async #sendBatch(
     calls: readonly Call[],
     target: Target,
-    caller: Caller,
+    caller: MessageContext,
   ): Promise<(string | undefined)[]> {
     try {
       const text = `[${calls.map((call) => call.text).join(",")}]`;
@@ -142,7 +142,7 @@ export class Router {
     }
   }
 
-  #send(call: Call, target: Target, caller: Caller): Promise<NodeReply> {
+  #send(call: Call, target: Target, caller: MessageContext): Promise<NodeReply> {
     const cut = call.id !== undefined && this.#options.methods.isPlainRead(call.method)
       ? cutAtMember(call.text, "id")
       : undefined;
@@ -151,7 +151,7 @@ export class Router {
     return this.#reads === undefined ? read() : this.#reads.ask(cut, read);
   }
 
-  #read(call: Call, cut: Cut, caller: Caller): Promise<NodeReply> {
+  #read(call: Call, cut: Cut, caller: MessageContext): Promise<NodeReply> {
     const { upstreamReads } = this.#options;
     if (!upstreamReads?.usable) return this.#post(call, "read", caller, true);
     return upstreamReads.ask(cut).catch((thrown: unknown) => {
@@ -163,7 +163,7 @@ export class Router {
   async #post(
     call: Call,
     target: Target,
-    caller: Caller,
+    caller: MessageContext,
     mayRepeat = false,
   ): Promise<NodeReply> {
     const reply = await this.#deliver(call.text, target, caller, {
@@ -179,7 +179,7 @@ export class Router {
   #deliver(
     text: string,
     target: Target,
-    caller: Caller,
+    caller: MessageContext,
     { arePlain, mayRepeat }: { arePlain: boolean; mayRepeat: boolean },
   ): Promise<NodeReply> {
     const reply = this.#options.nodes[target].post(text, caller.forwardedFor(), mayRepeat);
@@ -208,7 +208,7 @@ function failureUnder(id: string, { rpcCode: code, message }: ProxyError): strin
   return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`;
 }
 
-function batchTarget(groups: Record<Target, number[]>): Answer["target"] {
+function batchTarget(groups: Record<Target, number[]>): RoutedAnswer["target"] {
   if (groups.read.length > 0) return groups.write.length > 0 ? "mixed" : "read";
   return groups.write.length > 0 ? "write" : "proxy";
 }

@@ -1,14 +1,15 @@
 import { getLogger } from "@logtape/logtape";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import { textWithin } from "./bounded_body.ts";
-import type { CallerAddress } from "./caller_address.ts";
+import type { CallerAddress } from "../caller_address.ts";
 import type { Cors } from "./cors.ts";
 import { badRequest, limitExceeded, originRefused, type ProxyError } from "./failures.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import { type Answer, failureText, type Router } from "./router.ts";
+import { failureText, type RoutedAnswer, type Router } from "./router.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
+
+const decoder = new TextDecoder();
 
 /** With these very headers the runtime makes a response in a tenth of the time. */
 const JSON_ALONE = { "content-type": "application/json" };
@@ -40,7 +41,7 @@ export class RpcEndpoint {
     return this.#handle(request, remote);
   }
 
-  async #answer(request: Request, remote: string, origin: string | null): Promise<Answer> {
+  async #answer(request: Request, remote: string, origin: string | null): Promise<RoutedAnswer> {
     const { router, cors, maxBodyBytes, addressOf } = this.#options;
     // A browser asks first, but not for every POST: what a page may not read it could still cause.
     if (!cors.allows(origin)) return refusal(originRefused());
@@ -79,7 +80,7 @@ export class RpcEndpoint {
   }
 }
 
-function refusal(error: ProxyError): Answer {
+function refusal(error: ProxyError): RoutedAnswer {
   return { status: error.status, body: failureText(null, error), target: "proxy" };
 }
 
@@ -88,4 +89,36 @@ function pathOf(url: string): string {
   const start = url.indexOf("/", "https://".length);
   const query = url.indexOf("?", start);
   return query === -1 ? url.slice(start) : url.slice(start, query);
+}
+
+/** The body of a message as text, or undefined where it is over `maxBytes`. */
+export function textWithin(
+  message: Request | Response,
+  maxBytes: number,
+): Promise<string | undefined> {
+  if (declaredBytes(message) <= maxBytes) return message.text();
+  return bytesWithin(message, maxBytes).then((bytes) => bytes && decoder.decode(bytes));
+}
+
+/** The body of a message, or undefined where it is over `maxBytes`; the rest is not read then. */
+export async function bytesWithin(
+  message: Request | Response,
+  maxBytes: number,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  if (declaredBytes(message) <= maxBytes) return await message.bytes();
+  // A body sent in chunks tells its size by its end only.
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let bytes = 0;
+  for await (const chunk of message.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return await new Blob(chunks).bytes();
+}
+
+/** The length that the headers declare, which the transport holds a sender to; Infinity where none. */
+function declaredBytes(message: Request | Response): number {
+  const length = message.headers.get("content-length");
+  return length === null ? Infinity : Number(length);
 }

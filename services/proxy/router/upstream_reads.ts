@@ -3,9 +3,9 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { Deadlines } from "../http_pool/deadlines.ts";
 import { nodeTimeout } from "./failures.ts";
 import type { UpstreamPort } from "../hub/subscription_table.ts";
-import { type Cut, cutAt, memberSpan, type Span } from "./json_text.ts";
+import { type Cut, cutAt, memberSpan, type Span } from "../json_text.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import type { NodeReply } from "../http_pool/node_reply.ts";
+import type { NodeReply } from "../http_pool/reply_body.ts";
 
 /** Reads under way on the socket; those beyond go over HTTP, so that nothing queues here. */
 const OPEN_READS_MAX = 1_024;

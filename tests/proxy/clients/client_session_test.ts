@@ -5,7 +5,7 @@ import { ClientSession } from "../../../services/proxy/clients/client_session.ts
 import { Hub } from "../../../services/proxy/hub/hub.ts";
 import { MethodTable } from "../../../services/proxy/router/methods.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import type { NodeReply } from "../../../services/proxy/http_pool/node_reply.ts";
+import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts";
 import { Router } from "../../../services/proxy/router/router.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import type { RpcFrame } from "../rpc_socket.ts";

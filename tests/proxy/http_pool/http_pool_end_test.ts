@@ -8,7 +8,7 @@ import {
   IDLE_MS,
   ReplyTimeoutError,
 } from "../../../services/proxy/http_pool/http_pool.ts";
-import { bodyText } from "../../../services/proxy/http_pool/node_reply.ts";
+import { bodyText } from "../../../services/proxy/http_pool/reply_body.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Asked, echo, failed, play, TIMEOUT_MS } from "./http_pool_scene.ts";

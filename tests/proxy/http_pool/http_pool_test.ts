@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
-import { bodyText } from "../../../services/proxy/http_pool/node_reply.ts";
+import { bodyText } from "../../../services/proxy/http_pool/reply_body.ts";
 import {
   BusyError,
   CONNECTIONS_MAX,

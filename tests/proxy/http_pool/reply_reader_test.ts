@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
-import { ANSWER_BYTES_MAX } from "../../../services/proxy/http_pool/node_reply.ts";
+import { REPLY_BYTES_MAX } from "../../../services/proxy/http_pool/reply_body.ts";
 import {
   type HttpReply,
   ReplyError,
@@ -163,18 +163,18 @@ Deno.test("ReplyReader: what is no answer, or could be read in two ways, is refu
 });
 
 Deno.test("ReplyReader: the largest answer is read, however its end is known, and no larger one", () => {
-  const largest = Buffer.alloc(ANSWER_BYTES_MAX, "a");
+  const largest = Buffer.alloc(REPLY_BYTES_MAX, "a");
   const open = new ReplyReader();
   open.read(Buffer.from("HTTP/1.1 200 OK\r\n\r\n"));
   open.read(largest);
-  assert.equal(open.end()?.body.length, ANSWER_BYTES_MAX);
+  assert.equal(open.end()?.body.length, REPLY_BYTES_MAX);
   assert.throws(() => open.read(Buffer.from("a")), { message: /is over 67108864 bytes/ });
   const length = Buffer.from(`HTTP/1.1 200 OK\r\ncontent-length: ${largest.length}\r\n\r\n`);
   const counted = readInPieces(Buffer.concat([length, largest]), [length.length, Infinity]);
-  assert.equal(counted?.body.length, ANSWER_BYTES_MAX);
+  assert.equal(counted?.body.length, REPLY_BYTES_MAX);
   const head = Buffer.from("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
-  const answer = Buffer.concat([head, chunked(largest, [ANSWER_BYTES_MAX], "", "")]);
-  assert.equal(readInPieces(answer, [Infinity])?.body.length, ANSWER_BYTES_MAX);
+  const answer = Buffer.concat([head, chunked(largest, [REPLY_BYTES_MAX], "", "")]);
+  assert.equal(readInPieces(answer, [Infinity])?.body.length, REPLY_BYTES_MAX);
 });
 
 Deno.test("ReplyReader: a body in the smallest chunks keeps nothing of what it came in", () => {
@@ -194,7 +194,7 @@ Deno.test("ReplyReader: chunk lines count, too", () => {
   reader.read(Buffer.from("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"));
   const piece = Buffer.from(`1;${"x".repeat(16_000)}\r\na\r\n`.repeat(64));
   // As many again as an answer may have, and no more.
-  const piecesTaken = Math.floor(2 * ANSWER_BYTES_MAX / piece.length);
+  const piecesTaken = Math.floor(2 * REPLY_BYTES_MAX / piece.length);
   for (let n = 0; n < piecesTaken; n += 1) assert.equal(reader.read(piece), undefined);
   assert.throws(() => reader.read(piece), { message: /is over 67108864 bytes/ });
 });

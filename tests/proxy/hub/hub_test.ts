@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Hub } from "../../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
-import type { OutgoingMessage } from "../../../services/proxy/hub/outgoing_message.ts";
+import type { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 
 const CAPACITY = 4;
 

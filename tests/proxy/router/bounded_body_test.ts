@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { textWithin } from "../../../services/proxy/router/bounded_body.ts";
+import { textWithin } from "../../../services/proxy/router/rpc_endpoint.ts";
 
 const MAX_BYTES = 1_000;
 

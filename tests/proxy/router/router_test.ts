@@ -4,8 +4,8 @@ import { Registry } from "prom-client";
 import { answerLost, ProxyError } from "../../../services/proxy/router/failures.ts";
 import { MethodTable } from "../../../services/proxy/router/methods.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import type { NodeReply } from "../../../services/proxy/http_pool/node_reply.ts";
-import { type Caller, Router } from "../../../services/proxy/router/router.ts";
+import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts";
+import { type MessageContext, Router } from "../../../services/proxy/router/router.ts";
 import { call } from "../support.ts";
 
 interface Posted {
@@ -32,7 +32,7 @@ function scene() {
     coalesceReads: true,
     metrics: new ProxyMetrics(new Registry()),
   });
-  const ask = (message: unknown, caller: Partial<Caller> = {}) =>
+  const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>
     router.answer(JSON.stringify(message), { forwardedFor: () => "x", ...caller });
   return { posted, ask };
 }

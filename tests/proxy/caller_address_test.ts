@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { callerAddress } from "../../../services/proxy/router/caller_address.ts";
+import { callerAddress } from "../../services/proxy/caller_address.ts";
 
 const REMOTE = "192.0.2.1";
 

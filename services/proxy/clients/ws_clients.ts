@@ -3,7 +3,7 @@ import { getLogger } from "@logtape/logtape";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import type { CallerAddress } from "../router/caller_address.ts";
+import type { CallerAddress } from "../caller_address.ts";
 import { ClientSession } from "./client_session.ts";
 import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
 import type { Cors } from "../router/cors.ts";
@@ -15,8 +15,8 @@ import { failureText, type Router } from "../router/router.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** What {@link Clients} work with. */
-export interface ClientsOptions {
+/** What {@link WsClients} work with. */
+export interface WsClientsOptions {
   hub: Hub;
   router: Router;
   clock: Clock;
@@ -45,8 +45,8 @@ export function isHandshake(request: Request): boolean {
 }
 
 /** All open client WebSockets. */
-export class Clients {
-  readonly #options: ClientsOptions;
+export class WsClients {
+  readonly #options: WsClientsOptions;
   readonly #connections = new Set<ClientConnection>();
   #cancelSweep: CancelTimer | undefined;
   #cancelResume: CancelTimer | undefined;
@@ -54,7 +54,7 @@ export class Clients {
   #flushing = false;
   #drained: (() => void) | undefined;
 
-  constructor(options: ClientsOptions) {
+  constructor(options: WsClientsOptions) {
     this.#options = options;
   }
 
