@@ -58,16 +58,20 @@ export class RequestLimiter {
 
   /** Refuses what passes the limits with 429 and `Retry-After`. */
   readonly handle: MiddlewareHandler = async (c, next) => {
-    const address = addressOf(c, this.#trustProxy);
-    // By address first: a caller over its own limit must not use up what the others share.
-    const over = await consume(this.#byAddress, address) ?? await consume(this.#total, "all");
-    if (over === undefined) return await next();
-    const seconds = Math.max(1, Math.ceil(over.msBeforeNext / 1000));
+    const seconds = await this.count(addressOf(c, this.#trustProxy));
+    if (seconds === undefined) return await next();
     c.header("retry-after", String(seconds));
     throw new RangemakerError("RATE_LIMITED", `Too many requests: retry after ${seconds} s`, {
       retryable: true,
     });
   };
+
+  /** Counts a request. @returns Seconds until the next one is accepted, if this one is not. */
+  async count(address: string): Promise<number | undefined> {
+    // By address first: a caller over its own limit must not use up what the others share.
+    const over = await consume(this.#byAddress, address) ?? await consume(this.#total, "all");
+    return over && Math.max(1, Math.ceil(over.msBeforeNext / 1000));
+  }
 
   /** Forgets all counts, and with them the timers that would have. */
   async stop(): Promise<void> {

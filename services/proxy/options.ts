@@ -8,6 +8,7 @@ import {
   switchSchema,
   wsUrlSchema,
 } from "../../lib/cli/option_types.ts";
+import { limiterOptions } from "../../lib/http/limiter.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
 
 const listSchema = z.string().transform((text) =>
@@ -109,6 +110,31 @@ export const options = {
     schema: integerSchema(1, 10_000),
     default: "100",
   },
+  maxBufferedBytes: {
+    flags: "--max-buffered-bytes <bytes>",
+    env: "MAX_BUFFERED_BYTES",
+    description: "memory for answers and large requests, all callers together; 256 MiB",
+    schema: integerSchema(1_048_576, 1_099_511_627_776),
+    default: "268435456",
+  },
+  maxConnectionsPerAddress: {
+    flags: "--max-connections-per-address <connections>",
+    env: "MAX_CONNECTIONS_PER_ADDRESS",
+    description: "most WebSocket clients, and most open HTTP requests, of one address (IPv6: /64)",
+    schema: integerSchema(1, 1_000_000),
+    default: "256",
+  },
+  maxUpstreamSubscriptions: {
+    flags: "--max-upstream-subscriptions <subscriptions>",
+    env: "MAX_UPSTREAM_SUBSCRIPTIONS",
+    description:
+      "most different subscriptions at the read node, an eighth of it for one address; " +
+      "the node takes 4096 on a socket",
+    schema: integerSchema(8, 1_000_000),
+    default: "1024",
+  },
+  rateLimit: { ...limiterOptions.rateLimit, default: "0" },
+  rateLimitTotal: { ...limiterOptions.rateLimitTotal, default: "0" },
   readsOverWs: {
     flags: "--reads-over-ws [boolean]",
     env: "READS_OVER_WS",

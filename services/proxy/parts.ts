@@ -1,18 +1,21 @@
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
+import { ByteBudget } from "./byte_budget.ts";
 import { WsClients } from "./clients/ws_clients.ts";
 import type { Cors } from "./router/cors.ts";
 import { HeadWatch } from "./hub/head_watch.ts";
 import { Hub } from "./hub/hub.ts";
 import { MethodTable } from "./router/methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
-import { NodeHttp, readHead } from "./router/node_http.ts";
+import { nodeHttp, readHead } from "./router/node_http.ts";
 import type { ProxyOptions } from "./options.ts";
 import { Router } from "./router/router.ts";
 import { Upstream } from "./hub/upstream.ts";
 import { UpstreamReads } from "./router/upstream_reads.ts";
 
-/** What a proxy is made of, connected with each other. */
+/** The parts of a proxy, connected with each other. */
 export interface ProxyParts {
+  /** Large messages in memory, of all callers together. */
+  budget: ByteBudget;
   router: Router;
   clients: WsClients;
   upstream: Upstream;
@@ -25,7 +28,7 @@ export interface ProxyParts {
 /**
  * Makes the parts and connects them.
  *
- * @param clock For all but requests to nodes, which are timed by a clock that never jumps.
+ * @param clock For everything except requests to nodes, which use a clock that never jumps.
  */
 export function assemble(
   options: ProxyOptions,
@@ -34,10 +37,16 @@ export function assemble(
   clock: Clock = systemClock,
 ): ProxyParts {
   const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
-  const httpOptions = { timeoutMs, clock: monotonicClock, metrics };
+  const budget = new ByteBudget(options.maxBufferedBytes);
+  metrics.showGauge(
+    "proxy_buffered_bytes",
+    "Bytes of answers and large requests in memory; the limit is --max-buffered-bytes.",
+    () => budget.used,
+  );
+  const httpOptions = { timeoutMs, clock: monotonicClock, budget, metrics };
   const nodes = {
-    read: new NodeHttp({ target: "read", url: options.readNodeUrl, ...httpOptions }),
-    write: new NodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions }),
+    read: nodeHttp({ target: "read", url: options.readNodeUrl, ...httpOptions }),
+    write: nodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions }),
   };
   const upstream: Upstream = new Upstream({
     url: options.readNodeWsUrl ?? webSocketUrl(options.readNodeUrl),
@@ -104,6 +113,7 @@ export function assemble(
   });
   const running = [clients, headWatch, upstream];
   return {
+    budget,
     router,
     clients,
     upstream,

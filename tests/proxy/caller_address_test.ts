@@ -14,6 +14,7 @@ Deno.test("Caller address: what logs show and nodes are told, trusted or not", (
   ];
   for (const [said, trusted, shown, forwardedFor] of rows) {
     const headers = new Headers(said === undefined ? {} : { "x-forwarded-for": said });
-    assert.deepEqual(callerAddress(headers, REMOTE, trusted), { shown, forwardedFor });
+    const address = callerAddress(headers, REMOTE, trusted);
+    assert.deepEqual([address.shown, address.forwardedFor], [shown, forwardedFor]);
   }
 });

@@ -70,7 +70,7 @@ async function withParts(
   );
   const client = () => {
     const client = new Client();
-    parts.clients.adopt(client, { shown: "x", forwardedFor: "x" });
+    parts.clients.adopt(client, { shown: "x", forwardedFor: "x", key: "x", peerKey: "x" });
     return client;
   };
   parts.start();

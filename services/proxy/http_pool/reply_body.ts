@@ -1,9 +1,9 @@
 import { Buffer, isUtf8 } from "node:buffer";
 
-/** The largest answer that is held in memory on its way: what WebSockets take, too. */
+/** The largest answer that a node may send: as much as the WebSocket to it takes. */
 export const REPLY_BYTES_MAX = 64 * 1024 * 1024;
 
-/** What a node answered, byte for byte; as text where that says the same. */
+/** What a node answered, byte for byte: as text if it is UTF-8. */
 export interface NodeReply {
   status: number;
   body: Uint8Array<ArrayBuffer> | string;
@@ -11,7 +11,7 @@ export interface NodeReply {
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** The bytes of an answer; as text where they are UTF-8, which the runtime sends on for less. */
+/** The bytes of an answer: as text if they are UTF-8, because the runtime sends text faster. */
 export function bodyOf(bytes: Uint8Array<ArrayBuffer>): NodeReply["body"] {
   return isUtf8(bytes) ? decoder.decode(bytes) : bytes;
 }
@@ -24,8 +24,8 @@ export function bodyText(body: NodeReply["body"]): string {
 const FIRST_CAPACITY = 4_096;
 
 /**
- * Bytes put one after the other into one piece of memory that doubles when it is full: what is kept
- * does not depend on how many parts there were, nor on how large the buffers are that they came in.
+ * Appends bytes to one buffer that doubles when it is full. So a body in many small chunks keeps
+ * neither the chunks nor the larger buffers that they arrived in.
  */
 export class GrowingBytes {
   #bytes: Buffer<ArrayBuffer> = Buffer.alloc(0);
@@ -46,7 +46,7 @@ export class GrowingBytes {
     this.#length = length;
   }
 
-  /** All bytes so far; they are not copied. */
+  /** All bytes so far, without a copy. */
   joined(): Buffer<ArrayBuffer> {
     return this.#bytes.subarray(0, this.#length);
   }

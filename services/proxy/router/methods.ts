@@ -22,9 +22,20 @@ export interface SubscriptionMethod {
   verb: "subscribe" | "unsubscribe";
 }
 
+/** Classified methods that are cached; callers choose names freely. */
+const CACHED_METHODS_MAX = 1_000;
+
+/** Where a method goes, and what may be done with its calls. */
+export interface MethodKind {
+  target: Target;
+  /** It asks and changes nothing; never true for a write. */
+  isPlainRead: boolean;
+}
+
 /** Knows each method's node. */
 export class MethodTable {
   readonly #writes: ReadonlySet<string>;
+  readonly #cached = new Map<string, MethodKind>();
 
   /** @param extraWrites Names that go to the write node beside those known. */
   constructor(extraWrites: readonly string[] = []) {
@@ -32,13 +43,16 @@ export class MethodTable {
   }
 
   /** Write methods go to the write node, all others to the read node. */
-  targetOf(method: string): Target {
-    return this.#writes.has(method) || WRITE_VERB.test(method) ? "write" : "read";
-  }
-
-  /** Whether a method is known to ask and change nothing; never so for a write. */
-  isPlainRead(method: string): boolean {
-    return PLAIN_READ.test(method) && this.targetOf(method) === "read";
+  kindOf(method: string): MethodKind {
+    const cached = this.#cached.get(method);
+    if (cached !== undefined) return cached;
+    const isWrite = this.#writes.has(method) || WRITE_VERB.test(method);
+    const kind: MethodKind = {
+      target: isWrite ? "write" : "read",
+      isPlainRead: !isWrite && PLAIN_READ.test(method),
+    };
+    if (this.#cached.size < CACHED_METHODS_MAX) this.#cached.set(method, kind);
+    return kind;
   }
 }
 

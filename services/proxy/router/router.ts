@@ -1,27 +1,35 @@
 import type { RpcId } from "../../../lib/protocol/jsonrpc.ts";
-import { type Call, idText, isBroken, type Message, MessageError, readMessage } from "./calls.ts";
-import { answerLost, ProxyError } from "./failures.ts";
-import { InFlightReads } from "./in_flight_reads.ts";
-import { splitBatchReply } from "./batch.ts";
 import { type Cut, cutAtMember } from "../json_text.ts";
-import type { MethodTable } from "./methods.ts";
-import type { ProxyMetrics, Target } from "../metrics.ts";
-import type { NodePort } from "./node_http.ts";
 import type { NodeReply } from "../http_pool/reply_body.ts";
+import type { ProxyMetrics, Target } from "../metrics.ts";
+import { splitBatchReply } from "./batch.ts";
+import {
+  type BrokenCall,
+  type Call,
+  idText,
+  isBroken,
+  type Message,
+  MessageError,
+  readMessage,
+} from "./calls.ts";
+import { answerLost, ProxyError } from "./failures.ts";
+import { type Flight, InFlightReads } from "./in_flight_reads.ts";
+import type { MethodTable } from "./methods.ts";
+import type { NodePort } from "./node_http.ts";
 import { ReadLostError, type UpstreamReads } from "./upstream_reads.ts";
 
-/** The caller of a message. */
+/** What a message is answered with depends on. */
 export interface MessageContext {
-  /** Value of `X-Forwarded-For` for the node; asked for only where it is sent. */
-  forwardedFor: () => string;
-  /** Takes subscription calls of a WebSocket; undefined for a call that is none, and over HTTP. */
+  /** Value of `X-Forwarded-For` for the node; called only if it is sent. */
+  forwardedFor(): string;
+  /** Takes subscription calls of a WebSocket; undefined for any other call, and over HTTP. */
   subscriptions?: (call: Call) => Promise<string> | undefined;
 }
 
-/** What a caller is answered; over WebSocket the body alone. */
+/** The answer to a message; over WebSocket the body alone. */
 export interface RoutedAnswer {
   status: number;
-  /** Null where nothing is answered: the message held nothing but calls without an id. */
+  /** Null if nothing is answered: the message had only calls without an id. */
   body: NodeReply["body"] | null;
   /** Who answered: a label of the metrics. */
   target: Target | "mixed" | "proxy";
@@ -31,10 +39,10 @@ export interface RoutedAnswer {
 export interface RouterOptions {
   methods: MethodTable;
   nodes: Readonly<Record<Target, NodePort>>;
-  /** Another way to the read node for plain reads; HTTP is used where it is not usable. */
+  /** Another way to the read node for plain reads; while it is not usable they go over HTTP. */
   upstreamReads?: UpstreamReads;
   maxBatch: number;
-  /** Equal reads in flight are sent once. */
+  /** Send equal reads in flight once. */
   coalesceReads: boolean;
   metrics: ProxyMetrics;
 }
@@ -42,7 +50,7 @@ export interface RouterOptions {
 const OPENS_JSON = new Set([0x7b, 0x5b]); // { and [
 const SPACES = new Set([0x20, 0x0a, 0x0d, 0x09]);
 
-/** Sends each call of a message to its node and puts the answers together in the caller's order. */
+/** Sends each call of a message to its node and joins the answers in the caller's order. */
 export class Router {
   readonly #options: RouterOptions;
   readonly #reads: InFlightReads | undefined;
@@ -52,42 +60,42 @@ export class Router {
     this.#reads = options.coalesceReads ? new InFlightReads() : undefined;
   }
 
-  /** Answers one message of a caller; never throws for what a caller or a node does wrong. */
-  answer(text: string, caller: MessageContext): Promise<RoutedAnswer> {
+  /** Answers one message; never throws for what a caller or a node does wrong. */
+  async answer(text: string, context: MessageContext): Promise<RoutedAnswer> {
+    const { maxBatch, metrics, methods } = this.#options;
     let message: Message;
     try {
-      message = readMessage(text, this.#options.maxBatch);
+      message = readMessage(text, maxBatch);
     } catch (thrown) {
-      if (!(thrown instanceof MessageError)) return Promise.reject(thrown);
-      const body = failureText(thrown.id, thrown);
-      return Promise.resolve({ status: thrown.status, body, target: "proxy" });
+      if (!(thrown instanceof MessageError)) throw thrown;
+      return { status: thrown.status, body: failureText(thrown.id, thrown), target: "proxy" };
     }
-    if ("single" in message) return this.#answerSingle(message.single, caller);
-    return this.#answerBatch(message.batch, caller);
-  }
-
-  async #answerSingle(call: Call, caller: MessageContext): Promise<RoutedAnswer> {
-    const target = this.#count(call);
-    const answered = call.id !== undefined;
+    if (Array.isArray(message)) return await this.#answerBatch(message, context);
+    const call = message;
+    metrics.countCall(call.method);
+    const { target, isPlainRead } = methods.kindOf(call.method);
+    const isAnswered = call.id !== undefined;
     try {
-      const subscription = caller.subscriptions?.(call);
+      const subscription = context.subscriptions?.(call);
       if (subscription !== undefined) {
         const body = await subscription;
-        return { status: 200, body: answered ? body : null, target };
+        return { status: 200, body: isAnswered ? body : null, target };
       }
-      const reply = await this.#send(call, target, caller);
-      if (!answered) return { status: 204, body: null, target };
-      return { status: reply.status, body: reply.body, target };
+      const reply = isPlainRead && isAnswered
+        ? await this.#read(call, context)
+        : await this.#deliver(call.text, target, context, false);
+      if (!isAnswered) return { status: 204, body: null, target };
+      return { status: reply.status, body: jsonBody(reply, target), target };
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      if (!answered) return { status: 204, body: null, target };
+      if (!isAnswered) return { status: 204, body: null, target };
       return { status: thrown.status, body: failureOf(call, thrown), target };
     }
   }
 
   async #answerBatch(
-    batch: readonly (Call | { id: RpcId; error: ProxyError })[],
-    caller: MessageContext,
+    batch: readonly (Call | BrokenCall)[],
+    context: MessageContext,
   ): Promise<RoutedAnswer> {
     const answers: (string | undefined)[] = new Array(batch.length);
     const groups: Record<Target, number[]> = { read: [], write: [] };
@@ -99,10 +107,11 @@ export class Router {
         continue;
       }
       calls.set(index, item);
-      const target = this.#count(item);
-      const subscription = caller.subscriptions?.(item);
-      if (subscription === undefined) groups[target].push(index);
-      else {
+      this.#options.metrics.countCall(item.method);
+      const subscription = context.subscriptions?.(item);
+      if (subscription === undefined) {
+        groups[this.#options.methods.kindOf(item.method).target].push(index);
+      } else {
         work.push(subscription.then((text) => {
           if (item.id !== undefined) answers[index] = text;
         }));
@@ -113,7 +122,7 @@ export class Router {
       if (indexes.length === 0) continue;
       const part = indexes.map((index) => calls.get(index)).filter((call) => call !== undefined);
       work.push(
-        this.#sendBatch(part, target, caller).then((texts) => {
+        this.#sendBatch(part, target, context).then((texts) => {
           for (const [position, index] of indexes.entries()) answers[index] = texts[position];
         }),
       );
@@ -125,16 +134,17 @@ export class Router {
     return { status: 200, body: `[${texts.join(",")}]`, target };
   }
 
-  /** The answers to calls of one batch for one node, in their order; undefined where none is due. */
+  /** One node's answers to its calls of a batch, in their order; undefined for a notification. */
   async #sendBatch(
     calls: readonly Call[],
     target: Target,
-    caller: MessageContext,
+    context: MessageContext,
   ): Promise<(string | undefined)[]> {
     try {
       const text = `[${calls.map((call) => call.text).join(",")}]`;
-      const arePlain = calls.every(({ method }) => this.#options.methods.isPlainRead(method));
-      const reply = await this.#deliver(text, target, caller, { arePlain, mayRepeat: false });
+      const { methods } = this.#options;
+      const arePlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
+      const reply = await this.#deliver(text, target, context, arePlain);
       return splitBatchReply(calls, reply, target);
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
@@ -142,55 +152,59 @@ export class Router {
     }
   }
 
-  #send(call: Call, target: Target, caller: MessageContext): Promise<NodeReply> {
-    const cut = call.id !== undefined && this.#options.methods.isPlainRead(call.method)
-      ? cutAtMember(call.text, "id")
-      : undefined;
-    if (cut === undefined) return this.#post(call, target, caller);
-    const read = () => this.#read(call, cut, caller);
-    return this.#reads === undefined ? read() : this.#reads.ask(cut, read);
-  }
-
-  #read(call: Call, cut: Cut, caller: MessageContext): Promise<NodeReply> {
-    const { upstreamReads } = this.#options;
-    if (!upstreamReads?.usable) return this.#post(call, "read", caller, true);
-    return upstreamReads.ask(cut).catch((thrown: unknown) => {
-      if (!(thrown instanceof ReadLostError)) throw thrown;
-      return this.#post(call, "read", caller, true); // a plain read may be sent again
-    });
-  }
-
-  async #post(
-    call: Call,
-    target: Target,
-    caller: MessageContext,
-    mayRepeat = false,
-  ): Promise<NodeReply> {
-    const reply = await this.#deliver(call.text, target, caller, {
-      arePlain: mayRepeat,
-      mayRepeat,
-    });
-    if (call.id !== undefined && !looksLikeJson(reply.body)) {
-      throw answerLost(target, `HTTP status ${reply.status} without a JSON body`);
+  /** Sends a plain read, or waits for the answer to an equal one. */
+  async #read(call: Call, context: MessageContext): Promise<NodeReply> {
+    const { upstreamReads, nodes } = this.#options;
+    let flight: Flight | undefined;
+    if (this.#reads !== undefined || upstreamReads !== undefined) {
+      const cut = cutAtMember(call.text, "id");
+      const begun = cut && this.#reads?.begin(cut);
+      if (begun instanceof Promise) {
+        const shared = await begun;
+        if (shared !== undefined) return shared;
+      } else flight = begun;
+      if (cut !== undefined && upstreamReads?.usable) {
+        const reply = await this.#readOverWs(upstreamReads, cut, flight);
+        if (reply !== undefined) return reply;
+      }
     }
-    return reply;
+    let reply: NodeReply | undefined;
+    try {
+      return reply = await nodes.read.post(call.text, context.forwardedFor(), true);
+    } finally {
+      if (flight !== undefined) this.#reads?.land(flight, reply);
+    }
   }
 
-  #deliver(
+  /** @returns Undefined if the socket was lost: a plain read may be sent again over HTTP. */
+  async #readOverWs(
+    upstreamReads: UpstreamReads,
+    cut: Cut,
+    flight: Flight | undefined,
+  ): Promise<NodeReply | undefined> {
+    try {
+      const reply = await upstreamReads.ask(cut);
+      if (flight !== undefined) this.#reads?.land(flight, reply);
+      return reply;
+    } catch (thrown) {
+      if (thrown instanceof ReadLostError) return undefined;
+      if (flight !== undefined) this.#reads?.land(flight, undefined);
+      throw thrown;
+    }
+  }
+
+  async #deliver(
     text: string,
     target: Target,
-    caller: MessageContext,
-    { arePlain, mayRepeat }: { arePlain: boolean; mayRepeat: boolean },
+    context: MessageContext,
+    arePlainReads: boolean,
   ): Promise<NodeReply> {
-    const reply = this.#options.nodes[target].post(text, caller.forwardedFor(), mayRepeat);
-    if (arePlain) return reply;
-    // After a change, be its answer lost, a read must not share that of one that began before it.
-    return reply.finally(() => this.#reads?.forget());
-  }
-
-  #count(call: Call): Target {
-    this.#options.metrics.countCall(call.method);
-    return this.#options.methods.targetOf(call.method);
+    try {
+      return await this.#options.nodes[target].post(text, context.forwardedFor(), false);
+    } finally {
+      // After a change, even if its answer was lost, a read must not share an older read's answer.
+      if (!arePlainReads) this.#reads?.forget();
+    }
   }
 }
 
@@ -199,7 +213,7 @@ export function failureText(id: RpcId, error: ProxyError): string {
   return failureUnder(JSON.stringify(id), error);
 }
 
-/** The text of a failure answer to a call, under its id as it was written. */
+/** The text of a failure answer to a call, under its id exactly as it was written. */
 export function failureOf(call: Call, error: ProxyError): string {
   return failureUnder(idText(call), error);
 }
@@ -213,8 +227,12 @@ function batchTarget(groups: Record<Target, number[]>): RoutedAnswer["target"] {
   return groups.write.length > 0 ? "write" : "proxy";
 }
 
-function looksLikeJson(body: NodeReply["body"]): boolean {
-  if (typeof body === "string") return /^\s*[{[]/.test(body);
-  const first = body.find((byte) => !SPACES.has(byte));
-  return first !== undefined && OPENS_JSON.has(first);
+/** @throws {ProxyError} 502 if the node answered something other than JSON, such as an error page. */
+function jsonBody({ status, body }: NodeReply, target: Target): NodeReply["body"] {
+  const first = typeof body === "string"
+    ? body.charCodeAt(0)
+    : body.find((byte) => !SPACES.has(byte)) ?? NaN;
+  if (OPENS_JSON.has(first)) return body;
+  if (typeof body === "string" && /^\s*[{[]/.test(body)) return body;
+  throw answerLost(target, `HTTP status ${status} without a JSON body`);
 }

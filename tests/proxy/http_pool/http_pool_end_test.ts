@@ -22,7 +22,7 @@ Deno.test("HttpPool: on a kept connection, an answer that breaks off is not aske
     response.socket?.end();
   }, async ({ node }) => {
     await node.post("a", "x");
-    await assert.rejects(node.post("b", "x", true), failed("sent", /ended the connection/));
+    await assert.rejects(node.post("b", "x", true), failed("sent", /closed the connection/));
     assert.equal(asked, 2);
   });
 });
