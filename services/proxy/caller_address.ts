@@ -40,11 +40,11 @@ export function callerAddress(headers: Headers, remote: string, trusted: boolean
   const path = nearestHops(header);
   const first = path.split(",", 1)[0]?.trim() ?? remote;
   // The last entry is the one that the trusted peer added itself.
-  const last = path.slice(path.lastIndexOf(",") + 1).trim();
+  const nearest = path.slice(path.lastIndexOf(",") + 1).trim();
   return {
     shown: first.slice(0, ADDRESS_LENGTH_MAX),
     forwardedFor: path === "" ? remote : `${path}, ${remote}`,
-    key: addressKey(last),
+    key: addressKey(nearest),
     peerKey,
   };
 }
@@ -57,8 +57,16 @@ function nearestHops(header: string): string {
   return comma === -1 ? "" : end.slice(comma + 1).trim();
 }
 
+/** The last address and its key: a connection, or a load balancer, sends many requests. */
+let last = { address: "", key: "unknown" };
+
 /** What limits count an address by. All texts that are no address share one key. */
 export function addressKey(text: string): string {
+  if (last.address !== text) last = { address: text, key: keyOf(text) };
+  return last.key;
+}
+
+function keyOf(text: string): string {
   const address = withoutPort(text);
   if (isIP(address) === 4) return address;
   if (!isIPv6(address)) return "unknown";

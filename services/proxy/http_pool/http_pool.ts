@@ -109,8 +109,8 @@ export class HttpPool {
     this.#busy.delete(connection);
     if (reply.reusable && !this.#stopped) this.#keep(connection, nowMs);
     this.#options.onEnd?.(nowMs - post.startedAtMs, true);
-    const { status, body } = reply;
-    post.resolve({ status, body: typeof body === "string" ? body : bodyOf(body) });
+    if (typeof reply.body !== "string") reply.body = bodyOf(reply.body);
+    post.resolve(reply);
   }
 
   /** For {@link Post}: takes the failure, and sends the request again where that is safe. */

@@ -54,15 +54,18 @@ const SPACES = new Set([0x20, 0x0a, 0x0d, 0x09]);
 export class Router {
   readonly #options: RouterOptions;
   readonly #reads: InFlightReads | undefined;
+  /** Whether reads are taken apart at their id: to share answers, or to send them under another. */
+  readonly #needsCut: boolean;
 
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#reads = options.coalesceReads ? new InFlightReads() : undefined;
+    this.#needsCut = options.coalesceReads || options.upstreamReads !== undefined;
   }
 
   /** Answers one message; never throws for what a caller or a node does wrong. */
   async answer(text: string, context: MessageContext): Promise<RoutedAnswer> {
-    const { maxBatch, metrics, methods } = this.#options;
+    const { maxBatch, metrics, methods, nodes, upstreamReads } = this.#options;
     let message: Message;
     try {
       message = readMessage(text, maxBatch);
@@ -81,9 +84,24 @@ export class Router {
         const body = await subscription;
         return { status: 200, body: isAnswered ? body : null, target };
       }
-      const reply = isPlainRead && isAnswered
-        ? await this.#read(call, context)
-        : await this.#deliver(call.text, target, context, false);
+      let reply: NodeReply | undefined;
+      let flight: Flight | undefined;
+      if (!isPlainRead || !isAnswered) {
+        reply = await this.#deliver(call.text, target, context, false);
+      } else {
+        const cut = this.#needsCut ? cutAtMember(call.text, "id") : undefined;
+        const begun = cut && this.#reads?.begin(cut);
+        if (begun instanceof Promise) reply = await begun;
+        else flight = begun;
+        try {
+          if (cut !== undefined && upstreamReads?.usable) {
+            reply ??= await overWs(upstreamReads, cut);
+          }
+          reply ??= await nodes.read.post(call.text, context.forwardedFor(), true);
+        } finally {
+          if (flight !== undefined) this.#reads?.land(flight, reply);
+        }
+      }
       if (!isAnswered) return { status: 204, body: null, target };
       return { status: reply.status, body: jsonBody(reply, target), target };
     } catch (thrown) {
@@ -152,47 +170,6 @@ export class Router {
     }
   }
 
-  /** Sends a plain read, or waits for the answer to an equal one. */
-  async #read(call: Call, context: MessageContext): Promise<NodeReply> {
-    const { upstreamReads, nodes } = this.#options;
-    let flight: Flight | undefined;
-    if (this.#reads !== undefined || upstreamReads !== undefined) {
-      const cut = cutAtMember(call.text, "id");
-      const begun = cut && this.#reads?.begin(cut);
-      if (begun instanceof Promise) {
-        const shared = await begun;
-        if (shared !== undefined) return shared;
-      } else flight = begun;
-      if (cut !== undefined && upstreamReads?.usable) {
-        const reply = await this.#readOverWs(upstreamReads, cut, flight);
-        if (reply !== undefined) return reply;
-      }
-    }
-    let reply: NodeReply | undefined;
-    try {
-      return reply = await nodes.read.post(call.text, context.forwardedFor(), true);
-    } finally {
-      if (flight !== undefined) this.#reads?.land(flight, reply);
-    }
-  }
-
-  /** @returns Undefined if the socket was lost: a plain read may be sent again over HTTP. */
-  async #readOverWs(
-    upstreamReads: UpstreamReads,
-    cut: Cut,
-    flight: Flight | undefined,
-  ): Promise<NodeReply | undefined> {
-    try {
-      const reply = await upstreamReads.ask(cut);
-      if (flight !== undefined) this.#reads?.land(flight, reply);
-      return reply;
-    } catch (thrown) {
-      if (thrown instanceof ReadLostError) return undefined;
-      if (flight !== undefined) this.#reads?.land(flight, undefined);
-      throw thrown;
-    }
-  }
-
   async #deliver(
     text: string,
     target: Target,
@@ -220,6 +197,16 @@ export function failureOf(call: Call, error: ProxyError): string {
 
 function failureUnder(id: string, { rpcCode: code, message }: ProxyError): string {
   return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`;
+}
+
+/** @returns Undefined if the socket was lost: a plain read may be sent again over HTTP. */
+async function overWs(reads: UpstreamReads, call: Cut): Promise<NodeReply | undefined> {
+  try {
+    return await reads.ask(call);
+  } catch (thrown) {
+    if (thrown instanceof ReadLostError) return undefined;
+    throw thrown;
+  }
 }
 
 function batchTarget(groups: Record<Target, number[]>): RoutedAnswer["target"] {

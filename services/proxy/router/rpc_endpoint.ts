@@ -59,10 +59,14 @@ export class RpcEndpoint {
     let retryAfterS: number | undefined;
     if (openRequests.tryAdd(address)) {
       try {
-        retryAfterS = await this.#options.overRate?.(address.key);
+        const { overRate } = this.#options;
+        if (overRate !== undefined) retryAfterS = await overRate(address.key);
         // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
         if (!cors.allows(origin)) throw originRefused();
-        if (retryAfterS !== undefined) throw rateLimited(retryAfterS);
+        if (retryAfterS !== undefined) {
+          metrics.countRefusal("request_rate");
+          throw rateLimited(retryAfterS);
+        }
         const bytes = declaredBytes(request);
         const text = bytes <= SMALL_BYTES && bytes <= maxBodyBytes
           ? await request.text()

@@ -6,6 +6,7 @@ import { MethodTable } from "../../../services/proxy/router/methods.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts";
 import { type MessageContext, Router } from "../../../services/proxy/router/router.ts";
+import { eventually } from "../../support/eventually.ts";
 import { call } from "../support.ts";
 
 interface Posted {
@@ -179,6 +180,7 @@ for (const [name, refuse, status] of refusals) {
     assert.equal(posted.length, 1);
     refuse(posted[0] ?? assert.fail());
     assert.equal((await first)?.status, status);
+    await eventually("the others are sent", () => posted.length === 3 || undefined);
     assert.deepEqual(posted.slice(1).map(({ text }) => JSON.parse(text).id), [2, 3]);
     for (const post of posted.slice(1)) echo(post);
     for (const [index, answer] of others.entries()) {
