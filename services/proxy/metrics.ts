@@ -212,6 +212,7 @@ export class ProxyMetrics {
         this.wsMessages.inc({ direction: "downstream" }, count);
       },
       subscribed: (total: number) => this.activeSubscriptions.set(total),
+      refused: (limit: Limit) => this.countRefusal(limit),
       lagged: (count: number) => this.wsMessages.inc({ direction: "lagged" }, count),
     };
   }

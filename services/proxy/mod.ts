@@ -42,11 +42,18 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const registry = createRegistry(systemClock.now());
   const metrics = new ProxyMetrics(registry);
   const cors = new Cors(options.corsOrigins);
-  const { budget, router, clients, upstream, start, stop } = assemble(options, metrics, cors);
-  const addressOf = (headers: Headers, remote: string) =>
-    callerAddress(headers, remote, options.trustProxy);
   const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
   const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
+  const overRate = limiter && ((key: string) => limiter.count(key));
+  const { budget, router, clients, upstream, start, stop } = assemble(
+    options,
+    metrics,
+    cors,
+    systemClock,
+    overRate,
+  );
+  const addressOf = (headers: Headers, remote: string) =>
+    callerAddress(headers, remote, options.trustProxy);
   const endpoint = new RpcEndpoint({
     router,
     cors,
@@ -58,7 +65,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       options.maxConnectionsPerAddress,
       Math.floor(options.maxWsClients * PEER_SHARE),
     ),
-    overRate: limiter && ((key) => limiter.count(key)),
+    overRate,
   });
   let wsListener: WsListener | undefined;
   let draining = false;
@@ -99,7 +106,13 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       host: options.host,
       port: options.wsPort,
       clock: systemClock,
-      refuse: (headers) => clients.refusal(headers),
+      maxMessageBytes: maxBodyBytes,
+      // Behind a load balancer all handshakes come from its address.
+      maxHandshakesPerPeer: options.trustProxy
+        ? Math.floor(options.maxWsClients * PEER_SHARE)
+        : options.maxConnectionsPerAddress,
+      onRefusal: () => metrics.countRefusal("connections_per_address"),
+      refuse: (headers, remote) => clients.refusal(headers, addressOf(headers, remote)),
       accepted: (connection, headers, remote) =>
         clients.adopt(connection, addressOf(headers, remote)),
     });

@@ -29,15 +29,22 @@ export interface ProxyParts {
  * Makes the parts and connects them.
  *
  * @param clock For everything except requests to nodes, which use a clock that never jumps.
+ * @param overRate Seconds until an address may ask again; undefined if it may ask now.
  */
 export function assemble(
   options: ProxyOptions,
   metrics: ProxyMetrics,
   cors: Cors,
   clock: Clock = systemClock,
+  overRate?: (key: string) => Promise<number | undefined>,
 ): ProxyParts {
   const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
   const budget = new ByteBudget(options.maxBufferedBytes);
+  metrics.showGauge(
+    "proxy_upstream_subscriptions",
+    "Different subscriptions at the read node; the limit is --max-upstream-subscriptions.",
+    () => hub.book.count,
+  );
   metrics.showGauge(
     "proxy_buffered_bytes",
     "Bytes of answers and large requests in memory; the limit is --max-buffered-bytes.",
@@ -60,9 +67,9 @@ export function assemble(
         headWatch.restart();
         hub.upstreamOpened(clock.now());
       },
-      closed(reason) {
+      closed(reason, isRefusal) {
         upstreamReads?.lost(reason);
-        hub.upstreamClosed();
+        hub.upstreamClosed(isRefusal);
       },
       received(text) {
         if (upstreamReads?.answered(text)) return true;
@@ -88,6 +95,7 @@ export function assemble(
     upstream,
     random: Math.random,
     subscribeTimeoutMs: options.subscribeTimeoutMs,
+    maxSubscriptions: options.maxUpstreamSubscriptions,
     slowClients: options.slowClients,
     events: {
       ...metrics.hubEvents(),
@@ -107,7 +115,10 @@ export function assemble(
     clock,
     metrics,
     cors,
+    budget,
+    overRate,
     maxClients: options.maxWsClients,
+    maxClientsPerAddress: options.maxConnectionsPerAddress,
     maxMessageBytes: options.maxBodyBytes,
     maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
   });

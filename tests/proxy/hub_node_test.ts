@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { Hub, type HubOptions } from "../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../services/proxy/hub/hub_client.ts";
+import { address } from "./address.ts";
 
 const TIMEOUT_MS = 1_000;
 
@@ -29,6 +30,7 @@ class Scene {
     this.hub = new Hub({
       capacity: 4,
       random: () => 0.5,
+      maxSubscriptions: 10_000,
       subscribeTimeoutMs: TIMEOUT_MS,
       slowClients: "lag",
       upstream: {
@@ -43,12 +45,12 @@ class Scene {
     });
   }
 
-  client(): HubClient {
+  client(from = address()): HubClient {
     return this.hub.connect({
       room: () => Infinity,
       send: (messages) => this.got.push(...messages.map(({ text }) => JSON.parse(text).params)),
       close: (code) => this.closed.push(code),
-    });
+    }, from);
   }
 
   subscribe(client: HubClient, topic: string): Promise<unknown> {

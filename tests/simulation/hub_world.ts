@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
+import { address } from "../proxy/address.ts";
 import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
 
 /** What is subscribed to: few, so that clients share. */
@@ -71,6 +72,7 @@ export class HubWorld {
     this.#hub = new Hub({
       capacity: this.#capacity,
       random,
+      maxSubscriptions: 10_000,
       subscribeTimeoutMs: SUBSCRIBE_TIMEOUT_MS,
       slowClients: "lag",
       upstream: {
@@ -152,7 +154,12 @@ export class HubWorld {
     assert.equal(this.#granted.size, inUse.size, "Upstream subscriptions are those in use");
     assert.deepEqual(new Set(this.#granted.values()), topics, "Each topic in use is subscribed");
     const size = inUse.size;
-    const expected = { subscriptions: size, upstreamIds: size, publicIds: size, asks: this.#unanswered };
+    const expected = {
+      subscriptions: size,
+      upstreamIds: size,
+      publicIds: size,
+      asks: this.#unanswered,
+    };
     assert.deepEqual(this.#hub.book.size, expected, "No map holds more than what is in use");
     assert.equal(this.#hub.stuck.size, 0, "Nobody is stuck");
   }
@@ -177,7 +184,7 @@ export class HubWorld {
       gone: false,
       slow: false,
     };
-    client.hub = this.#hub.connect(client);
+    client.hub = this.#hub.connect(client, address());
     this.#clients.push(client);
   }
 

@@ -1,8 +1,13 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
+import type { CallerAddress } from "../caller_address.ts";
 import { BroadcastRing } from "./broadcast_ring.ts";
 import type { Notification, SubscribeOutcome, UpstreamSubscription } from "./hub_client.ts";
-import { SubscriptionTable, type UpstreamPort } from "./subscription_table.ts";
+import {
+  type SubscriptionLimit,
+  SubscriptionTable,
+  type UpstreamPort,
+} from "./subscription_table.ts";
 import { type ClientSink, CloseCode, HubClient } from "./hub_client.ts";
 import { type NodeFrame, parseNodeFrame, underPublicId } from "./messages.ts";
 import { OutgoingMessage } from "./messages.ts";
@@ -18,6 +23,8 @@ export interface HubEvents {
   lagged(count: number): void;
   /** Clients now hold so many subscriptions, all together. */
   subscribed(total: number): void;
+  /** A subscription was refused because of a limit. */
+  refused?(limit: SubscriptionLimit): void;
   /** A subscription that clients use got a notification; `frame` is the parsed frame. */
   noticed?(key: string, frame: unknown): void;
 }
@@ -30,6 +37,8 @@ export interface HubOptions {
   random: RandomSource;
   /** How long a client waits for a subscription while the node is away or silent. */
   subscribeTimeoutMs: number;
+  /** Most subscriptions at the node; one address may cause an eighth of them. */
+  maxSubscriptions: number;
   /** What becomes of a client that missed something: it goes on, or is closed with 1013. */
   slowClients: "lag" | "close";
   events: HubEvents;
@@ -38,12 +47,30 @@ export interface HubOptions {
 /** A node that refuses this often what it had granted before a reconnect is believed. */
 const REFUSALS_MAX = 5;
 
-const UNREACHABLE: SubscribeOutcome = {
-  errorText: JSON.stringify({
-    code: RpcCode.resourceUnavailable,
-    message: "The read node cannot be reached: the subscription was not made in time",
-  }),
+const UNREACHABLE = failure(
+  RpcCode.resourceUnavailable,
+  "The read node cannot be reached: the subscription was not made in time",
+);
+
+const CLOSED_THE_SOCKET = failure(
+  RpcCode.limitExceeded,
+  "The read node closed its connection on this subscription: ask for less",
+);
+
+const OVER_LIMIT: Record<SubscriptionLimit, SubscribeOutcome> = {
+  upstream_subscriptions: failure(
+    RpcCode.limitExceeded,
+    "Too many different subscriptions: ask again later",
+  ),
+  upstream_subscriptions_per_address: failure(
+    RpcCode.limitExceeded,
+    "Too many different subscriptions from this address: end one first",
+  ),
 };
+
+function failure(code: number, message: string): SubscribeOutcome {
+  return { errorText: JSON.stringify({ code, message }) };
+}
 
 /**
  * Shares one connection to the node among all clients (specification, "Subscription lifecycle in the
@@ -65,8 +92,8 @@ export class Hub {
   constructor(options: HubOptions) {
     this.#options = options;
     this.#ring = new BroadcastRing(options.capacity);
-    const { upstream, random, subscribeTimeoutMs } = options;
-    this.#book = new SubscriptionTable({ upstream, random, askTimeoutMs: subscribeTimeoutMs });
+    const { upstream, random, subscribeTimeoutMs: askTimeoutMs, maxSubscriptions } = options;
+    this.#book = new SubscriptionTable({ upstream, random, askTimeoutMs, maxSubscriptions });
   }
 
   /** The node's side: its subscriptions and their ids. */
@@ -80,8 +107,8 @@ export class Hub {
   }
 
   /** Adds a client. */
-  connect(sink: ClientSink): HubClient {
-    const client = new HubClient(sink);
+  connect(sink: ClientSink, address: CallerAddress): HubClient {
+    const client = new HubClient(sink, address);
     this.#clients.add(client);
     return client;
   }
@@ -107,6 +134,11 @@ export class Hub {
     // Closed by the hub, and its socket still brings what was on its way.
     if (!this.#clients.has(client)) return answer(UNREACHABLE);
     const subscription = this.#book.obtain(request, client);
+    if (subscription === "poison") return answer(CLOSED_THE_SOCKET);
+    if (typeof subscription === "string") {
+      this.#options.events.refused?.(subscription);
+      return answer(OVER_LIMIT[subscription]);
+    }
     if (subscription.upstreamId !== undefined) {
       answer(this.#join(client, subscription));
       return;
@@ -132,9 +164,18 @@ export class Hub {
     this.#book.opened(nowMs);
   }
 
-  /** The connection to the node is gone; clients keep their ids and wait. */
-  upstreamClosed(): void {
-    this.#book.closed();
+  /**
+   * The connection to the node is gone; clients keep their ids and wait.
+   *
+   * @param isRefusal The node closed it because of what it was sent.
+   */
+  upstreamClosed(isRefusal = false): void {
+    for (const subscription of this.#book.closed(isRefusal)) {
+      for (const client of [...subscription.waiters.keys()]) {
+        this.#endWait(subscription, client, CLOSED_THE_SOCKET);
+      }
+      this.#book.retire(subscription);
+    }
   }
 
   /** Step 3 and answers: takes a frame of the node. @returns False where it is no JSON-RPC. */

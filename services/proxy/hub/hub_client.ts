@@ -1,15 +1,16 @@
+import type { CallerAddress } from "../caller_address.ts";
 import type { BroadcastRing } from "./broadcast_ring.ts";
 import type { OutgoingMessage } from "./messages.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
 /** Why a client is closed (RFC 6455, section 7.4, and its registry). */
-export const CloseCode = { serviceRestart: 1012, tryAgainLater: 1013 } as const;
+export const CloseCode = { tooBig: 1009, serviceRestart: 1012, tryAgainLater: 1013 } as const;
 
 /** The outgoing side of a client's connection, as the hub sees it. */
 export interface ClientSink {
   /**
-   * Bytes that the connection takes before it holds as many unsent ones as it may; 0 or less: none.
-   * @param wanted Where so many are known to be free, the connection need not be asked again.
+   * Bytes that the connection takes before its queue is full; 0 or less: none.
+   * @param wanted If this much is known to be free, the connection need not be asked again.
    */
   room(wanted: number): number;
   /** Sends messages in their order; at least the first one is always taken. */
@@ -26,12 +27,12 @@ export interface Notification {
   message: OutgoingMessage;
 }
 
-/** What a client that asked to subscribe is told: an id, or the JSON text of an error. */
+/** The answer to a subscribe: an id, or the JSON text of an error. */
 export type SubscribeOutcome = { id: string } | { errorText: string };
 
 /** A client that waits for the node's answer. */
 export interface Waiter {
-  /** Unix milliseconds after which it is told that the node cannot be reached. */
+  /** Unix milliseconds after which the subscribe fails. */
   deadlineMs: number;
   answer: (outcome: SubscribeOutcome) => void;
 }
@@ -56,11 +57,14 @@ export class UpstreamSubscription {
   evicted = 0;
   /** The newest notifications, those since the last flush of the hub. */
   fresh: OutgoingMessage[] = [];
+  /** The client whose address this counts for: one that uses it, or the last one that did. */
+  payer: HubClient;
   readonly members = new Set<HubClient>();
   readonly waiters = new Map<HubClient, Waiter>();
 
-  constructor(request: SubscriptionRequest) {
+  constructor(request: SubscriptionRequest, payer: HubClient) {
     this.request = request;
+    this.payer = payer;
   }
 
   /** Whether a client uses this subscription or waits for it. */
@@ -77,6 +81,7 @@ export class UpstreamSubscription {
 /** A client of the hub: its subscriptions, and how far it has read. */
 export class HubClient {
   readonly sink: ClientSink;
+  readonly address: CallerAddress;
   /** For each subscription, the notification due next; kept only while there is a cursor. */
   readonly #due = new Map<UpstreamSubscription, number>();
   readonly #byId = new Map<string, UpstreamSubscription>();
@@ -86,8 +91,9 @@ export class HubClient {
   cursor: number | undefined;
   #holds = 0;
 
-  constructor(sink: ClientSink) {
+  constructor(sink: ClientSink, address: CallerAddress) {
     this.sink = sink;
+    this.address = address;
   }
 
   /** Subscriptions, those that wait for the node included. */

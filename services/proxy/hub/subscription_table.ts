@@ -2,6 +2,7 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import { UpstreamSubscription } from "./hub_client.ts";
 import type { HubClient } from "./hub_client.ts";
 import { memberText } from "../json_text.ts";
+import { AddressCounts, PEER_SHARE } from "../caller_address.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
 /** The connection to the node, as the hub sees it. */
@@ -19,7 +20,24 @@ export interface SubscriptionTableOptions {
   random: RandomSource;
   /** How long the node may take to answer a subscribe. */
   askTimeoutMs: number;
+  /** Most subscriptions at the node. */
+  maxSubscriptions: number;
 }
+
+/** The part of all subscriptions at the node that one address may cause. */
+const ADDRESS_SHARE = 1 / 8;
+
+/** The limits that a new subscription at the node can reach. */
+export type SubscriptionLimit = "upstream_subscriptions" | "upstream_subscriptions_per_address";
+
+/** Equal subscriptions at the node: one client that asks again needs a second id of its own. */
+const COPIES_MAX = 16;
+
+/** How long a request that made the node close the socket is refused, in milliseconds. */
+const POISON_MS = 600_000;
+
+/** Such requests that are remembered; the oldest is forgotten first. */
+const POISON_MAX = 256;
 
 /** What the node said to a subscribe. */
 export interface SubscribeAnswer {
@@ -53,10 +71,26 @@ export class SubscriptionTable {
   /** Ids of the node, with their namespace, that notified since the last sweep and belong to no subscription. */
   #strays = new Map<string, string>();
   #suspects = new Map<string, string>();
+  /** Requests that made the node close the socket, and when they may be sent again. */
+  readonly #poison = new Map<string, number>();
+  /** Subscriptions at the node or on the way there, by the address that caused them. */
+  readonly #counts: AddressCounts;
+  #size = 0;
+  #nowMs = 0;
   #lastRequestId = 0;
 
   constructor(options: SubscriptionTableOptions) {
     this.#options = options;
+    const { maxSubscriptions: max } = options;
+    this.#counts = new AddressCounts(
+      Math.max(1, Math.floor(max * ADDRESS_SHARE)),
+      Math.max(1, Math.floor(max * PEER_SHARE)),
+    );
+  }
+
+  /** Subscriptions at the node, and those that it is asked for. */
+  get count(): number {
+    return this.#size;
   }
 
   /** All subscriptions. */
@@ -74,13 +108,25 @@ export class SubscriptionTable {
     };
   }
 
-  /** A subscription for a client: one that others use, unless the client already is among them. */
-  obtain(request: SubscriptionRequest, client: HubClient): UpstreamSubscription {
+  /**
+   * A subscription for a client: a shared one, unless the client uses that already.
+   *
+   * @returns The limit that a new one would exceed, or "poison" if the node closed the socket on it.
+   */
+  obtain(
+    request: SubscriptionRequest,
+    client: HubClient,
+  ): UpstreamSubscription | SubscriptionLimit | "poison" {
     const subscriptions = this.#byKey.get(request.key) ?? [];
     const open = subscriptions.filter((subscription) => !subscription.involves(client));
     const shared = open.find((subscription) => subscription.upstreamId !== undefined) ?? open[0];
     if (shared !== undefined) return shared;
-    const subscription = new UpstreamSubscription(request);
+    if ((this.#poison.get(request.key) ?? -Infinity) > this.#nowMs) return "poison";
+    if (subscriptions.length >= COPIES_MAX) return "upstream_subscriptions_per_address";
+    if (this.#size >= this.#options.maxSubscriptions) return "upstream_subscriptions";
+    if (!this.#counts.tryAdd(client.address)) return "upstream_subscriptions_per_address";
+    this.#size += 1;
+    const subscription = new UpstreamSubscription(request, client);
     this.#byKey.set(request.key, [...subscriptions, subscription]);
     return subscription;
   }
@@ -108,7 +154,8 @@ export class SubscriptionTable {
 
   /** Ends a subscription that nobody uses. One that the node was just asked for is ended at its answer. */
   retire(subscription: UpstreamSubscription): void {
-    if (!subscription.idle || subscription.askedAs !== undefined) return;
+    if (!subscription.idle) return this.#handOver(subscription);
+    if (subscription.askedAs !== undefined) return;
     if (subscription.upstreamId !== undefined) {
       this.#byUpstreamId.delete(subscription.upstreamId);
       this.#unsubscribe(subscription.request.namespace, subscription.upstreamId);
@@ -119,11 +166,22 @@ export class SubscriptionTable {
 
   /** A connection stands: everything is asked for again. */
   opened(nowMs: number): void {
+    this.#nowMs = nowMs;
     for (const subscription of this.subscriptions()) this.ask(subscription, nowMs);
   }
 
-  /** The connection is gone, and with it all that the node knew. */
-  closed(): void {
+  /**
+   * The connection is gone, and with it all that the node knew.
+   *
+   * @param isRefusal The node closed it because of what it was sent.
+   * @returns Subscriptions that are not asked for again: the node had not granted them before, and
+   *   was asked for them when it closed the connection.
+   */
+  closed(isRefusal: boolean): UpstreamSubscription[] {
+    const suspects = isRefusal ? this.#newAsks() : [];
+    const [only] = suspects;
+    // One of several may be innocent: its client can ask again.
+    if (only !== undefined && suspects.length === 1) this.#remember(only.request.key);
     this.#asks.clear();
     this.#abandoned = 0;
     this.#strays.clear();
@@ -133,6 +191,30 @@ export class SubscriptionTable {
       subscription.upstreamId = subscription.askedAs = undefined;
       this.retire(subscription);
     }
+    return suspects;
+  }
+
+  #newAsks(): UpstreamSubscription[] {
+    return [...this.#asks.values()].flatMap(({ subscription }) =>
+      subscription !== undefined && subscription.publicId === undefined ? [subscription] : []
+    );
+  }
+
+  #remember(key: string): void {
+    const [oldest] = this.#poison.keys();
+    if (oldest !== undefined && this.#poison.size >= POISON_MAX) this.#poison.delete(oldest);
+    this.#poison.set(key, this.#nowMs + POISON_MS);
+  }
+
+  /** Makes a subscription count for a client that uses it, if its payer no longer does. */
+  #handOver(subscription: UpstreamSubscription): void {
+    if (subscription.involves(subscription.payer)) return;
+    const [user] = [...subscription.members, ...subscription.waiters.keys()];
+    if (user === undefined) return;
+    this.#counts.remove(subscription.payer.address);
+    // The new payer may thereby be over its limit: then it gets no further ones.
+    this.#counts.add(user.address);
+    subscription.payer = user;
   }
 
   /** Reads an answer of the node. @returns Undefined where nobody waits for it. */
@@ -169,6 +251,7 @@ export class SubscriptionTable {
 
   /** Gives up requests that the node has not answered in time, and asks again where it matters. */
   sweep(nowMs: number): void {
+    this.#nowMs = nowMs;
     for (const ask of this.#asks.values()) {
       if (ask.subscription === undefined || nowMs - ask.askedAtMs < this.#options.askTimeoutMs) {
         continue;
@@ -205,6 +288,8 @@ export class SubscriptionTable {
   }
 
   #forget(subscription: UpstreamSubscription): void {
+    this.#size -= 1;
+    this.#counts.remove(subscription.payer.address);
     if (subscription.publicId !== undefined) this.#publicIds.delete(subscription.publicId);
     const { key } = subscription.request;
     const others = this.#byKey.get(key)?.filter((other) => other !== subscription) ?? [];

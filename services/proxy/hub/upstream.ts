@@ -12,7 +12,8 @@ const log = getLogger([LOG_ROOT, "proxy"]);
 /** What the owner of an {@link Upstream} is told. */
 export interface UpstreamEvents {
   opened(): void;
-  closed(reason: string): void;
+  /** @param isRefusal The node closed the connection because of what it was sent. */
+  closed(reason: string, isRefusal: boolean): void;
   /** A frame of the node. @returns False where it is no JSON-RPC. */
   received(text: string): boolean;
 }
@@ -30,6 +31,9 @@ export interface UpstreamOptions {
   metrics: ProxyMetrics;
   events: UpstreamEvents;
 }
+
+/** Close codes that blame what was sent (RFC 6455, section 7.4.1): 1009 is a message too large. */
+const REFUSAL = /^closed with (?:1002|1003|1007|1008|1009)\b/;
 
 /** The one WebSocket to the read node. */
 export class Upstream implements UpstreamPort {
@@ -62,7 +66,7 @@ export class Upstream implements UpstreamPort {
           metrics.upstreamConnected.set(0);
           metrics.upstreamErrors.inc({ target: "read" });
           log.warn("No connection to the read node at {url}: {reason}", { url, reason });
-          events.closed(reason);
+          events.closed(reason, REFUSAL.test(reason));
         },
       },
     });

@@ -50,6 +50,9 @@ export interface RouterOptions {
 const OPENS_JSON = new Set([0x7b, 0x5b]); // { and [
 const SPACES = new Set([0x20, 0x0a, 0x0d, 0x09]);
 
+/** Longer reads go over HTTP: nodes close a WebSocket on a large message, here everybody's. */
+const OVER_WS_LENGTH_MAX = 16 * 1024;
+
 /** Sends each call of a message to its node and joins the answers in the caller's order. */
 export class Router {
   readonly #options: RouterOptions;
@@ -94,7 +97,7 @@ export class Router {
         if (begun instanceof Promise) reply = await begun;
         else flight = begun;
         try {
-          if (cut !== undefined && upstreamReads?.usable) {
+          if (cut !== undefined && upstreamReads?.usable && text.length <= OVER_WS_LENGTH_MAX) {
             reply ??= await overWs(upstreamReads, cut);
           }
           reply ??= await nodes.read.post(call.text, context.forwardedFor(), true);
@@ -195,7 +198,8 @@ export function failureOf(call: Call, error: ProxyError): string {
   return failureUnder(idText(call), error);
 }
 
-function failureUnder(id: string, { rpcCode: code, message }: ProxyError): string {
+/** The text of a failure answer under an id given as JSON text. */
+export function failureUnder(id: string, { rpcCode: code, message }: ProxyError): string {
   return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`;
 }
 

@@ -27,6 +27,8 @@ async function withListener(play: (scene: Scene) => Promise<void>): Promise<void
     host: "127.0.0.1",
     port: 0,
     clock,
+    maxMessageBytes: 1_024,
+    maxHandshakesPerPeer: 3,
     refuse: () => undefined,
     accepted: (connection, headers) => {
       const entry = { connection, headers, texts: [] as string[], gone: false };
