@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers";
 import { getLogger } from "@logtape/logtape";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import { messageOf } from "../../../lib/errors.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { ByteBudget } from "../byte_budget.ts";
@@ -88,7 +89,7 @@ export class WsClients {
       upgrade = Deno.upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
     } catch (thrown) {
       // The request lacks a header of the handshake; the message names it.
-      return new Response(String(thrown), { status: 400 });
+      return new Response(messageOf(thrown), { status: 400 });
     }
     const { socket, response } = upgrade;
     // A socket whose peer is gone before it opens has no further event, not even a close.

@@ -28,8 +28,13 @@ const FIRST_CAPACITY = 4_096;
  * neither the chunks nor the larger buffers that they arrived in.
  */
 export class GrowingBytes {
-  #bytes: Buffer<ArrayBuffer> = Buffer.alloc(0);
+  #bytes: Buffer<ArrayBuffer>;
   #length = 0;
+
+  /** @param expected Bytes that are known to come: then the buffer never has to grow. */
+  constructor(expected = 0) {
+    this.#bytes = Buffer.alloc(expected);
+  }
 
   get length(): number {
     return this.#length;

@@ -115,6 +115,7 @@ export class ReplyReader {
   #readCounted(bytes: number): HttpReply | undefined {
     const head = this.#head;
     if (bytes > REPLY_BYTES_MAX) throw tooLarge();
+    this.#reserve(bytes); // all of it, before any of it is in memory
     this.#keep(this.#take(Math.min(bytes - this.#bodyBytes, this.#rest.length)));
     return head !== undefined && this.#bodyBytes === bytes ? this.#finish(head) : undefined;
   }
@@ -182,22 +183,27 @@ export class ReplyReader {
     if (part.length === 0) return;
     const bytes = this.#bodyBytes + part.length;
     if (bytes > REPLY_BYTES_MAX) throw tooLarge();
-    if (bytes > SMALL_BYTES) {
-      const more = bytes - this.#budgeted;
-      if (!this.#budget.fits(more, false)) throw new ReplyBudgetError(this.#budget.max);
-      this.#budget.add(more);
-      this.#budgeted = bytes;
-    }
+    this.#reserve(bytes);
     if (
       this.#body === undefined && this.#first === undefined && this.#head?.framing !== "chunked"
     ) {
       this.#first = part;
       return;
     }
-    this.#body ??= new GrowingBytes();
+    const framing = this.#head?.framing;
+    this.#body ??= new GrowingBytes(typeof framing === "object" ? framing.bytes : undefined);
     if (this.#first !== undefined) this.#body.add(this.#first);
     this.#first = undefined;
     this.#body.add(part);
+  }
+
+  /** Counts so many bytes of a body in the budget, if it is large. */
+  #reserve(bytes: number): void {
+    const more = bytes - this.#budgeted;
+    if (bytes <= SMALL_BYTES || more <= 0) return;
+    if (!this.#budget.fits(more, false)) throw new ReplyBudgetError(this.#budget.max);
+    this.#budget.add(more);
+    this.#budgeted = bytes;
   }
 
   get #bodyBytes(): number {

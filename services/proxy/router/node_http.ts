@@ -50,7 +50,10 @@ export function nodeHttp(options: NodeHttpOptions): HttpPool {
       metrics.observeUpstream(target, tookMs);
       if (!isAnswered) metrics.upstreamErrors.inc({ target });
     },
-    failure: (error) => failureOf(error, target, timeoutMs),
+    failure(error) {
+      if (error.cause instanceof ReplyBudgetError) metrics.countRefusal("buffered_bytes");
+      return failureOf(error, target, timeoutMs);
+    },
   });
 }
 
@@ -59,7 +62,9 @@ function failureOf(error: ConnectionError | BusyError, target: Target, timeoutMs
   const reason = messageOf(cause ?? error);
   log.debug("The {target} node gave no answer: {reason}", { target, reason });
   if (error instanceof BusyError) return limitExceeded(429, `The ${target} node: ${error.message}`);
-  if (cause instanceof ReplyBudgetError) return limitExceeded(429, cause.message);
+  if (cause instanceof ReplyBudgetError && target === "read") {
+    return limitExceeded(429, cause.message);
+  }
   if (cause instanceof ReplyTimeoutError) return nodeTimeout(target, timeoutMs);
   const wasSent = error.stage !== "connecting";
   return (wasSent ? answerLost : nodeUnreachable)(target, error.message, error);
