@@ -32,6 +32,8 @@ export interface ClientBuffer {
   free(wanted: number): number;
   /** Whether an answer may be queued; if not, it must not be sent. */
   admit(bytes: number): boolean;
+  /** Counts a refusal that the connection decided itself. */
+  refused(): void;
   /** The connection is gone. */
   end(): void;
 }
@@ -62,6 +64,7 @@ export class ClientBuffers {
       add: (bytes) => this.#add(buffer, bytes),
       free: (wanted) => this.#free(wanted),
       admit: (bytes) => this.#admit(buffer, bytes),
+      refused: this.#onRefusal,
       end: () => this.#end(buffer),
     };
   }

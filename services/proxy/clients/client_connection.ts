@@ -58,6 +58,12 @@ abstract class CountedConnection implements ClientConnection {
     return this.buffer?.admit(bytes) ?? true;
   }
 
+  /** The client asks on and reads nothing. */
+  protected refuseToQueue(): void {
+    this.buffer?.refused();
+    this.close(CloseCode.tryAgainLater, "Answers are not read");
+  }
+
   /** Counts messages before they are sent. @returns Their bytes. */
   protected count(messages: readonly OutgoingMessage[]): number {
     let bytes = 0;
@@ -105,7 +111,7 @@ export class NativeConnection extends CountedConnection {
   send(messages: readonly OutgoingMessage[]): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
     if (this.#queued(UNREAD_BYTES_MAX) > UNREAD_BYTES_MAX) {
-      return this.close(CloseCode.tryAgainLater, "Answers are not read");
+      return this.refuseToQueue();
     }
     this.#queuedBytesMax += this.count(messages);
     for (const { text } of messages) this.#socket.send(text);
@@ -165,7 +171,7 @@ export class TcpConnection extends CountedConnection {
   send(messages: readonly OutgoingMessage[]): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     if (this.#tcp.writableLength > UNREAD_BYTES_MAX) {
-      return this.close(CloseCode.tryAgainLater, "Answers are not read");
+      return this.refuseToQueue();
     }
     this.count(messages);
     // Frames are whole and uncompressed, so these can stand between any two that `ws` writes.
