@@ -1,4 +1,4 @@
-/** What `rangemaker doctor` tries for the proxy. */
+/** What `rangemaker doctor` checks for the proxy. */
 import { z } from "zod";
 import { type Check, type CheckContext, fail, ok, warn } from "../../lib/cli/checks/check.ts";
 import { nodeCheck } from "../../lib/cli/checks/core_node.ts";
@@ -12,7 +12,7 @@ export { options };
 
 const healthSchema = z.literal("OK").transform((status) => ({ status }));
 
-/** Everything that the proxy is told to use. */
+/** Checks of every URL and port that the proxy uses. */
 export function checks(given: Partial<ProxyOptions>, context: CheckContext): Check[] {
   const { host, port, wsPort, writeNodeUrl, readNodeUrl } = given;
   const readNodeWsUrl = given.readNodeWsUrl ?? readNodeUrl?.replace(/^http/, "ws");
@@ -51,7 +51,7 @@ export function checks(given: Partial<ProxyOptions>, context: CheckContext): Che
   return all;
 }
 
-/** Both nodes are of one chain; where one is away, its own check says so. */
+/** Both nodes are of one chain; if one is down, its own check says so. */
 function sameChainCheck(writeUrl: string, readUrl: string, { timeoutMs }: CheckContext): Check {
   return {
     subject: "chains",
@@ -60,7 +60,7 @@ function sameChainCheck(writeUrl: string, readUrl: string, { timeoutMs }: CheckC
         return new CoreClient({ url, timeoutMs }).chainId().catch(() => undefined);
       }));
       if (write === undefined || read === undefined) {
-        return warn("Not known: a node did not answer", "Mend the nodes first");
+        return warn("Not known: a node did not answer", "Fix the nodes first");
       }
       if (write === read) return ok(`Both nodes are of chain ${write}`);
       return fail(

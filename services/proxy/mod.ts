@@ -132,7 +132,7 @@ export const run = serviceCommand({
     ["rangemaker proxy", "serve on 8546, in front of a node on 8545 (writes) and 8547 (reads)"],
     [
       "rangemaker proxy --read-node-url https://node.example --no-trust-proxy",
-      "read from another node, and take the address of the peer for the caller's",
+      "read from another node, and count callers by the address of the connection",
     ],
   ],
 }, startProxy);

@@ -29,7 +29,7 @@ export const options = {
     flags: "--ws-port <port>",
     env: "WS_PORT",
     description:
-      "second port for WebSockets alone, where bursts of notifications reach thousands of " +
+      "second port only for WebSockets, where bursts of notifications reach thousands of " +
       "clients several times as fast; 0 takes a free one",
     schema: portSchema.optional(),
   },
@@ -50,7 +50,7 @@ export const options = {
   readNodeWsUrl: {
     flags: "--read-node-ws-url <url>",
     env: "READ_NODE_WS_URL",
-    description: "read node WebSocket URL; derived from --read-node-url unless given",
+    description: "read node WebSocket URL; derived from --read-node-url by default",
     schema: wsUrlSchema.optional(),
   },
   broadcastCapacity: {
@@ -72,7 +72,7 @@ export const options = {
   writeMethods: {
     flags: "--write-methods <methods>",
     env: "WRITE_METHODS",
-    description: "methods for the write node beside those known, comma-separated",
+    description: "further methods for the write node, comma-separated",
     schema: listSchema.prefault(""),
   },
   maxBodyBytes: {
@@ -147,7 +147,7 @@ export const options = {
   coalesceReads: {
     flags: "--coalesce-reads [boolean]",
     env: "COALESCE_READS",
-    description: "send reads that are equal and in flight together once",
+    description: "send equal reads that are in flight together once",
     schema: switchSchema,
     default: "true",
     negatable: true,
@@ -155,14 +155,15 @@ export const options = {
   slowClients: {
     flags: "--slow-clients <lag|close>",
     env: "SLOW_CLIENTS",
-    description: "a client that missed notifications goes on (lag) or is closed with 1013 (close)",
+    description:
+      "a client that missed notifications continues (lag) or is closed with 1013 (close)",
     schema: z.enum(["lag", "close"], { error: "Expected lag or close" }),
     default: "lag",
   },
   subscribeTimeoutMs: {
     flags: "--subscribe-timeout-ms <ms>",
     env: "SUBSCRIBE_TIMEOUT_MS",
-    description: "how long a subscribe waits for a read node that is away; then it fails",
+    description: "how long a subscribe waits while the read node is disconnected; then it fails",
     schema: integerSchema(1, 600_000),
     default: "10000",
   },
@@ -170,22 +171,22 @@ export const options = {
     flags: "--head-silence-ms <ms>",
     env: "HEAD_SILENCE_MS",
     description:
-      "after so long without a new head, the read node's head is read over HTTP; if the " +
-      "chain went on, the WebSocket is made anew",
+      "after this time without a new head, the read node's head is read over HTTP; if the " +
+      "chain moved on, the WebSocket is replaced",
     schema: integerSchema(1, 3_600_000),
     default: "15000",
   },
   reconnectInitialMs: {
     flags: "--reconnect-initial-ms <ms>",
     env: "RECONNECT_INITIAL_MS",
-    description: "first wait before connecting to the read node again; doubles with each attempt",
+    description: "first wait before reconnecting to the read node; doubles with each attempt",
     schema: integerSchema(1, 600_000),
     default: "100",
   },
   reconnectMaxMs: {
     flags: "--reconnect-max-ms <ms>",
     env: "RECONNECT_MAX_MS",
-    description: "longest wait before connecting to the read node again",
+    description: "longest wait before reconnecting to the read node",
     schema: integerSchema(1, 600_000),
     default: "10000",
   },

@@ -23,7 +23,7 @@ export interface AnswerSink extends ClientSink {
   admit(bytes: number): boolean;
 }
 
-/** What a {@link ClientSession} works with. */
+/** Options of a {@link ClientSession}. */
 export interface ClientSessionOptions {
   hub: Hub;
   router: Router;

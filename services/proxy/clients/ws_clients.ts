@@ -19,7 +19,7 @@ import { failureText, type Router } from "../router/router.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** What {@link WsClients} work with. */
+/** Options of {@link WsClients}. */
 export interface WsClientsOptions {
   hub: Hub;
   router: Router;
@@ -80,7 +80,7 @@ export class WsClients {
     this.#sweepLater();
   }
 
-  /** Turns a request into a WebSocket, or says why not. */
+  /** Turns a request into a WebSocket, or refuses it. */
   accept(request: Request, address: CallerAddress): Response {
     const refusal = this.refusal(request.headers, address);
     if (refusal !== undefined) return refusal;
@@ -147,7 +147,7 @@ export class WsClients {
       session.end();
       buffer.end();
       this.#perAddress.remove(address);
-      log.debug("Client {address} is gone", { address: shown });
+      log.debug("Client {address} disconnected", { address: shown });
       this.#connections.delete(connection);
       metrics.wsConnections.set(this.#connections.size);
       if (this.#connections.size === 0) this.#drained?.();

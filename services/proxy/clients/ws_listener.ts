@@ -24,7 +24,7 @@ export const HANDSHAKE_MS = 10_000;
 /** The largest header of a handshake: the default of nginx. */
 const HEADER_BYTES_MAX = 16 * 1024;
 
-/** What a {@link WsListener} works with. */
+/** Options of a {@link WsListener}. */
 export interface WsListenerOptions {
   host: string;
   /** 0 takes a free one. */
@@ -77,7 +77,7 @@ export class WsListener {
     log.info("Listening for WebSockets on {url}", { url });
   }
 
-  /** Starts listening. @throws {ListenError} If the address cannot be had. */
+  /** Starts listening. @throws {ListenError} If the address is taken or not this machine's. */
   static async start(options: WsListenerOptions): Promise<WsListener> {
     const { host, port } = options;
     const server = createServer({ maxHeaderSize: HEADER_BYTES_MAX }, (_request, response) => {
@@ -90,13 +90,13 @@ export class WsListener {
     return new WsListener(options, server);
   }
 
-  /** The port it really has. */
+  /** The port it listens on. */
   get port(): number {
     const address = this.#server.address() as AddressInfo; // it listens on TCP
     return address.port;
   }
 
-  /** Cuts what is still open and ends. */
+  /** Cuts open connections and stops listening. */
   async stop(): Promise<void> {
     this.#cancelPing?.();
     for (const tcp of this.#pending.clear()) tcp.destroy();
@@ -106,7 +106,7 @@ export class WsListener {
     await closed;
   }
 
-  /** Bounds what has not become a WebSocket yet: neither its number nor its time is without end. */
+  /** Bounds the number and time of connections that are not WebSockets yet. */
   #connected(tcp: Socket): void {
     const { maxHandshakesPerPeer, onRefusal } = this.#options;
     const peer = addressKey(tcp.remoteAddress ?? "");
@@ -176,7 +176,7 @@ async function answer(tcp: Socket, refusal: Response): Promise<void> {
     `content-type: ${refusal.headers.get("content-type") ?? "text/plain"}`,
     `content-length: ${Buffer.byteLength(body)}`,
   ];
-  // A refused client may keep its side open for ever.
+  // A refused client may keep its side open forever.
   tcp.once("finish", () => tcp.destroy());
   tcp.end(`${head.join("\r\n")}\r\n\r\n${body}`);
 }

@@ -15,7 +15,7 @@ export const CONNECTIONS_MAX = 1_024;
 /** An idle connection is closed after this: many servers close theirs after five seconds. */
 export const IDLE_MS = 4_000;
 
-/** What an {@link HttpPool} works with. */
+/** Options of an {@link HttpPool}. */
 export interface HttpPoolOptions {
   /** An `http:` or `https:` URL; a user and password in it are sent along. */
   url: URL;

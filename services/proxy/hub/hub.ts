@@ -1,91 +1,52 @@
 import type { RandomSource } from "../../../lib/clock.ts";
-import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { CallerAddress } from "../caller_address.ts";
 import { BroadcastRing } from "./broadcast_ring.ts";
-import type { Notification, SubscribeOutcome, UpstreamSubscription } from "./hub_client.ts";
+import { REFUSED, UNREACHABLE } from "./subscription_limits.ts";
+import { SubscriptionTable, type UpstreamPort } from "./subscription_table.ts";
 import {
-  type SubscriptionLimit,
-  SubscriptionTable,
-  type UpstreamPort,
-} from "./subscription_table.ts";
-import { type ClientSink, CloseCode, HubClient } from "./hub_client.ts";
-import { type NodeFrame, parseNodeFrame, underPublicId } from "./messages.ts";
-import { OutgoingMessage } from "./messages.ts";
+  type ClientSink,
+  CloseCode,
+  HubClient,
+  type HubEvents,
+  type Notification,
+  type SubscribeOutcome,
+  type UpstreamSubscription,
+} from "./hub_client.ts";
+import { type NodeFrame, OutgoingMessage, parseNodeFrame, underPublicId } from "./messages.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
-/** What a hub tells whoever counts. */
-export interface HubEvents {
-  /** A notification came from the node. */
-  received(): void;
-  /** So many notifications were sent to clients. */
-  sent(count: number): void;
-  /** So many notifications were missed by a client that was too slow. */
-  lagged(count: number): void;
-  /** Clients now hold so many subscriptions, all together. */
-  subscribed(total: number): void;
-  /** A subscription was refused because of a limit. */
-  refused?(limit: SubscriptionLimit): void;
-  /** A subscription that clients use got a notification; `frame` is the parsed frame. */
-  noticed?(key: string, frame: unknown): void;
-}
-
-/** What a {@link Hub} works with. */
+/** Options of a {@link Hub}. */
 export interface HubOptions {
   /** Notifications kept for clients that are behind, all subscriptions together. */
   capacity: number;
   upstream: UpstreamPort;
   random: RandomSource;
-  /** How long a client waits for a subscription while the node is away or silent. */
+  /** How long a subscribe waits while the node is disconnected or silent. */
   subscribeTimeoutMs: number;
   /** Most subscriptions at the node; one address may cause an eighth of them. */
   maxSubscriptions: number;
-  /** What becomes of a client that missed something: it goes on, or is closed with 1013. */
+  /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
   events: HubEvents;
 }
 
-/** A node that refuses this often what it had granted before a reconnect is believed. */
+/** After this many refusals of a subscription that it granted before, the node is believed. */
 const REFUSALS_MAX = 5;
-
-const UNREACHABLE = failure(
-  RpcCode.resourceUnavailable,
-  "The read node cannot be reached: the subscription was not made in time",
-);
-
-const CLOSED_THE_SOCKET = failure(
-  RpcCode.limitExceeded,
-  "The read node closed its connection on this subscription: ask for less",
-);
-
-const OVER_LIMIT: Record<SubscriptionLimit, SubscribeOutcome> = {
-  upstream_subscriptions: failure(
-    RpcCode.limitExceeded,
-    "Too many different subscriptions: ask again later",
-  ),
-  upstream_subscriptions_per_address: failure(
-    RpcCode.limitExceeded,
-    "Too many different subscriptions from this address: end one first",
-  ),
-};
-
-function failure(code: number, message: string): SubscribeOutcome {
-  return { errorText: JSON.stringify({ code, message }) };
-}
 
 /**
  * Shares one connection to the node among all clients (specification, "Subscription lifecycle in the
- * hub"). It knows no socket and no clock: it is told what happened and at what time, and calls `send`.
+ * hub"). It uses no socket and no clock: its owner reports events with their time, and it calls `send`.
  */
 export class Hub {
   readonly #options: HubOptions;
   readonly #book: SubscriptionTable;
   readonly #ring: BroadcastRing<Notification>;
   readonly #clients = new Set<HubClient>();
-  /** Subscriptions that were notified since the last flush. */
+  /** Subscriptions with new notifications since the last flush. */
   #fresh: UpstreamSubscription[] = [];
-  /** Position in the ring of the first message that the next flush brings. */
+  /** Ring position of the first message of the next flush. */
   #freshFrom = 0;
-  /** Clients whose connection did not take all that was due. */
+  /** Clients whose connection could not take everything that was due. */
   readonly #stuck = new Set<HubClient>();
   #subscriptions = 0;
 
@@ -101,7 +62,7 @@ export class Hub {
     return this.#book;
   }
 
-  /** Clients that are behind: for the owner to know whether to call {@link resume}. */
+  /** Clients that are behind: the owner calls {@link resume} for them. */
   get stuck(): ReadonlySet<HubClient> {
     return this.#stuck;
   }
@@ -113,31 +74,30 @@ export class Hub {
     return client;
   }
 
-  /** Step 5: removes a client; what nobody else uses is ended at the node. */
+  /** Step 5: removes a client, and unsubscribes at the node what nobody else uses. */
   disconnect(client: HubClient): void {
     if (!this.#clients.delete(client)) return;
     this.#stuck.delete(client);
     for (const subscription of [...client.subscriptions()]) this.#leave(client, subscription);
     client.cursor = undefined;
-    // What only this client waited for is ended by the answer of the node, or by the next sweep.
+    // A subscription that only this client waited for ends with the node's answer, or at the next sweep.
     for (const subscription of client.awaited) subscription.waiters.delete(client);
     client.awaited.clear();
   }
 
-  /** Steps 1 and 2: subscribes a client. `answer` is called once, at once or when the node is heard. */
+  /** Steps 1 and 2: subscribes a client. `answer` is called once, now or after the node's answer. */
   subscribe(
     client: HubClient,
     request: SubscriptionRequest,
     nowMs: number,
     answer: (outcome: SubscribeOutcome) => void,
   ): void {
-    // Closed by the hub, and its socket still brings what was on its way.
+    // The hub closed this client; its last messages still arrive.
     if (!this.#clients.has(client)) return answer(UNREACHABLE);
     const subscription = this.#book.obtain(request, client);
-    if (subscription === "poison") return answer(CLOSED_THE_SOCKET);
     if (typeof subscription === "string") {
       this.#options.events.refused?.(subscription);
-      return answer(OVER_LIMIT[subscription]);
+      return answer(REFUSED[subscription]);
     }
     if (subscription.upstreamId !== undefined) {
       answer(this.#join(client, subscription));
@@ -151,7 +111,7 @@ export class Hub {
     this.#book.ask(subscription, nowMs);
   }
 
-  /** Step 4: ends a subscription. @returns False where the id is none of the client's. */
+  /** Step 4: ends a subscription. @returns False if the id is not one of the client's. */
   unsubscribe(client: HubClient, id: string): boolean {
     const subscription = client.subscriptionOf(id);
     if (subscription === undefined) return false;
@@ -159,26 +119,26 @@ export class Hub {
     return true;
   }
 
-  /** A connection to the node stands. */
+  /** The connection to the node is open. */
   upstreamOpened(nowMs: number): void {
     this.#book.opened(nowMs);
   }
 
   /**
-   * The connection to the node is gone; clients keep their ids and wait.
+   * The connection to the node is lost; clients keep their ids and wait.
    *
    * @param isRefusal The node closed it because of what it was sent.
    */
   upstreamClosed(isRefusal = false): void {
     for (const subscription of this.#book.closed(isRefusal)) {
       for (const client of [...subscription.waiters.keys()]) {
-        this.#endWait(subscription, client, CLOSED_THE_SOCKET);
+        this.#endWait(subscription, client, REFUSED.closed_the_socket);
       }
       this.#book.retire(subscription);
     }
   }
 
-  /** Step 3 and answers: takes a frame of the node. @returns False where it is no JSON-RPC. */
+  /** Step 3 and answers: handles a frame of the node. @returns False if it is not JSON-RPC. */
   receive(text: string): boolean {
     const frame = parseNodeFrame(text);
     if (frame === undefined) return false;
@@ -188,8 +148,8 @@ export class Hub {
   }
 
   /**
-   * Sends what came since the last flush to clients that are up to date. This is the hot path: one
-   * that reads a single subscription is given the subscription's own list, and costs hardly more than its send.
+   * Sends new notifications to clients that are up to date. This is the hot path: a client of a single
+   * subscription gets the subscription's own list, which costs little more than the send.
    */
   flush(): void {
     const subscriptions = this.#fresh;
@@ -198,7 +158,7 @@ export class Hub {
     let sent = 0;
     for (const subscription of subscriptions) {
       for (const client of subscription.members) {
-        if (client.cursor !== undefined) continue; // behind already, and resumed in its own time
+        if (client.cursor !== undefined) continue; // behind already: resume() serves it
         const inOrder = subscriptions.length === 1 || client.subscriptionCount === 1;
         if (inOrder && client.deliver(subscription)) sent += subscription.fresh.length;
         else ringReaders.add(client);
@@ -215,11 +175,11 @@ export class Hub {
   /** Tries again to send to a client that is behind. */
   resume(client: HubClient): void {
     if (client.cursor === undefined) return;
-    this.flush(); // reading on to the end of the ring must not bring what a flush brings again
+    this.flush(); // or the ring would bring the same messages again
     this.#sent(this.#drain(client));
   }
 
-  /** To be called about once a second: ends waits that took too long, and asks the node again. */
+  /** Fails subscribes that took too long and asks the node again; call it about once a second. */
   sweep(nowMs: number): void {
     for (const subscription of [...this.#book.subscriptions()]) {
       for (const [client, waiter] of subscription.waiters) {
@@ -241,7 +201,7 @@ export class Hub {
     this.#book.retire(subscription);
   }
 
-  /** A subscription that clients hold was not granted again. They must not wait for it for ever. */
+  /** The node refused a subscription that clients have: they must not wait for it forever. */
   #refused(subscription: UpstreamSubscription): void {
     subscription.refusals += 1;
     if (subscription.refusals < REFUSALS_MAX) return; // the next sweep asks again
@@ -250,7 +210,7 @@ export class Hub {
     }
   }
 
-  /** Ends a client's wait: with the outcome given, or with the subscription. */
+  /** Answers a waiting client, by default with the subscription. */
   #endWait(
     subscription: UpstreamSubscription,
     client: HubClient,
@@ -265,7 +225,7 @@ export class Hub {
   #join(client: HubClient, subscription: UpstreamSubscription): SubscribeOutcome {
     const id = subscription.publicId;
     if (id === undefined) throw new TypeError("A subscription that is live has an id");
-    if (subscription.fresh.length > 0) this.flush(); // what came before is not for the newcomer
+    if (subscription.fresh.length > 0) this.flush(); // a new client gets only what comes after it joined
     subscription.members.add(client);
     client.join(subscription, id);
     this.#count(1);
@@ -300,7 +260,7 @@ export class Hub {
     this.#options.events.noticed?.(subscription.request.key, frame);
   }
 
-  /** Sends a client what it has to read from the ring. @returns How many messages that were. */
+  /** Sends a client its messages from the ring. @returns How many. */
   #drain(client: HubClient): number {
     if (client.cursor === undefined) return 0;
     const missed = client.cursor < this.#ring.start ? client.skipMissed() : 0;

@@ -1,4 +1,5 @@
 import type { CallerAddress } from "../caller_address.ts";
+import type { Limit } from "../metrics.ts";
 import type { BroadcastRing } from "./broadcast_ring.ts";
 import type { OutgoingMessage } from "./messages.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
@@ -13,10 +14,26 @@ export interface ClientSink {
    * @param wanted If this much is known to be free, the connection need not be asked again.
    */
   room(wanted: number): number;
-  /** Sends messages in their order; at least the first one is always taken. */
+  /** Sends messages in order; at least the first is always accepted. */
   send(messages: readonly OutgoingMessage[]): void;
   /** Ends the connection with a WebSocket close code. */
   close(code: number, reason: string): void;
+}
+
+/** Events for metrics and the head watch. */
+export interface HubEvents {
+  /** A notification came from the node. */
+  received(): void;
+  /** `count` notifications were sent to clients. */
+  sent(count: number): void;
+  /** A client that was too slow missed `count` notifications. */
+  lagged(count: number): void;
+  /** All clients together now have `total` subscriptions. */
+  subscribed(total: number): void;
+  /** A subscription was refused because of a limit. */
+  refused?(limit: Limit): void;
+  /** A subscription in use was notified; `frame` is the parsed frame. */
+  noticed?(key: string, frame: unknown): void;
 }
 
 /** A notification, encoded once for all its readers. */
@@ -53,7 +70,7 @@ export class UpstreamSubscription {
   refusals = 0;
   /** Notifications so far. */
   emitted = 0;
-  /** Notifications that the ring no longer holds; always the first ones. */
+  /** Notifications that the ring no longer has: always the first ones. */
   evicted = 0;
   /** The newest notifications, those since the last flush of the hub. */
   fresh: OutgoingMessage[] = [];
@@ -87,7 +104,7 @@ export class HubClient {
   readonly #byId = new Map<string, UpstreamSubscription>();
   /** Subscriptions that the node has not granted yet. */
   readonly awaited = new Set<UpstreamSubscription>();
-  /** Position in the ring from which it has to read, or undefined while it is up to date. */
+  /** Ring position from which it reads; undefined while it is up to date. */
   cursor: number | undefined;
   #holds = 0;
 
@@ -96,12 +113,12 @@ export class HubClient {
     this.address = address;
   }
 
-  /** Subscriptions, those that wait for the node included. */
+  /** Its subscriptions, pending ones included. */
   get subscriptionCount(): number {
     return this.#due.size + this.awaited.size;
   }
 
-  /** The subscriptions it is subscribed to. */
+  /** Its subscriptions. */
   subscriptions(): IterableIterator<UpstreamSubscription> {
     return this.#due.keys();
   }
@@ -111,13 +128,13 @@ export class HubClient {
     return this.#byId.get(id);
   }
 
-  /** Adds a subscription; the next notification of the subscription is its first. */
+  /** Adds a subscription, beginning with its next notification. */
   join(subscription: UpstreamSubscription, id: string): void {
     this.#due.set(subscription, subscription.emitted);
     this.#byId.set(id, subscription);
   }
 
-  /** Removes a subscription. @returns How many of its notifications the client missed till now. */
+  /** Removes a subscription. @returns How many of its notifications the client missed. */
   leave(subscription: UpstreamSubscription): number {
     const missed = this.cursor === undefined ? 0 : this.#missedOf(subscription);
     this.#due.delete(subscription);
@@ -125,7 +142,7 @@ export class HubClient {
     return missed;
   }
 
-  /** Delivers nothing until {@link release}: an answer that has to come first is on its way. */
+  /** Delivers nothing until {@link release}, so that a pending answer comes first. */
   hold(): void {
     this.#holds += 1;
   }
@@ -136,8 +153,8 @@ export class HubClient {
   }
 
   /**
-   * Sends a client that is up to date what a subscription was notified of since the last flush.
-   * @returns False, and nothing is sent, where the connection does not take all of it now.
+   * Sends the new notifications of a subscription to a client that is up to date.
+   * @returns False, with nothing sent, if the connection cannot take all of them now.
    */
   deliver({ fresh }: UpstreamSubscription): boolean {
     if (this.#holds > 0) return false;
@@ -148,7 +165,7 @@ export class HubClient {
     return true;
   }
 
-  /** From now on it reads from the ring, beginning with what came since the last flush. */
+  /** Makes it read from the ring, beginning with the notifications since the last flush. */
   fallBehind(position: number): void {
     this.cursor = position;
     for (const subscription of this.#due.keys()) {
@@ -156,14 +173,14 @@ export class HubClient {
     }
   }
 
-  /** Takes note of what gave way in the ring. @returns How many notifications it thereby missed. */
+  /** Skips what the ring no longer has. @returns How many notifications it missed. */
   skipMissed(): number {
     let missed = 0;
     for (const subscription of this.#due.keys()) missed += this.#missedOf(subscription);
     return missed;
   }
 
-  /** Sends what is due and what the connection takes of it. @returns How many were sent. */
+  /** Sends as much of what is due as the connection takes. @returns How many were sent. */
   drain(ring: BroadcastRing<Notification>): number {
     if (this.cursor === undefined || this.#holds > 0) return 0;
     const due: OutgoingMessage[] = [];
@@ -180,7 +197,7 @@ export class HubClient {
     return due.length;
   }
 
-  /** The message of a notification, where it is this client's and due; it is not due again. */
+  /** The message of a notification if it is due to this client; marks it as sent. */
   #take(notice: Notification | undefined): OutgoingMessage | undefined {
     const due = notice && this.#due.get(notice.subscription);
     if (notice === undefined || due === undefined || notice.index < due) return undefined;

@@ -2,21 +2,21 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import { UpstreamSubscription } from "./hub_client.ts";
 import type { HubClient } from "./hub_client.ts";
 import { memberText } from "../json_text.ts";
-import { AddressCounts, PEER_SHARE } from "../caller_address.ts";
+import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
 /** The connection to the node, as the hub sees it. */
 export interface UpstreamPort {
-  /** Sends a frame. @returns False where there is no connection. */
+  /** Sends a frame. @returns False if there is no connection. */
   send(text: string): boolean;
-  /** Gives up the present connection as faulty. */
+  /** Closes the present connection as faulty. */
   drop(reason: string): void;
 }
 
-/** What a {@link SubscriptionTable} works with. */
+/** Options of a {@link SubscriptionTable}. */
 export interface SubscriptionTableOptions {
   upstream: UpstreamPort;
-  /** For ids of subscriptions whose id at the node is taken. */
+  /** For the public id of a subscription whose id at the node is taken. */
   random: RandomSource;
   /** How long the node may take to answer a subscribe. */
   askTimeoutMs: number;
@@ -24,73 +24,49 @@ export interface SubscriptionTableOptions {
   maxSubscriptions: number;
 }
 
-/** The part of all subscriptions at the node that one address may cause. */
-const ADDRESS_SHARE = 1 / 8;
-
-/** The limits that a new subscription at the node can reach. */
-export type SubscriptionLimit = "upstream_subscriptions" | "upstream_subscriptions_per_address";
-
-/** Equal subscriptions at the node: one client that asks again needs a second id of its own. */
-const COPIES_MAX = 16;
-
-/** How long a request that made the node close the socket is refused, in milliseconds. */
-const POISON_MS = 600_000;
-
-/** Such requests that are remembered; the oldest is forgotten first. */
-const POISON_MAX = 256;
-
-/** What the node said to a subscribe. */
+/** The node's answer to a subscribe. */
 export interface SubscribeAnswer {
   subscription: UpstreamSubscription;
-  /** JSON text of the node's error, or undefined where the subscription is live now. */
+  /** JSON text of the node's error; undefined if the subscription is live now. */
   errorText?: string;
 }
 
 interface Ask {
   request: SubscriptionRequest;
-  /** Undefined once nobody waits for the answer: a subscription granted late is ended at once. */
+  /** Undefined after it timed out: a subscription granted late is ended at once. */
   subscription: UpstreamSubscription | undefined;
   askedAtMs: number;
 }
 
-/** Unanswered requests kept for a late answer; a node that leaves so many is taken for faulty. */
+/** Timed-out requests that may still be answered; with more, the connection counts as faulty. */
 const ABANDONED_MAX = 256;
 
-/** Ids of notifications that nobody awaits, kept for one sweep; a node with more is not helped. */
+/** Unknown subscription ids remembered for one sweep; more are ignored. */
 const STRAYS_MAX = 256;
 
-/** The subscriptions at the node: which there are, which are asked for, and under which ids. */
+/** The subscriptions at the node, live or requested, and their ids. */
 export class SubscriptionTable {
   readonly #options: SubscriptionTableOptions;
-  /** Subscriptions by what they carry: several where one client asked for the same more than once. */
+  /** Subscriptions by key: several if one client asked for the same more than once. */
   readonly #byKey = new Map<string, UpstreamSubscription[]>();
   readonly #byUpstreamId = new Map<string, UpstreamSubscription>();
   readonly #publicIds = new Set<string>();
   readonly #asks = new Map<number, Ask>();
   #abandoned = 0;
-  /** Ids of the node, with their namespace, that notified since the last sweep and belong to no subscription. */
+  /** Unknown ids that notified since the last sweep, with their namespace. */
   #strays = new Map<string, string>();
   #suspects = new Map<string, string>();
-  /** Requests that made the node close the socket, and when they may be sent again. */
-  readonly #poison = new Map<string, number>();
-  /** Subscriptions at the node or on the way there, by the address that caused them. */
-  readonly #counts: AddressCounts;
-  #size = 0;
-  #nowMs = 0;
+  readonly #limits: SubscriptionLimits;
   #lastRequestId = 0;
 
   constructor(options: SubscriptionTableOptions) {
     this.#options = options;
-    const { maxSubscriptions: max } = options;
-    this.#counts = new AddressCounts(
-      Math.max(1, Math.floor(max * ADDRESS_SHARE)),
-      Math.max(1, Math.floor(max * PEER_SHARE)),
-    );
+    this.#limits = new SubscriptionLimits(options.maxSubscriptions);
   }
 
   /** Subscriptions at the node, and those that it is asked for. */
   get count(): number {
-    return this.#size;
+    return this.#limits.count;
   }
 
   /** All subscriptions. */
@@ -98,7 +74,7 @@ export class SubscriptionTable {
     for (const subscriptions of this.#byKey.values()) yield* subscriptions;
   }
 
-  /** Entries of every map: for tests that watch over growth. */
+  /** Entries of every map, for tests of leaks. */
   get size(): { subscriptions: number; upstreamIds: number; publicIds: number; asks: number } {
     return {
       subscriptions: [...this.subscriptions()].length,
@@ -111,21 +87,19 @@ export class SubscriptionTable {
   /**
    * A subscription for a client: a shared one, unless the client uses that already.
    *
-   * @returns The limit that a new one would exceed, or "poison" if the node closed the socket on it.
+   * @returns Why a new one is refused, if it is.
    */
   obtain(
     request: SubscriptionRequest,
     client: HubClient,
-  ): UpstreamSubscription | SubscriptionLimit | "poison" {
+  ): UpstreamSubscription | SubscriptionRefusal {
     const subscriptions = this.#byKey.get(request.key) ?? [];
     const open = subscriptions.filter((subscription) => !subscription.involves(client));
     const shared = open.find((subscription) => subscription.upstreamId !== undefined) ?? open[0];
     if (shared !== undefined) return shared;
-    if ((this.#poison.get(request.key) ?? -Infinity) > this.#nowMs) return "poison";
-    if (subscriptions.length >= COPIES_MAX) return "upstream_subscriptions_per_address";
-    if (this.#size >= this.#options.maxSubscriptions) return "upstream_subscriptions";
-    if (!this.#counts.tryAdd(client.address)) return "upstream_subscriptions_per_address";
-    this.#size += 1;
+    const refusal = this.#limits.refusal(request.key, subscriptions.length, client.address);
+    if (refusal !== undefined) return refusal;
+    this.#limits.add(client.address);
     const subscription = new UpstreamSubscription(request, client);
     this.#byKey.set(request.key, [...subscriptions, subscription]);
     return subscription;
@@ -136,13 +110,13 @@ export class SubscriptionTable {
     return this.#byUpstreamId.get(id);
   }
 
-  /** Whether a subscription with this key stands at the node. */
+  /** Whether the node has granted a subscription with this key. */
   isLive(key: string): boolean {
     return this.#byKey.get(key)?.some((subscription) => subscription.upstreamId !== undefined) ??
       false;
   }
 
-  /** Asks the node for a subscription, unless it is asked for or live, or there is no connection. */
+  /** Asks the node for a subscription, unless it is requested or live already. */
   ask(subscription: UpstreamSubscription, nowMs: number): void {
     if (subscription.askedAs !== undefined || subscription.upstreamId !== undefined) return;
     const { namespace, paramsText } = subscription.request;
@@ -152,9 +126,9 @@ export class SubscriptionTable {
     this.#asks.set(id, { request: subscription.request, subscription, askedAtMs: nowMs });
   }
 
-  /** Ends a subscription that nobody uses. One that the node was just asked for is ended at its answer. */
+  /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
   retire(subscription: UpstreamSubscription): void {
-    if (!subscription.idle) return this.#handOver(subscription);
+    if (!subscription.idle) return this.#limits.handOver(subscription);
     if (subscription.askedAs !== undefined) return;
     if (subscription.upstreamId !== undefined) {
       this.#byUpstreamId.delete(subscription.upstreamId);
@@ -164,14 +138,14 @@ export class SubscriptionTable {
     this.#forget(subscription);
   }
 
-  /** A connection stands: everything is asked for again. */
+  /** The connection is open: every subscription is requested again. */
   opened(nowMs: number): void {
-    this.#nowMs = nowMs;
+    this.#limits.nowMs = nowMs;
     for (const subscription of this.subscriptions()) this.ask(subscription, nowMs);
   }
 
   /**
-   * The connection is gone, and with it all that the node knew.
+   * The connection is lost, and the node's subscriptions with it.
    *
    * @param isRefusal The node closed it because of what it was sent.
    * @returns Subscriptions that are not asked for again: the node had not granted them before, and
@@ -181,7 +155,7 @@ export class SubscriptionTable {
     const suspects = isRefusal ? this.#newAsks() : [];
     const [only] = suspects;
     // One of several may be innocent: its client can ask again.
-    if (only !== undefined && suspects.length === 1) this.#remember(only.request.key);
+    if (only !== undefined && suspects.length === 1) this.#limits.remember(only.request.key);
     this.#asks.clear();
     this.#abandoned = 0;
     this.#strays.clear();
@@ -200,24 +174,7 @@ export class SubscriptionTable {
     );
   }
 
-  #remember(key: string): void {
-    const [oldest] = this.#poison.keys();
-    if (oldest !== undefined && this.#poison.size >= POISON_MAX) this.#poison.delete(oldest);
-    this.#poison.set(key, this.#nowMs + POISON_MS);
-  }
-
-  /** Makes a subscription count for a client that uses it, if its payer no longer does. */
-  #handOver(subscription: UpstreamSubscription): void {
-    if (subscription.involves(subscription.payer)) return;
-    const [user] = [...subscription.members, ...subscription.waiters.keys()];
-    if (user === undefined) return;
-    this.#counts.remove(subscription.payer.address);
-    // The new payer may thereby be over its limit: then it gets no further ones.
-    this.#counts.add(user.address);
-    subscription.payer = user;
-  }
-
-  /** Reads an answer of the node. @returns Undefined where nobody waits for it. */
+  /** Handles an answer of the node. @returns Undefined if nobody waits for it. */
   answered(requestId: number, text: string): SubscribeAnswer | undefined {
     const ask = this.#asks.get(requestId);
     if (ask === undefined) return undefined;
@@ -242,16 +199,16 @@ export class SubscriptionTable {
   }
 
   /**
-   * Takes note of a notification that belongs to no subscription. One may be under way when its subscription
-   * ends; but an id that goes on for two sweeps is a subscription whose answer was lost.
+   * Notes a notification of an unknown subscription. Some arrive after an unsubscribe, but an id that
+   * continues for two sweeps is a subscription whose answer was lost.
    */
   stray(upstreamId: string, namespace: string): void {
     if (this.#strays.size < STRAYS_MAX) this.#strays.set(upstreamId, namespace);
   }
 
-  /** Gives up requests that the node has not answered in time, and asks again where it matters. */
+  /** Gives up requests that the node did not answer in time, and repeats those still needed. */
   sweep(nowMs: number): void {
-    this.#nowMs = nowMs;
+    this.#limits.nowMs = nowMs;
     for (const ask of this.#asks.values()) {
       if (ask.subscription === undefined || nowMs - ask.askedAtMs < this.#options.askTimeoutMs) {
         continue;
@@ -269,7 +226,7 @@ export class SubscriptionTable {
   }
 
   #endStrays(): void {
-    // While an answer is awaited, an unknown id may be the one that it is going to bring.
+    // While an answer is pending, an unknown id may be the one that it brings.
     const awaited = this.#asks.size > this.#abandoned;
     for (const [id, namespace] of awaited ? [] : this.#strays) {
       if (this.#suspects.has(id) && !this.#byUpstreamId.has(id)) this.#unsubscribe(namespace, id);
@@ -288,8 +245,7 @@ export class SubscriptionTable {
   }
 
   #forget(subscription: UpstreamSubscription): void {
-    this.#size -= 1;
-    this.#counts.remove(subscription.payer.address);
+    this.#limits.remove(subscription.payer.address);
     if (subscription.publicId !== undefined) this.#publicIds.delete(subscription.publicId);
     const { key } = subscription.request;
     const others = this.#byKey.get(key)?.filter((other) => other !== subscription) ?? [];
@@ -298,7 +254,7 @@ export class SubscriptionTable {
   }
 
   #unsubscribe(namespace: string, upstreamId: string): void {
-    // Nothing depends on the answer, so it is not waited for.
+    // Nothing depends on the answer.
     this.#call(`${namespace}_unsubscribe`, JSON.stringify([upstreamId]));
   }
 

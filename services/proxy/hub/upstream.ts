@@ -9,16 +9,16 @@ import { NodeSocket } from "./node_socket.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** What the owner of an {@link Upstream} is told. */
+/** Events of an {@link Upstream}. */
 export interface UpstreamEvents {
   opened(): void;
   /** @param isRefusal The node closed the connection because of what it was sent. */
   closed(reason: string, isRefusal: boolean): void;
-  /** A frame of the node. @returns False where it is no JSON-RPC. */
+  /** A frame of the node. @returns False if it is not JSON-RPC. */
   received(text: string): boolean;
 }
 
-/** What an {@link Upstream} works with. */
+/** Options of an {@link Upstream}. */
 export interface UpstreamOptions {
   /** WebSocket URL of the read node. */
   url: string;
@@ -60,7 +60,7 @@ export class Upstream implements UpstreamPort {
         onText(text) {
           if (events.received(text)) return;
           metrics.upstreamErrors.inc({ target: "read" });
-          log.warn("The read node sent a frame that is no JSON-RPC");
+          log.warn("The read node sent a frame that is not JSON-RPC");
         },
         onDown(reason) {
           metrics.upstreamConnected.set(0);
@@ -72,7 +72,7 @@ export class Upstream implements UpstreamPort {
     });
   }
 
-  /** Whether the connection stands. */
+  /** Whether the connection is open. */
   get connected(): boolean {
     return this.#socket.connected;
   }

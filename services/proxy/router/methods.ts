@@ -1,22 +1,22 @@
 import type { Target } from "../metrics.ts";
 
-/** Write methods by name (protocol page, "JSON-RPC answers of the proxy"). */
+/** Write methods by name (docs/protocol.md, "JSON-RPC answers of the proxy"). */
 const WRITE_METHODS = ["core_sendTransaction", "core_settleThesis"];
 
 /** Write methods by convention: `eth_sendRawTransaction`, `personal_sign`, `eth_cancel…` and so on. */
 const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;
 
 /**
- * Reads that ask and change nothing: equal ones in flight may share one answer, and one whose answer
- * was lost may be sent again. Filters are left out, since they keep a position for their caller, and
- * so is every method not known to be harmless (`evm_mine` twice is two blocks).
+ * Reads that change nothing: equal ones in flight may share an answer, and one whose answer was lost
+ * may be sent again. Filters are excluded because they keep a position for their caller, and so is
+ * every method not known to be harmless (`evm_mine` twice is two blocks).
  */
 const PLAIN_READ =
   /^(?:eth_(?:get(?!Filter|Work)|call$|estimateGas$|blockNumber$|chainId$|gasPrice$|feeHistory$|maxPriorityFeePerGas$|blobBaseFee$|syncing$)|core_(?:get|simulate)|net_version$|web3_clientVersion$)/;
 
 const SUBSCRIPTION = /^([^_]+)_(subscribe|unsubscribe)$/;
 
-/** A subscription method taken apart: `eth_subscribe` is `{ namespace: "eth", verb: "subscribe" }`. */
+/** A parsed subscription method: `eth_subscribe` is `{ namespace: "eth", verb: "subscribe" }`. */
 export interface SubscriptionMethod {
   namespace: string;
   verb: "subscribe" | "unsubscribe";
@@ -25,10 +25,10 @@ export interface SubscriptionMethod {
 /** Classified methods that are cached; callers choose names freely. */
 const CACHED_METHODS_MAX = 1_000;
 
-/** Where a method goes, and what may be done with its calls. */
+/** How calls of a method are handled. */
 export interface MethodKind {
   target: Target;
-  /** It asks and changes nothing; never true for a write. */
+  /** It changes nothing; never true for a write. */
   isPlainRead: boolean;
 }
 
@@ -37,7 +37,7 @@ export class MethodTable {
   readonly #writes: ReadonlySet<string>;
   readonly #cached = new Map<string, MethodKind>();
 
-  /** @param extraWrites Names that go to the write node beside those known. */
+  /** @param extraWrites Further names that go to the write node. */
   constructor(extraWrites: readonly string[] = []) {
     this.#writes = new Set([...WRITE_METHODS, ...extraWrites]);
   }

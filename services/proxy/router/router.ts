@@ -35,7 +35,7 @@ export interface RoutedAnswer {
   target: Target | "mixed" | "proxy";
 }
 
-/** What a {@link Router} works with. */
+/** Options of a {@link Router}. */
 export interface RouterOptions {
   methods: MethodTable;
   nodes: Readonly<Record<Target, NodePort>>;

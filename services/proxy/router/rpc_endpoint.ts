@@ -18,7 +18,7 @@ const JSON_ALONE = { "content-type": "application/json" };
 /** How long a body over {@link SMALL_BYTES} may take to arrive: 170 KiB/s for the default limit. */
 export const BODY_TIMEOUT_MS = 30_000;
 
-/** What an {@link RpcEndpoint} works with. */
+/** Options of an {@link RpcEndpoint}. */
 export interface RpcEndpointOptions {
   router: Router;
   cors: Cors;
