@@ -67,3 +67,57 @@ Deno.test("Hostile: a caller over its rate is refused, others are not, and it is
     await honest.text();
     assert.equal(await metric(url, 'proxy_refusals_total{limit="request_rate"}'), 10);
   }, { proxy: { rateLimit: 10 } }));
+
+Deno.test("Hostile: answers over HTTP that nobody reads count until their caller is gone", () => {
+  const MIB = 1024 * 1024;
+  const result = "x".repeat(10 * MIB);
+  const answer = (text: string) => {
+    const { id, method } = JSON.parse(text);
+    const value = method === "core_getPriceHistory" ? result : 1;
+    return Response.json({ jsonrpc: "2.0", id, result: value });
+  };
+  return withProxy(async ({ url }) => {
+    const { hostname, port } = new URL(url);
+    const body = JSON.stringify(call(1, "core_getPriceHistory"));
+    const deaf = await Deno.connect({ hostname, port: Number(port) });
+    await deaf.write(new TextEncoder().encode(
+      `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    ));
+    await eventually("its answer waits", async () => {
+      return await metric(url, "proxy_buffered_bytes") > 10 * MIB || undefined;
+    });
+    const large = await post(url, call(2, "core_getPriceHistory"));
+    assert.deepEqual([large.status, (await large.json()).error.code], [429, -32005]);
+    const small = await post(url, call(3, "core_getAccount"));
+    assert.deepEqual([small.status, (await small.json()).result], [200, 1]);
+    assert.equal(await metric(url, 'proxy_refusals_total{limit="buffered_bytes"}'), 1);
+    deaf.close();
+    await eventually("its memory is free", async () => {
+      return await metric(url, "proxy_buffered_bytes") === 0 || undefined;
+    });
+    const again = await post(url, call(4, "core_getPriceHistory"));
+    assert.equal((await again.json()).result.length, 10 * MIB);
+  }, { read: { answer }, proxy: { maxBufferedBytes: 20 * MIB } });
+});
+
+Deno.test("Hostile: half-sent large bodies count as memory, and are refused beyond it", () =>
+  withProxy(async ({ url }) => {
+    const { hostname, port } = new URL(url);
+    const half = new TextEncoder().encode(
+      "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 500000\r\n\r\n{",
+    );
+    const deaf = await Deno.connect({ hostname, port: Number(port) });
+    await deaf.write(half);
+    await eventually("it counts", async () => {
+      return await metric(url, "proxy_buffered_bytes") === 500_000 || undefined;
+    });
+    const large = await post(url, call(2, "core_getAccount", ["x".repeat(400_000)]));
+    assert.deepEqual([large.status, (await large.json()).error.code], [429, -32005]);
+    const small = await post(url, call(3, "core_getAccount"));
+    assert.equal(small.status, 200);
+    await small.text();
+    deaf.close();
+    await eventually("its memory is free", async () => {
+      return await metric(url, "proxy_buffered_bytes") === 0 || undefined;
+    });
+  }, { proxy: { maxBufferedBytes: 1_048_576 } }));
