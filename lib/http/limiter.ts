@@ -2,7 +2,7 @@
 import type { MiddlewareHandler } from "hono";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { RangemakerError } from "../errors.ts";
-import { callerAddress } from "./caller_address.ts";
+import { type CallerAddress, callerAddress } from "./caller_address.ts";
 
 /**
  * Requests are counted in windows of this length, so short bursts above the rate pass: at 100 a
@@ -44,25 +44,26 @@ export class RequestLimiter {
   readonly handle: MiddlewareHandler = async (c, next) => {
     // The listener sets the connection's address; a request without one comes from a test.
     const env: { remote?: string } = c.env ?? {};
-    const { caller, connection } = callerAddress(
-      c.req.raw.headers,
-      env.remote ?? "unknown",
-      this.#trustProxy,
-    );
-    const isForwarded = caller !== connection;
-    // Counted per connection: forging another caller's address must not use up its limit.
-    const key = isForwarded ? `${caller} via ${connection}` : connection;
-    // From the narrowest to the widest: a caller over its own limit must not use up a shared one.
-    const over = await consume(this.#byCaller, key) ??
-      (isForwarded ? await consume(this.#byConnection, connection) : undefined) ??
-      await consume(this.#total, "all");
-    if (over === undefined) return await next();
-    const seconds = Math.max(1, Math.ceil(over.msBeforeNext / 1000));
+    const remote = env.remote ?? "unknown";
+    const seconds = await this.count(callerAddress(c.req.raw.headers, remote, this.#trustProxy));
+    if (seconds === undefined) return await next();
     c.header("retry-after", String(seconds));
     throw new RangemakerError("RATE_LIMITED", `Too many requests: retry after ${seconds} s`, {
       retryable: true,
     });
   };
+
+  /** Counts a request. @returns Seconds until the next one is accepted, if this one is not. */
+  async count({ key, peerKey }: CallerAddress): Promise<number | undefined> {
+    const isForwarded = key !== peerKey;
+    // Counted per connection: forging another caller's address must not use up its limit.
+    const caller = isForwarded ? `${key} via ${peerKey}` : key;
+    // From the narrowest to the widest: a caller over its own limit must not use up a shared one.
+    const over = await consume(this.#byCaller, caller) ??
+      (isForwarded ? await consume(this.#byConnection, peerKey) : undefined) ??
+      await consume(this.#total, "all");
+    return over && Math.max(1, Math.ceil(over.msBeforeNext / 1000));
+  }
 
   /** Drops all counts and their timers. */
   async stop(): Promise<void> {

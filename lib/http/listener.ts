@@ -40,8 +40,18 @@ export interface Listener {
   stop(): Promise<void>;
 }
 
+/** What the server knows about a request that it serves. */
+export interface Served {
+  /** Settles when the answer has been sent, or cannot be. */
+  readonly completed: Promise<void>;
+}
+
 /** Answers one request; `remote` is the address of the peer. */
-export type RequestHandler = (request: Request, remote: string) => Response | Promise<Response>;
+export type RequestHandler = (
+  request: Request,
+  remote: string,
+  served: Served,
+) => Response | Promise<Response>;
 
 /** Options of a listener. */
 export interface ListenOptions {
@@ -72,7 +82,7 @@ export function listen(
         log.error("Request failed: {error}", { error: thrown });
         return new Response("Internal Server Error", { status: 500 });
       },
-    }, (request, info) => handler(request, info.remoteAddr.hostname));
+    }, (request, info) => handler(request, info.remoteAddr.hostname, info));
   let server: Deno.HttpServer<Deno.NetAddr>;
   let stopping = false;
   let reopening: ReturnType<typeof setTimeout> | undefined;

@@ -1,7 +1,7 @@
 import { getLogger } from "@logtape/logtape";
 import type { Handler, Hono } from "hono";
 import type { Registry } from "prom-client";
-import { listen, type RequestHandler } from "./listener.ts";
+import { listen, type RequestHandler, type Served } from "./listener.ts";
 import { LOG_ROOT } from "./logging.ts";
 import { documented, metricsOperation } from "./openapi.ts";
 
@@ -30,7 +30,7 @@ export interface ServiceDefinition {
   /** Sees requests before the routes do: for WebSocket upgrades. Undefined passes the request on. */
   upgrade?: (request: Request, remote: string) => Response | undefined;
   /** Sees requests next: for a route too hot for the router. Undefined passes the request on. */
-  hot?: (request: Request, remote: string) => Promise<Response> | undefined;
+  hot?: (request: Request, remote: string, served: Served) => Promise<Response> | undefined;
   /** Called first at the end: refuse new work, close sockets. */
   drain?: () => void | Promise<void>;
   /** Called last at the end, when no request is open: stop timers, close stores. */
@@ -47,8 +47,8 @@ export function startService(definition: ServiceDefinition): RunningService {
     return c.body(await registry.metrics());
   });
   app.get("/metrics", metrics);
-  const handler: RequestHandler = (request, remote) =>
-    definition.upgrade?.(request, remote) ?? definition.hot?.(request, remote) ??
+  const handler: RequestHandler = (request, remote, served) =>
+    definition.upgrade?.(request, remote) ?? definition.hot?.(request, remote, served) ??
       app.fetch(request, { remote });
   const { host, port, portFlag } = definition;
   const listener = listen(host, port, handler, { portFlag });

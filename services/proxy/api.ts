@@ -2,17 +2,17 @@ import { Hono } from "hono";
 import type { Cors } from "./router/cors.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 
-/** What the routes work with. */
+/** What the routes use. */
 export interface ApiOptions {
   cors: Cors;
   metrics: ProxyMetrics;
-  /** Why the proxy is not ready to serve, or undefined where it is. */
+  /** Why the proxy is not ready to serve; undefined if it is. */
   notReady: () => string | undefined;
 }
 
 /**
- * The routes beside `POST /` and WebSockets (specification, "Endpoints"); `/health` and `/metrics`
- * are every service's own.
+ * The routes other than `POST /` and WebSockets (specification, "Endpoints"); `/health` and `/metrics`
+ * are common to all services.
  */
 export function createApi({ cors, metrics, notReady }: ApiOptions): Hono {
   const app = new Hono();

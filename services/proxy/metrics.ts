@@ -1,10 +1,10 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import { PresetHistogram } from "../../lib/http/preset_histogram.ts";
-import type { HubEvents } from "./hub/hub.ts";
-import type { Target } from "./router/methods.ts";
 
-/** Method names beyond the first this many are counted as `other`: callers choose names freely. */
-const METHOD_LABELS_MAX = 200;
+/** Further method names are counted as `other`, because callers choose names freely. */
+const INVENTED_METHODS_MAX = 180;
+
+const METHOD_NAME = /^[a-zA-Z0-9]+_[a-zA-Z0-9]+$/;
 
 /** Upper bounds of the latency buckets, in seconds: a local node answers within the first three. */
 const LATENCY_BUCKETS = [
@@ -24,8 +24,8 @@ const LATENCY_BUCKETS = [
   30,
 ];
 
-/** Methods that keep a label of their own even if callers use up the rest with invented names. */
-const KNOWN_METHODS = [
+/** Methods that have their own label even after callers used up the others with invented names. */
+const KNOWN_METHODS = new Set([
   "core_sendTransaction",
   "core_settleThesis",
   "core_getAccount",
@@ -48,13 +48,38 @@ const KNOWN_METHODS = [
   "eth_sendRawTransaction",
   "net_version",
   "web3_clientVersion",
-];
+]);
 
-/** Methods of HTTP that keep a label of their own. */
+/** The limits that callers can reach, as labels of `proxy_refusals_total`. */
+export const LIMITS = [
+  "requests_per_address",
+  "connections_per_address",
+  "connections",
+  "request_rate",
+  "buffered_bytes",
+  "message_bytes",
+  "open_messages",
+  "subscriptions_per_client",
+  "subscription_parameters",
+  "upstream_subscriptions_per_address",
+  "closed_the_socket",
+  "upstream_subscriptions",
+] as const;
+
+/** One of {@link LIMITS}. */
+export type Limit = (typeof LIMITS)[number];
+
+/** HTTP methods with their own label; the others share `other`. */
 const HTTP_METHODS = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
 
-/** Adds to a series: one to a counter, a duration in seconds to a histogram. */
-type Series = (value: number) => void;
+/** A node, by what it is asked for: a label of the metrics. */
+export type Target = "read" | "write";
+
+/** One series of a counter. Adding to it is an addition; prom-client reads it at a scrape. */
+interface Tally<L extends string> {
+  readonly labels: Record<L, string>;
+  count: number;
+}
 
 /** The metrics of the proxy, under the names of the specification ("Proxy metrics"). */
 export class ProxyMetrics {
@@ -66,34 +91,38 @@ export class ProxyMetrics {
   readonly broadcastSent: Counter;
   readonly reconnectAttempts: Counter;
   readonly activeSubscriptions: Gauge;
-  readonly #httpRequests: Counter<"method" | "target" | "status">;
+  readonly #refusals: Counter<"limit">;
   readonly #httpDuration: PresetHistogram<"target">;
   readonly #upstreamLatency: PresetHistogram<"target">;
-  readonly #rpcMethods: Counter<"method">;
-  readonly #methodLabels = new Set(KNOWN_METHODS);
-  readonly #requestSeries = oncePer((method: string) =>
+  readonly #requests: Tally<"method" | "target" | "status">[] = [];
+  readonly #registry: Registry;
+  #inventedMethods = 0;
+  readonly #calls = new Map<string, Tally<"method">>();
+  readonly #requestTally = oncePer((method: string) =>
     oncePer((target: string) =>
-      oncePer((status: number): Series => {
-        const counter = this.#httpRequests.labels(method, target, String(status));
-        return () => counter.inc();
+      oncePer((status: number) => {
+        const tally = { labels: { method, target, status: String(status) }, count: 0 };
+        this.#requests.push(tally);
+        return tally;
       })
     )
   );
   readonly #durationSeries = oncePer((target: string) => this.#httpDuration.series({ target }));
   readonly #latencySeries = oncePer((target: Target) => this.#upstreamLatency.series({ target }));
-  readonly #callSeries = oncePer((method: string): Series => {
-    const counter = this.#rpcMethods.labels(method);
-    return () => counter.inc();
-  });
 
   constructor(registry: Registry) {
+    this.#registry = registry;
     const registers = [registry];
-    this.#httpRequests = new Counter({
+    const requests = () => this.#requests;
+    new Counter({
       name: "proxy_http_requests_total",
       help:
         "HTTP requests by method, target (read, write, mixed, or proxy for its own) and status.",
       labelNames: ["method", "target", "status"],
       registers,
+      collect() {
+        copyTallies(this, requests());
+      },
     });
     this.#httpDuration = new PresetHistogram({
       name: "proxy_http_request_duration_seconds",
@@ -102,11 +131,15 @@ export class ProxyMetrics {
       buckets: LATENCY_BUCKETS,
       registers,
     });
-    this.#rpcMethods = new Counter({
+    const calls = () => this.#calls.values();
+    new Counter({
       name: "proxy_rpc_methods_total",
       help: "RPC calls by method name, over HTTP and WebSocket.",
       labelNames: ["method"],
       registers,
+      collect() {
+        copyTallies(this, calls());
+      },
     });
     this.#upstreamLatency = new PresetHistogram({
       name: "proxy_upstream_latency_seconds",
@@ -158,6 +191,13 @@ export class ProxyMetrics {
       help: "Subscriptions of clients in the hub.",
       registers,
     });
+    this.#refusals = new Counter({
+      name: "proxy_refusals_total",
+      help: "Requests, messages and connections refused or closed because of a limit, by limit.",
+      labelNames: ["limit"],
+      registers,
+    });
+    for (const limit of LIMITS) this.#refusals.inc({ limit }, 0);
     for (const direction of ["upstream", "downstream", "lagged"] as const) {
       this.wsMessages.inc({ direction }, 0);
     }
@@ -165,49 +205,73 @@ export class ProxyMetrics {
   }
 
   /** Counts what the hub does. */
-  hubEvents(): HubEvents {
+  hubEvents() {
     return {
       received: () => this.broadcastReceived.inc(),
-      sent: (count) => {
+      sent: (count: number) => {
         this.broadcastSent.inc(count);
         this.wsMessages.inc({ direction: "downstream" }, count);
       },
-      subscribed: (total) => this.activeSubscriptions.set(total),
-      lagged: (count) => this.wsMessages.inc({ direction: "lagged" }, count),
+      subscribed: (total: number) => this.activeSubscriptions.set(total),
+      refused: (limit: Limit) => this.countRefusal(limit),
+      lagged: (count: number) => this.wsMessages.inc({ direction: "lagged" }, count),
     };
   }
 
-  /** Counts one HTTP request; `method` is that of HTTP, `target` who answered. */
+  /** Counts one HTTP request; `method` is that of HTTP, `target` says who answered. */
   countHttp(method: string, target: string, status: number, tookMs: number): void {
     const label = HTTP_METHODS.has(method) ? method : "other";
-    this.#requestSeries(label)(target)(status)(1);
+    this.#requestTally(label)(target)(status).count += 1;
     this.#durationSeries(target)(tookMs / 1000);
   }
 
-  /** Notes how long a node took to answer. */
+  /** Counts something that was refused, or closed, because of a limit. */
+  countRefusal(limit: Limit): void {
+    this.#refusals.inc({ limit });
+  }
+
+  /** Shows how full something is; `read` is called at every scrape. */
+  showGauge(name: string, help: string, read: () => number): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.#registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  }
+
+  /** Observes how long a node took to answer. */
   observeUpstream(target: Target, tookMs: number): void {
     this.#latencySeries(target)(tookMs / 1000);
   }
 
   /** Counts one call of a method. */
   countCall(method: string): void {
-    this.#callSeries(this.#methodLabel(method))(1);
+    (this.#calls.get(method) ?? this.#newCallTally(method)).count += 1;
   }
 
-  #methodLabel(method: string): string {
-    const labels = this.#methodLabels;
-    if (labels.has(method)) return method;
-    const usable = labels.size < METHOD_LABELS_MAX && /^[a-zA-Z0-9]+_[a-zA-Z0-9]+$/.test(method);
-    if (!usable) return "other";
-    labels.add(method);
-    return method;
+  #newCallTally(method: string): Tally<"method"> {
+    const isUsable = KNOWN_METHODS.has(method) ||
+      (this.#inventedMethods < INVENTED_METHODS_MAX && METHOD_NAME.test(method));
+    const label = isUsable ? method : "other";
+    const existing = this.#calls.get(label);
+    if (existing !== undefined) return existing;
+    if (!KNOWN_METHODS.has(label)) this.#inventedMethods += 1;
+    const tally = { labels: { method: label }, count: 0 };
+    this.#calls.set(label, tally);
+    return tally;
   }
 }
 
-/**
- * Makes a thing once for each label, and there are as many as bounded labels: to have prom-client look
- * up a series by its labels with every request costs several times as much.
- */
+/** Gives prom-client the numbers at a scrape. */
+function copyTallies<L extends string>(counter: Counter<L>, tallies: Iterable<Tally<L>>): void {
+  counter.reset();
+  for (const { labels, count } of tallies) counter.inc(labels, count);
+}
+
+/** Makes a value once per label. Labels are bounded; a lookup by prom-client takes much longer. */
 function oncePer<K, V>(make: (label: K) => V): (label: K) => V {
   const made = new Map<K, V>();
   return (label) => {

@@ -2,10 +2,12 @@ import { systemClock } from "../../lib/clock.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { UsageError } from "../../lib/cli/options.ts";
+import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
-import { callerAddress } from "../../lib/http/caller_address.ts";
-import { isHandshake } from "./clients/clients.ts";
+import { AddressCounts, PEER_SHARE } from "./address_counts.ts";
+import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
+import { isHandshake } from "./clients/ws_clients.ts";
 import { Cors } from "./router/cors.ts";
 import { ProxyMetrics } from "./metrics.ts";
 import { options, type ProxyOptions } from "./options.ts";
@@ -16,19 +18,19 @@ import { WsListener } from "./clients/ws_listener.ts";
 export { options };
 export type { ProxyOptions };
 
-/** A proxy that runs. */
+/** A running proxy. */
 export interface RunningProxy extends RunningService {
   /** WebSocket URL for clients. */
   readonly wsUrl: string;
-  /** WebSocket URL of the port for WebSockets alone, where there is one. */
+  /** WebSocket URL of the second port, if there is one. */
   readonly wsPortUrl?: string;
 }
 
 /**
- * Starts a proxy. It serves at once; the connection to the read node is made in the background, and
- * `/ready` tells whether it stands.
+ * Starts a proxy. It serves at once and connects to the read node in the background; `/ready` says
+ * whether that connection is up.
  *
- * @throws {ListenError} If the address cannot be had.
+ * @throws {ListenError} If the address is taken or not this machine's.
  * @throws {UsageError} If options contradict each other.
  */
 export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
@@ -41,11 +43,31 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const registry = createRegistry(systemClock.now());
   const metrics = new ProxyMetrics(registry);
   const cors = new Cors(options.corsOrigins);
-  const { router, clients, upstream, start, stop } = assemble(options, metrics, cors);
+  const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
+  const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
+  const overRate = limiter && ((address: CallerAddress) => limiter.count(address));
+  const { budget, router, clients, upstream, start, stop } = assemble(
+    options,
+    metrics,
+    cors,
+    systemClock,
+    overRate,
+  );
   const addressOf = (headers: Headers, remote: string) =>
     callerAddress(headers, remote, options.trustProxy);
-  const { maxBodyBytes } = options;
-  const endpoint = new RpcEndpoint({ router, cors, metrics, maxBodyBytes, addressOf });
+  const endpoint = new RpcEndpoint({
+    router,
+    cors,
+    metrics,
+    maxBodyBytes,
+    addressOf,
+    budget,
+    openRequests: new AddressCounts(
+      options.maxConnectionsPerAddress,
+      Math.floor(options.maxWsClients * PEER_SHARE),
+    ),
+    overRate,
+  });
   let wsListener: WsListener | undefined;
   let draining = false;
   const app = createApi({
@@ -67,13 +89,13 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       isHandshake(request)
         ? clients.accept(request, addressOf(request.headers, remote))
         : undefined,
-    hot: (request, remote) => endpoint.handle(request, remote),
+    hot: (request, remote, served) => endpoint.handle(request, remote, served),
     async drain() {
       draining = true;
       await clients.drain();
     },
     async close() {
-      await wsListener?.stop();
+      await Promise.all([wsListener?.stop(), limiter?.stop()]);
       stop();
     },
   });
@@ -85,7 +107,13 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       host: options.host,
       port: options.wsPort,
       clock: systemClock,
-      refuse: (headers) => clients.refusal(headers),
+      maxMessageBytes: maxBodyBytes,
+      // Behind a load balancer all handshakes come from its address.
+      maxHandshakesPerPeer: options.trustProxy
+        ? Math.floor(options.maxWsClients * PEER_SHARE)
+        : options.maxConnectionsPerAddress,
+      onRefusal: () => metrics.countRefusal("connections_per_address"),
+      refuse: (headers, remote) => clients.refusal(headers, addressOf(headers, remote)),
       accepted: (connection, headers, remote) =>
         clients.adopt(connection, addressOf(headers, remote)),
     });
@@ -105,7 +133,7 @@ export const run = serviceCommand({
     ["rangemaker proxy", "serve on 8546, in front of a node on 8545 (writes) and 8547 (reads)"],
     [
       "rangemaker proxy --read-node-url https://node.example --no-trust-proxy",
-      "read from another node, and ignore X-Forwarded-For",
+      "read from another node, and count callers by the address of the connection",
     ],
   ],
 }, startProxy);

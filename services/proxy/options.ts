@@ -1,6 +1,11 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
-import { corsOriginsOption, hostOption, trustProxyOption } from "../../lib/cli/shared_options.ts";
+import {
+  corsOriginsOption,
+  hostOption,
+  limiterOptions,
+  trustProxyOption,
+} from "../../lib/cli/shared_options.ts";
 
 /** The option table of `rangemaker proxy` (specification, "Proxy configuration"). */
 export const options = {
@@ -91,6 +96,31 @@ export const options = {
     description: "most subscriptions of one WebSocket client; a wallet uses fewer than ten",
     default: "100",
   },
+  maxBufferedBytes: {
+    flags: "--max-buffered-bytes <bytes>",
+    kind: kinds.integer(1_048_576, 1_099_511_627_776),
+    env: "MAX_BUFFERED_BYTES",
+    description: "memory for answers and large requests, all callers together; 256 MiB",
+    default: "268435456",
+  },
+  maxConnectionsPerAddress: {
+    flags: "--max-connections-per-address <connections>",
+    kind: kinds.integer(1, 1_000_000),
+    env: "MAX_CONNECTIONS_PER_ADDRESS",
+    description: "most WebSocket clients, and most open HTTP requests, of one address (IPv6: /64)",
+    default: "256",
+  },
+  maxUpstreamSubscriptions: {
+    flags: "--max-upstream-subscriptions <subscriptions>",
+    kind: kinds.integer(8, 1_000_000),
+    env: "MAX_UPSTREAM_SUBSCRIPTIONS",
+    description:
+      "most different subscriptions at the read node, an eighth of it for one address; " +
+      "the node takes 4096 on a socket",
+    default: "1024",
+  },
+  rateLimit: { ...limiterOptions.rateLimit, default: "0" },
+  rateLimitTotal: { ...limiterOptions.rateLimitTotal, default: "0" },
   readsOverWs: {
     flags: "--reads-over-ws",
     kind: kinds.toggle,

@@ -1,20 +1,24 @@
+import type { CallerAddress } from "../../lib/http/caller_address.ts";
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
-import { Clients } from "./clients/clients.ts";
+import { ByteBudget } from "./byte_budget.ts";
+import { WsClients } from "./clients/ws_clients.ts";
 import type { Cors } from "./router/cors.ts";
-import { HeadWatch, readHead } from "./hub/head_watch.ts";
+import { HeadWatch } from "./hub/head_watch.ts";
 import { Hub } from "./hub/hub.ts";
 import { MethodTable } from "./router/methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
-import { NodeHttp } from "./router/node_http.ts";
+import { nodeHttp, readHead } from "./router/node_http.ts";
 import type { ProxyOptions } from "./options.ts";
 import { Router } from "./router/router.ts";
 import { Upstream } from "./hub/upstream.ts";
 import { UpstreamReads } from "./router/upstream_reads.ts";
 
-/** What a proxy is made of, connected with each other. */
+/** The parts of a proxy, connected with each other. */
 export interface ProxyParts {
+  /** Large messages in memory, of all callers together. */
+  budget: ByteBudget;
   router: Router;
-  clients: Clients;
+  clients: WsClients;
   upstream: Upstream;
   /** Connects to the nodes and starts all timers. */
   start(): void;
@@ -25,19 +29,32 @@ export interface ProxyParts {
 /**
  * Makes the parts and connects them.
  *
- * @param clock For all but requests to nodes, which are timed by a clock that never jumps.
+ * @param clock For everything except requests to nodes, which use a clock that never jumps.
+ * @param overRate Seconds until an address may ask again; undefined if it may ask now.
  */
 export function assemble(
   options: ProxyOptions,
   metrics: ProxyMetrics,
   cors: Cors,
   clock: Clock = systemClock,
+  overRate?: (address: CallerAddress) => Promise<number | undefined>,
 ): ProxyParts {
   const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
-  const httpOptions = { timeoutMs, clock: monotonicClock, metrics };
+  const budget = new ByteBudget(options.maxBufferedBytes);
+  metrics.showGauge(
+    "proxy_upstream_subscriptions",
+    "Different subscriptions at the read node; the limit is --max-upstream-subscriptions.",
+    () => hub.book.count,
+  );
+  metrics.showGauge(
+    "proxy_buffered_bytes",
+    "Bytes of answers and large requests in memory; the limit is --max-buffered-bytes.",
+    () => budget.used,
+  );
+  const httpOptions = { timeoutMs, clock: monotonicClock, budget, metrics };
   const nodes = {
-    read: new NodeHttp({ target: "read", url: options.readNodeUrl, ...httpOptions }),
-    write: new NodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions }),
+    read: nodeHttp({ target: "read", url: options.readNodeUrl, ...httpOptions }),
+    write: nodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions }),
   };
   const upstream: Upstream = new Upstream({
     url: options.readNodeWsUrl ?? webSocketUrl(options.readNodeUrl),
@@ -51,9 +68,9 @@ export function assemble(
         headWatch.restart();
         hub.upstreamOpened(clock.now());
       },
-      closed(reason) {
+      closed(reason, isRefusal) {
         upstreamReads?.lost(reason);
-        hub.upstreamClosed();
+        hub.upstreamClosed(isRefusal);
       },
       received(text) {
         if (upstreamReads?.answered(text)) return true;
@@ -79,6 +96,7 @@ export function assemble(
     upstream,
     random: Math.random,
     subscribeTimeoutMs: options.subscribeTimeoutMs,
+    maxSubscriptions: options.maxUpstreamSubscriptions,
     slowClients: options.slowClients,
     events: {
       ...metrics.hubEvents(),
@@ -92,18 +110,22 @@ export function assemble(
     readHead: () => readHead(nodes.read),
     drop: (reason) => upstream.drop(reason),
   });
-  const clients = new Clients({
+  const clients = new WsClients({
     hub,
     router,
     clock,
     metrics,
     cors,
+    budget,
+    overRate,
     maxClients: options.maxWsClients,
+    maxClientsPerAddress: options.maxConnectionsPerAddress,
     maxMessageBytes: options.maxBodyBytes,
     maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
   });
   const running = [clients, headWatch, upstream];
   return {
+    budget,
     router,
     clients,
     upstream,

@@ -32,7 +32,14 @@ interface Figures {
 }
 
 /** The node comes up after the proxy, which should not wait long to try again, nor complain. */
-const QUICK = ["--reconnect-max-ms", "100", "--log-level", "error"];
+const QUICK = [
+  "--max-connections-per-address",
+  "1000000",
+  "--reconnect-max-ms",
+  "100",
+  "--log-level",
+  "error",
+];
 
 const bun = await locateBun();
 const file = (name: string) => new URL(`./${name}`, import.meta.url).pathname;

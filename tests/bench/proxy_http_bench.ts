@@ -1,14 +1,16 @@
 /**
- * Requests a second through the proxy and through nginx, to the same node, in turns.
+ * Requests a second and CPU per request of the proxy and its rivals, in front of the same node.
  *
  *     deno run -A tests/bench/proxy_http_bench.ts [ROUNDS]
  *
- * It needs `wrk` and `nginx` on the path, and `npx` to fetch Bun, which plays the node. Every request
- * is a read of another account, so that nothing is joined. What matters is the ratio, taken in each
- * round anew: figures on a shared machine drift by half. What it gave stands in
- * `services/proxy/README.md`.
+ * It needs Linux, `wrk` and `nginx` on the path, and `npx` to fetch Bun, which plays the node. Every
+ * request reads another account, so that nothing is shared. Only ratios matter: the rate over that of
+ * nginx, and the CPU time (`/proc/PID/stat`) over that of a forwarder on the same runtime that keeps
+ * its own connections and does nothing else, each within one round. Figures on a shared machine drift
+ * by half. Results are in `services/proxy/README.md`.
  */
 import {
+  cpuMicros,
   freePort,
   locate,
   locateBun,
@@ -24,6 +26,7 @@ import {
 const ROUND_S = 1;
 const WARM_UP_S = 4;
 const CONNECTIONS = 32;
+const BARE_FORWARDER = "plain forwarder, own connections";
 const rounds = Number(Deno.args[0] ?? 9);
 
 const dir = await Deno.makeTempDir();
@@ -38,11 +41,21 @@ const script = `
 await Deno.writeTextFile(`${dir}/post.lua`, script);
 const wrk = await locate("wrk", "apt-get install wrk");
 
-async function requestsPerSecond(port: number, seconds: number): Promise<number> {
+interface Load {
+  perSecond: number;
+  cpuMicrosPerRequest: number;
+}
+
+async function load({ port, pid }: Rival, seconds: number): Promise<Load> {
+  const before = cpuMicros(pid);
   const load = ["-t1", `-c${CONNECTIONS}`, `-d${seconds}s`, "-s", `${dir}/post.lua`];
   const report = await output(wrk, [...load, `http://127.0.0.1:${port}/`]);
   if (report.includes("Non-2xx")) throw new Error(`Requests failed:\n${report}`);
-  return Number(/Requests\/sec:\s+([\d.]+)/.exec(report)?.[1]);
+  const requests = Number(/(\d+) requests in/.exec(report)?.[1]);
+  return {
+    perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(report)?.[1]),
+    cpuMicrosPerRequest: (cpuMicros(pid) - before) / requests,
+  };
 }
 
 async function startForwarder(way: string, nodePort: number): Promise<Rival> {
@@ -65,19 +78,31 @@ async function startForwarder(way: string, nodePort: number): Promise<Rival> {
     await startOwnProxy(node.port, ["--reads-over-ws"]),
   );
 
-  const figures = new Map<string, { rate: number; ratio: number }[]>();
-  for (const { port } of Object.values(contenders)) await requestsPerSecond(port, WARM_UP_S);
+  const figures = new Map<
+    string,
+    { rate: number; ratio: number; cpu: number; cpuRatio: number }[]
+  >();
+  for (const rival of Object.values(contenders)) await load(rival, WARM_UP_S);
+  const bare = contenders[BARE_FORWARDER];
+  if (bare === undefined) throw new Error(`${BARE_FORWARDER} does not run`);
   for (let round = 0; round < rounds; round += 1) {
-    for (const [name, { port }] of Object.entries(contenders)) {
-      const rival = await requestsPerSecond(nginx.port, ROUND_S);
-      const rate = await requestsPerSecond(port, ROUND_S);
-      figures.set(name, [...(figures.get(name) ?? []), { rate, ratio: rate / rival }]);
+    const yardstick = await load(bare, ROUND_S);
+    for (const [name, rival] of Object.entries(contenders)) {
+      const best = await load(nginx, ROUND_S);
+      const { perSecond: rate, cpuMicrosPerRequest: cpu } = await load(rival, ROUND_S);
+      const cpuRatio = cpu / yardstick.cpuMicrosPerRequest;
+      const taken = { rate, ratio: rate / best.perSecond, cpu, cpuRatio };
+      figures.set(name, [...(figures.get(name) ?? []), taken]);
     }
   }
+  console.log(`${"".padEnd(34)} requests/s  of nginx  CPU, µs  of the bare forwarder`);
   for (const [name, taken] of figures) {
     const rate = Math.round(median(taken.map((figure) => figure.rate)));
     const ratio = median(taken.map((figure) => figure.ratio)).toFixed(2);
-    console.log(`${name.padEnd(34)} ${String(rate).padStart(7)} requests/s   ${ratio} of nginx`);
+    const cpu = median(taken.map((figure) => figure.cpu)).toFixed(1);
+    const cpuRatio = median(taken.map((figure) => figure.cpuRatio)).toFixed(2);
+    const cells = [String(rate).padStart(10), ratio.padStart(8), cpu.padStart(7), cpuRatio];
+    console.log(`${name.padEnd(34)} ${cells.join("  ")}`);
   }
 }
 await Deno.remove(dir, { recursive: true });

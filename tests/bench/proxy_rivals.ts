@@ -110,6 +110,17 @@ export async function startOwnProxy(nodePort: number, flags: string[]): Promise<
   return await start(Deno.execPath(), [...args, ...nodes, ...flags], port);
 }
 
+/** Clock ticks of a second in `/proc/PID/stat`: `getconf CLK_TCK` is 100 on every Linux. */
+const TICKS_PER_SECOND = 100;
+
+/** CPU time that a process has used so far, in user mode and in the kernel, in microseconds. */
+export function cpuMicros(pid: number): number {
+  const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
+  // The name of the program, in brackets, may contain spaces.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * 1_000_000 / TICKS_PER_SECOND;
+}
+
 /** The middle of some figures. */
 export function median(figures: readonly number[]): number {
   return figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? NaN;

@@ -6,12 +6,12 @@ export interface DeafClient {
   close(): void;
 }
 
-/** Connects, and stops reading after the handshake. */
-export async function deafClient(wsUrl: string): Promise<DeafClient> {
+/** Connects, and stops reading after the handshake. `header` is a line of the handshake. */
+export async function deafClient(wsUrl: string, header = "x-test: 1"): Promise<DeafClient> {
   const { hostname, port, pathname } = new URL(wsUrl);
   const connection = await Deno.connect({ hostname, port: Number(port) });
   await connection.write(new TextEncoder().encode(
-    `GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
+    `GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\n${header}\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
       "sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
   ));
   const answer = new Uint8Array(1_024);

@@ -26,6 +26,8 @@ export interface FakeNodeOptions {
   answer?: (text: string, received: Received) => Response | Promise<Response>;
   /** Error for a subscription of a kind, or undefined to grant it. */
   refuse?: (kind: unknown) => object | undefined;
+  /** Close code for the socket that a frame came on, or undefined to handle it. */
+  closeOn?: (text: string) => number | undefined;
   /** Id of the n-th subscription, from 1. */
   subscriptionId?: (n: number) => string;
 }
@@ -45,6 +47,8 @@ export class FakeNode {
   readonly requests: Received[] = [];
   /** Subscribe and unsubscribe calls over WebSocket, in order. */
   readonly calls: Request_[] = [];
+  /** Frames on which it closed a socket. */
+  readonly closedOn: string[] = [];
   readonly port: number;
   readonly #options: FakeNodeOptions;
   readonly #sockets = new Set<NodeSocket>();
@@ -126,6 +130,11 @@ export class FakeNode {
       this.#look();
     };
     socket.onmessage = async ({ data }) => {
+      const closeCode = this.#options.closeOn?.(data);
+      if (closeCode !== undefined) {
+        this.closedOn.push(data);
+        return socket.close(closeCode);
+      }
       const call: Request_ = JSON.parse(data);
       if (!/_(un)?subscribe$/.test(call.method)) {
         const answer = await this.#answer({ text: data, over: "ws", forwardedFor: null });

@@ -283,7 +283,7 @@ Deno.test("Proxy, HTTP: reads over the WebSocket share it with the hub, each wit
     }
     await eventually(
       "all notifications",
-      () => client.notices(String(id)).length === 20 || undefined,
+      () => client.notifications(String(id)).length === 20 || undefined,
     );
     assert.deepEqual([read.connections, read.requests.length], [1, 20]);
     assert(read.requests.every(({ over }) => over === "ws"));

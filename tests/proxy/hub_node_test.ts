@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { Hub, type HubOptions } from "../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../services/proxy/hub/hub_client.ts";
+import { address } from "./address.ts";
 
 const TIMEOUT_MS = 1_000;
 
@@ -29,6 +30,7 @@ class Scene {
     this.hub = new Hub({
       capacity: 4,
       random: () => 0.5,
+      maxSubscriptions: 10_000,
       subscribeTimeoutMs: TIMEOUT_MS,
       slowClients: "lag",
       upstream: {
@@ -43,12 +45,12 @@ class Scene {
     });
   }
 
-  client(): HubClient {
+  client(from = address()): HubClient {
     return this.hub.connect({
       room: () => Infinity,
       send: (messages) => this.got.push(...messages.map(({ text }) => JSON.parse(text).params)),
       close: (code) => this.closed.push(code),
-    });
+    }, from);
   }
 
   subscribe(client: HubClient, topic: string): Promise<unknown> {
@@ -219,4 +221,77 @@ Deno.test("Hub: of unknown subscriptions, at most 256 are looked at in one sweep
     scene.pass(1);
   }
   assert.equal(scene.asked.length, 256);
+});
+
+Deno.test("Hub: a subscription counts for an address that uses it, also after its first client left", async () => {
+  const scene = new Scene({ maxSubscriptions: 8 }); // an address may cause one
+  const [first, second] = [scene.client(address("a")), scene.client(address("b"))];
+  const subscribe = (client: HubClient, topic: string) => scene.subscribe(client, topic);
+  const shared = [subscribe(first, "x"), subscribe(second, "x")];
+  scene.answer({ result: "0x1" });
+  await Promise.all(shared);
+  assert.match(JSON.stringify(await subscribe(first, "y")), /from this address/);
+  scene.hub.disconnect(first);
+  assert.match(JSON.stringify(await subscribe(second, "y")), /from this address/);
+  const third = subscribe(scene.client(address("a")), "y");
+  scene.answer({ result: "0x2" });
+  assert.deepEqual(await third, { id: "0x2" });
+  scene.hub.disconnect(second);
+  assert.equal(scene.hub.book.count, 1);
+});
+
+Deno.test("Hub: the whole proxy has a bound of subscriptions, and those refused reach no node", async () => {
+  const refused: string[] = [];
+  const events = {
+    received() {},
+    sent() {},
+    lagged() {},
+    subscribed() {},
+    refused: (limit: string) => refused.push(limit),
+  };
+  const scene = new Scene({ maxSubscriptions: 2, events });
+  for (const n of [1, 2]) {
+    const granted = scene.subscribe(scene.client(address(`${n}`)), `${n}`);
+    scene.answer({ result: `0x${n}` });
+    await granted;
+  }
+  const third = scene.client(address("3"));
+  assert.match(JSON.stringify(await scene.subscribe(third, "3")), /-32005/);
+  assert.deepEqual(await scene.subscribe(third, "1"), { id: "0x1" }, "a shared one costs nothing");
+  assert.deepEqual([refused, scene.asked], [["upstream_subscriptions"], []]);
+});
+
+Deno.test("Hub: a node that closes the socket on a subscribe fails those asked for the first time, not others", async () => {
+  const scene = new Scene();
+  const granted = scene.subscribe(scene.client(), "granted");
+  scene.answer({ result: "0x1" });
+  await granted;
+  const suspects = ["a", "b"].map((topic) => scene.subscribe(scene.client(), topic));
+  scene.hub.upstreamClosed(true);
+  for (const outcome of await Promise.all(suspects)) {
+    assert.match(JSON.stringify(outcome), /closed its connection/);
+  }
+  scene.asked.length = 0;
+  scene.hub.upstreamOpened(scene.nowMs);
+  assert.deepEqual(scene.asked.map(({ params }) => params), [["granted"]]);
+  scene.answer({ result: "0x2" });
+  // One of two may have been innocent, so both may be asked for again. Alone, it is remembered.
+  void scene.subscribe(scene.client(), "a");
+  assert.equal(scene.asked.length, 1);
+  scene.hub.upstreamClosed(true);
+  scene.hub.upstreamOpened(scene.nowMs);
+  scene.asked.length = 0;
+  assert.match(JSON.stringify(await scene.subscribe(scene.client(), "a")), /closed its connection/);
+  scene.pass(600_000);
+  scene.asked.length = 0;
+  void scene.subscribe(scene.client(), "a");
+  assert.deepEqual(scene.asked.map(({ params }) => params), [["a"]], "for ten minutes");
+});
+
+Deno.test("Hub: a socket that is lost for another reason fails nothing that was asked for", async () => {
+  const scene = new Scene();
+  const outcome = scene.subscribe(scene.client(), "a");
+  scene.reconnect();
+  scene.answer({ result: "0x1" });
+  assert.deepEqual(await outcome, { id: "0x1" });
 });

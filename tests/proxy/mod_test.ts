@@ -34,7 +34,7 @@ Deno.test("Proxy: a subscription reaches those who asked, one at the node for al
     await carol.frame((frame) => frame.method === "eth_subscription");
     for (const client of [alice, bob]) {
       await client.frame((frame) => frame.method === "eth_subscription");
-      assert.deepEqual(client.notices(heads), [{ number: "0x1" }]);
+      assert.deepEqual(client.notifications(heads), [{ number: "0x1" }]);
     }
     assert.equal(carol.frames.length, 2);
     assert.equal((await alice.call(2, "eth_unsubscribe", [heads])).result, true);

@@ -9,6 +9,7 @@ import { ProxyMetrics } from "../../services/proxy/metrics.ts";
 import { assemble } from "../../services/proxy/parts.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { address } from "./address.ts";
 import { FakeNode, type FakeNodeOptions } from "./fake_node.ts";
 import type { RpcFrame } from "./rpc_socket.ts";
 import { call } from "./support.ts";
@@ -20,6 +21,11 @@ const RECONNECT_MS = 100;
 class Client implements ClientConnection {
   onText = (_text: string) => {};
   onGone = () => {};
+  onTooLarge = () => {};
+  buffer: ClientConnection["buffer"];
+  readonly unsentBytes = 0;
+  readonly isCuttable = false;
+  admit = () => true;
   roomBytes = Infinity;
   readonly frames: RpcFrame[] = [];
   readonly closed: number[] = [];
@@ -70,7 +76,7 @@ async function withParts(
   );
   const client = () => {
     const client = new Client();
-    parts.clients.adopt(client, { caller: "x", connection: "x", forwardedFor: "x" });
+    parts.clients.adopt(client, address());
     return client;
   };
   parts.start();
@@ -178,7 +184,7 @@ Deno.test("Proxy, parts: the end waits a second for clients that do not answer t
     let over = false;
     const drained = parts.clients.drain().then(() => over = true);
     assert.deepEqual([polite.closed, deaf.closed], [[1012], [1012]]);
-    const refusal = parts.clients.refusal(new Headers());
+    const refusal = parts.clients.refusal(new Headers(), address());
     assert.equal(refusal?.status, 503);
     polite.onGone();
     clock.advance(999);

@@ -50,7 +50,7 @@ async function followBare(wsUrl: string): Promise<HeadFollower> {
   return {
     name: "bare socket",
     get heads() {
-      return socket.notices(result).length;
+      return socket.notifications(result).length;
     },
     [Symbol.asyncDispose]: () => socket.close(),
   };

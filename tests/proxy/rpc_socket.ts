@@ -47,7 +47,7 @@ export class RpcSocket {
   }
 
   /** Results of the notifications so far, in order. */
-  notices(subscription: unknown): unknown[] {
+  notifications(subscription: unknown): unknown[] {
     return this.frames.map((text): RpcFrame => JSON.parse(text))
       .filter((value) => value.params?.subscription === subscription)
       .map((value) => value.params?.result);

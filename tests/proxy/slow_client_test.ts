@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ANSWER_BYTES_MAX } from "../../services/proxy/clients/client_connection.ts";
+import { UNREAD_BYTES_MAX } from "../../services/proxy/clients/client_connection.ts";
 import { eventually } from "../support/eventually.ts";
 import { deafClient } from "./deaf_client.ts";
 import { RpcSocket } from "./rpc_socket.ts";
@@ -28,7 +28,7 @@ async function flood({ wsUrl, read }: Scene) {
     // One at a time for the healthy client, so that only the deaf one is too slow.
     await healthy.frame((frame) => isNumber(frame.params?.result, n));
   }
-  assert.equal(healthy.notices(id).length, MESSAGES);
+  assert.equal(healthy.notifications(id).length, MESSAGES);
   await healthy.close();
   return deaf;
 }
@@ -70,7 +70,7 @@ onBothPorts(
   "Proxy, slow client: one that asks on and reads no answers is closed at 64 MiB of them",
   (withProxy) => {
     const MIB = 1024 * 1024;
-    const boundMib = ANSWER_BYTES_MAX / MIB;
+    const boundMib = UNREAD_BYTES_MAX / MIB;
     // Besides what the proxy holds, the kernel takes some MiB of a connection's bytes.
     const asked = boundMib + 32;
     const result = "x".repeat(MIB);

@@ -16,7 +16,7 @@ onBothPorts(
       read.notify(["newHeads"], 1);
       for (const id of [first, second]) {
         await client.frame((frame) => frame.params?.subscription === id);
-        assert.deepEqual(client.notices(id), [1]);
+        assert.deepEqual(client.notifications(id), [1]);
       }
       await client.close();
     }),
@@ -57,7 +57,9 @@ onBothPorts(
       read.notify(["b"], "for b");
       await heads.frame((frame) => frame.params?.subscription === "0x2");
       await logs.frame((frame) => frame.params?.subscription === id);
-      assert.deepEqual([heads.notices("0x2"), logs.notices(id)], [["for a"], ["for b"]]);
+      assert.deepEqual([heads.notifications("0x2"), logs.notifications(id)], [["for a"], [
+        "for b",
+      ]]);
       await Promise.all([heads.close(), logs.close()]);
     }, { read: { subscriptionId } });
   },
@@ -139,7 +141,7 @@ onBothPorts(
       open();
       await client.frame((frame) => frame.params?.result === 4);
       assert(Array.isArray(JSON.parse(client.frames[0] ?? "")));
-      assert.deepEqual(client.notices(id), [1, 2, 3, 4]);
+      assert.deepEqual(client.notifications(id), [1, 2, 3, 4]);
       await Promise.all([client.close(), witness.close()]);
     }, { read: { answer } });
   },

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
+import { address } from "../proxy/address.ts";
 import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
 
 /** What is subscribed to: few, so that clients share. */
@@ -71,6 +72,7 @@ export class HubWorld {
     this.#hub = new Hub({
       capacity: this.#capacity,
       random,
+      maxSubscriptions: 10_000,
       subscribeTimeoutMs: SUBSCRIBE_TIMEOUT_MS,
       slowClients: "lag",
       upstream: {
@@ -135,24 +137,29 @@ export class HubWorld {
   }
 
   #check(): void {
-    const feeds = new Set<unknown>();
+    const inUse = new Set<unknown>();
     const topics = new Set<string>();
     for (const client of this.#clients) {
       if (client.gone) continue;
       assert.equal(client.open.size, 0, "Every subscribe was answered");
       assert.equal(client.hub.cursor, undefined, "Every client is up to date");
       for (const claim of client.claims.values()) {
-        feeds.add(client.hub.feedOf(claim.id));
+        inUse.add(client.hub.subscriptionOf(claim.id));
         topics.add(claim.topic);
         this.#close(claim, client);
         assert.equal(claim.got.at(-1), claim.owed.at(-1), "The newest has arrived");
       }
     }
     assert.equal(this.#lagged, this.#missed, "Misses are counted exactly");
-    assert.equal(this.#granted.size, feeds.size, "Upstream subscriptions are those in use");
+    assert.equal(this.#granted.size, inUse.size, "Upstream subscriptions are those in use");
     assert.deepEqual(new Set(this.#granted.values()), topics, "Each topic in use is subscribed");
-    const size = feeds.size;
-    const expected = { feeds: size, upstreamIds: size, publicIds: size, asks: this.#unanswered };
+    const size = inUse.size;
+    const expected = {
+      subscriptions: size,
+      upstreamIds: size,
+      publicIds: size,
+      asks: this.#unanswered,
+    };
     assert.deepEqual(this.#hub.book.size, expected, "No map holds more than what is in use");
     assert.equal(this.#hub.stuck.size, 0, "Nobody is stuck");
   }
@@ -177,7 +184,7 @@ export class HubWorld {
       gone: false,
       slow: false,
     };
-    client.hub = this.#hub.connect(client);
+    client.hub = this.#hub.connect(client, address());
     this.#clients.push(client);
   }
 
@@ -205,10 +212,10 @@ export class HubWorld {
 
   /** Whether another client has a live subscription to the topic that this one is no part of. */
   #shareable(client: Client, topic: string): boolean {
-    const own = [...client.claims.keys()].map((id) => client.hub.feedOf(id));
+    const own = [...client.claims.keys()].map((id) => client.hub.subscriptionOf(id));
     return this.#clients.some((other) =>
       [...other.claims.values()].some((claim) => {
-        const feed = other.hub.feedOf(claim.id);
+        const feed = other.hub.subscriptionOf(claim.id);
         return claim.topic === topic && feed?.upstreamId !== undefined && !own.includes(feed);
       })
     );
@@ -355,7 +362,7 @@ export class HubWorld {
       text = text.replace('"payload":', `"number":${number},"payload":`);
       for (const client of this.#clients) {
         for (const claim of client.claims.values()) {
-          if (client.hub.feedOf(claim.id) === feed) claim.owed.push(number);
+          if (client.hub.subscriptionOf(claim.id) === feed) claim.owed.push(number);
         }
       }
     }

@@ -67,7 +67,7 @@ row("RPC proxy, GET /ws and Events: a notification of the node arrives unchanged
   );
   const heads = await Promise.all(clients.map(async (client) => {
     const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
-    return () => client.notices(id).map((head) => headSchema.parse(head));
+    return () => client.notifications(id).map((head) => headSchema.parse(head));
   }));
   const pair = await eventually("a head that both were told", () => {
     const [proxied = [], direct = []] = heads.map((told) => told());
@@ -84,7 +84,7 @@ row("RPC proxy, What the service does: a client receives only what it subscribed
   const id = (await heads!.call(1, "eth_subscribe", ["newHeads"])).result;
   const filter = { user: newWallet().address };
   await theses!.call(1, "eth_subscribe", ["theses", filter]);
-  await eventually("three heads", () => heads!.notices(id).length >= 3 || undefined);
+  await eventually("three heads", () => heads!.notifications(id).length >= 3 || undefined);
   assert.equal(theses!.frames.length, 1, "nothing but the answer to its own call");
   await Promise.all([heads!.close(), theses!.close()]);
 });

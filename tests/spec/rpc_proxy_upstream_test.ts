@@ -104,9 +104,9 @@ scene(
     read.notify(HEADS, "head");
     read.notify(LOGS, "log");
     await Promise.all([alice, bob, carol].map(({ client }) => client.frame(isNotice)));
-    assert.deepEqual(alice.client.notices(alice.id), ["head"]);
-    assert.deepEqual(bob.client.notices(bob.id), ["head"]);
-    assert.deepEqual(carol.client.notices(carol.id), ["log"]);
+    assert.deepEqual(alice.client.notifications(alice.id), ["head"]);
+    assert.deepEqual(bob.client.notifications(bob.id), ["head"]);
+    assert.deepEqual(carol.client.notifications(carol.id), ["log"]);
     const frames = [alice, bob, carol].map(({ client }) => client.frames.length);
     assert.deepEqual(frames, [2, 2, 2], "an answer and a notification each");
     await Promise.all([alice, bob, carol].map(({ client }) => client.close()));
@@ -122,7 +122,7 @@ scene(
     await bob.client.frame(isNotice);
     // A call after the notification: had one come for this client, it would be there by now.
     await alice.client.call(3, "eth_chainId");
-    assert.deepEqual(alice.client.notices(alice.id), []);
+    assert.deepEqual(alice.client.notifications(alice.id), []);
     await Promise.all([alice.client.close(), bob.client.close()]);
   },
 );
@@ -230,7 +230,7 @@ scene(
     assert.equal(await state(), 1);
     again.notify(HEADS, "after");
     await client.frame(isNotice);
-    assert.deepEqual(client.notices(id), ["after"]);
+    assert.deepEqual(client.notifications(id), ["after"]);
     await client.close();
     await again.stop();
   },

@@ -1,26 +1,76 @@
+import type { Buffer } from "node:buffer";
+import type { Socket } from "node:net";
+// @ts-types="@types/ws"
+import type { WebSocket as WsSocket } from "ws";
+import { SMALL_BYTES } from "../byte_budget.ts";
 import { type ClientSink, CloseCode } from "../hub/hub_client.ts";
-import type { OutgoingMessage } from "../hub/outgoing_message.ts";
+import type { FrameJoiner, OutgoingMessage } from "../hub/messages.ts";
+import type { BufferedConnection, ClientBuffer } from "./client_buffers.ts";
 
 /**
  * Bytes that may wait in a client's socket before notifications stay in the ring instead: enough for
- * a hundred heads, and small enough that ten thousand stalled clients cost 640 MB at the very worst.
+ * a hundred heads.
  */
-export const QUEUED_BYTES_MAX = 64 * 1024;
+export const QUEUED_BYTES_MAX = SMALL_BYTES;
 
-/** Bytes that may wait with answers among them: a client that asks on and reads nothing is closed. */
-export const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+/** Unsent bytes of one client, answers included: one that reads nothing and asks on is closed. */
+export const UNREAD_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Seconds without a pong after which a client is taken for gone. */
+/** Seconds without a pong after which a client counts as gone. */
 export const IDLE_TIMEOUT_S = 30;
 
-/** A client's WebSocket, of whichever kind. */
-export interface ClientConnection extends ClientSink {
-  /** Called for every message, a binary one read as UTF-8. */
+/** A client's WebSocket, of either port. */
+export interface ClientConnection extends ClientSink, BufferedConnection {
+  /** Called for every message; a binary one is read as UTF-8. */
   onText: (text: string) => void;
   /** Called once, when the connection has ended. */
   onGone: () => void;
-  /** Ends the connection without the client's consent. */
-  cut(): void;
+  /** Called when the client's frame is too large; the connection is being closed. */
+  onTooLarge: () => void;
+  /** Counts its unsent bytes; set before anything is sent. */
+  buffer: ClientBuffer | undefined;
+  /** Whether an answer may be queued. */
+  admit(bytes: number): boolean;
+}
+
+/** What both kinds of connection do alike. */
+abstract class CountedConnection implements ClientConnection {
+  onText = (_text: string) => {};
+  onGone = () => {};
+  onTooLarge = () => {};
+  buffer: ClientBuffer | undefined;
+  abstract readonly unsentBytes: number;
+  abstract readonly isCuttable: boolean;
+  abstract send(messages: readonly OutgoingMessage[]): void;
+  abstract close(code: number, reason: string): void;
+  abstract cut(): void;
+
+  /** Bytes of its own queue that are free. */
+  protected abstract ownRoom(wanted: number): number;
+
+  room(wanted: number): number {
+    const own = this.ownRoom(wanted);
+    if (this.buffer === undefined || own <= 0) return own;
+    return Math.min(own, this.buffer.free(Math.min(wanted, own)));
+  }
+
+  admit(bytes: number): boolean {
+    return this.buffer?.admit(bytes) ?? true;
+  }
+
+  /** The client asks on and reads nothing. */
+  protected refuseToQueue(): void {
+    this.buffer?.refused();
+    this.close(CloseCode.tryAgainLater, "Answers are not read");
+  }
+
+  /** Counts messages before they are sent. @returns Their bytes. */
+  protected count(messages: readonly OutgoingMessage[]): number {
+    let bytes = 0;
+    for (const { byteLength } of messages) bytes += byteLength;
+    this.buffer?.add(bytes);
+    return bytes;
+  }
 }
 
 /** The part of the runtime's WebSocket that is used here, so that a test can play it. */
@@ -31,39 +81,43 @@ export type NativeSocket =
   >
   & { send(text: string): void; close(code: number, reason: string): void };
 
-/** A WebSocket of the runtime's own server: every message is a write of its own. */
-export class NativeConnection implements ClientConnection {
-  onText = (_text: string) => {};
-  onGone = () => {};
+/** A WebSocket of the runtime's own server, which writes each message with a system call. */
+export class NativeConnection extends CountedConnection {
+  /** The server gives no access to the TCP socket: it ends when the peer does, or with the process. */
+  readonly isCuttable = false;
   readonly #socket: NativeSocket;
-  /** No more than so many bytes wait in the socket: to ask it each time would slow every send. */
+  /** An upper bound of the bytes in the socket: asking it each time would slow every send. */
   #queuedBytesMax = 0;
 
   constructor(socket: NativeSocket) {
+    super();
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
     socket.onmessage = ({ data }) => {
       this.onText(typeof data === "string" ? data : new TextDecoder().decode(data));
     };
-    socket.onerror = () => {}; // a close event follows and says all there is to do
+    socket.onerror = () => {}; // a close event follows
     socket.onclose = () => this.onGone();
   }
 
-  room(wanted: number): number {
+  get unsentBytes(): number {
+    return this.#queuedBytesMax = this.#socket.bufferedAmount;
+  }
+
+  protected ownRoom(wanted: number): number {
     return QUEUED_BYTES_MAX - this.#queued(QUEUED_BYTES_MAX - wanted);
   }
 
   send(messages: readonly OutgoingMessage[]): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
-    if (this.#queued(ANSWER_BYTES_MAX) > ANSWER_BYTES_MAX) {
-      this.close(CloseCode.tryAgainLater, "Answers are not read");
-    } else {for (const message of messages) {
-        this.#queuedBytesMax += message.byteLength;
-        this.#socket.send(message.text);
-      }}
+    if (this.#queued(UNREAD_BYTES_MAX) > UNREAD_BYTES_MAX) {
+      return this.refuseToQueue();
+    }
+    this.#queuedBytesMax += this.count(messages);
+    for (const { text } of messages) this.#socket.send(text);
   }
 
-  /** Bytes that wait in the socket, or an upper bound of them where that is not over `limit`. */
+  /** Bytes that wait in the socket, or an upper bound of them that is not over `limit`. */
   #queued(limit: number): number {
     if (this.#queuedBytesMax > limit) this.#queuedBytesMax = this.#socket.bufferedAmount;
     return this.#queuedBytesMax;
@@ -73,6 +127,69 @@ export class NativeConnection implements ClientConnection {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.close(code, reason);
   }
 
-  /** Has no effect: such a socket ends with its listener. */
   cut(): void {}
+}
+
+/** Errors of `ws` that mean a frame or message over the limits. */
+const TOO_LARGE = /^WS_ERR_(?:UNSUPPORTED_MESSAGE_LENGTH|TOO_MANY_BUFFERED_PARTS)$/;
+
+/** A WebSocket of the second port: many messages leave in one write. */
+export class TcpConnection extends CountedConnection {
+  readonly isCuttable = true;
+  readonly #socket: WsSocket;
+  readonly #tcp: Socket;
+  readonly #joiner: FrameJoiner;
+  #alive = true;
+
+  /** @param joiner Shared by connections that are likely to get the same messages. */
+  constructor(socket: WsSocket, tcp: Socket, joiner: FrameJoiner) {
+    super();
+    this.#socket = socket;
+    this.#tcp = tcp;
+    this.#joiner = joiner;
+    // Text and binary messages alike come as one Buffer.
+    socket.on("message", (data: Buffer) => this.onText(data.toString()));
+    // Pongs to a client that reads nothing would pile up without a bound.
+    socket.on("ping", (data: Buffer) => {
+      if (this.ownRoom() > 0) socket.pong(data);
+    });
+    socket.on("pong", () => this.#alive = true);
+    socket.on("error", (error) => { // a close event follows
+      if ("code" in error && TOO_LARGE.test(String(error.code))) this.onTooLarge();
+    });
+    socket.on("close", () => this.onGone());
+  }
+
+  get unsentBytes(): number {
+    return this.#tcp.writableLength;
+  }
+
+  protected ownRoom(): number {
+    return QUEUED_BYTES_MAX - this.#tcp.writableLength;
+  }
+
+  send(messages: readonly OutgoingMessage[]): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    if (this.#tcp.writableLength > UNREAD_BYTES_MAX) {
+      return this.refuseToQueue();
+    }
+    this.count(messages);
+    // Frames are whole and uncompressed, so these can stand between any two that `ws` writes.
+    this.#tcp.write(this.#joiner.join(messages));
+  }
+
+  close(code: number, reason: string): void {
+    this.#socket.close(code, reason);
+  }
+
+  cut(): void {
+    this.#socket.terminate();
+  }
+
+  /** Pings the client, and cuts it if it did not answer the ping before. */
+  ping(): void {
+    if (!this.#alive) return this.cut();
+    this.#alive = false;
+    this.#socket.ping();
+  }
 }

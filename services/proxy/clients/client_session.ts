@@ -1,33 +1,43 @@
+import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import type { Hub } from "../hub/hub.ts";
+import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
+import { OutgoingMessage } from "../hub/messages.ts";
+import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscription_request.ts";
+import { bodyText } from "../http_pool/reply_body.ts";
+import { memberText } from "../json_text.ts";
+import type { Limit, ProxyMetrics } from "../metrics.ts";
 import { type Call, idText } from "../router/calls.ts";
 import { limitExceeded, type ProxyError } from "../router/failures.ts";
-import type { Hub } from "../hub/hub.ts";
-import type { ClientSink, HubClient } from "../hub/hub_client.ts";
 import { subscriptionMethod } from "../router/methods.ts";
-import type { ProxyMetrics } from "../metrics.ts";
-import { bodyText } from "../http_pool/node_reply.ts";
-import { OutgoingMessage } from "../hub/outgoing_message.ts";
-import { failureOf, failureText, type Router } from "../router/router.ts";
-import { subscriptionRequest } from "../hub/subscription_request.ts";
+import { failureOf, failureText, failureUnder, type Router } from "../router/router.ts";
 
-/** Messages of one client that may be unanswered: what a browser tab sends at once is far below. */
+/** Unanswered messages of one client: what a browser tab sends at once is far below. */
 export const OPEN_MESSAGES_MAX = 256;
 
-/** What a {@link ClientSession} works with. */
+/** Where a session sends. */
+export interface AnswerSink extends ClientSink {
+  /** Whether an answer of so many bytes may be queued. */
+  admit(bytes: number): boolean;
+}
+
+/** Options of a {@link ClientSession}. */
 export interface ClientSessionOptions {
   hub: Hub;
   router: Router;
-  sink: ClientSink;
+  sink: AnswerSink;
   clock: Clock;
   metrics: ProxyMetrics;
-  /** Value of `X-Forwarded-For` for the node. */
-  forwardedFor: string;
+  address: CallerAddress;
   maxMessageBytes: number;
   maxSubscriptions: number;
+  /** Seconds until an address may ask again; undefined if it may ask now. Not set: no limit. */
+  overRate?: (address: CallerAddress) => Promise<number | undefined>;
 }
 
-/** One client on a WebSocket: its requests go the way of HTTP ones, its subscriptions to the hub. */
+/** One WebSocket client: its calls go to the router, its subscriptions to the hub. */
 export class ClientSession {
   readonly #options: ClientSessionOptions;
   readonly #client: HubClient;
@@ -36,35 +46,44 @@ export class ClientSession {
 
   constructor(options: ClientSessionOptions) {
     this.#options = options;
-    this.#client = options.hub.connect(options.sink);
+    this.#client = options.hub.connect(options.sink, options.address);
   }
 
-  /** Handles one message; what is answered goes to the sink. */
+  /** Handles one message and sends its answer. */
   async receive(text: string): Promise<void> {
-    this.#options.metrics.wsMessages.inc({ direction: "upstream" });
-    const refusal = this.#refusal(text);
-    if (refusal !== undefined) return this.#send(failureText(null, refusal));
+    const { metrics, maxMessageBytes, sink, overRate, address, router, hub } = this.#options;
+    metrics.wsMessages.inc({ direction: "upstream" });
+    if (isLonger(text, maxMessageBytes)) {
+      metrics.countRefusal("message_bytes");
+      return sink.close(CloseCode.tooBig, `Message is over ${maxMessageBytes} bytes`);
+    }
+    if (this.#open >= OPEN_MESSAGES_MAX) {
+      return this.#refuse("open_messages", `${OPEN_MESSAGES_MAX} messages are still unanswered`);
+    }
     this.#open += 1;
-    let held = false;
+    let isHeld = false;
     const subscriptions = (call: Call) => {
       const answer = this.#subscription(call);
-      if (answer !== undefined && !held) {
-        // The answer that carries the id has to leave before the first notification does.
-        held = true;
+      if (answer !== undefined && !isHeld) {
+        // The answer with the id has to leave before the first notification.
+        isHeld = true;
         this.#client.hold();
       }
       return answer;
     };
     try {
-      const { forwardedFor, router } = this.#options;
-      const caller = { forwardedFor: () => forwardedFor, subscriptions };
-      const { body } = await router.answer(text, caller);
-      if (body !== null) this.#send(bodyText(body));
+      const waitS = overRate && await overRate(address);
+      if (waitS !== undefined) {
+        return this.#refuse("request_rate", `Too many requests: retry after ${waitS} s`);
+      }
+      const forwardedFor = () => address.forwardedFor;
+      const { body } = await router.answer(text, { forwardedFor, subscriptions });
+      if (body !== null) this.#answer(bodyText(body));
     } finally {
       this.#open -= 1;
-      if (held) {
+      if (isHeld) {
         this.#client.release();
-        this.#options.hub.resume(this.#client);
+        hub.resume(this.#client);
       }
     }
   }
@@ -75,35 +94,39 @@ export class ClientSession {
     this.#options.hub.disconnect(this.#client);
   }
 
-  #refusal(text: string): ProxyError | undefined {
-    const { maxMessageBytes } = this.#options;
-    if (byteLength(text, maxMessageBytes) > maxMessageBytes) {
-      return limitExceeded(413, `Message is over ${maxMessageBytes} bytes`);
-    }
-    if (this.#open >= OPEN_MESSAGES_MAX) {
-      return limitExceeded(429, `${OPEN_MESSAGES_MAX} messages are still unanswered`);
-    }
+  #refuse(limit: Limit, message: string): void {
+    this.#options.metrics.countRefusal(limit);
+    this.#answer(failureText(null, limitExceeded(429, message)));
   }
 
-  /** The answer to a subscription call, or undefined where the call is none. */
+  /** The answer to a subscription call; undefined for any other call. */
   #subscription(call: Call): Promise<string> | undefined {
     const method = subscriptionMethod(call.method);
     if (method === undefined) return undefined;
     if (method.verb === "unsubscribe") return Promise.resolve(this.#unsubscribe(call));
-    const { hub, clock, maxSubscriptions } = this.#options;
-    if (this.#client.subscriptions >= maxSubscriptions) {
-      const error = limitExceeded(429, `At most ${maxSubscriptions} subscriptions are taken`);
+    const { hub, clock, maxSubscriptions, metrics } = this.#options;
+    const refuse = (limit: Limit, error: ProxyError) => {
+      metrics.countRefusal(limit);
       return Promise.resolve(failureOf(call, error));
+    };
+    if (this.#client.subscriptionCount >= maxSubscriptions) {
+      const message = `A client may have ${maxSubscriptions} subscriptions`;
+      return refuse("subscriptions_per_client", limitExceeded(429, message));
     }
-    return new Promise((resolve) => {
+    try {
       const request = subscriptionRequest(method.namespace, call);
-      hub.subscribe(this.#client, request, clock.now(), (outcome) => {
-        const member = "id" in outcome
-          ? `"result":${JSON.stringify(outcome.id)}`
-          : `"error":${outcome.errorText}`;
-        resolve(`{"jsonrpc":"2.0","id":${idText(call)},${member}}`);
+      return new Promise((resolve) => {
+        hub.subscribe(this.#client, request, clock.now(), (outcome) => {
+          const member = "id" in outcome
+            ? `"result":${JSON.stringify(outcome.id)}`
+            : `"error":${outcome.errorText}`;
+          resolve(`{"jsonrpc":"2.0","id":${idText(call)},${member}}`);
+        });
       });
-    });
+    } catch (thrown) {
+      if (!(thrown instanceof SubscriptionParamsError)) throw thrown;
+      return refuse("subscription_parameters", limitExceeded(413, thrown.message));
+    }
   }
 
   #unsubscribe(call: Call): string {
@@ -117,14 +140,25 @@ export class ClientSession {
     return `{"jsonrpc":"2.0","id":${idText(call)},"result":${result}}`;
   }
 
-  #send(text: string): void {
+  /** Sends an answer, or an error in its place if the process holds too many unread bytes. */
+  #answer(text: string): void {
     if (this.#ended) return;
-    this.#options.metrics.wsMessages.inc({ direction: "downstream" });
-    this.#options.sink.send([new OutgoingMessage(text)]);
+    const { sink, metrics } = this.#options;
+    let message = new OutgoingMessage(text);
+    if (!sink.admit(message.byteLength)) {
+      const error = limitExceeded(429, "Too many bytes of answers are unread: try again");
+      const id = text.startsWith("{") ? memberText(text, "id") : undefined;
+      message = new OutgoingMessage(failureUnder(id ?? "null", error));
+      if (!sink.admit(message.byteLength)) {
+        return sink.close(CloseCode.tryAgainLater, "Answers are not read");
+      }
+    }
+    metrics.wsMessages.inc({ direction: "downstream" });
+    sink.send([message]);
   }
 }
 
-/** Bytes of a text in UTF-8, counted only where the limit could be passed. */
-function byteLength(text: string, limit: number): number {
-  return text.length * 3 <= limit ? text.length : new TextEncoder().encode(text).length;
+/** Whether a text has more bytes in UTF-8; counted only if it could. */
+function isLonger(text: string, maxBytes: number): boolean {
+  return text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes;
 }

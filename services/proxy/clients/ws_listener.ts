@@ -2,44 +2,57 @@ import { Buffer } from "node:buffer";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 // @ts-types="@types/ws"
-import { WebSocketServer } from "ws";
+import { type ServerOptions, WebSocketServer } from "ws";
 import { getLogger } from "@logtape/logtape";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { ListenError, urlOf } from "../../../lib/http/listener.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { Deadlines } from "../http_pool/deadlines.ts";
 import { IDLE_TIMEOUT_S } from "./client_connection.ts";
-import { FrameJoiner } from "../hub/outgoing_message.ts";
-import { TcpConnection } from "./tcp_connection.ts";
+import { FrameJoiner } from "../hub/messages.ts";
+import { addressKey } from "../../../lib/http/caller_address.ts";
+import { TcpConnection } from "./client_connection.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** The largest message that is read at all; one over `--max-body-bytes` is answered with an error. */
-const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
+/** Fragments of one message: `ws` keeps an object for each, so that tiny ones cost far more memory. */
+const FRAGMENTS_MAX = 1_024;
 
-/** What a {@link WsListener} works with. */
+/** How long a connection may take to complete its handshake: a phone on a bad network needs three. */
+export const HANDSHAKE_MS = 10_000;
+
+/** The largest header of a handshake: the default of nginx. */
+const HEADER_BYTES_MAX = 16 * 1024;
+
+/** Options of a {@link WsListener}. */
 export interface WsListenerOptions {
   host: string;
   /** 0 takes a free one. */
   port: number;
   clock: Clock;
-  /** Why a handshake is refused, as an HTTP answer, or undefined to accept it. */
-  refuse: (headers: Headers) => Response | undefined;
+  /** A larger message closes its connection with 1009, as soon as its length is known. */
+  maxMessageBytes: number;
+  /** Most connections that have not completed their handshake, of one peer. */
+  maxHandshakesPerPeer: number;
+  /** Called for each connection over that. */
+  onRefusal?: () => void;
+  /** Why a handshake is refused, as an HTTP answer; undefined to accept it. */
+  refuse: (headers: Headers, remote: string) => Response | undefined;
   accepted: (connection: TcpConnection, headers: Headers, remote: string) => void;
 }
 
 /**
- * A second port, for WebSockets alone. The server of the first port gives no access to its TCP
- * sockets, where every message is a system call; here all that is due to a client leaves in one.
+ * A second port, only for WebSockets. The server of the first port gives no access to its TCP sockets
+ * and makes a system call for each message; here everything due to a client leaves in one write.
  */
 export class WsListener {
   readonly #options: WsListenerOptions;
   readonly #server: Server;
-  readonly #handshakes = new WebSocketServer({
-    noServer: true,
-    perMessageDeflate: false,
-    autoPong: false, // a connection answers by itself, as far as its peer reads
-    maxPayload: MESSAGE_BYTES_MAX,
-  });
+  readonly #handshakes: WebSocketServer;
+  /** Connections that have not completed their handshake, and when they are late. */
+  readonly #pending: Deadlines<Socket>;
+  readonly #pendingPerPeer = new Map<string, number>();
+  readonly #settlers = new Map<Socket, () => void>();
   readonly #connections = new Set<TcpConnection>();
   readonly #joiner = new FrameJoiner();
   #cancelPing: CancelTimer | undefined;
@@ -47,16 +60,27 @@ export class WsListener {
   private constructor(options: WsListenerOptions, server: Server) {
     this.#options = options;
     this.#server = server;
+    // The types of `ws` do not know maxFragments yet.
+    const limits: ServerOptions & { maxFragments: number } = {
+      noServer: true,
+      perMessageDeflate: false,
+      autoPong: false, // a connection answers pings itself, while its peer reads
+      maxPayload: options.maxMessageBytes,
+      maxFragments: FRAGMENTS_MAX,
+    };
+    this.#handshakes = new WebSocketServer(limits);
+    this.#pending = new Deadlines(options.clock, HANDSHAKE_MS, (tcp) => tcp.destroy());
+    server.on("connection", (tcp: Socket) => this.#connected(tcp));
     server.on("upgrade", (request, tcp: Socket, head) => this.#upgrade(request, tcp, head));
     this.#pingLater();
     const url = `${urlOf(options.host, this.port).replace("http", "ws")}/ws`;
     log.info("Listening for WebSockets on {url}", { url });
   }
 
-  /** Starts listening. @throws {ListenError} If the address cannot be had. */
+  /** Starts listening. @throws {ListenError} If the address is taken or not this machine's. */
   static async start(options: WsListenerOptions): Promise<WsListener> {
     const { host, port } = options;
-    const server = createServer((_request, response) => {
+    const server = createServer({ maxHeaderSize: HEADER_BYTES_MAX }, (_request, response) => {
       response.writeHead(426, { upgrade: "websocket" }).end("Expected a WebSocket handshake");
     });
     await new Promise<void>((resolve, reject) => {
@@ -66,30 +90,58 @@ export class WsListener {
     return new WsListener(options, server);
   }
 
-  /** The port it really has. */
+  /** The port it listens on. */
   get port(): number {
     const address = this.#server.address() as AddressInfo; // it listens on TCP
     return address.port;
   }
 
-  /** Cuts what is still open and ends. */
+  /** Cuts open connections and stops listening. */
   async stop(): Promise<void> {
     this.#cancelPing?.();
+    for (const tcp of this.#pending.clear()) tcp.destroy();
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const connection of this.#connections) connection.cut();
     this.#server.closeAllConnections();
     await closed;
   }
 
+  /** Bounds the number and time of connections that are not WebSockets yet. */
+  #connected(tcp: Socket): void {
+    const { maxHandshakesPerPeer, onRefusal } = this.#options;
+    const peer = addressKey(tcp.remoteAddress ?? "");
+    const pending = this.#pendingPerPeer.get(peer) ?? 0;
+    if (pending >= maxHandshakesPerPeer) {
+      onRefusal?.();
+      tcp.destroy();
+      return;
+    }
+    this.#pendingPerPeer.set(peer, pending + 1);
+    this.#pending.add(tcp);
+    const settle = () => {
+      if (this.#settlers.delete(tcp)) this.#settled(tcp, peer);
+    };
+    this.#settlers.set(tcp, settle);
+    tcp.once("close", settle);
+  }
+
+  #settled(tcp: Socket, peer: string): void {
+    this.#pending.delete(tcp);
+    const left = (this.#pendingPerPeer.get(peer) ?? 1) - 1;
+    if (left === 0) this.#pendingPerPeer.delete(peer);
+    else this.#pendingPerPeer.set(peer, left);
+  }
+
   #upgrade(request: IncomingMessage, tcp: Socket, head: Buffer): void {
     const headers = headersOf(request);
-    const refusal = this.#options.refuse(headers);
+    // Read now: a peer that is gone at the end of the handshake has no address any more.
+    const remote = tcp.remoteAddress ?? "";
+    const refusal = this.#options.refuse(headers, remote);
     if (refusal !== undefined) {
       void answer(tcp, refusal);
       return;
     }
-    // Taken now: a peer that is gone by the end of the handshake has no address any more.
-    const remote = tcp.remoteAddress ?? "";
+    this.#settlers.get(tcp)?.();
     this.#handshakes.handleUpgrade(request, tcp, head, (socket) => {
       const connection = new TcpConnection(socket, tcp, this.#joiner);
       this.#connections.add(connection);
@@ -116,7 +168,7 @@ function headersOf(request: IncomingMessage): Headers {
 
 /** Answers a handshake in plain HTTP and ends the connection. */
 async function answer(tcp: Socket, refusal: Response): Promise<void> {
-  tcp.on("error", () => {}); // whoever asked has gone: there is nobody to tell
+  tcp.on("error", () => {}); // the client has disconnected already
   const body = await refusal.text();
   const head = [
     `HTTP/1.1 ${refusal.status} Refused`,
@@ -124,7 +176,7 @@ async function answer(tcp: Socket, refusal: Response): Promise<void> {
     `content-type: ${refusal.headers.get("content-type") ?? "text/plain"}`,
     `content-length: ${Buffer.byteLength(body)}`,
   ];
-  // Whoever was refused may keep its side open for ever.
+  // A refused client may keep its side open forever.
   tcp.once("finish", () => tcp.destroy());
   tcp.end(`${head.join("\r\n")}\r\n\r\n${body}`);
 }

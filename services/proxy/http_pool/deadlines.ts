@@ -1,47 +1,47 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 
 /**
- * Things that all have the same time to get done. One timer stands for all of them, set for the
- * oldest: a timer each would cost more than what it guards.
+ * Items that all have the same time to finish. They share one timer, set for the oldest: a timer each
+ * would cost more than the work it guards.
  */
 export class Deadlines<T> {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
-  readonly #expired: (thing: T) => void;
+  readonly #expired: (item: T) => void;
   /** In the order of adding, which is the order of their ends. Bounded by what the owner adds. */
   readonly #endsAtMs = new Map<T, number>();
   #cancelTimer: CancelTimer | undefined;
 
-  /** @param expired Called once for each thing that was not deleted within `timeoutMs`. */
-  constructor(clock: Clock, timeoutMs: number, expired: (thing: T) => void) {
+  /** @param expired Called once for each item that was not deleted within `timeoutMs`. */
+  constructor(clock: Clock, timeoutMs: number, expired: (item: T) => void) {
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
     this.#expired = expired;
   }
 
-  /** Things that are not done. */
+  /** Items that are not finished. */
   get size(): number {
     return this.#endsAtMs.size;
   }
 
-  /** The time of something begins. */
-  add(thing: T): void {
-    this.#endsAtMs.set(thing, this.#clock.now() + this.#timeoutMs);
+  /** Starts the time of an item. */
+  add(item: T, nowMs = this.#clock.now()): void {
+    this.#endsAtMs.set(item, nowMs + this.#timeoutMs);
     this.#watch();
   }
 
-  /** Something is done. @returns False if it was late. */
-  delete(thing: T): boolean {
-    return this.#endsAtMs.delete(thing);
+  /** Removes an item that is finished. @returns False if it was late. */
+  delete(item: T): boolean {
+    return this.#endsAtMs.delete(item);
   }
 
-  /** Takes out all that is not done, without telling {@link Deadlines} owner's callback. */
+  /** Removes all items without calling back. @returns What was not finished. */
   clear(): T[] {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    const things = [...this.#endsAtMs.keys()];
+    const items = [...this.#endsAtMs.keys()];
     this.#endsAtMs.clear();
-    return things;
+    return items;
   }
 
   #watch(): void {
@@ -58,10 +58,10 @@ export class Deadlines<T> {
 
   #expire(): void {
     const nowMs = this.#clock.now();
-    for (const [thing, endsAtMs] of this.#endsAtMs) {
+    for (const [item, endsAtMs] of this.#endsAtMs) {
       if (endsAtMs > nowMs) return;
-      this.#endsAtMs.delete(thing);
-      this.#expired(thing);
+      this.#endsAtMs.delete(item);
+      this.#expired(item);
     }
   }
 }

@@ -1,25 +1,33 @@
 import { Buffer } from "node:buffer";
 import { connect, isIP } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { Clock } from "../../../lib/clock.ts";
+import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
+import { ByteBudget } from "../byte_budget.ts";
 import { Deadlines } from "./deadlines.ts";
-import { ConnectionError, NodeConnection } from "./node_connection.ts";
-import { bodyOf, type NodeReply } from "./node_reply.ts";
+import { ConnectionError, type Exchange, NodeConnection } from "./node_connection.ts";
+import { bodyOf, type NodeReply } from "./reply_body.ts";
+import type { HttpReply } from "./reply_reader.ts";
 
-/** Connections to one node, so requests under way: as many as nginx's workers take at most by default. */
+/** Connections to one node, and so open requests: the default of an nginx worker. */
 export const CONNECTIONS_MAX = 1_024;
 
-/** A connection that rested this long is ended: servers commonly do so after five seconds. */
+/** An idle connection is closed after this: many servers close theirs after five seconds. */
 export const IDLE_MS = 4_000;
 
-/** What {@link HttpPool} work with. */
+/** Options of an {@link HttpPool}. */
 export interface HttpPoolOptions {
   /** An `http:` or `https:` URL; a user and password in it are sent along. */
   url: URL;
   /** How long the node may take from the request to the end of its answer. */
   timeoutMs: number;
   clock: Clock;
+  /** Counts the bytes of answers that are being read; without one, only each answer is bounded. */
+  budget?: ByteBudget;
+  /** Called at the end of every post, with its duration. */
+  onEnd?: (tookMs: number, isAnswered: boolean) => void;
+  /** Turns an error into the one that {@link HttpPool.post} rejects with. */
+  failure?: (error: ConnectionError | BusyError) => Error;
 }
 
 /** The node took too long. */
@@ -29,93 +37,120 @@ export class ReplyTimeoutError extends RangemakerError {
   }
 }
 
-/** As many requests are under way as are let. */
+/** All {@link CONNECTIONS_MAX} connections are in use. */
 export class BusyError extends RangemakerError {
   constructor() {
-    super("NODE_BUSY", `${CONNECTIONS_MAX} requests are under way`);
+    super("NODE_BUSY", `${CONNECTIONS_MAX} requests are open`);
   }
 }
 
 /**
- * Posts to a node over HTTP/1.1 connections of its own, each kept for the next request. That is half
- * the cost of `fetch` (see `tests/bench/proxy_http_bench.ts`), and it never sends a write a second
- * time, as `fetch` does where a connection that it kept ends before the answer.
+ * Posts to a node over its own keep-alive HTTP/1.1 connections. That costs half of what `fetch` does
+ * (see `tests/bench/proxy_http_bench.ts`), and it never sends a write twice, as `fetch` does when a
+ * reused connection closes before the answer.
  */
 export class HttpPool {
   readonly #options: HttpPoolOptions;
+  readonly #budget: ByteBudget;
   readonly #head: string;
-  /** Connections with an answer to come. */
+  /** Connections with a request, and when its answer is late. */
   readonly #busy: Deadlines<NodeConnection>;
-  /** Connections at rest, the one that rested least at the end; the deadlines hold the same. */
-  readonly #idle: NodeConnection[] = [];
-  readonly #resting: Deadlines<NodeConnection>;
+  /** Idle connections, most recently used last, and since when each is idle. */
+  readonly #idle: { connection: NodeConnection; sinceMs: number }[] = [];
+  #cancelIdleTimer: CancelTimer | undefined;
   #stopped = false;
 
   constructor(options: HttpPoolOptions) {
     this.#options = options;
+    this.#budget = options.budget ?? new ByteBudget(Infinity);
     const { url, clock, timeoutMs } = options;
     this.#head = `POST ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n` +
-      "content-type: application/json\r\naccept-encoding: identity\r\n" + authorization(url);
+      "content-type: application/json\r\naccept-encoding: identity\r\n" + authorization(url) +
+      "x-forwarded-for: ";
     this.#busy = new Deadlines(clock, timeoutMs, (connection) => {
       connection.destroy(new ReplyTimeoutError(timeoutMs));
     });
-    this.#resting = new Deadlines(clock, IDLE_MS, (connection) => {
-      connection.destroy(new Error("At rest for too long"));
-    });
+  }
+
+  /** Requests without an answer yet. */
+  get open(): number {
+    return this.#busy.size;
   }
 
   /**
    * Posts a message once.
    *
    * @param forwardedFor Value of `X-Forwarded-For`.
-   * @param mayRepeat It may be posted a second time, where a kept connection turns out to have ended.
-   * @throws {ConnectionError} If no answer came; what it was caused by may be a ReplyTimeoutError.
-   * @throws {BusyError} If too many requests are under way.
+   * @param mayRepeat Send it again if a reused connection turns out to be closed.
+   * @throws {ConnectionError} If no answer came; its cause may be a ReplyTimeoutError.
+   * @throws {BusyError} If too many requests are open.
    */
-  async post(text: string, forwardedFor: string, mayRepeat = false): Promise<NodeReply> {
-    // Values of fields hold no line end: whatever parsed them saw to that.
-    const request = `${this.#head}x-forwarded-for: ${forwardedFor}\r\n` +
+  post(text: string, forwardedFor: string, mayRepeat = false): Promise<NodeReply> {
+    // A header value cannot contain a line end: the HTTP parser that read it made sure.
+    const request = `${this.#head}${forwardedFor}\r\n` +
       `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
-    try {
-      return await this.#exchange(this.#takeIdle() ?? this.#open(), request);
-    } catch (thrown) {
-      const repeat = mayRepeat && thrown instanceof ConnectionError && thrown.stage === "kept" &&
-        !(thrown.cause instanceof ReplyTimeoutError);
-      if (!repeat) throw thrown;
-      return await this.#exchange(this.#open(), request);
-    }
+    return new Promise((resolve, reject) => {
+      this.#send(new Post(this, request, mayRepeat, this.#options.clock.now(), resolve, reject));
+    });
   }
 
-  /** Ends what is under way, and the connections that are kept; nothing is posted any more. */
+  /** Fails open requests and closes every connection; later posts fail. */
   stop(): void {
     this.#stopped = true;
+    this.#cancelIdleTimer?.();
     const reason = new Error("The proxy stops");
-    for (const connection of [...this.#busy.clear(), ...this.#resting.clear()]) {
-      connection.destroy(reason);
-    }
+    const idle = this.#idle.splice(0).map(({ connection }) => connection);
+    for (const connection of [...this.#busy.clear(), ...idle]) connection.destroy(reason);
   }
 
-  async #exchange(connection: NodeConnection, request: string): Promise<NodeReply> {
-    this.#busy.add(connection);
-    try {
-      const { status, body, reusable } = await connection.exchange(request);
-      if (reusable && !this.#stopped) this.#rest(connection);
-      return { status, body: bodyOf(body) };
-    } finally {
-      this.#busy.delete(connection);
-    }
+  /** For {@link Post}: takes the answer, and the connection if it can be used again. */
+  replied(post: Post, connection: NodeConnection, reply: HttpReply): void {
+    const nowMs = this.#options.clock.now();
+    this.#busy.delete(connection);
+    if (reply.reusable && !this.#stopped) this.#keep(connection, nowMs);
+    this.#options.onEnd?.(nowMs - post.startedAtMs, true);
+    if (typeof reply.body !== "string") reply.body = bodyOf(reply.body);
+    post.resolve(reply);
   }
 
-  #takeIdle(): NodeConnection | undefined {
+  /** For {@link Post}: takes the failure, and sends the request again where that is safe. */
+  failed(post: Post, connection: NodeConnection, error: ConnectionError): void {
+    const nowMs = this.#options.clock.now();
+    this.#busy.delete(connection);
+    const isRepeatable = post.mayRepeat && error.stage === "kept" &&
+      !(error.cause instanceof ReplyTimeoutError);
+    if (!isRepeatable) return this.#reject(post, error, nowMs);
+    post.mayRepeat = false;
+    this.#open(post);
+  }
+
+  #send(post: Post): void {
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
-      this.#resting.delete(idle);
-      if (idle.usable) return idle;
+      if (!idle.connection.usable) continue;
+      this.#busy.add(idle.connection, post.startedAtMs);
+      return idle.connection.send(post);
     }
+    this.#open(post);
   }
 
-  #open(): NodeConnection {
-    if (this.#stopped) throw new ConnectionError("connecting", new Error("The proxy stops"));
-    if (this.#busy.size >= CONNECTIONS_MAX) throw new BusyError();
+  #reject(post: Post, error: ConnectionError | BusyError, nowMs: number): void {
+    this.#options.onEnd?.(nowMs - post.startedAtMs, false);
+    post.reject(this.#options.failure?.(error) ?? error);
+  }
+
+  #open(post: Post): void {
+    const nowMs = this.#options.clock.now();
+    if (this.#stopped) {
+      const error = new ConnectionError("connecting", new Error("The proxy stops"));
+      return this.#reject(post, error, nowMs);
+    }
+    if (this.#busy.size >= CONNECTIONS_MAX) return this.#reject(post, new BusyError(), nowMs);
+    const connection = this.#connect();
+    this.#busy.add(connection, nowMs);
+    connection.send(post);
+  }
+
+  #connect(): NodeConnection {
     const { hostname, port, protocol } = this.#options.url;
     const host = hostname.replace(/^\[(.*)\]$/, "$1"); // an IPv6 address
     const onGone = () => this.#forget(connection);
@@ -124,41 +159,82 @@ export class HttpPool {
         connectTls({
           host,
           port: Number(port || 443),
-          // A name is what a certificate is for; an address must not be sent as one.
+          // A certificate is for a name; an address must not be sent as one.
           ...(isIP(host) === 0 ? { servername: host } : {}),
           ALPNProtocols: ["http/1.1"],
         }),
         "secureConnect",
+        this.#budget,
         onGone,
       )
-      : new NodeConnection(connect({ host, port: Number(port || 80) }), "connect", onGone);
+      : new NodeConnection(
+        connect({ host, port: Number(port || 80) }),
+        "connect",
+        this.#budget,
+        onGone,
+      );
     return connection;
   }
 
-  #rest(connection: NodeConnection): void {
-    this.#idle.push(connection);
-    this.#resting.add(connection);
+  #keep(connection: NodeConnection, nowMs: number): void {
+    this.#idle.push({ connection, sinceMs: nowMs });
+    this.#cancelIdleTimer ??= this.#closeIdleAfter(IDLE_MS);
+  }
+
+  #closeIdleAfter(delayMs: number): CancelTimer {
+    return this.#options.clock.after(delayMs, () => {
+      this.#cancelIdleTimer = undefined;
+      const endMs = this.#options.clock.now() - IDLE_MS;
+      const kept = this.#idle.findIndex(({ sinceMs }) => sinceMs > endMs);
+      const expired = this.#idle.splice(0, kept === -1 ? this.#idle.length : kept);
+      for (const { connection } of expired) connection.destroy(new Error("Idle for too long"));
+      const [oldest] = this.#idle;
+      if (oldest === undefined) return;
+      this.#cancelIdleTimer = this.#closeIdleAfter(oldest.sinceMs - endMs);
+    });
   }
 
   #forget(connection: NodeConnection): void {
-    const at = this.#idle.indexOf(connection);
+    const at = this.#idle.findIndex((idle) => idle.connection === connection);
     if (at !== -1) this.#idle.splice(at, 1);
-    this.#resting.delete(connection);
+    if (this.#idle.length > 0) return;
+    this.#cancelIdleTimer?.();
+    this.#cancelIdleTimer = undefined;
   }
 }
 
-/** User and password of a URL as a line of the head (RFC 7617); empty where there are none. */
+/** One call of {@link HttpPool.post}: an object, because a closure for each step would cost more. */
+class Post implements Exchange {
+  constructor(
+    readonly pool: HttpPool,
+    readonly request: string,
+    public mayRepeat: boolean,
+    readonly startedAtMs: number,
+    readonly resolve: (reply: NodeReply) => void,
+    readonly reject: (error: Error) => void,
+  ) {}
+
+  replied(connection: NodeConnection, reply: HttpReply): void {
+    this.pool.replied(this, connection, reply);
+  }
+
+  failed(connection: NodeConnection, error: ConnectionError): void {
+    this.pool.failed(this, connection, error);
+  }
+}
+
+/** User and password of a URL as a header line (RFC 7617), or an empty text. */
 function authorization({ username, password }: URL): string {
   if (username === "" && password === "") return "";
   const pair = `${decoded(username)}:${decoded(password)}`;
   return `authorization: Basic ${Buffer.from(pair).toString("base64")}\r\n`;
 }
 
-/** A part of a URL as it was meant; as it stands where it was written without escapes. */
+/** A part of a URL without its escapes; unchanged if it has none. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // a percent sign that is no escape
+    return part; // a percent sign that starts no escape
   }
 }

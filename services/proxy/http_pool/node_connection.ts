@@ -2,19 +2,21 @@ import type { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { type HttpReply, ReplyReader } from "./reply_reader.ts";
+import type { ByteBudget } from "../byte_budget.ts";
 
 /**
- * How far a request came on a connection that failed: it was not sent, since there was no connection
- * yet; it was sent on one that was kept, which may have ended just before; or it was sent.
+ * How far a request got on a connection that failed: it was not sent, because the connection was not
+ * open yet; it was sent on a reused connection, which the node may have closed just before; or it was
+ * sent.
  */
 export type FailureStage = "connecting" | "kept" | "sent";
 
-/** A connection failed before the answer to a request was whole. */
+/** A connection failed before the answer to a request was complete. */
 export class ConnectionError extends RangemakerError {
   readonly stage: FailureStage;
 
   constructor(stage: FailureStage, cause: unknown) {
-    // Messages of sockets name addresses, which are not for callers to know; their codes do not.
+    // Socket messages name addresses, which callers must not see; their codes do not.
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : undefined;
     const message = cause instanceof RangemakerError ? cause.message : code ?? messageOf(cause);
     super("NODE_CONNECTION", message, { cause });
@@ -22,30 +24,41 @@ export class ConnectionError extends RangemakerError {
   }
 }
 
-interface Exchange {
-  reader: ReplyReader;
-  answer: PromiseWithResolvers<HttpReply>;
-  /** Whether the connection had been used before. */
-  kept: boolean;
-  /** Whether any of the answer has come. */
-  begun: boolean;
+/** A request, and what happens with its outcome. */
+export interface Exchange {
+  /** The whole request, head and body. */
+  readonly request: string;
+  /** The answer is complete; `reusable` says whether the connection takes another request. */
+  replied(connection: NodeConnection, reply: HttpReply): void;
+  failed(connection: NodeConnection, error: ConnectionError): void;
 }
 
-/** One kept connection to a node: one request at a time, each with its answer. */
+/** One keep-alive connection to a node: one request at a time, each with its answer. */
 export class NodeConnection {
   readonly #socket: Socket;
+  readonly #reader: ReplyReader;
   #connected = false;
-  #used = false;
   #exchange: Exchange | undefined;
+  /** Whether the connection had been used before the present request. */
+  #kept = false;
+  /** Whether any of the present answer has come. */
+  #begun = false;
+  #used = false;
   #ended: Error | undefined;
 
   /**
    * @param socket About to be connected.
-   * @param connectEvent What the socket says once it is: a TLS one has to agree on keys first.
+   * @param connectEvent The event that says so: with TLS, only after the handshake.
    * @param onGone Called once, when it can be used no more.
    */
-  constructor(socket: Socket, connectEvent: "connect" | "secureConnect", onGone: () => void) {
+  constructor(
+    socket: Socket,
+    connectEvent: "connect" | "secureConnect",
+    budget: ByteBudget,
+    onGone: () => void,
+  ) {
     this.#socket = socket;
+    this.#reader = new ReplyReader(budget);
     socket.setNoDelay(true);
     socket.once(connectEvent, () => this.#connected = true);
     socket.on("data", (piece: Buffer<ArrayBuffer>) => this.#read(piece));
@@ -62,62 +75,65 @@ export class NodeConnection {
     return this.#ended === undefined;
   }
 
-  /**
-   * Sends a request and reads its answer.
-   *
-   * @throws {ConnectionError} If the connection ends first, or what comes is no answer.
-   */
-  exchange(request: string): Promise<HttpReply> {
-    const answer = Promise.withResolvers<HttpReply>();
-    if (this.#ended !== undefined) answer.reject(new ConnectionError("kept", this.#ended));
-    else {
-      this.#exchange = { reader: new ReplyReader(), answer, kept: this.#used, begun: false };
-      this.#used = true;
-      this.#socket.write(request);
+  /** Sends a request; the exchange is called back once, never before this returns. */
+  send(exchange: Exchange): void {
+    if (this.#ended !== undefined) {
+      const error = new ConnectionError("kept", this.#ended);
+      return queueMicrotask(() => exchange.failed(this, error));
     }
-    return answer.promise;
+    this.#exchange = exchange;
+    this.#kept = this.#used;
+    this.#used = true;
+    this.#begun = false;
+    this.#socket.write(exchange.request);
   }
 
-  /** Ends the connection at once; an answer that is awaited fails with the reason. */
+  /** Ends the connection at once; a pending answer fails with the reason. */
   destroy(reason: Error): void {
     if (this.#ended !== undefined) return;
     this.#ended = reason;
     this.#socket.destroy();
+    this.#reader.reset();
     const exchange = this.#exchange;
     this.#exchange = undefined;
-    exchange?.answer.reject(new ConnectionError(this.#stageOf(exchange), reason));
+    exchange?.failed(this, new ConnectionError(this.#stage, reason));
   }
 
-  #stageOf({ kept, begun }: Exchange): FailureStage {
+  get #stage(): FailureStage {
     if (!this.#connected) return "connecting";
-    return kept && !begun ? "kept" : "sent";
+    return this.#kept && !this.#begun ? "kept" : "sent";
   }
 
   #read(piece: Buffer<ArrayBuffer>): void {
     const exchange = this.#exchange;
-    // What nobody asked for must not be taken for the next answer.
-    if (exchange === undefined) return this.destroy(new Error("The node spoke unasked"));
-    exchange.begun = true;
+    // Unsolicited bytes would be read as the next answer.
+    if (exchange === undefined) {
+      return this.destroy(new Error("The node sent bytes without a request"));
+    }
+    this.#begun = true;
     let reply: HttpReply | undefined;
     try {
-      reply = exchange.reader.read(piece);
+      reply = this.#reader.read(piece);
     } catch (thrown) {
       return this.destroy(thrown instanceof Error ? thrown : new Error(String(thrown)));
     }
     if (reply === undefined) return;
     this.#exchange = undefined;
-    // A node that answers before it was told all may never read the rest, nor what would follow it.
-    const reusable = reply.reusable && this.#socket.writableLength === 0;
-    exchange.answer.resolve({ ...reply, reusable });
-    if (!reusable) this.destroy(new Error("The node ended the connection"));
+    // A node that answers before it has read the whole request may never read the rest of it.
+    if (reply.reusable && this.#socket.writableLength === 0) exchange.replied(this, reply);
+    else {
+      exchange.replied(this, { ...reply, reusable: false });
+      this.destroy(new Error("The node closed the connection"));
+    }
   }
 
   #close(): void {
-    const reply = this.#exchange?.reader.end();
+    const exchange = this.#exchange;
+    const reply = exchange && this.#reader.end();
     if (reply !== undefined) {
-      this.#exchange?.answer.resolve(reply);
       this.#exchange = undefined;
+      exchange?.replied(this, reply);
     }
-    this.destroy(new Error("The node ended the connection"));
+    this.destroy(new Error("The node closed the connection"));
   }
 }

@@ -1,83 +1,83 @@
 import { Buffer } from "node:buffer";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { GrowingBytes } from "./growing_bytes.ts";
-import { ANSWER_BYTES_MAX } from "./node_reply.ts";
+import { ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
+import { bodyOf, GrowingBytes, type NodeReply, REPLY_BYTES_MAX } from "./reply_body.ts";
+import { type Head, LINE_END, readHead, ReplyError } from "./reply_head.ts";
 
-/** The largest head of an answer, and the largest line between chunks: twice what nginx takes. */
+/** The largest header, and the largest line between chunks: twice what nginx takes. */
 const HEAD_BYTES_MAX = 16 * 1024;
 
-const LINE_END = "\r\n";
 const HEAD_END = "\r\n\r\n";
 
-/** Most heads and lines are shorter than this; to look at more each time would cost too much. */
+/** Most headers and lines are shorter, and most answers too: longer ones take a slower path. */
 const SHORT_BYTES = 512;
 
-/** Answer and chunk lines together: what a node may send that is no answer is bounded, too. */
-const RECEIVED_BYTES_MAX = 2 * ANSWER_BYTES_MAX;
-
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: |$)/;
-
-/** Statuses without a body, whatever the fields say. */
-const BODILESS = new Set([204, 205, 304]);
+/** Body and chunk lines together, so that chunk lines are bounded as well. */
+const RECEIVED_BYTES_MAX = 2 * REPLY_BYTES_MAX;
 
 type Bytes = Buffer<ArrayBuffer>;
 
 const NOTHING: Bytes = Buffer.alloc(0);
 
-/** What a node sent is no HTTP/1.1 answer, or one that is not taken. */
-export class ReplyError extends RangemakerError {
-  constructor(message: string) {
-    super("NODE_REPLY", message);
+/** The answer does not fit beside those that the process holds already. */
+export class ReplyBudgetError extends RangemakerError {
+  constructor(max: number) {
+    super("REPLY_BUDGET", `Answers waiting in memory are at their limit of ${max} bytes`);
   }
 }
 
-/** One answer over HTTP, whole. */
-export interface HttpReply {
-  status: number;
-  body: Uint8Array<ArrayBuffer>;
+/** One complete answer over HTTP. */
+export interface HttpReply extends NodeReply {
   /** The connection can be used again. */
   reusable: boolean;
 }
 
-/** How the end of a body is known: by its length, by its last chunk, by the end of the connection. */
-type Framing = { bytes: number } | "chunked" | "until close";
-
-interface Head {
-  status: number;
-  framing: Framing;
-  reusable: boolean;
-}
+const ASCII = /^[\0-\x7f]*$/;
 
 /**
- * Reads one answer of a node from the pieces in which it arrives (RFC 9112, sections 4 and 6). A
- * piece may end anywhere. Encodings other than `chunked` are refused: none is asked for.
+ * Reads answers of a node, one after the other, from the pieces in which they arrive (RFC 9112,
+ * sections 4 and 6). A piece may end anywhere. Encodings other than `chunked` are refused, because
+ * the proxy asks for none.
  */
 export class ReplyReader {
-  /** Bytes received that have not become part of the body. */
+  readonly #budget: ByteBudget;
+  /** Bytes of the present answer that are counted in the budget. */
+  #budgeted = 0;
+  /** Bytes received that are not yet part of the body. */
   #rest: Bytes = NOTHING;
   #head: Head | undefined;
-  /** The first part of a body, which mostly is all of it; then what came together of more. */
+  /** The first part of a body, usually all of it; {@link #body} once there are more. */
   #first: Bytes | undefined;
   #body: GrowingBytes | undefined;
   #receivedBytes = 0;
-  /** Bytes of the present chunk that are to come, its line end included; undefined between chunks. */
+  /** Bytes missing of the present chunk, its line end included; undefined between chunks. */
   #chunkLeft: number | undefined;
   #sawLastChunk = false;
+
+  /** @param budget Counts the bytes of large answers while they are read. */
+  constructor(budget: ByteBudget = new ByteBudget(Infinity)) {
+    this.#budget = budget;
+  }
 
   /**
    * Takes the next piece.
    *
-   * @returns The answer, once it is whole.
-   * @throws {ReplyError} If it is malformed, or over {@link ANSWER_BYTES_MAX}.
+   * @returns The answer once it is complete; then the reader is ready for the next one.
+   * @throws {ReplyError} If it is malformed, or over {@link REPLY_BYTES_MAX}.
+   * @throws {ReplyBudgetError} If the process holds too many bytes of answers.
    */
   read(piece: Bytes): HttpReply | undefined {
+    if (this.#receivedBytes === 0 && piece.length <= SHORT_BYTES) {
+      const reply = readShort(piece);
+      if (reply !== undefined) return reply;
+    }
     this.#receivedBytes += piece.length;
     if (this.#receivedBytes > RECEIVED_BYTES_MAX) throw tooLarge();
     this.#rest = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
     while (this.#head === undefined) {
       const head = this.#readHead();
       if (head === undefined) return undefined;
-      // 100 Continue, 103 Early Hints: the answer is yet to come.
+      // After 100 Continue or 103 Early Hints the answer is still to come.
       if (head.status >= 200) this.#head = head;
     }
     const { framing } = this.#head;
@@ -89,9 +89,22 @@ export class ReplyReader {
     return this.#readCounted(framing.bytes);
   }
 
-  /** The connection has ended. @returns The answer, if that was its end. */
+  /** The connection has ended. @returns The answer, if that marks its end. */
   end(): HttpReply | undefined {
     return this.#head?.framing === "until close" ? this.#finish(this.#head) : undefined;
+  }
+
+  /** Forgets what came of an answer. */
+  reset(): void {
+    this.#budget.remove(this.#budgeted);
+    this.#budgeted = this.#receivedBytes = 0;
+    this.#rest = NOTHING;
+    this.#head =
+      this.#first =
+      this.#body =
+      this.#chunkLeft =
+        undefined;
+    this.#sawLastChunk = false;
   }
 
   #readHead(): Head | undefined {
@@ -101,7 +114,8 @@ export class ReplyReader {
 
   #readCounted(bytes: number): HttpReply | undefined {
     const head = this.#head;
-    if (bytes > ANSWER_BYTES_MAX) throw tooLarge();
+    if (bytes > REPLY_BYTES_MAX) throw tooLarge();
+    this.#reserve(bytes); // all of it, before any of it is in memory
     this.#keep(this.#take(Math.min(bytes - this.#bodyBytes, this.#rest.length)));
     return head !== undefined && this.#bodyBytes === bytes ? this.#finish(head) : undefined;
   }
@@ -115,20 +129,20 @@ export class ReplyReader {
       const line = this.#upTo(LINE_END);
       if (line === undefined) return undefined;
       if (this.#sawLastChunk) {
-        // Trailers are of no use here; an empty line ends them.
+        // Trailers are not used; an empty line ends them.
         if (line === "" && this.#head !== undefined) return this.#finish(this.#head);
         continue;
       }
       const size = /^([0-9a-fA-F]{1,8})[ \t]*(?:;.*)?$/.exec(line)?.[1];
       if (size === undefined) throw new ReplyError("Chunk of the answer has no size");
       const bytes = parseInt(size, 16);
-      if (this.#bodyBytes + bytes > ANSWER_BYTES_MAX) throw tooLarge();
+      if (this.#bodyBytes + bytes > REPLY_BYTES_MAX) throw tooLarge();
       if (bytes === 0) this.#sawLastChunk = true;
       else this.#chunkLeft = bytes + LINE_END.length;
     }
   }
 
-  /** Reads on in a chunk. @returns False if more has to come. */
+  /** Continues a chunk. @returns False if more of it has to come. */
   #readChunk(left: number): boolean {
     const body = Math.min(Math.max(0, left - LINE_END.length), this.#rest.length);
     this.#keep(this.#take(body));
@@ -143,10 +157,7 @@ export class ReplyReader {
     return true;
   }
 
-  /**
-   * Takes all bytes before an end mark, and the mark. To look for it in text costs a tenth of what
-   * it costs in bytes.
-   */
+  /** Takes all bytes up to an end mark. Text is searched because bytes take ten times as long. */
   #upTo(mark: string): string | undefined {
     let text = this.#rest.toString("latin1", 0, SHORT_BYTES);
     let end = text.indexOf(mark);
@@ -170,17 +181,29 @@ export class ReplyReader {
 
   #keep(part: Bytes): void {
     if (part.length === 0) return;
-    if (this.#bodyBytes + part.length > ANSWER_BYTES_MAX) throw tooLarge();
+    const bytes = this.#bodyBytes + part.length;
+    if (bytes > REPLY_BYTES_MAX) throw tooLarge();
+    this.#reserve(bytes);
     if (
       this.#body === undefined && this.#first === undefined && this.#head?.framing !== "chunked"
     ) {
       this.#first = part;
       return;
     }
-    this.#body ??= new GrowingBytes();
+    const framing = this.#head?.framing;
+    this.#body ??= new GrowingBytes(typeof framing === "object" ? framing.bytes : undefined);
     if (this.#first !== undefined) this.#body.add(this.#first);
     this.#first = undefined;
     this.#body.add(part);
+  }
+
+  /** Counts so many bytes of a body in the budget, if it is large. */
+  #reserve(bytes: number): void {
+    const more = bytes - this.#budgeted;
+    if (bytes <= SMALL_BYTES || more <= 0) return;
+    if (!this.#budget.fits(more, false)) throw new ReplyBudgetError(this.#budget.max);
+    this.#budget.add(more);
+    this.#budgeted = bytes;
   }
 
   get #bodyBytes(): number {
@@ -188,72 +211,28 @@ export class ReplyReader {
   }
 
   #finish({ status, reusable }: Head): HttpReply {
-    // Whatever follows an answer that nobody asked for is not to be taken for the next one.
-    const alone = this.#rest.length === 0;
-    return {
-      status,
-      body: this.#first ?? this.#body?.joined() ?? NOTHING,
-      reusable: reusable && alone,
-    };
+    const bytes = this.#first ?? this.#body?.joined() ?? NOTHING;
+    // Bytes after the answer would be read as the next one.
+    const reply = { status, body: bytes, reusable: reusable && this.#rest.length === 0 };
+    this.reset();
+    return reply;
   }
 }
 
-/** The head read last: answers of one size have the same for a second, until their date changes. */
-let lastHead: { text: string; head: Head } | undefined;
-
-/** @param text The lines of a head, without the empty one. */
-function readHead(text: string): Head {
-  if (lastHead?.text !== text) lastHead = { text, head: parseHead(text) };
-  return lastHead.head;
-}
-
-function parseHead(text: string): Head {
-  const [statusLine = "", ...lines] = text.split(LINE_END);
-  const [, minor, code] = STATUS_LINE.exec(statusLine) ?? [];
-  if (code === undefined) throw new ReplyError("Answer is not HTTP/1.1");
-  const status = Number(code);
-  if (status === 101) throw new ReplyError("Answer changes the protocol");
-  const fields = parseFields(lines);
-  const options = fields.get("connection")?.toLowerCase().split(",") ?? [];
-  const closes = minor === "0" || options.some((option) => option.trim() === "close");
-  return { status, framing: framingOf(status, fields), reusable: !closes };
-}
-
-/** Values by their names in lower case, those of one name joined by commas. */
-type Fields = ReadonlyMap<string, string>;
-
-function parseFields(lines: readonly string[]): Fields {
-  const fields = new Map<string, string>();
-  for (const line of lines) {
-    const colon = line.indexOf(":");
-    const name = line.slice(0, colon).toLowerCase();
-    // A space there is how an answer is made to read as two different ones.
-    if (colon < 1 || name.trim() !== name) {
-      throw new ReplyError("Answer has a line that is no field");
-    }
-    const value = line.slice(colon + 1).trim();
-    const before = fields.get(name);
-    fields.set(name, before === undefined ? value : `${before}, ${value}`);
-  }
-  return fields;
-}
-
-function framingOf(status: number, fields: Fields): Framing {
-  const length = fields.get("content-length");
-  const encoding = fields.get("transfer-encoding")?.toLowerCase();
-  if (fields.has("content-encoding")) {
-    throw new ReplyError("Answer has a content encoding, and none was asked for");
-  }
-  if (status < 200 || BODILESS.has(status)) return { bytes: 0 };
-  if (encoding === "chunked") return "chunked";
-  if (encoding !== undefined) {
-    throw new ReplyError("Answer has a transfer encoding other than chunked");
-  }
-  if (length === undefined) return "until close";
-  if (!/^\d{1,15}$/.test(length)) throw new ReplyError("Length of the answer is none");
-  return { bytes: Number(length) };
+/** An answer that is short and came in one piece, as most do; undefined for all others. */
+function readShort(piece: Bytes): HttpReply | undefined {
+  const text = piece.toString("latin1");
+  const headEnd = text.indexOf(HEAD_END);
+  if (headEnd === -1) return undefined;
+  const { status, framing, reusable } = readHead(text.slice(0, headEnd));
+  const start = headEnd + HEAD_END.length;
+  const isWhole = status >= 200 && typeof framing === "object" &&
+    start + framing.bytes === text.length;
+  if (!isWhole) return undefined;
+  const body = text.slice(start);
+  return { status, body: ASCII.test(body) ? body : bodyOf(piece.subarray(start)), reusable };
 }
 
 function tooLarge(): ReplyError {
-  return new ReplyError(`Answer is over ${ANSWER_BYTES_MAX} bytes`);
+  return new ReplyError(`Answer is over ${REPLY_BYTES_MAX} bytes`);
 }

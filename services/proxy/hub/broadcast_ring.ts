@@ -1,7 +1,6 @@
 /**
- * The newest messages of a broadcast, numbered from 0 without gaps. It keeps `capacity` of them; the
- * oldest gives way to the newest. Readers keep their own position, so that its memory does not grow
- * with their number.
+ * The newest `capacity` messages of a broadcast, numbered from 0 without gaps. Readers keep their own
+ * position, so memory does not grow with their number.
  */
 export class BroadcastRing<T> {
   readonly #slots: T[] = [];
@@ -16,17 +15,17 @@ export class BroadcastRing<T> {
     this.#capacity = capacity;
   }
 
-  /** Number that the next message will get. */
+  /** Number of the next message. */
   get end(): number {
     return this.#next;
   }
 
-  /** Number of the oldest message that is still there; equal to {@link end} while empty. */
+  /** Number of the oldest message kept; equal to {@link end} while empty. */
   get start(): number {
     return this.#next - this.#slots.length;
   }
 
-  /** Adds a message. @returns The one that gave way to it. */
+  /** Adds a message. @returns The one that it replaced. */
   push(message: T): T | undefined {
     const slot = this.#next % this.#capacity;
     const evicted = this.#slots[slot];
@@ -35,7 +34,7 @@ export class BroadcastRing<T> {
     return evicted;
   }
 
-  /** The message of that number, or undefined where it is gone or has not come. */
+  /** The message with that number; undefined if it was replaced or has not come. */
   at(position: number): T | undefined {
     if (position < this.start || position >= this.#next) return undefined;
     return this.#slots[position % this.#capacity];

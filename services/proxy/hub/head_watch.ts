@@ -2,46 +2,44 @@ import { getLogger } from "@logtape/logtape";
 import { z } from "zod";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import type { NodePort } from "../router/node_http.ts";
-import { bodyText } from "../http_pool/node_reply.ts";
 import { NEW_HEADS_KEY } from "./subscription_request.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** How long a head that is out already may take to be notified. */
+/** How long a notification may lag behind a head that is visible over HTTP. */
 const CONFIRM_MS = 1_000;
 
-const quantitySchema = z.string().regex(/^0x[0-9a-fA-F]{1,16}$/).transform(BigInt);
+/** A number as Ethereum writes it. */
+export const quantitySchema = z.string().regex(/^0x[0-9a-fA-F]{1,16}$/).transform(BigInt);
 const headNoticeSchema = z.object({
   params: z.object({ result: z.object({ number: quantitySchema }) }),
 });
 
-/** What a {@link HeadWatch} works with. */
+/** Options of a {@link HeadWatch}. */
 export interface HeadWatchOptions {
   clock: Clock;
-  /** How long `newHeads` may bring nothing before the head is asked for, in milliseconds. */
+  /** How long `newHeads` may be silent before the head is read, in milliseconds. */
   silenceMs: number;
-  /** Whether a subscription with this key stands at the node. */
+  /** Whether the node has granted a subscription with this key. */
   isLive: (key: string) => boolean;
-  /** The newest block number, asked for another way than over the socket that is watched. */
+  /** Reads the newest block number, not over the socket that is watched. */
   readHead: () => Promise<bigint>;
-  /** Gives up the connection. */
+  /** Closes the connection. */
   drop: (reason: string) => void;
 }
 
 /**
- * Finds out a node that is connected but says nothing. Only `newHeads` is known to tick, so while a
- * client is subscribed to it and no head comes, the chain's head is read over HTTP: if it moved on
- * without a notification, the connection is dropped and made again. A chain that rests is left alone.
+ * Detects a node that is connected but silent. Only `newHeads` is known to tick: while a client is
+ * subscribed to it and no head comes, the chain's head is read over HTTP. If it moved on without a
+ * notification, the connection is replaced. An idle chain changes nothing.
  */
 export class HeadWatch {
   readonly #options: HeadWatchOptions;
-  /** The newest block known to have been announced, or read when watching began. */
+  /** The newest block that was announced, or read when watching began. */
   #known: bigint | undefined;
   #heardAtMs = 0;
-  /** Time of the last head when the chain was first seen to be ahead of it. */
+  /** Time of the last announced head when the chain was first seen ahead of it. */
   #suspectSinceMs: number | undefined;
   #cancel: CancelTimer | undefined;
   #stopped = false;
@@ -55,18 +53,18 @@ export class HeadWatch {
     this.#cancel = this.#checkAfter(this.#options.silenceMs);
   }
 
-  /** A connection was made: what the node before it announced says nothing about this one. */
+  /** A new connection: earlier announcements say nothing about it. */
   restart(): void {
     this.#known = this.#suspectSinceMs = undefined;
     this.#heardAtMs = this.#options.clock.now();
   }
 
-  /** A notification of a subscription came: `frame` is what the node sent, parsed. */
+  /** A subscription was notified; `frame` is the parsed frame. */
   noticed(key: string, frame: unknown): void {
     if (key !== NEW_HEADS_KEY) return;
     this.#heardAtMs = this.#options.clock.now();
     const parsed = headNoticeSchema.safeParse(frame);
-    // A head of an unusual form is a sign of life all the same.
+    // A head in an unknown form is still a sign of life.
     if (parsed.success) this.#known = parsed.data.params.result.number;
   }
 
@@ -103,11 +101,4 @@ export class HeadWatch {
     if (this.#known === undefined) this.#known = head;
     else if (head > this.#known) this.#suspectSinceMs = heardAtMs;
   }
-}
-
-/** Reads the newest block number of a node over HTTP. */
-export async function readHead(node: NodePort): Promise<bigint> {
-  const text = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}';
-  const reply = await node.post(text, "127.0.0.1");
-  return quantitySchema.parse(parseResponse(parseJson(bodyText(reply.body))).result);
 }

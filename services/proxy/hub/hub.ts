@@ -1,140 +1,144 @@
 import type { RandomSource } from "../../../lib/clock.ts";
-import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { BroadcastRing } from "./broadcast_ring.ts";
-import type { Feed, Notice, SubscribeOutcome } from "./upstream_subscription.ts";
+import { REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import { SubscriptionTable, type UpstreamPort } from "./subscription_table.ts";
-import { type ClientSink, CloseCode, HubClient } from "./hub_client.ts";
-import { type NodeFrame, parseNodeFrame, underPublicId } from "./node_frame.ts";
-import { OutgoingMessage } from "./outgoing_message.ts";
+import {
+  type ClientSink,
+  CloseCode,
+  HubClient,
+  type HubEvents,
+  type Notification,
+  type SubscribeOutcome,
+  type UpstreamSubscription,
+} from "./hub_client.ts";
+import { type NodeFrame, OutgoingMessage, parseNodeFrame, underPublicId } from "./messages.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
-/** What a hub tells whoever counts. */
-export interface HubEvents {
-  /** A notification came from the node. */
-  received(): void;
-  /** So many notifications were sent to clients. */
-  sent(count: number): void;
-  /** So many notifications were missed by a client that was too slow. */
-  lagged(count: number): void;
-  /** Clients now hold so many subscriptions, all together. */
-  subscribed(total: number): void;
-  /** A subscription that clients use got a notification; `frame` is the parsed frame. */
-  noticed?(key: string, frame: unknown): void;
-}
-
-/** What a {@link Hub} works with. */
+/** Options of a {@link Hub}. */
 export interface HubOptions {
-  /** Notifications kept for clients that are behind, all feeds together. */
+  /** Notifications kept for clients that are behind, all subscriptions together. */
   capacity: number;
   upstream: UpstreamPort;
   random: RandomSource;
-  /** How long a client waits for a subscription while the node is away or silent. */
+  /** How long a subscribe waits while the node is disconnected or silent. */
   subscribeTimeoutMs: number;
-  /** What becomes of a client that missed something: it goes on, or is closed with 1013. */
+  /** Most subscriptions at the node; one address may cause an eighth of them. */
+  maxSubscriptions: number;
+  /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
   events: HubEvents;
 }
 
-/** A node that refuses this often what it had granted before a reconnect is believed. */
+/** After this many refusals of a subscription that it granted before, the node is believed. */
 const REFUSALS_MAX = 5;
-
-const UNREACHABLE: SubscribeOutcome = {
-  errorText: JSON.stringify({
-    code: RpcCode.resourceUnavailable,
-    message: "The read node cannot be reached: the subscription was not made in time",
-  }),
-};
 
 /**
  * Shares one connection to the node among all clients (specification, "Subscription lifecycle in the
- * hub"). It knows no socket and no clock: it is told what happened and at what time, and calls `send`.
+ * hub"). It uses no socket and no clock: its owner reports events with their time, and it calls `send`.
  */
 export class Hub {
   readonly #options: HubOptions;
   readonly #book: SubscriptionTable;
-  readonly #ring: BroadcastRing<Notice>;
+  readonly #ring: BroadcastRing<Notification>;
   readonly #clients = new Set<HubClient>();
-  /** Feeds that were notified since the last flush. */
-  #fresh: Feed[] = [];
-  /** Position in the ring of the first message that the next flush brings. */
+  /** Subscriptions with new notifications since the last flush. */
+  #fresh: UpstreamSubscription[] = [];
+  /** Ring position of the first message of the next flush. */
   #freshFrom = 0;
-  /** Clients whose connection did not take all that was due. */
+  /** Clients whose connection could not take everything that was due. */
   readonly #stuck = new Set<HubClient>();
   #subscriptions = 0;
 
   constructor(options: HubOptions) {
     this.#options = options;
     this.#ring = new BroadcastRing(options.capacity);
-    const { upstream, random, subscribeTimeoutMs } = options;
-    this.#book = new SubscriptionTable({ upstream, random, askTimeoutMs: subscribeTimeoutMs });
+    const { upstream, random, subscribeTimeoutMs: askTimeoutMs, maxSubscriptions } = options;
+    this.#book = new SubscriptionTable({ upstream, random, askTimeoutMs, maxSubscriptions });
   }
 
-  /** The node's side: its feeds and their ids. */
+  /** The node's side: its subscriptions and their ids. */
   get book(): SubscriptionTable {
     return this.#book;
   }
 
-  /** Clients that are behind: for the owner to know whether to call {@link resume}. */
+  /** Clients that are behind: the owner calls {@link resume} for them. */
   get stuck(): ReadonlySet<HubClient> {
     return this.#stuck;
   }
 
   /** Adds a client. */
-  connect(sink: ClientSink): HubClient {
-    const client = new HubClient(sink);
+  connect(sink: ClientSink, address: CallerAddress): HubClient {
+    const client = new HubClient(sink, address);
     this.#clients.add(client);
     return client;
   }
 
-  /** Step 5: removes a client; what nobody else uses is ended at the node. */
+  /** Step 5: removes a client, and unsubscribes at the node what nobody else uses. */
   disconnect(client: HubClient): void {
     if (!this.#clients.delete(client)) return;
     this.#stuck.delete(client);
-    for (const feed of [...client.feeds()]) this.#leave(client, feed);
+    for (const subscription of [...client.subscriptions()]) this.#leave(client, subscription);
     client.cursor = undefined;
-    // What only this client waited for is ended by the answer of the node, or by the next sweep.
-    for (const feed of client.awaited) feed.waiters.delete(client);
+    // A subscription that only this client waited for ends with the node's answer, or at the next sweep.
+    for (const subscription of client.awaited) subscription.waiters.delete(client);
     client.awaited.clear();
   }
 
-  /** Steps 1 and 2: subscribes a client. `answer` is called once, at once or when the node is heard. */
+  /** Steps 1 and 2: subscribes a client. `answer` is called once, now or after the node's answer. */
   subscribe(
     client: HubClient,
     request: SubscriptionRequest,
     nowMs: number,
     answer: (outcome: SubscribeOutcome) => void,
   ): void {
-    // Closed by the hub, and its socket still brings what was on its way.
+    // The hub closed this client; its last messages still arrive.
     if (!this.#clients.has(client)) return answer(UNREACHABLE);
-    const feed = this.#book.obtain(request, client);
-    if (feed.upstreamId !== undefined) {
-      answer(this.#join(client, feed));
+    const subscription = this.#book.obtain(request, client);
+    if (typeof subscription === "string") {
+      this.#options.events.refused?.(subscription);
+      return answer(REFUSED[subscription]);
+    }
+    if (subscription.upstreamId !== undefined) {
+      answer(this.#join(client, subscription));
       return;
     }
-    feed.waiters.set(client, { deadlineMs: nowMs + this.#options.subscribeTimeoutMs, answer });
-    client.awaited.add(feed);
-    this.#book.ask(feed, nowMs);
+    subscription.waiters.set(client, {
+      deadlineMs: nowMs + this.#options.subscribeTimeoutMs,
+      answer,
+    });
+    client.awaited.add(subscription);
+    this.#book.ask(subscription, nowMs);
   }
 
-  /** Step 4: ends a subscription. @returns False where the id is none of the client's. */
+  /** Step 4: ends a subscription. @returns False if the id is not one of the client's. */
   unsubscribe(client: HubClient, id: string): boolean {
-    const feed = client.feedOf(id);
-    if (feed === undefined) return false;
-    this.#leave(client, feed);
+    const subscription = client.subscriptionOf(id);
+    if (subscription === undefined) return false;
+    this.#leave(client, subscription);
     return true;
   }
 
-  /** A connection to the node stands. */
+  /** The connection to the node is open. */
   upstreamOpened(nowMs: number): void {
     this.#book.opened(nowMs);
   }
 
-  /** The connection to the node is gone; clients keep their ids and wait. */
-  upstreamClosed(): void {
-    this.#book.closed();
+  /**
+   * The connection to the node is lost; clients keep their ids and wait.
+   *
+   * @param isRefusal The node closed it because of what it was sent.
+   */
+  upstreamClosed(isRefusal = false): void {
+    for (const subscription of this.#book.closed(isRefusal)) {
+      for (const client of [...subscription.waiters.keys()]) {
+        this.#endWait(subscription, client, REFUSED.closed_the_socket);
+      }
+      this.#book.retire(subscription);
+    }
   }
 
-  /** Step 3 and answers: takes a frame of the node. @returns False where it is no JSON-RPC. */
+  /** Step 3 and answers: handles a frame of the node. @returns False if it is not JSON-RPC. */
   receive(text: string): boolean {
     const frame = parseNodeFrame(text);
     if (frame === undefined) return false;
@@ -144,24 +148,24 @@ export class Hub {
   }
 
   /**
-   * Sends what came since the last flush to clients that are up to date. This is the hot path: one
-   * that reads a single feed is given the feed's own list, and costs hardly more than its send.
+   * Sends new notifications to clients that are up to date. This is the hot path: a client of a single
+   * subscription gets the subscription's own list, which costs little more than the send.
    */
   flush(): void {
-    const feeds = this.#fresh;
-    if (feeds.length === 0) return;
+    const subscriptions = this.#fresh;
+    if (subscriptions.length === 0) return;
     const ringReaders = new Set<HubClient>();
     let sent = 0;
-    for (const feed of feeds) {
-      for (const client of feed.members) {
-        if (client.cursor !== undefined) continue; // behind already, and resumed in its own time
-        const inOrder = feeds.length === 1 || client.subscriptions === 1;
-        if (inOrder && client.deliver(feed)) sent += feed.fresh.length;
+    for (const subscription of subscriptions) {
+      for (const client of subscription.members) {
+        if (client.cursor !== undefined) continue; // behind already: resume() serves it
+        const inOrder = subscriptions.length === 1 || client.subscriptionCount === 1;
+        if (inOrder && client.deliver(subscription)) sent += subscription.fresh.length;
         else ringReaders.add(client);
       }
     }
     for (const client of ringReaders) client.fallBehind(this.#freshFrom);
-    for (const feed of feeds) feed.fresh = [];
+    for (const subscription of subscriptions) subscription.fresh = [];
     this.#fresh = [];
     this.#freshFrom = this.#ring.end;
     for (const client of ringReaders) sent += this.#drain(client);
@@ -171,17 +175,17 @@ export class Hub {
   /** Tries again to send to a client that is behind. */
   resume(client: HubClient): void {
     if (client.cursor === undefined) return;
-    this.flush(); // reading on to the end of the ring must not bring what a flush brings again
+    this.flush(); // or the ring would bring the same messages again
     this.#sent(this.#drain(client));
   }
 
-  /** To be called about once a second: ends waits that took too long, and asks the node again. */
+  /** Fails subscribes that took too long and asks the node again; call it about once a second. */
   sweep(nowMs: number): void {
-    for (const feed of [...this.#book.feeds()]) {
-      for (const [client, waiter] of feed.waiters) {
-        if (nowMs >= waiter.deadlineMs) this.#endWait(feed, client, UNREACHABLE);
+    for (const subscription of [...this.#book.subscriptions()]) {
+      for (const [client, waiter] of subscription.waiters) {
+        if (nowMs >= waiter.deadlineMs) this.#endWait(subscription, client, UNREACHABLE);
       }
-      this.#book.retire(feed);
+      this.#book.retire(subscription);
     }
     this.#book.sweep(nowMs);
   }
@@ -189,70 +193,74 @@ export class Hub {
   #answered(requestId: number, text: string): void {
     const answer = this.#book.answered(requestId, text);
     if (answer === undefined) return;
-    const { feed, errorText } = answer;
-    for (const client of [...feed.waiters.keys()]) {
-      this.#endWait(feed, client, errorText === undefined ? undefined : { errorText });
+    const { subscription, errorText } = answer;
+    for (const client of [...subscription.waiters.keys()]) {
+      this.#endWait(subscription, client, errorText === undefined ? undefined : { errorText });
     }
-    if (errorText !== undefined && feed.members.size > 0) this.#refused(feed);
-    this.#book.retire(feed);
+    if (errorText !== undefined && subscription.members.size > 0) this.#refused(subscription);
+    this.#book.retire(subscription);
   }
 
-  /** A subscription that clients hold was not granted again. They must not wait for it for ever. */
-  #refused(feed: Feed): void {
-    feed.refusals += 1;
-    if (feed.refusals < REFUSALS_MAX) return; // the next sweep asks again
-    for (const client of [...feed.members]) {
+  /** The node refused a subscription that clients have: they must not wait for it forever. */
+  #refused(subscription: UpstreamSubscription): void {
+    subscription.refusals += 1;
+    if (subscription.refusals < REFUSALS_MAX) return; // the next sweep asks again
+    for (const client of [...subscription.members]) {
       this.#close(client, "A subscription could not be made again at the node");
     }
   }
 
-  /** Ends a client's wait: with the outcome given, or with the subscription. */
-  #endWait(feed: Feed, client: HubClient, outcome?: SubscribeOutcome): void {
-    const waiter = feed.waiters.get(client);
-    feed.waiters.delete(client);
-    client.awaited.delete(feed);
-    waiter?.answer(outcome ?? this.#join(client, feed));
+  /** Answers a waiting client, by default with the subscription. */
+  #endWait(
+    subscription: UpstreamSubscription,
+    client: HubClient,
+    outcome?: SubscribeOutcome,
+  ): void {
+    const waiter = subscription.waiters.get(client);
+    subscription.waiters.delete(client);
+    client.awaited.delete(subscription);
+    waiter?.answer(outcome ?? this.#join(client, subscription));
   }
 
-  #join(client: HubClient, feed: Feed): SubscribeOutcome {
-    const id = feed.publicId;
-    if (id === undefined) throw new TypeError("A feed that is live has an id");
-    if (feed.fresh.length > 0) this.flush(); // what came before is not for the newcomer
-    feed.members.add(client);
-    client.join(feed, id);
+  #join(client: HubClient, subscription: UpstreamSubscription): SubscribeOutcome {
+    const id = subscription.publicId;
+    if (id === undefined) throw new TypeError("A subscription that is live has an id");
+    if (subscription.fresh.length > 0) this.flush(); // a new client gets only what comes after it joined
+    subscription.members.add(client);
+    client.join(subscription, id);
     this.#count(1);
     return { id };
   }
 
-  #leave(client: HubClient, feed: Feed): void {
-    this.#lagged(client.leave(feed));
-    feed.members.delete(client);
+  #leave(client: HubClient, subscription: UpstreamSubscription): void {
+    this.#lagged(client.leave(subscription));
+    subscription.members.delete(client);
     this.#count(-1);
-    this.#book.retire(feed);
+    this.#book.retire(subscription);
   }
 
   #notified(frame: NodeFrame, text: string): void {
     const upstreamId = frame.params?.subscription;
     if (typeof upstreamId !== "string") return;
     this.#options.events.received();
-    const feed = this.#book.byUpstreamId(upstreamId);
-    if (feed === undefined) {
+    const subscription = this.#book.byUpstreamId(upstreamId);
+    if (subscription === undefined) {
       this.#book.stray(upstreamId, String(frame.method).replace(/_subscription$/, ""));
       return;
     }
     // A burst longer than the ring must not cost clients that are up to date anything.
     if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
     if (this.#fresh.length === 0) this.#freshFrom = this.#ring.end;
-    if (feed.fresh.length === 0) this.#fresh.push(feed);
-    const message = new OutgoingMessage(underPublicId(text, upstreamId, feed.publicId));
-    const evicted = this.#ring.push({ feed, index: feed.emitted, message });
-    if (evicted !== undefined) evicted.feed.evicted = evicted.index + 1;
-    feed.emitted += 1;
-    feed.fresh.push(message);
-    this.#options.events.noticed?.(feed.request.key, frame);
+    if (subscription.fresh.length === 0) this.#fresh.push(subscription);
+    const message = new OutgoingMessage(underPublicId(text, upstreamId, subscription.publicId));
+    const evicted = this.#ring.push({ subscription, index: subscription.emitted, message });
+    if (evicted !== undefined) evicted.subscription.evicted = evicted.index + 1;
+    subscription.emitted += 1;
+    subscription.fresh.push(message);
+    this.#options.events.noticed?.(subscription.request.key, frame);
   }
 
-  /** Sends a client what it has to read from the ring. @returns How many messages that were. */
+  /** Sends a client its messages from the ring. @returns How many. */
   #drain(client: HubClient): number {
     if (client.cursor === undefined) return 0;
     const missed = client.cursor < this.#ring.start ? client.skipMissed() : 0;

@@ -1,69 +1,148 @@
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import type { Limit } from "../metrics.ts";
 import type { BroadcastRing } from "./broadcast_ring.ts";
-import type { Feed, Notice } from "./upstream_subscription.ts";
-import type { OutgoingMessage } from "./outgoing_message.ts";
+import type { OutgoingMessage } from "./messages.ts";
+import type { SubscriptionRequest } from "./subscription_request.ts";
 
 /** Why a client is closed (RFC 6455, section 7.4, and its registry). */
-export const CloseCode = { serviceRestart: 1012, tryAgainLater: 1013 } as const;
+export const CloseCode = { tooBig: 1009, serviceRestart: 1012, tryAgainLater: 1013 } as const;
 
 /** The outgoing side of a client's connection, as the hub sees it. */
 export interface ClientSink {
   /**
-   * Bytes that the connection takes before it holds as many unsent ones as it may; 0 or less: none.
-   * @param wanted Where so many are known to be free, the connection need not be asked again.
+   * Bytes that the connection takes before its queue is full; 0 or less: none.
+   * @param wanted If this much is known to be free, the connection need not be asked again.
    */
   room(wanted: number): number;
-  /** Sends messages in their order; at least the first one is always taken. */
+  /** Sends messages in order; at least the first is always accepted. */
   send(messages: readonly OutgoingMessage[]): void;
   /** Ends the connection with a WebSocket close code. */
   close(code: number, reason: string): void;
 }
 
+/** Events for metrics and the head watch. */
+export interface HubEvents {
+  /** A notification came from the node. */
+  received(): void;
+  /** `count` notifications were sent to clients. */
+  sent(count: number): void;
+  /** A client that was too slow missed `count` notifications. */
+  lagged(count: number): void;
+  /** All clients together now have `total` subscriptions. */
+  subscribed(total: number): void;
+  /** A subscription was refused because of a limit. */
+  refused?(limit: Limit): void;
+  /** A subscription in use was notified; `frame` is the parsed frame. */
+  noticed?(key: string, frame: unknown): void;
+}
+
+/** A notification, encoded once for all its readers. */
+export interface Notification {
+  subscription: UpstreamSubscription;
+  /** Its number among the notifications of the subscription, from 0. */
+  index: number;
+  message: OutgoingMessage;
+}
+
+/** The answer to a subscribe: an id, or the JSON text of an error. */
+export type SubscribeOutcome = { id: string } | { errorText: string };
+
+/** A client that waits for the node's answer. */
+export interface Waiter {
+  /** Unix milliseconds after which the subscribe fails. */
+  deadlineMs: number;
+  answer: (outcome: SubscribeOutcome) => void;
+}
+
+/**
+ * One subscription at the node, shared by all clients that asked for the same. Its state is one of:
+ * wanted (neither id is set), asked (`askedAs` is set) or live (`upstreamId` is set).
+ */
+export class UpstreamSubscription {
+  readonly request: SubscriptionRequest;
+  /** The id that clients know: given once, kept over reconnects. */
+  publicId: string | undefined;
+  /** The node's id on the present connection. */
+  upstreamId: string | undefined;
+  /** Id of the request to the node that is not answered yet. */
+  askedAs: number | undefined;
+  /** Refusals in a row by a node that had granted the subscription before. */
+  refusals = 0;
+  /** Notifications so far. */
+  emitted = 0;
+  /** Notifications that the ring no longer has: always the first ones. */
+  evicted = 0;
+  /** The newest notifications, those since the last flush of the hub. */
+  fresh: OutgoingMessage[] = [];
+  /** The client whose address this counts for: one that uses it, or the last one that did. */
+  payer: HubClient;
+  readonly members = new Set<HubClient>();
+  readonly waiters = new Map<HubClient, Waiter>();
+
+  constructor(request: SubscriptionRequest, payer: HubClient) {
+    this.request = request;
+    this.payer = payer;
+  }
+
+  /** Whether a client uses this subscription or waits for it. */
+  involves(client: HubClient): boolean {
+    return this.members.has(client) || this.waiters.has(client);
+  }
+
+  /** Whether nobody uses this subscription or waits for it. */
+  get idle(): boolean {
+    return this.members.size === 0 && this.waiters.size === 0;
+  }
+}
+
 /** A client of the hub: its subscriptions, and how far it has read. */
 export class HubClient {
   readonly sink: ClientSink;
+  readonly address: CallerAddress;
   /** For each subscription, the notification due next; kept only while there is a cursor. */
-  readonly #due = new Map<Feed, number>();
-  readonly #byId = new Map<string, Feed>();
-  /** Feeds that the node has not granted yet. */
-  readonly awaited = new Set<Feed>();
-  /** Position in the ring from which it has to read, or undefined while it is up to date. */
+  readonly #due = new Map<UpstreamSubscription, number>();
+  readonly #byId = new Map<string, UpstreamSubscription>();
+  /** Subscriptions that the node has not granted yet. */
+  readonly awaited = new Set<UpstreamSubscription>();
+  /** Ring position from which it reads; undefined while it is up to date. */
   cursor: number | undefined;
   #holds = 0;
 
-  constructor(sink: ClientSink) {
+  constructor(sink: ClientSink, address: CallerAddress) {
     this.sink = sink;
+    this.address = address;
   }
 
-  /** Subscriptions, those that wait for the node included. */
-  get subscriptions(): number {
+  /** Its subscriptions, pending ones included. */
+  get subscriptionCount(): number {
     return this.#due.size + this.awaited.size;
   }
 
-  /** The feeds it is subscribed to. */
-  feeds(): IterableIterator<Feed> {
+  /** Its subscriptions. */
+  subscriptions(): IterableIterator<UpstreamSubscription> {
     return this.#due.keys();
   }
 
-  /** The feed that the client knows under an id. */
-  feedOf(id: string): Feed | undefined {
+  /** The subscription that the client knows under an id. */
+  subscriptionOf(id: string): UpstreamSubscription | undefined {
     return this.#byId.get(id);
   }
 
-  /** Adds a subscription; the next notification of the feed is its first. */
-  join(feed: Feed, id: string): void {
-    this.#due.set(feed, feed.emitted);
-    this.#byId.set(id, feed);
+  /** Adds a subscription, beginning with its next notification. */
+  join(subscription: UpstreamSubscription, id: string): void {
+    this.#due.set(subscription, subscription.emitted);
+    this.#byId.set(id, subscription);
   }
 
-  /** Removes a subscription. @returns How many of its notifications the client missed till now. */
-  leave(feed: Feed): number {
-    const missed = this.cursor === undefined ? 0 : this.#missedOf(feed);
-    this.#due.delete(feed);
-    if (feed.publicId !== undefined) this.#byId.delete(feed.publicId);
+  /** Removes a subscription. @returns How many of its notifications the client missed. */
+  leave(subscription: UpstreamSubscription): number {
+    const missed = this.cursor === undefined ? 0 : this.#missedOf(subscription);
+    this.#due.delete(subscription);
+    if (subscription.publicId !== undefined) this.#byId.delete(subscription.publicId);
     return missed;
   }
 
-  /** Delivers nothing until {@link release}: an answer that has to come first is on its way. */
+  /** Delivers nothing until {@link release}, so that a pending answer comes first. */
   hold(): void {
     this.#holds += 1;
   }
@@ -74,10 +153,10 @@ export class HubClient {
   }
 
   /**
-   * Sends a client that is up to date what a feed was notified of since the last flush.
-   * @returns False, and nothing is sent, where the connection does not take all of it now.
+   * Sends the new notifications of a subscription to a client that is up to date.
+   * @returns False, with nothing sent, if the connection cannot take all of them now.
    */
-  deliver({ fresh }: Feed): boolean {
+  deliver({ fresh }: UpstreamSubscription): boolean {
     if (this.#holds > 0) return false;
     let bytes = 0;
     for (const message of fresh) bytes += message.byteLength;
@@ -86,21 +165,23 @@ export class HubClient {
     return true;
   }
 
-  /** From now on it reads from the ring, beginning with what came since the last flush. */
+  /** Makes it read from the ring, beginning with the notifications since the last flush. */
   fallBehind(position: number): void {
     this.cursor = position;
-    for (const feed of this.#due.keys()) this.#due.set(feed, feed.emitted - feed.fresh.length);
+    for (const subscription of this.#due.keys()) {
+      this.#due.set(subscription, subscription.emitted - subscription.fresh.length);
+    }
   }
 
-  /** Takes note of what gave way in the ring. @returns How many notifications it thereby missed. */
+  /** Skips what the ring no longer has. @returns How many notifications it missed. */
   skipMissed(): number {
     let missed = 0;
-    for (const feed of this.#due.keys()) missed += this.#missedOf(feed);
+    for (const subscription of this.#due.keys()) missed += this.#missedOf(subscription);
     return missed;
   }
 
-  /** Sends what is due and what the connection takes of it. @returns How many were sent. */
-  drain(ring: BroadcastRing<Notice>): number {
+  /** Sends as much of what is due as the connection takes. @returns How many were sent. */
+  drain(ring: BroadcastRing<Notification>): number {
     if (this.cursor === undefined || this.#holds > 0) return 0;
     const due: OutgoingMessage[] = [];
     let room = this.sink.room(Infinity);
@@ -116,18 +197,18 @@ export class HubClient {
     return due.length;
   }
 
-  /** The message of a notification, where it is this client's and due; it is not due again. */
-  #take(notice: Notice | undefined): OutgoingMessage | undefined {
-    const due = notice && this.#due.get(notice.feed);
+  /** The message of a notification if it is due to this client; marks it as sent. */
+  #take(notice: Notification | undefined): OutgoingMessage | undefined {
+    const due = notice && this.#due.get(notice.subscription);
     if (notice === undefined || due === undefined || notice.index < due) return undefined;
-    this.#due.set(notice.feed, notice.index + 1);
+    this.#due.set(notice.subscription, notice.index + 1);
     return notice.message;
   }
 
-  #missedOf(feed: Feed): number {
-    const due = this.#due.get(feed) ?? feed.evicted;
-    if (due >= feed.evicted) return 0;
-    this.#due.set(feed, feed.evicted);
-    return feed.evicted - due;
+  #missedOf(subscription: UpstreamSubscription): number {
+    const due = this.#due.get(subscription) ?? subscription.evicted;
+    if (due >= subscription.evicted) return 0;
+    this.#due.set(subscription, subscription.evicted);
+    return subscription.evicted - due;
   }
 }

@@ -6,17 +6,16 @@ import { WebSocket as WsClient } from "ws";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import type { SocketLike } from "../../../lib/net/reconnecting_socket.ts";
 
-/** The largest frame taken from a node: far above any answer to a plain read. */
+/** The largest frame that a node may send: far above any answer to a plain read. */
 const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
-/** How often a node is asked for a sign of life; it has as long to give one. */
+/** Ping interval; the pong has to arrive before the next ping. */
 export const PING_EVERY_MS = 15_000;
 
 /**
- * A WebSocket to a node. The runtime's own client leaves Nagle's algorithm on, so that a frame sent
- * while an earlier one is unanswered waits up to 40 ms for the node's delayed acknowledgement; this
- * one sends at once, and writes the frames of one turn of the event loop in one piece. It can also
- * ping, and so finds out a node whose machine is gone without a word.
+ * A WebSocket to a node. The runtime's own client leaves Nagle's algorithm on: a frame behind an
+ * unacknowledged one waits up to 40 ms. This one sends at once, and writes the frames of one turn of
+ * the event loop together. It also pings, and so detects a node whose machine is gone.
  */
 export class NodeSocket implements SocketLike {
   binaryType = "arraybuffer";
@@ -39,7 +38,7 @@ export class NodeSocket implements SocketLike {
       this.#pingLater();
       this.onopen?.(new Event("open"));
     });
-    // Text and binary frames alike are read as UTF-8. Without fragments to keep, each is one Buffer.
+    // Text and binary frames are both read as UTF-8; each comes as one Buffer.
     this.#client.on("message", (data: Buffer) => {
       this.onmessage?.(new MessageEvent("message", { data: data.toString() }));
     });
@@ -68,7 +67,7 @@ export class NodeSocket implements SocketLike {
   close(code?: number, reason?: string): void {
     this.#cancelPing?.();
     this.#client.close(code, reason);
-    // The node need not answer the close: one that is gone would hold the socket for half a minute.
+    // Do not wait for the node's close: a node that is gone would hold the socket for half a minute.
     this.#tcp?.destroySoon();
   }
 

@@ -1,29 +1,82 @@
-import type { Call } from "../router/calls.ts";
-import { memberText } from "../router/json_text.ts";
+import { Buffer } from "node:buffer";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { memberText } from "../json_text.ts";
 
 /** What a client subscribes to. */
 export interface SubscriptionRequest {
-  /** As in `eth_subscribe`. */
+  /** The part before the underscore: `eth` of `eth_subscribe`. */
   namespace: string;
-  /** JSON text of the parameters, as the first client wrote them. */
+  /** JSON text of the parameters, for the node. */
   paramsText: string;
   /** Equal for requests that mean the same. */
   key: string;
 }
 
+/** A `logs` filter of fifty addresses fits. All clients' subscriptions share one socket to the node. */
+export const SUBSCRIPTION_PARAMS_BYTES_MAX = 4_096;
+
+/** Levels of nesting; a `logs` filter has four. */
+const DEPTH_MAX = 16;
+
+/** Subscriptions of the core node without a filter: what follows the kind changes nothing. */
+const KINDS_WITHOUT_FILTER: ReadonlySet<unknown> = new Set(["newHeads", "prices", "transactions"]);
+
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+
 /** The key of `eth_subscribe` with `["newHeads"]`. */
 export const NEW_HEADS_KEY = keyOf("eth", ["newHeads"]);
 
-/** Reads what a subscribe call asks for. */
-export function subscriptionRequest(namespace: string, call: Call): SubscriptionRequest {
-  const paramsText = memberText(call.text, "params") ?? "[]";
-  const params = call.params ?? [];
-  // Numbers that differ may look alike once they are read: such requests share nothing.
-  const key = isExact(params) ? keyOf(namespace, params) : `${namespace} ${paramsText}`;
-  return { namespace, paramsText, key };
+/** The parameters of a subscription are over a limit. */
+export class SubscriptionParamsError extends RangemakerError {
+  constructor(message: string) {
+    super("SUBSCRIPTION_PARAMS", message);
+  }
 }
 
-/** Whether all numbers of a value are what was written. */
+/**
+ * Reads what a subscribe call asks for.
+ *
+ * @throws {SubscriptionParamsError} If its parameters are too long or nested too deep.
+ */
+export function subscriptionRequest(
+  namespace: string,
+  call: { text: string; params?: unknown },
+): SubscriptionRequest {
+  const paramsText = memberText(call.text, "params") ?? "[]";
+  if (Buffer.byteLength(paramsText) > SUBSCRIPTION_PARAMS_BYTES_MAX) {
+    throw new SubscriptionParamsError(
+      `Parameters of a subscription are over ${SUBSCRIPTION_PARAMS_BYTES_MAX} bytes`,
+    );
+  }
+  const params = call.params ?? [];
+  const used = namespace === "eth" ? usedParams(params) : undefined;
+  if (used !== undefined) {
+    return { namespace, paramsText: JSON.stringify(used), key: keyOf(namespace, used) };
+  }
+  const key = keyOf(namespace, params);
+  // Different numbers can look alike once they are parsed; such requests share nothing.
+  return { namespace, paramsText, key: isExact(params) ? key : `${namespace} ${paramsText}` };
+}
+
+/** The parameters that the core node uses; undefined if all may matter. */
+function usedParams(params: unknown): unknown[] | undefined {
+  if (!Array.isArray(params) || params.length > 2) return undefined;
+  const [kind, filter]: unknown[] = params;
+  if (KINDS_WITHOUT_FILTER.has(kind)) return [kind];
+  if (kind !== "theses" || typeof filter !== "object" || filter === null) return undefined;
+  const { user, solver }: { user?: unknown; solver?: unknown } = filter;
+  if (![user, solver].every((part) => part === undefined || isAddress(part))) return undefined;
+  // Addresses are compared without case.
+  const lower = (part: unknown) => typeof part === "string" ? part.toLowerCase() : undefined;
+  const used = { user: lower(user), solver: lower(solver) };
+  return user === undefined && solver === undefined ? [kind] : [kind, used];
+}
+
+function isAddress(value: unknown): value is string {
+  return typeof value === "string" && ADDRESS.test(value);
+}
+
+/** Whether every number of a value is the one that was written. */
 function isExact(value: unknown): boolean {
   if (typeof value === "number") return Number.isSafeInteger(value);
   if (typeof value !== "object" || value === null) return true;
@@ -32,12 +85,20 @@ function isExact(value: unknown): boolean {
 
 /** Parameters that differ only in spacing or in the order of members mean the same. */
 function keyOf(namespace: string, params: unknown): string {
-  return `${namespace} ${canonical(params)}`;
+  return `${namespace} ${canonical(params, 1)}`;
 }
 
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+function canonical(value: unknown, depth: number): string {
+  // Undefined members are left out, as in JSON.
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1);
-  return `{${members.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(",")}}`;
+  if (depth > DEPTH_MAX) {
+    throw new SubscriptionParamsError(
+      `Parameters of a subscription are nested over ${DEPTH_MAX} levels deep`,
+    );
+  }
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
+  const members = Object.entries(value).filter(([, item]) => item !== undefined)
+    .sort(([a], [b]) => a < b ? -1 : 1)
+    .map(([name, item]) => `${JSON.stringify(name)}:${canonical(item, depth + 1)}`);
+  return `{${members.join(",")}}`;
 }

@@ -1,186 +1,232 @@
 import type { RandomSource } from "../../../lib/clock.ts";
-import { Feed } from "./upstream_subscription.ts";
+import { UpstreamSubscription } from "./hub_client.ts";
 import type { HubClient } from "./hub_client.ts";
-import { memberText } from "../router/json_text.ts";
+import { memberText } from "../json_text.ts";
+import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
 /** The connection to the node, as the hub sees it. */
 export interface UpstreamPort {
-  /** Sends a frame. @returns False where there is no connection. */
+  /** Sends a frame. @returns False if there is no connection. */
   send(text: string): boolean;
-  /** Gives up the present connection as faulty. */
+  /** Closes the present connection as faulty. */
   drop(reason: string): void;
 }
 
-/** What a {@link SubscriptionTable} works with. */
+/** Options of a {@link SubscriptionTable}. */
 export interface SubscriptionTableOptions {
   upstream: UpstreamPort;
-  /** For ids of subscriptions whose id at the node is taken. */
+  /** For the public id of a subscription whose id at the node is taken. */
   random: RandomSource;
   /** How long the node may take to answer a subscribe. */
   askTimeoutMs: number;
+  /** Most subscriptions at the node. */
+  maxSubscriptions: number;
 }
 
-/** What the node said to a subscribe. */
-export interface FeedAnswer {
-  feed: Feed;
-  /** JSON text of the node's error, or undefined where the feed is live now. */
+/** The node's answer to a subscribe. */
+export interface SubscribeAnswer {
+  subscription: UpstreamSubscription;
+  /** JSON text of the node's error; undefined if the subscription is live now. */
   errorText?: string;
 }
 
 interface Ask {
   request: SubscriptionRequest;
-  /** Undefined once nobody waits for the answer: a subscription granted late is ended at once. */
-  feed: Feed | undefined;
+  /** Undefined after it timed out: a subscription granted late is ended at once. */
+  subscription: UpstreamSubscription | undefined;
   askedAtMs: number;
 }
 
-/** Unanswered requests kept for a late answer; a node that leaves so many is taken for faulty. */
+/** Timed-out requests that may still be answered; with more, the connection counts as faulty. */
 const ABANDONED_MAX = 256;
 
-/** Ids of notifications that nobody awaits, kept for one sweep; a node with more is not helped. */
+/** Unknown subscription ids remembered for one sweep; more are ignored. */
 const STRAYS_MAX = 256;
 
-/** The subscriptions at the node: which there are, which are asked for, and under which ids. */
+/** The subscriptions at the node, live or requested, and their ids. */
 export class SubscriptionTable {
   readonly #options: SubscriptionTableOptions;
-  /** Feeds by what they carry: several where one client asked for the same more than once. */
-  readonly #byKey = new Map<string, Feed[]>();
-  readonly #byUpstreamId = new Map<string, Feed>();
+  /** Subscriptions by key: several if one client asked for the same more than once. */
+  readonly #byKey = new Map<string, UpstreamSubscription[]>();
+  readonly #byUpstreamId = new Map<string, UpstreamSubscription>();
   readonly #publicIds = new Set<string>();
   readonly #asks = new Map<number, Ask>();
   #abandoned = 0;
-  /** Ids of the node, with their namespace, that notified since the last sweep and belong to no feed. */
+  /** Unknown ids that notified since the last sweep, with their namespace. */
   #strays = new Map<string, string>();
   #suspects = new Map<string, string>();
+  readonly #limits: SubscriptionLimits;
   #lastRequestId = 0;
 
   constructor(options: SubscriptionTableOptions) {
     this.#options = options;
+    this.#limits = new SubscriptionLimits(options.maxSubscriptions);
   }
 
-  /** All feeds. */
-  *feeds(): IterableIterator<Feed> {
-    for (const feeds of this.#byKey.values()) yield* feeds;
+  /** Subscriptions at the node, and those that it is asked for. */
+  get count(): number {
+    return this.#limits.count;
   }
 
-  /** Entries of every map: for tests that watch over growth. */
-  get size(): { feeds: number; upstreamIds: number; publicIds: number; asks: number } {
+  /** All subscriptions. */
+  *subscriptions(): IterableIterator<UpstreamSubscription> {
+    for (const subscriptions of this.#byKey.values()) yield* subscriptions;
+  }
+
+  /** Entries of every map, for tests of leaks. */
+  get size(): { subscriptions: number; upstreamIds: number; publicIds: number; asks: number } {
     return {
-      feeds: [...this.feeds()].length,
+      subscriptions: [...this.subscriptions()].length,
       upstreamIds: this.#byUpstreamId.size,
       publicIds: this.#publicIds.size,
       asks: this.#asks.size,
     };
   }
 
-  /** A feed for a client: one that others use, unless the client already is among them. */
-  obtain(request: SubscriptionRequest, client: HubClient): Feed {
-    const feeds = this.#byKey.get(request.key) ?? [];
-    const open = feeds.filter((feed) => !feed.involves(client));
-    const shared = open.find((feed) => feed.upstreamId !== undefined) ?? open[0];
+  /**
+   * A subscription for a client: a shared one, unless the client uses that already.
+   *
+   * @returns Why a new one is refused, if it is.
+   */
+  obtain(
+    request: SubscriptionRequest,
+    client: HubClient,
+  ): UpstreamSubscription | SubscriptionRefusal {
+    const subscriptions = this.#byKey.get(request.key) ?? [];
+    const open = subscriptions.filter((subscription) => !subscription.involves(client));
+    const shared = open.find((subscription) => subscription.upstreamId !== undefined) ?? open[0];
     if (shared !== undefined) return shared;
-    const feed = new Feed(request);
-    this.#byKey.set(request.key, [...feeds, feed]);
-    return feed;
+    const refusal = this.#limits.refusal(request.key, subscriptions.length, client.address);
+    if (refusal !== undefined) return refusal;
+    this.#limits.add(client.address);
+    const subscription = new UpstreamSubscription(request, client);
+    this.#byKey.set(request.key, [...subscriptions, subscription]);
+    return subscription;
   }
 
-  /** The feed behind an id of the node. */
-  byUpstreamId(id: string): Feed | undefined {
+  /** The subscription behind an id of the node. */
+  byUpstreamId(id: string): UpstreamSubscription | undefined {
     return this.#byUpstreamId.get(id);
   }
 
-  /** Whether a feed with this key stands at the node. */
+  /** Whether the node has granted a subscription with this key. */
   isLive(key: string): boolean {
-    return this.#byKey.get(key)?.some((feed) => feed.upstreamId !== undefined) ?? false;
+    return this.#byKey.get(key)?.some((subscription) => subscription.upstreamId !== undefined) ??
+      false;
   }
 
-  /** Asks the node for a feed, unless it is asked for or live, or there is no connection. */
-  ask(feed: Feed, nowMs: number): void {
-    if (feed.askedAs !== undefined || feed.upstreamId !== undefined) return;
-    const { namespace, paramsText } = feed.request;
+  /** Asks the node for a subscription, unless it is requested or live already. */
+  ask(subscription: UpstreamSubscription, nowMs: number): void {
+    if (subscription.askedAs !== undefined || subscription.upstreamId !== undefined) return;
+    const { namespace, paramsText } = subscription.request;
     const id = this.#call(`${namespace}_subscribe`, paramsText);
     if (id === undefined) return;
-    feed.askedAs = id;
-    this.#asks.set(id, { request: feed.request, feed, askedAtMs: nowMs });
+    subscription.askedAs = id;
+    this.#asks.set(id, { request: subscription.request, subscription, askedAtMs: nowMs });
   }
 
-  /** Ends a feed that nobody uses. One that the node was just asked for is ended at its answer. */
-  retire(feed: Feed): void {
-    if (!feed.idle || feed.askedAs !== undefined) return;
-    if (feed.upstreamId !== undefined) {
-      this.#byUpstreamId.delete(feed.upstreamId);
-      this.#unsubscribe(feed.request.namespace, feed.upstreamId);
-      feed.upstreamId = undefined;
+  /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
+  retire(subscription: UpstreamSubscription): void {
+    if (!subscription.idle) return this.#limits.handOver(subscription);
+    if (subscription.askedAs !== undefined) return;
+    if (subscription.upstreamId !== undefined) {
+      this.#byUpstreamId.delete(subscription.upstreamId);
+      this.#unsubscribe(subscription.request.namespace, subscription.upstreamId);
+      subscription.upstreamId = undefined;
     }
-    this.#forget(feed);
+    this.#forget(subscription);
   }
 
-  /** A connection stands: everything is asked for again. */
+  /** The connection is open: every subscription is requested again. */
   opened(nowMs: number): void {
-    for (const feed of this.feeds()) this.ask(feed, nowMs);
+    this.#limits.nowMs = nowMs;
+    for (const subscription of this.subscriptions()) this.ask(subscription, nowMs);
   }
 
-  /** The connection is gone, and with it all that the node knew. */
-  closed(): void {
+  /**
+   * The connection is lost, and the node's subscriptions with it.
+   *
+   * @param isRefusal The node closed it because of what it was sent.
+   * @returns Subscriptions that are not asked for again: the node had not granted them before, and
+   *   was asked for them when it closed the connection.
+   */
+  closed(isRefusal: boolean): UpstreamSubscription[] {
+    const suspects = isRefusal ? this.#newAsks() : [];
+    const [only] = suspects;
+    // One of several may be innocent: its client can ask again.
+    if (only !== undefined && suspects.length === 1) this.#limits.remember(only.request.key);
     this.#asks.clear();
     this.#abandoned = 0;
     this.#strays.clear();
     this.#suspects.clear();
     this.#byUpstreamId.clear();
-    for (const feed of [...this.feeds()]) {
-      feed.upstreamId = feed.askedAs = undefined;
-      this.retire(feed);
+    for (const subscription of [...this.subscriptions()]) {
+      subscription.upstreamId = subscription.askedAs = undefined;
+      this.retire(subscription);
     }
+    return suspects;
   }
 
-  /** Reads an answer of the node. @returns Undefined where nobody waits for it. */
-  answered(requestId: number, text: string): FeedAnswer | undefined {
+  #newAsks(): UpstreamSubscription[] {
+    return [...this.#asks.values()].flatMap(({ subscription }) =>
+      subscription !== undefined && subscription.publicId === undefined ? [subscription] : []
+    );
+  }
+
+  /** Handles an answer of the node. @returns Undefined if nobody waits for it. */
+  answered(requestId: number, text: string): SubscribeAnswer | undefined {
     const ask = this.#asks.get(requestId);
     if (ask === undefined) return undefined;
     this.#asks.delete(requestId);
     const upstreamId = resultId(text);
-    const { feed } = ask;
-    if (feed === undefined) {
+    const { subscription } = ask;
+    if (subscription === undefined) {
       this.#abandoned -= 1;
       if (upstreamId !== undefined) this.#unsubscribe(ask.request.namespace, upstreamId);
       return undefined;
     }
-    feed.askedAs = undefined;
-    if (upstreamId === undefined) return { feed, errorText: errorOf(text) };
+    subscription.askedAs = undefined;
+    if (upstreamId === undefined) return { subscription, errorText: errorOf(text) };
     if (this.#byUpstreamId.has(upstreamId)) {
-      return { feed, errorText: internalError("The node gave one id to two subscriptions") };
+      return {
+        subscription,
+        errorText: internalError("The node gave one id to two subscriptions"),
+      };
     }
-    this.#goLive(feed, upstreamId);
-    return { feed };
+    this.#goLive(subscription, upstreamId);
+    return { subscription };
   }
 
   /**
-   * Takes note of a notification that belongs to no feed. One may be under way when its subscription
-   * ends; but an id that goes on for two sweeps is a subscription whose answer was lost.
+   * Notes a notification of an unknown subscription. Some arrive after an unsubscribe, but an id that
+   * continues for two sweeps is a subscription whose answer was lost.
    */
   stray(upstreamId: string, namespace: string): void {
     if (this.#strays.size < STRAYS_MAX) this.#strays.set(upstreamId, namespace);
   }
 
-  /** Gives up requests that the node has not answered in time, and asks again where it matters. */
+  /** Gives up requests that the node did not answer in time, and repeats those still needed. */
   sweep(nowMs: number): void {
+    this.#limits.nowMs = nowMs;
     for (const ask of this.#asks.values()) {
-      if (ask.feed === undefined || nowMs - ask.askedAtMs < this.#options.askTimeoutMs) continue;
-      ask.feed.askedAs = undefined;
-      this.retire(ask.feed);
-      ask.feed = undefined;
+      if (ask.subscription === undefined || nowMs - ask.askedAtMs < this.#options.askTimeoutMs) {
+        continue;
+      }
+      ask.subscription.askedAs = undefined;
+      this.retire(ask.subscription);
+      ask.subscription = undefined;
       this.#abandoned += 1;
     }
     if (this.#abandoned > ABANDONED_MAX) {
       this.#options.upstream.drop(`${this.#abandoned} subscribe requests left unanswered`);
     }
-    for (const feed of this.feeds()) this.ask(feed, nowMs);
+    for (const subscription of this.subscriptions()) this.ask(subscription, nowMs);
     this.#endStrays();
   }
 
   #endStrays(): void {
-    // While an answer is awaited, an unknown id may be the one that it is going to bring.
+    // While an answer is pending, an unknown id may be the one that it brings.
     const awaited = this.#asks.size > this.#abandoned;
     for (const [id, namespace] of awaited ? [] : this.#strays) {
       if (this.#suspects.has(id) && !this.#byUpstreamId.has(id)) this.#unsubscribe(namespace, id);
@@ -189,25 +235,26 @@ export class SubscriptionTable {
     this.#strays = new Map();
   }
 
-  #goLive(feed: Feed, upstreamId: string): void {
-    feed.upstreamId = upstreamId;
-    feed.refusals = 0;
-    this.#byUpstreamId.set(upstreamId, feed);
-    if (feed.publicId !== undefined) return;
-    feed.publicId = this.#publicIds.has(upstreamId) ? this.#freshId() : upstreamId;
-    this.#publicIds.add(feed.publicId);
+  #goLive(subscription: UpstreamSubscription, upstreamId: string): void {
+    subscription.upstreamId = upstreamId;
+    subscription.refusals = 0;
+    this.#byUpstreamId.set(upstreamId, subscription);
+    if (subscription.publicId !== undefined) return;
+    subscription.publicId = this.#publicIds.has(upstreamId) ? this.#freshId() : upstreamId;
+    this.#publicIds.add(subscription.publicId);
   }
 
-  #forget(feed: Feed): void {
-    if (feed.publicId !== undefined) this.#publicIds.delete(feed.publicId);
-    const { key } = feed.request;
-    const others = this.#byKey.get(key)?.filter((other) => other !== feed) ?? [];
+  #forget(subscription: UpstreamSubscription): void {
+    this.#limits.remove(subscription.payer.address);
+    if (subscription.publicId !== undefined) this.#publicIds.delete(subscription.publicId);
+    const { key } = subscription.request;
+    const others = this.#byKey.get(key)?.filter((other) => other !== subscription) ?? [];
     if (others.length === 0) this.#byKey.delete(key);
     else this.#byKey.set(key, others);
   }
 
   #unsubscribe(namespace: string, upstreamId: string): void {
-    // Nothing depends on the answer, so it is not waited for.
+    // Nothing depends on the answer.
     this.#call(`${namespace}_unsubscribe`, JSON.stringify([upstreamId]));
   }
 

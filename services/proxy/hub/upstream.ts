@@ -9,15 +9,16 @@ import { NodeSocket } from "./node_socket.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** What the owner of an {@link Upstream} is told. */
+/** Events of an {@link Upstream}. */
 export interface UpstreamEvents {
   opened(): void;
-  closed(reason: string): void;
-  /** A frame of the node. @returns False where it is no JSON-RPC. */
+  /** @param isRefusal The node closed the connection because of what it was sent. */
+  closed(reason: string, isRefusal: boolean): void;
+  /** A frame of the node. @returns False if it is not JSON-RPC. */
   received(text: string): boolean;
 }
 
-/** What an {@link Upstream} works with. */
+/** Options of an {@link Upstream}. */
 export interface UpstreamOptions {
   /** WebSocket URL of the read node. */
   url: string;
@@ -30,6 +31,9 @@ export interface UpstreamOptions {
   metrics: ProxyMetrics;
   events: UpstreamEvents;
 }
+
+/** Close codes that blame what was sent (RFC 6455, section 7.4.1): 1009 is a message too large. */
+const REFUSAL = /^closed with (?:1002|1003|1007|1008|1009)\b/;
 
 /** The one WebSocket to the read node. */
 export class Upstream implements UpstreamPort {
@@ -56,19 +60,19 @@ export class Upstream implements UpstreamPort {
         onText(text) {
           if (events.received(text)) return;
           metrics.upstreamErrors.inc({ target: "read" });
-          log.warn("The read node sent a frame that is no JSON-RPC");
+          log.warn("The read node sent a frame that is not JSON-RPC");
         },
         onDown(reason) {
           metrics.upstreamConnected.set(0);
           metrics.upstreamErrors.inc({ target: "read" });
           log.warn("No connection to the read node at {url}: {reason}", { url, reason });
-          events.closed(reason);
+          events.closed(reason, REFUSAL.test(reason));
         },
       },
     });
   }
 
-  /** Whether the connection stands. */
+  /** Whether the connection is open. */
   get connected(): boolean {
     return this.#socket.connected;
   }

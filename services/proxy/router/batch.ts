@@ -1,16 +1,16 @@
 import { idOf, RpcCode, type RpcId } from "../../../lib/protocol/jsonrpc.ts";
 import { type Call, idText } from "./calls.ts";
 import { answerLost } from "./failures.ts";
-import { arrayElements, memberText } from "./json_text.ts";
-import type { Target } from "./methods.ts";
-import { bodyText, type NodeReply } from "../http_pool/node_reply.ts";
+import { arrayElements, memberText } from "../json_text.ts";
+import type { Target } from "../metrics.ts";
+import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
 
 /**
- * A node's answers to a batch, in the order of the calls and each as the node wrote it; undefined for
- * a call without an id. A node may answer in any order, leave calls out, or answer all of them with
+ * A node's answers to a batch in the order of the calls, each as the node wrote it; undefined for a
+ * call without an id. A node may answer in any order, leave calls out, or answer the whole batch with
  * one error.
  *
- * @throws {ProxyError} 502 / -32002 where the reply is no JSON.
+ * @throws {ProxyError} 502 / -32002 if the reply is not JSON.
  */
 export function splitBatchReply(
   calls: readonly Call[],
@@ -57,7 +57,7 @@ function sameError(call: Call, value: unknown, text: string, target: Target): st
   return `{"jsonrpc":"2.0","id":${idText(call)},"error":${error}}`;
 }
 
-/** What a call and its answer are matched by: nodes, too, may have lost digits of a long number. */
+/** Matches a call and its answer by their parsed id: a node may lose digits of a long number, too. */
 function keyOf(id: RpcId): string {
   return JSON.stringify(id);
 }

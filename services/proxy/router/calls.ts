@@ -1,14 +1,16 @@
 import {
   idOf,
-  parseJson,
   parseRequest,
   RpcCode,
   RpcError,
   type RpcId,
   type RpcRequest,
 } from "../../../lib/protocol/jsonrpc.ts";
+import { arrayElements, memberText } from "../json_text.ts";
 import { badRequest, limitExceeded, ProxyError } from "./failures.ts";
-import { arrayElements, memberText } from "./json_text.ts";
+
+/** Method names longer than this are refused; the schema of requests has the same bound. */
+const METHOD_LENGTH_MAX = 256;
 
 /** One call as it came. */
 export interface Call extends RpcRequest {
@@ -23,10 +25,10 @@ export interface BrokenCall {
   error: ProxyError;
 }
 
-/** What one message of a caller holds. */
-export type Message = { single: Call } | { batch: (Call | BrokenCall)[] };
+/** What one message of a caller holds: a call, or a batch of them. */
+export type Message = Call | (Call | BrokenCall)[];
 
-/** The id of a call as JSON, in its own digits where a number of the runtime would lose some. */
+/** The id of a call as JSON, digit by digit where a JavaScript number would lose some. */
 export function idText({ id = null, text }: Call): string {
   const isExact = typeof id !== "number" || Number.isSafeInteger(id);
   return (isExact ? undefined : memberText(text, "id")) ?? JSON.stringify(id);
@@ -43,20 +45,14 @@ export function isBroken(call: Call | BrokenCall): call is BrokenCall {
  * @throws {MessageError} -32700, -32600 (an empty batch too), or -32005 for a batch over the limit.
  */
 export function readMessage(text: string, maxBatch: number): Message {
-  const value = attempt(() => null, () => parseJson(text));
-  if (!Array.isArray(value)) return { single: readCall(value, text) };
-  if (value.length === 0) {
-    throw new MessageError(
-      null,
-      badRequest(new RpcError(RpcCode.invalidRequest, "Invalid request: Batch is empty")),
-    );
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    const error = new RpcError(RpcCode.parseError, "Parse error: body is not JSON", { cause });
+    throw new MessageError(null, badRequest(error));
   }
-  if (value.length > maxBatch) {
-    const message = `Batch has ${value.length} calls: at most ${maxBatch} are taken`;
-    throw new MessageError(null, limitExceeded(413, message));
-  }
-  const texts = arrayElements(text);
-  return { batch: value.map((element, index) => readElement(element, texts[index] ?? "")) };
+  return Array.isArray(value) ? readBatch(value, text, maxBatch) : readCall(value, text);
 }
 
 /** A message that cannot be handled at all, with the id to answer it under. */
@@ -69,25 +65,46 @@ export class MessageError extends ProxyError {
   }
 }
 
+function readBatch(values: unknown[], text: string, maxBatch: number): (Call | BrokenCall)[] {
+  if (values.length === 0) {
+    const error = new RpcError(RpcCode.invalidRequest, "Invalid request: Batch is empty");
+    throw new MessageError(null, badRequest(error));
+  }
+  if (values.length > maxBatch) {
+    const message = `Batch has ${values.length} calls: the limit is ${maxBatch}`;
+    throw new MessageError(null, limitExceeded(413, message));
+  }
+  const texts = arrayElements(text);
+  return values.map((value, index) => {
+    try {
+      return readCall(value, texts[index] ?? "");
+    } catch (thrown) {
+      if (thrown instanceof MessageError) return { id: thrown.id, error: thrown };
+      throw thrown;
+    }
+  });
+}
+
 function readCall(value: unknown, text: string): Call {
-  const request = attempt(() => idOf(value), () => parseRequest(value));
-  return { ...request, text };
-}
-
-function readElement(value: unknown, text: string): Call | BrokenCall {
+  // The schema takes longer than all the rest of a read, so it only words refusals.
+  if (isRequest(value)) {
+    const { id, method, params } = value;
+    return { jsonrpc: "2.0", id, method, params, text };
+  }
   try {
-    return readCall(value, text);
+    return { ...parseRequest(value), text };
   } catch (thrown) {
-    if (thrown instanceof MessageError) return { id: thrown.id, error: thrown };
+    if (thrown instanceof RpcError) throw new MessageError(idOf(value), badRequest(thrown));
     throw thrown;
   }
 }
 
-function attempt<T>(id: () => RpcId, read: () => T): T {
-  try {
-    return read();
-  } catch (thrown) {
-    if (thrown instanceof RpcError) throw new MessageError(id(), badRequest(thrown));
-    throw thrown;
-  }
+/** Whether a value is a request for certain. One that is not may still pass the schema. */
+function isRequest(value: unknown): value is RpcRequest {
+  if (typeof value !== "object" || value === null) return false;
+  const { jsonrpc, id, method, params }: Partial<Record<keyof RpcRequest, unknown>> = value;
+  return jsonrpc === "2.0" && typeof method === "string" &&
+    method.length > 0 && method.length <= METHOD_LENGTH_MAX &&
+    (id === undefined || id === null || typeof id === "string" || Number.isFinite(id)) &&
+    (params === undefined || (typeof params === "object" && params !== null));
 }

@@ -1,4 +1,4 @@
-/** Seconds for which a browser may remember the answer to a preflight. */
+/** Seconds for which a browser may cache the answer to a preflight. */
 const MAX_AGE_S = 86_400;
 
 /** Which origins browsers may call from. */
@@ -12,12 +12,12 @@ export class Cors {
     this.#any = this.#origins.has("*");
   }
 
-  /** Whether a page may connect; a caller that is no browser sends no origin. */
+  /** Whether a page may call; only browsers send an origin. */
   allows(origin: string | null): boolean {
     return this.#any || origin === null || this.#origins.has(origin);
   }
 
-  /** Headers that an answer carries: those for browsers, which alone send an origin. */
+  /** CORS headers of an answer. */
   headers(origin: string | null): [name: string, value: string][] {
     if (this.#any) return origin === null ? [] : [["access-control-allow-origin", "*"]];
     const vary: [string, string] = ["vary", "origin"];
@@ -25,7 +25,7 @@ export class Cors {
     return [["access-control-allow-origin", origin], vary];
   }
 
-  /** The answer to the question that a browser asks before it posts JSON. */
+  /** The answer to a preflight, which a browser sends before it posts JSON. */
   preflight(request: Request): Response {
     const wanted = request.headers.get("access-control-request-headers");
     return new Response(null, {

@@ -1,8 +1,8 @@
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import type { Target } from "./methods.ts";
+import type { Target } from "../metrics.ts";
 
-/** HTTP statuses of the proxy's own failures (protocol page, "JSON-RPC answers of the proxy"). */
-export type FailureStatus = 400 | 403 | 413 | 429 | 502 | 503 | 504;
+/** HTTP statuses of the proxy's own failures (docs/protocol.md, "JSON-RPC answers of the proxy"). */
+export type FailureStatus = 400 | 403 | 408 | 413 | 429 | 502 | 503 | 504;
 
 /** A failure of the proxy itself: a JSON-RPC error, and the HTTP status of a single call's answer. */
 export class ProxyError extends RpcError {
@@ -14,39 +14,39 @@ export class ProxyError extends RpcError {
   }
 }
 
-/** 502 / -32002: the node was told nothing. */
+/** 502 / -32002: the request was not sent. */
 export function nodeUnreachable(target: Target, why: string, cause?: unknown): ProxyError {
   const message = `The ${target} node cannot be reached: ${why}`;
   return new ProxyError(502, RpcCode.resourceUnavailable, message, cause);
 }
 
-/** 502 / -32002: the node was asked, and gave no answer; a write may have been carried out. */
+/** 502 / -32002: the request was sent and no answer came; a write may have taken effect. */
 export function answerLost(target: Target, why: string, cause?: unknown): ProxyError {
   const message = `The ${target} node gave no answer: ${why}${doubtOf(target)}`;
   return new ProxyError(502, RpcCode.resourceUnavailable, message, cause);
 }
 
-/** 504 / -32002: the node did not answer in time; a write may have been carried out. */
+/** 504 / -32002: no answer came in time; a write may have taken effect. */
 export function nodeTimeout(target: Target, timeoutMs: number): ProxyError {
   const message = `The ${target} node did not answer within ${timeoutMs} ms${doubtOf(target)}`;
   return new ProxyError(504, RpcCode.resourceUnavailable, message);
 }
 
 function doubtOf(target: Target): string {
-  return target === "write" ? "; whether it acted is not known" : "";
+  return target === "write" ? "; the write may have taken effect" : "";
 }
 
-/** 403: a page of an origin that may not call. */
+/** 403: the page's origin is not in `--cors-origins`. */
 export function originRefused(): ProxyError {
   return new ProxyError(403, RpcCode.invalidRequest, "Origin is not allowed");
 }
 
-/** -32005: a limit of the proxy is passed; 413 for a size, 429 for a number in use. */
-export function limitExceeded(status: 413 | 429, message: string): ProxyError {
+/** -32005: over a limit of the proxy; 408 for a time, 413 for a size, 429 for a number in use. */
+export function limitExceeded(status: 408 | 413 | 429, message: string): ProxyError {
   return new ProxyError(status, RpcCode.limitExceeded, message);
 }
 
-/** 400: the text is no JSON (-32700) or no request (-32600). */
+/** 400: the text is not JSON (-32700) or not a request (-32600). */
 export function badRequest(error: RpcError): ProxyError {
   return new ProxyError(400, error.rpcCode, error.message, error);
 }

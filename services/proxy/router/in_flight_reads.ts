@@ -1,44 +1,73 @@
-import { type Cut, replaceMember } from "./json_text.ts";
-import { bodyText, type NodeReply } from "../http_pool/node_reply.ts";
+import { type Cut, memberSpan, replaceMember } from "../json_text.ts";
+import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
 
-interface Flight {
-  /** The id under which the node was asked, as text. */
-  id: string;
-  reply: Promise<NodeReply>;
+/**
+ * A read with a longer id is not shared. The first of equal reads is sent under its caller's own id,
+ * so a huge id could make the node refuse what it would have answered to everybody else.
+ */
+const ID_LENGTH_MAX = 64;
+
+/** A read that was sent and not answered yet. */
+export interface Flight {
+  readonly key: string;
+  /** The id under which it was sent, as JSON. */
+  readonly id: string;
+  /** Callbacks of the equal reads that wait for it. */
+  waiting: ((reply: NodeReply | undefined) => void)[] | undefined;
 }
 
-/** Reads that were sent and not answered yet, so that an equal one can wait for the same answer. */
+/** Reads that were sent and not answered yet, so that an equal read can wait for the same answer. */
 export class InFlightReads {
-  // Bounded by the requests that are open, since each flight ends with its answer or its timeout.
+  // Bounded by the open requests: each flight ends with its answer or its timeout.
   readonly #flights = new Map<string, Flight>();
 
   /**
-   * Sends a call, or joins the flight of an equal one and gives its answer under the call's own id.
+   * Begins the flight of a read, for its sender to {@link land}. If an equal one is in flight, returns
+   * its answer instead, which is undefined if it cannot be shared.
    *
-   * @param call The text of the call, cut at its id.
+   * @param call The text of the read, cut at its id.
    */
-  ask(call: Cut, send: () => Promise<NodeReply>): Promise<NodeReply> {
+  begin(call: Cut): Flight | Promise<NodeReply | undefined> | undefined {
+    if (call.value.length > ID_LENGTH_MAX) return undefined;
     const key = call.before + call.after;
     const flight = this.#flights.get(key);
-    if (flight !== undefined) {
-      return flight.reply.then((reply) => underId(reply, flight.id, call.value));
-    }
-    const reply = send();
-    const own: Flight = { id: call.value, reply };
+    if (flight !== undefined) return this.#join(flight, call.value);
+    const own: Flight = { key, id: call.value, waiting: undefined };
     this.#flights.set(key, own);
-    const land = () => {
-      if (this.#flights.get(key) === own) this.#flights.delete(key);
-    };
-    reply.then(land, land);
-    return reply;
+    return own;
   }
 
-  /** Lets no later read join those under way. */
+  async #join(flight: Flight, id: string): Promise<NodeReply | undefined> {
+    const reply = await new Promise<NodeReply | undefined>((resolve) => {
+      (flight.waiting ??= []).push(resolve);
+    });
+    return reply && underId(reply, flight.id, id);
+  }
+
+  /**
+   * Ends a flight. Equal reads get the answer if it is a result: an error may be about the caller
+   * that was sent, its address for example, so after any other outcome each is sent for itself.
+   */
+  land(flight: Flight, reply: NodeReply | undefined): void {
+    if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key);
+    if (flight.waiting === undefined) return;
+    const shared = reply !== undefined && isResult(reply) ? reply : undefined;
+    for (const resolve of flight.waiting) resolve(shared);
+  }
+
+  /** Lets no later read join those in flight. */
   forget(): void {
     this.#flights.clear();
   }
 }
 
+function isResult({ status, body }: NodeReply): boolean {
+  if (status !== 200) return false;
+  const text = bodyText(body);
+  return memberSpan(text, "result") !== undefined && memberSpan(text, "error") === undefined;
+}
+
+/** An answer under the id of another call. */
 function underId(reply: NodeReply, sent: string, wanted: string): NodeReply {
   if (sent === wanted) return reply;
   return { status: reply.status, body: replaceMember(bodyText(reply.body), "id", wanted) };

@@ -2,12 +2,15 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "./failures.ts";
+import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
+import type { ByteBudget } from "../byte_budget.ts";
+import { quantitySchema } from "../hub/head_watch.ts";
 import { BusyError, HttpPool, ReplyTimeoutError } from "../http_pool/http_pool.ts";
-import type { Target } from "./methods.ts";
-import type { ProxyMetrics } from "../metrics.ts";
-import { ConnectionError } from "../http_pool/node_connection.ts";
-import type { NodeReply } from "../http_pool/node_reply.ts";
+import type { ConnectionError } from "../http_pool/node_connection.ts";
+import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
+import { ReplyBudgetError } from "../http_pool/reply_reader.ts";
+import type { ProxyMetrics, Target } from "../metrics.ts";
+import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "./failures.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
@@ -16,65 +19,60 @@ export interface NodePort {
   /**
    * Posts a message.
    *
-   * @param mayRepeat It may be posted a second time where a kept connection turns out to have ended;
-   *   otherwise it never is.
-   * @throws {ProxyError} -32002 where no answer came (502) or not in time (504); -32005 (429) where
-   *   too many requests are under way.
+   * @param mayRepeat Send it a second time if a reused connection turns out to be closed; otherwise
+   *   it is never sent twice.
+   * @throws {ProxyError} -32002 if no answer came (502) or not in time (504); -32005 (429) if too
+   *   many requests are open or too many bytes of answers are in memory.
    */
   post(text: string, forwardedFor: string, mayRepeat?: boolean): Promise<NodeReply>;
 }
 
-/** Where a node is and how patient to be with it. */
+/** Where a node is, and how long it may take. */
 export interface NodeHttpOptions {
   target: Target;
   url: string;
   timeoutMs: number;
-  /** For durations alone. */
+  /** For durations only. */
   clock: Clock;
+  budget: ByteBudget;
   metrics: ProxyMetrics;
 }
 
-/** One node over HTTP. */
-export class NodeHttp implements NodePort {
-  readonly #options: NodeHttpOptions;
-  readonly #connections: HttpPool;
+/** Connections to one node over HTTP that count what they do and fail with JSON-RPC errors. */
+export function nodeHttp(options: NodeHttpOptions): HttpPool {
+  const { target, url, timeoutMs, clock, budget, metrics } = options;
+  return new HttpPool({
+    url: new URL(url),
+    timeoutMs,
+    clock,
+    budget,
+    onEnd(tookMs, isAnswered) {
+      metrics.observeUpstream(target, tookMs);
+      if (!isAnswered) metrics.upstreamErrors.inc({ target });
+    },
+    failure(error) {
+      if (error.cause instanceof ReplyBudgetError) metrics.countRefusal("buffered_bytes");
+      return failureOf(error, target, timeoutMs);
+    },
+  });
+}
 
-  constructor(options: NodeHttpOptions) {
-    this.#options = options;
-    const { url, timeoutMs, clock } = options;
-    this.#connections = new HttpPool({ url: new URL(url), timeoutMs, clock });
+function failureOf(error: ConnectionError | BusyError, target: Target, timeoutMs: number): Error {
+  const { cause } = error;
+  const reason = messageOf(cause ?? error);
+  log.debug("The {target} node gave no answer: {reason}", { target, reason });
+  if (error instanceof BusyError) return limitExceeded(429, `The ${target} node: ${error.message}`);
+  if (cause instanceof ReplyBudgetError && target === "read") {
+    return limitExceeded(429, cause.message);
   }
+  if (cause instanceof ReplyTimeoutError) return nodeTimeout(target, timeoutMs);
+  const wasSent = error.stage !== "connecting";
+  return (wasSent ? answerLost : nodeUnreachable)(target, error.message, error);
+}
 
-  /** Ends what is under way, and the connections that are kept. */
-  stop(): void {
-    this.#connections.stop();
-  }
-
-  async post(text: string, forwardedFor: string, mayRepeat = false): Promise<NodeReply> {
-    const { target, metrics } = this.#options;
-    const startedAtMs = performance.now();
-    try {
-      return await this.#connections.post(text, forwardedFor, mayRepeat);
-    } catch (thrown) {
-      metrics.upstreamErrors.inc({ target });
-      throw this.#failure(thrown);
-    } finally {
-      metrics.observeUpstream(target, performance.now() - startedAtMs);
-    }
-  }
-
-  #failure(thrown: unknown): Error {
-    const { target, timeoutMs } = this.#options;
-    const cause = thrown instanceof Error ? thrown.cause : undefined;
-    log.debug("The {target} node gave no answer: {reason}", {
-      target,
-      reason: messageOf(cause ?? thrown),
-    });
-    if (thrown instanceof BusyError) {
-      return limitExceeded(429, `The ${target} node: ${thrown.message}`);
-    }
-    if (cause instanceof ReplyTimeoutError) return nodeTimeout(target, timeoutMs);
-    const sent = !(thrown instanceof ConnectionError) || thrown.stage !== "connecting";
-    return (sent ? answerLost : nodeUnreachable)(target, messageOf(thrown), thrown);
-  }
+/** Reads the newest block number of a node over HTTP. */
+export async function readHead(node: NodePort): Promise<bigint> {
+  const text = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}';
+  const reply = await node.post(text, "127.0.0.1");
+  return quantitySchema.parse(parseResponse(parseJson(bodyText(reply.body))).result);
 }

@@ -1,40 +1,48 @@
 import type { RpcId } from "../../../lib/protocol/jsonrpc.ts";
-import { type Call, idText, isBroken, type Message, MessageError, readMessage } from "./calls.ts";
-import { answerLost, ProxyError } from "./failures.ts";
-import { InFlightReads } from "./in_flight_reads.ts";
+import { type Cut, cutAtMember } from "../json_text.ts";
+import type { NodeReply } from "../http_pool/reply_body.ts";
+import type { ProxyMetrics, Target } from "../metrics.ts";
 import { splitBatchReply } from "./batch.ts";
-import { type Cut, cutAtMember } from "./json_text.ts";
-import type { MethodTable, Target } from "./methods.ts";
-import type { ProxyMetrics } from "../metrics.ts";
+import {
+  type BrokenCall,
+  type Call,
+  idText,
+  isBroken,
+  type Message,
+  MessageError,
+  readMessage,
+} from "./calls.ts";
+import { answerLost, ProxyError } from "./failures.ts";
+import { type Flight, InFlightReads } from "./in_flight_reads.ts";
+import type { MethodTable } from "./methods.ts";
 import type { NodePort } from "./node_http.ts";
-import type { NodeReply } from "../http_pool/node_reply.ts";
 import { ReadLostError, type UpstreamReads } from "./upstream_reads.ts";
 
-/** The caller of a message. */
-export interface Caller {
-  /** Value of `X-Forwarded-For` for the node; asked for only where it is sent. */
-  forwardedFor: () => string;
-  /** Takes subscription calls of a WebSocket; undefined for a call that is none, and over HTTP. */
+/** What a message is answered with depends on. */
+export interface MessageContext {
+  /** Value of `X-Forwarded-For` for the node; called only if it is sent. */
+  forwardedFor(): string;
+  /** Takes subscription calls of a WebSocket; undefined for any other call, and over HTTP. */
   subscriptions?: (call: Call) => Promise<string> | undefined;
 }
 
-/** What a caller is answered; over WebSocket the body alone. */
-export interface Answer {
+/** The answer to a message; over WebSocket the body alone. */
+export interface RoutedAnswer {
   status: number;
-  /** Null where nothing is answered: the message held nothing but calls without an id. */
+  /** Null if nothing is answered: the message had only calls without an id. */
   body: NodeReply["body"] | null;
   /** Who answered: a label of the metrics. */
   target: Target | "mixed" | "proxy";
 }
 
-/** What a {@link Router} works with. */
+/** Options of a {@link Router}. */
 export interface RouterOptions {
   methods: MethodTable;
   nodes: Readonly<Record<Target, NodePort>>;
-  /** Another way to the read node for plain reads; HTTP is used where it is not usable. */
+  /** Another way to the read node for plain reads; while it is not usable they go over HTTP. */
   upstreamReads?: UpstreamReads;
   maxBatch: number;
-  /** Equal reads in flight are sent once. */
+  /** Send equal reads in flight once. */
   coalesceReads: boolean;
   metrics: ProxyMetrics;
 }
@@ -42,53 +50,74 @@ export interface RouterOptions {
 const OPENS_JSON = new Set([0x7b, 0x5b]); // { and [
 const SPACES = new Set([0x20, 0x0a, 0x0d, 0x09]);
 
-/** Sends each call of a message to its node and puts the answers together in the caller's order. */
+/** Longer reads go over HTTP: nodes close a WebSocket on a large message, here everybody's. */
+const OVER_WS_LENGTH_MAX = 16 * 1024;
+
+/** Sends each call of a message to its node and joins the answers in the caller's order. */
 export class Router {
   readonly #options: RouterOptions;
   readonly #reads: InFlightReads | undefined;
+  /** Whether reads are taken apart at their id: to share answers, or to send them under another. */
+  readonly #needsCut: boolean;
 
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#reads = options.coalesceReads ? new InFlightReads() : undefined;
+    this.#needsCut = options.coalesceReads || options.upstreamReads !== undefined;
   }
 
-  /** Answers one message of a caller; never throws for what a caller or a node does wrong. */
-  answer(text: string, caller: Caller): Promise<Answer> {
+  /** Answers one message; never throws for what a caller or a node does wrong. */
+  async answer(text: string, context: MessageContext): Promise<RoutedAnswer> {
+    const { maxBatch, metrics, methods, nodes, upstreamReads } = this.#options;
     let message: Message;
     try {
-      message = readMessage(text, this.#options.maxBatch);
+      message = readMessage(text, maxBatch);
     } catch (thrown) {
-      if (!(thrown instanceof MessageError)) return Promise.reject(thrown);
-      const body = failureText(thrown.id, thrown);
-      return Promise.resolve({ status: thrown.status, body, target: "proxy" });
+      if (!(thrown instanceof MessageError)) throw thrown;
+      return { status: thrown.status, body: failureText(thrown.id, thrown), target: "proxy" };
     }
-    if ("single" in message) return this.#answerSingle(message.single, caller);
-    return this.#answerBatch(message.batch, caller);
-  }
-
-  async #answerSingle(call: Call, caller: Caller): Promise<Answer> {
-    const target = this.#count(call);
-    const answered = call.id !== undefined;
+    if (Array.isArray(message)) return await this.#answerBatch(message, context);
+    const call = message;
+    metrics.countCall(call.method);
+    const { target, isPlainRead } = methods.kindOf(call.method);
+    const isAnswered = call.id !== undefined;
     try {
-      const subscription = caller.subscriptions?.(call);
+      const subscription = context.subscriptions?.(call);
       if (subscription !== undefined) {
         const body = await subscription;
-        return { status: 200, body: answered ? body : null, target };
+        return { status: 200, body: isAnswered ? body : null, target };
       }
-      const reply = await this.#send(call, target, caller);
-      if (!answered) return { status: 204, body: null, target };
-      return { status: reply.status, body: reply.body, target };
+      let reply: NodeReply | undefined;
+      let flight: Flight | undefined;
+      if (!isPlainRead || !isAnswered) {
+        reply = await this.#deliver(call.text, target, context, false);
+      } else {
+        const cut = this.#needsCut ? cutAtMember(call.text, "id") : undefined;
+        const begun = cut && this.#reads?.begin(cut);
+        if (begun instanceof Promise) reply = await begun;
+        else flight = begun;
+        try {
+          if (cut !== undefined && upstreamReads?.usable && text.length <= OVER_WS_LENGTH_MAX) {
+            reply ??= await overWs(upstreamReads, cut);
+          }
+          reply ??= await nodes.read.post(call.text, context.forwardedFor(), true);
+        } finally {
+          if (flight !== undefined) this.#reads?.land(flight, reply);
+        }
+      }
+      if (!isAnswered) return { status: 204, body: null, target };
+      return { status: reply.status, body: jsonBody(reply, target), target };
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      if (!answered) return { status: 204, body: null, target };
+      if (!isAnswered) return { status: 204, body: null, target };
       return { status: thrown.status, body: failureOf(call, thrown), target };
     }
   }
 
   async #answerBatch(
-    batch: readonly (Call | { id: RpcId; error: ProxyError })[],
-    caller: Caller,
-  ): Promise<Answer> {
+    batch: readonly (Call | BrokenCall)[],
+    context: MessageContext,
+  ): Promise<RoutedAnswer> {
     const answers: (string | undefined)[] = new Array(batch.length);
     const groups: Record<Target, number[]> = { read: [], write: [] };
     const work: Promise<void>[] = [];
@@ -99,10 +128,11 @@ export class Router {
         continue;
       }
       calls.set(index, item);
-      const target = this.#count(item);
-      const subscription = caller.subscriptions?.(item);
-      if (subscription === undefined) groups[target].push(index);
-      else {
+      this.#options.metrics.countCall(item.method);
+      const subscription = context.subscriptions?.(item);
+      if (subscription === undefined) {
+        groups[this.#options.methods.kindOf(item.method).target].push(index);
+      } else {
         work.push(subscription.then((text) => {
           if (item.id !== undefined) answers[index] = text;
         }));
@@ -113,7 +143,7 @@ export class Router {
       if (indexes.length === 0) continue;
       const part = indexes.map((index) => calls.get(index)).filter((call) => call !== undefined);
       work.push(
-        this.#sendBatch(part, target, caller).then((texts) => {
+        this.#sendBatch(part, target, context).then((texts) => {
           for (const [position, index] of indexes.entries()) answers[index] = texts[position];
         }),
       );
@@ -125,16 +155,17 @@ export class Router {
     return { status: 200, body: `[${texts.join(",")}]`, target };
   }
 
-  /** The answers to calls of one batch for one node, in their order; undefined where none is due. */
+  /** One node's answers to its calls of a batch, in their order; undefined for a notification. */
   async #sendBatch(
     calls: readonly Call[],
     target: Target,
-    caller: Caller,
+    context: MessageContext,
   ): Promise<(string | undefined)[]> {
     try {
       const text = `[${calls.map((call) => call.text).join(",")}]`;
-      const arePlain = calls.every(({ method }) => this.#options.methods.isPlainRead(method));
-      const reply = await this.#deliver(text, target, caller, { arePlain, mayRepeat: false });
+      const { methods } = this.#options;
+      const arePlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
+      const reply = await this.#deliver(text, target, context, arePlain);
       return splitBatchReply(calls, reply, target);
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
@@ -142,55 +173,18 @@ export class Router {
     }
   }
 
-  #send(call: Call, target: Target, caller: Caller): Promise<NodeReply> {
-    const cut = call.id !== undefined && this.#options.methods.isPlainRead(call.method)
-      ? cutAtMember(call.text, "id")
-      : undefined;
-    if (cut === undefined) return this.#post(call, target, caller);
-    const read = () => this.#read(call, cut, caller);
-    return this.#reads === undefined ? read() : this.#reads.ask(cut, read);
-  }
-
-  #read(call: Call, cut: Cut, caller: Caller): Promise<NodeReply> {
-    const { upstreamReads } = this.#options;
-    if (!upstreamReads?.usable) return this.#post(call, "read", caller, true);
-    return upstreamReads.ask(cut).catch((thrown: unknown) => {
-      if (!(thrown instanceof ReadLostError)) throw thrown;
-      return this.#post(call, "read", caller, true); // a plain read may be sent again
-    });
-  }
-
-  async #post(
-    call: Call,
-    target: Target,
-    caller: Caller,
-    mayRepeat = false,
-  ): Promise<NodeReply> {
-    const reply = await this.#deliver(call.text, target, caller, {
-      arePlain: mayRepeat,
-      mayRepeat,
-    });
-    if (call.id !== undefined && !looksLikeJson(reply.body)) {
-      throw answerLost(target, `HTTP status ${reply.status} without a JSON body`);
-    }
-    return reply;
-  }
-
-  #deliver(
+  async #deliver(
     text: string,
     target: Target,
-    caller: Caller,
-    { arePlain, mayRepeat }: { arePlain: boolean; mayRepeat: boolean },
+    context: MessageContext,
+    arePlainReads: boolean,
   ): Promise<NodeReply> {
-    const reply = this.#options.nodes[target].post(text, caller.forwardedFor(), mayRepeat);
-    if (arePlain) return reply;
-    // After a change, be its answer lost, a read must not share that of one that began before it.
-    return reply.finally(() => this.#reads?.forget());
-  }
-
-  #count(call: Call): Target {
-    this.#options.metrics.countCall(call.method);
-    return this.#options.methods.targetOf(call.method);
+    try {
+      return await this.#options.nodes[target].post(text, context.forwardedFor(), false);
+    } finally {
+      // After a change, even if its answer was lost, a read must not share an older read's answer.
+      if (!arePlainReads) this.#reads?.forget();
+    }
   }
 }
 
@@ -199,22 +193,37 @@ export function failureText(id: RpcId, error: ProxyError): string {
   return failureUnder(JSON.stringify(id), error);
 }
 
-/** The text of a failure answer to a call, under its id as it was written. */
+/** The text of a failure answer to a call, under its id exactly as it was written. */
 export function failureOf(call: Call, error: ProxyError): string {
   return failureUnder(idText(call), error);
 }
 
-function failureUnder(id: string, { rpcCode: code, message }: ProxyError): string {
+/** The text of a failure answer under an id given as JSON text. */
+export function failureUnder(id: string, { rpcCode: code, message }: ProxyError): string {
   return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`;
 }
 
-function batchTarget(groups: Record<Target, number[]>): Answer["target"] {
+/** @returns Undefined if the socket was lost: a plain read may be sent again over HTTP. */
+async function overWs(reads: UpstreamReads, call: Cut): Promise<NodeReply | undefined> {
+  try {
+    return await reads.ask(call);
+  } catch (thrown) {
+    if (thrown instanceof ReadLostError) return undefined;
+    throw thrown;
+  }
+}
+
+function batchTarget(groups: Record<Target, number[]>): RoutedAnswer["target"] {
   if (groups.read.length > 0) return groups.write.length > 0 ? "mixed" : "read";
   return groups.write.length > 0 ? "write" : "proxy";
 }
 
-function looksLikeJson(body: NodeReply["body"]): boolean {
-  if (typeof body === "string") return /^\s*[{[]/.test(body);
-  const first = body.find((byte) => !SPACES.has(byte));
-  return first !== undefined && OPENS_JSON.has(first);
+/** @throws {ProxyError} 502 if the node answered something other than JSON, such as an error page. */
+function jsonBody({ status, body }: NodeReply, target: Target): NodeReply["body"] {
+  const first = typeof body === "string"
+    ? body.charCodeAt(0)
+    : body.find((byte) => !SPACES.has(byte)) ?? NaN;
+  if (OPENS_JSON.has(first)) return body;
+  if (typeof body === "string" && /^\s*[{[]/.test(body)) return body;
+  throw answerLost(target, `HTTP status ${status} without a JSON body`);
 }

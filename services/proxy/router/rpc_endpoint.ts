@@ -1,31 +1,42 @@
 import { getLogger } from "@logtape/logtape";
-import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Served } from "../../../lib/http/listener.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import { textWithin } from "./bounded_body.ts";
+import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
+import type { AddressCounts } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import type { Cors } from "./cors.ts";
-import { badRequest, limitExceeded, originRefused, type ProxyError } from "./failures.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import { type Answer, failureText, type Router } from "./router.ts";
+import type { Cors } from "./cors.ts";
+import { badRequest, limitExceeded, originRefused, ProxyError } from "./failures.ts";
+import { failureText, type MessageContext, type RoutedAnswer, type Router } from "./router.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** With these very headers the runtime makes a response in a tenth of the time. */
+/** `Deno.serve` sends a response with exactly these headers ten times as fast as any other. */
 const JSON_ALONE = { "content-type": "application/json" };
 
-/** What an {@link RpcEndpoint} works with. */
+/** How long a body over {@link SMALL_BYTES} may take to arrive: 170 KiB/s for the default limit. */
+export const BODY_TIMEOUT_MS = 30_000;
+
+/** Options of an {@link RpcEndpoint}. */
 export interface RpcEndpointOptions {
   router: Router;
   cors: Cors;
   metrics: ProxyMetrics;
   maxBodyBytes: number;
   addressOf: (headers: Headers, remote: string) => CallerAddress;
+  /** Requests that are being answered, by address. */
+  openRequests: AddressCounts;
+  /** Large bodies and answers that are in memory. */
+  budget: ByteBudget;
+  /** Seconds until an address may ask again; undefined if it may ask now. Not set: no limit. */
+  overRate?: (address: CallerAddress) => Promise<number | undefined>;
 }
 
 /**
- * `POST /`: a message in, its answer out. It stands beside the router of the other routes because
- * it is the hot path: middleware that rewrites headers or reads the body as a stream would cost more
- * than all the rest of a request.
+ * `POST /`: a message in, its answer out. It is separate from the other routes because it is the hot
+ * path: middleware that rewrites headers or streams the body would cost more than the rest.
  */
 export class RpcEndpoint {
   readonly #options: RpcEndpointOptions;
@@ -35,57 +46,176 @@ export class RpcEndpoint {
   }
 
   /** Answers `POST /`; undefined for every other request. */
-  handle(request: Request, remote: string): Promise<Response> | undefined {
+  handle(request: Request, remote: string, served?: Served): Promise<Response> | undefined {
     if (request.method !== "POST" || pathOf(request.url) !== "/") return undefined;
-    return this.#handle(request, remote);
+    return this.#handle(request, remote, served);
   }
 
-  async #answer(request: Request, remote: string, origin: string | null): Promise<Answer> {
-    const { router, cors, maxBodyBytes, addressOf } = this.#options;
-    // A browser asks first, but not for every POST: what a page may not read it could still cause.
-    if (!cors.allows(origin)) return refusal(originRefused());
-    let text: string | undefined;
-    try {
-      text = await textWithin(request, maxBodyBytes);
-    } catch (thrown) {
-      // The caller went away in the middle; nobody reads the answer, but it is counted.
-      return refusal(
-        badRequest(new RpcError(RpcCode.parseError, "Body ended early", { cause: thrown })),
-      );
-    }
-    if (text === undefined) {
-      return refusal(limitExceeded(413, `Body is over ${maxBodyBytes} bytes`));
-    }
-    const forwardedFor = () => addressOf(request.headers, remote).forwardedFor;
-    return await router.answer(text, { forwardedFor });
-  }
-
-  async #handle(request: Request, remote: string): Promise<Response> {
-    const { metrics, cors, addressOf } = this.#options;
+  async #handle(request: Request, remote: string, served?: Served): Promise<Response> {
+    const { router, metrics, cors, openRequests, maxBodyBytes } = this.#options;
     const startedAtMs = performance.now();
     const origin = request.headers.get("origin");
-    const answer = await this.#answer(request, remote, origin);
+    const address = this.#options.addressOf(request.headers, remote);
+    let answer: RoutedAnswer;
+    let retryAfterS: number | undefined;
+    if (openRequests.tryAdd(address)) {
+      try {
+        const { overRate } = this.#options;
+        if (overRate !== undefined) retryAfterS = await overRate(address);
+        // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
+        if (!cors.allows(origin)) throw originRefused();
+        if (retryAfterS !== undefined) {
+          metrics.countRefusal("request_rate");
+          throw rateLimited(retryAfterS);
+        }
+        const bytes = declaredBytes(request);
+        const text = bytes <= SMALL_BYTES && bytes <= maxBodyBytes
+          ? await request.text()
+          : await this.#largeText(request, bytes);
+        answer = await router.answer(text, new HttpContext(address));
+      } catch (thrown) {
+        answer = refusal(thrown);
+      } finally {
+        openRequests.remove(address);
+      }
+    } else {
+      metrics.countRefusal("requests_per_address");
+      answer = refusal(limitExceeded(429, "Too many open requests from this address"));
+    }
+    if (isLarge(answer)) answer = this.#hold(answer, served);
     const { status, body, target } = answer;
     metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
     if (status >= 400) {
-      const { caller } = addressOf(request.headers, remote);
-      log.debug("Request of {address} was answered {status}", { address: caller, status });
+      log.debug("Answered {status} to {address}", { status, address: address.shown });
     }
     const headers = cors.headers(origin);
     if (body === null) return new Response(null, { status: 204, headers });
+    if (retryAfterS !== undefined) headers.push(["retry-after", String(retryAfterS)]);
     if (headers.length === 0) return new Response(body, { status, headers: JSON_ALONE });
     headers.push(["content-type", "application/json"]);
     return new Response(body, { status, headers });
   }
+
+  /** Reads a body that is large or of unknown length, as far as memory and time allow. */
+  async #largeText(request: Request, declared: number): Promise<string> {
+    const { maxBodyBytes, budget, metrics } = this.#options;
+    if (declared > maxBodyBytes && declared !== Infinity) throw bodyTooLarge(maxBodyBytes);
+    const reserved = Math.min(declared, maxBodyBytes);
+    if (!budget.fits(reserved, false)) {
+      metrics.countRefusal("buffered_bytes");
+      throw limitExceeded(429, "The proxy holds too many large messages: try again");
+    }
+    budget.add(reserved);
+    try {
+      const text = await textWithin(request, maxBodyBytes);
+      if (text === undefined) throw bodyTooLarge(maxBodyBytes);
+      return text;
+    } finally {
+      budget.remove(reserved);
+    }
+  }
+
+  /** Counts a large answer until its caller has read it; refuses the answer to a read if none fits. */
+  #hold(answer: RoutedAnswer, served: Served | undefined): RoutedAnswer {
+    const { budget, metrics } = this.#options;
+    const bytes = answer.body?.length ?? 0;
+    // The answer to a write must not be lost: the caller could not know that the write took effect.
+    if (answer.target === "read" && !budget.fits(bytes, false)) {
+      metrics.countRefusal("buffered_bytes");
+      return refusal(limitExceeded(429, "The proxy holds too many large answers: try again"));
+    }
+    if (served === undefined) return answer;
+    budget.add(bytes);
+    const release = () => budget.remove(bytes);
+    served.completed.then(release, release);
+    return answer;
+  }
 }
 
-function refusal(error: ProxyError): Answer {
+/** A class, because a closure for each request would cost more. */
+class HttpContext implements MessageContext {
+  readonly #address: CallerAddress;
+
+  constructor(address: CallerAddress) {
+    this.#address = address;
+  }
+
+  forwardedFor(): string {
+    return this.#address.forwardedFor;
+  }
+}
+
+function isLarge({ body }: RoutedAnswer): boolean {
+  return body !== null && body.length > SMALL_BYTES;
+}
+
+function refusal(thrown: unknown): RoutedAnswer {
+  const error = thrown instanceof ProxyError ? thrown : badRequest(
+    // The caller disconnected in the middle of its body; the answer is only counted.
+    new RpcError(RpcCode.parseError, "Body ended early", { cause: thrown }),
+  );
+  if (error.cause !== undefined) {
+    log.debug("Refused a request: {reason}", { reason: messageOf(error.cause) });
+  }
   return { status: error.status, body: failureText(null, error), target: "proxy" };
 }
 
-/** The path of an absolute URL. */
-function pathOf(url: string): string {
+function rateLimited(retryAfterS: number): ProxyError {
+  return limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
+}
+
+function bodyTooLarge(maxBytes: number): ProxyError {
+  return limitExceeded(413, `Body is over ${maxBytes} bytes`);
+}
+
+/** The path of an absolute URL. Unlike `URL`, it accepts the host that a caller wrote. */
+export function pathOf(url: string): string {
   const start = url.indexOf("/", "https://".length);
   const query = url.indexOf("?", start);
   return query === -1 ? url.slice(start) : url.slice(start, query);
+}
+
+const decoder = new TextDecoder();
+
+/**
+ * The body of a request as text, or undefined if it is over `maxBytes`; then the rest is not read.
+ *
+ * @throws {ProxyError} 408 / -32005 if it takes longer than `timeoutMs`.
+ */
+export async function textWithin(
+  request: Request,
+  maxBytes: number,
+  timeoutMs = BODY_TIMEOUT_MS,
+): Promise<string | undefined> {
+  if (request.body === null) return "";
+  const reader = request.body.getReader();
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    reader.cancel().catch(() => {}); // the connection is gone already
+  }, timeoutMs);
+  try {
+    const chunks: Uint8Array<ArrayBuffer>[] = [];
+    let bytes = 0;
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (isLate) throw limitExceeded(408, `Body took longer than ${timeoutMs} ms`);
+      if (done) break;
+      bytes += value.length;
+      if (bytes > maxBytes) {
+        await reader.cancel();
+        return undefined;
+      }
+      chunks.push(value);
+    }
+    return decoder.decode(await new Blob(chunks).bytes());
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The length that the headers declare, which the server enforces; Infinity if they declare none. */
+function declaredBytes(request: Request): number {
+  const length = request.headers.get("content-length");
+  return length === null ? Infinity : Number(length);
 }

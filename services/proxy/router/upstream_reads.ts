@@ -3,27 +3,27 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { Deadlines } from "../http_pool/deadlines.ts";
 import { nodeTimeout } from "./failures.ts";
 import type { UpstreamPort } from "../hub/subscription_table.ts";
-import { type Cut, cutAt, memberSpan, type Span } from "./json_text.ts";
+import { type Cut, cutAt, memberSpan, type Span } from "../json_text.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import type { NodeReply } from "../http_pool/node_reply.ts";
+import type { NodeReply } from "../http_pool/reply_body.ts";
 
-/** Reads under way on the socket; those beyond go over HTTP, so that nothing queues here. */
+/** Open reads on the socket; further ones go over HTTP, so that nothing queues here. */
 const OPEN_READS_MAX = 1_024;
 
-/** Ids of reads are text, so that none is taken for one of the hub's, which are numbers. */
+/** Ids of reads are strings, because the hub's are numbers. */
 const ID_START = '"read ';
 
 /** How most nodes begin an answer: the id is found without reading the rest. */
 const USUAL_START = /^\{"jsonrpc":"2\.0","id":"read (\d+)"[,}]/;
 
-/** The socket was lost before the answer came. A read may be sent again another way. */
+/** The socket was lost before the answer came. A plain read may be sent again. */
 export class ReadLostError extends RangemakerError {
   constructor(reason: string) {
     super("READ_LOST", `The socket was lost before the answer: ${reason}`);
   }
 }
 
-/** What {@link UpstreamReads} work with. */
+/** Options of {@link UpstreamReads}. */
 export interface UpstreamReadsOptions {
   /** The socket that the hub uses. */
   upstream: UpstreamPort & { readonly connected: boolean };
@@ -39,9 +39,9 @@ interface OpenRead {
 }
 
 /**
- * Sends plain reads over the WebSocket to the read node, among the frames of the hub: many leave in
- * one write, where over HTTP each costs two system calls. The price: the node is not told for whom it
- * answers, and an answer of megabytes holds up the notifications behind it.
+ * Sends plain reads over the hub's WebSocket to the read node. Many leave in one write, while each
+ * HTTP request costs two system calls. The price: the node does not see the caller's address, and an
+ * answer of megabytes delays the notifications behind it.
  */
 export class UpstreamReads {
   readonly #options: UpstreamReadsOptions;
@@ -54,7 +54,7 @@ export class UpstreamReads {
     this.#deadlines = new Deadlines(options.clock, options.timeoutMs, (id) => this.#expire(id));
   }
 
-  /** Whether a read can be sent now; otherwise HTTP is the way. */
+  /** Whether a read can be sent now; otherwise use HTTP. */
   get usable(): boolean {
     return this.#options.upstream.connected && this.#open.size < OPEN_READS_MAX;
   }
@@ -83,21 +83,21 @@ export class UpstreamReads {
     }
   }
 
-  /** Takes a frame of the node. @returns False where it is no answer to a read. */
+  /** Handles a frame of the node. @returns False if it is not an answer to a read. */
   answered(text: string): boolean {
     const span = this.#idSpan(text);
     if (span === undefined) return false;
     const { before, value, after } = cutAt(text, span);
     const id = Number(value.slice(ID_START.length, -1));
     const read = this.#open.get(id);
-    if (read === undefined) return true; // too late: its caller was told
+    if (read === undefined) return true; // late: its caller got a timeout
     this.#open.delete(id);
     this.#deadlines.delete(id);
     read.answer.resolve({ status: 200, body: before + read.id + after });
     return true;
   }
 
-  /** The connection is gone, and with it the answers. */
+  /** The connection is lost, and the answers with it. */
   lost(reason: string): void {
     const open = [...this.#open.values()];
     this.#open.clear();
@@ -111,7 +111,7 @@ export class UpstreamReads {
       const end = usual[0].length - 1;
       return { start: end - usual[1].length - ID_START.length - 1, end };
     }
-    // While no read is under way, the hub's frames are not to be read twice.
+    // Without an open read, do not scan the hub's frames.
     const span = this.#open.size === 0 ? undefined : memberSpan(text, "id");
     return span !== undefined && text.startsWith(ID_START, span.start) ? span : undefined;
   }
@@ -120,7 +120,7 @@ export class UpstreamReads {
     const read = this.#open.get(id);
     if (read === undefined) return;
     this.#open.delete(id);
-    // The socket stays: one slow read says nothing about it, and pings find out a node that is gone.
+    // The socket stays: one slow read says little, and pings detect a node that is gone.
     read.answer.reject(nodeTimeout("read", this.#options.timeoutMs));
   }
 }

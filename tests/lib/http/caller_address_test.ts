@@ -15,7 +15,10 @@ Deno.test("callerAddress: the last entry of X-Forwarded-For, if trusted; nodes g
   ];
   for (const [header, trusted, caller, forwardedFor] of rows) {
     const headers = new Headers(header === undefined ? {} : { "x-forwarded-for": header });
-    const expected = { caller, connection: PEER, forwardedFor };
-    assert.deepEqual(callerAddress(headers, PEER, trusted), expected);
+    const address = callerAddress(headers, PEER, trusted);
+    assert.deepEqual(
+      [address.shown, address.forwardedFor, address.peerKey],
+      [caller, forwardedFor, PEER],
+    );
   }
 });

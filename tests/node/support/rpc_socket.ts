@@ -61,7 +61,7 @@ export class RpcSocket {
   }
 
   /** Results that came for a subscription so far. */
-  notices(subscription: string): Record<string, unknown>[] {
+  notifications(subscription: string): Record<string, unknown>[] {
     return this.messages.flatMap(({ params }) =>
       params?.subscription === subscription ? [params.result] : []
     );

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { EventEmitter } from "node:events";
 import {
-  ANSWER_BYTES_MAX,
   NativeConnection,
   type NativeSocket,
   QUEUED_BYTES_MAX,
+  UNREAD_BYTES_MAX,
 } from "../../../services/proxy/clients/client_connection.ts";
-import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/outgoing_message.ts";
-import { TcpConnection } from "../../../services/proxy/clients/tcp_connection.ts";
+import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
+import { TcpConnection } from "../../../services/proxy/clients/client_connection.ts";
 
 /** A socket that writes nothing out until it is told to. */
 class FakeSocket implements NativeSocket {
@@ -65,7 +65,7 @@ Deno.test("NativeConnection: the socket is asked once for many messages, not for
 Deno.test("NativeConnection: with 64 MiB of answers unread it is closed, and no more are sent", () => {
   const socket = new FakeSocket();
   const connection = new NativeConnection(socket);
-  const answer = new OutgoingMessage("x".repeat(ANSWER_BYTES_MAX / 4));
+  const answer = new OutgoingMessage("x".repeat(UNREAD_BYTES_MAX / 4));
   for (let n = 0; n < 4; n += 1) connection.send([answer]);
   assert.equal(socket.closed, undefined);
   connection.send([new OutgoingMessage("one more")]);

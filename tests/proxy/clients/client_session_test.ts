@@ -5,9 +5,10 @@ import { ClientSession } from "../../../services/proxy/clients/client_session.ts
 import { Hub } from "../../../services/proxy/hub/hub.ts";
 import { MethodTable } from "../../../services/proxy/router/methods.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import type { NodeReply } from "../../../services/proxy/http_pool/node_reply.ts";
+import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts";
 import { Router } from "../../../services/proxy/router/router.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { address } from "../address.ts";
 import type { RpcFrame } from "../rpc_socket.ts";
 import { call } from "../support.ts";
 
@@ -29,6 +30,7 @@ function scene() {
   const hub = new Hub({
     capacity: 16,
     random: () => 0.5,
+    maxSubscriptions: 100,
     subscribeTimeoutMs: 1_000,
     slowClients: "lag",
     upstream: {
@@ -42,6 +44,7 @@ function scene() {
   });
   hub.upstreamOpened(0);
   const got: string[] = [];
+  const closed: number[] = [];
   const session = new ClientSession({
     hub,
     router: new Router({
@@ -53,12 +56,13 @@ function scene() {
     }),
     sink: {
       room: () => Infinity,
+      admit: () => true,
       send: (messages) => got.push(...messages.map(({ text }) => text)),
-      close: () => assert.fail("Not closed"),
+      close: (code) => closed.push(code),
     },
     clock: new FakeClock(),
     metrics,
-    forwardedFor: "x",
+    address: address(),
     maxMessageBytes: MAX_MESSAGE_BYTES,
     maxSubscriptions: 10,
   });
@@ -67,6 +71,7 @@ function scene() {
     hub,
     open,
     got,
+    closed,
     frames: () => got.map((text): RpcFrame => JSON.parse(text)),
     receive: (message: unknown) => session.receive(JSON.stringify(message)),
     /** The node grants what it was asked for, under the topic's name. */
@@ -106,13 +111,13 @@ Deno.test("ClientSession: a message as large as the limit is taken, a byte more 
     const fits = Math.floor((MAX_MESSAGE_BYTES - empty.length) / bytes);
     const fill = "x".repeat(MAX_MESSAGE_BYTES - empty.length - fits * bytes);
     for (const [extra, taken] of [["", true], ["x", false]] as const) {
-      const { session, open, frames } = scene();
+      const { session, open, closed, frames } = scene();
       const text = JSON.stringify(call(1, "eth_call", [letter.repeat(fits) + fill + extra]));
       const done = session.receive(text);
       assert.equal(open.length, taken ? 1 : 0);
       if (taken) continue;
       await done;
-      assert.equal(frames()[0]?.error?.code, -32005);
+      assert.deepEqual([closed, frames()], [[1009], []]);
     }
   }
 });

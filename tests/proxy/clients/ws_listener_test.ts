@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 // @ts-types="@types/ws"
 import { WebSocket as WsClient } from "ws";
-import { OutgoingMessage } from "../../../services/proxy/hub/outgoing_message.ts";
-import type { TcpConnection } from "../../../services/proxy/clients/tcp_connection.ts";
+import { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
+import type { TcpConnection } from "../../../services/proxy/clients/client_connection.ts";
 import { WsListener } from "../../../services/proxy/clients/ws_listener.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -27,6 +27,8 @@ async function withListener(play: (scene: Scene) => Promise<void>): Promise<void
     host: "127.0.0.1",
     port: 0,
     clock,
+    maxMessageBytes: 1_024,
+    maxHandshakesPerPeer: 3,
     refuse: () => undefined,
     accepted: (connection, headers) => {
       const entry = { connection, headers, texts: [] as string[], gone: false };

@@ -8,7 +8,7 @@ import {
   IDLE_MS,
   ReplyTimeoutError,
 } from "../../../services/proxy/http_pool/http_pool.ts";
-import { bodyText } from "../../../services/proxy/http_pool/node_reply.ts";
+import { bodyText } from "../../../services/proxy/http_pool/reply_body.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Asked, echo, failed, play, TIMEOUT_MS } from "./http_pool_scene.ts";
@@ -22,7 +22,7 @@ Deno.test("HttpPool: on a kept connection, an answer that breaks off is not aske
     response.socket?.end();
   }, async ({ node }) => {
     await node.post("a", "x");
-    await assert.rejects(node.post("b", "x", true), failed("sent", /ended the connection/));
+    await assert.rejects(node.post("b", "x", true), failed("sent", /closed the connection/));
     assert.equal(asked, 2);
   });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
-import { bodyText } from "../../../services/proxy/http_pool/node_reply.ts";
+import { bodyText } from "../../../services/proxy/http_pool/reply_body.ts";
 import {
   BusyError,
   CONNECTIONS_MAX,
@@ -133,7 +133,7 @@ Deno.test("HttpPool: an answer that breaks off fails, and is not asked for again
     response.socket?.end();
   }, async ({ node }) => {
     await assert.rejects(node.post("a", "x", true), failed("sent", /./));
-    await assert.rejects(node.post("b", "x", true), failed("sent", /ended the connection/));
+    await assert.rejects(node.post("b", "x", true), failed("sent", /closed the connection/));
     assert.equal(asked, 2);
   });
 });

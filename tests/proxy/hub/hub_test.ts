@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { Hub } from "../../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
-import type { OutgoingMessage } from "../../../services/proxy/hub/outgoing_message.ts";
+import { address } from "../address.ts";
+import type { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 
 const CAPACITY = 4;
 
@@ -17,6 +18,7 @@ class Scene {
     this.hub = new Hub({
       capacity: CAPACITY,
       random: () => 0.5,
+      maxSubscriptions: 10_000,
       subscribeTimeoutMs: 1_000,
       slowClients,
       upstream: { send: (text) => this.#grant(text), drop: () => assert.fail("Not dropped") },
@@ -70,7 +72,7 @@ class Client {
       room: () => this.room,
       send: (messages) => this.lists.push(messages),
       close: () => assert.fail("Not closed"),
-    });
+    }, address());
   }
 
   subscribe(topic: string): Promise<unknown> {

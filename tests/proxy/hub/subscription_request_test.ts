@@ -5,8 +5,8 @@ import { subscriptionRequest } from "../../../services/proxy/hub/subscription_re
 function keyOf(params: string): string {
   const text = `{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":${params}}`;
   const message = readMessage(text, 1);
-  assert("single" in message);
-  return subscriptionRequest("eth", message.single).key;
+  assert(!Array.isArray(message));
+  return subscriptionRequest("eth", message).key;
 }
 
 Deno.test("Subscription: spacing and the order of members make no other subscription", () => {

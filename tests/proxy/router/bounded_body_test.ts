@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { textWithin } from "../../../services/proxy/router/bounded_body.ts";
+import { ProxyError } from "../../../services/proxy/router/failures.ts";
+import { textWithin } from "../../../services/proxy/router/rpc_endpoint.ts";
 
 const MAX_BYTES = 1_000;
 
@@ -34,5 +35,16 @@ Deno.test("Bounded body: what is over the limit is not read to its end", async (
   let cancelled = false;
   const endless = request(Infinity, false, () => cancelled = true);
   assert.equal(await textWithin(endless, MAX_BYTES), undefined);
+  assert(cancelled);
+});
+
+Deno.test("Bounded body: one that takes too long is refused with 408, and not read on", async () => {
+  let cancelled = false;
+  const body = new ReadableStream({ cancel: () => void (cancelled = true) });
+  const stalled = new Request("http://x/", { method: "POST", body });
+  await assert.rejects(
+    textWithin(stalled, MAX_BYTES, 1),
+    (thrown) => thrown instanceof ProxyError && thrown.status === 408 && thrown.rpcCode === -32005,
+  );
   assert(cancelled);
 });

@@ -38,20 +38,20 @@ const reads = [
 
 Deno.test("MethodTable: writes by name and by convention, all others read (spec, Routing)", () => {
   const table = new MethodTable();
-  for (const method of writes) assert.equal(table.targetOf(method), "write", method);
-  for (const method of reads) assert.equal(table.targetOf(method), "read", method);
+  for (const method of writes) assert.equal(table.kindOf(method).target, "write", method);
+  for (const method of reads) assert.equal(table.kindOf(method).target, "read", method);
 });
 
 Deno.test("MethodTable: methods added go to the write node", () => {
   const table = new MethodTable(["eth_call"]);
-  assert.equal(table.targetOf("eth_call"), "write");
-  assert.equal(table.isPlainRead("eth_call"), false);
+  assert.equal(table.kindOf("eth_call").target, "write");
+  assert.equal(table.kindOf("eth_call").isPlainRead, false);
 });
 
 Deno.test("MethodTable: only what is known to change nothing is a plain read", () => {
   const table = new MethodTable();
   const plain = ["core_getAccount", "core_simulateTransaction", "eth_call", "eth_getLogs"];
-  for (const method of plain) assert(table.isPlainRead(method), method);
+  for (const method of plain) assert(table.kindOf(method).isPlainRead, method);
   const others = [
     ...writes,
     "eth_newFilter",
@@ -64,7 +64,7 @@ Deno.test("MethodTable: only what is known to change nothing is a plain read", (
     "anvil_setBalance",
     "debug_traceTransaction",
   ];
-  for (const method of others) assert(!table.isPlainRead(method), method);
+  for (const method of others) assert(!table.kindOf(method).isPlainRead, method);
 });
 
 Deno.test("Subscription methods of any namespace are told from all others", () => {

@@ -4,8 +4,9 @@ import { Registry } from "prom-client";
 import { answerLost, ProxyError } from "../../../services/proxy/router/failures.ts";
 import { MethodTable } from "../../../services/proxy/router/methods.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import type { NodeReply } from "../../../services/proxy/http_pool/node_reply.ts";
-import { type Caller, Router } from "../../../services/proxy/router/router.ts";
+import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts";
+import { type MessageContext, Router } from "../../../services/proxy/router/router.ts";
+import { eventually } from "../../support/eventually.ts";
 import { call } from "../support.ts";
 
 interface Posted {
@@ -32,7 +33,7 @@ function scene() {
     coalesceReads: true,
     metrics: new ProxyMetrics(new Registry()),
   });
-  const ask = (message: unknown, caller: Partial<Caller> = {}) =>
+  const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>
     router.answer(JSON.stringify(message), { forwardedFor: () => "x", ...caller });
   return { posted, ask };
 }
@@ -149,23 +150,51 @@ Deno.test("Router: after a batch of plain reads, a read still shares one sent be
   assert.equal(posted.length, 2);
 });
 
-Deno.test("Router: equal reads in flight share status, answer and failure, and those after it share nothing", async () => {
-  for (const outcome of ["answered", "lost"]) {
+Deno.test("Router: equal reads in flight share a result, and those after it share nothing", async () => {
+  const { posted, ask } = scene();
+  const shared = [1, 2, 3].map((id) => ask(call(id, "core_getAccount", ["a"])));
+  assert.equal(posted.length, 1);
+  const [post = assert.fail()] = posted;
+  echo(post);
+  for (const [index, { status, body }] of (await Promise.all(shared)).entries()) {
+    const { id, result } = JSON.parse(String(body));
+    assert.deepEqual([status, id, result], [200, index + 1, post.text.length]);
+  }
+  void ask(call(4, "core_getAccount", ["a"]));
+  assert.equal(posted.length, 2);
+});
+
+const refusals: [name: string, answer: (post: Posted) => void, status: number][] = [
+  ["a status other than 200", (post) => echo(post, 429), 429],
+  ["an error", ({ answer }) => answer.resolve({ status: 200, body: '{"id":1,"error":{}}' }), 200],
+  ["a result and an error", ({ answer }) => {
+    answer.resolve({ status: 200, body: '{"id":1,"result":null,"error":{}}' });
+  }, 200],
+  ["no JSON", ({ answer }) => answer.resolve({ status: 200, body: "<html>" }), 502],
+  ["no answer", ({ answer }) => answer.reject(new ProxyError(504, -32002, "away")), 504],
+];
+for (const [name, refuse, status] of refusals) {
+  Deno.test(`Router: where a read gets ${name}, equal reads are each sent for themselves`, async () => {
     const { posted, ask } = scene();
-    const shared = [1, 2].map((id) => ask(call(id, "core_getAccount", ["a"])));
+    const [first, ...others] = [1, 2, 3].map((id) => ask(call(id, "core_getAccount", ["a"])));
     assert.equal(posted.length, 1);
-    const [post = assert.fail()] = posted;
-    if (outcome === "answered") echo(post, 429);
-    else post.answer.reject(new ProxyError(504, -32002, "away"));
-    for (const [index, { status, body }] of (await Promise.all(shared)).entries()) {
-      const answer = JSON.parse(String(body));
-      assert.equal(answer.id, index + 1);
-      assert.equal(status, outcome === "answered" ? 429 : 504);
-      if (outcome === "answered") assert.equal(answer.result, post.text.length);
-      else assert.equal(answer.error.code, -32002);
+    refuse(posted[0] ?? assert.fail());
+    assert.equal((await first)?.status, status);
+    await eventually("the others are sent", () => posted.length === 3 || undefined);
+    assert.deepEqual(posted.slice(1).map(({ text }) => JSON.parse(text).id), [2, 3]);
+    for (const post of posted.slice(1)) echo(post);
+    for (const [index, answer] of others.entries()) {
+      assert.equal(JSON.parse(String((await answer).body)).id, index + 2);
     }
-    void ask(call(3, "core_getAccount", ["a"]));
-    assert.equal(posted.length, 2);
+  });
+}
+
+Deno.test("Router: a read with an id over 64 characters is sent for itself, and nobody joins it", () => {
+  for (const [length, sent] of [[62, 1], [63, 3]] as const) {
+    const { posted, ask } = scene();
+    const message = (id: unknown) => ({ ...call(0, "core_getAccount", ["a"]), id });
+    for (let n = 0; n < 3; n += 1) void ask(message(`${n}`.repeat(length)));
+    assert.equal(posted.length, sent);
   }
 });
 

@@ -1,17 +1,18 @@
 /**
- * Positions of values inside JSON text, so that a piece of a message can be passed on or replaced
- * while every other byte stays as it was written: numbers beyond 2^53, escapes and spacing included.
+ * Finds values inside JSON text by position, so that one can be replaced while every other byte stays
+ * as it was written: numbers beyond 2^53, escapes and spacing included.
  *
- * The answers are right for text that `JSON.parse` accepts; on any other they end, and mean nothing.
+ * Results are correct for text that `JSON.parse` accepts. For other text the functions end, and their
+ * result means nothing.
  */
 
-/** Where a value stands: from `start` up to, not including, `end`. */
+/** The position of a value: from `start` up to, not including, `end`. */
 export interface Span {
   start: number;
   end: number;
 }
 
-/** A text in three pieces: a value, and all that stands before and after it. */
+/** A text in three pieces: a value, and everything before and after it. */
 export interface Cut {
   before: string;
   value: string;
@@ -32,7 +33,7 @@ export function arrayElements(text: string): string[] {
   let at = skipSpace(text, text.indexOf("[") + 1);
   while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET) {
     const end = endOfValue(text, at);
-    if (end === at) break; // no value stands here
+    if (end === at) break; // there is no value here
     elements.push(text.slice(at, end));
     at = skipSpace(text, end);
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
@@ -40,7 +41,7 @@ export function arrayElements(text: string): string[] {
   return elements;
 }
 
-/** The value of a member of a JSON object. Of members named alike the last counts, as in parsing. */
+/** The value of a member of a JSON object. If a name is repeated the last one counts, as in parsing. */
 export function memberSpan(text: string, name: string): Span | undefined {
   let found: Span | undefined;
   let at = skipSpace(text, text.indexOf("{") + 1);
@@ -55,13 +56,13 @@ export function memberSpan(text: string, name: string): Span | undefined {
   return found;
 }
 
-/** The text of a member of a JSON object, or undefined where it has none of that name. */
+/** The text of a member of a JSON object; undefined if there is none of that name. */
 export function memberText(text: string, name: string): string | undefined {
   const span = memberSpan(text, name);
   return span && text.slice(span.start, span.end);
 }
 
-/** The text cut at the value of a member, or undefined where it has none of that name. */
+/** The text cut at the value of a member; undefined if there is none of that name. */
 export function cutAtMember(text: string, name: string): Cut | undefined {
   const span = memberSpan(text, name);
   return span && cutAt(text, span);
@@ -72,7 +73,7 @@ export function cutAt(text: string, { start, end }: Span): Cut {
   return { before: text.slice(0, start), value: text.slice(start, end), after: text.slice(end) };
 }
 
-/** The text with the value of one member replaced; unchanged where there is no such member. */
+/** The text with the value of one member replaced; unchanged if there is no such member. */
 export function replaceMember(text: string, name: string, value: string): string {
   const cut = cutAtMember(text, name);
   return cut ? cut.before + value + cut.after : text;
@@ -90,7 +91,7 @@ function parsedOrNothing(quoted: string): unknown {
   try {
     return JSON.parse(quoted);
   } catch {
-    return undefined; // a name with a broken escape, in a text that is no JSON
+    return undefined; // a name with a broken escape: the text is not JSON
   }
 }
 
@@ -117,7 +118,7 @@ function endsScalar(code: number): boolean {
   return code === COMMA || code === CLOSE_BRACKET || code === CLOSE_BRACE || isSpace(code);
 }
 
-/** Strings can be long, so they are searched and not walked through. */
+/** Strings can be long, so they are searched, not walked. */
 function endOfString(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1);
   while (quote !== -1 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/outgoing_message.ts";
+import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 
 /** The text messages in some bytes, read by the letter of RFC 6455, section 5.2. */
 function received(bytes: Uint8Array): string[] {

@@ -1,9 +1,14 @@
 import { setImmediate } from "node:timers";
 import { getLogger } from "@logtape/logtape";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import { messageOf } from "../../../lib/errors.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import type { ByteBudget } from "../byte_budget.ts";
+import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import { ClientBuffers } from "./client_buffers.ts";
+import { pathOf } from "../router/rpc_endpoint.ts";
 import { ClientSession } from "./client_session.ts";
 import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
 import type { Cors } from "../router/cors.ts";
@@ -15,86 +20,97 @@ import { failureText, type Router } from "../router/router.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** What {@link Clients} work with. */
-export interface ClientsOptions {
+/** Options of {@link WsClients}. */
+export interface WsClientsOptions {
   hub: Hub;
   router: Router;
   clock: Clock;
   metrics: ProxyMetrics;
   cors: Cors;
+  /** Unsent bytes, with all other large messages of the process. */
+  budget: ByteBudget;
   maxClients: number;
+  maxClientsPerAddress: number;
   maxMessageBytes: number;
   maxSubscriptionsPerClient: number;
+  /** Seconds until an address may ask again; undefined if it may ask now. Not set: no limit. */
+  overRate?: (address: CallerAddress) => Promise<number | undefined>;
 }
 
-/** A socket tells nothing when it can take more, so those that are behind are looked at this often. */
+/** A socket does not say when it can take more, so clients that are behind are polled this often. */
 const RESUME_EVERY_MS = 20;
 
-/** How long clients may take to answer the close; the listener would close them with another code. */
+/** How long clients may take to answer the close before the listener cuts them. */
 const CLOSE_DEADLINE_MS = 1_000;
 
-/** How often waits for the node are looked at. */
+/** How often expired subscribes are looked for. */
 const SWEEP_EVERY_MS = 1_000;
 
 /** Whether a request asks for a WebSocket, on `/ws` or on `/`. */
 export function isHandshake(request: Request): boolean {
   if (request.method !== "GET") return false;
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return false;
-  const { pathname } = new URL(request.url);
-  return pathname === "/ws" || pathname === "/";
+  const path = pathOf(request.url);
+  return path === "/ws" || path === "/";
 }
 
 /** All open client WebSockets. */
-export class Clients {
-  readonly #options: ClientsOptions;
+export class WsClients {
+  readonly #options: WsClientsOptions;
   readonly #connections = new Set<ClientConnection>();
+  readonly #perAddress: AddressCounts;
+  readonly #buffers: ClientBuffers;
   #cancelSweep: CancelTimer | undefined;
   #cancelResume: CancelTimer | undefined;
   #draining = false;
   #flushing = false;
   #drained: (() => void) | undefined;
 
-  constructor(options: ClientsOptions) {
+  constructor(options: WsClientsOptions) {
     this.#options = options;
+    const { maxClients, maxClientsPerAddress, budget, clock, metrics } = options;
+    this.#perAddress = new AddressCounts(
+      maxClientsPerAddress,
+      Math.max(1, Math.floor(maxClients * PEER_SHARE)),
+    );
+    this.#buffers = new ClientBuffers(budget, clock, () => metrics.countRefusal("buffered_bytes"));
   }
 
-  /** Begins to watch over waits for the node. */
+  /** Starts its timers. */
   start(): void {
     this.#sweepLater();
   }
 
-  /** Turns a request into a WebSocket, or says why not. */
+  /** Turns a request into a WebSocket, or refuses it. */
   accept(request: Request, address: CallerAddress): Response {
-    const refusal = this.refusal(request.headers);
+    const refusal = this.refusal(request.headers, address);
     if (refusal !== undefined) return refusal;
     let upgrade: Deno.WebSocketUpgrade;
     try {
       upgrade = Deno.upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
     } catch (thrown) {
       // The request lacks a header of the handshake; the message names it.
-      return new Response(String(thrown), { status: 400 });
+      return new Response(messageOf(thrown), { status: 400 });
     }
     const { socket, response } = upgrade;
-    // A socket whose peer is gone before it opens tells nothing more, not even that it has closed.
+    // A socket whose peer is gone before it opens has no further event, not even a close.
     socket.onopen = () => {
       const connection = new NativeConnection(socket);
-      const full = this.#noRoom();
-      if (full === undefined) this.adopt(connection, address);
-      else {connection.close(
-          this.#draining ? CloseCode.serviceRestart : CloseCode.tryAgainLater,
-          full.message,
-        );}
+      const full = this.#noRoom(address);
+      if (full === undefined) return this.adopt(connection, address);
+      const code = this.#draining ? CloseCode.serviceRestart : CloseCode.tryAgainLater;
+      connection.close(code, full.message);
     };
     return response;
   }
 
-  /** Why a handshake is refused, or undefined where it is not. */
-  refusal(headers: Headers): Response | undefined {
-    // A page of another origin could otherwise use a proxy that only its visitor can reach.
+  /** Why a handshake is refused; undefined if it is accepted. */
+  refusal(headers: Headers, address: CallerAddress): Response | undefined {
+    // Otherwise any page could use a proxy that only its visitor can reach.
     if (!this.#options.cors.allows(headers.get("origin"))) {
       return new Response("Origin not allowed", { status: 403 });
     }
-    const error = this.#noRoom();
+    const error = this.#noRoom(address);
     return error && new Response(failureText(null, error), {
       status: error.status,
       headers: { "content-type": "application/json" },
@@ -102,21 +118,26 @@ export class Clients {
   }
 
   /** Serves a connection until it ends. */
-  adopt(connection: ClientConnection, { caller, forwardedFor }: CallerAddress): void {
-    const { hub, router, clock, metrics, maxMessageBytes } = this.#options;
+  adopt(connection: ClientConnection, address: CallerAddress): void {
+    const { shown } = address;
+    const { hub, router, clock, metrics, maxMessageBytes, overRate } = this.#options;
     const session = new ClientSession({
       hub,
       router,
       sink: connection,
       clock,
       metrics,
-      forwardedFor,
+      address,
+      overRate,
       maxMessageBytes,
       maxSubscriptions: this.#options.maxSubscriptionsPerClient,
     });
     this.#connections.add(connection);
+    this.#perAddress.add(address);
+    const buffer = connection.buffer = this.#buffers.open(connection, address.key);
+    connection.onTooLarge = () => metrics.countRefusal("message_bytes");
     metrics.wsConnections.set(this.#connections.size);
-    log.debug("Client {address} connected", { address: caller });
+    log.debug("Client {address} connected", { address: shown });
     connection.onText = (text) => {
       session.receive(text).then(() => this.#resumeLater()).catch((error: unknown) => {
         log.error("A client's message could not be handled: {error}", { error });
@@ -125,7 +146,9 @@ export class Clients {
     };
     connection.onGone = () => {
       session.end();
-      log.debug("Client {address} is gone", { address: caller });
+      buffer.end();
+      this.#perAddress.remove(address);
+      log.debug("Client {address} disconnected", { address: shown });
       this.#connections.delete(connection);
       metrics.wsConnections.set(this.#connections.size);
       if (this.#connections.size === 0) this.#drained?.();
@@ -133,8 +156,8 @@ export class Clients {
   }
 
   /**
-   * Sends what frames of the node brought, at the end of this turn of the event loop, so that frames
-   * that came together leave together; and keeps at it for clients that are behind.
+   * Sends new notifications at the end of this turn of the event loop, so that those that came
+   * together leave together. Clients that are behind are retried until they have caught up.
    */
   flushSoon(): void {
     if (this.#flushing) return;
@@ -169,13 +192,18 @@ export class Clients {
     this.#cancelResume?.();
   }
 
-  #noRoom(): ProxyError | undefined {
+  #noRoom(address: CallerAddress): ProxyError | undefined {
     if (this.#draining) {
       return new ProxyError(503, RpcCode.resourceUnavailable, "The proxy is shutting down");
     }
-    const { maxClients } = this.#options;
+    const { maxClients, metrics } = this.#options;
     if (this.#connections.size >= maxClients) {
-      return limitExceeded(429, `${maxClients} clients are connected: no more are taken`);
+      metrics.countRefusal("connections");
+      return limitExceeded(429, `${maxClients} clients are connected: try again later`);
+    }
+    if (!this.#perAddress.hasRoom(address)) {
+      metrics.countRefusal("connections_per_address");
+      return limitExceeded(429, "Too many clients are connected from this address");
     }
   }
 

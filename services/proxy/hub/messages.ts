@@ -1,9 +1,10 @@
 import { Buffer } from "node:buffer";
+import { memberText, replaceMember } from "../json_text.ts";
 
 /** First byte of a frame that is a whole text message (RFC 6455, section 5.2). */
 const WHOLE_TEXT = 0x81;
 
-/** A text message on its way to clients, encoded at most once however many get it. */
+/** A text message for clients, encoded once for all of them. */
 export class OutgoingMessage {
   readonly text: string;
   #byteLength: number | undefined;
@@ -18,18 +19,18 @@ export class OutgoingMessage {
     return this.#byteLength ??= Buffer.byteLength(this.text);
   }
 
-  /** The message as a WebSocket frame of a server. */
+  /** The message as a server's WebSocket frame. */
   get frame(): Uint8Array {
     return this.#frame ??= textFrame(this.text, this.byteLength);
   }
 }
 
-/** Puts frames into one piece, and gives the same piece again to the next who wants the same frames. */
+/** Joins frames for one write, and caches the last result for clients with the same messages. */
 export class FrameJoiner {
   #messages: readonly OutgoingMessage[] = [];
   #joined: Uint8Array = new Uint8Array();
 
-  /** The frames of some messages, one after the other. */
+  /** The frames of the messages, joined. */
   join(messages: readonly OutgoingMessage[]): Uint8Array {
     const [first] = messages;
     if (messages.length === 1 && first !== undefined) return first.frame;
@@ -58,4 +59,33 @@ function textFrame(text: string, length: number): Uint8Array {
   }
   frame.write(text, headerBytes);
   return frame;
+}
+
+/** The parts of a node's frame that the hub uses: an answer has an id, a notification a method. */
+export interface NodeFrame {
+  id?: unknown;
+  method?: unknown;
+  params?: { subscription?: unknown; result?: unknown } | null;
+}
+
+/** Reads a frame. @returns Undefined if it is not a JSON object. */
+export function parseNodeFrame(text: string): NodeFrame | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A notification under the id that clients know; everything else stays as the node wrote it. */
+export function underPublicId(
+  text: string,
+  upstreamId: string,
+  publicId: string | undefined,
+): string {
+  if (publicId === undefined || publicId === upstreamId) return text;
+  const params = memberText(text, "params") ?? "";
+  const translated = replaceMember(params, "subscription", JSON.stringify(publicId));
+  return replaceMember(text, "params", translated);
 }

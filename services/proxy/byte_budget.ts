@@ -1,0 +1,38 @@
+/**
+ * Answers up to this size always find room while less than the whole budget is in use: larger ones
+ * stop at {@link LARGE_SHARE}, so that a few callers of huge answers cannot crowd out plain reads.
+ */
+export const SMALL_BYTES = 64 * 1024;
+
+/** The part of a budget that answers over {@link SMALL_BYTES} may use together. */
+export const LARGE_SHARE = 0.75;
+
+/** Bytes that the whole process may hold for its callers (`--max-buffered-bytes`). */
+export class ByteBudget {
+  readonly max: number;
+  #used = 0;
+
+  constructor(max: number) {
+    this.max = max;
+  }
+
+  /** Bytes in use. */
+  get used(): number {
+    return this.#used;
+  }
+
+  /** Whether so many more bytes fit; `isSmall` lets them use the part reserved for small answers. */
+  fits(bytes: number, isSmall: boolean): boolean {
+    return this.#used + bytes <= (isSmall ? this.max : this.max * LARGE_SHARE);
+  }
+
+  /** Counts bytes as used. */
+  add(bytes: number): void {
+    this.#used += bytes;
+  }
+
+  /** Counts bytes as free again. */
+  remove(bytes: number): void {
+    this.#used -= bytes;
+  }
+}

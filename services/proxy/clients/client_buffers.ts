@@ -1,0 +1,143 @@
+import type { Clock } from "../../../lib/clock.ts";
+import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
+
+/** A connection, as far as its unsent bytes matter. */
+export interface BufferedConnection {
+  /** Unsent bytes now: asking may take a system call. */
+  readonly unsentBytes: number;
+  /** Whether {@link cut} frees its memory at once. */
+  readonly isCuttable: boolean;
+  /** Ends the connection without the client's consent. */
+  cut(): void;
+}
+
+/** The part of the budget that large answers to one address may take. */
+const ADDRESS_SHARE = 0.5;
+
+/** Every connection is asked for its unsent bytes at most this often. */
+const REFRESH_EVERY_MS = 50;
+
+interface Buffer {
+  readonly connection: BufferedConnection;
+  readonly key: string;
+  /** What the budget counts for it: never less than it really holds. */
+  counted: number;
+}
+
+/** Handle of one connection in {@link ClientBuffers}. */
+export interface ClientBuffer {
+  /** Counts bytes that are about to be sent. */
+  add(bytes: number): void;
+  /** Bytes that may still be queued in all clients together. */
+  free(wanted: number): number;
+  /** Whether an answer may be queued; if not, it must not be sent. */
+  admit(bytes: number): boolean;
+  /** Counts a refusal that the connection decided itself. */
+  refused(): void;
+  /** The connection is gone. */
+  end(): void;
+}
+
+/**
+ * Unsent bytes of all clients, bounded together. When they are at the limit, the connection with the
+ * most is cut, if it has more than the next answer would add; otherwise that answer is refused.
+ */
+export class ClientBuffers {
+  readonly #budget: ByteBudget;
+  readonly #clock: Clock;
+  readonly #onRefusal: () => void;
+  readonly #buffers = new Set<Buffer>();
+  #refreshedAtMs = -Infinity;
+
+  /** @param onRefusal Called when an answer is refused or a connection is cut. */
+  constructor(budget: ByteBudget, clock: Clock, onRefusal: () => void) {
+    this.#budget = budget;
+    this.#clock = clock;
+    this.#onRefusal = onRefusal;
+  }
+
+  /** Begins to count a connection; `key` is that of the client's address. */
+  open(connection: BufferedConnection, key: string): ClientBuffer {
+    const buffer: Buffer = { connection, key, counted: 0 };
+    this.#buffers.add(buffer);
+    return {
+      add: (bytes) => this.#add(buffer, bytes),
+      free: (wanted) => this.#free(wanted),
+      admit: (bytes) => this.#admit(buffer, bytes),
+      refused: this.#onRefusal,
+      end: () => this.#end(buffer),
+    };
+  }
+
+  #add(buffer: Buffer, bytes: number): void {
+    if (!this.#buffers.has(buffer)) return;
+    buffer.counted += bytes;
+    this.#budget.add(bytes);
+  }
+
+  #end(buffer: Buffer): void {
+    if (!this.#buffers.delete(buffer)) return;
+    this.#budget.remove(buffer.counted);
+  }
+
+  #free(wanted: number): number {
+    if (!this.#budget.fits(wanted, true)) this.#refresh();
+    return this.#budget.max - this.#budget.used;
+  }
+
+  #admit(buffer: Buffer, bytes: number): boolean {
+    if (
+      bytes > SMALL_BYTES && this.#heldBy(buffer.key) + bytes > this.#budget.max * ADDRESS_SHARE
+    ) {
+      this.#refresh();
+      if (this.#heldBy(buffer.key) + bytes > this.#budget.max * ADDRESS_SHARE) {
+        return this.#refuse();
+      }
+    }
+    const isSmall = buffer.counted + bytes <= SMALL_BYTES;
+    if (this.#budget.fits(bytes, isSmall)) return true;
+    this.#refresh();
+    while (!this.#budget.fits(bytes, isSmall)) {
+      const greediest = this.#greediest();
+      if (greediest === undefined || greediest.counted <= buffer.counted + bytes) {
+        return this.#refuse();
+      }
+      this.#end(greediest);
+      greediest.connection.cut();
+      this.#onRefusal();
+    }
+    return true;
+  }
+
+  #refuse(): false {
+    this.#onRefusal();
+    return false;
+  }
+
+  #heldBy(key: string): number {
+    let bytes = 0;
+    for (const buffer of this.#buffers) if (buffer.key === key) bytes += buffer.counted;
+    return bytes;
+  }
+
+  #greediest(): Buffer | undefined {
+    let greediest: Buffer | undefined;
+    for (const buffer of this.#buffers) {
+      if (!buffer.connection.isCuttable) continue;
+      if (buffer.counted > (greediest?.counted ?? 0)) greediest = buffer;
+    }
+    return greediest;
+  }
+
+  /** Takes what was sent meanwhile out of the budget. */
+  #refresh(): void {
+    const nowMs = this.#clock.now();
+    if (nowMs - this.#refreshedAtMs < REFRESH_EVERY_MS) return;
+    this.#refreshedAtMs = nowMs;
+    for (const buffer of this.#buffers) {
+      const { unsentBytes } = buffer.connection;
+      this.#budget.add(unsentBytes - buffer.counted);
+      buffer.counted = unsentBytes;
+    }
+  }
+}

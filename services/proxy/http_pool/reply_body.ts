@@ -1,0 +1,58 @@
+import { Buffer, isUtf8 } from "node:buffer";
+
+/** The largest answer that a node may send: as much as the WebSocket to it takes. */
+export const REPLY_BYTES_MAX = 64 * 1024 * 1024;
+
+/** What a node answered, byte for byte: as text if it is UTF-8. */
+export interface NodeReply {
+  status: number;
+  body: Uint8Array<ArrayBuffer> | string;
+}
+
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** The bytes of an answer: as text if they are UTF-8, because the runtime sends text faster. */
+export function bodyOf(bytes: Uint8Array<ArrayBuffer>): NodeReply["body"] {
+  return isUtf8(bytes) ? decoder.decode(bytes) : bytes;
+}
+
+/** The body of an answer as text. */
+export function bodyText(body: NodeReply["body"]): string {
+  return typeof body === "string" ? body : decoder.decode(body);
+}
+
+const FIRST_CAPACITY = 4_096;
+
+/**
+ * Appends bytes to one buffer that doubles when it is full. So a body in many small chunks keeps
+ * neither the chunks nor the larger buffers that they arrived in.
+ */
+export class GrowingBytes {
+  #bytes: Buffer<ArrayBuffer>;
+  #length = 0;
+
+  /** @param expected Bytes that are known to come: then the buffer never has to grow. */
+  constructor(expected = 0) {
+    this.#bytes = Buffer.alloc(expected);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(part: Uint8Array): void {
+    const length = this.#length + part.length;
+    if (length > this.#bytes.length) {
+      const larger = Buffer.alloc(Math.max(length, this.#bytes.length * 2, FIRST_CAPACITY));
+      larger.set(this.#bytes.subarray(0, this.#length));
+      this.#bytes = larger;
+    }
+    this.#bytes.set(part, this.#length);
+    this.#length = length;
+  }
+
+  /** All bytes so far, without a copy. */
+  joined(): Buffer<ArrayBuffer> {
+    return this.#bytes.subarray(0, this.#length);
+  }
+}

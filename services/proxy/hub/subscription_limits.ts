@@ -1,0 +1,110 @@
+import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
+import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import type { SubscribeOutcome, UpstreamSubscription } from "./hub_client.ts";
+
+/** The part of all subscriptions at the node that one address may cause. */
+const ADDRESS_SHARE = 1 / 8;
+
+/** Equal subscriptions at the node: one client that asks again needs a second id of its own. */
+const COPIES_MAX = 16;
+
+/** How long a request that made the node close the socket is refused, in milliseconds. */
+const CLOSED_ON_MS = 600_000;
+
+/** Such requests that are remembered; the oldest is forgotten first. */
+const CLOSED_ON_MAX = 256;
+
+/** Why a new subscription at the node is refused. */
+export type SubscriptionRefusal =
+  | "upstream_subscriptions"
+  | "upstream_subscriptions_per_address"
+  | "closed_the_socket";
+
+/** The answers to refused subscriptions. */
+export const REFUSED: Record<SubscriptionRefusal, SubscribeOutcome> = {
+  upstream_subscriptions: failure(
+    RpcCode.limitExceeded,
+    "Too many different subscriptions: ask again later",
+  ),
+  upstream_subscriptions_per_address: failure(
+    RpcCode.limitExceeded,
+    "Too many different subscriptions from this address: end one first",
+  ),
+  closed_the_socket: failure(
+    RpcCode.limitExceeded,
+    "The read node closed its connection on this subscription: ask for less",
+  ),
+};
+
+/** The answer to a subscribe that the node did not answer in time. */
+export const UNREACHABLE = failure(
+  RpcCode.resourceUnavailable,
+  "The read node cannot be reached: the subscription was not made in time",
+);
+
+function failure(code: number, message: string): SubscribeOutcome {
+  return { errorText: JSON.stringify({ code, message }) };
+}
+
+/** Decides which subscriptions the node may be asked for. */
+export class SubscriptionLimits {
+  /** Time of the last event, Unix milliseconds: the owner sets it. */
+  nowMs = 0;
+  readonly #max: number;
+  readonly #counts: AddressCounts;
+  #count = 0;
+  /** Requests that made the node close the socket, and until when they are refused. */
+  readonly #closedOn = new Map<string, number>();
+
+  /** @param max Most subscriptions at the node. */
+  constructor(max: number) {
+    this.#max = max;
+    const share = (part: number) => Math.max(1, Math.floor(max * part));
+    this.#counts = new AddressCounts(share(ADDRESS_SHARE), share(PEER_SHARE));
+  }
+
+  /** Subscriptions at the node, requested ones included. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Why a new subscription is refused; undefined if it is allowed. */
+  refusal(key: string, copies: number, address: CallerAddress): SubscriptionRefusal | undefined {
+    if ((this.#closedOn.get(key) ?? -Infinity) > this.nowMs) return "closed_the_socket";
+    if (this.#count >= this.#max) return "upstream_subscriptions";
+    if (copies >= COPIES_MAX || !this.#counts.hasRoom(address)) {
+      return "upstream_subscriptions_per_address";
+    }
+  }
+
+  /** Counts a new subscription. */
+  add(address: CallerAddress): void {
+    this.#count += 1;
+    this.#counts.add(address);
+  }
+
+  /** A subscription is gone. */
+  remove(address: CallerAddress): void {
+    this.#count -= 1;
+    this.#counts.remove(address);
+  }
+
+  /** Moves the cost of a subscription to a client that uses it, if its payer no longer does. */
+  handOver(subscription: UpstreamSubscription): void {
+    if (subscription.involves(subscription.payer)) return;
+    const [user] = [...subscription.members, ...subscription.waiters.keys()];
+    if (user === undefined) return;
+    this.#counts.remove(subscription.payer.address);
+    // This can take the new payer over its limit; then it gets no further ones.
+    this.#counts.add(user.address);
+    subscription.payer = user;
+  }
+
+  /** Refuses a request from now on: the node closed the socket on it. */
+  remember(key: string): void {
+    const [oldest] = this.#closedOn.keys();
+    if (oldest !== undefined && this.#closedOn.size >= CLOSED_ON_MAX) this.#closedOn.delete(oldest);
+    this.#closedOn.set(key, this.nowMs + CLOSED_ON_MS);
+  }
+}

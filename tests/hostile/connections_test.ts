@@ -1,0 +1,214 @@
+/** Callers that open, hold and misuse connections. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { HANDSHAKE_MS, WsListener } from "../../services/proxy/clients/ws_listener.ts";
+import { eventually } from "../support/eventually.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { RpcSocket } from "../proxy/rpc_socket.ts";
+import { call, onBothPorts, post, withProxy } from "../proxy/support.ts";
+import { AddressedClient, HonestClient, metric } from "./honest_client.ts";
+
+const LIMIT = 20;
+
+onBothPorts(
+  "Hostile: an address has its share of WebSocket clients and no more",
+  (withProxy) =>
+    withProxy(async (scene) => {
+      const { url, wsUrl } = scene;
+      const honest = await HonestClient.open(scene);
+      const open = async (addressOf: (n: number) => string) => {
+        const clients = [];
+        for (let n = 0; n < 60; n += 1) {
+          const client = await AddressedClient.open(wsUrl, addressOf(n));
+          if (client !== undefined) clients.push(client);
+        }
+        return clients;
+      };
+      const attackers = await open(() => "198.51.100.1");
+      assert.equal(attackers.length, LIMIT);
+      // All addresses of an IPv6 /64 are one caller.
+      const sameNetwork = await open((n) => `2001:db8::${n.toString(16)}`);
+      assert.equal(sameNetwork.length, LIMIT);
+      await honest.work();
+      const refusals = 'proxy_refusals_total{limit="connections_per_address"}';
+      assert.equal(await metric(url, refusals), 2 * (60 - LIMIT));
+      await Promise.all([...attackers, ...sameNetwork].map((client) => client.close()));
+      const again = await AddressedClient.open(wsUrl, "198.51.100.1") ??
+        assert.fail("Not free again");
+      await Promise.all([again.close(), honest.close()]);
+    }, { proxy: { maxConnectionsPerAddress: LIMIT } }),
+);
+
+onBothPorts(
+  "Hostile: a peer that invents an address for each client leaves room for others",
+  (withProxy) =>
+    withProxy(async (scene) => {
+      const attackers = [];
+      for (let n = 0; n < 50; n += 1) {
+        const client = await AddressedClient.open(scene.wsUrl, `198.51.100.${n}`);
+        if (client !== undefined) attackers.push(client);
+      }
+      assert.equal(attackers.length, 27, "90 % of 30");
+      const honest = await HonestClient.open(scene);
+      await honest.work();
+      await Promise.all([...attackers, honest].map((client) => client.close()));
+    }, { proxy: { maxWsClients: 30 } }),
+);
+
+Deno.test("Hostile: an address has its share of open requests and no more, half-sent ones included", () =>
+  withProxy(async (scene) => {
+    const { url } = scene;
+    const { hostname, port } = new URL(url);
+    const half = "POST / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: 198.51.100.1\r\n" +
+      "content-length: 100\r\n\r\n{";
+    const sockets: Socket[] = [];
+    const answers: string[] = [];
+    for (let n = 0; n < 60; n += 1) {
+      const socket = connect(Number(port), hostname);
+      socket.on("data", (data) => answers.push(data.toString().split("\r\n", 1)[0] ?? ""));
+      socket.on("error", () => {});
+      socket.write(half);
+      sockets.push(socket);
+    }
+    await eventually("the refusals", () => answers.length === 60 - LIMIT || undefined);
+    assert(answers.every((line) => line.includes(" 429 ")), answers[0]);
+    const honest = await HonestClient.open(scene);
+    await honest.work();
+    await honest.close();
+    for (const socket of sockets) socket.destroy();
+    await eventually("its share is free again", async () => {
+      const answer = await post(url, call(1, "core_getAccount"), {
+        "x-forwarded-for": "198.51.100.1",
+      });
+      await answer.text();
+      return answer.status === 200 || undefined;
+    });
+  }, { proxy: { maxConnectionsPerAddress: LIMIT } }));
+
+/** Writes bytes on a connection of its own. @returns What the server sent until its end. */
+async function exchange(url: string, bytes: string | Uint8Array): Promise<Buffer> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  const pieces: Buffer[] = [];
+  socket.on("data", (data: Buffer) => pieces.push(data));
+  socket.on("error", () => {});
+  socket.write(bytes);
+  await once(socket, "close");
+  return Buffer.concat(pieces);
+}
+
+onBothPorts(
+  "Hostile: a malformed Host gets an answer and no stack trace",
+  (withProxy) =>
+    withProxy(async ({ url, wsUrl }) => {
+      for (const host of ["[::", "a b", "%zz", "a:99999"]) {
+        for (const base of [url, wsUrl]) {
+          const answer = (await exchange(
+            base.replace(/^ws/, "http"),
+            `GET /ws HTTP/1.1\r\nhost: ${host}\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n\r\n`,
+          )).toString();
+          assert.match(answer, /^HTTP\/1\.1 4\d\d /, host);
+          assert(!/ at .*\.ts|TypeError/.test(answer), answer);
+        }
+        const health = await exchange(
+          url,
+          `GET /health HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`,
+        );
+        assert.match(health.toString(), /^HTTP\/1\.1 [24]\d\d /, host);
+      }
+    }),
+);
+
+/** The start of a client's text frame, with a length of eight bytes and a mask of zeros. */
+function frameHeader(length: number): Uint8Array {
+  const header = Buffer.alloc(14);
+  header[0] = 0x81;
+  header[1] = 0xff;
+  header.writeBigUInt64BE(BigInt(length), 2);
+  return header;
+}
+
+/** A connection after its handshake. */
+async function rawSocket(wsUrl: string): Promise<Socket> {
+  const { hostname, port } = new URL(wsUrl);
+  const socket = connect(Number(port), hostname);
+  socket.on("error", () => {});
+  socket.write(
+    "GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n" +
+      "sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+  );
+  await once(socket, "data");
+  return socket;
+}
+
+Deno.test("Hostile: on the WebSocket port a frame over the limit closes with 1009 at its declared length", () =>
+  withProxy(async (scene) => {
+    const honest = await HonestClient.open(scene);
+    const socket = await rawSocket(scene.wsUrl);
+    socket.write(frameHeader(4_097)); // and not a byte of it
+    const [close] = await once(socket, "data");
+    assert.deepEqual([close[0], close.readUInt16BE(2)], [0x88, 1009]);
+    socket.destroy();
+    const tiny = await rawSocket(scene.wsUrl);
+    const fragments = Buffer.concat([
+      Buffer.from([0x01, 0x80, 0, 0, 0, 0]),
+      ...Array.from({ length: 1_100 }, () => Buffer.from([0x00, 0x81, 0, 0, 0, 0, 0x78])),
+    ]);
+    tiny.write(fragments);
+    const [refusal] = await once(tiny, "data");
+    assert.equal(refusal[0], 0x88, "a message in a thousand fragments is refused");
+    tiny.destroy();
+    await honest.work();
+    const refusals = 'proxy_refusals_total{limit="message_bytes"}';
+    assert.equal(await metric(scene.url, refusals), 2);
+    await honest.close();
+  }, { clientPort: "WebSocket port", proxy: { maxBodyBytes: 4_096 } }));
+
+onBothPorts(
+  "Hostile: a message over the limit closes its connection with 1009",
+  (withProxy) =>
+    withProxy(async (scene) => {
+      const honest = await HonestClient.open(scene);
+      const attacker = await RpcSocket.open(scene.wsUrl);
+      attacker.send("x".repeat(4_097));
+      assert.equal((await attacker.closed).code, 1009);
+      await honest.work();
+      await honest.close();
+    }, { proxy: { maxBodyBytes: 4_096 } }),
+);
+
+Deno.test("Hostile: on the WebSocket port, half-sent handshakes are bounded in number and time", async () => {
+  const clock = new FakeClock();
+  let refused = 0;
+  const listener = await WsListener.start({
+    host: "127.0.0.1",
+    port: 0,
+    clock,
+    maxMessageBytes: 1_024,
+    maxHandshakesPerPeer: LIMIT,
+    onRefusal: () => refused += 1,
+    refuse: () => undefined,
+    accepted: () => {},
+  });
+  const url = `ws://127.0.0.1:${listener.port}/ws`;
+  let closed = 0;
+  const sockets = Array.from({ length: 60 }, () => {
+    const socket = connect(listener.port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.on("close", () => closed += 1);
+    socket.write("GET /ws HTTP/1.1\r\nhost: x\r\n");
+    return socket;
+  });
+  await eventually("those beyond the limit are gone", () => closed === 60 - LIMIT || undefined);
+  assert.equal(refused, 60 - LIMIT);
+  clock.advance(HANDSHAKE_MS);
+  await eventually("the others are gone as well", () => closed === 60 || undefined);
+  const honest = await RpcSocket.open(url);
+  clock.advance(HANDSHAKE_MS);
+  assert.equal(honest.socket.readyState, WebSocket.OPEN, "a client that is connected stays");
+  for (const socket of sockets) socket.destroy();
+  await honest.close();
+  await listener.stop();
+});

@@ -1,0 +1,105 @@
+/** Clients that ask for much and read nothing: what the process of the proxy holds stays bounded. */
+import assert from "node:assert/strict";
+import { eventually } from "../support/eventually.ts";
+import { deafClient } from "../proxy/deaf_client.ts";
+import { FakeNode } from "../proxy/fake_node.ts";
+import type { Scene } from "../proxy/support.ts";
+import { HonestClient, metric } from "./honest_client.ts";
+
+const MIB = 1024 * 1024;
+const BUDGET = 64 * MIB;
+const ANSWER = 8 * MIB;
+const ATTACKERS = 60;
+
+/**
+ * Memory above that of the idle proxy: the budget, twice more for the copies that the runtime makes
+ * on the way (bytes, text, frame), and what the garbage collector has not freed yet.
+ */
+const GROWTH_MAX = 3 * BUDGET + 100 * MIB;
+
+function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
+
+/** Resident memory of a process in bytes: now, or the most it ever had. */
+function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): number {
+  const status = Deno.readTextFileSync(`/proc/${pid}/status`);
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024;
+}
+
+/** Plays a scene with a proxy in a process of its own, whose memory can be seen. */
+async function withProcess(
+  play: (scene: Scene & { wsPortUrl: string; pid: number }) => Promise<void>,
+): Promise<void> {
+  const huge = "x".repeat(ANSWER);
+  const read = new FakeNode({
+    answer(text) {
+      const { id, method, params } = JSON.parse(text);
+      const result = method === "core_getPriceHistory" ? huge : { params };
+      return new Response(`{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`);
+    },
+  });
+  const [port, wsPort] = [freePort(), freePort()];
+  const flags = ["--port", port, "--ws-port", wsPort, "--max-buffered-bytes", BUDGET];
+  const nodes = ["--read-node-url", read.url, "--write-node-url", read.url];
+  const main = new URL("../../main.ts", import.meta.url).pathname;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", main, "proxy", ...flags.map(String), ...nodes],
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  const url = `http://127.0.0.1:${port}`;
+  try {
+    await eventually("the proxy is ready", async () => {
+      const answer = await fetch(`${url}/ready`).catch(() => undefined);
+      await answer?.text();
+      return answer?.ok || undefined;
+    });
+    await play({
+      url,
+      wsUrl: `ws://127.0.0.1:${port}/ws`,
+      wsPortUrl: `ws://127.0.0.1:${wsPort}/ws`,
+      pid: child.pid,
+      read,
+      write: read,
+      stopProxy: () => Promise.resolve(),
+    });
+  } finally {
+    child.kill("SIGKILL"); // deaf clients would hold up its end
+    await child.status;
+    await read.stop();
+  }
+}
+
+for (const clientPort of ["main port", "WebSocket port"] as const) {
+  Deno.test(`Hostile: clients that ask for ${ATTACKERS * ANSWER / MIB} MiB and read nothing cost the proxy its budget (${clientPort})`, () =>
+    withProcess(async (scene) => {
+      const { url, pid } = scene;
+      const wsUrl = clientPort === "main port" ? scene.wsUrl : scene.wsPortUrl;
+      const honest = await HonestClient.open({ ...scene, wsUrl });
+      await honest.work();
+      const idleBytes = memoryOf(pid, "VmRSS");
+      const attackers = await Promise.all(
+        Array.from(
+          { length: ATTACKERS },
+          (_, n) => deafClient(wsUrl, `x-forwarded-for: 198.51.100.${n}`),
+        ),
+      );
+      for (const [id, attacker] of attackers.entries()) {
+        await attacker.send({ jsonrpc: "2.0", id, method: "core_getPriceHistory", params: [id] });
+      }
+      await honest.work();
+      await eventually("all are answered or refused", async () => {
+        const calls = await metric(url, 'proxy_upstream_latency_seconds_count{target="read"}');
+        return calls >= ATTACKERS || undefined;
+      });
+      await honest.work();
+      assert(await metric(url, 'proxy_refusals_total{limit="buffered_bytes"}') > 0);
+      assert(await metric(url, "proxy_buffered_bytes") <= BUDGET);
+      const grownMib = (memoryOf(pid, "VmHWM") - idleBytes) / MIB;
+      assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
+      await honest.close();
+      for (const attacker of attackers) attacker.close();
+    }));
+}

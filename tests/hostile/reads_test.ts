@@ -1,0 +1,123 @@
+/** Callers whose reads are made to fail, so that equal reads of others would fail with them. */
+import assert from "node:assert/strict";
+import { eventually } from "../support/eventually.ts";
+import type { Received } from "../proxy/fake_node.ts";
+import { call, post, type SceneOptions, withProxy } from "../proxy/support.ts";
+import { metric } from "./honest_client.ts";
+
+const READ = call(1, "core_getAccount", ["shared"]);
+
+/** A node that refuses long headers and long messages, once the test lets it answer. */
+function strictNode(): { options: SceneOptions; release: () => void; forwarded: string[] } {
+  const { promise, resolve: release } = Promise.withResolvers<void>();
+  const forwarded: string[] = [];
+  const answer = async (text: string, { forwardedFor }: Received) => {
+    forwarded.push(forwardedFor ?? "");
+    await promise;
+    if ((forwardedFor ?? "").length > 16_384) return new Response("{}", { status: 431 });
+    if (text.length > 1_048_576) return new Response("{}", { status: 413 });
+    return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: "fine" });
+  };
+  return { options: { read: { answer } }, release, forwarded };
+}
+
+const attacks: Record<string, (url: string) => Promise<Response>> = {
+  "an X-Forwarded-For of 65 KB": (url) =>
+    post(url, READ, { "x-forwarded-for": "198.51.100.1, ".repeat(4_600) + "198.51.100.2" }),
+  "an X-Forwarded-For of 15 KB without a comma": (url) =>
+    post(url, READ, { "x-forwarded-for": "x".repeat(15_000) }),
+  "an id of 1.1 MB": (url) => post(url, { ...READ, id: "x".repeat(1_100_000) }),
+};
+for (const [name, attack] of Object.entries(attacks)) {
+  Deno.test(`Hostile: a read with ${name} fails nobody else's equal read`, () => {
+    const { options, release, forwarded } = strictNode();
+    return withProxy(async ({ url, read }) => {
+      const attacked = attack(url).then((response) => response.text(), () => "");
+      await read.until(() => read.requests.length === 1);
+      const honest = Array.from({ length: 20 }, (_, id) => post(url, { ...READ, id }));
+      const calls = 'proxy_rpc_methods_total{method="core_getAccount"}';
+      await eventually("all are in the proxy", async () => {
+        return await metric(url, calls) === 21 || undefined;
+      });
+      release();
+      for (const [id, response] of (await Promise.all(honest)).entries()) {
+        assert.equal(response.status, 200);
+        assert.deepEqual(await response.json(), { jsonrpc: "2.0", id, result: "fine" });
+      }
+      await attacked;
+      assert(forwarded.every((value) => value.length <= 1_024), "the header is bounded");
+      assert(forwarded.every((value) => value.endsWith("127.0.0.1")), "and ends as it should");
+    }, options);
+  });
+}
+
+Deno.test("Hostile: a caller over its rate is refused, others are not, and it is off by default", () =>
+  withProxy(async ({ url }) => {
+    const from = (address: string) => post(url, READ, { "x-forwarded-for": address });
+    const answers = [];
+    for (let n = 0; n < 40; n += 1) answers.push(await from("198.51.100.1"));
+    const refused = answers.filter(({ status }) => status === 429);
+    assert.equal(refused.length, 10, "30 in a window of three seconds pass");
+    const [first = assert.fail()] = refused;
+    assert.match(first.headers.get("retry-after") ?? "", /^[123]$/);
+    assert.equal((await first.json()).error.code, -32005);
+    for (const answer of answers) if (!answer.bodyUsed) await answer.text();
+    const honest = await from("203.0.113.1");
+    assert.equal(honest.status, 200);
+    await honest.text();
+    assert.equal(await metric(url, 'proxy_refusals_total{limit="request_rate"}'), 10);
+  }, { proxy: { rateLimit: 10 } }));
+
+Deno.test("Hostile: answers over HTTP that nobody reads count until their caller is gone", () => {
+  const MIB = 1024 * 1024;
+  const result = "x".repeat(10 * MIB);
+  const answer = (text: string) => {
+    const { id, method } = JSON.parse(text);
+    const value = method === "core_getPriceHistory" ? result : 1;
+    return Response.json({ jsonrpc: "2.0", id, result: value });
+  };
+  return withProxy(async ({ url }) => {
+    const { hostname, port } = new URL(url);
+    const body = JSON.stringify(call(1, "core_getPriceHistory"));
+    const deaf = await Deno.connect({ hostname, port: Number(port) });
+    await deaf.write(new TextEncoder().encode(
+      `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    ));
+    await eventually("its answer waits", async () => {
+      return await metric(url, "proxy_buffered_bytes") > 10 * MIB || undefined;
+    });
+    const large = await post(url, call(2, "core_getPriceHistory"));
+    assert.deepEqual([large.status, (await large.json()).error.code], [429, -32005]);
+    const small = await post(url, call(3, "core_getAccount"));
+    assert.deepEqual([small.status, (await small.json()).result], [200, 1]);
+    assert.equal(await metric(url, 'proxy_refusals_total{limit="buffered_bytes"}'), 1);
+    deaf.close();
+    await eventually("its memory is free", async () => {
+      return await metric(url, "proxy_buffered_bytes") === 0 || undefined;
+    });
+    const again = await post(url, call(4, "core_getPriceHistory"));
+    assert.equal((await again.json()).result.length, 10 * MIB);
+  }, { read: { answer }, proxy: { maxBufferedBytes: 20 * MIB } });
+});
+
+Deno.test("Hostile: half-sent large bodies count as memory, and are refused beyond it", () =>
+  withProxy(async ({ url }) => {
+    const { hostname, port } = new URL(url);
+    const half = new TextEncoder().encode(
+      "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 500000\r\n\r\n{",
+    );
+    const deaf = await Deno.connect({ hostname, port: Number(port) });
+    await deaf.write(half);
+    await eventually("it counts", async () => {
+      return await metric(url, "proxy_buffered_bytes") === 500_000 || undefined;
+    });
+    const large = await post(url, call(2, "core_getAccount", ["x".repeat(400_000)]));
+    assert.deepEqual([large.status, (await large.json()).error.code], [429, -32005]);
+    const small = await post(url, call(3, "core_getAccount"));
+    assert.equal(small.status, 200);
+    await small.text();
+    deaf.close();
+    await eventually("its memory is free", async () => {
+      return await metric(url, "proxy_buffered_bytes") === 0 || undefined;
+    });
+  }, { proxy: { maxBufferedBytes: 1_048_576 } }));

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
+import {
+  type BufferedConnection,
+  type ClientBuffer,
+  ClientBuffers,
+} from "../../../services/proxy/clients/client_buffers.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const MIB = 1024 * 1024;
+const MAX = 16 * MIB;
+
+function scene() {
+  const budget = new ByteBudget(MAX);
+  const clock = new FakeClock();
+  let refusals = 0;
+  const buffers = new ClientBuffers(budget, clock, () => refusals += 1);
+  return { budget, clock, buffers, refusals: () => refusals };
+}
+
+/** A connection whose peer reads nothing, unless the test sets its unsent bytes. */
+class Connection implements BufferedConnection {
+  unsentBytes = 0;
+  isCut = false;
+  readonly buffer: ClientBuffer;
+
+  constructor(buffers: ClientBuffers, key: string, readonly isCuttable: boolean) {
+    this.buffer = buffers.open(this, key);
+  }
+
+  /** Queues an answer. @returns False if it was refused. */
+  answer(bytes: number): boolean {
+    if (!this.buffer.admit(bytes)) return false;
+    this.buffer.add(bytes);
+    this.unsentBytes += bytes;
+    return true;
+  }
+
+  cut(): void {
+    this.isCut = true;
+  }
+}
+
+Deno.test("ClientBuffers: over the limit the connection with the most unsent bytes is cut first", () => {
+  const { budget, buffers, refusals } = scene();
+  const clients = [2, 6, 4].map((mib, n) => {
+    const client = new Connection(buffers, `${n}`, true);
+    assert(client.answer(mib * MIB));
+    return client;
+  });
+  const next = new Connection(buffers, "next", true);
+  assert(next.answer(3 * MIB));
+  assert.deepEqual(clients.map(({ isCut }) => isCut), [false, true, false]);
+  assert.deepEqual([budget.used, refusals()], [9 * MIB, 1]);
+  assert(!next.answer(7 * MIB), "it would hold the most itself");
+  assert.deepEqual(clients.map(({ isCut }) => isCut), [false, true, false]);
+});
+
+Deno.test("ClientBuffers: where nobody can be cut, large answers are refused and small ones pass", () => {
+  const { budget, buffers } = scene();
+  const deaf = Array.from({ length: 3 }, (_, n) => new Connection(buffers, `${n}`, false));
+  assert.deepEqual(deaf.map((client) => client.answer(4 * MIB)), [true, true, true]);
+  const honest = new Connection(buffers, "honest", false);
+  assert(!honest.answer(MIB));
+  for (let n = 0; n < 64; n += 1) assert(honest.answer(1_000));
+  assert(budget.used <= MAX);
+  assert(deaf.every(({ isCut }) => !isCut));
+});
+
+Deno.test("ClientBuffers: one address gets half of the budget for its large answers", () => {
+  const { buffers } = scene();
+  const clients = Array.from({ length: 5 }, () => new Connection(buffers, "one", true));
+  const admitted = clients.map((client) => client.answer(2 * MIB));
+  assert.deepEqual(admitted, [true, true, true, true, false]);
+  assert(new Connection(buffers, "other", true).answer(2 * MIB));
+});
+
+Deno.test("ClientBuffers: what was sent meanwhile, or went with its connection, is free again", () => {
+  const { budget, clock, buffers } = scene();
+  const reader = new Connection(buffers, "a", false);
+  for (let n = 0; n < 100; n += 1) {
+    clock.advance(50);
+    assert(reader.answer(6 * MIB));
+    reader.unsentBytes = 0;
+  }
+  const deaf = new Connection(buffers, "b", false);
+  clock.advance(50);
+  assert(deaf.answer(6 * MIB));
+  deaf.buffer.end();
+  reader.buffer.end();
+  deaf.buffer.end();
+  assert.equal(budget.used, 0);
+});
