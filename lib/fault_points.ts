@@ -41,7 +41,7 @@ export function faultPointsAt(place: string | undefined): FaultPoints | undefine
  * @param name First part of the places: `store` gives `store.insert:before`.
  * @returns The port itself where there are no fault points.
  */
-export function watched<T extends object>(name: string, port: T, faults?: FaultPoints): T {
+export function withFaultPoints<T extends object>(name: string, port: T, faults?: FaultPoints): T {
   if (faults === undefined) return port;
   return new Proxy(port, {
     get(target, property) {

@@ -10,7 +10,7 @@ export const NODE_ANSWER_MS = 1_000;
  * A question that is asked at most once in `forMs`: whoever comes meanwhile shares its answer, be it
  * a failure. Its age counts from when it was asked, so that no answer tells of an older time.
  */
-export function remembered<T>(
+export function cached<T>(
   ask: () => Promise<T>,
   forMs: number,
   clock: Clock,

@@ -19,7 +19,7 @@ import { portCheck } from "../../lib/cli/checks/port.ts";
 import { needsOfStore, storeCheck } from "../../lib/cli/checks/store.ts";
 import type { Signer } from "../../lib/protocol/signature.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
-import { type BridgeOptions, options } from "./mod.ts";
+import { type BridgeOptions, options } from "./options.ts";
 
 export { options };
 

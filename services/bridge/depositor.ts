@@ -1,13 +1,17 @@
+import type { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { Intent, IntentFailure, SignedTransactionText } from "../../lib/intents/intent.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import { SubmissionFailure, type Submitter } from "../../lib/intents/submitter.ts";
-import { type DepositRequest, hashDepositRequest } from "../../lib/protocol/deposit.ts";
-import type { Address, Hex } from "../../lib/protocol/scalars.ts";
+import {
+  type DepositRequest,
+  depositRequestSchema,
+  hashDepositRequest,
+} from "../../lib/protocol/deposit.ts";
+import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
 import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { decodePayload, encodePayload } from "./payload.ts";
 
 /** What a {@link Depositor} works with. */
 export interface DepositorOptions {
@@ -31,6 +35,26 @@ const FAILURE_CODES: ReadonlySet<string> = new Set([
 /** Key of a deposit in the store: one nonce of one user is one deposit. */
 export function depositKey(user: Address, nonce: bigint): string {
   return `${user}:${nonce}`;
+}
+
+const payloadSchema = depositRequestSchema.extend({ externalTxHash: hash32Schema });
+
+/** The request as it is stored, with the external hash of its transaction. */
+export type DepositPayload = z.output<typeof payloadSchema>;
+
+/** Writes the payload of an intent. */
+export function encodePayload(request: DepositRequest, externalTxHash: Hex): string {
+  return JSON.stringify({
+    ...request,
+    amount: request.amount.toString(),
+    nonce: request.nonce.toString(),
+    externalTxHash,
+  });
+}
+
+/** Reads the payload of an intent. */
+export function decodePayload(text: string): DepositPayload {
+  return payloadSchema.parse(JSON.parse(text));
 }
 
 /** Turns signed deposit requests into deposit transactions, each exactly once. */

@@ -10,8 +10,7 @@ import {
 } from "../../lib/protocol/scalars.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { cursorSchema, limitSchema } from "../../lib/http/page_query.ts";
-import { decodePayload } from "./payload.ts";
-import { depositKey } from "./depositor.ts";
+import { decodePayload, depositKey } from "./depositor.ts";
 
 /** Deposits in one answer at most, and where the caller names no number. */
 const PAGE_MAX = 100;

@@ -3,68 +3,33 @@ import { getLogger } from "@logtape/logtape";
 import config from "../../deno.json" with { type: "json" };
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { faultPointOption, faultPointsAt, watched } from "../../lib/fault_points.ts";
+import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
-import { NODE_ANSWER_MS, remembered } from "../../lib/net/cached.ts";
+import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
-import { databaseOption } from "../../lib/cli/database_option.ts";
-import { keystoreOptions, signerFrom } from "../../lib/cli/keystore.ts";
-import { limiterOptions, RequestLimiter } from "../../lib/http/limiter.ts";
+import { signerFrom } from "../../lib/cli/keystore.ts";
+import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { answering } from "../../lib/http/openapi.ts";
-import {
-  chainIdOption,
-  corsOriginsOption,
-  hostOption,
-  portSchema,
-  privateKeySchema,
-  rpcUrlOption,
-} from "../../lib/cli/option_types.ts";
-import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
 import { Depositor } from "./depositor.ts";
 import { DepositBook } from "./deposits.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
+import { type BridgeOptions, options } from "./options.ts";
 import { checkReadiness } from "./readiness.ts";
+
+export { type BridgeOptions, options };
 
 /** How long the node may take to answer; below the deadline of a stop. */
 const NODE_TIMEOUT_MS = 4_000;
 
 /** How long a look at the node may take when health is asked for. */
 const PROBE_TIMEOUT_MS = 1_000;
-
-/** Options of the bridge (spec: deposit bridge, "Bridge configuration"). */
-export const options = {
-  port: {
-    flags: "-p, --port <port>",
-    description: "HTTP port; 0 takes a free one",
-    schema: portSchema,
-    default: "3000",
-  },
-  host: hostOption,
-  corsOrigins: corsOriginsOption,
-  rpcUrl: rpcUrlOption,
-  privateKey: {
-    flags: "-k, --private-key <key>",
-    env: "BRIDGE_PRIVATE_KEY",
-    description: "relayer private key: 0x and 64 hex digits",
-    schema: privateKeySchema.optional(),
-    secret: true,
-  },
-  ...keystoreOptions,
-  chainId: chainIdOption,
-  database: databaseOption("BRIDGE_DATABASE", "data/bridge.sqlite"),
-  ...limiterOptions,
-  faultPoint: faultPointOption,
-} satisfies OptionTable;
-
-/** Options of {@link startBridge}. */
-export type BridgeOptions = OptionsOf<typeof options>;
 
 /** A running bridge. */
 export type RunningBridge = RunningService;
@@ -81,9 +46,13 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
   const clock = systemClock;
   const signer = await signerFrom(options, "--private-key or BRIDGE_PRIVATE_KEY");
   const faults = faultPointsAt(options.faultPoint);
-  const node = watched("node", new CoreClient({ url: rpcUrl, timeoutMs: NODE_TIMEOUT_MS }), faults);
+  const node = withFaultPoints(
+    "node",
+    new CoreClient({ url: rpcUrl, timeoutMs: NODE_TIMEOUT_MS }),
+    faults,
+  );
   const probe = new CoreClient({ url: rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
-  const store = watched("store", await openIntentStore(options.database, "bridge"), faults);
+  const store = withFaultPoints("store", await openIntentStore(options.database, "bridge"), faults);
   const registry = createRegistry(clock.now());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const submitter: Submitter = new Submitter({
@@ -104,14 +73,14 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
     deposits: new DepositBook(store),
     metrics,
     limiter: limiter.handle,
-    checkReadiness: remembered(readiness, NODE_ANSWER_MS, clock),
+    checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),
     corsOrigins: options.corsOrigins,
     bridge: signer.address,
     rpcUrl: redactUrls(rpcUrl),
     version: config.version,
     chainId,
   });
-  const nodeAnswers = remembered(
+  const nodeAnswers = cached(
     () => probeNode().then(() => true, () => false),
     NODE_ANSWER_MS,
     clock,

@@ -1,4 +1,8 @@
-/** What the solver accepts (spec: quote solver, "Limits"). Amounts in USDC with 6 decimals. */
+import { findMarket } from "../../lib/protocol/markets.ts";
+import type { BetTerms } from "../../lib/protocol/terms.ts";
+import { RangemakerError } from "../../lib/errors.ts";
+
+/** Bounds of a quote (spec: quote solver, "Limits"). Amounts in USDC with 6 decimals. */
 export const LIMITS = {
   minBetAmount: 1n,
   maxBetAmount: 1_000_000_000_000n,
@@ -6,6 +10,79 @@ export const LIMITS = {
   maxDurationMs: 86_400_000,
   /** A payout is at most this many times the bet. */
   maxPayoutRatio: 10n,
-  /** Deadline of an estimate that names none: this long from now. */
+  /** Default deadline of an estimate, from now. */
   estimateDeadlineMs: 60_000,
 } as const;
+
+/** Codes of refused quotes and estimates (spec: quote solver, "Errors"). */
+export const QUOTE_RULES = [
+  "UNSUPPORTED_PAIR",
+  "BET_TOO_SMALL",
+  "BET_TOO_LARGE",
+  "DURATION_TOO_SHORT",
+  "DURATION_TOO_LONG",
+  "INVALID_PRICE_RANGE",
+] as const;
+
+/** One of {@link QUOTE_RULES}. */
+export type QuoteRule = (typeof QUOTE_RULES)[number];
+
+/** A quote that breaks a rule. */
+export class QuoteRuleError extends RangemakerError {
+  constructor(rule: QuoteRule, message: string) {
+    super(rule, message);
+  }
+}
+
+/**
+ * Checks the rules of `POST /quote` in the spec's order: pair, bet, duration, price range.
+ *
+ * @throws {QuoteRuleError} The first rule broken.
+ */
+export function requireRules(bet: BetTerms): void {
+  requirePair(bet);
+  requireBetAmount(bet.betAmount);
+  requireDuration(bet.endTime - bet.startTime);
+  requirePriceRange(bet.lowerPrice, bet.upperPrice);
+}
+
+function requirePair({ base, quote }: BetTerms): void {
+  if (findMarket(base, quote) === undefined) {
+    throw new QuoteRuleError("UNSUPPORTED_PAIR", `Pair ${base} / ${quote} is not supported`);
+  }
+}
+
+function requireBetAmount(amount: bigint): void {
+  const { minBetAmount, maxBetAmount } = LIMITS;
+  if (amount < minBetAmount) {
+    throw new QuoteRuleError("BET_TOO_SMALL", `Bet ${amount} is below ${minBetAmount}`);
+  }
+  if (amount > maxBetAmount) {
+    throw new QuoteRuleError("BET_TOO_LARGE", `Bet ${amount} is above ${maxBetAmount}`);
+  }
+}
+
+function requireDuration(durationMs: number): void {
+  const { minDurationMs, maxDurationMs } = LIMITS;
+  if (durationMs < minDurationMs) {
+    throw new QuoteRuleError(
+      "DURATION_TOO_SHORT",
+      `Duration of ${durationMs} ms is below ${minDurationMs} ms`,
+    );
+  }
+  if (durationMs > maxDurationMs) {
+    throw new QuoteRuleError(
+      "DURATION_TOO_LONG",
+      `Duration of ${durationMs} ms is above ${maxDurationMs} ms`,
+    );
+  }
+}
+
+function requirePriceRange(lower: bigint, upper: bigint): void {
+  if (lower >= upper) {
+    throw new QuoteRuleError(
+      "INVALID_PRICE_RANGE",
+      `Lower price ${lower} is not below upper price ${upper}`,
+    );
+  }
+}

@@ -2,11 +2,11 @@
 import { getLogger } from "@logtape/logtape";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { faultPointsAt, watched } from "../../lib/fault_points.ts";
+import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
-import { NODE_ANSWER_MS, remembered } from "../../lib/net/cached.ts";
+import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
@@ -54,8 +54,8 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   const metrics = new SolverMetrics(registry);
   const faults = faultPointsAt(options.faultPoint);
   const client = new CoreClient({ url: options.rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
-  const node = watched("node", client, faults);
-  const store = watched("store", await openIntentStore(options.database, "solver"), faults);
+  const node = withFaultPoints("node", client, faults);
+  const store = withFaultPoints("store", await openIntentStore(options.database, "solver"), faults);
   const exposure = new ExposureBook(options.maxExposure);
   metrics.watchExposure(exposure);
   const pricing = createPricing(options, client, clock);
@@ -73,7 +73,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     ended: (intent) => executor.ended(intent),
   });
   const hedge = metrics.timed(
-    watched("hedge", new SimulatedHedge(clock, options.hedgeDelayMs), faults),
+    withFaultPoints("hedge", new SimulatedHedge(clock, options.hedgeDelayMs), faults),
   );
   const checks = new PreTradeChecks({
     node,
@@ -105,7 +105,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     exposure,
     metrics,
     limiter: limiter.handle,
-    ownAccount: remembered(() => client.getAccount(solver), NODE_ANSWER_MS, clock),
+    ownAccount: cached(() => client.getAccount(solver), NODE_ANSWER_MS, clock),
     solver,
     chainId,
     dryRun,
@@ -196,7 +196,7 @@ function followNode(
     handlers: {
       onSubscribed: () => reader.connected(),
       onLost: () => reader.lost(),
-      onThesis: (thesis) => exposure.see(thesis),
+      onThesis: (thesis) => exposure.apply(thesis),
       onPrices: (prices) => book?.takeSpots(prices, clock.now()),
     },
   });

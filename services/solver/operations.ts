@@ -23,10 +23,9 @@ import {
 } from "../../lib/http/failure_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
-import { exampleEstimate, exampleExecution, exampleQuote } from "./examples.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
 import { pricingDetailsSchema, STRATEGY_NAMES } from "./pricing/strategy.ts";
-import { QUOTE_RULES } from "./rules.ts";
+import { QUOTE_RULES } from "./limits.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./risk/theses.ts";
 
 /** The solver as its document introduces it. */
@@ -78,6 +77,44 @@ const refusals = {
   413: tooLarge,
   429: tooMany,
   503: failureAnswer(PRICE_MISSING, "No price for now, with `--pricing barrier`"),
+};
+
+/** The bet of all example bodies. */
+const bet = {
+  thesisType: "box",
+  betAmount: "100000000",
+  startTime: 4102441200000,
+  endTime: 4102441260000,
+  deadline: 4102444800000,
+};
+
+const user = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
+
+const oraclePair = {
+  base: "0x0000000000000000000000000000000000000002",
+  quote: "0x0000000000000000000000000000000000000100",
+};
+
+const priceRange = { lower: "2970000000", upper: "3030000000" };
+
+/** Well-formed, but nobody's. */
+const signature = `0x${"1a".repeat(64)}1b`;
+
+/** Body of `POST /estimate`. */
+export const exampleEstimate = {
+  ...bet,
+  ...oraclePair,
+  lowerPrice: priceRange.lower,
+  upperPrice: priceRange.upper,
+};
+
+/** Body of `POST /quote`. */
+export const exampleQuote = { user, ...exampleEstimate };
+
+/** Body of `POST /execute`. */
+export const exampleExecution = {
+  quote: { user, ...bet, oraclePair, priceRange, payout: "107500000", signature },
+  userSignature: signature,
 };
 
 /** Every operation, by its id. */

@@ -22,7 +22,7 @@ import {
 } from "../../services/solver/execution/execution.ts";
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
-import { requireRules } from "../../services/solver/rules.ts";
+import { requireRules } from "../../services/solver/limits.ts";
 
 /** Chain of the benchmark. */
 export const CHAIN_ID = 1337;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { faultPointsAt, watched } from "../../lib/fault_points.ts";
+import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 
 class Port {
   readonly #secret = 1;
@@ -16,9 +16,9 @@ class Port {
   }
 }
 
-Deno.test("watched: every call of every method passes a place before and after it", async () => {
+Deno.test("withFaultPoints: every call of every method passes a place before and after it", async () => {
   const places: string[] = [];
-  const port = watched("port", new Port(), (place) => places.push(place));
+  const port = withFaultPoints("port", new Port(), (place) => places.push(place));
   assert.equal(port.name, "port");
   assert.equal(port.read(), 1);
   const written = port.write(1);
@@ -32,8 +32,8 @@ Deno.test("watched: every call of every method passes a place before and after i
   ]);
 });
 
-Deno.test("watched: without fault points the port is handed back untouched", () => {
+Deno.test("withFaultPoints: without fault points the port is handed back untouched", () => {
   const port = new Port();
   assert.equal(faultPointsAt(undefined), undefined);
-  assert.equal(watched("port", port), port);
+  assert.equal(withFaultPoints("port", port), port);
 });

@@ -9,7 +9,7 @@ import { getLogger } from "@logtape/logtape";
 import type { RandomSource } from "../../lib/clock.ts";
 import { NodeUnreachableError } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { watched } from "../../lib/fault_points.ts";
+import { withFaultPoints } from "../../lib/fault_points.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { type SubmissionNode, Submitter } from "../../lib/intents/submitter.ts";
@@ -128,8 +128,8 @@ class Bridge {
       if (this.#doomedAfter < 0) this.#dead = true;
       if (this.#dead) throw new Died("Killed by the simulation");
     };
-    const ownStore = watched("store", store, faults);
-    const node = watched("node", world, faults);
+    const ownStore = withFaultPoints("store", store, faults);
+    const node = withFaultPoints("node", world, faults);
     this.submitter = new Submitter({
       store: ownStore,
       node,

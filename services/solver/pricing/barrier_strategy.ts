@@ -88,7 +88,7 @@ export class BarrierStrategy implements PricingStrategy {
   }
 
   /** A quote stands until its charges are eaten up: until its payout is worth more than the bet. */
-  reconsider(bet: BetTerms, payout: bigint): void {
+  recheck(bet: BetTerms, payout: bigint): void {
     const { details } = this.price(bet);
     const worth = Number(payout) * details.probability;
     // A payout of the bet itself can be lost by nobody, and rounding is no move of the price.

@@ -27,5 +27,5 @@ export class MockStrategy implements PricingStrategy {
   }
 
   /** The mock knows no price that could move. */
-  reconsider(): void {}
+  recheck(): void {}
 }

@@ -44,7 +44,7 @@ export interface PricingStrategy {
    * @param payout What the quote promises.
    * @throws {PricingRefusedError} If the same bet must not be taken at that payout any more.
    */
-  reconsider(bet: BetTerms, payout: bigint): void;
+  recheck(bet: BetTerms, payout: bigint): void;
 }
 
 /** Codes of quotes and estimates that a strategy refuses; the value says whether time may help. */

@@ -1,8 +1,7 @@
 import { hashQuote, type Quote, type QuoteRequest } from "../../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
-import { LIMITS } from "../limits.ts";
+import { LIMITS, requireRules } from "../limits.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
-import { requireRules } from "../rules.ts";
 import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
 import type { Price, PricingDetails, PricingStrategy, StrategyName } from "../pricing/strategy.ts";
 

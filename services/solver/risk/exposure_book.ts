@@ -99,7 +99,7 @@ export class ExposureBook {
   }
 
   /** Takes the newest state of a thesis of the solver. */
-  see(thesis: Thesis): void {
+  apply(thesis: Thesis): void {
     this.#reading?.seen.add(thesis.quoteHash);
     this.#take(thesis);
   }
@@ -125,7 +125,7 @@ export class ExposureBook {
   }
 
   /** The connection is gone: what happens from now on is not told. */
-  lose(): void {
+  invalidate(): void {
     this.#reading = undefined;
     this.#complete = false;
   }

@@ -53,7 +53,7 @@ export class ExposureReader {
   lost(): void {
     this.#cancel();
     this.#epoch += 1;
-    this.#options.book.lose();
+    this.#options.book.invalidate();
   }
 
   /** Reads no more; resolves when nothing is under way. */

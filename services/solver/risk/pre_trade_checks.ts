@@ -23,7 +23,7 @@ export interface PreTradeChecksOptions {
   /** How long a hedge takes. */
   hedgeMs: number;
   /** Looks at the price again. */
-  strategy: Pick<PricingStrategy, "reconsider">;
+  strategy: Pick<PricingStrategy, "recheck">;
   /** What of the solver's balance is promised to executions under way, this one included. */
   reserved(): bigint;
 }
@@ -59,7 +59,7 @@ export class PreTradeChecks {
   requireStillGood(quote: Quote): void {
     this.requireTimeLeft(quote, this.#options.hedgeMs);
     this.#requireRisk(quote);
-    this.#options.strategy.reconsider(quote, quote.payout);
+    this.#options.strategy.recheck(quote, quote.payout);
   }
 
   /** @throws {RangemakerError} `DEADLINE_PASSED` if the deadline is less than `neededMs` away. */

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
-import { remembered } from "../../../lib/net/cached.ts";
+import { cached } from "../../../lib/net/cached.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** A question that is counted, and answered with how often it was asked. */
 function setUp(answer: (asked: number) => Promise<number> = (asked) => Promise.resolve(asked)) {
   const clock = new FakeClock();
   const asked = { times: 0 };
-  const ask = remembered(() => answer(asked.times += 1), 1_000, clock);
+  const ask = cached(() => answer(asked.times += 1), 1_000, clock);
   return { clock, asked, ask };
 }
 
-Deno.test("remembered: a flood costs one question in its time", async () => {
+Deno.test("cached: a flood costs one question in its time", async () => {
   const { clock, asked, ask } = setUp();
   for (let ms = 0; ms < 10_000; ms += 10) {
     const answers = await Promise.all([ask(), ask(), ask()]);
@@ -20,7 +20,7 @@ Deno.test("remembered: a flood costs one question in its time", async () => {
   assert.equal(asked.times, 10);
 });
 
-Deno.test("remembered: who comes while a slow question is open shares it, however long it takes", async () => {
+Deno.test("cached: who comes while a slow question is open shares it, however long it takes", async () => {
   const slow = Promise.withResolvers<number>();
   const { clock, asked, ask } = setUp(() => slow.promise);
   const first = ask();
@@ -33,7 +33,7 @@ Deno.test("remembered: who comes while a slow question is open shares it, howeve
   assert.equal(asked.times, 2, "its answer is as old as the question");
 });
 
-Deno.test("remembered: a failure is shared too, and forgotten in the same time", async () => {
+Deno.test("cached: a failure is shared too, and forgotten in the same time", async () => {
   const { clock, ask } = setUp((asked) =>
     asked === 1 ? Promise.reject(new Error("Away")) : Promise.resolve(asked)
   );
@@ -44,7 +44,7 @@ Deno.test("remembered: a failure is shared too, and forgotten in the same time",
   assert.equal(await ask(), 2);
 });
 
-Deno.test("remembered: a clock that is set back keeps no answer for ever", async () => {
+Deno.test("cached: a clock that is set back keeps no answer for ever", async () => {
   const { clock, asked, ask } = setUp();
   await ask();
   clock.jump(-3_600_000);

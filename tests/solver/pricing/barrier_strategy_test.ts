@@ -166,7 +166,7 @@ Deno.test("Barrier: a quote stands while its charges are not eaten up, and no lo
   const { strategy, bet, clock, view, ring } = barrier();
   const { payout } = strategy.price(bet);
   assert.ok(payout > bet.betAmount);
-  strategy.reconsider(bet, payout);
+  strategy.recheck(bet, payout);
   // Time goes by and the price stays inside: what is left of the window is ever safer.
   clock.advance(100_000);
   const nowMs = clock.now();
@@ -174,18 +174,18 @@ Deno.test("Barrier: a quote stands while its charges are not eaten up, and no lo
   for (let time = bet.startTime; time < nowMs; time += 100) ring.append(time, SPOT);
   view.historyEndMs = nowMs;
   const words = /Payout \d+ is worth \d+ by now, \d+ above the bet 100000000/;
-  assertRefused(() => strategy.reconsider(bet, payout), "PRICE_MOVED", 400, words);
-  strategy.reconsider(bet, bet.betAmount);
+  assertRefused(() => strategy.recheck(bet, payout), "PRICE_MOVED", 400, words);
+  strategy.recheck(bet, bet.betAmount);
   view.spot = { price: 1n, lastUpdateMs: nowMs, fresh: true };
-  assertRefused(() => strategy.reconsider(bet, payout), "OUTSIDE_RANGE", 400, /outside/);
+  assertRefused(() => strategy.recheck(bet, payout), "OUTSIDE_RANGE", 400, /outside/);
 });
 
 Deno.test("Barrier: a quote without charges holds at once; rounding alone is no move of the price", () => {
   const { strategy, bet } = barrier({}, { margin: 0, vegaCharge: 0 });
   const large = { ...bet, betAmount: LIMITS.maxBetAmount };
   const { payout } = strategy.price(large);
-  strategy.reconsider(large, payout);
+  strategy.recheck(large, payout);
   const plus = (share: number) => payout + BigInt(Math.round(Number(payout) * share));
-  strategy.reconsider(large, plus(5e-10));
-  assertRefused(() => strategy.reconsider(large, plus(2e-9)), "PRICE_MOVED", 400, /is worth/);
+  strategy.recheck(large, plus(5e-10));
+  assertRefused(() => strategy.recheck(large, plus(2e-9)), "PRICE_MOVED", 400, /is worth/);
 });

@@ -19,13 +19,13 @@ Deno.test("Exposure: a risk counts once, from before its hedge until its settlem
   book.reserve(quoteHashOf(1), 10n);
   book.reserve(quoteHashOf(1), 10n);
   assert.deepEqual([book.total, book.reserved], [10n, 10n]);
-  book.see(thesisOf(1));
+  book.apply(thesisOf(1));
   assert.deepEqual([book.total, book.reserved], [10n, 0n]);
   book.committed(quoteHashOf(1));
-  book.see(thesisOf(1, { status: "needs_backfill" }));
+  book.apply(thesisOf(1, { status: "needs_backfill" }));
   assert.equal(book.total, 10n);
   assert.deepEqual(book.theses.map(({ status }) => status), ["needs_backfill"]);
-  book.see(thesisOf(1, { status: "won" }));
+  book.apply(thesisOf(1, { status: "won" }));
   assert.equal(book.total, 0n);
   book.committed(quoteHashOf(1));
   assert.equal(book.total, 0n, "settled before its receipt was read");
@@ -40,7 +40,7 @@ Deno.test("Exposure: what was put aside is given back, unless the thesis exists"
   book.committed(quoteHashOf(2));
   book.release(quoteHashOf(2));
   assert.equal(book.total, 10n);
-  book.see(thesisOf(3));
+  book.apply(thesisOf(3));
   book.release(quoteHashOf(3));
   assert.equal(book.total, 20n);
 });
@@ -73,19 +73,19 @@ Deno.test("Exposure: a bound refuses everything while the open theses are not al
   book.endReading([]);
   book.reserve(quoteHashOf(1), 1n);
   book.release(quoteHashOf(1));
-  book.lose();
+  book.invalidate();
   refused();
   new ExposureBook(undefined).reserve(quoteHashOf(1), 1n);
 });
 
 Deno.test("Exposure: a reading drops what settled unseen, and keeps what was told meanwhile", () => {
   const book = completeBook(undefined, [thesisOf(1), thesisOf(2), thesisOf(3)]);
-  book.lose();
+  book.invalidate();
   book.reserve(quoteHashOf(5), 10n);
   book.beginReading();
   const read = [thesisOf(2), thesisOf(3), thesisOf(4)];
-  book.see(thesisOf(3, { status: "lost" }));
-  book.see(thesisOf(6));
+  book.apply(thesisOf(3, { status: "lost" }));
+  book.apply(thesisOf(6));
   book.committed(quoteHashOf(5));
   book.endReading(read);
   assert.deepEqual(book.theses.map(({ id }) => id), [2, 4, 6]);
@@ -106,7 +106,7 @@ Deno.test("Exposure: a thesis that was seen open stays open, even where a restar
 Deno.test("Exposure: a thesis told of during a reading stays, though the pages missed it", () => {
   const book = completeBook(undefined, [thesisOf(1)]);
   book.beginReading();
-  book.see(thesisOf(1, { status: "needs_backfill" }));
+  book.apply(thesisOf(1, { status: "needs_backfill" }));
   book.endReading([]);
   assert.deepEqual(book.theses.map(({ status }) => status), ["needs_backfill"]);
   assert.equal(book.total, 10n);
@@ -114,15 +114,15 @@ Deno.test("Exposure: a thesis told of during a reading stays, though the pages m
 
 Deno.test("Exposure: theses come oldest first, whatever the order in which they were seen", () => {
   const book = completeBook(undefined, [thesisOf(7)]);
-  book.see(thesisOf(9));
-  book.see(thesisOf(2));
+  book.apply(thesisOf(9));
+  book.apply(thesisOf(2));
   assert.deepEqual(book.theses.map(({ id }) => id), [2, 7, 9]);
 });
 
 Deno.test("Exposure: a reading that a lost connection cut short cannot end", () => {
   const book = new ExposureBook(undefined);
   book.beginReading();
-  book.lose();
+  book.invalidate();
   assert.throws(() => book.endReading([thesisOf(1)]), TypeError);
   assert.deepEqual([book.complete, book.total], [false, 0n]);
 });
@@ -209,7 +209,7 @@ class World {
   #disconnect(): void {
     this.#connected = false;
     this.#snapshot = undefined;
-    this.book.lose();
+    this.book.invalidate();
   }
 
   #connect(): void {
@@ -230,7 +230,7 @@ class World {
   }
 
   #tell(thesis: Thesis): void {
-    if (this.#connected) this.book.see(thesis);
+    if (this.#connected) this.book.apply(thesis);
   }
 
   #pick<T>(from: ReadonlyMap<number, T>): number | undefined {

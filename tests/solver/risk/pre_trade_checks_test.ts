@@ -51,7 +51,7 @@ function checks(given: Partial<PreTradeChecksOptions> = {}, state: "fresh" | "st
     clock,
     maxRisk: 50n,
     hedgeMs: 50,
-    strategy: { reconsider() {} },
+    strategy: { recheck() {} },
     reserved: () => 70n,
     ...given,
   });
@@ -62,7 +62,7 @@ Deno.test("Last checks: what just holds passes", async () => {
 });
 
 const moved = {
-  reconsider() {
+  recheck() {
     throw new PricingRefusedError("PRICE_MOVED", "Payout 150 is worth 120 by now");
   },
 };
@@ -107,7 +107,7 @@ const cases: [string, PreTradeChecks, status: number, code: string, message: Reg
 
 Deno.test("Last checks: a strategy that breaks is no pass", async () => {
   const broken = {
-    reconsider() {
+    recheck() {
       throw new TypeError("No market has this base");
     },
   };
