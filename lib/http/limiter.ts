@@ -58,7 +58,7 @@ export class RequestLimiter {
 
   /** Refuses what passes the limits with 429 and `Retry-After`. */
   readonly handle: MiddlewareHandler = async (c, next) => {
-    const address = addressOf(c, this.#trustProxy);
+    const address = limiterKey(addressOf(c, this.#trustProxy));
     // By address first: a caller over its own limit must not use up what the others share.
     const over = await consume(this.#byAddress, address) ?? await consume(this.#total, "all");
     if (over === undefined) return await next();
@@ -104,4 +104,26 @@ function addressOf(c: Context, trustProxy: boolean): string {
   // The listener hands over the peer's address; a request made without one comes from a test.
   const env: { remote?: string } = c.env ?? {};
   return env.remote ?? "unknown";
+}
+
+/** Groups of 16 bits in the part of an IPv6 address that names one network: a /64. */
+const NETWORK_GROUPS = 4;
+
+/**
+ * What an address is counted under. One IPv6 customer has a whole /64, so all of it is one caller; an
+ * IPv4 address, also one inside IPv6, is a caller of its own.
+ */
+export function limiterKey(address: string): string {
+  const [plain = ""] = address.toLowerCase().replace(/^\[|\]$/g, "").split("%");
+  if (!plain.includes(":")) return address;
+  const embedded = /^(?:0*:)*(?:ffff:)?(\d+\.\d+\.\d+\.\d+)$/.exec(plain);
+  if (embedded?.[1] !== undefined) return embedded[1];
+  const [head = "", tail = ""] = plain.split("::");
+  const first = head === "" ? [] : head.split(":");
+  const last = tail === "" ? [] : tail.split(":");
+  const zeros = plain.includes("::")
+    ? Array(Math.max(0, 8 - first.length - last.length)).fill("0")
+    : [];
+  const groups = [...first, ...zeros, ...last].slice(0, NETWORK_GROUPS);
+  return `${groups.map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`;
 }

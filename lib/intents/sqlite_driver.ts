@@ -24,8 +24,8 @@ export class SqliteDriver implements SqlDriver {
   }
 
   /**
-   * Opens a file and brings its tables up to date. Creates the file and its folder if they are
-   * missing; `:memory:` keeps nothing.
+   * Opens a file and brings its tables up to date. Creates the file (mode 0600) and its folder (0700)
+   * if they are missing; `:memory:` keeps nothing.
    *
    * @param pagesMax Bounds the file in pages of 4 KiB, as a quota would.
    * @throws {StoreError} If the file cannot be used.
@@ -33,7 +33,7 @@ export class SqliteDriver implements SqlDriver {
   static open(path: string, pagesMax?: number): SqliteDriver {
     let db: DatabaseSync | undefined;
     try {
-      if (path !== ":memory:") Deno.mkdirSync(dirname(path), { recursive: true });
+      if (path !== ":memory:") createPrivately(path);
       db = new DatabaseSync(path);
       db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
@@ -95,6 +95,15 @@ export class SqliteDriver implements SqlDriver {
     }
     return statement.all(...values);
   }
+}
+
+/**
+ * Creates a database file and its folder, readable by their owner only: they hold signatures and
+ * amounts. SQLite gives its log the mode of the file. What exists keeps its mode.
+ */
+function createPrivately(path: string): void {
+  Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
 }
 
 function attempt<T>(work: () => T): Promise<T> {

@@ -145,7 +145,7 @@ Deno.test("Solver: an estimate has the spec's defaults and four decimals, and no
     assert.equal(body.success, true);
     assert.equal(betAmount, "1000000");
     assert.match(String(multiplier), /^1\.\d{4}$/);
-    assert.equal(multiplier, (Math.floor(Number(payout) / 100) / 10_000).toFixed(4));
+    assert.equal(multiplier, (Number(payout) / Number(betAmount)).toFixed(4));
     assert.equal(solverCollateral, String(Number(payout) - 1_000_000));
   }));
 

@@ -45,9 +45,7 @@ export function estimateToWire({ betAmount, payout }: Estimate): EstimateAnswer[
   };
 }
 
-/** A quotient with {@link MULTIPLIER_DECIMALS} decimals, rounded down. */
+/** Bet and payout are below 2^53, so both convert to numbers without loss. */
 function formatRatio(numerator: bigint, denominator: bigint): string {
-  const scaled = (numerator * 10n ** BigInt(MULTIPLIER_DECIMALS)) / denominator;
-  const digits = scaled.toString().padStart(MULTIPLIER_DECIMALS + 1, "0");
-  return `${digits.slice(0, -MULTIPLIER_DECIMALS)}.${digits.slice(-MULTIPLIER_DECIMALS)}`;
+  return (Number(numerator) / Number(denominator)).toFixed(MULTIPLIER_DECIMALS);
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { useEnvelope } from "../../../lib/http/envelope.ts";
-import { type LimiterSettings, RequestLimiter } from "../../../lib/http/limiter.ts";
+import { limiterKey, type LimiterSettings, RequestLimiter } from "../../../lib/http/limiter.ts";
 
 type Ask = (remote: string, forwarded?: string) => Promise<Response>;
 
@@ -63,3 +63,28 @@ Deno.test("RequestLimiter: X-Forwarded-For counts only behind a trusted proxy, i
     assert.equal((await ask("1.1.1.1", "6.6.6.6")).status, 200);
   });
 });
+
+Deno.test("limiterKey: an IPv6 network of 64 bits is one caller, however its addresses are written", () => {
+  const keys: [address: string, key: string][] = [
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+    ["2001:DB8:1:2::9", "2001:db8:1:2::/64"],
+    ["[2001:0db8:0001:0002::9]", "2001:db8:1:2::/64"],
+    ["2001:db8:1:3::9", "2001:db8:1:3::/64"],
+    ["2001:db8::1", "2001:db8:0:0::/64"],
+    ["2001:db8:0:0:1::", "2001:db8:0:0::/64"],
+    ["fe80::1%eth0", "fe80:0:0:0::/64"],
+    ["::1", "0:0:0:0::/64"],
+    ["::ffff:192.0.2.1", "192.0.2.1"],
+    ["0:0:0:0:0:FFFF:192.0.2.1", "192.0.2.1"],
+    ["192.0.2.1", "192.0.2.1"],
+    ["unknown", "unknown"],
+  ];
+  for (const [address, key] of keys) assert.equal(limiterKey(address), key, address);
+});
+
+Deno.test("RequestLimiter: a caller cannot pass its limit by changing its IPv6 address", () =>
+  withLimiter({ rateLimit: 2 }, async (ask) => {
+    let host = 0;
+    assert.equal(await passes(() => ask(`2001:db8::${(host += 1).toString(16)}`), 10), 6);
+    assert.equal((await ask("2001:db8:0:1::1")).status, 200);
+  }));
