@@ -4,7 +4,8 @@ import { statOf, whyFileIsClosed, whyFolderIsClosed } from "../files.ts";
 import { describeCause, StoreError } from "./intent.ts";
 import { MIGRATIONS, missingMigrations } from "./migrations.ts";
 import { SqliteDriver } from "./sqlite_driver.ts";
-import { IntentStore, type SqlDriver } from "./store.ts";
+import type { SqlDriver } from "./sql.ts";
+import { IntentStore } from "./store.ts";
 
 /** Tells the URL of a PostgreSQL database from a file. */
 export const POSTGRES_URL = /^postgres(ql)?:\/\//i;

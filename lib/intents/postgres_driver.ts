@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
 import { missingMigrations } from "./migrations.ts";
-import { countOfRow, type SqlDriver, type SqlValue } from "./store.ts";
+import { countOfRow, type SqlDriver, type SqlValue, type Steps } from "./sql.ts";
 
 /** Connections of one process. */
 const CONNECTIONS_MAX = 10;
@@ -39,6 +39,8 @@ const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
  */
 export class PostgresDriver implements SqlDriver {
   readonly #sql: postgres.Sql;
+  /** The transaction that runs: the next one waits here, not with a connection of its own. */
+  #transaction: Promise<unknown> = Promise.resolve();
 
   /**
    * Connects with the first statement, and leaves the tables as they are.
@@ -52,7 +54,12 @@ export class PostgresDriver implements SqlDriver {
       // Reconnects with the next statement, not after a growing pause.
       backoff: false,
       onnotice: () => {},
-      connection: { statement_timeout: STATEMENT_TIMEOUT_MS, synchronous_commit: "on" },
+      connection: {
+        statement_timeout: STATEMENT_TIMEOUT_MS,
+        // A process that dies within a transaction must not keep its locks.
+        idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+        synchronous_commit: "on",
+      },
     });
   }
 
@@ -81,6 +88,31 @@ export class PostgresDriver implements SqlDriver {
     return this.#run(sql, values);
   }
 
+  transaction<T>(steps: () => Steps<T>): Promise<T> {
+    const result = this.#transaction.then(() => this.#runSteps(steps));
+    this.#transaction = result.catch(() => {});
+    return result;
+  }
+
+  async #runSteps<T>(steps: () => Steps<T>): Promise<T> {
+    let result: { value: T } | undefined;
+    try {
+      await this.#sql.begin(async (transaction) => {
+        const running = steps();
+        let step = running.next();
+        while (!step.done) {
+          const { sql, values } = step.value;
+          step = running.next(await transaction.unsafe(numbered(sql), values, { prepare: true }));
+        }
+        result = { value: step.value };
+      });
+    } catch (cause) {
+      throw storeErrorOf(cause);
+    }
+    if (result === undefined) throw new TypeError("A transaction ended without its result");
+    return result.value;
+  }
+
   async checkWritable(): Promise<void> {
     const readOnly = "(current_setting('transaction_read_only') = 'on')::int";
     if (await this.#count(readOnly) > 0) throw new StoreError("Database is read-only");
@@ -102,10 +134,8 @@ export class PostgresDriver implements SqlDriver {
   }
 
   async #run(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    let number = 0;
-    const numbered = sql.replaceAll("?", () => `$${number += 1}`);
     try {
-      return await this.#sql.unsafe(numbered, values, { prepare: true });
+      return await this.#sql.unsafe(numbered(sql), values, { prepare: true });
     } catch (cause) {
       throw storeErrorOf(cause);
     }
@@ -115,6 +145,12 @@ export class PostgresDriver implements SqlDriver {
     const [row] = await this.#run(`SELECT ${expression} AS count`, []);
     return countOfRow(row);
   }
+}
+
+/** The statement with PostgreSQL's placeholders. */
+function numbered(sql: string): string {
+  let number = 0;
+  return sql.replaceAll("?", () => `$${number += 1}`);
 }
 
 function storeErrorOf(cause: unknown): StoreError {

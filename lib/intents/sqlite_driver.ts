@@ -5,7 +5,7 @@ import { statOf } from "../files.ts";
 import { redact } from "../redact.ts";
 import { asStoreError, StoreError } from "./intent.ts";
 import { missingMigrations } from "./migrations.ts";
-import { countOfRow, type SqlDriver, type SqlValue } from "./store.ts";
+import { countOfRow, type SqlDriver, type SqlValue, type Steps } from "./sql.ts";
 import { WriteQueue } from "./write_queue.ts";
 
 /** How long a write waits while another process locks the file. It blocks this process. */
@@ -62,6 +62,16 @@ export class SqliteDriver implements SqlDriver {
 
   write(sql: string, values: SqlValue[]): Promise<unknown[]> {
     return this.#writes.run(() => this.#rows(sql, values));
+  }
+
+  transaction<T>(steps: () => Steps<T>): Promise<T> {
+    // No other statement comes between these: a batch of writes runs from its begin to its commit.
+    return this.#writes.run(() => {
+      const running = steps();
+      let step = running.next();
+      while (!step.done) step = running.next(this.#rows(step.value.sql, step.value.values));
+      return step.value;
+    });
   }
 
   async checkWritable(): Promise<void> {

@@ -14,6 +14,16 @@ export const LIMITS = {
   estimateDeadlineMs: 60_000,
 } as const;
 
+/** Bounds on a quote's times, counted from now; the specification has none. */
+export interface TimeBounds {
+  /** A window starts at most this far ahead: the price of a later one is a guess. */
+  maxStartAheadMs: number;
+  /** A window started at most this long ago: its user has seen that part of it. */
+  maxStartBehindMs: number;
+  /** A quote lives at most this long: until its deadline its user may choose the moment. */
+  maxDeadlineMs: number;
+}
+
 /** Codes of refused quotes and estimates (spec: quote solver, "Errors"). */
 export const QUOTE_RULES = [
   "UNSUPPORTED_PAIR",
@@ -44,6 +54,41 @@ export function requireRules(bet: BetTerms): void {
   requireBetAmount(bet.betAmount);
   requireDuration(bet.endTime - bet.startTime);
   requirePriceRange(bet.lowerPrice, bet.upperPrice);
+}
+
+/**
+ * Checks the window of a bet.
+ *
+ * @throws {RangemakerError} `INVALID_TIME_RANGE` with the bound.
+ */
+export function requireStart({ startTime }: BetTerms, nowMs: number, bounds: TimeBounds): void {
+  const aheadMs = startTime - nowMs;
+  if (aheadMs > bounds.maxStartAheadMs) {
+    throw new RangemakerError(
+      "INVALID_TIME_RANGE",
+      `Window starts ${aheadMs} ms from now, above ${bounds.maxStartAheadMs} ms`,
+    );
+  }
+  if (-aheadMs > bounds.maxStartBehindMs) {
+    throw new RangemakerError(
+      "INVALID_TIME_RANGE",
+      `Window started ${-aheadMs} ms ago, above ${bounds.maxStartBehindMs} ms`,
+    );
+  }
+}
+
+/**
+ * Checks the deadline of a quote.
+ *
+ * @throws {RangemakerError} `INVALID_REQUEST` with the bound.
+ */
+export function requireDeadline(deadline: number, nowMs: number, bounds: TimeBounds): void {
+  const aheadMs = deadline - nowMs;
+  if (aheadMs <= bounds.maxDeadlineMs) return;
+  throw new RangemakerError(
+    "INVALID_REQUEST",
+    `deadline: Expected at most ${bounds.maxDeadlineMs} ms from now, received ${aheadMs} ms`,
+  );
 }
 
 function requirePair({ base, quote }: BetTerms): void {

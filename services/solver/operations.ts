@@ -71,7 +71,7 @@ const BET_WITHOUT_PRICE = ["RANGE_BROKEN", "OUTSIDE_RANGE", "WINDOW_ENDED"] as c
 /** Failures of quotes and estimates. */
 const refusals = {
   400: failureAnswer(
-    ["INVALID_REQUEST", ...QUOTE_RULES, ...BET_WITHOUT_PRICE],
+    ["INVALID_REQUEST", ...QUOTE_RULES, "INVALID_TIME_RANGE", ...BET_WITHOUT_PRICE],
     "A field does not fit, a rule is broken, or the bet has no price",
   ),
   413: tooLarge,
@@ -208,10 +208,12 @@ export const operations = {
           "INVALID_REQUEST",
           "DEADLINE_PASSED",
           "RISK_TOO_LARGE",
+          "INSUFFICIENT_BALANCE",
           "PRICE_MOVED",
           ...BET_WITHOUT_PRICE,
         ],
-        "A field does not fit, the deadline has passed, or the quote is no longer acceptable",
+        "A field does not fit, the deadline has passed, the user's balance is too low, or the quote " +
+          "is no longer acceptable. Nothing was recorded",
       ),
       401: failureAnswer(
         ["INVALID_SIGNATURE"],

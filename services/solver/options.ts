@@ -17,6 +17,8 @@ import {
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
 import { pricingOptions } from "./pricing/options.ts";
 
+const DAY_MS = 86_400_000;
+
 /** Longest simulated hedge: one that took longer would outlive most quotes. */
 const HEDGE_DELAY_MS_MAX = 60_000;
 
@@ -69,7 +71,8 @@ export const options = {
   maxExposure: {
     flags: "--max-exposure <amount>",
     description:
-      "most that all open theses together may lose, USDC with 6 decimals; off if not given",
+      "most that all open theses may lose, of all solvers on the database, USDC with 6 decimals; " +
+      "off if not given",
     schema: uint64Schema.optional(),
   },
   hedgeDelayMs: {
@@ -79,6 +82,24 @@ export const options = {
     default: "50",
   },
   ...pricingOptions,
+  maxStartAheadMs: {
+    flags: "--max-start-ahead-ms <ms>",
+    description: "latest start of a window from now; not with --pricing mock",
+    schema: integerSchema(0, DAY_MS * 365),
+    default: String(DAY_MS),
+  },
+  maxStartBehindMs: {
+    flags: "--max-start-behind-ms <ms>",
+    description: "earliest start of a window before now; not with --pricing mock",
+    schema: integerSchema(0, DAY_MS),
+    default: "60000",
+  },
+  maxDeadlineMs: {
+    flags: "--max-deadline-ms <ms>",
+    description: "longest life of a quote; not with --pricing mock",
+    schema: integerSchema(1, DAY_MS),
+    default: "300000",
+  },
   host: hostOption,
   corsOrigins: corsOriginsOption,
   chainId: chainIdOption,

@@ -17,7 +17,7 @@ import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
 import { limitBody, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import {
   encodeExecution,
-  type Execution,
+  type ExecutionRequest,
   resultOf,
 } from "../../services/solver/execution/execution.ts";
 import type { Executor } from "../../services/solver/execution/executor.ts";

@@ -6,8 +6,9 @@ import type { IntentStore } from "../../../lib/intents/store.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { Executor } from "./executor.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
+import type { SettledReservations } from "./settled_reservations.ts";
 
-/** Time between two looks, and how long a risk stays aside that is another process's no more. */
+/** Time between two passes, and how long a reservation can outlive an execution that another process ended. */
 const INTERVAL_MS = 30_000;
 
 /** What a {@link ReservationReconciler} works with. */
@@ -15,12 +16,13 @@ export interface ReservationReconcilerOptions {
   store: Pick<IntentStore, "find">;
   exposure: Pick<ExposureBook, "reservedQuotes">;
   executor: Pick<Executor, "ended">;
+  settled: Pick<SettledReservations, "reconcile">;
   clock: Clock;
 }
 
 /**
- * Looks from time to time whether what is put aside has come to its end: where several solvers share a
- * store, another one may have finished the execution, and nobody tells.
+ * Releases reservations that have ended elsewhere: another solver on the same store may have finished
+ * the execution, and a thesis may have settled while the feed was down.
  */
 export class ReservationReconciler {
   readonly #options: ReservationReconcilerOptions;
@@ -33,14 +35,14 @@ export class ReservationReconciler {
     this.#options = options;
   }
 
-  /** Begins to look. */
+  /** Starts the passes. */
   start(): void {
     this.#cancel = this.#options.clock.after(INTERVAL_MS, () => {
       this.#reviewing = this.#review();
     });
   }
 
-  /** Looks no more; resolves when nothing is under way. */
+  /** Stops the passes; resolves when none is running. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel();
@@ -48,16 +50,17 @@ export class ReservationReconciler {
   }
 
   async #review(): Promise<void> {
-    const { store, exposure, executor } = this.#options;
+    const { store, exposure, executor, settled } = this.#options;
     try {
       for (const quoteHash of exposure.reservedQuotes) {
         const intent = await store.find(quoteHash);
         if (intent !== undefined && isFinal(intent.state)) executor.ended(intent);
         if (this.#stopped) return;
       }
+      await settled.reconcile();
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
-      this.#log.warn("What is put aside cannot be reviewed: {reason}", {
+      this.#log.warn("Reservations cannot be reconciled: {reason}", {
         reason: messageOf(thrown),
       });
     }

@@ -1,19 +1,24 @@
 import assert from "node:assert/strict";
 import { getLogger } from "@logtape/logtape";
-import { type NewIntent, OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { type NewIntent, StoreError } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { IntentRefusedError, Submitter } from "../../../lib/intents/submitter.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
 import { hashQuote, type Quote, type QuoteTerms } from "../../../lib/protocol/quote.ts";
-import { encodeExecution } from "../../../services/solver/execution/execution.ts";
+import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
+import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
 import { PreTradeChecks } from "../../../services/solver/risk/pre_trade_checks.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
+import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { CHAIN_ID, market, solver, user } from "../support.ts";
+import { quoteHashOf, stakeOf, thesisOf } from "../theses.ts";
 
 /** A quote signed by both sides. */
 function signed(clock: FakeClock, given: Partial<QuoteTerms> = {}) {
@@ -61,20 +66,23 @@ async function withExecutor(
     clock: FakeClock;
     store: IntentStore;
     sent: string[];
+    /** What the next look for settled theses releases. */
+    released: string[];
+    submitter: Submitter;
   }) => Promise<void>,
   clock: FakeClock = new FakeClock(),
   exposure: ExposureBook = new ExposureBook(undefined),
 ): Promise<void> {
   const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const sent: string[] = [];
+  const released: string[] = [];
   const node = {
     getPrices: () => {
       const { base, quote, symbol } = market;
       const price = { base, quote, price: 1n, decimals: 6 as const, lastUpdate: 0, ageMs: 0 };
       return Promise.resolve({ [symbol]: { ...price, state: "fresh" as const } });
     },
-    getAccount: () => {
-      const { address } = solver;
+    getAccount: (address: Address) => {
       return Promise.resolve({ address, balance: 1_000n, locked: 0n, permissions: [] });
     },
   };
@@ -100,13 +108,20 @@ async function withExecutor(
     maxRisk: 50n,
     hedgeMs: hedge.expectedMs,
     strategy: new MockStrategy(() => 0),
-    reserved: () => exposure.reserved,
+    book: exposure,
+  });
+  const limit = new ExposureLimit({
+    max: exposure.max,
+    book: exposure,
+    decode: (payload) => decodeExecution(payload).quote,
   });
   const executor = new Executor({
     store,
     submitter,
     checks,
     exposure,
+    limit,
+    releaseSettled: () => Promise.resolve(released.splice(0).length),
     hedge,
     quoteSigner: new QuoteSigner(solver),
     signer: solver,
@@ -115,7 +130,7 @@ async function withExecutor(
     dryRun: false,
   });
   try {
-    await test({ executor, exposure, clock, store, sent });
+    await test({ executor, exposure, clock, store, sent, released, submitter });
   } finally {
     await submitter.stop();
     await store.close();
@@ -143,7 +158,7 @@ Deno.test("Executor: a hedge that takes longer than the quote lives ends the exe
   }, clock);
 });
 
-Deno.test("Executor: the risk is put aside before the hedge, and kept for the thesis", async () => {
+Deno.test("Executor: the risk is reserved before the hedge, and kept for the thesis", async () => {
   const seen: bigint[] = [];
   let book: ExposureBook | undefined;
   const watching: Hedge = {
@@ -160,7 +175,7 @@ Deno.test("Executor: the risk is put aside before the hedge, and kept for the th
   });
 });
 
-Deno.test("Executor: a failed check gives the risk back and leaves no trace", async () => {
+Deno.test("Executor: a failed check releases the risk and leaves no trace", async () => {
   const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
   await withExecutor(never, async ({ executor, exposure, clock, store }) => {
     const { execution, quoteHash } = signed(clock, { payout: 151n });
@@ -171,7 +186,7 @@ Deno.test("Executor: a failed check gives the risk back and leaves no trace", as
   });
 });
 
-Deno.test("Executor: what is taken up without its risk put aside gets that first, or ends", async () => {
+Deno.test("Executor: an execution of another process is reserved before its hedge, or ends", async () => {
   await withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
     await executor.prepare(intent);
@@ -191,7 +206,7 @@ Deno.test("Executor: an execution that cannot be recorded releases its risk", ()
 Deno.test("Executor: a failed receipt releases the risk, an unknown outcome keeps it reserved", () =>
   withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
-    exposure.reserve(intent.key, 10n);
+    exposure.reserve(intent.key, stakeOf(10n));
     executor.ended({ ...intent, state: "submitted" });
     assert.equal(exposure.reserved, 10n);
     executor.ended({ ...intent, state: "failed" });
@@ -216,31 +231,128 @@ Deno.test("Executor: a restart reserves every unfinished execution, more than on
     ]);
   }));
 
-Deno.test("Executor: a recorded execution waits while the exposure is unknown or has no room", async () => {
+/** A book of this bound that knows all open theses. */
+function completeBook(max: bigint): ExposureBook {
+  const book = new ExposureBook(max);
+  book.beginReading();
+  book.endReading([]);
+  return book;
+}
+
+function refusedWith(code: string) {
+  return (thrown: unknown) => thrown instanceof RangemakerError && thrown.code === code;
+}
+
+Deno.test("Executor: what is over the bound is neither recorded nor hedged, and fits after a release", async () => {
   const clock = new FakeClock();
-  const book = new ExposureBook(15n);
+  const first = signed(clock);
+  const second = signed(clock, { upperPrice: 3n });
   await withExecutor(
     noHedge,
-    async ({ executor, exposure, store }) => {
-      const { intent } = await store.insert(recorded(clock));
-      const waits = (words: RegExp) =>
-        assert.rejects(executor.prepare(intent), (thrown) => {
-          assert.ok(thrown instanceof OutcomeUnknownError, String(thrown));
-          assert.match(thrown.message, words);
-          return true;
-        });
-      await waits(/Exposure is not known/);
-      exposure.beginReading();
-      exposure.endReading([]);
-      exposure.reserve("0xother", 10n);
-      await waits(/Exposure would be 20 with 10 more at risk, 5 above 15/);
-      exposure.release("0xother");
-      await executor.prepare(intent);
-      assert.equal(exposure.total, 10n);
+    async ({ executor, store, exposure, sent }) => {
+      await executor.execute(first.execution);
+      exposure.apply(thesisOf(1, { quoteHash: first.quoteHash }));
+      const refused = () =>
+        assert.rejects(executor.execute(second.execution), refusedWith("EXPOSURE_TOO_LARGE"));
+      await refused();
+      assert.equal(await store.find(second.quoteHash), undefined);
+      assert.deepEqual([exposure.total, sent.length], [10n, 1]);
+      exposure.apply(thesisOf(1, { quoteHash: first.quoteHash, status: "lost" }));
+      await refused();
+      await store.release(first.quoteHash);
+      assert.equal((await executor.execute(second.execution)).status, "committed");
     },
     clock,
-    book,
+    completeBook(15n),
   );
+});
+
+Deno.test("Executor: before the bound refuses, theses that settled unseen are released", async () => {
+  const clock = new FakeClock();
+  const first = signed(clock);
+  const second = signed(clock, { upperPrice: 3n });
+  await withExecutor(
+    noHedge,
+    async ({ executor, store, exposure, released }) => {
+      await executor.execute(first.execution);
+      exposure.beginReading();
+      exposure.endReading([]);
+      await store.release(first.quoteHash);
+      await store.insert({ ...recorded(clock), key: quoteHashOf(7) }, { reserves: true });
+      const find = store.insert.bind(store);
+      let attempts = 0;
+      store.insert = (intent, options) => {
+        attempts += 1;
+        return find(intent, options);
+      };
+      await assert.rejects(executor.execute(second.execution), refusedWith("EXPOSURE_TOO_LARGE"));
+      assert.equal(attempts, 1, "nothing was released, so it is not tried again");
+      released.push("one");
+      await assert.rejects(executor.execute(second.execution), refusedWith("EXPOSURE_TOO_LARGE"));
+      assert.equal(attempts, 3);
+    },
+    clock,
+    completeBook(15n),
+  );
+});
+
+Deno.test("Executor: a user without the money gets a refusal, and the same quote is good after a deposit", async () => {
+  const clock = new FakeClock();
+  const hedged: string[] = [];
+  const counting: Hedge = {
+    expectedMs: 0,
+    cover: (quoteHash) => Promise.resolve(void hedged.push(quoteHash)),
+  };
+  await withExecutor(counting, async ({ executor, exposure, store }) => {
+    const { execution, quoteHash } = signed(clock, { betAmount: 1_001n, payout: 1_011n });
+    await assert.rejects(executor.execute(execution), refusedWith("INSUFFICIENT_BALANCE"));
+    assert.deepEqual([exposure.total, exposure.reservedBets(user.address), hedged], [0n, 0n, []]);
+    assert.equal(await store.find(quoteHash), undefined);
+    const affordable = signed(clock, { betAmount: 501n, payout: 511n });
+    const other = signed(clock, { betAmount: 500n, payout: 510n });
+    const answers = await Promise.allSettled([
+      executor.execute(affordable.execution),
+      executor.execute(other.execution),
+    ]);
+    assert.deepEqual(answers.map(({ status }) => status), ["fulfilled", "rejected"]);
+    assert.equal((await executor.execute(other.execution)).status, "committed");
+  }, clock);
+});
+
+Deno.test("Executor: of a late quote with a bad user signature the deadline is what it speaks of", async () => {
+  const clock = new FakeClock();
+  await withExecutor(noHedge, async ({ executor }) => {
+    const { execution } = signed(clock);
+    const forged = { ...execution, userSignature: execution.quote.signature };
+    await assert.rejects(executor.execute(forged), refusedWith("INVALID_SIGNATURE"));
+    const { execution: done } = signed(clock, { upperPrice: 9n });
+    await executor.execute(done);
+    clock.jump(1_001);
+    await assert.rejects(executor.execute(forged), refusedWith("DEADLINE_PASSED"));
+    assert.equal((await executor.execute(done)).status, "committed", "it has its result");
+  }, clock);
+});
+
+Deno.test("Executor: an execution recorded before quotes named their solver is ended, not a crash", async () => {
+  const clock = new FakeClock();
+  const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
+  await withExecutor(never, async ({ executor, submitter, exposure, store, sent }) => {
+    const intent = recorded(clock);
+    const { quote, ...rest } = JSON.parse(intent.payload);
+    const { solver: _solver, ...oldQuote } = quote;
+    const payload = JSON.stringify({ quote: oldQuote, ...rest });
+    await store.insert({ ...intent, payload }, { reserves: true });
+    await executor.restore();
+    assert.equal(exposure.total, 10n);
+    submitter.start();
+    const failed = await eventually("the end", async () => {
+      const found = await store.find(intent.key);
+      return found?.state === "failed" ? found : undefined;
+    });
+    assert.equal(failed.failure?.code, "QUOTE_WITHOUT_SOLVER");
+    assert.match(failed.failure?.message ?? "", /^Quote was signed by an earlier version/);
+    assert.deepEqual([sent, await store.listReserved({ limit: 9, after: 0 })], [[], []]);
+  }, clock);
 });
 
 Deno.test("Executor: a hedge that ends at the deadline is in time", async () => {
