@@ -114,7 +114,7 @@ export function viemExecutor(
 
 /** Signs the transaction of an execution. */
 export async function signOnViem(
-  { quote, userSignature }: Execution,
+  { quote, userSignature }: ExecutionRequest,
 ): Promise<SignedTransactionText> {
   const { signature: solverSignature, solver: _solver, ...terms } = quote;
   const tx = {
