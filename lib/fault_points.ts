@@ -1,18 +1,18 @@
 /**
- * Places where a test can stop a process dead, to see what the next start makes of it. The places are
- * not written down anywhere: every call of a watched port has one before and one after it, so a new
- * statement that touches the store or the network brings its own.
+ * Places where a test can freeze a process and kill it, to check the recovery at the next start. They
+ * are not listed anywhere: every call of a wrapped port has one before and one after it, so new code
+ * that uses the store or the network gets its own.
  */
 import { z } from "zod";
 import type { OptionSpec } from "./cli/options.ts";
 
-/** Value of the option that names every place passed, and stops nowhere. */
+/** Value of the option that prints every place passed and freezes nowhere. */
 const TRACE = "trace";
 
-/** What a process that passes a place prints to standard error, followed by the place. */
+/** Printed to standard error before each place passed. */
 export const FAULT_POINT_LINE = "Fault point ";
 
-/** Told of every place passed. */
+/** Called with every place passed. */
 export type FaultPoints = (place: string) => void;
 
 /** The option of a service that has fault points. */
@@ -23,8 +23,8 @@ export const faultPointOption = {
 } satisfies OptionSpec;
 
 /**
- * Fault points by that option: at the place named, the thread stops for good and only a signal ends
- * the process. Undefined where no place is named.
+ * Fault points by that option: at the place named, the thread freezes and only a signal ends the
+ * process. Undefined if no place is named.
  */
 export function faultPointsAt(place: string | undefined): FaultPoints | undefined {
   if (place === undefined) return undefined;
@@ -36,10 +36,10 @@ export function faultPointsAt(place: string | undefined): FaultPoints | undefine
 }
 
 /**
- * Puts a place before and after every call of a port's methods.
+ * Puts a fault point before and after every call of a port's methods.
  *
  * @param name First part of the places: `store` gives `store.insert:before`.
- * @returns The port itself where there are no fault points.
+ * @returns The port itself if there are no fault points.
  */
 export function withFaultPoints<T extends object>(name: string, port: T, faults?: FaultPoints): T {
   if (faults === undefined) return port;

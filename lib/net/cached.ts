@@ -1,14 +1,14 @@
 import type { Clock } from "../clock.ts";
 
 /**
- * How long what the node said is said again where no limiter counts the callers, such as health
- * checks: it bounds what they cost the node, and how long they may be told of a node that is gone.
+ * How long an answer of the node is reused where no limiter counts the callers, such as in health
+ * checks: it bounds the load on the node, and how late an outage shows.
  */
 export const NODE_ANSWER_MS = 1_000;
 
 /**
- * A question that is asked at most once in `forMs`: whoever comes meanwhile shares its answer, be it
- * a failure. Its age counts from when it was asked, so that no answer tells of an older time.
+ * Caches a result, failures included, for `forMs` from when it was asked for. Concurrent callers share
+ * one call.
  */
 export function cached<T>(
   ask: () => Promise<T>,

@@ -1,4 +1,4 @@
-/** What `rangemaker doctor` tries for the bridge. */
+/** Checks of `rangemaker doctor` for the bridge. */
 import { dirname, relative } from "node:path";
 import { z } from "zod";
 import {
@@ -23,12 +23,12 @@ import { type BridgeOptions, options } from "./options.ts";
 
 export { options };
 
-/** What the bridge's own task may read. */
+/** Folder that `deno task bridge` may read. */
 const TASK_FOLDER = "data";
 
 const healthSchema = z.object({ status: z.string(), rpc: z.boolean(), bridge: z.string() });
 
-/** Everything that the bridge is told to use. */
+/** Checks everything that the options of the bridge name. */
 export function checks(given: Partial<BridgeOptions>, context: CheckContext): Check[] {
   const { host, port, rpcUrl, chainId, database, keystore, keystorePasswordFile } = given;
   const keyFiles = [keystore, keystorePasswordFile].filter((path) => path !== undefined);
@@ -62,7 +62,7 @@ export function checks(given: Partial<BridgeOptions>, context: CheckContext): Ch
   return all;
 }
 
-/** The task of the bridge reads `data` alone, where that of the doctor reads everything. */
+/** `deno task bridge` may read `data` only, the task of the doctor everything. */
 function keyFilesCheck(paths: readonly string[]): Check {
   return {
     subject: "key files",
@@ -72,14 +72,14 @@ function keyFilesCheck(paths: readonly string[]): Check {
       if (names === "") return Promise.resolve(ok(`In ${TASK_FOLDER}: ${paths.join(", ")}`));
       const folders = [...new Set(elsewhere.map((path) => dirname(path)))].join(",");
       return Promise.resolve(warn(
-        `deno task bridge reads ${TASK_FOLDER} alone: not ${names}`,
-        `Move it there, or start the bridge by deno run with --allow-read=${folders} too`,
+        `deno task bridge may read ${TASK_FOLDER} only, not ${names}`,
+        `Move the file there, or start the bridge with deno run and --allow-read=${folders}`,
       ));
     },
   };
 }
 
-/** The signer, opened once for all checks: a keystore takes its time on purpose. */
+/** Opens the signer once for all checks: decrypting a keystore is slow on purpose. */
 function signerOnce({ privateKey, keystore, keystorePasswordFile }: Partial<BridgeOptions>) {
   let opened: Promise<Signer> | undefined;
   const source = { privateKey, keystore, keystorePasswordFile };

@@ -17,14 +17,14 @@ import { RangemakerError } from "../../lib/errors.ts";
 export interface DepositorOptions {
   store: IntentStore;
   submitter: Pick<Submitter, "submit" | "nodeLost">;
-  /** Throws where the node cannot be reached. */
+  /** Throws if the node cannot be reached. */
   probeNode(): Promise<unknown>;
   signer: Signer;
   chainId: number;
   clock: Clock;
 }
 
-/** Why a deposit fails, as callers are told; any other code of the node is `TRANSACTION_FAILED`. */
+/** Codes of failed deposits in answers; any other code of the node becomes `TRANSACTION_FAILED`. */
 const FAILURE_CODES: ReadonlySet<string> = new Set([
   SubmissionFailure.deadlinePassed,
   SubmissionFailure.nodeRefused,
@@ -66,8 +66,8 @@ export class Depositor {
   }
 
   /**
-   * Carries out a request (spec: deposit bridge, "Deposit rules"). What is refused here leaves no
-   * trace and burns no nonce.
+   * Carries out a request (spec: deposit bridge, "Deposit rules"). A refusal before the request is
+   * recorded does not use the nonce up.
    *
    * @returns The hash of the committed deposit transaction.
    * @throws {RangemakerError} `DEADLINE_PASSED`, `NONCE_USED`, or the code of the failed transaction.
@@ -86,7 +86,7 @@ export class Depositor {
     }
     const digest = hashDepositRequest(request, chainId);
     requireSigner("Deposit signature", digest, request.signature, request.user);
-    // While the node is known to be away nothing is accepted that would only wait for it.
+    // While the node is away, a request would only wait: refuse it instead.
     if (submitter.nodeLost) await probeNode();
     const { inserted, intent } = await store.insert({
       key: depositKey(request.user, request.nonce),
@@ -100,7 +100,7 @@ export class Depositor {
     return txHashOf(await submitter.submit(intent));
   }
 
-  /** Signs the transaction of a recorded deposit anew, with the present time as its timestamp. */
+  /** Signs the transaction of a recorded deposit again, with a new timestamp. */
   resign(intent: Intent): SignedTransactionText {
     const { user, amount, externalTxHash } = decodePayload(intent.payload);
     return this.#sign(user, amount, externalTxHash);
@@ -124,7 +124,7 @@ export class Depositor {
   }
 }
 
-/** Tells a caller whose nonce is used what became of it, for its first answer may have been lost. */
+/** Names transaction and state of the first request: its answer may have been lost. */
 function nonceUsed(request: DepositRequest, intent: Intent): RangemakerError {
   const became = intent.transaction === null ? "" : ` by transaction ${intent.transaction.txHash}`;
   const reason = intent.failure === null ? "" : ` (${describe(intent.failure)})`;

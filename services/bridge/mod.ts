@@ -1,4 +1,4 @@
-/** The deposit bridge: signed deposit requests become deposit transactions, each exactly once. */
+/** The deposit bridge: turns signed deposit requests into deposit transactions, each exactly once. */
 import { getLogger } from "@logtape/logtape";
 import config from "../../deno.json" with { type: "json" };
 import { systemClock } from "../../lib/clock.ts";
@@ -28,18 +28,18 @@ export { type BridgeOptions, options };
 /** How long the node may take to answer; below the deadline of a stop. */
 const NODE_TIMEOUT_MS = 4_000;
 
-/** How long a look at the node may take when health is asked for. */
+/** How long a probe of the node may take. */
 const PROBE_TIMEOUT_MS = 1_000;
 
 /** A running bridge. */
 export type RunningBridge = RunningService;
 
 /**
- * Starts the bridge and takes up what its last run left unfinished.
+ * Starts the bridge, and finishes the deposits that its last run left unfinished.
  *
  * @throws {UsageError} If there is no key to sign with.
  * @throws {StoreError} If the database cannot be used.
- * @throws {ListenError} If the port cannot be had.
+ * @throws {ListenError} If the port cannot be listened on.
  */
 export async function startBridge(options: BridgeOptions): Promise<RunningBridge> {
   const { host, port, rpcUrl, chainId } = options;
@@ -92,7 +92,7 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
     timestamp: clock.now(),
   }));
   let firstLook: Promise<void> = Promise.resolve();
-  // Begun first, so that nothing new is taken up while open requests come to their end.
+  // Begun first, so that no retry starts while open requests are finished.
   const drain = () => void submitter.stop();
   const close = async () => {
     await Promise.all([submitter.stop(), limiter.stop(), firstLook]);
@@ -118,7 +118,7 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
   }
 }
 
-/** Says at start what will keep deposits from being committed. */
+/** Logs at start what would make deposits fail. */
 async function warnOfProblems(readiness: () => ReturnType<typeof checkReadiness>): Promise<void> {
   const log = getLogger([LOG_ROOT, "bridge"]);
   for (const problem of (await readiness()).problems) log.warn("Not ready: {problem}", { problem });
@@ -139,6 +139,6 @@ export const run = serviceCommand({
       "rangemaker bridge --database postgres://bridge@db.internal/bridge",
       "one of several bridges behind one address",
     ],
-    ["rangemaker bridge --database :memory:", "keeps no nonces: for tests only"],
+    ["rangemaker bridge --database :memory:", "forgets used nonces at exit: for tests only"],
   ],
 }, startBridge);

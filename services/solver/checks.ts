@@ -1,4 +1,4 @@
-/** What `rangemaker doctor` tries for the solver. */
+/** Checks of `rangemaker doctor` for the solver. */
 import { z } from "zod";
 import type { Check, CheckContext } from "../../lib/cli/checks/check.ts";
 import { balanceCheck, nodeCheck, nodeClockCheck } from "../../lib/cli/checks/core_node.ts";
@@ -13,7 +13,7 @@ export { options };
 
 const healthSchema = z.object({ status: z.string(), solver: z.string(), dryRun: z.boolean() });
 
-/** Everything that the solver is told to use. */
+/** Checks everything that the options of the solver name. */
 export function checks(given: Partial<SolverOptions>, context: CheckContext): Check[] {
   const { host, port, rpcUrl, wsUrl, chainId, database, privateKey } = given;
   const all = [
@@ -24,7 +24,7 @@ export function checks(given: Partial<SolverOptions>, context: CheckContext): Ch
       needsOfStore(database),
     ),
   ];
-  const signer = () => Promise.resolve(privateKey!); // only asked for where there is one
+  const signer = () => Promise.resolve(privateKey!); // called only if there is one
   if (privateKey !== undefined) all.push(keyCheck(signer, options.privateKey));
   if (rpcUrl !== undefined) {
     const node = { url: rpcUrl, option: options.rpcUrl };

@@ -86,7 +86,7 @@ export class BetsSchedule {
         solver.connect();
         solver.finishReading();
       }
-      this.#world.run(600, true);
+      this.#world.run(220, true);
       await this.#world.settle();
       this.#world.backfill();
       this.#check();
@@ -94,7 +94,7 @@ export class BetsSchedule {
       const isDone = this.#world.theses.every(({ status }) => !isUnsettled(status)) &&
         await this.#world.store.countUnfinished() === 0 && held.length === 0;
       if (isDone) break;
-      assert.ok(wait < 20, "every execution and every thesis comes to its end");
+      assert.ok(wait < 50, "every execution and every thesis comes to its end");
     }
     await Promise.allSettled(this.#executions);
     for (const solver of this.#solvers) {

@@ -7,16 +7,13 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { ExposureBook } from "./exposure_book.ts";
 
-/** A read that failed is tried again after this. */
+/** Wait before a failed read is retried. */
 const RETRY_MS = 1_000;
 
-/**
- * All is read again this often although it is followed: a proxy in between can lose notifications of
- * its node without its clients' noticing.
- */
+/** Everything is read again this often: a proxy can lose notifications without its clients noticing. */
 const REFRESH_MS = 30_000;
 
-/** Theses of one answer of the node: its own limit. */
+/** Theses per page: the limit of the node. */
 const PAGE = 1_000;
 
 /** What an {@link ExposureReader} works with. */
@@ -33,30 +30,30 @@ export class ExposureReader {
   readonly #log = getLogger([LOG_ROOT, "solver"]);
   #cancel: CancelTimer = () => {};
   #reading: Promise<void> = Promise.resolve();
-  /** Whether the present failure was told: once is enough. */
+  /** Whether this outage is logged already. */
   #failureLogged = false;
-  /** Counts connections: what was read over an earlier one no longer counts. */
+  /** Number of the connection: a read that began over an earlier one is discarded. */
   #epoch = 0;
 
   constructor(options: ExposureReaderOptions) {
     this.#options = options;
   }
 
-  /** The feed stands: reads everything now, and again from time to time. */
+  /** Connected: reads everything now, and again from time to time. */
   connected(): void {
     this.#cancel();
     this.#epoch += 1;
     this.#begin(this.#epoch);
   }
 
-  /** The feed is gone. */
+  /** Disconnected. */
   lost(): void {
     this.#cancel();
     this.#epoch += 1;
     this.#options.book.invalidate();
   }
 
-  /** Reads no more; resolves when nothing is under way. */
+  /** Stops reading; resolves when no read is running. */
   async stop(): Promise<void> {
     this.lost();
     await this.#reading;
@@ -76,12 +73,12 @@ export class ExposureReader {
     this.#cancel = clock.after(delayMs, () => this.#begin(epoch));
   }
 
-  /** Every open thesis, or undefined where they cannot be read. */
+  /** Every open thesis, or undefined if they cannot be read. */
   async #allOpen(): Promise<Thesis[] | undefined> {
     const { node, solver } = this.#options;
     const theses: Thesis[] = [];
     try {
-      // In this order none escapes by moving from the one state to the other in between.
+      // In this order: a thesis that changes from open to needs_backfill meanwhile is in one list at least.
       for (const status of ["open", "needs_backfill"] as const) {
         let cursor: string | undefined;
         do {
