@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { configure, type LogRecord, reset } from "@logtape/logtape";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { hashQuote, quoteSchema } from "../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../lib/protocol/signature.ts";
 import { badBodies, type FieldKind } from "../support/bad_bodies.ts";
@@ -215,3 +217,27 @@ Deno.test("Solver: unknown routes and methods answer 404 in the envelope", () =>
       await assertFailure(Promise.resolve(answer), 404, `NOT_FOUND: No route ${method} ${path}`);
     }
   }));
+
+Deno.test("Solver: mock warns at a live start that it is no price, barrier and a dry run do not", async () => {
+  const warnings: string[] = [];
+  const sink = (record: LogRecord) => void warnings.push(record.message.join(""));
+  await configure({
+    sinks: { memory: sink },
+    loggers: [
+      { category: LOG_ROOT, lowestLevel: "warning", sinks: ["memory"] },
+      { category: ["logtape", "meta"], lowestLevel: "error" },
+    ],
+    reset: true,
+  });
+  try {
+    await withSolver(() => Promise.resolve(), { pricing: "barrier" });
+    await withSolver(() => Promise.resolve(), { dryRun: true });
+    assert.deepEqual(warnings.filter((text) => text.includes("mock")), []);
+    await withSolver(() => Promise.resolve());
+    const [warning = "", ...others] = warnings.filter((text) => text.includes("mock"));
+    assert.match(warning, /^--pricing mock pays 5 to 10 % for any range/);
+    assert.deepEqual(others, []);
+  } finally {
+    await reset();
+  }
+});

@@ -33,7 +33,7 @@ Deno.test("Exposure: a risk counts once, from before its hedge until its settlem
   assert.equal(book.total, 0n, "settled before its receipt was read");
 });
 
-Deno.test("Exposure: what was put aside is given back, unless the thesis exists", () => {
+Deno.test("Exposure: a reservation is released, unless the thesis exists", () => {
   const book = completeBook();
   book.reserve(quoteHashOf(1), stakeOf(10n));
   book.release(quoteHashOf(1));
@@ -59,7 +59,7 @@ Deno.test("Exposure: the bets of a user count while their executions are under w
   assert.equal(book.reservedBets(address), 0n);
 });
 
-Deno.test("Exposure: a reading drops what settled unseen, and keeps what was told meanwhile", () => {
+Deno.test("Exposure: a reading drops what settled unseen, and keeps what was reported meanwhile", () => {
   const book = completeBook(undefined, [thesisOf(1), thesisOf(2), thesisOf(3)]);
   book.invalidate();
   book.reserve(quoteHashOf(5), stakeOf(10n));
@@ -84,7 +84,7 @@ Deno.test("Exposure: a thesis that was seen open stays open, even where a restar
   assert.equal(book.total, 10n);
 });
 
-Deno.test("Exposure: a thesis told of during a reading stays, though the pages missed it", () => {
+Deno.test("Exposure: a thesis reported during a reading stays, though the pages missed it", () => {
   const book = completeBook(undefined, [thesisOf(1)]);
   book.beginReading();
   book.apply(thesisOf(1, { status: "needs_backfill" }));
