@@ -61,6 +61,7 @@ export interface Insertion {
 
 /** The part of an intent that counts against a bound which all processes of a service share. */
 export interface Reservation {
+  sequence: number;
   key: string;
   payload: string;
 }

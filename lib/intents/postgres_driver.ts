@@ -18,6 +18,15 @@ const CLOSE_TIMEOUT_SECONDS = 1;
 /** Attempts at the migrations: a process that starts at the same time can make one fail. */
 const MIGRATION_ATTEMPTS = 5;
 
+/** Transactions that share one commit. Each holds the locks of all, so there are not too many. */
+const BATCH_MAX = 100;
+
+interface WaitingTransaction {
+  steps: () => Steps<unknown>;
+  resolve: (value: unknown) => void;
+  reject: (cause: unknown) => void;
+}
+
 /** The library's codes for a connection that broke after something was sent. */
 const LOST_CODES = new Set([
   "CONNECTION_CLOSED",
@@ -39,8 +48,8 @@ const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
  */
 export class PostgresDriver implements SqlDriver {
   readonly #sql: postgres.Sql;
-  /** The transaction that runs: the next one waits here, not with a connection of its own. */
-  #transaction: Promise<unknown> = Promise.resolve();
+  readonly #waiting: WaitingTransaction[] = [];
+  #batches: Promise<void> | undefined;
 
   /**
    * Connects with the first statement, and leaves the tables as they are.
@@ -89,28 +98,25 @@ export class PostgresDriver implements SqlDriver {
   }
 
   transaction<T>(steps: () => Steps<T>): Promise<T> {
-    const result = this.#transaction.then(() => this.#runSteps(steps));
-    this.#transaction = result.catch(() => {});
-    return result;
+    return new Promise<T>((resolve, reject) => {
+      // The batch calls resolve with the result of these very steps.
+      this.#waiting.push({ steps, resolve: resolve as (value: unknown) => void, reject });
+      this.#batches ??= this.#runBatches();
+    });
   }
 
-  async #runSteps<T>(steps: () => Steps<T>): Promise<T> {
-    let result: { value: T } | undefined;
-    try {
-      await this.#sql.begin(async (transaction) => {
-        const running = steps();
-        let step = running.next();
-        while (!step.done) {
-          const { sql, values } = step.value;
-          step = running.next(await transaction.unsafe(numbered(sql), values, { prepare: true }));
-        }
-        result = { value: step.value };
-      });
-    } catch (cause) {
-      throw storeErrorOf(cause);
+  /** Group commit: the transactions that wait while one runs form the next one. */
+  async #runBatches(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, BATCH_MAX);
+      try {
+        const results = await this.#sql.begin((sql) => runInOrder(sql, batch));
+        batch.forEach(({ resolve }, index) => resolve(results[index]));
+      } catch (cause) {
+        for (const { reject } of batch) reject(storeErrorOf(cause));
+      }
     }
-    if (result === undefined) throw new TypeError("A transaction ended without its result");
-    return result.value;
+    this.#batches = undefined;
   }
 
   async checkWritable(): Promise<void> {
@@ -145,6 +151,26 @@ export class PostgresDriver implements SqlDriver {
     const [row] = await this.#run(`SELECT ${expression} AS count`, []);
     return countOfRow(row);
   }
+}
+
+async function runInOrder(
+  sql: postgres.TransactionSql,
+  batch: readonly WaitingTransaction[],
+): Promise<unknown[]> {
+  const results: unknown[] = [];
+  for (const { steps } of batch) {
+    const running = steps();
+    let step = running.next();
+    while (!step.done) {
+      // Sent together, they run one after the other.
+      const rows = step.value.map(({ sql: text, values }) =>
+        sql.unsafe(numbered(text), values, { prepare: true })
+      );
+      step = running.next(await Promise.all(rows));
+    }
+    results.push(step.value);
+  }
+  return results;
 }
 
 /** The statement with PostgreSQL's placeholders. */

@@ -12,11 +12,11 @@ export interface Statement {
 }
 
 /**
- * A transaction as the sequence of its statements: each `yield` gives the rows of its statement. One
- * definition works for a database that answers at once and for one that answers later. It must have
- * no effect but its result, since the transaction may still fail.
+ * A transaction: each `yield` hands over statements that run in order, and is resumed with the rows of
+ * each. One definition works for a database that answers at once and for one that answers later. It
+ * must have no effect but its result, since the transaction may still fail.
  */
-export type Steps<T> = Generator<Statement, T, unknown[]>;
+export type Steps<T> = Generator<readonly Statement[], T, unknown[][]>;
 
 /**
  * One SQL database. A statement has one `?` for each value, and uses only what SQLite and PostgreSQL
@@ -32,7 +32,10 @@ export interface SqlDriver {
    * @returns The rows of its `RETURNING`, once the transaction is on disk.
    */
   write(sql: string, values: SqlValue[]): Promise<unknown[]>;
-  /** Runs several statements as one transaction; resolves once it is on disk. */
+  /**
+   * Runs several statements as one transaction, or as part of one with others that wait; resolves once
+   * it is on disk.
+   */
   transaction<T>(steps: () => Steps<T>): Promise<T>;
   /** Fails unless the database accepts writes now. */
   checkWritable(): Promise<void>;
@@ -48,11 +51,12 @@ const integerSchema = z.coerce.number().int();
 /** `RETURNING sequence`. */
 export const sequenceSchema = z.object({ sequence: integerSchema });
 
-/** `SELECT key`. */
-export const keySchema = z.object({ key: z.string() });
+/** `SELECT … AS sequences`: numbers joined by commas, or null. */
+export const sequencesSchema = z.object({ sequences: z.string().nullable() });
 
-/** `SELECT key, payload`. */
+/** `SELECT sequence, key, payload`. */
 export const reservationSchema = z.object({
+  sequence: integerSchema,
   key: z.string(),
   payload: z.string(),
 });

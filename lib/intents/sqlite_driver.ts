@@ -69,7 +69,9 @@ export class SqliteDriver implements SqlDriver {
     return this.#writes.run(() => {
       const running = steps();
       let step = running.next();
-      while (!step.done) step = running.next(this.#rows(step.value.sql, step.value.values));
+      while (!step.done) {
+        step = running.next(step.value.map(({ sql, values }) => this.#rows(sql, values)));
+      }
       return step.value;
     });
   }

@@ -12,10 +12,10 @@ import {
 import {
   countOfRow,
   intentOfRow,
-  keySchema,
   parseRow,
   reservationSchema,
   sequenceSchema,
+  sequencesSchema,
   type SqlDriver,
   type SqlValue,
   type Statement,
@@ -24,9 +24,6 @@ import {
 
 /** Bound of a page that is not given one. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
-
-/** New reservations that are read one by one. */
-const READ_SINGLY_MAX = 8;
 
 const COLUMNS = "sequence, key, subject, payload, state, tx_hash, transaction_text, receipt, " +
   "failure_code, failure_message, expires_at_ms, created_at_ms, updated_at_ms";
@@ -63,10 +60,11 @@ const SQL = {
   // Takes the row's lock until the transaction ends, whether the row is new or not.
   lockReservations: `INSERT INTO reservation_locks (service) VALUES (?)
     ON CONFLICT (service) DO UPDATE SET service = excluded.service`,
-  reservedKeys: `SELECT key FROM intents WHERE service = ? AND reserved = 1`,
-  reservation: `SELECT key, payload FROM intents
-    WHERE service = ? AND reserved = 1 AND key = ?`,
-  reservations: `SELECT key, payload FROM intents WHERE service = ? AND reserved = 1`,
+  // One row whatever the number: reading a thousand rows would cost more than the decision.
+  reservedSequences: `SELECT string_agg(CAST(sequence AS TEXT), ',') AS sequences
+    FROM intents WHERE service = ? AND reserved = 1`,
+  reservations: `SELECT sequence, key, payload FROM intents
+    WHERE service = ? AND reserved = 1 AND sequence >= ?`,
   listReserved: `${SELECT} AND reserved = 1 AND sequence > ? ORDER BY sequence LIMIT ?`,
   release: `UPDATE intents SET reserved = 0
     WHERE service = ? AND key = ? AND reserved = 1 AND NOT (${UNFINISHED}) RETURNING sequence`,
@@ -83,8 +81,8 @@ const SQL = {
 export class IntentStore {
   readonly #db: SqlDriver;
   readonly #service: string;
-  /** Reservations that were held when they were last read, by key. */
-  #held = new Map<string, Reservation>();
+  /** Reservations that were held when they were last read, by sequence. */
+  #held = new Map<number, Reservation>();
 
   /** @param service Owner of the intents: those of others in the same database are invisible. */
   constructor(db: SqlDriver, service: string) {
@@ -108,49 +106,60 @@ export class IntentStore {
     options: InsertOptions,
     admit: NonNullable<InsertOptions["admit"]>,
   ): Promise<Insertion> {
-    const service = this.#service;
-    const find = { sql: SQL.find, values: [service, intent.key] };
+    const values = [this.#service];
+    const find = { sql: SQL.find, values: [this.#service, intent.key] };
+    const lockAndLook = [
+      { sql: SQL.lockReservations, values },
+      find,
+      { sql: SQL.reservedSequences, values },
+    ];
     const insertion = this.#insertion(intent, options);
-    const readHeld = () => this.#readHeld();
+    const readHeld = (row: unknown) => this.#readHeld(row);
     const result = await this.#db.transaction(function* (): Steps<Insertion | Refusal> {
-      yield { sql: SQL.lockReservations, values: [service] };
-      const [existing] = yield find;
+      const [, [existing] = [], [sequences] = []] = yield lockAndLook;
       if (existing !== undefined) return { inserted: false, intent: intentOfRow(existing) };
-      const held = yield* readHeld();
+      const held = yield* readHeld(sequences);
       try {
         admit(held);
       } catch (thrown) {
         return { refusal: thrown }; // Other writes of the same transaction must not fail with it.
       }
-      const [row] = yield insertion;
+      const [[row] = []] = yield [insertion];
       if (row !== undefined) return inserted(intent, row);
       // Another process recorded it without a bound, and so without the lock.
-      const [other] = yield find;
+      const [[other] = []] = yield [find];
       return { inserted: false, intent: intentOfRow(other) };
+    }).catch((thrown) => {
+      // SQLite gives the sequences of a transaction that failed to other intents.
+      this.#held.clear();
+      throw thrown;
     });
     if ("refusal" in result) throw result.refusal;
     return result;
   }
 
-  /** All reservations that are held. Payloads are read once: those of a few new ones, or all. */
-  *#readHeld(): Steps<Reservation[]> {
-    const service = this.#service;
-    const rows = yield { sql: SQL.reservedKeys, values: [service] };
-    const keys = rows.map((row) => parseRow(keySchema, row).key);
-    const missing = keys.filter((key) => !this.#held.has(key));
-    const found: unknown[] = [];
-    if (missing.length > READ_SINGLY_MAX) {
-      found.push(...yield { sql: SQL.reservations, values: [service] });
-    } else {
-      for (const key of missing) {
-        found.push(...yield { sql: SQL.reservation, values: [service, key] });
+  /** All reservations that are held. The payload of each is read once. */
+  *#readHeld(row: unknown): Steps<Reservation[]> {
+    const { sequences: text } = parseRow(sequencesSchema, row);
+    const sequences = text === null ? [] : text.split(",").map(Number);
+    const known = this.#held;
+    let from = Infinity;
+    for (const sequence of sequences) {
+      if (sequence < from && !known.has(sequence)) from = sequence;
+    }
+    if (from !== Infinity) {
+      const [rows = []] = yield [{ sql: SQL.reservations, values: [this.#service, from] }];
+      for (const found of rows) {
+        const reservation = parseRow(reservationSchema, found);
+        if (!known.has(reservation.sequence)) known.set(reservation.sequence, reservation);
       }
     }
-    const read = new Map(
-      found.map((row) => parseRow(reservationSchema, row)).map((one) => [one.key, one]),
-    );
-    const held = keys.flatMap((key) => this.#held.get(key) ?? read.get(key) ?? []);
-    this.#held = new Map(held.map((reservation) => [reservation.key, reservation]));
+    const held: Reservation[] = [];
+    for (const sequence of sequences) {
+      const reservation = known.get(sequence);
+      if (reservation !== undefined) held.push(reservation);
+    }
+    if (known.size > held.length) this.#held = new Map(held.map((one) => [one.sequence, one]));
     return held;
   }
 

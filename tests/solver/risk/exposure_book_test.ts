@@ -158,6 +158,7 @@ class World {
     const id = this.#lastId += 1;
     const risk = BigInt(Math.floor(this.#random() * 40));
     const held = [...this.pending].map(([id, risk]) => ({
+      sequence: id,
       key: quoteHashOf(id),
       payload: String(100n + risk),
     }));

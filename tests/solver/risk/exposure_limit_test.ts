@@ -24,7 +24,7 @@ function betOf(risk: bigint) {
 }
 
 function reservation(id: number, risk: bigint): Reservation {
-  return { key: quoteHashOf(id), payload: String(risk) };
+  return { sequence: id, key: quoteHashOf(id), payload: String(risk) };
 }
 
 function refused(decide: () => void, code: string, message: RegExp): void {
