@@ -43,11 +43,11 @@ export interface ExecutorOptions {
   signer: Signer;
   chainId: number;
   clock: Clock;
-  /** Nothing is executed at all. */
+  /** Refuses all executions. */
   dryRun: boolean;
 }
 
-/** Unfinished executions that are read at once at the start. */
+/** Unfinished executions per page at the start. */
 const RESTORE_PAGE = 500;
 
 /** Executes quotes that the user has signed, each once: the quote hash is the key of its intent. */
@@ -90,7 +90,7 @@ export class Executor {
     return resultOf(await running);
   }
 
-  /** Of a late quote it is the deadline that the caller hears about (spec: "POST /execute"). */
+  /** A late quote fails with a message about its deadline, whatever the signature (spec: "POST /execute"). */
   #requireUserSignature(quoteHash: Hex, { quote, userSignature }: Execution): void {
     try {
       requireSigner("User signature", quoteHash, userSignature, quote.user);

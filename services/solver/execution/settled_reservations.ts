@@ -10,7 +10,7 @@ import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import { decodeExecution } from "./execution.ts";
 
-/** Reservations that are read at once. */
+/** Reservations per page. */
 const PAGE = 500;
 
 /**
