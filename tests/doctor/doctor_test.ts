@@ -194,8 +194,8 @@ const ills: Record<string, Ill> = {
     argv: ["bridge", "--keystore", "../none.json", "--keystore-password-file", "data/none.txt"],
     subject: "key files",
     level: "warn",
-    text: /^deno task bridge reads data alone: not \.\.\/none\.json$/,
-    remedy: /--allow-read=\.\. too$/,
+    text: /^deno task bridge may read data only, not \.\.\/none\.json$/,
+    remedy: /--allow-read=\.\.$/,
   },
   "an option that is wrong": {
     argv: ["proxy", "--max-batch", "0"],
