@@ -38,12 +38,29 @@ export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
 
 /** Refuses bodies over the limit with 413, before they are read whole. */
 export function limitBody(maxBytes: number = BODY_BYTES_MAX): MiddlewareHandler {
-  return bodyLimit({
+  const limit = bodyLimit({
     maxSize: maxBytes,
     onError() {
       throw new RangemakerError("BODY_TOO_LARGE", `Body is over ${maxBytes} bytes`);
     },
   });
+  // It reads a chunked body itself.
+  return (c, next) => readingBody(() => limit(c, next));
+}
+
+/**
+ * Reads a body. A caller that disconnects in the middle of it is no fault of ours: it counts as a bad
+ * request and is not logged.
+ *
+ * @throws {RangemakerError} `INVALID_REQUEST` if the body cannot be read.
+ */
+async function readingBody<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    if (cause instanceof RangemakerError) throw cause;
+    throw new RangemakerError("INVALID_REQUEST", "Body ended early", { cause });
+  }
 }
 
 /**
@@ -52,7 +69,7 @@ export function limitBody(maxBytes: number = BODY_BYTES_MAX): MiddlewareHandler 
  * @throws {RangemakerError} `INVALID_REQUEST`, naming the field and its rule.
  */
 export async function readBody<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S>> {
-  const text = await c.req.text();
+  const text = await readingBody(() => c.req.text());
   let value: unknown;
   try {
     value = JSON.parse(text);

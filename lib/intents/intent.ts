@@ -59,6 +59,28 @@ export interface Insertion {
   intent: Intent;
 }
 
+/** The part of an intent that counts against a bound which all processes of a service share. */
+export interface Reservation {
+  sequence: number;
+  key: string;
+  payload: string;
+}
+
+/** How an intent is recorded. */
+export interface InsertOptions {
+  /**
+   * The intent holds a {@link Reservation} from its insertion until it fails or is released. Absent:
+   * it holds none.
+   */
+  reserves?: boolean;
+  /**
+   * Decides whether a reservation fits beside all that are held, in the transaction that records it:
+   * no other process that decides can come in between. Throws to refuse; nothing is recorded then.
+   * The same reservation is the same object in each call.
+   */
+  admit?: (held: readonly Reservation[]) => void;
+}
+
 /** The state of a new intent once it is recorded. */
 export function recordedIntent(intent: NewIntent, sequence: number): Intent {
   const { createdAtMs: updatedAtMs } = intent;

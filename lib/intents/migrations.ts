@@ -12,6 +12,16 @@ export interface NumberedMigration extends Migration {
 }
 
 /**
+ * Reservations are a column of their intents, so no crash can part the two. Intents that were under
+ * way before hold one each. The row of a service in `reservation_locks` is what its processes wait for.
+ */
+const RESERVATIONS = `
+  ALTER TABLE intents ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
+  UPDATE intents SET reserved = 1 WHERE state IN ('accepted', 'submitted');
+  CREATE INDEX intents_reserved ON intents (service, sequence, key) WHERE reserved = 1;
+  CREATE TABLE reservation_locks (service TEXT PRIMARY KEY);`;
+
+/**
  * The steps from an empty database to the present tables, numbered from 1. A released step never
  * changes; a change of the tables is a new step at the end.
  */
@@ -20,6 +30,7 @@ export const MIGRATIONS: readonly Migration[] = [
     sqlite: intentsTable("INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER", " STRICT"),
     postgres: intentsTable("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "BIGINT", ""),
   },
+  { sqlite: RESERVATIONS, postgres: RESERVATIONS },
 ];
 
 /**

@@ -5,7 +5,8 @@ import { describeCause, StoreError } from "./intent.ts";
 import { POSTGRES_URL } from "./location.ts";
 import { MIGRATIONS, missingMigrations } from "./migrations.ts";
 import { SqliteDriver } from "./sqlite_driver.ts";
-import { IntentStore, type SqlDriver } from "./store.ts";
+import type { SqlDriver } from "./sql.ts";
+import { IntentStore } from "./store.ts";
 
 /**
  * Opens a store.

@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
 import { missingMigrations } from "./migrations.ts";
-import { countOfRow, type SqlDriver, type SqlValue } from "./store.ts";
+import { countOfRow, type SqlDriver, type SqlValue, type Steps } from "./sql.ts";
 
 /** Connections of one process. */
 const CONNECTIONS_MAX = 10;
@@ -17,6 +17,15 @@ const CLOSE_TIMEOUT_SECONDS = 1;
 
 /** Attempts at the migrations: a process that starts at the same time can make one fail. */
 const MIGRATION_ATTEMPTS = 5;
+
+/** Transactions that share one commit. Each holds the locks of all, so there are not too many. */
+const BATCH_MAX = 100;
+
+interface WaitingTransaction {
+  steps: () => Steps<unknown>;
+  resolve: (value: unknown) => void;
+  reject: (cause: unknown) => void;
+}
 
 /** The library's codes for a connection that broke after something was sent. */
 const LOST_CODES = new Set([
@@ -39,6 +48,8 @@ const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
  */
 export class PostgresDriver implements SqlDriver {
   readonly #sql: postgres.Sql;
+  readonly #waiting: WaitingTransaction[] = [];
+  #batches: Promise<void> | undefined;
 
   /**
    * Connects with the first statement, and leaves the tables as they are.
@@ -52,7 +63,12 @@ export class PostgresDriver implements SqlDriver {
       // Reconnects with the next statement, not after a growing pause.
       backoff: false,
       onnotice: () => {},
-      connection: { statement_timeout: STATEMENT_TIMEOUT_MS, synchronous_commit: "on" },
+      connection: {
+        statement_timeout: STATEMENT_TIMEOUT_MS,
+        // A process that dies within a transaction must not keep its locks.
+        idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+        synchronous_commit: "on",
+      },
     });
   }
 
@@ -81,6 +97,28 @@ export class PostgresDriver implements SqlDriver {
     return this.#run(sql, values);
   }
 
+  transaction<T>(steps: () => Steps<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      // The batch calls resolve with the result of these very steps.
+      this.#waiting.push({ steps, resolve: resolve as (value: unknown) => void, reject });
+      this.#batches ??= this.#runBatches();
+    });
+  }
+
+  /** Group commit: the transactions that wait while one runs form the next one. */
+  async #runBatches(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, BATCH_MAX);
+      try {
+        const results = await this.#sql.begin((sql) => runInOrder(sql, batch));
+        batch.forEach(({ resolve }, index) => resolve(results[index]));
+      } catch (cause) {
+        for (const { reject } of batch) reject(storeErrorOf(cause));
+      }
+    }
+    this.#batches = undefined;
+  }
+
   async checkWritable(): Promise<void> {
     const readOnly = "(current_setting('transaction_read_only') = 'on')::int";
     if (await this.#count(readOnly) > 0) throw new StoreError("Database is read-only");
@@ -102,10 +140,8 @@ export class PostgresDriver implements SqlDriver {
   }
 
   async #run(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    let number = 0;
-    const numbered = sql.replaceAll("?", () => `$${number += 1}`);
     try {
-      return await this.#sql.unsafe(numbered, values, { prepare: true });
+      return await this.#sql.unsafe(numbered(sql), values, { prepare: true });
     } catch (cause) {
       throw storeErrorOf(cause);
     }
@@ -115,6 +151,32 @@ export class PostgresDriver implements SqlDriver {
     const [row] = await this.#run(`SELECT ${expression} AS count`, []);
     return countOfRow(row);
   }
+}
+
+async function runInOrder(
+  sql: postgres.TransactionSql,
+  batch: readonly WaitingTransaction[],
+): Promise<unknown[]> {
+  const results: unknown[] = [];
+  for (const { steps } of batch) {
+    const running = steps();
+    let step = running.next();
+    while (!step.done) {
+      // Sent together, they run one after the other.
+      const rows = step.value.map(({ sql: text, values }) =>
+        sql.unsafe(numbered(text), values, { prepare: true })
+      );
+      step = running.next(await Promise.all(rows));
+    }
+    results.push(step.value);
+  }
+  return results;
+}
+
+/** The statement with PostgreSQL's placeholders. */
+function numbered(sql: string): string {
+  let number = 0;
+  return sql.replaceAll("?", () => `$${number += 1}`);
 }
 
 function storeErrorOf(cause: unknown): StoreError {

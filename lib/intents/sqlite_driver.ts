@@ -5,7 +5,7 @@ import { statOf } from "../files.ts";
 import { redact } from "../redact.ts";
 import { asStoreError, StoreError } from "./intent.ts";
 import { missingMigrations } from "./migrations.ts";
-import { countOfRow, type SqlDriver, type SqlValue } from "./store.ts";
+import { countOfRow, type SqlDriver, type SqlValue, type Steps } from "./sql.ts";
 import { WriteQueue } from "./write_queue.ts";
 
 /** How long a write waits while another process locks the file. It blocks this process. */
@@ -24,8 +24,8 @@ export class SqliteDriver implements SqlDriver {
   }
 
   /**
-   * Opens a file and brings its tables up to date. Creates the file and its folder if they are
-   * missing; `:memory:` keeps nothing.
+   * Opens a file and brings its tables up to date. Creates the file (mode 0600) and its folder (0700)
+   * if they are missing; `:memory:` keeps nothing.
    *
    * @param pagesMax Bounds the file in pages of 4 KiB, as a quota would.
    * @throws {StoreError} If the file cannot be used.
@@ -33,7 +33,7 @@ export class SqliteDriver implements SqlDriver {
   static open(path: string, pagesMax?: number): SqliteDriver {
     let db: DatabaseSync | undefined;
     try {
-      if (path !== ":memory:") Deno.mkdirSync(dirname(path), { recursive: true });
+      if (path !== ":memory:") createPrivately(path);
       db = new DatabaseSync(path);
       db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
@@ -62,6 +62,18 @@ export class SqliteDriver implements SqlDriver {
 
   write(sql: string, values: SqlValue[]): Promise<unknown[]> {
     return this.#writes.run(() => this.#rows(sql, values));
+  }
+
+  transaction<T>(steps: () => Steps<T>): Promise<T> {
+    // No other statement comes between these: a batch of writes runs from its begin to its commit.
+    return this.#writes.run(() => {
+      const running = steps();
+      let step = running.next();
+      while (!step.done) {
+        step = running.next(step.value.map(({ sql, values }) => this.#rows(sql, values)));
+      }
+      return step.value;
+    });
   }
 
   async checkWritable(): Promise<void> {
@@ -95,6 +107,15 @@ export class SqliteDriver implements SqlDriver {
     }
     return statement.all(...values);
   }
+}
+
+/**
+ * Creates a database file and its folder, readable by their owner only: they hold signatures and
+ * amounts. SQLite gives its log the mode of the file. What exists keeps its mode.
+ */
+function createPrivately(path: string): void {
+  Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
 }
 
 function attempt<T>(work: () => T): Promise<T> {

@@ -1,39 +1,26 @@
-import { z } from "zod";
-import { describeIssue, hash32Schema } from "../protocol/scalars.ts";
 import {
   type Insertion,
+  type InsertOptions,
   type Intent,
   type IntentOutcome,
   type NewIntent,
   recordedIntent,
+  type Reservation,
   type SignedTransactionText,
   StoreError,
 } from "./intent.ts";
-
-/** A value of a statement. */
-export type SqlValue = string | number | null;
-
-/**
- * One SQL database. A statement has one `?` for each value, and uses only what SQLite and PostgreSQL
- * have in common. Every method throws {@link StoreError} on failure, and then has changed nothing;
- * after a {@link StoreConnectionLostError} the change may have been made.
- */
-export interface SqlDriver {
-  /** Runs a statement that changes nothing. */
-  read(sql: string, values: SqlValue[]): Promise<unknown[]>;
-  /**
-   * Runs one statement as a transaction.
-   *
-   * @returns The rows of its `RETURNING`, once the transaction is on disk.
-   */
-  write(sql: string, values: SqlValue[]): Promise<unknown[]>;
-  /** Fails unless the database accepts writes now. */
-  checkWritable(): Promise<void>;
-  /** Version of the tables: 0 if there are none yet. @throws {StoreError} If they cannot be made. */
-  version(): Promise<number>;
-  /** Finishes the statements that are running, then disconnects. May be called again. */
-  close(): Promise<void>;
-}
+import {
+  countOfRow,
+  intentOfRow,
+  parseRow,
+  reservationSchema,
+  sequenceSchema,
+  sequencesSchema,
+  type SqlDriver,
+  type SqlValue,
+  type Statement,
+  type Steps,
+} from "./sql.ts";
 
 /** Bound of a page that is not given one. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
@@ -49,8 +36,8 @@ const SELECT = `SELECT ${COLUMNS} FROM intents WHERE service = ?`;
 /** `RETURNING sequence` says whether a row changed: cheaper than reading the row back. */
 const SQL = {
   insert: `INSERT INTO intents (service, key, subject, payload, state, tx_hash, transaction_text,
-      expires_at_ms, created_at_ms, updated_at_ms)
-    VALUES (?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?)
+      expires_at_ms, created_at_ms, updated_at_ms, reserved)
+    VALUES (?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?)
     ON CONFLICT (service, key) DO NOTHING RETURNING sequence`,
   find: `${SELECT} AND key = ?`,
   listBySubject: `${SELECT} AND subject = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
@@ -66,9 +53,21 @@ const SQL = {
     SET updated_at_ms = ?, state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
     WHERE service = ? AND key = ? AND ${UNFINISHED} RETURNING ${COLUMNS}`,
   finish: `UPDATE intents
-    SET state = ?, receipt = ?, failure_code = ?, failure_message = ?, updated_at_ms = ?
+    SET state = ?, receipt = ?, failure_code = ?, failure_message = ?, updated_at_ms = ?,
+      reserved = CASE WHEN CAST(? AS TEXT) = 'failed' THEN 0 ELSE reserved END
     WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?
     RETURNING sequence`,
+  // Takes the row's lock until the transaction ends, whether the row is new or not.
+  lockReservations: `INSERT INTO reservation_locks (service) VALUES (?)
+    ON CONFLICT (service) DO UPDATE SET service = excluded.service`,
+  // One row whatever the number: reading a thousand rows would cost more than the decision.
+  reservedSequences: `SELECT string_agg(CAST(sequence AS TEXT), ',') AS sequences
+    FROM intents WHERE service = ? AND reserved = 1`,
+  reservations: `SELECT sequence, key, payload FROM intents
+    WHERE service = ? AND reserved = 1 AND sequence >= ?`,
+  listReserved: `${SELECT} AND reserved = 1 AND sequence > ? ORDER BY sequence LIMIT ?`,
+  release: `UPDATE intents SET reserved = 0
+    WHERE service = ? AND key = ? AND reserved = 1 AND NOT (${UNFINISHED}) RETURNING sequence`,
 };
 
 /**
@@ -82,6 +81,8 @@ const SQL = {
 export class IntentStore {
   readonly #db: SqlDriver;
   readonly #service: string;
+  /** Reservations that were held when they were last read, by sequence. */
+  #held = new Map<number, Reservation>();
 
   /** @param service Owner of the intents: those of others in the same database are invisible. */
   constructor(db: SqlDriver, service: string) {
@@ -89,16 +90,99 @@ export class IntentStore {
     this.#service = service;
   }
 
-  /** Records an intent unless its key is taken. */
-  async insert(intent: NewIntent): Promise<Insertion> {
+  /** Records an intent unless its key is taken. Throws what `admit` throws. */
+  async insert(intent: NewIntent, options: InsertOptions = {}): Promise<Insertion> {
+    const { key } = intent;
+    const { admit } = options;
+    if (admit !== undefined) return await this.#insertAdmitted(intent, options, admit);
+    const { sql, values } = this.#insertion(intent, options);
+    const [row] = await this.#db.write(sql, values);
+    if (row === undefined) return { inserted: false, intent: await this.#existing(key) };
+    return inserted(intent, row);
+  }
+
+  async #insertAdmitted(
+    intent: NewIntent,
+    options: InsertOptions,
+    admit: NonNullable<InsertOptions["admit"]>,
+  ): Promise<Insertion> {
+    const values = [this.#service];
+    const find = { sql: SQL.find, values: [this.#service, intent.key] };
+    const lockAndLook = [
+      { sql: SQL.lockReservations, values },
+      find,
+      { sql: SQL.reservedSequences, values },
+    ];
+    const insertion = this.#insertion(intent, options);
+    const readHeld = (row: unknown) => this.#readHeld(row);
+    const result = await this.#db.transaction(function* (): Steps<Insertion | Refusal> {
+      const [, [existing] = [], [sequences] = []] = yield lockAndLook;
+      if (existing !== undefined) return { inserted: false, intent: intentOfRow(existing) };
+      const held = yield* readHeld(sequences);
+      try {
+        admit(held);
+      } catch (thrown) {
+        return { refusal: thrown }; // Other writes of the same transaction must not fail with it.
+      }
+      const [[row] = []] = yield [insertion];
+      if (row !== undefined) return inserted(intent, row);
+      // Another process recorded it without a bound, and so without the lock.
+      const [[other] = []] = yield [find];
+      return { inserted: false, intent: intentOfRow(other) };
+    }).catch((thrown) => {
+      // SQLite gives the sequences of a transaction that failed to other intents.
+      this.#held.clear();
+      throw thrown;
+    });
+    if ("refusal" in result) throw result.refusal;
+    return result;
+  }
+
+  /** All reservations that are held. The payload of each is read once. */
+  *#readHeld(row: unknown): Steps<Reservation[]> {
+    const { sequences: text } = parseRow(sequencesSchema, row);
+    const sequences = text === null ? [] : text.split(",").map(Number);
+    const known = this.#held;
+    let from = Infinity;
+    for (const sequence of sequences) {
+      if (sequence < from && !known.has(sequence)) from = sequence;
+    }
+    if (from !== Infinity) {
+      const [rows = []] = yield [{ sql: SQL.reservations, values: [this.#service, from] }];
+      for (const found of rows) {
+        const reservation = parseRow(reservationSchema, found);
+        if (!known.has(reservation.sequence)) known.set(reservation.sequence, reservation);
+      }
+    }
+    const held: Reservation[] = [];
+    for (const sequence of sequences) {
+      const reservation = known.get(sequence);
+      if (reservation !== undefined) held.push(reservation);
+    }
+    if (known.size > held.length) this.#held = new Map(held.map((one) => [one.sequence, one]));
+    return held;
+  }
+
+  #insertion(intent: NewIntent, { reserves = false }: InsertOptions): Statement {
     const { key, subject, payload, transaction, expiresAtMs, createdAtMs } = intent;
     const { txHash, text } = columnsOf(transaction);
     const times = [expiresAtMs, createdAtMs, createdAtMs];
     const values = [this.#service, key, subject, payload, txHash, text, ...times];
-    const [row] = await this.#db.write(SQL.insert, values);
-    if (row === undefined) return { inserted: false, intent: await this.#existing(key) };
-    const { sequence } = parseRow(sequenceSchema, row);
-    return { inserted: true, intent: recordedIntent(intent, sequence) };
+    return { sql: SQL.insert, values: [...values, reserves ? 1 : 0] };
+  }
+
+  /** Intents that hold a reservation, oldest first, `sequence` above `after`. */
+  async listReserved({ limit, after }: { limit: number; after: number }): Promise<Intent[]> {
+    return (await this.#db.read(SQL.listReserved, [this.#service, after, limit])).map(intentOfRow);
+  }
+
+  /**
+   * Releases the reservation of a finished intent.
+   *
+   * @returns Whether it held one.
+   */
+  async release(key: string): Promise<boolean> {
+    return (await this.#db.write(SQL.release, [this.#service, key])).length > 0;
   }
 
   /** The intent with a key. */
@@ -159,13 +243,14 @@ export class IntentStore {
 
   /**
    * Gives an unfinished intent its final state, if it still has the transaction it was read with.
+   * A failure releases its reservation.
    *
    * @returns The intent as it is now: the first final state stays.
    */
   async finish(intent: Intent, outcome: IntentOutcome, nowMs: number): Promise<Intent> {
     const { state, receipt, failure } = outcome;
     const reason = [failure?.code ?? null, failure?.message ?? null];
-    const values = [state, receipt, ...reason, nowMs, ...this.#versionRead(intent)];
+    const values = [state, receipt, ...reason, nowMs, state, ...this.#versionRead(intent)];
     const [row] = await this.#db.write(SQL.finish, values);
     if (row === undefined) return await this.#existing(intent.key);
     return { ...intent, ...outcome, updatedAtMs: nowMs };
@@ -193,55 +278,16 @@ export class IntentStore {
   }
 }
 
+/** What `admit` threw. */
+interface Refusal {
+  refusal: unknown;
+}
+
+function inserted(intent: NewIntent, row: unknown): Insertion {
+  const { sequence } = parseRow(sequenceSchema, row);
+  return { inserted: true, intent: recordedIntent(intent, sequence) };
+}
+
 function columnsOf(transaction: SignedTransactionText | null) {
   return transaction ?? { txHash: null, text: null };
-}
-
-/** A 64-bit integer: SQLite returns a number, PostgreSQL text. */
-const integerSchema = z.coerce.number().int();
-
-const sequenceSchema = z.object({ sequence: integerSchema });
-
-const countSchema = z.object({ count: integerSchema });
-
-const intentSchema = z.object({
-  sequence: integerSchema,
-  key: z.string(),
-  subject: z.string(),
-  payload: z.string(),
-  state: z.enum(["accepted", "submitted", "committed", "failed"]),
-  tx_hash: hash32Schema.nullable(),
-  transaction_text: z.string().nullable(),
-  receipt: z.string().nullable(),
-  failure_code: z.string().nullable(),
-  failure_message: z.string().nullable(),
-  expires_at_ms: integerSchema,
-  created_at_ms: integerSchema,
-  updated_at_ms: integerSchema,
-}).transform(({ sequence, key, subject, payload, state, receipt, ...row }): Intent => {
-  const { tx_hash: txHash, transaction_text: text } = row;
-  const { failure_code: code, failure_message: message } = row;
-  return {
-    ...{ sequence, key, subject, payload, state, receipt },
-    transaction: txHash === null || text === null ? null : { txHash, text },
-    failure: code === null || message === null ? null : { code, message },
-    expiresAtMs: row.expires_at_ms,
-    createdAtMs: row.created_at_ms,
-    updatedAtMs: row.updated_at_ms,
-  };
-});
-
-function intentOfRow(row: unknown): Intent {
-  return parseRow(intentSchema, row);
-}
-
-/** Reads the one row of `SELECT … AS count`. */
-export function countOfRow(row: unknown): number {
-  return parseRow(countSchema, row).count;
-}
-
-function parseRow<S extends z.ZodType>(schema: S, row: unknown): z.output<S> {
-  const parsed = schema.safeParse(row);
-  if (parsed.success) return parsed.data;
-  throw new StoreError(`Database has a damaged row: ${describeIssue(parsed.error)}`);
 }

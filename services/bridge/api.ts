@@ -10,7 +10,7 @@ import type { BridgeMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Readiness } from "./readiness.ts";
 
-/** What the routes of the bridge answer from. */
+/** What the routes of the bridge need. */
 export interface BridgeApi {
   depositor: Pick<Depositor, "deposit">;
   deposits: DepositBook;
@@ -21,7 +21,7 @@ export interface BridgeApi {
   rpcUrl: string;
   version: string;
   chainId: number;
-  /** Web pages that may call the service from a browser; `*` for all. */
+  /** Allowed CORS origins; `*` for all. */
   corsOrigins: readonly string[];
 }
 

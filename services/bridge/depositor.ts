@@ -1,27 +1,27 @@
+import type { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { Intent, IntentFailure, SignedTransactionText } from "../../lib/intents/intent.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import { SubmissionFailure, type Submitter } from "../../lib/intents/submitter.ts";
+import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
-import type { DepositRequest } from "../../lib/protocol/deposit.ts";
-import type { Address, Hex } from "../../lib/protocol/scalars.ts";
+import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
 import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { decodePayload, encodePayload } from "./payload.ts";
 
 /** What a {@link Depositor} works with. */
 export interface DepositorOptions {
   store: IntentStore;
   submitter: Pick<Submitter, "submit" | "nodeLost">;
-  /** Throws where the node cannot be reached. */
+  /** Throws if the node cannot be reached. */
   probeNode(): Promise<unknown>;
   signer: Signer;
   chainId: number;
   clock: Clock;
 }
 
-/** Why a deposit fails, as callers are told; any other code of the node is `TRANSACTION_FAILED`. */
+/** Codes of failed deposits in answers; any other code of the node becomes `TRANSACTION_FAILED`. */
 const FAILURE_CODES: ReadonlySet<string> = new Set([
   SubmissionFailure.deadlinePassed,
   SubmissionFailure.nodeRefused,
@@ -34,6 +34,26 @@ export function depositKey(user: Address, nonce: bigint): string {
   return `${user}:${nonce}`;
 }
 
+const payloadSchema = depositRequestSchema.extend({ externalTxHash: hash32Schema });
+
+/** The request as it is stored, with the external hash of its transaction. */
+export type DepositPayload = z.output<typeof payloadSchema>;
+
+/** Writes the payload of an intent. */
+export function encodePayload(request: DepositRequest, externalTxHash: Hex): string {
+  return JSON.stringify({
+    ...request,
+    amount: request.amount.toString(),
+    nonce: request.nonce.toString(),
+    externalTxHash,
+  });
+}
+
+/** Reads the payload of an intent. */
+export function decodePayload(text: string): DepositPayload {
+  return payloadSchema.parse(JSON.parse(text));
+}
+
 /** Turns signed deposit requests into deposit transactions, each exactly once. */
 export class Depositor {
   readonly #options: DepositorOptions;
@@ -43,8 +63,8 @@ export class Depositor {
   }
 
   /**
-   * Carries out a request (spec: deposit bridge, "Deposit rules"). What is refused here leaves no
-   * trace and burns no nonce.
+   * Carries out a request (spec: deposit bridge, "Deposit rules"). A refusal before the request is
+   * recorded does not use the nonce up.
    *
    * @returns The hash of the committed deposit transaction.
    * @throws {RangemakerError} `DEADLINE_PASSED`, `NONCE_USED`, or the code of the failed transaction.
@@ -63,7 +83,7 @@ export class Depositor {
     }
     const digest = hashDepositRequest(request, chainId);
     requireSigner("Deposit signature", digest, request.signature, request.user);
-    // While the node is known to be away nothing is accepted that would only wait for it.
+    // While the node is away, a request would only wait: refuse it instead.
     if (submitter.nodeLost) await probeNode();
     const { inserted, intent } = await store.insert({
       key: depositKey(request.user, request.nonce),
@@ -77,7 +97,7 @@ export class Depositor {
     return txHashOf(await submitter.submit(intent));
   }
 
-  /** Signs the transaction of a recorded deposit anew, with the present time as its timestamp. */
+  /** Signs the transaction of a recorded deposit again, with a new timestamp. */
   resign(intent: Intent): SignedTransactionText {
     const { user, amount, externalTxHash } = decodePayload(intent.payload);
     return this.#sign(user, amount, externalTxHash);
@@ -101,7 +121,7 @@ export class Depositor {
   }
 }
 
-/** Tells a caller whose nonce is used what became of it, for its first answer may have been lost. */
+/** Names transaction and state of the first request: its answer may have been lost. */
 function nonceUsed(request: DepositRequest, intent: Intent): RangemakerError {
   const became = intent.transaction === null ? "" : ` by transaction ${intent.transaction.txHash}`;
   const reason = intent.failure === null ? "" : ` (${describe(intent.failure)})`;

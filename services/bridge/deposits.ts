@@ -10,10 +10,9 @@ import {
 } from "../../lib/protocol/scalars.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { cursorSchema, cutPage, limitSchema } from "../../lib/http/page_query.ts";
-import { decodePayload } from "./payload.ts";
-import { depositKey } from "./depositor.ts";
+import { decodePayload, depositKey } from "./depositor.ts";
 
-/** Deposits in one answer at most, and where the caller names no number. */
+/** Deposits per page: the bound, and the default. */
 const PAGE_MAX = 100;
 const PAGE_DEFAULT = 50;
 
@@ -24,18 +23,18 @@ export const depositsQuerySchema = z.object({
 });
 
 /** Path of `GET /deposits/:user`. */
-export const userPathSchema = z.object({ user: addressSchema.describe("Who was credited") });
+export const userPathSchema = z.object({ user: addressSchema.describe("The credited user") });
 
 /** Path of `GET /deposits/:user/:nonce`. */
 export const depositPathSchema = userPathSchema.extend({
-  nonce: uint256Schema.describe("Of the deposit request"),
+  nonce: uint256Schema.describe("Nonce of the deposit request"),
 });
 
-/** A deposit as its user may see it. */
+/** A deposit in answers. */
 export const depositViewSchema = depositRequestSchema.omit({ signature: true }).extend({
   state: z.enum(["accepted", "submitted", "committed", "failed"])
-    .describe("`accepted` and `submitted` are under way, the others final"),
-  txHash: hash32Schema.nullable().describe("The deposit transaction, as soon as it is signed"),
+    .describe("`accepted` and `submitted` may still change, the others are final"),
+  txHash: hash32Schema.nullable().describe("The deposit transaction, once it is signed"),
   externalTxHash: hash32Schema.describe("Digest of the request"),
   reason: z.object({ code: z.string(), message: z.string() }).optional()
     .describe("Why it failed"),
@@ -46,7 +45,7 @@ export const depositViewSchema = depositRequestSchema.omit({ signature: true }).
 /** A deposit as JSON carries it. */
 export type DepositView = z.input<typeof depositViewSchema>;
 
-/** Tells what became of deposits. */
+/** Looks up deposits. */
 export class DepositBook {
   readonly #store: Pick<IntentStore, "find" | "listBySubject">;
 

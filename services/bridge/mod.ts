@@ -1,4 +1,4 @@
-/** The deposit bridge: signed deposit requests become deposit transactions, each exactly once. */
+/** The deposit bridge: turns signed deposit requests into deposit transactions, each exactly once. */
 import { getLogger } from "@logtape/logtape";
 import config from "../../deno.json" with { type: "json" };
 import { systemClock } from "../../lib/clock.ts";
@@ -139,6 +139,6 @@ export const run = serviceCommand({
       "rangemaker bridge --database postgres://bridge@db.internal/bridge",
       "one of several bridges behind one address",
     ],
-    ["rangemaker bridge --database :memory:", "keeps no nonces: for tests only"],
+    ["rangemaker bridge --database :memory:", "forgets used nonces at exit: for tests only"],
   ],
 }, startBridge);

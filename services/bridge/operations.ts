@@ -1,4 +1,4 @@
-/** The routes of the bridge as its document shows them (spec: deposit bridge, "Endpoints"). */
+/** The OpenAPI operations of the bridge (spec: deposit bridge, "Endpoints"). */
 import { z } from "zod";
 import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
@@ -15,31 +15,31 @@ import {
 } from "./deposits.ts";
 import { readinessSchema } from "./readiness.ts";
 
-/** The bridge as its document introduces it. */
+/** Introduction of the OpenAPI document. */
 export const description: ServiceDescription = {
   title: "rangemaker bridge",
   description: "Turns signed deposit requests into deposit transactions, each exactly once. " +
     "Amounts are decimal integers as text, with 6 decimals; times are Unix milliseconds.",
-  tags: { deposits: "Deposits, and what became of them", service: "The bridge itself" },
+  tags: { deposits: "Deposits and their states", service: "The bridge itself" },
 };
 
 const healthSchema = z.object({
   status: z.literal("healthy"),
-  rpc: z.boolean().describe("The core node answers"),
-  bridge: addressSchema.describe("The relayer's"),
+  rpc: z.boolean().describe("Whether the core node answers"),
+  bridge: addressSchema.describe("Address of the relayer"),
   timestamp: timestampSchema,
 });
 
 const infoSchema = z.object({
   name: z.string(),
   version: z.string(),
-  bridge: addressSchema.describe("The relayer's"),
-  rpcUrl: z.string().describe("Of the core node"),
+  bridge: addressSchema.describe("Address of the relayer"),
+  rpcUrl: z.string().describe("URL of the core node"),
 });
 
 const invalid = failureAnswer(["INVALID_REQUEST"], "A parameter does not fit");
 
-/** For routes that ask the store alone. */
+/** For routes that read the store only. */
 const storeFailures = {
   503: failureAnswer(["STORE_UNAVAILABLE"], "The store cannot be used"),
   504: failureAnswer(["STORE_CONNECTION_LOST"], "The connection to the store was lost"),
@@ -50,28 +50,28 @@ export const operations = {
   health: {
     id: "health",
     tag: "service",
-    summary: "Whether the bridge runs, and reaches the core node",
-    answers: { 200: { description: "It runs", body: healthSchema } },
+    summary: "Liveness, and whether the core node answers",
+    answers: { 200: { description: "The bridge runs", body: healthSchema } },
   },
   ready: {
     id: "ready",
     tag: "service",
-    summary: "Whether a deposit would be carried out now",
+    summary: "Readiness: whether a deposit would succeed now",
     answers: {
-      200: { description: "It would", body: readinessSchema },
-      503: { description: "It would not", body: readinessSchema },
+      200: { description: "Ready", body: readinessSchema },
+      503: { description: "Not ready", body: readinessSchema },
     },
   },
   info: {
     id: "info",
     tag: "service",
-    summary: "Who the bridge is",
+    summary: "Name, version, address and node of the bridge",
     answers: { 200: { description: "Name, version, address and node", body: infoSchema } },
   },
   typedData: {
     id: "typedData",
     tag: "deposits",
-    summary: "What a user signs to deposit",
+    summary: "EIP-712 type that a user signs to deposit",
     answers: { 200: { description: "For `eth_signTypedData_v4`", body: typedDataSchema } },
   },
   deposit: {
@@ -79,8 +79,8 @@ export const operations = {
     tag: "deposits",
     summary: "Carries out a signed deposit request",
     description:
-      "One nonce of one user is one deposit at most, whatever is sent again. User, nonce, " +
-      "deadline and signature of the example stand for the caller's own.",
+      "A nonce of a user can be used for one deposit only, so a request may be repeated. " +
+      "Replace user, nonce, deadline and signature of the example.",
     body: depositRequestSchema,
     example: {
       user: "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A",
@@ -107,12 +107,12 @@ export const operations = {
       429: tooMany,
       503: failureAnswer(
         [...NODE_FAILURES, "STORE_UNAVAILABLE", "PERMISSION_DENIED", "TRANSACTION_FAILED"],
-        "The core node or the store cannot be used, and nothing was recorded; or the node refused " +
-          "the transaction for good",
+        "Core node or store cannot be used, and nothing was recorded; or the node refused the " +
+          "transaction for good",
       ),
       504: failureAnswer(
         ["OUTCOME_UNKNOWN", "STORE_CONNECTION_LOST"],
-        "The outcome is not known yet: ask `GET /deposits/{user}/{nonce}`",
+        "The outcome is unknown: ask `GET /deposits/{user}/{nonce}`",
       ),
     },
   },
@@ -124,7 +124,7 @@ export const operations = {
     query: depositsQuerySchema,
     answers: {
       200: {
-        description: "A page of them",
+        description: "A page of deposits",
         body: z.object({
           success: z.literal(true),
           deposits: z.array(depositViewSchema),
@@ -139,15 +139,15 @@ export const operations = {
   depositByNonce: {
     id: "depositByNonce",
     tag: "deposits",
-    summary: "What became of a deposit",
+    summary: "State of a deposit",
     path: depositPathSchema,
     answers: {
       200: {
-        description: "The deposit as it is now",
+        description: "The deposit",
         body: z.object({ success: z.literal(true), deposit: depositViewSchema }),
       },
       400: invalid,
-      404: failureAnswer(["NOT_FOUND"], "The bridge knows no such deposit"),
+      404: failureAnswer(["NOT_FOUND"], "No such deposit"),
       429: tooMany,
       ...storeFailures,
     },

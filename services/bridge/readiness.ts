@@ -4,20 +4,20 @@ import type { Account } from "../../lib/protocol/account.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
 
-/** What the bridge needs to work, each with the reason where it is missing. */
+/** What the bridge needs to work, and a reason for each thing that is missing. */
 export const readinessSchema = z.object({
   ready: z.boolean(),
   store: z.boolean().describe("The store can be written to"),
   node: z.boolean()
-    .describe("The node answers, and is of the chain that signatures are made for"),
-  relayer: z.boolean().describe("The node knows the bridge's account as a relayer"),
-  problems: z.array(z.string()).describe("One sentence for each thing that is missing"),
+    .describe("The node answers, and has the expected chain id"),
+  relayer: z.boolean().describe("The account of the bridge has the relayer permission"),
+  problems: z.array(z.string()).describe("One sentence per problem"),
 }).meta({ id: "Readiness" });
 
 /** What `GET /ready` answers. */
 export type Readiness = z.output<typeof readinessSchema>;
 
-/** What {@link checkReadiness} looks at. */
+/** What {@link checkReadiness} checks. */
 export interface ReadinessPorts {
   store: { check(): Promise<void> };
   node: {
@@ -29,10 +29,10 @@ export interface ReadinessPorts {
   chainId: number;
 }
 
-/** Looks at all that a deposit needs. Never throws: what fails is a problem. */
+/** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
 export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
   const { store, node, relayer, chainId } = ports;
-  // Anyone may ask, and a URL may carry a password or a provider's key.
+  // The answer is public, and a URL may contain a password or a provider's key.
   const nodeUrl = redactUrls(node.url);
   const problems: string[] = [];
   const holds = async (check: () => Promise<string | undefined>): Promise<boolean> => {
@@ -53,7 +53,7 @@ export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> 
     holds(async () => {
       const { permissions } = await node.getAccount(relayer);
       if (permissions.includes("relayer")) return undefined;
-      return `Core node at ${nodeUrl} does not know ${relayer} as a relayer: deposits will fail`;
+      return `Core node at ${nodeUrl} does not give ${relayer} the relayer permission: deposits will fail`;
     }),
   ]);
   return {

@@ -22,18 +22,18 @@ import { description, operations } from "./operations.ts";
 import type { Quoter } from "./quoting/quoter.ts";
 import { viewTheses } from "./risk/theses.ts";
 
-/** What the routes of the solver answer from. */
+/** What the routes of the solver need. */
 export interface SolverApi {
   quoter: Pick<Quoter, "quote" | "estimate" | "strategyName">;
   executor: Pick<Executor, "requireLive" | "execute">;
   exposure: ExposureBook;
   metrics: SolverMetrics;
   limiter: MiddlewareHandler;
-  /** The solver's own account at the node. */
+  /** The account of the solver on the chain. */
   ownAccount(): Promise<Account>;
   solver: Address;
   chainId: number;
-  /** Web pages that may call the service from a browser; `*` for all. */
+  /** Allowed CORS origins; `*` for all. */
   corsOrigins: readonly string[];
   dryRun: boolean;
   basePayoutMultiplier: number;
@@ -120,7 +120,7 @@ export function createSolverApi(api: SolverApi): Hono {
   return app;
 }
 
-/** `config` of `GET /info`: the bounds in the forms of the spec's table. */
+/** `config` of `GET /info` (spec: quote solver, "GET /info"). */
 function configOf(basePayoutMultiplier: number): AnswerOf<typeof operations.info>["config"] {
   return {
     basePayoutMultiplier,

@@ -1,6 +1,9 @@
 import { THESIS_DURATION_MAX_MS } from "../../lib/protocol/constants.ts";
+import { findMarket } from "../../lib/protocol/markets.ts";
+import type { BetTerms } from "../../lib/protocol/terms.ts";
+import { RangemakerError } from "../../lib/errors.ts";
 
-/** What the solver accepts (spec: quote solver, "Limits"). Amounts in USDC with 6 decimals. */
+/** Bounds of a quote (spec: quote solver, "Limits"). Amounts in USDC with 6 decimals. */
 export const LIMITS = {
   minBetAmount: 1n,
   maxBetAmount: 1_000_000_000_000n,
@@ -8,6 +11,125 @@ export const LIMITS = {
   maxDurationMs: THESIS_DURATION_MAX_MS,
   /** A payout is at most this many times the bet. */
   maxPayoutRatio: 10n,
-  /** Deadline of an estimate that names none: this long from now. */
+  /** Default deadline of an estimate, from now. */
   estimateDeadlineMs: 60_000,
 } as const;
+
+/** Bounds on a quote's times, counted from now; the specification has none. */
+export interface TimeBounds {
+  /** A window starts at most this far ahead: the price of a later one is a guess. */
+  maxStartAheadMs: number;
+  /** A window started at most this long ago: its user has seen that part of it. */
+  maxStartBehindMs: number;
+  /** A quote lives at most this long: until its deadline its user may choose the moment. */
+  maxDeadlineMs: number;
+}
+
+/** Codes of refused quotes and estimates (spec: quote solver, "Errors"). */
+export const QUOTE_RULES = [
+  "UNSUPPORTED_PAIR",
+  "BET_TOO_SMALL",
+  "BET_TOO_LARGE",
+  "DURATION_TOO_SHORT",
+  "DURATION_TOO_LONG",
+  "INVALID_PRICE_RANGE",
+] as const;
+
+/** One of {@link QUOTE_RULES}. */
+export type QuoteRule = (typeof QUOTE_RULES)[number];
+
+/** A quote that breaks a rule. */
+export class QuoteRuleError extends RangemakerError {
+  constructor(rule: QuoteRule, message: string) {
+    super(rule, message);
+  }
+}
+
+/**
+ * Checks the rules of `POST /quote` in the spec's order: pair, bet, duration, price range.
+ *
+ * @throws {QuoteRuleError} The first rule broken.
+ */
+export function requireRules(bet: BetTerms): void {
+  requirePair(bet);
+  requireBetAmount(bet.betAmount);
+  requireDuration(bet.endTime - bet.startTime);
+  requirePriceRange(bet.lowerPrice, bet.upperPrice);
+}
+
+/**
+ * Checks the window of a bet.
+ *
+ * @throws {RangemakerError} `INVALID_TIME_RANGE` with the bound.
+ */
+export function requireStart({ startTime }: BetTerms, nowMs: number, bounds: TimeBounds): void {
+  const aheadMs = startTime - nowMs;
+  if (aheadMs > bounds.maxStartAheadMs) {
+    throw new RangemakerError(
+      "INVALID_TIME_RANGE",
+      `Window starts ${aheadMs} ms from now, above ${bounds.maxStartAheadMs} ms`,
+    );
+  }
+  if (-aheadMs > bounds.maxStartBehindMs) {
+    throw new RangemakerError(
+      "INVALID_TIME_RANGE",
+      `Window started ${-aheadMs} ms ago, above ${bounds.maxStartBehindMs} ms`,
+    );
+  }
+}
+
+/**
+ * Checks the deadline of a quote.
+ *
+ * @throws {RangemakerError} `INVALID_REQUEST` with the bound.
+ */
+export function requireDeadline(deadline: number, nowMs: number, bounds: TimeBounds): void {
+  const aheadMs = deadline - nowMs;
+  if (aheadMs <= bounds.maxDeadlineMs) return;
+  throw new RangemakerError(
+    "INVALID_REQUEST",
+    `deadline: Expected at most ${bounds.maxDeadlineMs} ms from now (--max-deadline-ms): ` +
+      `received ${aheadMs} ms`,
+  );
+}
+
+function requirePair({ base, quote }: BetTerms): void {
+  if (findMarket(base, quote) === undefined) {
+    throw new QuoteRuleError("UNSUPPORTED_PAIR", `Pair ${base} / ${quote} is not supported`);
+  }
+}
+
+function requireBetAmount(amount: bigint): void {
+  const { minBetAmount, maxBetAmount } = LIMITS;
+  if (amount < minBetAmount) {
+    throw new QuoteRuleError("BET_TOO_SMALL", `Bet ${amount} is below ${minBetAmount}`);
+  }
+  if (amount > maxBetAmount) {
+    throw new QuoteRuleError("BET_TOO_LARGE", `Bet ${amount} is above ${maxBetAmount}`);
+  }
+}
+
+function requireDuration(durationMs: number): void {
+  const { minDurationMs, maxDurationMs } = LIMITS;
+  if (durationMs < minDurationMs) {
+    throw new QuoteRuleError(
+      "DURATION_TOO_SHORT",
+      `Duration of ${durationMs} ms is below ${minDurationMs} ms`,
+    );
+  }
+  if (durationMs > maxDurationMs) {
+    throw new QuoteRuleError(
+      "DURATION_TOO_LONG",
+      `Duration of ${durationMs} ms is above ${maxDurationMs} ms`,
+    );
+  }
+}
+
+function requirePriceRange(lower: bigint, upper: bigint): void {
+  if (lower >= upper) {
+    throw new QuoteRuleError(
+      "INVALID_PRICE_RANGE",
+      `Lower price ${lower} is not below upper price ${upper}`,
+    );
+  }
+}

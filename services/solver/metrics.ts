@@ -4,16 +4,16 @@ import { RangemakerError } from "../../lib/errors.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import type { Hedge } from "./execution/hedge.ts";
 
-/** Buckets of the time to quote, in seconds: well under a millisecond up to a machine in trouble. */
+/** Seconds to quote: usually well below a millisecond. */
 const QUOTE_BUCKETS = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.25, 1];
 
-/** Buckets of hedges, in seconds: an instant one up to the longest that is allowed. */
+/** Seconds to hedge: up to the longest delay that can be set. */
 const HEDGE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Units of an amount in one USDC. */
+/** Units of an amount per USDC. */
 const USDC_UNITS = 1e6;
 
-/** Figures of the solver. */
+/** Prometheus metrics of the solver. */
 export class SolverMetrics {
   readonly #registry: Registry;
   readonly #quotes: Counter<"kind" | "outcome">;
@@ -64,7 +64,7 @@ export class SolverMetrics {
     });
   }
 
-  /** Tells the exposure whenever figures are asked for. */
+  /** Reports the exposure at every scrape. */
   watchExposure(exposure: ExposureBook): void {
     const registers = [this.#registry];
     new Gauge({
@@ -107,7 +107,7 @@ export class SolverMetrics {
     this.#executions.inc({ outcome });
   }
 
-  /** The same hedge with its time measured. */
+  /** Measures how long a hedge takes. */
   timed(hedge: Hedge): Hedge {
     return {
       expectedMs: hedge.expectedMs,
@@ -120,7 +120,7 @@ export class SolverMetrics {
   }
 }
 
-/** The code of what was refused: one of a finite list, where the status stands for what has none. */
+/** The error code, or the HTTP status of an error without one: a finite list. */
 function outcomeOf(c: Context, success: string): string {
   if (c.res.ok) return success;
   return c.error instanceof RangemakerError ? c.error.code : `HTTP_${c.res.status}`;

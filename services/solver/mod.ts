@@ -9,12 +9,16 @@ import { Submitter } from "../../lib/intents/submitter.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { answering } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createSolverApi } from "./api.ts";
+import { decodeExecution } from "./execution/execution.ts";
 import { Executor } from "./execution/executor.ts";
+import { ExposureLimit } from "./risk/exposure_limit.ts";
+import { SettledReservations } from "./execution/settled_reservations.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
 import { ExposureReader } from "./risk/exposure_reader.ts";
 import { SimulatedHedge } from "./execution/hedge.ts";
@@ -41,10 +45,10 @@ const NODE_TIMEOUT_MS = 4_000;
 export type RunningSolver = RunningService;
 
 /**
- * Starts the solver and takes up the executions that its last run left unfinished.
+ * Starts the solver, and finishes the executions that its last run left unfinished.
  *
  * @throws {StoreError} If the database cannot be used.
- * @throws {ListenError} If the port cannot be had.
+ * @throws {ListenError} If the port cannot be listened on.
  */
 export async function startSolver(options: SolverOptions): Promise<RunningSolver> {
   const { host, port, chainId, privateKey: signer, maxRisk, dryRun } = options;
@@ -59,7 +63,12 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   const exposure = new ExposureBook(options.maxExposure);
   metrics.watchExposure(exposure);
   const pricing = createPricing(options, client, clock);
-  const follower = followNode(options, client, clock, exposure, pricing.book);
+  const settled = new SettledReservations({ store, book: exposure, node: client, clock });
+  const onThesis = (thesis: Thesis) => {
+    exposure.apply(thesis);
+    void settled.apply(thesis);
+  };
+  const follower = followNode(options, client, clock, exposure, onThesis, pricing.book);
   const submitter: Submitter = new Submitter({
     store,
     node,
@@ -82,14 +91,17 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     maxRisk,
     hedgeMs: hedge.expectedMs,
     strategy: pricing.strategy,
-    reserved: () => exposure.reserved,
+    book: exposure,
   });
+  const decode = (payload: string) => decodeExecution(payload).quote;
   const quoteSigner = new QuoteSigner(signer);
   const executor = new Executor({
     store,
     submitter,
     checks,
     exposure,
+    limit: new ExposureLimit({ max: options.maxExposure, book: exposure, decode }),
+    releaseSettled: cached(() => settled.reconcile(), NODE_ANSWER_MS, clock),
     hedge,
     quoteSigner,
     signer,
@@ -97,7 +109,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     clock,
     dryRun,
   });
-  const reservations = new ReservationReconciler({ store, exposure, executor, clock });
+  const reservations = new ReservationReconciler({ store, exposure, executor, settled, clock });
   const limiter = new RequestLimiter(options);
   const app = createSolverApi({
     quoter: new Quoter({
@@ -105,10 +117,8 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
       signer: quoteSigner,
       solver,
       chainId,
-      // The mock keeps to the specification, which knows no such bound.
-      deadlines: options.pricing === "mock"
-        ? undefined
-        : { clock, maxAheadMs: options.maxDeadlineMs },
+      clock,
+      timeBounds: options.pricing === "mock" ? undefined : options,
     }),
     executor,
     exposure,
@@ -123,7 +133,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     clock,
   });
   const health = answering(operations.health, () => ({ status: "ok" as const, solver, dryRun }));
-  // Begun first, so that nothing new is taken up while open requests come to their end.
+  // Begun first, so that no retry starts while open requests are finished.
   const drain = () => void submitter.stop();
   const close = async () => {
     await Promise.all([
@@ -153,11 +163,20 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     }
     follower.start();
     pricing.start();
+    if (!dryRun && options.pricing === "mock") warnOfMock();
     return service;
   } catch (thrown) {
     await close();
     throw thrown;
   }
+}
+
+/** The default follows the specification; it is not a price. */
+function warnOfMock(): void {
+  getLogger([LOG_ROOT, "solver"]).warn(
+    "--pricing mock pays 5 to 10 % for any range, also for one that cannot be left: use it for tests " +
+      "only, and --pricing barrier with real money",
+  );
 }
 
 /** Something that runs beside the requests. */
@@ -166,7 +185,7 @@ interface Running {
   stop(): Promise<void>;
 }
 
-/** The strategy, and what keeps its prices up to date. */
+/** The strategy, and the reader that keeps its prices up to date. */
 function createPricing(
   options: SolverOptions,
   node: CoreClient,
@@ -200,6 +219,7 @@ function followNode(
   node: CoreClient,
   clock: Clock,
   exposure: ExposureBook,
+  onThesis: (thesis: Thesis) => void,
   book: MarketData | undefined,
 ): Running {
   const reader = new ExposureReader({
@@ -217,7 +237,7 @@ function followNode(
     handlers: {
       onSubscribed: () => reader.connected(),
       onLost: () => reader.lost(),
-      onThesis: (thesis) => exposure.see(thesis),
+      onThesis,
       onPrices: (prices) => book?.takeSpots(prices, clock.now()),
     },
   });

@@ -1,4 +1,4 @@
-/** The routes of the solver as its document shows them (spec: quote solver, "Endpoints"). */
+/** The OpenAPI operations of the solver (spec: quote solver, "Endpoints"). */
 import { z } from "zod";
 import {
   estimateAnswerSchema,
@@ -23,29 +23,28 @@ import {
 } from "../../lib/http/failure_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
-import { exampleEstimate, exampleExecution, exampleQuote } from "./examples.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
 import { pricingDetailsSchema } from "./pricing/details.ts";
 import { STRATEGY_NAMES } from "./pricing/strategy.ts";
-import { QUOTE_RULES } from "./rules.ts";
+import { QUOTE_RULES } from "./limits.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./risk/theses.ts";
 
-/** The solver as its document introduces it. */
+/** Introduction of the OpenAPI document. */
 export const description: ServiceDescription = {
   title: "rangemaker solver",
   description: "Signs quotes for range bets, and submits those that the user has signed too. " +
     "Amounts and prices are decimal integers as text, with 6 decimals; times are Unix milliseconds.",
   tags: {
-    quotes: "What a bet would pay",
-    executions: "Bets that are taken",
+    quotes: "Prices of bets",
+    executions: "Bets that are opened",
     service: "The solver itself",
   },
 };
 
 const infoSchema = z.object({
-  address: addressSchema.describe("The solver's own"),
-  balance: uint256Schema.describe("The solver's on the chain up to 1 s ago, USDC with 6 decimals"),
-  dryRun: z.boolean().describe("Nothing is executed"),
+  address: addressSchema.describe("Address of the solver"),
+  balance: uint256Schema.describe("Balance on the chain, up to 1 s old, USDC with 6 decimals"),
+  dryRun: z.boolean().describe("Quotes and estimates only"),
   pricing: z.enum(STRATEGY_NAMES).describe("How bets are priced"),
   config: z.object({
     basePayoutMultiplier: z.number(),
@@ -79,12 +78,50 @@ const BET_WITHOUT_PRICE = [
 /** Failures of quotes and estimates. */
 const refusals = {
   400: failureAnswer(
-    ["INVALID_REQUEST", ...QUOTE_RULES, ...BET_WITHOUT_PRICE],
+    ["INVALID_REQUEST", ...QUOTE_RULES, "INVALID_TIME_RANGE", ...BET_WITHOUT_PRICE],
     "A field does not fit, a rule is broken, or the bet has no price",
   ),
   413: tooLarge,
   429: tooMany,
-  503: failureAnswer(PRICE_MISSING, "No price for now, with `--pricing barrier`"),
+  503: failureAnswer(PRICE_MISSING, "No price now, with `--pricing barrier`"),
+};
+
+/** The bet of all example bodies. */
+const bet = {
+  thesisType: "box",
+  betAmount: "100000000",
+  startTime: 4102441200000,
+  endTime: 4102441260000,
+  deadline: 4102444800000,
+};
+
+const user = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
+
+const oraclePair = {
+  base: "0x0000000000000000000000000000000000000002",
+  quote: "0x0000000000000000000000000000000000000100",
+};
+
+const priceRange = { lower: "2970000000", upper: "3030000000" };
+
+/** Well-formed, but nobody's. */
+const signature = `0x${"1a".repeat(64)}1b`;
+
+/** Body of `POST /estimate`. */
+export const exampleEstimate = {
+  ...bet,
+  ...oraclePair,
+  lowerPrice: priceRange.lower,
+  upperPrice: priceRange.upper,
+};
+
+/** Body of `POST /quote`. */
+export const exampleQuote = { user, ...exampleEstimate };
+
+/** Body of `POST /execute`. */
+export const exampleExecution = {
+  quote: { user, ...bet, oraclePair, priceRange, payout: "107500000", signature },
+  userSignature: signature,
 };
 
 /** Every operation, by its id. */
@@ -92,13 +129,13 @@ export const operations = {
   health: {
     id: "health",
     tag: "service",
-    summary: "Whether the solver runs",
-    answers: { 200: { description: "It does", body: solverHealthSchema } },
+    summary: "Liveness",
+    answers: { 200: { description: "The solver runs", body: solverHealthSchema } },
   },
   info: {
     id: "info",
     tag: "service",
-    summary: "Who the solver is, and the bounds of its quotes",
+    summary: "Address, balance and bounds of the solver",
     answers: {
       200: { description: "Address, balance and bounds", body: infoSchema },
       503: nodeUnavailable,
@@ -108,21 +145,21 @@ export const operations = {
     id: "pairs",
     tag: "quotes",
     summary: "Supported pairs",
-    answers: { 200: { description: "Every pair that quotes are given for", body: pairsSchema } },
+    answers: { 200: { description: "The supported pairs", body: pairsSchema } },
   },
   typedData: {
     id: "typedData",
     tag: "quotes",
-    summary: "What a user signs to accept a quote",
+    summary: "EIP-712 type that a user signs to accept a quote",
     answers: { 200: { description: "For `eth_signTypedData_v4`", body: typedDataSchema } },
   },
   theses: {
     id: "theses",
     tag: "executions",
-    summary: "The solver's open theses, and what it may lose on them",
+    summary: "Open theses of the solver, and its exposure",
     query: thesesQuerySchema,
     answers: {
-      200: { description: "A page of them, oldest first", body: thesesAnswerSchema },
+      200: { description: "A page of theses, oldest first", body: thesesAnswerSchema },
       400: failureAnswer(["INVALID_REQUEST"], "The query does not fit"),
       429: tooMany,
     },
@@ -131,15 +168,15 @@ export const operations = {
     id: "quote",
     tag: "quotes",
     summary: "A signed quote",
-    description: "Whoever has it may have it executed until its deadline, with `POST /execute`. " +
-      "What it risks is looked at then. A deadline that has passed is refused there too: the " +
-      "quote itself is signed, with 0 as `expiresInMs`. The times of the example stand for the " +
-      "caller's own.",
+    description:
+      "`POST /execute` executes it until its deadline, and checks its risk then. A deadline " +
+      "that has passed is signed too, with 0 as `expiresInMs`, and refused by `POST /execute`. " +
+      "Replace the times of the example.",
     body: quoteRequestSchema,
     example: exampleQuote,
     answers: {
       200: {
-        description: "The quote, and the quote hash that its user signs",
+        description: "The quote, and the quote hash for the user to sign",
         body: quoteAnswerSchema.extend({
           quoteHash: hash32Schema,
           expiresInMs: z.number().int().nonnegative().describe("Milliseconds to the deadline"),
@@ -152,7 +189,7 @@ export const operations = {
   estimate: {
     id: "estimate",
     tag: "quotes",
-    summary: "What a quote would pay, without a signature",
+    summary: "Preview of a quote, without a signature",
     body: estimateRequestSchema,
     example: exampleEstimate,
     answers: {
@@ -163,14 +200,14 @@ export const operations = {
   execute: {
     id: "execute",
     tag: "executions",
-    summary: "Has a quote executed that its user has signed",
-    description: "The same quote again gives the first result again. The times and signatures of " +
-      "the example stand for the caller's own.",
+    summary: "Executes a quote that its user has signed",
+    description: "Idempotent: the same quote returns the first result. Replace the times and " +
+      "signatures of the example.",
     body: executionRequestSchema,
     example: exampleExecution,
     answers: {
       200: {
-        description: "What became of the transaction: `failed` is a result too",
+        description: "Result of the transaction, which may be `failed`",
         body: executeAnswerSchema,
       },
       400: failureAnswer(
@@ -178,12 +215,14 @@ export const operations = {
           "INVALID_REQUEST",
           "DEADLINE_PASSED",
           "RISK_TOO_LARGE",
+          "INSUFFICIENT_BALANCE",
           "PRICE_MOVED",
           "PRICE_IMPROVED",
           "DURATION_TOO_SHORT",
           ...BET_WITHOUT_PRICE,
         ],
-        "A field does not fit, the deadline has passed, or the quote is no longer acceptable",
+        "A field does not fit, the deadline has passed, the user's balance is too low, or the quote " +
+          "is no longer acceptable. Nothing was recorded",
       ),
       401: failureAnswer(
         ["INVALID_SIGNATURE"],
@@ -202,12 +241,12 @@ export const operations = {
           "EXPOSURE_TOO_LARGE",
           ...PRICE_MISSING,
         ],
-        "Dry run; or the node or the store cannot be used, or risk, price or balance do not allow " +
-          "it for now, and nothing was recorded; or the node refused the transaction for good",
+        "Dry run; or node or store cannot be used, or exposure, price or the solver's balance do " +
+          "not allow it now: nothing was recorded. Or the node refused the transaction for good",
       ),
       504: failureAnswer(
         ["OUTCOME_UNKNOWN", "STORE_CONNECTION_LOST"],
-        "The outcome is not known yet: send the same request again",
+        "The outcome is unknown: send the same request again",
       ),
     },
   },

@@ -15,6 +15,8 @@ import { pricingOptions } from "./pricing/options.ts";
 /** Longest simulated hedge; a longer one would outlive most quotes. */
 const HEDGE_DELAY_MS_MAX = 60_000;
 
+const DAY_MS = 86_400_000;
+
 const MULTIPLIER_RULE = "Expected a ratio from 1.0 to 10.0";
 
 /** A ratio from 1 to 10, as decimal text. */
@@ -69,7 +71,8 @@ export const options = {
     flags: "--max-exposure",
     kind: kinds.amount,
     description:
-      "largest loss on all open theses together, USDC with 6 decimals; no limit by default",
+      "largest loss on all open theses of all solvers on the database, USDC with 6 decimals; " +
+      "no limit by default",
   },
   hedgeDelayMs: {
     flags: "--hedge-delay-ms",
@@ -78,6 +81,24 @@ export const options = {
     default: "50",
   },
   ...pricingOptions,
+  maxStartAheadMs: {
+    flags: "--max-start-ahead-ms",
+    kind: kinds.duration(0, DAY_MS * 365),
+    description: "latest start of a window from now; not with --pricing mock",
+    default: String(DAY_MS),
+  },
+  maxStartBehindMs: {
+    flags: "--max-start-behind-ms",
+    kind: kinds.duration(0, DAY_MS),
+    description: "earliest start of a window before now; not with --pricing mock",
+    default: "60000",
+  },
+  maxDeadlineMs: {
+    flags: "--max-deadline-ms",
+    kind: kinds.duration(1, DAY_MS),
+    description: "longest life of a quote; not with --pricing mock",
+    default: "300000",
+  },
   host: hostOption,
   corsOrigins: corsOriginsOption,
   chainId: chainIdOption,

@@ -30,7 +30,7 @@ import { createBridgeApi } from "../../services/bridge/api.ts";
 import { depositKey, Depositor } from "../../services/bridge/depositor.ts";
 import { DepositBook } from "../../services/bridge/deposits.ts";
 import { BridgeMetrics } from "../../services/bridge/metrics.ts";
-import { encodePayload } from "../../services/bridge/payload.ts";
+import { encodePayload } from "../../services/bridge/depositor.ts";
 
 const CHAIN_ID = 1337;
 const CONCURRENCY = 64;

@@ -2,6 +2,7 @@
  * Prices a second of `--pricing barrier` on one core beside the model's first version, alone and in a
  * signed quote. Run with `deno run --allow-env --allow-read tests/bench/pricing_bench.ts [prices]`.
  */
+import { FakeClock } from "../support/fake_clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
@@ -121,7 +122,14 @@ const cases: [name: string, durationMs: number, aheadMs: number][] = [
 const signer = new Signer(DEV_ACCOUNTS.solver.privateKey);
 const user = new Signer(`0x${"11".repeat(32)}`).address;
 const quoterOf = (strategy: PricingStrategy<StrategyName>) =>
-  new Quoter({ strategy, signer, solver: signer.address, chainId: 1337 });
+  new Quoter({
+    strategy,
+    signer,
+    solver: signer.address,
+    chainId: 1337,
+    clock: new FakeClock(NOW_MS),
+    timeBounds: undefined,
+  });
 const [own, old] = [quoterOf(barrier), quoterOf(firstStrategy)];
 for (const [name, durationMs, aheadMs] of cases) {
   const terms = bets(durationMs, aheadMs);

@@ -25,6 +25,7 @@ import { createSolverApi } from "../../services/solver/api.ts";
 import { decodeExecution } from "../../services/solver/execution/execution.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
+import { ExposureLimit } from "../../services/solver/risk/exposure_limit.ts";
 import { SimulatedHedge } from "../../services/solver/execution/hedge.ts";
 import { PreTradeChecks } from "../../services/solver/risk/pre_trade_checks.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
@@ -63,7 +64,14 @@ const instantNode = {
 /** The application with the solver's own classes, and what carries out its executions. */
 function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
   return createSolverApi({
-    quoter: new Quoter({ strategy, signer, solver: signer.address, chainId: CHAIN_ID }),
+    quoter: new Quoter({
+      strategy,
+      signer,
+      solver: signer.address,
+      chainId: CHAIN_ID,
+      clock: systemClock,
+      timeBounds: undefined,
+    }),
     executor: execute,
     exposure: new ExposureBook(undefined),
     metrics: new SolverMetrics(createRegistry(Date.now())),
@@ -89,13 +97,16 @@ function ownExecutor({ store, submitter }: Executing, quoteSigner: QuoteSigner):
     maxRisk: MAX_RISK,
     hedgeMs: 0,
     strategy,
-    reserved: () => exposure.reserved,
+    book: exposure,
   });
+  const decode = (payload: string) => decodeExecution(payload).quote;
   return new Executor({
     store,
     submitter,
     checks,
     exposure,
+    limit: new ExposureLimit({ max: undefined, book: exposure, decode }),
+    releaseSettled: () => Promise.resolve(0),
     hedge,
     quoteSigner,
     signer,

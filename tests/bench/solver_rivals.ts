@@ -17,12 +17,12 @@ import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
 import { limitBody, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import {
   encodeExecution,
-  type Execution,
+  type ExecutionRequest,
   resultOf,
 } from "../../services/solver/execution/execution.ts";
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
-import { requireRules } from "../../services/solver/rules.ts";
+import { requireRules } from "../../services/solver/limits.ts";
 
 /** Chain of the benchmark. */
 export const CHAIN_ID = 1337;
@@ -114,7 +114,7 @@ export function viemExecutor(
 
 /** Signs the transaction of an execution. */
 export async function signOnViem(
-  { quote, userSignature }: Execution,
+  { quote, userSignature }: ExecutionRequest,
 ): Promise<SignedTransactionText> {
   const { signature: solverSignature, solver: _solver, ...terms } = quote;
   const tx = {

@@ -110,7 +110,7 @@ Deno.test("Bridge: a node that does not know the relayer is said at start; a key
     });
     try {
       const { address } = DEV_ACCOUNTS.relayer;
-      const said = `Core node at ${node.url} does not know ${address} as a relayer`;
+      const said = `Core node at ${node.url} does not give ${address} the relayer permission`;
       await started.program.until(({ stderr }) => stderr.includes(said));
       const info = await (await fetch(`${started.url}/info`)).json();
       assert.equal(info.bridge, address);

@@ -40,7 +40,7 @@ Deno.test("Readiness: each thing that is missing is named", async () => {
     relayer: false,
     problems: [
       "Core node at http://node has chain id 1: expected 1337",
-      `Core node at http://node does not know ${relayer.address} as a relayer: deposits will fail`,
+      `Core node at http://node does not give ${relayer.address} the relayer permission: deposits will fail`,
     ],
   });
   const secret = "http://user:hunter2@node/v3/0123456789abcdef0123456789abcdef?key=hunter2";

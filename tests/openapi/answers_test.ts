@@ -8,7 +8,7 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { startService } from "../../lib/http/service.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
-import { exampleEstimate, exampleQuote } from "../../services/solver/examples.ts";
+import { exampleEstimate, exampleQuote } from "../../services/solver/operations.ts";
 import { signedRequest, startTestBridge, user, withBridge } from "../bridge/support.ts";
 import { withNode } from "../node/support/running_node.ts";
 import { actors } from "../node/support/actors.ts";

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { configure, type LogRecord, reset } from "@logtape/logtape";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../lib/protocol/signature.ts";
@@ -146,7 +148,7 @@ Deno.test("Solver: an estimate has the spec's defaults and four decimals, and no
     assert.equal(body.success, true);
     assert.equal(betAmount, "1000000");
     assert.match(String(multiplier), /^1\.\d{4}$/);
-    assert.equal(multiplier, (Math.floor(Number(payout) / 100) / 10_000).toFixed(4));
+    assert.equal(multiplier, (Number(payout) / Number(betAmount)).toFixed(4));
     assert.equal(solverCollateral, String(Number(payout) - 1_000_000));
   }));
 
@@ -216,3 +218,27 @@ Deno.test("Solver: unknown routes and methods answer 404 in the envelope", () =>
       await assertFailure(Promise.resolve(answer), 404, `NOT_FOUND: No route ${method} ${path}`);
     }
   }));
+
+Deno.test("Solver: mock warns at a live start that it is no price, barrier and a dry run do not", async () => {
+  const warnings: string[] = [];
+  const sink = (record: LogRecord) => void warnings.push(record.message.join(""));
+  await configure({
+    sinks: { memory: sink },
+    loggers: [
+      { category: LOG_ROOT, lowestLevel: "warning", sinks: ["memory"] },
+      { category: ["logtape", "meta"], lowestLevel: "error" },
+    ],
+    reset: true,
+  });
+  try {
+    await withSolver(() => Promise.resolve(), { pricing: "barrier" });
+    await withSolver(() => Promise.resolve(), { dryRun: true });
+    assert.deepEqual(warnings.filter((text) => text.includes("mock")), []);
+    await withSolver(() => Promise.resolve());
+    const [warning = "", ...others] = warnings.filter((text) => text.includes("mock"));
+    assert.match(warning, /^--pricing mock pays 5 to 10 % for any range/);
+    assert.deepEqual(others, []);
+  } finally {
+    await reset();
+  }
+});

@@ -112,3 +112,54 @@ Deno.test("Solver: a quote says how long it lives", () =>
     const late = await post(`${url}/quote`, quoteRequest({ deadline: before - 1 }));
     assert.equal(late.body.expiresInMs, 0);
   }));
+
+const HOUR_MS = 3_600_000;
+
+type Terms = Record<string, unknown>;
+
+/** Requests past each bound, and just within it. */
+function timeCases(now: number): [past: Terms, within: Terms, code: string, bound: RegExp][] {
+  const from = (startTime: number) => ({ startTime, endTime: startTime + 60_000 });
+  return [
+    [from(now + 25 * HOUR_MS), from(now + 23 * HOUR_MS), "INVALID_TIME_RANGE", /above 86400000 ms/],
+    [from(now - 65_000), from(now - 30_000), "INVALID_TIME_RANGE", /above 60000 ms/],
+    [
+      { deadline: now + 310_000 },
+      { deadline: now + 290_000 },
+      "INVALID_REQUEST",
+      /deadline: Expected at most 300000 ms from now/,
+    ],
+  ];
+}
+
+Deno.test("Solver with --pricing barrier: windows and deadlines far from now are refused, with the bound", () =>
+  withSolver(async ({ url }) => {
+    for (const [past, within, code, bound] of timeCases(Date.now())) {
+      const refusal = await post(`${url}/quote`, quoteRequest(past));
+      assert.deepEqual([refusal.status, refusal.body.code], [400, code], JSON.stringify(past));
+      assert.match(String(refusal.body.error), bound);
+      // The bounds come before the price, and there is none here.
+      const passed = await post(`${url}/quote`, quoteRequest(within));
+      assert.equal(passed.body.code, "PRICE_UNAVAILABLE");
+      const { user: _user, ...terms } = quoteRequest(past);
+      const estimate = await post(`${url}/estimate`, terms);
+      const expected = "deadline" in past ? "PRICE_UNAVAILABLE" : code;
+      assert.equal(estimate.body.code, expected, "an estimate promises nothing");
+    }
+  }, { pricing: "barrier" }));
+
+Deno.test("Solver: the bounds on times are options", () =>
+  withSolver(async ({ url }) => {
+    const now = Date.now();
+    const start = now + 25 * HOUR_MS;
+    const request = { startTime: start, endTime: start + 60_000, deadline: now + HOUR_MS };
+    const answer = await post(`${url}/quote`, quoteRequest(request));
+    assert.equal(answer.body.code, "PRICE_UNAVAILABLE");
+  }, { pricing: "barrier", maxStartAheadMs: 30 * HOUR_MS, maxDeadlineMs: 2 * HOUR_MS }));
+
+Deno.test("Solver with --pricing mock: only the specification's rules bound a quote", () =>
+  withSolver(async ({ url }) => {
+    for (const [past] of timeCases(Date.now())) {
+      assert.equal((await post(`${url}/quote`, quoteRequest(past))).status, 200);
+    }
+  }));

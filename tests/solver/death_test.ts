@@ -7,7 +7,15 @@ import { type MortalService, playUntilDeath, tracePlaces } from "../support/deat
 import { assertFailure, post } from "../support/envelope.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { ILL, makeWell, type NodeMood, WELL } from "../support/node_moods.ts";
-import { CHAIN_ID, market, solver, SOLVER_BALANCE, startTestSolver, user } from "./support.ts";
+import {
+  CHAIN_ID,
+  market,
+  solver,
+  SOLVER_BALANCE,
+  startTestSolver,
+  user,
+  USER_BALANCE,
+} from "./support.ts";
 
 /** No feed of the node is to be had here. */
 const NO_FEED = "ws://127.0.0.1:9";
@@ -44,6 +52,7 @@ async function withNode(
   const directory = await Deno.makeTempDir();
   const node = FakeNode.start();
   node.credited.set(solver.address, SOLVER_BALANCE);
+  node.credited.set(user.address, USER_BALANCE);
   mood.set(node);
   try {
     const database = `${directory}/solver.sqlite`;

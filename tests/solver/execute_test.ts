@@ -44,8 +44,8 @@ Deno.test("Execute: two equal requests at once are one submission with the same 
     assert.equal(one?.status, 200);
     assert.deepEqual(one, two);
     assert.equal(node.received.length, 1);
-    // One admission, too: the failure of another would give back what this one put aside.
-    assert.equal(node.calls.get("core_getAccount"), 1);
+    // The checks are made once, too: a failure of the other would release what this one reserved.
+    assert.equal(node.calls.get("core_getAccount"), 2, "the solver's and the user's");
   }, { hedgeDelayMs: 20 }));
 
 Deno.test("Execute: a quote that names no solver is taken for its own, another solver's is refused", () =>
@@ -64,7 +64,7 @@ Deno.test("Execute: a quote that names no solver is taken for its own, another s
     assert.equal(node.received.length, 1);
   }));
 
-Deno.test("Execute: what an earlier run left is not hedged where it is good no more", async () => {
+Deno.test("Execute: what an earlier run left is not hedged where it is no longer good", async () => {
   const folder = await Deno.makeTempDir();
   const database = `${folder}/solver.sqlite`;
   const bets = { late: { deadline: Date.now() - 60_000 }, risky: { betAmount: "100000000" } };
@@ -225,4 +225,26 @@ Deno.test("Execute: without an answer it is 504, and asking again gives the one 
     assert.equal((await post(`${url}/execute`, body)).status, 200);
     assert.equal(node.committed.length, 1);
     assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
+  }));
+
+Deno.test("Execute: a user without the money is refused before anything is recorded or hedged", () =>
+  withSolver(async ({ url }, node) => {
+    node.credited.delete(user.address);
+    const body = await execution(url);
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const answer = await post(`${url}/execute`, body);
+      await assertFailure(
+        Promise.resolve(answer),
+        400,
+        /^Balance 0 of user 0x\w{40} is 10000000 short of the bet 10000000: deposit first/,
+      );
+      assert.equal(answer.body.code, "INSUFFICIENT_BALANCE");
+    }
+    assert.equal(node.received.length, 0);
+    const { exposure } = await (await fetch(`${url}/theses`)).json();
+    assert.equal(exposure, "0");
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    assert.match(metrics, /^solver_hedge_seconds_count 0$/m);
+    node.credited.set(user.address, 10_000_000n);
+    assert.equal((await post(`${url}/execute`, body)).status, 200, "after a deposit it is good");
   }));

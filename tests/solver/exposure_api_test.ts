@@ -97,7 +97,7 @@ Deno.test("Solver: executions at once cannot pass --max-exposure together", () =
     }
   }, { maxExposure: BOUND, hedgeDelayMs: 20 }));
 
-Deno.test("Solver: exposure is given back where the submit fails, and where the thesis settles", () =>
+Deno.test("Solver: exposure is released when the submission fails, and when the thesis settles", () =>
   withSolver(async ({ url }, node) => {
     await untilComplete(url);
     node.refusal = "ORACLE_STALE";

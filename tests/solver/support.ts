@@ -13,7 +13,7 @@ import { FakeNode } from "../support/fake_node.ts";
 /** The chain of these tests. */
 export const CHAIN_ID = 1337;
 
-/** A user with nothing but a key. */
+/** Who bets. */
 export const user = new Signer(`0x${"11".repeat(32)}`);
 
 /** The key of the solver. */
@@ -21,6 +21,9 @@ export const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
 
 /** What the solver owns, USDC with 6 decimals. */
 export const SOLVER_BALANCE = 1_000_000_000_000n;
+
+/** What the user owns, USDC with 6 decimals. */
+export const USER_BALANCE = 1_000_000_000_000n;
 
 /** ETH/USDT. */
 export const market = findMarketBySymbol("ETH/USDT") ?? assert.fail("ETH/USDT is a market");
@@ -93,6 +96,7 @@ export async function withSolver(
 ): Promise<void> {
   const node = FakeNode.start();
   node.credited.set(solver.address, SOLVER_BALANCE);
+  node.credited.set(user.address, USER_BALANCE);
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
   const running = await startTestSolver(node, given);
   try {

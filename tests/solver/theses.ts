@@ -25,6 +25,11 @@ export function thesisOf(id: number, given: Partial<Thesis> = {}): Thesis {
   };
 }
 
+/** What a bet of the test user with this much at risk takes from the balances. */
+export function stakeOf(risk: bigint) {
+  return { user: user.address, betAmount: 100n, payout: 100n + risk };
+}
+
 /** The quote hash of {@link thesisOf}. */
 export function quoteHashOf(id: number): Hex {
   return `0x${id.toString(16).padStart(64, "0")}`;

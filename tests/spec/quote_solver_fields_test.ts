@@ -7,6 +7,7 @@ import { estimateRequestSchema, estimateTermsOf } from "../../services/solver/qu
 import { assertFailure, post } from "../support/envelope.ts";
 import {
   askQuote,
+  endedWindow,
   QUOTE_TYPE,
   quoteBody,
   quoteFields,
@@ -137,12 +138,11 @@ for (const field of Object.keys(estimateSchema.shape)) {
     const { body } = await post(`${stack.urls.solver}/estimate`, quoteBody());
     const estimate = estimateSchema.parse(body.estimate);
     const [bet, payout] = [BigInt(estimate.betAmount), BigInt(estimate.payout)];
-    const tenThousandths = (payout * 10_000n / bet).toString();
     assertPayout(estimate.payout, "100000000");
     const expected: Record<string, string> = {
       betAmount: "100000000",
       payout: payout.toString(),
-      multiplier: `${tenThousandths.slice(0, -4)}.${tenThousandths.slice(-4)}`,
+      multiplier: (Number(payout) / Number(bet)).toFixed(4),
       solverCollateral: (payout - bet).toString(),
     };
     assert.equal(estimate[field as keyof typeof estimate], expected[field]);
@@ -172,7 +172,8 @@ row(
 );
 
 row("quote solver, Execute result, thesisId: absent where the transaction failed", async () => {
-  const execution = await signedExecution(stack.urls.solver, newWallet());
+  const wallet = await fundedWallet(stack.urls);
+  const execution = await signedExecution(stack.urls.solver, wallet, 60_000, endedWindow());
   const { body } = await post(`${stack.urls.solver}/execute`, execution);
   // A failed result carries the node's `error` beside (docs/protocol.md, "Transactions").
   const result = resultSchema.parse(body.result);

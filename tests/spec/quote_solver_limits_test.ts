@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
+import { systemClock } from "../../lib/clock.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { quoteBody, signedExecution, withSolver } from "./quotes.ts";
@@ -101,6 +102,8 @@ for (const [ratio, payout] of [[9n, 9n], [10n, 10n], [11n, 10n]] as const) {
         signer: new Signer(DEV_ACCOUNTS.solver.privateKey),
         solver: DEV_ACCOUNTS.solver.address,
         chainId: DOMAIN.chainId,
+        clock: systemClock,
+        timeBounds: undefined,
       });
       assert.equal(quoter.estimate(termsForStrategy).payout, payout);
     },

@@ -12,7 +12,15 @@ import { SimulatedHedge } from "../../services/solver/execution/hedge.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { withSteppedNode } from "../node/support/stepped_node.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { askQuote, QUOTE_TYPE, quoteBody, signedExecution, termsOf, withSolver } from "./quotes.ts";
+import {
+  askQuote,
+  endedWindow,
+  QUOTE_TYPE,
+  quoteBody,
+  signedExecution,
+  termsOf,
+  withSolver,
+} from "./quotes.ts";
 import {
   fundedWallet,
   get,
@@ -126,15 +134,16 @@ row("quote solver, States, committed: a transaction is submitted and has a thesi
 });
 
 row("quote solver, States, failed: the transaction is recorded and opens no thesis", async () => {
-  const wallet = newWallet();
+  const wallet = await fundedWallet(stack.urls);
+  // Only the node knows a rule against a window that has ended.
   const { status, body } = await post(
     `${stack.urls.solver}/execute`,
-    await signedExecution(stack.urls.solver, wallet),
+    await signedExecution(stack.urls.solver, wallet, 60_000, endedWindow()),
   );
   const { status: result, txHash } = Object(body.result);
   assert.deepEqual([status, body.success, result], [200, true, "failed"]);
   const receipt = Object((await rpc(stack.urls.node, "core_getTransaction", [txHash])).result);
-  assert.equal(receipt.error.code, "INSUFFICIENT_BALANCE");
+  assert.equal(receipt.error.code, "INVALID_TIME_RANGE");
   assert.deepEqual(await thesesOf(wallet), []);
 });
 

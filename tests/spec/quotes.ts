@@ -72,6 +72,12 @@ export function termsOf(quote: PlainQuote) {
   return { ...rest, ...oraclePair, lowerPrice: priceRange.lower, upperPrice: priceRange.upper };
 }
 
+/** Times of a window that has ended. */
+export function endedWindow(): { startTime: number; endTime: number } {
+  const now = Date.now();
+  return { startTime: now - 120_000, endTime: now - 60_000 };
+}
+
 /** A body of `POST /execute`: a new quote that lasts `durationMs` from now, signed by its user. */
 export async function signedExecution(
   solverUrl: string,

@@ -12,7 +12,7 @@ export const executionRequestSchema = z.object({
   userSignature: signatureSchema.describe("The user's signature over the quote hash"),
 }).meta({ id: "Execution" });
 
-/** What a caller asks to have executed. */
+/** A quote and its user's signature. */
 export type ExecutionRequest = z.output<typeof executionRequestSchema>;
 
 const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureSchema });
@@ -20,20 +20,22 @@ const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureS
 /** A quote that solver and user have signed. */
 export type Execution = z.output<typeof executionSchema>;
 
-/** The execution as the store keeps it. */
+/** Writes the payload of an intent. */
 export function encodeExecution({ quote, userSignature }: Execution): string {
   return JSON.stringify({ quote: quoteToWire(quote), userSignature });
 }
 
-/** Reads what {@link encodeExecution} wrote. */
-export function decodeExecution(text: string): Execution {
-  return executionSchema.parse(JSON.parse(text));
+/**
+ * Reads the payload of an intent. Quotes that were recorded before quotes named their solver lack it.
+ */
+export function decodeExecution(payload: string): ExecutionRequest {
+  return executionRequestSchema.parse(JSON.parse(payload));
 }
 
 /**
- * The result that a finished execution has for good.
+ * The final result of an execution.
  *
- * @throws {RangemakerError} If it ended without a receipt: no transaction was recorded by the node.
+ * @throws {RangemakerError} If it ended without a receipt: the node recorded no transaction.
  */
 export function resultOf(intent: Intent): ExecuteResult {
   if (intent.receipt === null) {

@@ -9,8 +9,8 @@ import type { IntentStore } from "../../../lib/intents/store.ts";
 import { IntentRefusedError, type Submitter } from "../../../lib/intents/submitter.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import { hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
-import { requireSigner, type Signer } from "../../../lib/protocol/signature.ts";
+import { type Address, hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
+import { requireSigner, SignatureError, type Signer } from "../../../lib/protocol/signature.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { signTransaction, transactionToText } from "../../../lib/protocol/transaction.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
@@ -21,7 +21,8 @@ import {
   type ExecutionRequest,
   resultOf,
 } from "./execution.ts";
-import { type ExposureBook, riskOf } from "../risk/exposure_book.ts";
+import type { ExposureBook } from "../risk/exposure_book.ts";
+import type { ExposureLimit } from "../risk/exposure_limit.ts";
 import type { Hedge } from "./hedge.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
@@ -32,6 +33,9 @@ export interface ExecutorOptions {
   submitter: Pick<Submitter, "submit">;
   checks: PreTradeChecks;
   exposure: ExposureBook;
+  limit: Pick<ExposureLimit, "admission">;
+  /** Releases reservations of theses that have settled. @returns How many. */
+  releaseSettled(): Promise<number>;
   hedge: Hedge;
   /** Knows the signatures of quotes. */
   quoteSigner: Pick<QuoteSigner, "require">;
@@ -39,14 +43,14 @@ export interface ExecutorOptions {
   signer: Signer;
   chainId: number;
   clock: Clock;
-  /** Nothing is executed at all. */
+  /** Refuses all executions. */
   dryRun: boolean;
 }
 
-/** Unfinished executions that are read at once at the start. */
+/** Unfinished executions per page at the start. */
 const RESTORE_PAGE = 500;
 
-/** Carries out quotes that the user has signed, each once; the quote hash is what makes it one. */
+/** Executes quotes that the user has signed, each once: the quote hash is the key of its intent. */
 export class Executor {
   readonly #options: ExecutorOptions;
   /** Executions under way by their quote hash: the same quote again waits for the same result. */
@@ -63,7 +67,7 @@ export class Executor {
   }
 
   /**
-   * Submits the thesis of a quote, or gives the result that the same quote had before.
+   * Submits the thesis of a quote, or returns the result that the same quote had before.
    *
    * @throws {SignatureError} If the quote is not this solver's or not signed by its user.
    * @throws {RangemakerError} If a limit or check fails; nothing is recorded.
@@ -77,13 +81,23 @@ export class Executor {
     const execution = { quote, userSignature };
     const quoteHash = hashQuote(quote, chainId);
     quoteSigner.require(quoteHash, quote.signature);
-    requireSigner("User signature", quoteHash, userSignature, quote.user);
+    this.#requireUserSignature(quoteHash, execution);
     let running = this.#running.get(quoteHash);
     if (running === undefined) {
       running = this.#carryOut(quoteHash, execution).finally(() => this.#running.delete(quoteHash));
       this.#running.set(quoteHash, running);
     }
     return resultOf(await running);
+  }
+
+  /** A late quote fails with a message about its deadline, whatever the signature (spec: "POST /execute"). */
+  #requireUserSignature(quoteHash: Hex, { quote, userSignature }: Execution): void {
+    try {
+      requireSigner("User signature", quoteHash, userSignature, quote.user);
+    } catch (thrown) {
+      if (thrown instanceof SignatureError) this.#options.checks.requireTimeLeft(quote, 0);
+      throw thrown;
+    }
   }
 
   async #carryOut(quoteHash: Hex, execution: Execution): Promise<Intent> {
@@ -94,38 +108,47 @@ export class Executor {
     return finished;
   }
 
-  /** Admits an execution and makes it durable. */
+  /** Checks an execution and makes it durable. What fails here leaves no trace. */
   async #record(quoteHash: Hex, execution: Execution): Promise<Intent> {
-    const { store, exposure, clock } = this.#options;
-    const { quote } = execution;
-    await this.#admit(quoteHash, execution);
-    const { intent } = await store.insert({
-      key: quoteHash,
-      subject: quote.user,
-      payload: encodeExecution(execution),
-      transaction: null,
-      expiresAtMs: quote.deadline,
-      createdAtMs: clock.now(),
-    }).catch((thrown) => {
-      exposure.release(quoteHash);
-      throw thrown;
-    });
-    return intent;
-  }
-
-  /** Puts the risk aside, then makes the last checks; gives it back where one fails. */
-  async #admit(quoteHash: string, { quote }: Execution): Promise<void> {
     const { exposure, checks } = this.#options;
-    exposure.reserve(quoteHash, riskOf(quote));
+    const { quote } = execution;
+    // Reserved before the checks, so that executions at the same time see each other's needs.
+    exposure.reserve(quoteHash, quote);
     try {
       await checks.require(quote);
+      return await this.#insert(quoteHash, execution);
     } catch (thrown) {
       exposure.release(quoteHash);
       throw thrown;
     }
   }
 
-  /** Puts aside what earlier runs left unfinished: it may be on the chain already. */
+  async #insert(quoteHash: Hex, execution: Execution): Promise<Intent> {
+    const { store, limit, releaseSettled, clock } = this.#options;
+    const { quote } = execution;
+    const admit = limit.admission(quote);
+    const insert = () =>
+      store.insert({
+        key: quoteHash,
+        subject: quote.user,
+        payload: encodeExecution(execution),
+        transaction: null,
+        expiresAtMs: quote.deadline,
+        createdAtMs: clock.now(),
+      }, { reserves: true, ...(admit && { admit }) });
+    try {
+      return (await insert()).intent;
+    } catch (thrown) {
+      if (!(thrown instanceof RangemakerError) || thrown.code !== "EXPOSURE_TOO_LARGE") {
+        throw thrown;
+      }
+      // Theses that settled while this solver was down still count until they are released.
+      if (await releaseSettled().catch(() => 0) === 0) throw thrown;
+      return (await insert()).intent;
+    }
+  }
+
+  /** Reserves the executions that earlier runs left unfinished: they may be on the chain already. */
   async restore(): Promise<void> {
     const { store, exposure } = this.#options;
     let after = 0;
@@ -137,14 +160,12 @@ export class Executor {
         // Whatever their time says: the clock that wrote it may have been ahead.
         updatedAtMostMs: Number.MAX_SAFE_INTEGER,
       });
-      for (const { key, payload } of page) {
-        exposure.hold(key, riskOf(decodeExecution(payload).quote));
-      }
+      for (const { key, payload } of page) exposure.reserve(key, decodeExecution(payload).quote);
       after = page.at(-1)?.sequence ?? after;
     } while (page.length === RESTORE_PAGE);
   }
 
-  /** Tells the exposure how an execution ended. */
+  /** Updates the exposure by the end of an execution. */
   ended({ key, state }: Intent): void {
     const { exposure } = this.#options;
     if (state === "committed") exposure.committed(key);
@@ -154,14 +175,17 @@ export class Executor {
   /**
    * Hedges a recorded execution and signs its transaction.
    *
-   * @throws {IntentRefusedError} If the quote is good no more: its deadline, its risk, its price.
-   * @throws {OutcomeUnknownError} If it cannot be carried out now, for want of room or of a price.
+   * @throws {IntentRefusedError} If the quote is no longer acceptable: its deadline, risk or price.
+   * @throws {OutcomeUnknownError} If it cannot be carried out now, but perhaps later.
    */
   async prepare(intent: Intent): Promise<SignedTransactionText> {
     const { hedge, checks, exposure, signer, chainId, clock } = this.#options;
-    const { quote, userSignature } = decodeExecution(intent.payload);
-    // Put aside already, but for an execution that another one of the same quote gave back.
-    refusing(() => exposure.reserve(intent.key, riskOf(quote)));
+    const { quote: recorded, userSignature } = decodeExecution(intent.payload);
+    const { solver } = recorded;
+    if (solver === undefined) throw quoteWithoutSolver(signer.address);
+    const quote = { ...recorded, solver };
+    // Another process may have recorded it.
+    exposure.reserve(intent.key, quote);
     refusing(() => checks.requireStillGood(quote));
     await hedge.cover(hash32Schema.parse(intent.key), quote);
     refusing(() => checks.requireTimeLeft(quote, 0));
@@ -185,9 +209,18 @@ export class Executor {
 }
 
 /**
- * Runs a check of a recorded execution: what time does not help ends the execution for good, the rest
- * is tried again until the deadline.
+ * Quotes once did not name their solver, and both sides signed another hash: the node would refuse
+ * the transaction.
  */
+function quoteWithoutSolver(solver: Address): IntentRefusedError {
+  return new IntentRefusedError(
+    "QUOTE_WITHOUT_SOLVER",
+    `Quote was signed by an earlier version and does not name its solver ${solver}: the user needs ` +
+      "a new quote",
+  );
+}
+
+/** Runs a check of a recorded execution: a failure is final unless time may help. */
 function refusing(check: () => void): void {
   try {
     check();

@@ -4,16 +4,16 @@ import type { Hex } from "../../../lib/protocol/scalars.ts";
 
 /** Covers the solver's risk elsewhere before a thesis is submitted. */
 export interface Hedge {
-  /** How long {@link cover} takes as a rule, in milliseconds: a quote must live that long. */
+  /** Usual duration of {@link cover} in milliseconds: a quote must live that long. */
   readonly expectedMs: number;
   /**
-   * Resolves when the risk of a quote is covered. May be asked more than once for one quote, after a
-   * crash for instance, and covers it once: the quote hash is its key.
+   * Resolves when the risk of a quote is covered. Idempotent by the quote hash: it is called again
+   * after a crash.
    */
   cover(quoteHash: Hex, terms: QuoteTerms): Promise<void>;
 }
 
-/** The mock's hedge: takes its time and covers nothing (spec: quote solver, flow step 4). */
+/** Waits and covers nothing (spec: quote solver, flow step 4). */
 export class SimulatedHedge implements Hedge {
   readonly expectedMs: number;
   readonly #clock: Clock;

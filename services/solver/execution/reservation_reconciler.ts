@@ -6,8 +6,9 @@ import type { IntentStore } from "../../../lib/intents/store.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { Executor } from "./executor.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
+import type { SettledReservations } from "./settled_reservations.ts";
 
-/** How long a reservation can outlive an execution finished by another process. */
+/** Time between two passes, and how long a reservation can outlive an execution that another process ended. */
 const INTERVAL_MS = 30_000;
 
 /** What a {@link ReservationReconciler} works with. */
@@ -15,12 +16,13 @@ export interface ReservationReconcilerOptions {
   store: Pick<IntentStore, "find">;
   exposure: Pick<ExposureBook, "reservedQuotes">;
   executor: Pick<Executor, "ended">;
+  settled: Pick<SettledReservations, "reconcile">;
   clock: Clock;
 }
 
 /**
- * Releases reservations whose execution has ended. Where several solvers share a store, another one
- * may have finished the execution, and nothing notifies this process.
+ * Releases reservations that have ended elsewhere: another solver on the same store may have finished
+ * the execution, and a thesis may have settled while the feed was down.
  */
 export class ReservationReconciler {
   readonly #options: ReservationReconcilerOptions;
@@ -49,11 +51,12 @@ export class ReservationReconciler {
   }
 
   async #reconcile(signal: AbortSignal): Promise<void> {
-    const { store, exposure, executor } = this.#options;
+    const { store, exposure, executor, settled } = this.#options;
     for (const quoteHash of exposure.reservedQuotes) {
       const intent = await store.find(quoteHash);
       if (intent !== undefined && isFinal(intent.state)) executor.ended(intent);
       if (signal.aborted) return;
     }
+    await settled.reconcile();
   }
 }

@@ -6,14 +6,14 @@ import { StandingPrices } from "../pricing/standing_prices.ts";
 import type { MarketView } from "../pricing/strategy.ts";
 import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
 
-/** The price of one slot as the node tells it. */
+/** The recorded price of one slot. */
 export interface KnownSlot {
   /** Start of the slot, Unix milliseconds. */
   time: number;
   price: bigint;
 }
 
-/** Prices of one market: the newest, and the past by slot. */
+/** Prices of one market: the newest, and the history by slot. */
 export class MarketPrices implements MarketView {
   readonly history: PriceRing = new PriceRing();
   readonly volatility: MarketVolatility;
@@ -34,8 +34,7 @@ export class MarketPrices implements MarketView {
   }
 
   /**
-   * Takes the newest price. An update that claims to come from the future counts as now; a price of 0
-   * is none.
+   * Takes the newest price. A time in the future counts as now; a price of 0 is ignored.
    */
   takeSpot({ price, lastUpdate, state }: NodePrice, nowMs: number): void {
     if (price === 0n) return;
@@ -43,8 +42,8 @@ export class MarketPrices implements MarketView {
   }
 
   /**
-   * Takes prices of the past in order of time, and that there are no others before `endMs`. Slots
-   * that are not newer than those known are left as they are; what is no price of a slot is left out.
+   * Takes recorded prices, oldest first; there are no others before `endMs`. Slots that are not newer
+   * than the known ones are ignored, and so is whatever is not a price of a slot.
    */
   takeHistory(slots: readonly KnownSlot[], endMs: number): void {
     for (const { time, price } of slots) {
@@ -72,7 +71,7 @@ export class MarketData {
     return prices;
   }
 
-  /** Takes what the node's `prices` subscription tells, by symbol. */
+  /** Takes a notification of the node's `prices` subscription, by symbol. */
   takeSpots(prices: Readonly<Record<string, NodePrice>>, nowMs: number): void {
     for (const [market, book] of this.#prices) {
       const price = prices[market.symbol];

@@ -86,10 +86,4 @@ export const pricingOptions = {
     kind: kinds.integer(0, 1_000_000),
     default: "4",
   },
-  maxDeadlineMs: {
-    flags: "--max-deadline-ms",
-    description: "barrier: furthest quote deadline from now",
-    kind: kinds.duration(1_000, 86_400_000),
-    default: "300000",
-  },
 } satisfies OptionTable;

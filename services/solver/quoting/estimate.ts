@@ -14,20 +14,20 @@ import type { Estimate } from "./quoter.ts";
 /** Decimals of the multiplier in an estimate. */
 const MULTIPLIER_DECIMALS = 4;
 
-/** BTC, the base token where none is named. */
+/** BTC, the default base token. */
 const DEFAULT_BASE: Address = "0x0000000000000000000000000000000000000001";
 
 /** Body of `POST /estimate` (spec: quote solver, "Estimate request"). */
 export const estimateRequestSchema = z.object({
   ...quoteRequestSchema.omit({ user: true }).shape,
   thesisType: thesisTypeSchema.default("box"),
-  base: addressSchema.prefault(DEFAULT_BASE).describe("Base token; BTC where none is named"),
-  quote: addressSchema.prefault(USDT).describe("Quote token; USDT where none is named"),
+  base: addressSchema.prefault(DEFAULT_BASE).describe("Base token; default BTC"),
+  quote: addressSchema.prefault(USDT).describe("Quote token; default USDT"),
   deadline: timestampSchema.optional()
-    .describe("A minute from now where none is named, Unix milliseconds"),
+    .describe("Unix milliseconds; default one minute from now"),
 }).meta({ id: "EstimateRequest" });
 
-/** The bet of an estimate's request, with a deadline where it names none. */
+/** The terms of an estimate, with the default deadline if there is none. */
 export function estimateTermsOf(
   request: z.output<typeof estimateRequestSchema>,
   nowMs: number,
@@ -45,9 +45,7 @@ export function estimateToWire({ betAmount, payout }: Estimate): EstimateAnswer[
   };
 }
 
-/** A quotient with {@link MULTIPLIER_DECIMALS} decimals, rounded down. */
+/** Bet and payout are below 2^53, so both convert to numbers without loss. */
 function formatRatio(numerator: bigint, denominator: bigint): string {
-  const scaled = (numerator * 10n ** BigInt(MULTIPLIER_DECIMALS)) / denominator;
-  const digits = scaled.toString().padStart(MULTIPLIER_DECIMALS + 1, "0");
-  return `${digits.slice(0, -MULTIPLIER_DECIMALS)}.${digits.slice(-MULTIPLIER_DECIMALS)}`;
+  return (Number(numerator) / Number(denominator)).toFixed(MULTIPLIER_DECIMALS);
 }

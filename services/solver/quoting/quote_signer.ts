@@ -1,40 +1,37 @@
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../../lib/protocol/signature.ts";
 
-/**
- * Signatures that are remembered: 6 MB at about 300 bytes each, and the quotes of twenty seconds at
- * the rate that all callers together may ask at by default.
- */
-export const REMEMBERED_MAX = 20_000;
+/** Signatures in the cache: about 6 MB, or the quotes of 20 s at the default `--rate-limit-total`. */
+export const CACHED_MAX = 20_000;
 
 /**
- * Signs quotes and knows them again. Most executions follow their quote at once, and to look up its
- * signature costs nothing, where to recover the signer is a fifth of the work of an execution. What
- * is accepted is the same: a signature that is not remembered, such as one of an earlier run or of
- * another solver with the same key, is recovered as strictly as the user's.
+ * Signs quotes and verifies them later. Most executions follow their quote at once, and recovering the
+ * signer is a fifth of the work of an execution, so the newest signatures are cached. A signature that
+ * is not in the cache (of an earlier run, or of another solver with the same key) is recovered; what
+ * is accepted is the same.
  */
 export class QuoteSigner {
   readonly #signer: Pick<Signer, "address" | "sign">;
-  readonly #rememberedMax: number;
+  readonly #cachedMax: number;
   /** By quote hash, oldest first. */
-  readonly #remembered = new Map<Hex, Hex>();
+  readonly #cached = new Map<Hex, Hex>();
 
-  /** @param rememberedMax Signatures that are remembered; beyond it the oldest is forgotten. */
+  /** @param cachedMax Size of the cache; the oldest signature is evicted. */
   constructor(
     signer: Pick<Signer, "address" | "sign">,
-    rememberedMax: number = REMEMBERED_MAX,
+    cachedMax: number = CACHED_MAX,
   ) {
     this.#signer = signer;
-    this.#rememberedMax = rememberedMax;
+    this.#cachedMax = cachedMax;
   }
 
   /** Signs a quote hash. */
   sign(quoteHash: Hex): Hex {
     const signature = this.#signer.sign(quoteHash);
-    this.#remembered.set(quoteHash, signature);
-    if (this.#remembered.size > this.#rememberedMax) {
-      const [oldest] = this.#remembered.keys();
-      if (oldest !== undefined) this.#remembered.delete(oldest);
+    this.#cached.set(quoteHash, signature);
+    if (this.#cached.size > this.#cachedMax) {
+      const [oldest] = this.#cached.keys();
+      if (oldest !== undefined) this.#cached.delete(oldest);
     }
     return signature;
   }
@@ -45,7 +42,7 @@ export class QuoteSigner {
    * @throws {SignatureError} If it did not.
    */
   require(quoteHash: Hex, signature: Hex): void {
-    if (this.#remembered.get(quoteHash) === signature) return;
+    if (this.#cached.get(quoteHash) === signature) return;
     requireSigner("Quote signature", quoteHash, signature, this.#signer.address);
   }
 }

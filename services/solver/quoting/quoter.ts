@@ -1,10 +1,9 @@
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Quote, QuoteRequest } from "../../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
-import { LIMITS } from "../limits.ts";
-import type { QuoteSigner } from "./quote_signer.ts";
-import { requireDeadline, requireRules } from "../rules.ts";
 import type { Clock } from "../../../lib/clock.ts";
+import { LIMITS, requireDeadline, requireRules, requireStart, type TimeBounds } from "../limits.ts";
+import type { QuoteSigner } from "./quote_signer.ts";
 import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
 import type { PricingDetails } from "../pricing/details.ts";
 import type { Price, PricingStrategy, StrategyName } from "../pricing/strategy.ts";
@@ -16,8 +15,9 @@ export interface QuoterOptions {
   /** The address of the signer: every quote names it. */
   solver: Address;
   chainId: number;
-  /** How far ahead the deadline of a quote may be; unbounded if not given. */
-  deadlines?: { clock: Clock; maxAheadMs: number } | undefined;
+  clock: Clock;
+  /** Bounds on the times of a quote; undefined leaves it to the specification's rules. */
+  timeBounds: TimeBounds | undefined;
 }
 
 /** A preview of a quote (spec: quote solver, "Estimate"). */
@@ -34,7 +34,7 @@ export interface SignedQuote {
   pricing?: PricingDetails;
 }
 
-/** Prices bets and signs quotes. Nothing is kept: a quote is all that is needed to execute it. */
+/** Prices bets and signs quotes. It stores nothing: the quote alone is enough to execute it. */
 export class Quoter {
   readonly #options: QuoterOptions;
 
@@ -48,36 +48,41 @@ export class Quoter {
   }
 
   /**
-   * A signed quote. What it risks is looked at when it is executed: the rules of a quote know the
-   * bounds of the bet alone (spec: quote solver, flow step 4).
+   * A signed quote. Its risk is checked at the execution: the rules of a quote bound the bet alone
+   * (spec: quote solver, flow step 4).
    *
    * @throws {QuoteRuleError} If a rule is broken.
-   * @throws {RangemakerError} `INVALID_REQUEST` if the deadline is too far ahead.
+   * @throws {RangemakerError} `INVALID_TIME_RANGE` or `INVALID_REQUEST` outside the time bounds.
    * @throws {PricingRefusedError} If the strategy has no price.
    */
   quote(request: QuoteRequest): SignedQuote {
-    const { signer, solver, chainId, deadlines } = this.#options;
-    requireRules(request);
-    if (deadlines !== undefined) {
-      requireDeadline(request.deadline, deadlines.clock.now(), deadlines.maxAheadMs);
-    }
-    const { payout, details: pricing } = this.#price(request);
+    const { signer, solver, chainId, clock, timeBounds } = this.#options;
     const { user, deadline } = request;
+    this.#requireTerms(request);
+    if (timeBounds !== undefined) requireDeadline(deadline, clock.now(), timeBounds);
+    const { payout, details: pricing } = this.#price(request);
     const terms = { solver, user, ...betTermsOf(request), payout, deadline };
     const quoteHash = hashQuote(terms, chainId);
     return { quote: { ...terms, signature: signer.sign(quoteHash) }, quoteHash, pricing };
   }
 
   /**
-   * What a quote would pay.
+   * What a quote would pay. Nothing is signed, so a deadline has no bound.
    *
    * @throws {QuoteRuleError} If a rule is broken.
+   * @throws {RangemakerError} `INVALID_TIME_RANGE` outside the time bounds.
    * @throws {PricingRefusedError} If the strategy has no price.
    */
   estimate(bet: BetTerms): Estimate {
-    requireRules(bet);
+    this.#requireTerms(bet);
     const { payout, details: pricing } = this.#price(bet);
     return { betAmount: bet.betAmount, payout, pricing };
+  }
+
+  #requireTerms(bet: BetTerms): void {
+    const { clock, timeBounds } = this.#options;
+    requireRules(bet);
+    if (timeBounds !== undefined) requireStart(bet, clock.now(), timeBounds);
   }
 
   #price(bet: BetTerms): Price {

@@ -1,13 +1,19 @@
+import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
-import { RangemakerError } from "../../../lib/errors.ts";
 
-/** Where an amount at risk stands: put aside, known to be committed, or seen on the chain. */
+/** Progress of a bet: reserved by an execution, committed by the node, or reported open by it. */
 type Stage = "reserved" | "committed" | "open";
 
-interface Entry {
-  risk: bigint;
+/** What a bet takes from the balances of its user and of the solver. */
+interface Stake {
+  user: Address;
+  betAmount: bigint;
+  payout: bigint;
+}
+
+interface Entry extends Stake {
   stage: Stage;
-  /** Present once it was seen. */
+  /** Set once the node reported it. */
   thesis?: Thesis;
 }
 
@@ -17,26 +23,28 @@ export function riskOf({ payout, betAmount }: { payout: bigint; betAmount: bigin
 }
 
 /**
- * The sum that the solver may lose on its open theses and on those that it is about to open, and the
- * bound on it. The quote hash is the key throughout, so a thesis counts once from before its hedge
- * until its settlement, whoever tells of it first.
+ * The bets of the solver as this process knows them: executions under way, and open theses of the
+ * chain. The quote hash is the key throughout, so a bet counts once from before its hedge until its
+ * settlement, in whichever order the reports arrive.
  *
- * It holds one entry for each open thesis of the solver, which the balances of solver and users bound.
+ * The number of entries is bounded by the balances of solver and users.
  */
 export class ExposureBook {
   readonly #max: bigint | undefined;
   readonly #entries = new Map<string, Entry>();
+  /** Sum of the reserved bets of each user. */
+  readonly #reservedBets = new Map<Address, bigint>();
   #total = 0n;
   #reserved = 0n;
   #complete = false;
   #reading: Reading | undefined;
 
-  /** @param max The most that all of it together may reach; undefined for no bound. */
+  /** @param max The bound that `GET /theses` shows; {@link ExposureLimit} enforces it. */
   constructor(max: bigint | undefined) {
     this.#max = max;
   }
 
-  /** Bound on {@link total}, or undefined. */
+  /** Bound on the exposure, or undefined. */
   get max(): bigint | undefined {
     return this.#max;
   }
@@ -46,9 +54,14 @@ export class ExposureBook {
     return this.#total;
   }
 
-  /** The part of {@link total} that no transaction has taken from the balance yet. */
+  /** The part of {@link total} that no transaction has taken from the solver's balance yet. */
   get reserved(): bigint {
     return this.#reserved;
+  }
+
+  /** What bets under way will take from a user's balance, USDC with 6 decimals. */
+  reservedBets(user: Address): bigint {
+    return this.#reservedBets.get(user) ?? 0n;
   }
 
   /** Whether every open thesis is known: read since the connection was made, and followed since. */
@@ -56,124 +69,107 @@ export class ExposureBook {
     return this.#complete;
   }
 
-  /** Quotes with a risk that was put aside, and of which no more is known. */
+  /** Quotes that are reserved and neither committed nor reported open. */
   get reservedQuotes(): string[] {
     return [...this.#entries].flatMap(([quoteHash, { stage }]) =>
       stage === "reserved" ? [quoteHash] : []
     );
   }
 
-  /** Theses seen open, oldest first. */
+  /** Theses that the node reported open, oldest first. */
   get theses(): Thesis[] {
     return [...this.#entries.values()]
       .flatMap(({ thesis }) => thesis === undefined ? [] : [thesis])
       .sort((a, b) => a.id - b.id);
   }
 
-  /**
-   * Puts a risk aside, unless that was done before for the same quote.
-   *
-   * @throws {RangemakerError} `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`, where there is a bound and
-   * the exposure is not known or would pass it. Nothing is put aside then.
-   */
-  reserve(quoteHash: string, risk: bigint): void {
+  /** Whether the node reported the thesis of a quote as open. */
+  isOpen(quoteHash: string): boolean {
+    return this.#entries.get(quoteHash)?.stage === "open";
+  }
+
+  /** Reserves a bet. Does nothing if the quote is known already. */
+  reserve(quoteHash: string, { user, betAmount, payout }: Stake): void {
     if (this.#entries.has(quoteHash)) return;
-    this.#requireRoom(risk);
-    this.hold(quoteHash, risk);
+    this.#set(quoteHash, { user, betAmount, payout, stage: "reserved" });
   }
 
-  /** Puts a risk aside whatever the bound: for what an earlier run may have submitted already. */
-  hold(quoteHash: string, risk: bigint): void {
-    if (!this.#entries.has(quoteHash)) this.#set(quoteHash, { risk, stage: "reserved" });
-  }
-
-  /** Gives back what was put aside; a thesis that is known to exist stays. */
+  /** Releases a reservation; a thesis that is known to exist stays. */
   release(quoteHash: string): void {
     if (this.#entries.get(quoteHash)?.stage === "reserved") this.#delete(quoteHash);
   }
 
-  /** Notes that the thesis of a quote was committed. One that was seen to settle since stays gone. */
+  /** Records that the thesis of a quote was committed. If it has settled since, it stays deleted. */
   committed(quoteHash: string): void {
     const entry = this.#entries.get(quoteHash);
     if (entry?.stage === "reserved") this.#set(quoteHash, { ...entry, stage: "committed" });
   }
 
-  /** Takes the newest state of a thesis of the solver. */
-  see(thesis: Thesis): void {
-    this.#reading?.seen.add(thesis.quoteHash);
+  /** Applies the newest state of a thesis of the solver. */
+  apply(thesis: Thesis): void {
+    this.#reading?.reported.add(thesis.quoteHash);
     this.#take(thesis);
   }
 
-  /** The connection stands, and all open theses are about to be read; news may come meanwhile. */
+  /** Connected: all open theses are about to be read, and {@link apply} may be called meanwhile. */
   beginReading(): void {
     const known = [...this.#entries].filter(([, { stage }]) => stage !== "reserved");
-    this.#reading = { known: known.map(([quoteHash]) => quoteHash), seen: new Set() };
+    this.#reading = { known: known.map(([quoteHash]) => quoteHash), reported: new Set() };
   }
 
-  /** All open theses were read since {@link beginReading}. What was told meanwhile is newer. */
+  /** All open theses were read since {@link beginReading}. What was reported meanwhile is newer. */
   endReading(theses: readonly Thesis[]): void {
     if (this.#reading === undefined) throw new TypeError("No reading was begun");
-    const { known, seen } = this.#reading;
+    const { known, reported } = this.#reading;
     const read = new Set<string>(theses.map(({ quoteHash }) => quoteHash));
-    for (const thesis of theses) if (!seen.has(thesis.quoteHash)) this.#take(thesis);
-    // Known to exist before, and open no more: it settled while nobody told.
+    for (const thesis of theses) if (!reported.has(thesis.quoteHash)) this.#take(thesis);
+    // Known to exist before, and no longer open: it settled while the feed was down.
     for (const quoteHash of known) {
-      if (!read.has(quoteHash) && !seen.has(quoteHash)) this.#delete(quoteHash);
+      if (!read.has(quoteHash) && !reported.has(quoteHash)) this.#delete(quoteHash);
     }
     this.#reading = undefined;
     this.#complete = true;
   }
 
-  /** The connection is gone: what happens from now on is not told. */
-  lose(): void {
+  /** Disconnected: changes from now on are missed. */
+  invalidate(): void {
     this.#reading = undefined;
     this.#complete = false;
   }
 
-  #requireRoom(risk: bigint): void {
-    if (this.#max === undefined) return;
-    if (!this.#complete) {
-      throw new RangemakerError(
-        "EXPOSURE_UNKNOWN",
-        "Exposure is not known: the open theses could not be read from the core node yet",
-        { retryable: true },
-      );
-    }
-    const total = this.#total + risk;
-    if (total <= this.#max) return;
-    throw new RangemakerError(
-      "EXPOSURE_TOO_LARGE",
-      `Exposure would be ${total} with ${risk} more at risk, ${
-        total - this.#max
-      } above ${this.#max}`,
-      { retryable: true },
-    );
-  }
-
   #take(thesis: Thesis): void {
     if (!isUnsettled(thesis.status)) return this.#delete(thesis.quoteHash);
-    this.#set(thesis.quoteHash, { risk: riskOf(thesis), stage: "open", thesis });
+    const { user, betAmount, payout } = thesis;
+    this.#set(thesis.quoteHash, { user, betAmount, payout, stage: "open", thesis });
   }
 
   #set(quoteHash: string, entry: Entry): void {
     this.#delete(quoteHash);
     this.#entries.set(quoteHash, entry);
-    this.#total += entry.risk;
-    if (entry.stage === "reserved") this.#reserved += entry.risk;
+    this.#add(entry, 1n);
   }
 
   #delete(quoteHash: string): void {
     const entry = this.#entries.get(quoteHash);
     if (entry === undefined) return;
     this.#entries.delete(quoteHash);
-    this.#total -= entry.risk;
-    if (entry.stage === "reserved") this.#reserved -= entry.risk;
+    this.#add(entry, -1n);
+  }
+
+  #add(entry: Entry, sign: 1n | -1n): void {
+    const risk = sign * riskOf(entry);
+    this.#total += risk;
+    if (entry.stage !== "reserved") return;
+    this.#reserved += risk;
+    const bets = this.reservedBets(entry.user) + sign * entry.betAmount;
+    if (bets === 0n) this.#reservedBets.delete(entry.user);
+    else this.#reservedBets.set(entry.user, bets);
   }
 }
 
 interface Reading {
   /** Quotes whose theses were known to exist when it began. */
   known: string[];
-  /** Quotes whose theses were told of since. */
-  seen: Set<string>;
+  /** Quotes whose theses were reported since. */
+  reported: Set<string>;
 }

@@ -58,7 +58,7 @@ export class ExposureReader {
   /** The connection is lost: a read in flight no longer counts. */
   lost(): void {
     this.#loop.pause();
-    this.#options.book.lose();
+    this.#options.book.invalidate();
   }
 
   /** Ends reading; resolves when no request is in flight. */

@@ -1,4 +1,3 @@
-/** What must hold before a thesis is hedged and submitted; each failure says what, and by how much. */
 import type { Clock } from "../../../lib/clock.ts";
 import { SubmissionFailure } from "../../../lib/intents/submitter.ts";
 import type { Account } from "../../../lib/protocol/account.ts";
@@ -7,10 +6,10 @@ import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { riskOf } from "./exposure_book.ts";
+import { type ExposureBook, riskOf } from "./exposure_book.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
-/** What the checks look at. */
+/** What {@link PreTradeChecks} works with. */
 export interface PreTradeChecksOptions {
   node: {
     getPrices(): Promise<Record<string, NodePrice>>;
@@ -22,16 +21,12 @@ export interface PreTradeChecksOptions {
   maxRisk: bigint;
   /** How long a hedge takes. */
   hedgeMs: number;
-  /** Looks at the price again. */
   strategy: Pick<PricingStrategy, "recheck">;
-  /** What of the solver's balance is promised to executions under way, this one included. */
-  reserved(): bigint;
+  /** What executions under way will take from the balances, the one that is checked included. */
+  book: Pick<ExposureBook, "reserved" | "reservedBets">;
 }
 
-/**
- * Made before anything is recorded or hedged, so that what fails here leaves no trace. What concerns
- * the user alone, such as the balance for the bet, is left to the node, whose refusal is a result.
- */
+/** Made before an execution is recorded or hedged: a refusal here does not use the quote up. */
 export class PreTradeChecks {
   readonly #options: PreTradeChecksOptions;
 
@@ -40,19 +35,30 @@ export class PreTradeChecks {
   }
 
   /**
+   * Checks an execution that the book has reserved.
+   *
    * @throws {RangemakerError} If a check fails or the node cannot be asked; `retryable` if time may help.
    */
   async require(quote: Quote): Promise<void> {
     this.requireStillGood(quote);
-    const { node, solver } = this.#options;
-    const [prices, { balance }] = await Promise.all([node.getPrices(), node.getAccount(solver)]);
+    const { node, solver, book } = this.#options;
+    // Read before the balances: what is committed meanwhile is in one of the two at least, and what is
+    // reserved meanwhile is checked after this one.
+    const needed = book.reserved;
+    const neededOfUser = book.reservedBets(quote.user);
+    const [prices, own, users] = await Promise.all([
+      node.getPrices(),
+      node.getAccount(solver),
+      node.getAccount(quote.user),
+    ]);
     requireFreshPrice(quote, prices);
-    this.#requireBalance(balance);
+    requireUserBalance(quote, users.balance, neededOfUser);
+    requireSolverBalance(own.balance, needed);
   }
 
   /**
-   * What can be told without the node: time enough for the hedge, risk and price. It is asked again
-   * before the hedge, since an execution may have been left behind for a while.
+   * The checks that need no node: time left for the hedge, risk and price. They are made again before
+   * the hedge of an execution that was left unfinished for a while.
    *
    * @throws {RangemakerError} If a check fails; `retryable` if time may help.
    */
@@ -89,24 +95,35 @@ export class PreTradeChecks {
       `Payout ${quote.payout} would risk ${risk} on one thesis, ${risk - maxRisk} above ${maxRisk}`,
     );
   }
+}
 
-  #requireBalance(balance: bigint): void {
-    const needed = this.#options.reserved();
-    if (balance >= needed) return;
-    throw new RangemakerError(
-      "BALANCE_TOO_LOW",
-      `Solver balance ${balance} is ${needed - balance} short of the ${needed} at risk in ` +
-        "executions under way",
-      { retryable: true },
-    );
-  }
+function requireUserBalance({ user, betAmount }: Quote, balance: bigint, needed: bigint): void {
+  if (balance >= needed) return;
+  const others = needed - betAmount;
+  throw new RangemakerError(
+    "INSUFFICIENT_BALANCE",
+    `Balance ${balance} of user ${user} is ${needed - balance} short of the bet ${betAmount}${
+      others <= 0n ? "" : ` and ${others} in executions under way`
+    }: deposit first; the quote stays valid until its deadline`,
+    { retryable: true },
+  );
+}
+
+function requireSolverBalance(balance: bigint, needed: bigint): void {
+  if (balance >= needed) return;
+  throw new RangemakerError(
+    "BALANCE_TOO_LOW",
+    `Solver balance ${balance} is ${needed - balance} short of the ${needed} at risk in ` +
+      "executions under way",
+    { retryable: true },
+  );
 }
 
 function requireFreshPrice({ base, quote }: Quote, prices: Record<string, NodePrice>): void {
   const symbol = findMarket(base, quote)?.symbol ?? "this pair";
   const price = prices[symbol];
   if (price?.state === "fresh") return;
-  const age = price === undefined ? "none was ever seen" : `the last is ${price.ageMs} ms old`;
+  const age = price === undefined ? "it never had one" : `the last is ${price.ageMs} ms old`;
   throw new RangemakerError("PRICE_STALE", `Core node has no fresh price of ${symbol}: ${age}`, {
     retryable: true,
   });

@@ -10,7 +10,7 @@ import {
 } from "../../../lib/http/page_query.ts";
 import type { ExposureBook } from "./exposure_book.ts";
 
-/** Theses in one answer at most, and where the caller names no number. */
+/** Theses per page: the bound, and the default. */
 const PAGE_MAX = 1_000;
 const PAGE_DEFAULT = 100;
 
@@ -23,11 +23,11 @@ export const thesesQuerySchema = z.object({
 /** Answer of `GET /theses`; amounts in USDC with 6 decimals. */
 export const thesesAnswerSchema = z.object({
   exposure: uint256Schema
-    .describe("What may be lost on all open theses and on executions under way, USDC, 6 decimals"),
-  maxExposure: uint64Schema.nullable().describe("The bound on it, or null"),
+    .describe("At risk on all open theses and on executions under way, USDC, 6 decimals"),
+  maxExposure: uint64Schema.nullable().describe("Bound on the exposure, or null"),
   complete: z.boolean()
-    .describe("Every open thesis is known; if not, the exposure may be higher or lower"),
-  count: z.number().int().nonnegative().describe("Open theses that are known"),
+    .describe("Every open thesis is known; otherwise the exposure may be higher or lower"),
+  count: z.number().int().nonnegative().describe("Number of known open theses"),
   theses: z.array(thesisSchema).describe("Oldest first"),
   nextCursor: nextCursorSchema,
 });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { configure, type LogRecord, reset } from "@logtape/logtape";
 import { Hono } from "hono";
 import { z } from "zod";
 import { RangemakerError } from "../../../lib/errors.ts";
@@ -11,6 +12,8 @@ import {
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { SignatureError } from "../../../lib/protocol/signature.ts";
 import { limitBody, parseInput, readBody, useEnvelope } from "../../../lib/http/envelope.ts";
+import { listen } from "../../../lib/http/listener.ts";
+import { LOG_ROOT } from "../../../lib/http/logging.ts";
 
 const thrown: [error: Error, status: number, code: string][] = [
   [new RangemakerError("NONCE_USED", "Nonce is used"), 409, "NONCE_USED"],
@@ -74,3 +77,48 @@ Deno.test("limitBody: a body over the limit is 413, with its length declared or 
   assert.equal(refused.status, 413);
   assert.match((await refused.json()).error, /^BODY_TOO_LARGE: Body is over 10 bytes$/);
 });
+
+const UNFINISHED_BODIES = {
+  "of a known length": 'Content-Length: 100\r\n\r\n{"a":',
+  chunked: 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n',
+};
+
+for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
+  Deno.test(`readBody: a caller that hangs up within a body ${kind} is a bad request, not an error of ours`, async () => {
+    const records: LogRecord[] = [];
+    await configure({
+      sinks: { memory: (record) => void records.push(record) },
+      loggers: [
+        { category: LOG_ROOT, lowestLevel: "debug", sinks: ["memory"] },
+        { category: ["logtape", "meta"], lowestLevel: "error" },
+      ],
+      reset: true,
+    });
+    const app = new Hono();
+    const started = Promise.withResolvers<void>();
+    const answered = Promise.withResolvers<Response>();
+    app.use(async (c, next) => {
+      started.resolve();
+      await next();
+      answered.resolve(c.res);
+    });
+    useEnvelope(app, "test", ["*"]);
+    app.post("/", limitBody(), async (c) => c.json(await readBody(c, z.unknown())));
+    const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
+    try {
+      const { port } = new URL(listener.url);
+      const caller = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
+      const head = `POST / HTTP/1.1\r\nHost: test\r\n${rest}`;
+      await caller.write(new TextEncoder().encode(head));
+      await started.promise;
+      caller.close();
+      const answer = await answered.promise;
+      assert.equal(answer.status, 400);
+      assert.equal((await answer.json()).error, "INVALID_REQUEST: Body ended early");
+      assert.deepEqual(records.map(({ level }) => level), []);
+    } finally {
+      await listener.stop();
+      await reset();
+    }
+  });
+}

@@ -6,6 +6,7 @@ import {
   StoreConnectionLostError,
   StoreError,
 } from "../../../lib/intents/intent.ts";
+import { MIGRATIONS } from "../../../lib/intents/migrations.ts";
 import { openIntentStore } from "../../../lib/intents/open.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";
@@ -100,7 +101,7 @@ Deno.test({
       await addMigration(url);
       await assert.rejects(
         () => openIntentStore(url, "test"),
-        /version 2, made by a newer program/,
+        new RegExp(`version ${MIGRATIONS.length + 1}, made by a newer program`),
       );
     }),
 });

@@ -172,3 +172,19 @@ Deno.test("SqliteDriver: a damaged row is an error that names the column", () =>
       await store.close();
     }
   }));
+
+Deno.test("SqliteDriver: a new file, its log and its folder are readable by their owner only", () =>
+  withFile(async (path) => {
+    const folder = path.replace("intents.sqlite", "data");
+    const store = new IntentStore(SqliteDriver.open(`${folder}/intents.sqlite`), "test");
+    try {
+      await store.insert(newIntent("a"));
+      const modeOf = (name: string) => (Deno.statSync(name).mode ?? 0) & 0o777;
+      assert.equal(modeOf(folder), 0o700);
+      const files = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+      assert.deepEqual(files, ["intents.sqlite", "intents.sqlite-shm", "intents.sqlite-wal"]);
+      for (const name of files) assert.equal(modeOf(`${folder}/${name}`), 0o600, name);
+    } finally {
+      await store.close();
+    }
+  }));

@@ -26,7 +26,14 @@ const unused = () => Promise.reject(new Error("Not part of this test"));
 export function solverApp(): Hono {
   const strategy = new MockStrategy(Math.random);
   return createSolverApi({
-    quoter: new Quoter({ strategy, signer: solver, solver: solver.address, chainId: CHAIN_ID }),
+    quoter: new Quoter({
+      strategy,
+      signer: solver,
+      solver: solver.address,
+      chainId: CHAIN_ID,
+      clock: systemClock,
+      timeBounds: undefined,
+    }),
     executor: { requireLive() {}, execute: unused },
     exposure: new ExposureBook(undefined),
     metrics: new SolverMetrics(new Registry()),

@@ -1,127 +1,11 @@
 import assert from "node:assert/strict";
-import { getLogger } from "@logtape/logtape";
-import { type NewIntent, OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
-import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
-import { IntentStore } from "../../../lib/intents/store.ts";
-import { IntentRefusedError, Submitter } from "../../../lib/intents/submitter.ts";
-import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
-import { encodeExecution } from "../../../services/solver/execution/execution.ts";
-import { Executor } from "../../../services/solver/execution/executor.ts";
-import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { StoreError } from "../../../lib/intents/intent.ts";
+import { IntentRefusedError } from "../../../lib/intents/submitter.ts";
+import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
-import { PreTradeChecks } from "../../../services/solver/risk/pre_trade_checks.ts";
-import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
-import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { CHAIN_ID, market, solver, user } from "../support.ts";
-
-/** A quote signed by both sides. */
-function signed(clock: FakeClock, given: Partial<QuoteTerms> = {}) {
-  const terms: QuoteTerms = {
-    solver: solver.address,
-    user: user.address,
-    thesisType: "box",
-    base: market.base,
-    quote: market.quote,
-    lowerPrice: 1n,
-    upperPrice: 2n,
-    betAmount: 100n,
-    payout: 110n,
-    startTime: clock.now(),
-    endTime: clock.now() + 60_000,
-    deadline: clock.now() + 1_000,
-    ...given,
-  };
-  const quoteHash = hashQuote(terms, CHAIN_ID);
-  const quote: Quote = { ...terms, signature: solver.sign(quoteHash) };
-  return { quoteHash, execution: { quote, userSignature: user.sign(quoteHash) } };
-}
-
-/** An execution as it is recorded, its transaction not signed yet. */
-function recorded(clock: FakeClock): NewIntent {
-  const { quoteHash, execution } = signed(clock);
-  return {
-    key: quoteHash,
-    subject: user.address,
-    payload: encodeExecution(execution),
-    transaction: null,
-    expiresAtMs: execution.quote.deadline,
-    createdAtMs: clock.now(),
-  };
-}
-
-const noHedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
-
-/** An executor on a store in memory, a well node and a hedge that the test plays. */
-async function withExecutor(
-  hedge: Hedge,
-  test: (parts: {
-    executor: Executor;
-    exposure: ExposureBook;
-    clock: FakeClock;
-    store: IntentStore;
-    sent: string[];
-  }) => Promise<void>,
-  clock: FakeClock = new FakeClock(),
-  exposure: ExposureBook = new ExposureBook(undefined),
-): Promise<void> {
-  const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
-  const sent: string[] = [];
-  const node = {
-    getPrices: () => {
-      const { base, quote, symbol } = market;
-      const price = { base, quote, price: 1n, decimals: 6 as const, lastUpdate: 0, ageMs: 0 };
-      return Promise.resolve({ [symbol]: { ...price, state: "fresh" as const } });
-    },
-    getAccount: () => {
-      const { address } = solver;
-      return Promise.resolve({ address, balance: 1_000n, locked: 0n, permissions: [] });
-    },
-  };
-  const submitter: Submitter = new Submitter({
-    store,
-    clock,
-    random: () => 0.5,
-    log: getLogger("test"),
-    sign: (intent) => executor.prepare(intent),
-    node: {
-      getTransaction: () => Promise.resolve(null),
-      sendTransactionText(text) {
-        sent.push(text);
-        const txHash = `0x${"ab".repeat(32)}` as const;
-        return Promise.resolve({ txHash, status: "committed", blockNumber: 1, thesisId: 1 });
-      },
-    },
-  });
-  const checks = new PreTradeChecks({
-    node,
-    solver: solver.address,
-    clock,
-    maxRisk: 50n,
-    hedgeMs: hedge.expectedMs,
-    strategy: new MockStrategy(() => 0),
-    reserved: () => exposure.reserved,
-  });
-  const executor = new Executor({
-    store,
-    submitter,
-    checks,
-    exposure,
-    hedge,
-    quoteSigner: new QuoteSigner(solver),
-    signer: solver,
-    chainId: CHAIN_ID,
-    clock,
-    dryRun: false,
-  });
-  try {
-    await test({ executor, exposure, clock, store, sent });
-  } finally {
-    await submitter.stop();
-    await store.close();
-  }
-}
+import { stakeOf } from "../theses.ts";
+import { noHedge, recorded, signed, withExecutor } from "./support.ts";
 
 Deno.test("Executor: a hedge that takes longer than the quote lives ends the execution for good", async () => {
   const clock = new FakeClock();
@@ -144,7 +28,7 @@ Deno.test("Executor: a hedge that takes longer than the quote lives ends the exe
   }, clock);
 });
 
-Deno.test("Executor: the risk is put aside before the hedge, and kept for the thesis", async () => {
+Deno.test("Executor: the risk is reserved before the hedge, and kept for the thesis", async () => {
   const seen: bigint[] = [];
   let book: ExposureBook | undefined;
   const watching: Hedge = {
@@ -161,7 +45,7 @@ Deno.test("Executor: the risk is put aside before the hedge, and kept for the th
   });
 });
 
-Deno.test("Executor: a failed check gives the risk back and leaves no trace", async () => {
+Deno.test("Executor: a failed check releases the risk and leaves no trace", async () => {
   const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
   await withExecutor(never, async ({ executor, exposure, clock, store }) => {
     const { execution, quoteHash } = signed(clock, { payout: 151n });
@@ -172,7 +56,7 @@ Deno.test("Executor: a failed check gives the risk back and leaves no trace", as
   });
 });
 
-Deno.test("Executor: what is taken up without its risk put aside gets that first, or ends", async () => {
+Deno.test("Executor: an execution of another process is reserved before its hedge, or ends", async () => {
   await withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
     await executor.prepare(intent);
@@ -192,7 +76,7 @@ Deno.test("Executor: an execution that cannot be recorded releases its risk", ()
 Deno.test("Executor: a failed receipt releases the risk, an unknown outcome keeps it reserved", () =>
   withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
-    exposure.reserve(intent.key, 10n);
+    exposure.reserve(intent.key, stakeOf(10n));
     executor.ended({ ...intent, state: "submitted" });
     assert.equal(exposure.reserved, 10n);
     executor.ended({ ...intent, state: "failed" });
@@ -216,33 +100,6 @@ Deno.test("Executor: a restart reserves every unfinished execution, more than on
       10n * BigInt(count),
     ]);
   }));
-
-Deno.test("Executor: a recorded execution waits while the exposure is unknown or has no room", async () => {
-  const clock = new FakeClock();
-  const book = new ExposureBook(15n);
-  await withExecutor(
-    noHedge,
-    async ({ executor, exposure, store }) => {
-      const { intent } = await store.insert(recorded(clock));
-      const waits = (words: RegExp) =>
-        assert.rejects(executor.prepare(intent), (thrown) => {
-          assert.ok(thrown instanceof OutcomeUnknownError, String(thrown));
-          assert.match(thrown.message, words);
-          return true;
-        });
-      await waits(/Exposure is not known/);
-      exposure.beginReading();
-      exposure.endReading([]);
-      exposure.reserve("0xother", 10n);
-      await waits(/Exposure would be 20 with 10 more at risk, 5 above 15/);
-      exposure.release("0xother");
-      await executor.prepare(intent);
-      assert.equal(exposure.total, 10n);
-    },
-    clock,
-    book,
-  );
-});
 
 Deno.test("Executor: a hedge that ends at the deadline is in time", async () => {
   const clock = new FakeClock();

@@ -4,14 +4,16 @@ import { type Intent, type IntentState, StoreError } from "../../../lib/intents/
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { ReservationReconciler } from "../../../services/solver/execution/reservation_reconciler.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { stakeOf } from "../theses.ts";
 
 const HALF_MINUTE_MS = 30_000;
 
 function setUp(states: Record<string, IntentState>) {
   const clock = new FakeClock();
   const exposure = new ExposureBook(undefined);
-  for (const key of Object.keys(states)) exposure.hold(key, 10n);
-  exposure.hold("0xunrecorded", 10n);
+  for (const key of Object.keys(states)) exposure.reserve(key, stakeOf(10n));
+  exposure.reserve("0xunrecorded", stakeOf(10n));
+  const reconciled = { times: 0 };
   let isAway = false;
   let gate = Promise.resolve();
   const review = new ReservationReconciler({
@@ -28,6 +30,12 @@ function setUp(states: Record<string, IntentState>) {
       ended: ({ key, state }) =>
         state === "committed" ? exposure.committed(key) : exposure.release(key),
     },
+    settled: {
+      reconcile() {
+        reconciled.times += 1;
+        return Promise.resolve(0);
+      },
+    },
     clock,
   });
   const pass = async () => {
@@ -40,16 +48,24 @@ function setUp(states: Record<string, IntentState>) {
     gate = promise;
     return resolve;
   };
-  return { clock, exposure, review, pass, holdStore, setAway: (value: boolean) => isAway = value };
+  return {
+    clock,
+    exposure,
+    review,
+    reconciled,
+    pass,
+    holdStore,
+    setAway: (value: boolean) => isAway = value,
+  };
 }
 
-Deno.test("Reservations: what another process ended is given back, or is a thesis", async () => {
+Deno.test("Reservations: what another process ended is released, or is a thesis", async () => {
   const states: Record<string, IntentState> = {
     "0xa": "failed",
     "0xb": "committed",
     "0xc": "submitted",
   };
-  const { exposure, review, pass } = setUp(states);
+  const { exposure, review, reconciled, pass } = setUp(states);
   review.start();
   await pass();
   assert.deepEqual(exposure.reservedQuotes, ["0xc", "0xunrecorded"]);
@@ -57,6 +73,7 @@ Deno.test("Reservations: what another process ended is given back, or is a thesi
   states["0xc"] = "failed";
   await pass();
   assert.deepEqual(exposure.reservedQuotes, ["0xunrecorded"]);
+  assert.equal(reconciled.times, 2, "settled theses are looked for in every pass");
   await review.stop();
 });
 

@@ -3,8 +3,10 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
+import { solver, user } from "../support.ts";
 import { withSeed } from "../../support/random.ts";
-import { quoteHashOf, thesisOf } from "../theses.ts";
+import { quoteHashOf, stakeOf, thesisOf } from "../theses.ts";
 
 /** A book that knows all open theses. */
 function completeBook(max?: bigint, theses: readonly Thesis[] = []): ExposureBook {
@@ -16,76 +18,55 @@ function completeBook(max?: bigint, theses: readonly Thesis[] = []): ExposureBoo
 
 Deno.test("Exposure: a risk counts once, from before its hedge until its settlement", () => {
   const book = completeBook();
-  book.reserve(quoteHashOf(1), 10n);
-  book.reserve(quoteHashOf(1), 10n);
+  book.reserve(quoteHashOf(1), stakeOf(10n));
+  book.reserve(quoteHashOf(1), stakeOf(10n));
   assert.deepEqual([book.total, book.reserved], [10n, 10n]);
-  book.see(thesisOf(1));
+  book.apply(thesisOf(1));
   assert.deepEqual([book.total, book.reserved], [10n, 0n]);
   book.committed(quoteHashOf(1));
-  book.see(thesisOf(1, { status: "needs_backfill" }));
+  book.apply(thesisOf(1, { status: "needs_backfill" }));
   assert.equal(book.total, 10n);
   assert.deepEqual(book.theses.map(({ status }) => status), ["needs_backfill"]);
-  book.see(thesisOf(1, { status: "won" }));
+  book.apply(thesisOf(1, { status: "won" }));
   assert.equal(book.total, 0n);
   book.committed(quoteHashOf(1));
   assert.equal(book.total, 0n, "settled before its receipt was read");
 });
 
-Deno.test("Exposure: what was put aside is given back, unless the thesis exists", () => {
+Deno.test("Exposure: a reservation is released, unless the thesis exists", () => {
   const book = completeBook();
-  book.reserve(quoteHashOf(1), 10n);
+  book.reserve(quoteHashOf(1), stakeOf(10n));
   book.release(quoteHashOf(1));
   assert.equal(book.total, 0n);
-  book.reserve(quoteHashOf(2), 10n);
+  book.reserve(quoteHashOf(2), stakeOf(10n));
   book.committed(quoteHashOf(2));
   book.release(quoteHashOf(2));
   assert.equal(book.total, 10n);
-  book.see(thesisOf(3));
+  book.apply(thesisOf(3));
   book.release(quoteHashOf(3));
   assert.equal(book.total, 20n);
 });
 
-Deno.test("Exposure: the bound holds to the unit, and says by how much it would be passed", () => {
-  const book = completeBook(25n, [thesisOf(1)]);
-  book.reserve(quoteHashOf(2), 15n);
-  const words = /Exposure would be 26 with 1 more at risk, 1 above 25/;
-  assert.throws(() => book.reserve(quoteHashOf(3), 1n), (thrown) => {
-    assert.ok(thrown instanceof RangemakerError);
-    assert.deepEqual([thrown.retryable, thrown.code], [true, "EXPOSURE_TOO_LARGE"]);
-    assert.match(thrown.message, words);
-    return true;
-  });
-  assert.equal(book.total, 25n);
-  book.hold(quoteHashOf(4), 5n);
-  assert.equal(book.total, 30n, "what may be on the chain already counts whatever the bound");
+Deno.test("Exposure: the bets of a user count while their executions are under way", () => {
+  const book = completeBook();
+  const { address } = user;
+  book.reserve(quoteHashOf(1), stakeOf(10n));
+  book.reserve(quoteHashOf(2), stakeOf(20n));
+  book.reserve(quoteHashOf(3), { ...stakeOf(20n), user: solver.address });
+  assert.deepEqual([book.reservedBets(address), book.reservedBets(solver.address)], [200n, 100n]);
+  book.committed(quoteHashOf(1));
+  book.release(quoteHashOf(2));
+  assert.equal(book.reservedBets(address), 0n);
 });
 
-Deno.test("Exposure: a bound refuses everything while the open theses are not all known", () => {
-  const book = new ExposureBook(1_000n);
-  const refused = () =>
-    assert.throws(
-      () => book.reserve(quoteHashOf(1), 1n),
-      (thrown) => thrown instanceof RangemakerError && thrown.code === "EXPOSURE_UNKNOWN",
-    );
-  refused();
-  book.beginReading();
-  refused();
-  book.endReading([]);
-  book.reserve(quoteHashOf(1), 1n);
-  book.release(quoteHashOf(1));
-  book.lose();
-  refused();
-  new ExposureBook(undefined).reserve(quoteHashOf(1), 1n);
-});
-
-Deno.test("Exposure: a reading drops what settled unseen, and keeps what was told meanwhile", () => {
+Deno.test("Exposure: a reading drops what settled unseen, and keeps what was reported meanwhile", () => {
   const book = completeBook(undefined, [thesisOf(1), thesisOf(2), thesisOf(3)]);
-  book.lose();
-  book.reserve(quoteHashOf(5), 10n);
+  book.invalidate();
+  book.reserve(quoteHashOf(5), stakeOf(10n));
   book.beginReading();
   const read = [thesisOf(2), thesisOf(3), thesisOf(4)];
-  book.see(thesisOf(3, { status: "lost" }));
-  book.see(thesisOf(6));
+  book.apply(thesisOf(3, { status: "lost" }));
+  book.apply(thesisOf(6));
   book.committed(quoteHashOf(5));
   book.endReading(read);
   assert.deepEqual(book.theses.map(({ id }) => id), [2, 4, 6]);
@@ -97,16 +78,16 @@ Deno.test("Exposure: a reading drops what settled unseen, and keeps what was tol
 
 Deno.test("Exposure: a thesis that was seen open stays open, even where a restart finds its execution", () => {
   const book = completeBook(undefined, [thesisOf(1)]);
-  book.hold(quoteHashOf(1), 10n);
+  book.reserve(quoteHashOf(1), stakeOf(10n));
   assert.deepEqual([book.total, book.reserved, book.reservedQuotes], [10n, 0n, []]);
   book.release(quoteHashOf(1));
   assert.equal(book.total, 10n);
 });
 
-Deno.test("Exposure: a thesis told of during a reading stays, though the pages missed it", () => {
+Deno.test("Exposure: a thesis reported during a reading stays, though the pages missed it", () => {
   const book = completeBook(undefined, [thesisOf(1)]);
   book.beginReading();
-  book.see(thesisOf(1, { status: "needs_backfill" }));
+  book.apply(thesisOf(1, { status: "needs_backfill" }));
   book.endReading([]);
   assert.deepEqual(book.theses.map(({ status }) => status), ["needs_backfill"]);
   assert.equal(book.total, 10n);
@@ -114,15 +95,15 @@ Deno.test("Exposure: a thesis told of during a reading stays, though the pages m
 
 Deno.test("Exposure: theses come oldest first, whatever the order in which they were seen", () => {
   const book = completeBook(undefined, [thesisOf(7)]);
-  book.see(thesisOf(9));
-  book.see(thesisOf(2));
+  book.apply(thesisOf(9));
+  book.apply(thesisOf(2));
   assert.deepEqual(book.theses.map(({ id }) => id), [2, 7, 9]);
 });
 
 Deno.test("Exposure: a reading that a lost connection cut short cannot end", () => {
   const book = new ExposureBook(undefined);
   book.beginReading();
-  book.lose();
+  book.invalidate();
   assert.throws(() => book.endReading([thesisOf(1)]), TypeError);
   assert.deepEqual([book.complete, book.total], [false, 0n]);
 });
@@ -131,6 +112,11 @@ Deno.test("Exposure: a reading that a lost connection cut short cannot end", () 
 class World {
   readonly max = 200n;
   readonly book = new ExposureBook(this.max);
+  readonly limit = new ExposureLimit({
+    max: this.max,
+    book: this.book,
+    decode: (payload) => thesisOf(0, { payout: BigInt(payload) }),
+  });
   readonly #random: RandomSource;
   /** What naively is at risk: executions under way, and open theses of the chain. */
   readonly pending = new Map<number, bigint>();
@@ -171,13 +157,19 @@ class World {
   #reserve(): void {
     const id = this.#lastId += 1;
     const risk = BigInt(Math.floor(this.#random() * 40));
+    const held = [...this.pending].map(([id, risk]) => ({
+      sequence: id,
+      key: quoteHashOf(id),
+      payload: String(100n + risk),
+    }));
     try {
-      this.book.reserve(quoteHashOf(id), risk);
+      this.limit.admission(thesisOf(id, { payout: 100n + risk }))?.(held);
     } catch (thrown) {
       assert.ok(thrown instanceof RangemakerError);
       if (thrown.code === "EXPOSURE_TOO_LARGE") assert.ok(this.book.total + risk > this.max);
       return;
     }
+    this.book.reserve(quoteHashOf(id), stakeOf(risk));
     this.pending.set(id, risk);
   }
 
@@ -209,7 +201,7 @@ class World {
   #disconnect(): void {
     this.#connected = false;
     this.#snapshot = undefined;
-    this.book.lose();
+    this.book.invalidate();
   }
 
   #connect(): void {
@@ -230,7 +222,7 @@ class World {
   }
 
   #tell(thesis: Thesis): void {
-    if (this.#connected) this.book.see(thesis);
+    if (this.#connected) this.book.apply(thesis);
   }
 
   #pick<T>(from: ReadonlyMap<number, T>): number | undefined {

@@ -29,6 +29,11 @@ const quote: Quote = {
   signature: "0x",
 };
 
+/** What executions under way take from solver and user. */
+function bookOf(reserved: bigint, reservedOfUser: bigint) {
+  return { reserved, reservedBets: () => reservedOfUser };
+}
+
 /** Checks that all just hold, but for what is given. */
 function checks(given: Partial<PreTradeChecksOptions> = {}, state: "fresh" | "stale" = "fresh") {
   const { base, quote, symbol } = market;
@@ -45,19 +50,24 @@ function checks(given: Partial<PreTradeChecksOptions> = {}, state: "fresh" | "st
     node: {
       getPrices: () => Promise.resolve({ [symbol]: price }),
       getAccount: (address) =>
-        Promise.resolve({ address, balance: 70n, locked: 0n, permissions: [] }),
+        Promise.resolve({
+          address,
+          balance: address === solver.address ? 70n : 130n,
+          locked: 0n,
+          permissions: [],
+        }),
     },
     solver: solver.address,
     clock,
     maxRisk: 50n,
     hedgeMs: 50,
     strategy: { recheck() {} },
-    reserved: () => 70n,
+    book: bookOf(70n, 130n),
     ...given,
   });
 }
 
-Deno.test("Last checks: what just holds passes", async () => {
+Deno.test("Pre-trade checks: what just holds passes", async () => {
   await checks().require(quote);
 });
 
@@ -98,14 +108,21 @@ const cases: [string, PreTradeChecks, status: number, code: string, message: Reg
   ],
   [
     "balance short",
-    checks({ reserved: () => 71n }),
+    checks({ book: bookOf(71n, 130n) }),
     503,
     "BALANCE_TOO_LOW",
     /^Solver balance 70 is 1 short of the 71 at risk in executions under way$/,
   ],
+  [
+    "user's balance short",
+    checks({ book: bookOf(70n, 131n) }),
+    400,
+    "INSUFFICIENT_BALANCE",
+    /^Balance 130 of user 0x\w{40} is 1 short of the bet 100 and 31 in executions under way: deposit/,
+  ],
 ];
 
-Deno.test("Last checks: a strategy that breaks is no pass", async () => {
+Deno.test("Pre-trade checks: a strategy that breaks is no pass", async () => {
   const broken = {
     recheck() {
       throw new TypeError("No market has this base");
@@ -115,13 +132,38 @@ Deno.test("Last checks: a strategy that breaks is no pass", async () => {
 });
 
 for (const [name, failing, status, code, message] of cases) {
-  Deno.test(`Last checks: ${name}: refused, with what and by how much`, async () => {
+  Deno.test(`Pre-trade checks: ${name}: refused, with what and by how much`, async () => {
     await assert.rejects(failing.require(quote), (thrown) => {
       assert.ok(thrown instanceof RangemakerError);
       assert.deepEqual([statusOfCode(thrown.code), thrown.code], [status, code]);
-      assert.equal(thrown.retryable, status === 503);
+      assert.equal(thrown.retryable, status === 503 || code === "INSUFFICIENT_BALANCE");
       assert.match(thrown.message, message);
       return true;
     });
   });
 }
+
+Deno.test("Pre-trade checks: what commits while the balances are read is counted in one place at least", async () => {
+  const book = { reserved: 70n, reservedBets: () => 131n };
+  const { base, quote: quoteToken, symbol } = market;
+  const price = {
+    base,
+    quote: quoteToken,
+    price: 1n,
+    decimals: 6 as const,
+    lastUpdate: 0,
+    ageMs: 0,
+  };
+  const node = {
+    getPrices: () => Promise.resolve({ [symbol]: { ...price, state: "fresh" as const } }),
+    // The balance of before the commit, the reservation gone already.
+    getAccount(address: typeof user.address) {
+      book.reservedBets = () => 100n;
+      return Promise.resolve({ address, balance: 130n, locked: 0n, permissions: [] });
+    },
+  };
+  await assert.rejects(
+    checks({ book, node }).require(quote),
+    (thrown) => thrown instanceof RangemakerError && thrown.code === "INSUFFICIENT_BALANCE",
+  );
+});

@@ -1,0 +1,85 @@
+import { getLogger } from "@logtape/logtape";
+import type { Clock } from "../../../lib/clock.ts";
+import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import type { Intent } from "../../../lib/intents/intent.ts";
+import type { IntentStore } from "../../../lib/intents/store.ts";
+import type { CoreClient } from "../../../lib/net/core_client.ts";
+import { receiptSchema } from "../../../lib/protocol/receipt.ts";
+import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
+import type { ExposureBook } from "../risk/exposure_book.ts";
+import { decodeExecution } from "./execution.ts";
+
+/** Reservations per page. */
+const PAGE = 500;
+
+/**
+ * A thesis that the node does not know this long after its end belongs to a chain that is gone, such
+ * as that of a development node which was started anew.
+ */
+const UNKNOWN_AFTER_END_MS = 600_000;
+
+/** What {@link SettledReservations} works with. */
+export interface SettledReservationsOptions {
+  store: Pick<IntentStore, "listReserved" | "release">;
+  book: Pick<ExposureBook, "complete" | "isOpen">;
+  node: Pick<CoreClient, "getThesis">;
+  clock: Clock;
+}
+
+/** Releases the reservations of theses that have settled. */
+export class SettledReservations {
+  readonly #options: SettledReservationsOptions;
+  readonly #log = getLogger([LOG_ROOT, "solver"]);
+
+  constructor(options: SettledReservationsOptions) {
+    this.#options = options;
+  }
+
+  /** A thesis changed its state. A release that fails is made by {@link reconcile} later. */
+  async apply({ quoteHash, status }: Thesis): Promise<void> {
+    if (isUnsettled(status)) return;
+    try {
+      await this.#options.store.release(quoteHash);
+    } catch (thrown) {
+      if (!(thrown instanceof RangemakerError)) throw thrown;
+      this.#log.warn("Reservation of {quoteHash} cannot be released yet: {reason}", {
+        quoteHash,
+        reason: messageOf(thrown),
+      });
+    }
+  }
+
+  /**
+   * Releases the reservations of theses that settled while nobody was connected. The node is asked
+   * for each one: a thesis that is missing from a list may only be missing from a node that lags.
+   *
+   * @returns How many it released.
+   * @throws {RangemakerError} If the store or the node cannot be used.
+   */
+  async reconcile(): Promise<number> {
+    const { store, book } = this.#options;
+    if (!book.complete) return 0;
+    let released = 0;
+    let after = 0;
+    let page: Intent[];
+    do {
+      page = await store.listReserved({ limit: PAGE, after });
+      for (const intent of page) {
+        if (intent.state !== "committed" || book.isOpen(intent.key)) continue;
+        if (await this.#hasSettled(intent) && await store.release(intent.key)) released += 1;
+      }
+      after = page.at(-1)?.sequence ?? after;
+    } while (page.length === PAGE);
+    return released;
+  }
+
+  async #hasSettled({ key, receipt, payload }: Intent): Promise<boolean> {
+    const { node, clock } = this.#options;
+    const { thesisId } = receiptSchema.parse(JSON.parse(receipt ?? "null"));
+    const thesis = thesisId === undefined ? null : await node.getThesis(thesisId);
+    if (thesis?.quoteHash === key) return !isUnsettled(thesis.status);
+    const { endTime } = decodeExecution(payload).quote;
+    return clock.now() > endTime + UNKNOWN_AFTER_END_MS;
+  }
+}

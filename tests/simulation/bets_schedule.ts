@@ -1,0 +1,235 @@
+import assert from "node:assert/strict";
+import type { RandomSource } from "../../lib/clock.ts";
+import { RangemakerError } from "../../lib/errors.ts";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
+import type { Quote } from "../../lib/protocol/quote.ts";
+import type { Hex } from "../../lib/protocol/scalars.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
+import { betTermsOf } from "../../lib/protocol/terms.ts";
+import { isUnsettled } from "../../lib/protocol/thesis.ts";
+import { signTransaction } from "../../lib/protocol/transaction.ts";
+import { toWire } from "../../lib/protocol/wire.ts";
+import { actors, CHAIN_ID, ETH } from "../node/support/actors.ts";
+import { BetsSolver } from "./bets_solver.ts";
+import { BetsWorld } from "./bets_world.ts";
+
+/** A quote with what the world knows of it. */
+interface KnownQuote {
+  quote: Quote;
+  quoteHash: Hex;
+  /** Undefined until its user has signed. */
+  userSignature?: Hex;
+}
+
+/** Users, strangers, a rogue solver and honest ones that die, each acting at random moments. */
+export class BetsSchedule {
+  readonly #world: BetsWorld;
+  readonly #users = ["b1", "b2", "b3"].map((byte) => new Signer(`0x${byte.repeat(32)}`));
+  readonly #rogue = actors.stranger;
+  readonly #quotes: KnownQuote[] = [];
+  readonly #solvers: BetsSolver[];
+  readonly #executions: Promise<unknown>[] = [];
+  #violation: assert.AssertionError | undefined;
+
+  constructor(random: RandomSource) {
+    this.#world = new BetsWorld(random);
+    for (const user of this.#users) this.#world.deposit(user.address, 900_000n);
+    this.#world.deposit(this.#rogue.address, 50_000_000n);
+    this.#solvers = [new BetsSolver(this.#world), new BetsSolver(this.#world)];
+    this.#world.listeners.push((thesis) => this.#solvers.forEach((solver) => solver.hear(thesis)));
+  }
+
+  /** Bets that were opened. */
+  get committed(): number {
+    return this.#world.committed;
+  }
+
+  /** One random action of somebody. */
+  async step(): Promise<void> {
+    const actions: [weight: number, act: () => void][] = [
+      [9, () => this.#quote()],
+      [3, () => this.#sign()],
+      [12, () => this.#execute()],
+      [3, () => this.#submitAsStranger()],
+      [2, () => this.#rogueQuote()],
+      [3, () => this.#rogueSubmit()],
+      [
+        1,
+        () =>
+          this.#world.deposit(
+            this.#world.pick(this.#users).address,
+            BigInt(this.#world.below(3_000_000)),
+          ),
+      ],
+      [4, () => this.#world.run(1 + this.#world.below(3), this.#world.random() < 0.95)],
+      [0.4, () => this.#world.run(20 + this.#world.below(60), this.#world.random() < 0.8)],
+      [1, () => this.#world.pick(this.#solvers).doom(this.#world.below(10))],
+      [4, () => this.#restart()],
+      [1, () => this.#world.pick(this.#solvers).disconnect()],
+      [4, () => this.#world.pick(this.#solvers).connect()],
+      [4, () => this.#world.pick(this.#solvers).finishReading()],
+    ];
+    const total = actions.reduce((sum, [weight]) => sum + weight, 0);
+    let roll = this.#world.random() * total;
+    const [, act] = actions.find(([weight]) => (roll -= weight) < 0) ?? actions[0]!;
+    act();
+    if (this.#world.random() < 0.7) await this.#world.settle();
+    this.#check();
+  }
+
+  /** Everything works again: all executions and theses come to their end. */
+  async finish(): Promise<void> {
+    this.#world.lossRate = 0;
+    this.#restart();
+    for (let wait = 0;; wait++) {
+      for (const solver of this.#solvers) {
+        solver.disconnect();
+        solver.connect();
+        solver.finishReading();
+      }
+      this.#world.run(220, true);
+      await this.#world.settle();
+      this.#world.backfill();
+      this.#check();
+      const held = await this.#world.store.listReserved({ limit: 100, after: 0 });
+      const isDone = this.#world.theses.every(({ status }) => !isUnsettled(status)) &&
+        await this.#world.store.countUnfinished() === 0 && held.length === 0;
+      if (isDone) break;
+      assert.ok(wait < 50, "every execution and every thesis comes to its end");
+    }
+    await Promise.allSettled(this.#executions);
+    for (const solver of this.#solvers) {
+      assert.equal(solver.book.total, 0n, "nothing is left at risk");
+      await solver.stop();
+    }
+    await this.#world.store.close();
+  }
+
+  /** Failures are for callers, but for those of an assertion. */
+  #noteViolation(thrown: unknown): void {
+    if (thrown instanceof assert.AssertionError) this.#violation ??= thrown;
+  }
+
+  #quote(): void {
+    const now = this.#world.now;
+    const startTime = now + this.#world.below(6_300) - 2_100;
+    const width = this.#world.price * BigInt(6 + this.#world.below(10)) / 1_000n;
+    const request = {
+      user: this.#world.pick([...this.#users, this.#rogue, actors.solver]).address,
+      ...{ thesisType: "box" as const, base: ETH.base, quote: ETH.quote },
+      lowerPrice: this.#world.price - width,
+      upperPrice: this.#world.price + width,
+      betAmount: BigInt(1 + this.#world.below(400_000)),
+      startTime,
+      endTime: startTime + 1_000 + this.#world.below(15_000),
+      deadline: now + 200 + this.#world.below(10_000),
+    };
+    try {
+      const { quote, quoteHash } = this.#world.pick(this.#solvers).quoter.quote(request);
+      this.#world.note(quote.solver, quote);
+      this.#quotes.push({ quote, quoteHash });
+      if (this.#world.random() < 0.7) this.#signAs(this.#quotes.at(-1));
+    } catch (thrown) {
+      if (!(thrown instanceof RangemakerError)) throw thrown;
+    }
+  }
+
+  /** The rogue quotes what it likes. */
+  #rogueQuote(): void {
+    const template = this.#quotes.at(-1)?.quote;
+    if (template === undefined) return;
+    const { signature: _other, ...terms } = template;
+    const payout = terms.betAmount * BigInt(10 + this.#world.below(40)) / 10n;
+    const user = this.#world.pick(this.#users).address;
+    const own = { ...terms, solver: this.#rogue.address, user, payout };
+    const quoteHash = hashQuote(own, CHAIN_ID);
+    this.#world.note(own.solver, own);
+    this.#quotes.push({ quote: { ...own, signature: this.#rogue.sign(quoteHash) }, quoteHash });
+  }
+
+  #sign(): void {
+    this.#signAs(this.#recent());
+  }
+
+  #signAs(known: KnownQuote | undefined): void {
+    const user = [...this.#users, this.#rogue].find(({ address }) => address === known?.quote.user);
+    if (known === undefined || user === undefined) return;
+    known.userSignature = user.sign(known.quoteHash);
+    this.#world.note(user.address, known.quote);
+  }
+
+  /** Anybody may ask for an execution: with the right signature, none, or somebody else's. */
+  #execute(): void {
+    const known = this.#recent();
+    if (known === undefined) return;
+    const userSignature = this.#world.random() < 0.93 ? known.userSignature : this.#anySignature();
+    if (userSignature === undefined) return;
+    const solver = this.#world.pick(this.#solvers);
+    const execution = solver.execute({ quote: known.quote, userSignature });
+    this.#executions.push(execution.catch((thrown) => this.#noteViolation(thrown)));
+  }
+
+  /** A stranger, or a user, submits the terms of somebody else with whatever signatures it saw. */
+  #submitAsStranger(): void {
+    const known = this.#recent();
+    if (known === undefined) return;
+    const by = this.#world.pick([this.#rogue, ...this.#users]);
+    const signature = this.#world.random() < 0.5 ? known.quote.signature : this.#anySignature();
+    // It may sign the other side's part anew, in its own name.
+    const own = { ...known.quote, solver: by.address };
+    const solverSignature = signature !== undefined && this.#world.random() < 0.5
+      ? signature
+      : by.sign(hashQuote(own, CHAIN_ID));
+    if (solverSignature !== signature) this.#world.note(by.address, own);
+    const userSignature = known.userSignature ?? this.#anySignature() ?? known.quote.signature;
+    this.#submitAs(by, known.quote, solverSignature, userSignature);
+  }
+
+  /** The rogue waits with a bet that it was given until it likes the moment. */
+  #rogueSubmit(): void {
+    const own = this.#quotes.filter(({ quote, userSignature }) =>
+      quote.solver === this.#rogue.address && userSignature !== undefined
+    );
+    const known = own[this.#world.below(own.length)];
+    if (known?.userSignature === undefined) return;
+    this.#submitAs(this.#rogue, known.quote, known.quote.signature, known.userSignature);
+  }
+
+  #submitAs(by: Signer, quote: Quote, solverSignature: Hex, userSignature: Hex): void {
+    const { user, payout, deadline } = quote;
+    const { tx } = signTransaction(
+      {
+        ...{ type: "RfqSubmit" as const, timestamp: this.#world.now, from: by.address, user },
+        ...betTermsOf(quote),
+        ...{ payout, deadline, solverSignature, userSignature },
+      },
+      by,
+      CHAIN_ID,
+    );
+    this.#world.submit(JSON.stringify(toWire(tx)));
+  }
+
+  #restart(): void {
+    this.#solvers.forEach((solver, index) => {
+      if (solver.isDead || this.#world.lossRate === 0) {
+        solver.kill();
+        this.#solvers[index] = new BetsSolver(this.#world);
+      }
+    });
+  }
+
+  #recent(): KnownQuote | undefined {
+    const recent = this.#quotes.slice(-8);
+    return recent[this.#world.below(recent.length)];
+  }
+
+  #anySignature(): Hex | undefined {
+    const { quote, userSignature } = this.#recent() ?? {};
+    return this.#world.random() < 0.5 ? quote?.signature : userSignature;
+  }
+
+  #check(): void {
+    if (this.#violation !== undefined) throw this.#violation;
+    this.#world.check();
+  }
+}

@@ -1,0 +1,238 @@
+import { getLogger } from "@logtape/logtape";
+import { type FaultPoints, withFaultPoints } from "../../lib/fault_points.ts";
+import { StoreError } from "../../lib/intents/intent.ts";
+import { Submitter } from "../../lib/intents/submitter.ts";
+import { SLOT_MS } from "../../lib/prices/price_slots.ts";
+import type { ExecuteResult } from "../../lib/protocol/answers.ts";
+import type { QuoteTerms } from "../../lib/protocol/quote.ts";
+import type { Address, Hex } from "../../lib/protocol/scalars.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
+import {
+  decodeExecution,
+  type ExecutionRequest,
+} from "../../services/solver/execution/execution.ts";
+import { Executor } from "../../services/solver/execution/executor.ts";
+import type { Hedge } from "../../services/solver/execution/hedge.ts";
+import { ReservationReconciler } from "../../services/solver/execution/reservation_reconciler.ts";
+import { SettledReservations } from "../../services/solver/execution/settled_reservations.ts";
+import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
+import { QuoteSigner } from "../../services/solver/quoting/quote_signer.ts";
+import { Quoter } from "../../services/solver/quoting/quoter.ts";
+import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
+import { ExposureLimit } from "../../services/solver/risk/exposure_limit.ts";
+import { PreTradeChecks } from "../../services/solver/risk/pre_trade_checks.ts";
+import { actors, CHAIN_ID, ETH } from "../node/support/actors.ts";
+import { type BetsWorld, EXPOSURE_MAX } from "./bets_world.ts";
+
+class Died extends Error {}
+
+/** Volatility a year of the world's prices: a uniform step of up to 0.1 % every 100 ms. */
+const VOLATILITY = 10;
+
+/** One solver; once dead, nothing that its code still does reaches the store or the node. */
+export class BetsSolver {
+  readonly book = new ExposureBook(EXPOSURE_MAX);
+  readonly quoter: Quoter;
+  readonly #world: BetsWorld;
+  readonly #executor: Executor;
+  readonly #submitter: Submitter;
+  readonly #settled: SettledReservations;
+  readonly #reconciler: ReservationReconciler;
+  readonly #started: Promise<void>;
+  #isConnected = false;
+  #snapshot: Thesis[] | undefined;
+  #isDead = false;
+  #doomedAfter = Number.POSITIVE_INFINITY;
+
+  constructor(world: BetsWorld) {
+    this.#world = world;
+    const { book } = this;
+    const { clock } = world.chain;
+    const signer = actors.solver;
+    const faults = () => {
+      this.#doomedAfter -= 1;
+      if (this.#doomedAfter < 0) this.#isDead = true;
+      if (this.#isDead) throw new Died("Killed by the simulation");
+    };
+    const store = mortal("store", world.store, faults);
+    const node = mortal("node", nodeOf(world), faults);
+    const strategy = strategyOf(world);
+    const quoteSigner = new QuoteSigner(signer);
+    this.quoter = new Quoter({
+      strategy,
+      signer: quoteSigner,
+      solver: signer.address,
+      chainId: CHAIN_ID,
+      clock,
+      timeBounds: { maxStartAheadMs: 4_000, maxStartBehindMs: 2_000, maxDeadlineMs: 10_000 },
+    });
+    this.#submitter = new Submitter({
+      store,
+      node,
+      clock,
+      random: world.random,
+      log: getLogger("test"),
+      sign: (intent) => this.#executor.prepare(intent),
+      ended: (intent) => this.#executor.ended(intent),
+    });
+    const hedge = hedgeOf(world);
+    this.#settled = new SettledReservations({ store, book, node, clock });
+    const decode = (payload: string) => decodeExecution(payload).quote;
+    this.#executor = new Executor({
+      store,
+      submitter: this.#submitter,
+      checks: new PreTradeChecks({
+        node,
+        solver: signer.address,
+        clock,
+        maxRisk: EXPOSURE_MAX,
+        hedgeMs: hedge.expectedMs,
+        strategy,
+        book,
+      }),
+      exposure: book,
+      limit: new ExposureLimit({ max: EXPOSURE_MAX, book, decode }),
+      releaseSettled: () => this.#settled.reconcile(),
+      hedge: withFaultPoints("hedge", hedge, faults),
+      quoteSigner,
+      signer,
+      chainId: CHAIN_ID,
+      clock,
+      dryRun: false,
+    });
+    // A process that is dead reports nothing.
+    const dead = (thrown: unknown) => {
+      throw thrown instanceof Died ? new StoreError(thrown.message) : thrown;
+    };
+    this.#reconciler = new ReservationReconciler({
+      store: { find: (key) => Promise.resolve().then(() => store.find(key)).catch(dead) },
+      exposure: book,
+      executor: this.#executor,
+      settled: { reconcile: () => this.#settled.reconcile().catch(dead) },
+      clock,
+    });
+    this.#started = this.#executor.restore().then(() => {
+      this.#submitter.start();
+      this.#reconciler.start();
+    }).catch(dead);
+    this.#started.catch(() => {});
+    this.connect();
+    this.finishReading();
+  }
+
+  get isDead(): boolean {
+    return this.#isDead;
+  }
+
+  async execute(request: ExecutionRequest): Promise<ExecuteResult> {
+    await this.#started;
+    return await this.#executor.execute(request);
+  }
+
+  /** Dies after so many more places before or after a call. */
+  doom(places: number): void {
+    this.#doomedAfter = places;
+  }
+
+  /** Dies now. */
+  kill(): void {
+    this.#isDead = true;
+  }
+
+  async stop(): Promise<void> {
+    await this.#started.catch(() => {});
+    await Promise.all([this.#submitter.stop(), this.#reconciler.stop()]);
+  }
+
+  /** The node reports a thesis. */
+  hear(thesis: Thesis): void {
+    if (!this.#isConnected || this.#isDead || thesis.solver !== actors.solver.address) return;
+    this.book.apply(thesis);
+    void this.#settled.apply(thesis).catch(() => {}); // killed
+  }
+
+  disconnect(): void {
+    this.#isConnected = false;
+    this.#snapshot = undefined;
+    this.book.invalidate();
+  }
+
+  /** The feed is back, and the open theses are asked for. */
+  connect(): void {
+    if (this.#isConnected) return;
+    this.#isConnected = true;
+    this.book.beginReading();
+    this.#snapshot = this.#world.openTheses;
+  }
+
+  /** The answer arrives. */
+  finishReading(): void {
+    if (this.#snapshot === undefined) return;
+    this.book.endReading(this.#snapshot);
+    this.#snapshot = undefined;
+  }
+}
+
+/** A port with fault points, whose failures are always rejections: no call of a real port throws. */
+function mortal<T extends object>(name: string, port: T, faults: FaultPoints): T {
+  const faulty = withFaultPoints(name, port, faults);
+  return new Proxy(faulty, {
+    get(target, property) {
+      const member = Reflect.get(target, property, target);
+      if (typeof member !== "function") return member;
+      return async (...args: unknown[]) => await Reflect.apply(member, target, args);
+    },
+  });
+}
+
+/** The node as a solver sees it. */
+function nodeOf(world: BetsWorld) {
+  const { chain } = world.chain;
+  const { ledger } = chain.state;
+  return {
+    sendTransactionText: (text: string) => world.call(() => world.submit(text)),
+    getTransaction: (txHash: Hex) => world.call(() => ledger.receipt(txHash) ?? null),
+    getThesis: (id: number) => world.call(() => ledger.thesis(id) ?? null),
+    getAccount: (address: Address) => world.call(() => ledger.account(address)),
+    getPrices: () =>
+      world.call(() => {
+        const { base, quote, symbol } = ETH;
+        const price = chain.oraclePrices.freshPrice(ETH, world.now);
+        const state = price === undefined ? "stale" as const : "fresh" as const;
+        const times = { decimals: 6 as const, lastUpdate: world.now, ageMs: 0 };
+        return { [symbol]: { base, quote, price: price ?? 0n, ...times, state } };
+      }),
+  };
+}
+
+function strategyOf(world: BetsWorld): BarrierStrategy {
+  const { chain, clock } = world.chain;
+  return new BarrierStrategy({
+    marketView: () => {
+      const price = chain.oraclePrices.freshPrice(ETH, world.now);
+      return {
+        spot: price === undefined ? undefined : { price, lastUpdateMs: world.now, fresh: true },
+        volatility: { forecast: () => ({ volatility: VOLATILITY, spread: 0.3 }) },
+        standing: { probability: 0, tick: undefined },
+        history: chain.state.historyOf(ETH),
+        historyEndMs: chain.head.timestampMs + SLOT_MS,
+      };
+    },
+    clock,
+    margin: 0.03,
+    userLeadMs: 0,
+    maxPriceAgeMs: 2_000,
+    minDurationMs: 1_000,
+    minWidthTicks: 0,
+  });
+}
+
+function hedgeOf(world: BetsWorld): Hedge {
+  return {
+    expectedMs: 50,
+    cover(_quoteHash: Hex, terms: QuoteTerms) {
+      world.checkHedge(terms);
+      return new Promise((resolve) => world.chain.clock.after(50, resolve));
+    },
+  };
+}

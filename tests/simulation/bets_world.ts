@@ -1,0 +1,206 @@
+/**
+ * Users, solvers and strangers with every signature that they ever saw, on a real chain in memory. The
+ * solvers are real ones on one store, and die at random; prices move at random and are late at times.
+ */
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { RangemakerError } from "../../lib/errors.ts";
+import type { RandomSource } from "../../lib/clock.ts";
+import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../lib/intents/store.ts";
+import { NodeUnreachableError } from "../../lib/net/core_client.ts";
+import { SLOT_MS } from "../../lib/prices/price_slots.ts";
+import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
+import type { QuoteTerms } from "../../lib/protocol/quote.ts";
+import { type Receipt, TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
+import { betTermsOf } from "../../lib/protocol/terms.ts";
+import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
+import { transactionSchema } from "../../lib/protocol/transaction.ts";
+import { actors, backfill, deposit, ETH, hashOf } from "../node/support/actors.ts";
+import { TestChain } from "../node/support/test_chain.ts";
+
+/** What the solvers may lose together, USDC with 6 decimals. */
+export const EXPOSURE_MAX = 250_000n;
+
+/** Whether the node of this version refuses a bet that is lost already. */
+const NODE_REFUSES_BROKEN = (TRANSACTION_ERROR_CODES as readonly string[]).includes("RANGE_BROKEN");
+
+/** How much a checkpoint moves the price at most: one in a thousand. */
+const MOVE_MAX = 0.001;
+
+/** What two sides agree on. */
+type Agreement = Omit<QuoteTerms, "deadline">;
+
+function agreementOf(terms: Agreement): string {
+  const { solver, user, payout } = terms;
+  return [solver, user, payout, ...Object.values(betTermsOf(terms))].join(" ");
+}
+
+/** The world, step by step; {@link check} holds after each. */
+export class BetsWorld {
+  readonly chain = new TestChain();
+  readonly store = new IntentStore(SqliteDriver.open(":memory:"), "solver");
+  readonly random: RandomSource;
+  /** Share of calls of the node that are lost, on the way there and on the way back. */
+  lossRate = 0.05;
+  /** Who hears of every change of a thesis. */
+  readonly listeners: ((thesis: Thesis) => void)[] = [];
+  /** What each address has agreed to, as {@link agreementOf} writes it: no hash is trusted here. */
+  readonly #signed = new Map<Address, Set<string>>();
+  /** The price of every slot, also of those that the oracle never told. */
+  readonly #path = new Map<number, bigint>();
+  price = 3_000_000_000n;
+  #deposits = 0;
+  #checkedTheses = 0;
+  committed = 0;
+
+  constructor(random: RandomSource) {
+    this.random = random;
+    this.run(20, true);
+  }
+
+  get now(): number {
+    return this.chain.now;
+  }
+
+  /** The chain's theses, as a solver reads them. */
+  get theses(): readonly Thesis[] {
+    return this.chain.chain.state.ledger.theses;
+  }
+
+  /** Unsettled theses of the solvers. */
+  get openTheses(): Thesis[] {
+    return this.theses.filter(({ status, solver }) =>
+      isUnsettled(status) && solver === actors.solver.address
+    );
+  }
+
+  /** Lets everything run that needs no time to pass. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 12; turn++) await setImmediate();
+  }
+
+  /** What holds at every moment. */
+  check(): void {
+    const { ledger } = this.chain.chain.state;
+    assert.equal(ledger.holdings, ledger.issued, "balances and open theses are conserved");
+    const atRisk = this.openTheses
+      .reduce((sum, { payout, betAmount }) => sum + payout - betAmount, 0n);
+    assert.ok(atRisk <= EXPOSURE_MAX, `exposure ${atRisk} is above ${EXPOSURE_MAX}`);
+    const hashes = new Set(this.theses.map(({ quoteHash }) => quoteHash));
+    assert.equal(hashes.size, this.theses.length, "a quote opens one thesis at most");
+    for (const thesis of this.theses.slice(this.#checkedTheses)) this.#checkNew(thesis);
+    this.#checkedTheses = this.theses.length;
+  }
+
+  /** Both sides have signed this very bet against each other. */
+  #checkNew(thesis: Thesis): void {
+    const agreement = agreementOf(thesis);
+    for (const address of [thesis.user, thesis.solver]) {
+      assert.ok(this.#signed.get(address)?.has(agreement), `${address} never signed ${agreement}`);
+    }
+    this.committed += 1;
+  }
+
+  /** A call of the node over a network that loses things. */
+  async call<T>(work: () => T): Promise<T> {
+    await Promise.resolve();
+    const requireNetwork = (what: string) => {
+      if (this.random() < this.lossRate) throw new NodeUnreachableError("world", `${what} lost`);
+    };
+    requireNetwork("request");
+    const answer = work();
+    requireNetwork("answer");
+    return answer;
+  }
+
+  /** Submits a transaction to the chain, and checks that the moment was not turned against anybody. */
+  submit(text: string): Receipt {
+    const tx = transactionSchema.parse(JSON.parse(text));
+    const outside = tx.type === "RfqSubmit" ? this.brokenAt(tx) : undefined;
+    const known = this.theses.length;
+    let receipt: Receipt;
+    try {
+      receipt = this.chain.chain.submit(tx);
+    } catch (thrown) {
+      if (!(thrown instanceof RangemakerError)) throw thrown;
+      throw new RpcError(RpcCode.transactionRejected, thrown.message);
+    }
+    const isNew = this.theses.length > known;
+    if (isNew && tx.type === "RfqSubmit") {
+      assert.ok(tx.endTime > this.now && tx.deadline >= this.now, "a bet is opened in its time");
+      if (NODE_REFUSES_BROKEN) assert.equal(outside, undefined, "a lost bet is nobody's to submit");
+    }
+    return receipt;
+  }
+
+  /** The first recorded price that decides a bet against its user. */
+  brokenAt({ startTime, endTime, lowerPrice, upperPrice }: Omit<QuoteTerms, "solver">) {
+    const range = { lower: lowerPrice, upper: upperPrice };
+    const knownTo = Math.min(endTime, this.chain.chain.head.timestampMs + SLOT_MS);
+    if (startTime >= knownTo) return undefined;
+    return this.chain.chain.state.historyOf(ETH).checkRange(startTime, knownTo, range).outside;
+  }
+
+  /** A solver is about to spend money on a bet: nothing of it may be decided. */
+  checkHedge(terms: QuoteTerms): void {
+    assert.equal(this.brokenAt(terms), undefined, "no hedge for a bet that its user has lost");
+    const lastSlot = Math.ceil(terms.endTime / SLOT_MS) * SLOT_MS - SLOT_MS;
+    const head = this.chain.chain.head.timestampMs;
+    const isWon = lastSlot <= head;
+    // At a payout of the bet itself the solver has nothing to lose.
+    assert.ok(
+      !isWon || terms.payout === terms.betAmount,
+      "no hedge for a bet that its user has won",
+    );
+    const { balance } = this.chain.chain.state.ledger.account(terms.user);
+    assert.ok(balance > 0n, "no hedge for a user without any money");
+  }
+
+  deposit(user: Address, amount: bigint): void {
+    if (amount === 0n) return;
+    const externalTxHash = hashOf(this.#deposits += 1);
+    this.chain.chain.submit(deposit({ timestamp: this.now, user, amount, externalTxHash }));
+  }
+
+  run(checkpoints: number, hasPrices: boolean): void {
+    for (let n = 0; n < checkpoints; n++) {
+      const move = 1 + (this.random() - 0.5) * 2 * MOVE_MAX;
+      this.price = BigInt(Math.round(Number(this.price) * move));
+      const heard = this.chain.theses.length;
+      this.chain.run(1, hasPrices ? { [ETH.symbol]: this.price } : null);
+      this.#path.set(this.now, this.price);
+      for (const thesis of this.chain.theses.slice(heard)) {
+        for (const hear of this.listeners) hear(thesis);
+      }
+    }
+  }
+
+  /** The admin fills every slot that an ended bet lacks. */
+  backfill(): void {
+    for (const { startTime, endTime, status } of this.theses) {
+      if (status !== "needs_backfill") continue;
+      const from = Math.ceil(startTime / SLOT_MS) * SLOT_MS;
+      const prices: bigint[] = [];
+      for (let time = from; time < endTime; time += SLOT_MS) {
+        prices.push(this.#path.get(time) ?? 3_000_000_000n);
+      }
+      this.chain.chain.submit(backfill({ timestamp: this.now, startTime: from, prices }));
+    }
+  }
+
+  note(address: Address, terms: Agreement): void {
+    const signed = this.#signed.get(address) ?? new Set();
+    this.#signed.set(address, signed.add(agreementOf(terms)));
+  }
+
+  /** A whole number below a bound. */
+  below(bound: number): number {
+    return Math.floor(this.random() * bound);
+  }
+
+  pick<T>(from: readonly T[]): T {
+    return from[this.below(from.length)]!; // never empty
+  }
+}

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import type { Hedge } from "../../../services/solver/execution/hedge.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { user } from "../support.ts";
+import { quoteHashOf, thesisOf } from "../theses.ts";
+import { noHedge, recorded, signed, withExecutor } from "./support.ts";
+
+/** A book of this bound that knows all open theses. */
+function completeBook(max: bigint): ExposureBook {
+  const book = new ExposureBook(max);
+  book.beginReading();
+  book.endReading([]);
+  return book;
+}
+
+function refusedWith(code: string) {
+  return (thrown: unknown) => thrown instanceof RangemakerError && thrown.code === code;
+}
+
+Deno.test("Executor: what is over the bound is neither recorded nor hedged, and fits after a release", async () => {
+  const clock = new FakeClock();
+  const first = signed(clock);
+  const second = signed(clock, { upperPrice: 3n });
+  await withExecutor(
+    noHedge,
+    async ({ executor, store, exposure, sent }) => {
+      await executor.execute(first.execution);
+      exposure.apply(thesisOf(1, { quoteHash: first.quoteHash }));
+      const refused = () =>
+        assert.rejects(executor.execute(second.execution), refusedWith("EXPOSURE_TOO_LARGE"));
+      await refused();
+      assert.equal(await store.find(second.quoteHash), undefined);
+      assert.deepEqual([exposure.total, sent.length], [10n, 1]);
+      exposure.apply(thesisOf(1, { quoteHash: first.quoteHash, status: "lost" }));
+      await refused();
+      await store.release(first.quoteHash);
+      assert.equal((await executor.execute(second.execution)).status, "committed");
+    },
+    clock,
+    completeBook(15n),
+  );
+});
+
+Deno.test("Executor: before the bound refuses, theses that settled unseen are released", async () => {
+  const clock = new FakeClock();
+  const first = signed(clock);
+  const second = signed(clock, { upperPrice: 3n });
+  await withExecutor(
+    noHedge,
+    async ({ executor, store, exposure, released }) => {
+      await executor.execute(first.execution);
+      exposure.beginReading();
+      exposure.endReading([]);
+      await store.release(first.quoteHash);
+      await store.insert({ ...recorded(clock), key: quoteHashOf(7) }, { reserves: true });
+      const find = store.insert.bind(store);
+      let attempts = 0;
+      store.insert = (intent, options) => {
+        attempts += 1;
+        return find(intent, options);
+      };
+      await assert.rejects(executor.execute(second.execution), refusedWith("EXPOSURE_TOO_LARGE"));
+      assert.equal(attempts, 1, "nothing was released, so it is not tried again");
+      released.push("one");
+      await assert.rejects(executor.execute(second.execution), refusedWith("EXPOSURE_TOO_LARGE"));
+      assert.equal(attempts, 3);
+    },
+    clock,
+    completeBook(15n),
+  );
+});
+
+Deno.test("Executor: a user without the money gets a refusal, and the same quote is good after a deposit", async () => {
+  const clock = new FakeClock();
+  const hedged: string[] = [];
+  const counting: Hedge = {
+    expectedMs: 0,
+    cover: (quoteHash) => Promise.resolve(void hedged.push(quoteHash)),
+  };
+  await withExecutor(counting, async ({ executor, exposure, store }) => {
+    const { execution, quoteHash } = signed(clock, { betAmount: 1_001n, payout: 1_011n });
+    await assert.rejects(executor.execute(execution), refusedWith("INSUFFICIENT_BALANCE"));
+    assert.deepEqual([exposure.total, exposure.reservedBets(user.address), hedged], [0n, 0n, []]);
+    assert.equal(await store.find(quoteHash), undefined);
+    const affordable = signed(clock, { betAmount: 501n, payout: 511n });
+    const other = signed(clock, { betAmount: 500n, payout: 510n });
+    const answers = await Promise.allSettled([
+      executor.execute(affordable.execution),
+      executor.execute(other.execution),
+    ]);
+    assert.deepEqual(answers.map(({ status }) => status), ["fulfilled", "rejected"]);
+    assert.equal((await executor.execute(other.execution)).status, "committed");
+  }, clock);
+});
+
+Deno.test("Executor: of a late quote with a bad user signature the deadline is what it speaks of", async () => {
+  const clock = new FakeClock();
+  await withExecutor(noHedge, async ({ executor }) => {
+    const { execution } = signed(clock);
+    const forged = { ...execution, userSignature: execution.quote.signature };
+    await assert.rejects(executor.execute(forged), refusedWith("INVALID_SIGNATURE"));
+    const { execution: done } = signed(clock, { upperPrice: 9n });
+    await executor.execute(done);
+    clock.jump(1_001);
+    await assert.rejects(executor.execute(forged), refusedWith("DEADLINE_PASSED"));
+    assert.equal((await executor.execute(done)).status, "committed", "it has its result");
+  }, clock);
+});
+
+Deno.test("Executor: an execution recorded before quotes named their solver is ended, not a crash", async () => {
+  const clock = new FakeClock();
+  const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
+  await withExecutor(never, async ({ executor, submitter, exposure, store, sent }) => {
+    const intent = recorded(clock);
+    const { quote, ...rest } = JSON.parse(intent.payload);
+    const { solver: _solver, ...oldQuote } = quote;
+    const payload = JSON.stringify({ quote: oldQuote, ...rest });
+    await store.insert({ ...intent, payload }, { reserves: true });
+    await executor.restore();
+    assert.equal(exposure.total, 10n);
+    submitter.start();
+    const failed = await eventually("the end", async () => {
+      const found = await store.find(intent.key);
+      return found?.state === "failed" ? found : undefined;
+    });
+    assert.equal(failed.failure?.code, "QUOTE_WITHOUT_SOLVER");
+    assert.match(failed.failure?.message ?? "", /^Quote was signed by an earlier version/);
+    assert.deepEqual([sent, await store.listReserved({ limit: 9, after: 0 })], [[], []]);
+  }, clock);
+});

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { StoreError } from "../../../lib/intents/intent.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import { quoteToWire } from "../../../lib/protocol/quote.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import { SettledReservations } from "../../../services/solver/execution/settled_reservations.ts";
+import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { quoteHashOf, thesisOf } from "../theses.ts";
+
+const TEN_MINUTES_MS = 600_000;
+
+/** A store with a committed execution for each of these theses, and a node that knows some. */
+async function withReservations(
+  count: number,
+  test: (parts: {
+    store: IntentStore;
+    book: ExposureBook;
+    clock: FakeClock;
+    settled: SettledReservations;
+    onNode: Map<number, Thesis>;
+    asked: number[];
+    held(): Promise<number[]>;
+  }) => Promise<void>,
+): Promise<void> {
+  const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
+  const clock = new FakeClock();
+  const book = new ExposureBook(undefined);
+  const onNode = new Map<number, Thesis>();
+  const asked: number[] = [];
+  const getThesis = (id: number) => {
+    asked.push(id);
+    return Promise.resolve(onNode.get(id) ?? null);
+  };
+  for (let id = 1; id <= count; id++) {
+    const signature = `0x${"1a".repeat(64)}1b` as const;
+    const quote = { ...thesisOf(id), deadline: 9, signature };
+    const payload = JSON.stringify({ quote: quoteToWire(quote), userSignature: signature });
+    const { intent } = await store.insert({
+      ...{ key: quoteHashOf(id), subject: quote.user, payload, transaction: null },
+      ...{ expiresAtMs: 9, createdAtMs: 1 },
+    }, { reserves: true });
+    const receipt = { txHash: quoteHashOf(id), status: "committed", blockNumber: 1, thesisId: id };
+    const outcome = {
+      state: "committed" as const,
+      receipt: JSON.stringify(receipt),
+      failure: null,
+    };
+    await store.finish(intent, outcome, 2);
+  }
+  const settled = new SettledReservations({ store, book, node: { getThesis }, clock });
+  const held = async () =>
+    (await store.listReserved({ limit: 9, after: 0 })).map(({ key }) => Number(BigInt(key)));
+  try {
+    await test({ store, book, clock, settled, onNode, asked, held });
+  } finally {
+    await store.close();
+  }
+}
+
+function read(book: ExposureBook, theses: readonly Thesis[]): void {
+  book.beginReading();
+  book.endReading(theses);
+}
+
+Deno.test("SettledReservations: a reported settlement releases its reservation, other news does not", () =>
+  withReservations(2, async ({ settled, held }) => {
+    await settled.apply(thesisOf(1, { status: "needs_backfill" }));
+    assert.deepEqual(await held(), [1, 2]);
+    await settled.apply(thesisOf(1, { status: "won" }));
+    await settled.apply(thesisOf(77, { status: "won" }));
+    assert.deepEqual(await held(), [2]);
+  }));
+
+Deno.test("SettledReservations: what settled unseen is released, as the node says thesis by thesis", () =>
+  withReservations(4, async ({ settled, book, onNode, asked, held, clock }) => {
+    assert.equal(await settled.reconcile(), 0);
+    assert.deepEqual(asked, [], "nothing is asked while the open theses are unknown");
+    read(book, [thesisOf(1)]);
+    onNode.set(2, thesisOf(2, { status: "lost" }));
+    // Missing from the list of a node that lags, and open all the same.
+    onNode.set(3, thesisOf(3));
+    clock.jump(5 - clock.now());
+    assert.equal(await settled.reconcile(), 1);
+    assert.deepEqual([asked, await held()], [[2, 3, 4], [1, 3, 4]]);
+  }));
+
+Deno.test("SettledReservations: a thesis of a chain that is gone is released ten minutes after its end", () =>
+  withReservations(2, async ({ settled, book, onNode, held, clock }) => {
+    read(book, []);
+    // The new chain has given the number to another bet.
+    onNode.set(1, thesisOf(1, { quoteHash: quoteHashOf(50) }));
+    const { endTime } = thesisOf(1);
+    clock.jump(endTime + TEN_MINUTES_MS - clock.now());
+    assert.equal(await settled.reconcile(), 0);
+    clock.jump(1);
+    assert.equal(await settled.reconcile(), 2);
+    assert.deepEqual(await held(), []);
+  }));
+
+Deno.test("SettledReservations: a store that is away keeps the reservation for the next pass", () =>
+  withReservations(1, async ({ settled, store, book, onNode, held }) => {
+    const { release } = store;
+    store.release = () => Promise.reject(new StoreError("The store is away"));
+    const thesis = thesisOf(1, { status: "won" });
+    await settled.apply(thesis);
+    assert.deepEqual(await held(), [1]);
+    store.release = release;
+    onNode.set(1, thesis);
+    read(book, []);
+    assert.equal(await settled.reconcile(), 1);
+  }));

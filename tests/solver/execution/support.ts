@@ -1,0 +1,136 @@
+import { getLogger } from "@logtape/logtape";
+import type { NewIntent } from "../../../lib/intents/intent.ts";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import { Submitter } from "../../../lib/intents/submitter.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
+import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
+import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
+import { Executor } from "../../../services/solver/execution/executor.ts";
+import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import type { Hedge } from "../../../services/solver/execution/hedge.ts";
+import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
+import { PreTradeChecks } from "../../../services/solver/risk/pre_trade_checks.ts";
+import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
+import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { CHAIN_ID, market, solver, user } from "../support.ts";
+
+/** A quote signed by both sides. */
+export function signed(clock: FakeClock, given: Partial<QuoteTerms> = {}) {
+  const terms: QuoteTerms = {
+    solver: solver.address,
+    user: user.address,
+    thesisType: "box",
+    base: market.base,
+    quote: market.quote,
+    lowerPrice: 1n,
+    upperPrice: 2n,
+    betAmount: 100n,
+    payout: 110n,
+    startTime: clock.now(),
+    endTime: clock.now() + 60_000,
+    deadline: clock.now() + 1_000,
+    ...given,
+  };
+  const quoteHash = hashQuote(terms, CHAIN_ID);
+  const quote: Quote = { ...terms, signature: solver.sign(quoteHash) };
+  return { quoteHash, execution: { quote, userSignature: user.sign(quoteHash) } };
+}
+
+/** An execution as it is recorded, its transaction not signed yet. */
+export function recorded(clock: FakeClock): NewIntent {
+  const { quoteHash, execution } = signed(clock);
+  return {
+    key: quoteHash,
+    subject: user.address,
+    payload: encodeExecution(execution),
+    transaction: null,
+    expiresAtMs: execution.quote.deadline,
+    createdAtMs: clock.now(),
+  };
+}
+
+/** Covers at once. */
+export const noHedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
+
+/** An executor on a store in memory, a well node and a hedge that the test plays. */
+export async function withExecutor(
+  hedge: Hedge,
+  test: (parts: {
+    executor: Executor;
+    exposure: ExposureBook;
+    clock: FakeClock;
+    store: IntentStore;
+    sent: string[];
+    /** What the next look for settled theses releases. */
+    released: string[];
+    submitter: Submitter;
+  }) => Promise<void>,
+  clock: FakeClock = new FakeClock(),
+  exposure: ExposureBook = new ExposureBook(undefined),
+): Promise<void> {
+  const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
+  const sent: string[] = [];
+  const released: string[] = [];
+  const node = {
+    getPrices: () => {
+      const { base, quote, symbol } = market;
+      const price = { base, quote, price: 1n, decimals: 6 as const, lastUpdate: 0, ageMs: 0 };
+      return Promise.resolve({ [symbol]: { ...price, state: "fresh" as const } });
+    },
+    getAccount: (address: Address) => {
+      return Promise.resolve({ address, balance: 1_000n, locked: 0n, permissions: [] });
+    },
+  };
+  const submitter: Submitter = new Submitter({
+    store,
+    clock,
+    random: () => 0.5,
+    log: getLogger("test"),
+    sign: (intent) => executor.prepare(intent),
+    node: {
+      getTransaction: () => Promise.resolve(null),
+      sendTransactionText(text) {
+        sent.push(text);
+        const txHash = `0x${"ab".repeat(32)}` as const;
+        return Promise.resolve({ txHash, status: "committed", blockNumber: 1, thesisId: 1 });
+      },
+    },
+  });
+  const checks = new PreTradeChecks({
+    node,
+    solver: solver.address,
+    clock,
+    maxRisk: 50n,
+    hedgeMs: hedge.expectedMs,
+    strategy: new MockStrategy(() => 0),
+    book: exposure,
+  });
+  const limit = new ExposureLimit({
+    max: exposure.max,
+    book: exposure,
+    decode: (payload) => decodeExecution(payload).quote,
+  });
+  const executor = new Executor({
+    store,
+    submitter,
+    checks,
+    exposure,
+    limit,
+    releaseSettled: () => Promise.resolve(released.splice(0).length),
+    hedge,
+    quoteSigner: new QuoteSigner(solver),
+    signer: solver,
+    chainId: CHAIN_ID,
+    clock,
+    dryRun: false,
+  });
+  try {
+    await test({ executor, exposure, clock, store, sent, released, submitter });
+  } finally {
+    await submitter.stop();
+    await store.close();
+  }
+}

@@ -1,0 +1,280 @@
+/** Solvers on one database share one exposure, whichever of them dies, and when. */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import type { RandomSource } from "../../lib/clock.ts";
+import type { RunningService } from "../../lib/http/service.ts";
+import { openIntentStore } from "../../lib/intents/open.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
+import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
+import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
+import { toWire } from "../../lib/protocol/wire.ts";
+import { kill, startMortal } from "../support/death.ts";
+import { post } from "../support/envelope.ts";
+import { eventually } from "../support/eventually.ts";
+import { FakeNode } from "../support/fake_node.ts";
+import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
+import { withSeed } from "../support/random.ts";
+import {
+  CHAIN_ID,
+  market,
+  solver,
+  SOLVER_BALANCE,
+  startTestSolver,
+  user,
+  USER_BALANCE,
+} from "./support.ts";
+import { thesisOf } from "./theses.ts";
+
+const BOUND = 20_000_000n;
+const BET = 10_000_000n;
+const RISK_MAX = 5_000_000n;
+
+/** A node that remembers the theses of the solver and reports them. */
+class LedgerNode {
+  readonly node = FakeNode.start();
+  readonly theses: Thesis[] = [];
+
+  constructor() {
+    const { node } = this;
+    node.credited.set(solver.address, SOLVER_BALANCE);
+    node.credited.set(user.address, USER_BALANCE);
+    node.methods.set("core_getTheses", (param) => {
+      const { status } = z.object({ status: z.string() }).parse(param);
+      const found = this.theses.filter((thesis) => thesis.status === status);
+      return { theses: found.map((thesis) => toWire(thesis)), nextCursor: null };
+    });
+    node.methods.set("core_getThesis", (param) => {
+      const thesis = this.theses.find(({ id }) => id === param);
+      return thesis === undefined ? null : toWire(thesis);
+    });
+    node.behaviour = (apply, tx) => {
+      const receipt = apply();
+      if (tx.type !== "RfqSubmit" || receipt.thesisId === undefined) return receipt;
+      if (this.theses.some(({ id }) => id === receipt.thesisId)) return receipt;
+      const { solverSignature: _by, userSignature: _too, ...terms } = tx;
+      const quoteHash = hashQuote({ ...terms, solver: solver.address }, CHAIN_ID);
+      const { betAmount, payout } = tx;
+      const thesis = thesisOf(receipt.thesisId, { quoteHash, betAmount, payout });
+      this.theses.push(thesis);
+      this.#report(thesis);
+      return receipt;
+    };
+  }
+
+  get atRisk(): bigint {
+    return this.theses.filter(({ status }) => isUnsettled(status))
+      .reduce((sum, { payout, betAmount }) => sum + payout - betAmount, 0n);
+  }
+
+  /** @param isHeard False where the feed loses the notification. */
+  settle(index: number, isHeard: boolean): void {
+    const thesis = { ...this.theses[index]!, status: "lost" as const };
+    this.theses[index] = thesis;
+    if (isHeard) this.#report(thesis);
+  }
+
+  #report(thesis: Thesis): void {
+    this.node.feed.tell("theses", toWire(thesis));
+  }
+}
+
+let lastLower = 1_600_000_000n;
+
+/** A body of `POST /execute` that both sides have signed, with this much at risk. */
+function executionOf(risk: bigint) {
+  const now = Date.now();
+  const terms: QuoteTerms = {
+    solver: solver.address,
+    user: user.address,
+    thesisType: "box",
+    base: market.base,
+    quote: market.quote,
+    lowerPrice: lastLower += 1n,
+    upperPrice: 1_700_000_000n,
+    betAmount: BET,
+    payout: BET + risk,
+    startTime: now,
+    endTime: now + 60_000,
+    deadline: now + 60_000,
+  };
+  const quoteHash = hashQuote(terms, CHAIN_ID);
+  const quote = quoteToWire({ ...terms, signature: solver.sign(quoteHash) });
+  return { quote, userSignature: user.sign(quoteHash) };
+}
+
+function randomExecution(random: RandomSource) {
+  return executionOf(BigInt(1 + Math.floor(random() * Number(RISK_MAX))));
+}
+
+async function untilComplete(url: string): Promise<void> {
+  await eventually("all open theses known", async () => {
+    const { complete } = await (await fetch(`${url}/theses`)).json();
+    return complete === true ? true : undefined;
+  });
+}
+
+/** Resolves when nothing is under way any more. @returns The keys of what is reserved. */
+async function untilQuiet(database: string): Promise<string[]> {
+  const store = await openIntentStore(database, "solver");
+  try {
+    await eventually(
+      "the end of all executions",
+      async () => await store.countUnfinished() === 0 ? true : undefined,
+    );
+    return (await store.listReserved({ limit: 1_000, after: 0 })).map(({ key }) => key).sort();
+  } finally {
+    await store.close();
+  }
+}
+
+async function withLedger(test: (ledger: LedgerNode) => Promise<void>): Promise<void> {
+  const ledger = new LedgerNode();
+  try {
+    await test(ledger);
+  } finally {
+    await ledger.node.stop();
+  }
+}
+
+async function withFile(test: (database: string) => Promise<void>): Promise<void> {
+  const directory = await Deno.makeTempDir();
+  try {
+    await test(`${directory}/solver.sqlite`);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+/** Starts a solver in this process. */
+async function startOne(ledger: LedgerNode, database: string): Promise<RunningService> {
+  const running = await startTestSolver(ledger.node, {
+    database,
+    maxExposure: BOUND,
+    hedgeDelayMs: 2,
+  });
+  await untilComplete(running.url);
+  return running;
+}
+
+/** Fills the bound until even the smallest bet is refused, then checks that nothing is lost of it. */
+async function assertFull(ledger: LedgerNode, database: string, url: string): Promise<void> {
+  const rest = BOUND - ledger.atRisk;
+  assert.ok(rest >= 0n, `${-rest} above the bound`);
+  if (rest > 0n) {
+    const answer = await post(`${url}/execute`, executionOf(rest));
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  }
+  assert.equal(ledger.atRisk, BOUND, "the bound can be used to the last unit");
+  const { body } = await post(`${url}/execute`, executionOf(1n));
+  assert.equal(body.code, "EXPOSURE_TOO_LARGE", JSON.stringify(body));
+  const open = ledger.theses.filter(({ status }) => isUnsettled(status));
+  assert.deepEqual(await untilQuiet(database), open.map(({ quoteHash }) => quoteHash).sort());
+}
+
+const engines = [
+  { name: "SQLite file", ignore: false, withDatabase: withFile },
+  {
+    name: `PostgreSQL${NEEDS_POSTGRES}`,
+    ignore: POSTGRES_URL === undefined,
+    withDatabase: withSchema,
+  },
+];
+
+for (const { name, ignore, withDatabase } of engines) {
+  Deno.test({
+    name:
+      `Exposure: two solvers on one ${name} never pass --max-exposure together, and can fill it`,
+    ignore,
+    fn: () =>
+      withSeed((random) =>
+        withDatabase((database) =>
+          withLedger(async (ledger) => {
+            const solvers = [await startOne(ledger, database), await startOne(ledger, database)];
+            try {
+              for (let round = 0; round < 3; round++) {
+                const answers = await Promise.all(
+                  Array.from({ length: 16 }, (_, n) =>
+                    post(`${solvers[n % 2]!.url}/execute`, randomExecution(random))),
+                );
+                assert.ok(ledger.atRisk <= BOUND, `${ledger.atRisk} is above the bound`);
+                for (const { status, body } of answers) {
+                  if (status !== 200) {
+                    assert.equal(body.code, "EXPOSURE_TOO_LARGE");
+                  }
+                }
+                await assertFull(ledger, database, solvers[round % 2]!.url);
+                // Heard of by both, by one, or by none: what is settled makes room again.
+                ledger.theses.forEach(({ status }, index) => {
+                  if (isUnsettled(status)) {
+                    ledger.settle(index, round === 0);
+                  }
+                });
+                if (round === 1) {
+                  await solvers[0]!.stop();
+                  solvers[0] = await startOne(ledger, database);
+                  await ledger.node.feed.disconnect();
+                }
+                for (const { url } of solvers) {
+                  await untilComplete(url);
+                }
+              }
+            } finally {
+              for (const running of solvers) {
+                await running.stop();
+              }
+            }
+          })
+        )
+      ),
+  });
+
+  Deno.test({
+    name: `Exposure: a solver killed at random moments leaves the bound of one ${name} intact`,
+    ignore,
+    fn: () =>
+      withSeed((random) =>
+        withDatabase((database) =>
+          withLedger(async (ledger) => {
+            const { node } = ledger;
+            const survivor = await startOne(ledger, database);
+            try {
+              for (let death = 0; death < 3; death++) {
+                const victim = await startMortal({
+                  args: [
+                    ...["solver", "--port", "0", "--rpc-url", node.url, "--ws-url", node.wsUrl],
+                    ...["--hedge-delay-ms", "2", "--database", database],
+                    ...["--max-exposure", String(BOUND), "--rate-limit", "0"],
+                  ],
+                  env: { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey },
+                });
+                await untilComplete(victim.url);
+                const bodies = Array.from({ length: 16 }, () => randomExecution(random));
+                const played = bodies.map((body, n) =>
+                  post(`${n % 2 === 0 ? victim.url : survivor.url}/execute`, body)
+                    .catch(() => undefined)
+                );
+                const delayMs = random() * 60;
+                await new Promise((resolve) => setTimeout(resolve, delayMs));
+                await kill(victim);
+                await Promise.all(played);
+                assert.ok(ledger.atRisk <= BOUND, `${ledger.atRisk} is above the bound`);
+                // The survivor finishes what the victim began, within the same bound.
+                await untilQuiet(database);
+                await assertFull(ledger, database, survivor.url);
+                ledger.theses.forEach(({ status }, index) => {
+                  if (isUnsettled(status)) ledger.settle(index, true);
+                });
+                await eventually("room again", async () => {
+                  const held = await untilQuiet(database);
+                  return held.length === 0 ? true : undefined;
+                });
+              }
+            } finally {
+              await survivor.stop();
+            }
+          })
+        )
+      ),
+  });
+}
