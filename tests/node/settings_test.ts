@@ -9,7 +9,8 @@ import {
   resolveSettings,
 } from "../../services/node/settings.ts";
 import { runHere } from "../support/command_context.ts";
-import { actors } from "./support/actors.ts";
+import { actors, rfqSubmit } from "./support/actors.ts";
+import { withSteppedNode } from "./support/stepped_node.ts";
 
 const user = actors.user.address;
 
@@ -188,3 +189,21 @@ for (const argv of badFlags) {
     assert.throws(() => fromFlags(...argv), UsageError);
   });
 }
+
+Deno.test("Node: a window that starts past the bound of the settings file is refused", async () => {
+  const config = await Deno.makeTempFile({ suffix: ".toml" });
+  await Deno.writeTextFile(config, "[theses]\nmax_start_ahead_ms = 5_000");
+  try {
+    await withSteppedNode(async ({ client, clock }) => {
+      const codeOf = async (aheadMs: number) => {
+        const [timestamp, startTime] = [clock.now(), clock.now() + aheadMs];
+        const bet = rfqSubmit({ timestamp, startTime, endTime: startTime + 1_000 });
+        return (await client.sendTransaction(bet)).error?.code;
+      };
+      assert.equal(await codeOf(5_001), "INVALID_TIME_RANGE");
+      assert.equal(await codeOf(5_000), "INSUFFICIENT_BALANCE", "the window is fine");
+    }, { config });
+  } finally {
+    await Deno.remove(config);
+  }
+});

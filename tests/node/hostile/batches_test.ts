@@ -8,7 +8,8 @@ import {
   BATCH_MAX,
   Dispatcher,
 } from "../../../services/node/rpc/dispatcher.ts";
-import type { Method } from "../../../services/node/rpc/methods.ts";
+import { OraclePoller } from "../../../services/node/oracle/oracle_poller.ts";
+import { type Method, nodeMethods } from "../../../services/node/rpc/methods.ts";
 import {
   pageOfPrices,
   pageOfTheses,
@@ -16,6 +17,7 @@ import {
 } from "../../../services/node/rpc/pages.ts";
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { actors } from "../support/actors.ts";
+import { TestChain } from "../support/test_chain.ts";
 
 const PAGE_SLOTS = 6_000;
 
@@ -80,6 +82,41 @@ Deno.test("Dispatcher: no call of a batch runs while the node pulls prices", asy
   }
   await answer;
   assert.equal(calls, 2);
+});
+
+Deno.test("Dispatcher: reads that wait do not keep a write from its turn", async () => {
+  const done: string[] = [];
+  const { dispatcher, turns, batchOf } = setUp({
+    read: { isCostly: true, call: () => done.push("read") },
+    write: { isCostly: true, isWrite: true, call: () => done.push("write") },
+  });
+  const one = (method: string) => dispatcher.handle(batchOf(method, 1), { isReadOnly: false });
+  const answers = ["read", "read", "read", "write"].map(one);
+  await settle();
+  for (let task = turns.shift(); task !== undefined; task = turns.shift()) {
+    task();
+    await settle();
+  }
+  await Promise.all(answers);
+  assert.deepEqual(done, ["write", "read", "read", "read"]);
+});
+
+Deno.test("Node: every call that takes long waits for its turn", () => {
+  const test = new TestChain();
+  const oracle = new OraclePoller({
+    url: "http://oracle",
+    pull: () => Promise.resolve({ body: {} }),
+    prices: test.chain.oraclePrices,
+    clock: test.clock,
+  });
+  const methods = [...nodeMethods({ chain: test.chain, clock: test.clock, oracle })];
+  assert.deepEqual(methods.filter(([, { isCostly }]) => isCostly).map(([name]) => name), [
+    "core_sendTransaction",
+    "core_settleThesis",
+    "core_simulateTransaction",
+    "core_getTheses",
+    "core_getPriceHistory",
+  ]);
 });
 
 Deno.test("Dispatcher: a batch whose answers are long runs no further calls", async () => {

@@ -7,6 +7,7 @@ import {
   OracleClient,
   oracleUrl,
 } from "../../../services/node/oracle/oracle_client.ts";
+import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { pricesBody, startFakeOracle } from "../support/fake_oracle.ts";
 
@@ -34,14 +35,14 @@ Deno.test("OracleClient: a late answer is handed over after the timeout", async 
     asked.resolve();
     return late.promise;
   };
-  const received = Promise.withResolvers<unknown>();
-  const pulling = new OracleClient(oracle.url, 10, clock).pull(received.resolve);
+  let received: unknown;
+  const pulling = new OracleClient(oracle.url, 10, clock).pull((body) => received = body);
   await asked.promise;
   clock.advance(10);
   assert.deepEqual(await pulling, { failure: "timeout", reason: "no answer within 10 ms" });
   clock.advance(LATE_ANSWER_MAX_MS - 11);
   late.resolve(Response.json(pricesBody(1)));
-  assert.deepEqual(await received.promise, pricesBody(1));
+  assert.deepEqual(await eventually("the late answer", () => received), pricesBody(1));
   await oracle.stop();
   assert.equal(clock.pending, 0);
 });
@@ -93,7 +94,7 @@ Deno.test("OracleClient: closing it aborts the requests that still wait", async 
   clock.advance(10);
   await pulling;
   client.close();
-  await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  await eventually("the request is aborted", () => signal.aborted || undefined);
   late.resolve(Response.json({}));
   await oracle.stop();
 });
