@@ -6,7 +6,7 @@
  * It needs Linux, `wrk` and `nginx` on the path, and `npx` to fetch Bun, which plays the node. Every
  * request reads another account, so that nothing is shared. Only ratios matter: the rate over that of
  * nginx, and the CPU time (`/proc/PID/stat`) over that of a forwarder on the same runtime that keeps
- * its own connections and does nothing else, each within one round. Figures on a shared machine drift
+ * its own connections and does nothing else, each taken just before. Figures on a shared machine drift
  * by half. Results are in `services/proxy/README.md`.
  */
 import {
@@ -86,9 +86,9 @@ async function startForwarder(way: string, nodePort: number): Promise<Rival> {
   const bare = contenders[BARE_FORWARDER];
   if (bare === undefined) throw new Error(`${BARE_FORWARDER} does not run`);
   for (let round = 0; round < rounds; round += 1) {
-    const yardstick = await load(bare, ROUND_S);
     for (const [name, rival] of Object.entries(contenders)) {
       const best = await load(nginx, ROUND_S);
+      const yardstick = await load(bare, ROUND_S);
       const { perSecond: rate, cpuMicrosPerRequest: cpu } = await load(rival, ROUND_S);
       const cpuRatio = cpu / yardstick.cpuMicrosPerRequest;
       const taken = { rate, ratio: rate / best.perSecond, cpu, cpuRatio };

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
+import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
@@ -31,6 +32,8 @@ export interface ClientSessionOptions {
   clock: Clock;
   metrics: ProxyMetrics;
   address: CallerAddress;
+  /** Large messages that are not answered yet, with all others of the process. */
+  budget: ByteBudget;
   maxMessageBytes: number;
   maxSubscriptions: number;
   /** Seconds until an address may ask again; undefined if it may ask now. Not set: no limit. */
@@ -51,7 +54,7 @@ export class ClientSession {
 
   /** Handles one message and sends its answer. */
   async receive(text: string): Promise<void> {
-    const { metrics, maxMessageBytes, sink, overRate, address, router, hub } = this.#options;
+    const { metrics, maxMessageBytes, sink, overRate, address, budget } = this.#options;
     metrics.wsMessages.inc({ direction: "upstream" });
     if (isLonger(text, maxMessageBytes)) {
       metrics.countRefusal("message_bytes");
@@ -60,27 +63,39 @@ export class ClientSession {
     if (this.#open >= OPEN_MESSAGES_MAX) {
       return this.#refuse("open_messages", `${OPEN_MESSAGES_MAX} messages are still unanswered`);
     }
+    const bytes = text.length > SMALL_BYTES ? text.length : 0;
+    if (bytes > 0 && !budget.fits(bytes, false)) {
+      return this.#refuse("buffered_bytes", "The proxy holds too many large messages: try again");
+    }
     this.#open += 1;
+    budget.add(bytes);
+    try {
+      const waitS = overRate && await overRate(address);
+      if (waitS === undefined) await this.#route(text);
+      else this.#refuse("request_rate", `Too many requests: retry after ${waitS} s`);
+    } finally {
+      this.#open -= 1;
+      budget.remove(bytes);
+    }
+  }
+
+  /** Has a message answered; notifications wait until the answer with their id has left. */
+  async #route(text: string): Promise<void> {
+    const { address, router, hub } = this.#options;
     let isHeld = false;
     const subscriptions = (call: Call) => {
       const answer = this.#subscription(call);
       if (answer !== undefined && !isHeld) {
-        // The answer with the id has to leave before the first notification.
         isHeld = true;
         this.#client.hold();
       }
       return answer;
     };
     try {
-      const waitS = overRate && await overRate(address);
-      if (waitS !== undefined) {
-        return this.#refuse("request_rate", `Too many requests: retry after ${waitS} s`);
-      }
       const forwardedFor = () => address.forwardedFor;
       const { body } = await router.answer(text, { forwardedFor, subscriptions });
       if (body !== null) this.#answer(bodyText(body));
     } finally {
-      this.#open -= 1;
       if (isHeld) {
         this.#client.release();
         hub.resume(this.#client);

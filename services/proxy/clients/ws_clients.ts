@@ -120,7 +120,7 @@ export class WsClients {
   /** Serves a connection until it ends. */
   adopt(connection: ClientConnection, address: CallerAddress): void {
     const { shown } = address;
-    const { hub, router, clock, metrics, maxMessageBytes, overRate } = this.#options;
+    const { hub, router, clock, metrics, maxMessageBytes, overRate, budget } = this.#options;
     const session = new ClientSession({
       hub,
       router,
@@ -128,6 +128,7 @@ export class WsClients {
       clock,
       metrics,
       address,
+      budget,
       overRate,
       maxMessageBytes,
       maxSubscriptions: this.#options.maxSubscriptionsPerClient,

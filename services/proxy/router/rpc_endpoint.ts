@@ -58,6 +58,7 @@ export class RpcEndpoint {
     const address = this.#options.addressOf(request.headers, remote);
     let answer: RoutedAnswer;
     let retryAfterS: number | undefined;
+    let reserved = 0;
     if (openRequests.tryAdd(address)) {
       try {
         const { overRate } = this.#options;
@@ -69,14 +70,19 @@ export class RpcEndpoint {
           throw rateLimited(retryAfterS);
         }
         const bytes = declaredBytes(request);
-        const text = bytes <= SMALL_BYTES && bytes <= maxBodyBytes
-          ? await request.text()
-          : await this.#largeText(request, bytes);
+        let text: string | undefined;
+        if (bytes <= SMALL_BYTES && bytes <= maxBodyBytes) text = await request.text();
+        else {
+          reserved = this.#reserve(bytes);
+          text = await textWithin(request, maxBodyBytes);
+        }
+        if (text === undefined) throw bodyTooLarge(maxBodyBytes);
         answer = await router.answer(text, new HttpContext(address));
       } catch (thrown) {
         answer = refusal(thrown);
       } finally {
         openRequests.remove(address);
+        if (reserved > 0) this.#options.budget.remove(reserved);
       }
     } else {
       metrics.countRefusal("requests_per_address");
@@ -96,23 +102,17 @@ export class RpcEndpoint {
     return new Response(body, { status, headers });
   }
 
-  /** Reads a body that is large or of unknown length, as far as memory and time allow. */
-  async #largeText(request: Request, declared: number): Promise<string> {
+  /** Counts a body that is large, or of unknown length, until it is answered. @returns Its bytes. */
+  #reserve(declared: number): number {
     const { maxBodyBytes, budget, metrics } = this.#options;
     if (declared > maxBodyBytes && declared !== Infinity) throw bodyTooLarge(maxBodyBytes);
-    const reserved = Math.min(declared, maxBodyBytes);
-    if (!budget.fits(reserved, false)) {
+    const bytes = Math.min(declared, maxBodyBytes);
+    if (!budget.fits(bytes, false)) {
       metrics.countRefusal("buffered_bytes");
       throw limitExceeded(429, "The proxy holds too many large messages: try again");
     }
-    budget.add(reserved);
-    try {
-      const text = await textWithin(request, maxBodyBytes);
-      if (text === undefined) throw bodyTooLarge(maxBodyBytes);
-      return text;
-    } finally {
-      budget.remove(reserved);
-    }
+    budget.add(bytes);
+    return bytes;
   }
 
   /** Counts a large answer until its caller has read it; refuses the answer to a read if none fits. */

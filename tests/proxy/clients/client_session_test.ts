@@ -1,6 +1,7 @@
 /** One client on a WebSocket, between a hub and a router whose nodes the test plays. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
+import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
 import { Hub } from "../../../services/proxy/hub/hub.ts";
 import { MethodTable } from "../../../services/proxy/router/methods.ts";
@@ -14,8 +15,9 @@ import { call } from "../support.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;
 const OPEN_MESSAGES_MAX = 256;
+const BUDGET = 400_000;
 
-function scene() {
+function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
   const metrics = new ProxyMetrics(new Registry());
   const open: { text: string; answer: PromiseWithResolvers<NodeReply> }[] = [];
   const node = {
@@ -44,6 +46,7 @@ function scene() {
   });
   hub.upstreamOpened(0);
   const got: string[] = [];
+  const budget = new ByteBudget(BUDGET);
   const closed: number[] = [];
   const session = new ClientSession({
     hub,
@@ -63,7 +66,8 @@ function scene() {
     clock: new FakeClock(),
     metrics,
     address: address(),
-    maxMessageBytes: MAX_MESSAGE_BYTES,
+    budget,
+    maxMessageBytes,
     maxSubscriptions: 10,
   });
   return {
@@ -72,6 +76,7 @@ function scene() {
     open,
     got,
     closed,
+    budget,
     frames: () => got.map((text): RpcFrame => JSON.parse(text)),
     receive: (message: unknown) => session.receive(JSON.stringify(message)),
     /** The node grants what it was asked for, under the topic's name. */
@@ -147,4 +152,18 @@ Deno.test("ClientSession: once the client is gone, nothing is sent to it", async
   await asked;
   notify("a");
   assert.equal(got.length, before);
+});
+
+Deno.test("ClientSession: large messages count as memory until they are answered, and are refused beyond it", async () => {
+  const { open, receive, frames, budget } = scene(1_000_000);
+  const large = (id: number) => receive(call(id, "eth_call", ["x".repeat(200_000)]));
+  const first = large(1);
+  assert(budget.used > 200_000);
+  await large(2);
+  assert.deepEqual([open.length, frames()[0]?.error?.code], [1, -32005]);
+  void receive(call(3, "eth_call"));
+  assert.equal(open.length, 2, "a small one passes");
+  open[0]?.answer.resolve({ status: 200, body: "{}" });
+  await first;
+  assert.equal(budget.used, 0);
 });
