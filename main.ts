@@ -124,11 +124,18 @@ export function rangemaker(
   );
 }
 
+/** The task of a command grants INIT_CWD; started without a task, it need not be granted. */
+function readVariable(name: string): string | undefined {
+  const mayRead = name !== "INIT_CWD" ||
+    Deno.permissions.querySync({ name: "env", variable: name }).state === "granted";
+  return mayRead ? Deno.env.get(name) : undefined;
+}
+
 /** This process as commands see it. */
 function processContext(): CommandContext {
   const progress = progressOn(Deno.stderr, () => Deno.consoleSize().columns);
   return {
-    env: (name) => Deno.env.get(name),
+    env: readVariable,
     print(line) {
       progress("");
       console.log(line);

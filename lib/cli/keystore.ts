@@ -53,7 +53,7 @@ async function readText(path: string): Promise<string> {
 function whyUnreadable(thrown: unknown): string {
   if (thrown instanceof Deno.errors.NotFound) return "it does not exist";
   if (thrown instanceof Deno.errors.NotCapable) {
-    return "this process lacks the permission; the service's task grants the folder data only";
+    return "this process may not read it; start the service by its task, or add --allow-read";
   }
   return messageOf(thrown);
 }

@@ -88,8 +88,7 @@ export const keystoreOptions = {
   keystore: {
     flags: "--keystore",
     kind: kinds.file,
-    description:
-      "encrypted JSON keystore (version 3) with the key; the service's task reads data/ only",
+    description: "encrypted JSON keystore (version 3) with the key",
   },
   keystorePasswordFile: {
     flags: "--keystore-password-file",
