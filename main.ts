@@ -6,6 +6,7 @@ import {
   openCommand,
   reportErrors,
 } from "./lib/cli/command.ts";
+import { askSecret } from "./lib/cli/ask_secret.ts";
 import { progressOn } from "./lib/cli/progress.ts";
 
 /** Every command of the program. Each is loaded on demand. */
@@ -49,6 +50,10 @@ export const commands: CommandEntries = {
   doctor: {
     summary: "tries everything that services are configured to use, and says how to fix it",
     open: () => import("./services/stack/doctor.ts"),
+  },
+  key: {
+    summary: "makes and reads encrypted keystores",
+    open: () => import("./lib/cli/key_command.ts"),
   },
   completion: {
     summary: "prints completion scripts for bash, zsh and fish",
@@ -145,6 +150,7 @@ function processContext(): CommandContext {
       console.error(line);
     },
     untilSignal,
+    askSecret: (question) => askSecret(question, Deno.stdin, Deno.stderr),
     progress,
     color: Deno.stderr.isTerminal() && !Deno.noColor,
     printsColor: Deno.stdout.isTerminal() && !Deno.noColor,

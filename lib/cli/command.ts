@@ -34,6 +34,8 @@ export interface CommandContext {
   printError(line: string): void;
   /** Resolves when the user asks the process to end (SIGINT, SIGTERM). */
   untilSignal(): Promise<void>;
+  /** Asks on the terminal without showing the answer. @throws {UsageError} If there is no terminal. */
+  askSecret(question: string): Promise<string>;
   /** Shows progress on a terminal; does nothing elsewhere. */
   progress: ShowProgress;
   /** Colours may be used in logs. */

@@ -8,6 +8,8 @@ import { openIntentStore } from "../../lib/intents/open.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { NODE_ANSWER_MS, remembered } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
+import { signerFrom } from "../../lib/cli/keystore.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
@@ -43,11 +45,13 @@ export type RunningSolver = RunningService;
 /**
  * Starts the solver and takes up the executions that its last run left unfinished.
  *
+ * @throws {UsageError} If there is no key to sign with. @throws {KeystoreError} If it cannot be read.
  * @throws {StoreError} If the database cannot be used.
  * @throws {ListenError} If the port cannot be had.
  */
 export async function startSolver(options: SolverOptions): Promise<RunningSolver> {
-  const { host, port, chainId, privateKey: signer, maxRisk, dryRun } = options;
+  const { host, port, chainId, maxRisk, dryRun } = options;
+  const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
   const clock = systemClock;
   const registry = createRegistry(clock.now());
@@ -59,7 +63,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   const exposure = new ExposureBook(options.maxExposure);
   metrics.watchExposure(exposure);
   const pricing = createPricing(options, client, clock);
-  const follower = followNode(options, client, clock, exposure, pricing.book);
+  const follower = followNode(options, solver, client, clock, exposure, pricing.book);
   const submitter: Submitter = new Submitter({
     store,
     node,
@@ -181,7 +185,8 @@ function createPricing(
 
 /** Follows the node's WebSocket: the solver's theses into its exposure, prices into the book. */
 function followNode(
-  { wsUrl, privateKey: { address: solver } }: SolverOptions,
+  { wsUrl }: SolverOptions,
+  solver: Address,
   node: CoreClient,
   clock: Clock,
   exposure: ExposureBook,
@@ -216,6 +221,10 @@ export const run = serviceCommand({
   options,
   examples: [
     ["rangemaker solver", "with the solver's key in SOLVER_PRIVATE_KEY"],
+    [
+      "rangemaker solver --keystore solver.json --keystore-password-file password",
+      "with the key from an encrypted keystore",
+    ],
     ["rangemaker solver --dry-run", "quotes and estimates only"],
     [
       "rangemaker solver backtest --tape trades.csv",

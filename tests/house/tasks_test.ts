@@ -59,6 +59,14 @@ Deno.test("Task doctor: may not run programs or load libraries, and uses the fil
   assert.deepEqual(grantsOf("doctor", "write"), ["/"]);
 });
 
+Deno.test("Tasks key and backtest: may use files, and neither network nor programs", () => {
+  for (const task of ["key", "backtest"] as const) {
+    const granted = tasks[task]?.match(/--allow-\S+/g);
+    const files = ["--allow-read=/", "--allow-write=/"];
+    assert.deepEqual(granted, ["--allow-env=JSON_LOGS,LOG_LEVEL,INIT_CWD", ...files], task);
+  }
+});
+
 Deno.test("Task completion: may do nothing but read how it is to log", () => {
   const granted = tasks.completion?.match(/--allow-\S+/g);
   assert.deepEqual(granted, ["--allow-env=JSON_LOGS,LOG_LEVEL"]);
