@@ -106,9 +106,12 @@ Deno.test("Documents: every option that they name is one", () => {
     "--allow-env",
     "--allow-net",
     "--allow-read",
+    "--allow-write",
     "--build",
     "--coverage",
     "--frozen",
+    "--no-prompt",
+    "--version",
   ]
     .concat(
       "--coverage-raw-data-only",
