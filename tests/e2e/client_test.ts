@@ -76,11 +76,11 @@ const root = new URL("../../", import.meta.url).pathname;
 
 /** How the example is run by the README: which flags, in what folder, and what it imports. */
 const WAYS: Record<string, (folder: string) => { flags: string[]; cwd: string; client: string }> = {
-  "in the checkout": () => ({ flags: [], cwd: root, client: "./lib/client.ts" }),
+  "in the checkout": () => ({ flags: [], cwd: root, client: "./lib/client/mod.ts" }),
   "in another directory": (folder) => ({
     flags: ["--config", `${root}deno.json`],
     cwd: folder,
-    client: `${root}lib/client.ts`,
+    client: `${root}lib/client/mod.ts`,
   }),
   "in a project that links to it": (folder) => {
     const own = { links: [root], imports: { viem: config.imports.viem } };
@@ -125,7 +125,7 @@ Deno.test("README: the example of the client plays a bet on a running stack, in 
     await Promise.all(
       Object.entries(WAYS).map(async ([name, way], index) => {
         const { flags, cwd, client } = way(folders[index]!); // there is one for each
-        const program = runnable.replace("./lib/client.ts", client);
+        const program = runnable.replace("./lib/client/mod.ts", client);
         assert.match(await runExample(program, flags, cwd), /^(won|lost) \d+n\n$/, name);
       }),
     );
