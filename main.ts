@@ -6,6 +6,7 @@ import {
   openCommand,
   reportErrors,
 } from "./lib/cli/command.ts";
+import { askSecret } from "./lib/cli/ask_secret.ts";
 import { progressOn } from "./lib/cli/progress.ts";
 
 /** Every command of the program. Each is loaded on demand. */
@@ -49,6 +50,10 @@ export const commands: CommandEntries = {
   doctor: {
     summary: "tries everything that services are configured to use, and says how to fix it",
     open: () => import("./services/stack/doctor.ts"),
+  },
+  key: {
+    summary: "makes and reads encrypted keystores",
+    open: () => import("./lib/cli/key_command.ts"),
   },
   completion: {
     summary: "prints completion scripts for bash, zsh and fish",
@@ -124,11 +129,18 @@ export function rangemaker(
   );
 }
 
+/** The task of a command grants INIT_CWD; started without a task, it need not be granted. */
+function readVariable(name: string): string | undefined {
+  const mayRead = name !== "INIT_CWD" ||
+    Deno.permissions.querySync({ name: "env", variable: name }).state === "granted";
+  return mayRead ? Deno.env.get(name) : undefined;
+}
+
 /** This process as commands see it. */
 function processContext(): CommandContext {
   const progress = progressOn(Deno.stderr, () => Deno.consoleSize().columns);
   return {
-    env: (name) => Deno.env.get(name),
+    env: readVariable,
     print(line) {
       progress("");
       console.log(line);
@@ -138,6 +150,7 @@ function processContext(): CommandContext {
       console.error(line);
     },
     untilSignal,
+    askSecret: (question) => askSecret(question, Deno.stdin, Deno.stderr),
     progress,
     color: Deno.stderr.isTerminal() && !Deno.noColor,
     printsColor: Deno.stdout.isTerminal() && !Deno.noColor,

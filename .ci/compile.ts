@@ -73,7 +73,7 @@ const { values, positionals } = parseArgs({
   },
 });
 // What has to do with several commands comes with the one executable for all.
-const several = ["demo", "stack", "doctor", "completion"];
+const several = ["demo", "stack", "doctor", "key", "completion"];
 const services = [...flagsByCommand.keys()].filter((name) => !several.includes(name));
 const names = positionals.length > 0 ? positionals : [ALL, ...services];
 const unknown = names.find((name) => name !== ALL && !services.includes(name));

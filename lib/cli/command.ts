@@ -2,6 +2,7 @@ import { Command as Parser, CommanderError } from "commander";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { configureLogging, type LoggingOptions } from "../http/logging.ts";
 import type { RunningService } from "../http/service.ts";
+import { confineFiles } from "./file_access.ts";
 import {
   type CommandText,
   type Environment,
@@ -33,6 +34,8 @@ export interface CommandContext {
   printError(line: string): void;
   /** Resolves when the user asks the process to end (SIGINT, SIGTERM). */
   untilSignal(): Promise<void>;
+  /** Asks on the terminal without showing the answer. @throws {UsageError} If there is no terminal. */
+  askSecret(question: string): Promise<string>;
   /** Shows progress on a terminal; does nothing elsewhere. */
   progress: ShowProgress;
   /** Colours may be used in logs. */
@@ -103,6 +106,7 @@ export function command<T extends OptionTable>(definition: Command<T>): Runnable
     // Parsed by the logging rows of the table; its generic type hides theirs.
     const { jsonLogs, logLevel } = values as Omit<LoggingOptions, "color">;
     await configureLogging({ jsonLogs, logLevel, color: context.color });
+    confineFiles(definition.name, options, values);
     return await definition.run(values, context);
   };
   const run = (argv: readonly string[], context: CommandContext): Promise<number> =>

@@ -1,6 +1,8 @@
-/** Reads a key from an encrypted JSON keystore, so that it need not be on a command line. */
-import { bytesToHex } from "viem/utils";
+/** Keys in encrypted JSON keystores (version 3), so that they need not be on a command line. */
+import { bytesToHex, hexToBytes } from "viem/utils";
+import { z } from "zod";
 import { messageOf, RangemakerError } from "../errors.ts";
+import type { Hex } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
 import { redact } from "../redact.ts";
 import { UsageError } from "./options.ts";
@@ -38,8 +40,17 @@ export async function signerFrom(options: KeyOptions, label: string): Promise<Si
   if (keystorePasswordFile === undefined) {
     throw new UsageError("Missing --keystore-password-file: expected with --keystore");
   }
-  const password = (await readText(keystorePasswordFile)).split(/\r?\n/, 1)[0] ?? "";
-  return await unlock(keystore, await readText(keystore), password);
+  const password = await readPassword(keystorePasswordFile);
+  return new Signer(await openKeystore(keystore, password));
+}
+
+/** The first line of a password file. @throws {KeystoreError} If it cannot be read or is empty. */
+export async function readPassword(path: string): Promise<string> {
+  const password = (await readText(path)).split(/\r?\n/, 1)[0] ?? "";
+  if (password !== "") return password;
+  throw new KeystoreError(
+    `Password file ${path} is empty: expected the password on its first line`,
+  );
 }
 
 async function readText(path: string): Promise<string> {
@@ -53,21 +64,68 @@ async function readText(path: string): Promise<string> {
 function whyUnreadable(thrown: unknown): string {
   if (thrown instanceof Deno.errors.NotFound) return "it does not exist";
   if (thrown instanceof Deno.errors.NotCapable) {
-    return "this process lacks the permission; the service's task grants the folder data only";
+    return "this process may not read it; start the service by its task, or add --allow-read";
   }
   return messageOf(thrown);
 }
 
-async function unlock(path: string, text: string, password: string): Promise<Signer> {
+/** What makes a file a keystore; the library checks the rest. */
+const keystoreSchema = z.object({
+  version: z.literal(3),
+  crypto: z.object({ mac: z.string(), ciphertext: z.string(), kdf: z.string() }),
+});
+
+/**
+ * The private key in a keystore.
+ *
+ * @throws {KeystoreError} If the file is no keystore, or the password is wrong.
+ */
+export async function openKeystore(path: string, password: string): Promise<Hex> {
+  const text = (await readText(path)).toLowerCase();
+  if (!isKeystore(text)) {
+    throw new KeystoreError(`File ${path} is not a keystore: expected JSON of version 3`);
+  }
   // Loaded on demand: key derivation is a large library.
   const { Wallet } = await import("@ethereumjs/wallet");
   try {
-    const wallet = await Wallet.fromV3(text, password, true);
-    return new Signer(bytesToHex(wallet.getPrivateKey()));
-  } catch {
+    return bytesToHex((await Wallet.fromV3(text, password)).getPrivateKey());
+  } catch (thrown) {
     // The cause is left out on purpose: it may quote the file.
+    const isWrongPassword = messageOf(thrown).includes("possibly wrong passphrase");
     throw new KeystoreError(
-      `Keystore ${path} cannot be opened: expected a version 3 keystore and its password`,
+      isWrongPassword
+        ? `Keystore ${path} does not open: the password is wrong`
+        : `Keystore ${path} does not open: its encryption is not one of version 3`,
     );
+  }
+}
+
+function isKeystore(text: string): boolean {
+  try {
+    return keystoreSchema.safeParse(JSON.parse(text)).success;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Writes a key into a new keystore that only its owner may read.
+ *
+ * @throws {KeystoreError} If the file exists or cannot be written.
+ */
+export async function createKeystore(
+  path: string,
+  privateKey: Hex,
+  password: string,
+): Promise<void> {
+  const { Wallet } = await import("@ethereumjs/wallet");
+  const text = await Wallet.fromPrivateKey(hexToBytes(privateKey)).toV3String(password);
+  try {
+    await Deno.writeTextFile(path, `${text}\n`, { createNew: true, mode: 0o600 });
+  } catch (thrown) {
+    const reason = thrown instanceof Deno.errors.AlreadyExists
+      ? "it exists, and may hold a key"
+      : messageOf(thrown);
+    throw new KeystoreError(`Keystore ${path} cannot be written: ${reason}`);
   }
 }

@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { addressSchema, chainIdSchema, uint64Schema } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
+import { LOG_LEVELS } from "../http/logging.ts";
 import { databaseSchema } from "../intents/location.ts";
 
 /** One kind of option. */
@@ -155,6 +156,12 @@ export function choice<const T extends readonly string[]>(words: T, rule?: strin
     completes: words,
   } satisfies OptionKind;
 }
+
+/** A log level; `warn` is short for `warning`. */
+export const logLevel = {
+  ...choice(LOG_LEVELS),
+  schema: z.preprocess((text) => text === "warn" ? "warning" : text, choice(LOG_LEVELS).schema),
+} satisfies OptionKind;
 
 /** A comma-separated list; empty items are left out. */
 export const list = {

@@ -1,6 +1,8 @@
 import { Command as Parser, CommanderError, Option } from "commander";
+import { isAbsolute, join } from "node:path";
 import type { z } from "zod";
 import { RangemakerError } from "../errors.ts";
+import { POSTGRES_URL } from "../intents/location.ts";
 import { redact } from "../redact.ts";
 import type { OptionKind } from "./option_kinds.ts";
 
@@ -204,7 +206,8 @@ export function optionLabel(spec: OptionSpec): string {
   return spec.env === undefined ? `${long}` : `${long} or ${spec.env}`;
 }
 
-function optionOf(spec: OptionSpec, notes = ""): Option {
+/** An option as commander knows it. */
+export function optionOf(spec: OptionSpec, notes = ""): Option {
   return new Option(flagsOf(spec), spec.description + notes);
 }
 
@@ -226,11 +229,24 @@ function parseOption(spec: OptionSpec, flag: unknown, env: Environment): unknown
     );
   }
   const parsed = spec.kind.schema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  const isGiven = flag !== undefined || isFromVariable;
+  if (parsed.success) return isGiven ? fromUserFolder(parsed.data, spec, env) : parsed.data;
   // The path of the issue is left out: it points into what the schema made of the text.
   const rule = parsed.error.issues[0]?.message ?? "Invalid value";
   const received = spec.kind.secret ? "" : `: received ${JSON.stringify(value)}`;
   throw new UsageError(`Invalid ${isFromVariable ? spec.env : name}: ${rule}${received}`);
+}
+
+/** Where the user is: `deno task` runs commands in the folder of deno.json. */
+const USER_FOLDER_VARIABLE = "INIT_CWD";
+
+/** A path that the user gave, from where the user is. Other values stay as they are. */
+function fromUserFolder(value: unknown, { kind: { access } }: OptionSpec, env: Environment) {
+  const isPath = access === "read" || access === "write" || access === "readWrite" ||
+    access === "database" && value !== ":memory:" && !POSTGRES_URL.test(String(value));
+  if (!isPath || typeof value !== "string" || isAbsolute(value)) return value;
+  const folder = env(USER_FOLDER_VARIABLE);
+  return folder === undefined || folder === "" ? value : join(folder, value);
 }
 
 function examplesText(text: CommandText): string {

@@ -1,5 +1,4 @@
 /** Options that several commands take. Each means the same everywhere. */
-import { LOG_LEVELS } from "../http/logging.ts";
 import * as kinds from "./option_kinds.ts";
 import type { OptionSpec, OptionTable } from "./options.ts";
 
@@ -14,7 +13,7 @@ export const loggingOptions = {
   },
   logLevel: {
     flags: "--log-level <level>",
-    kind: kinds.choice(LOG_LEVELS),
+    kind: kinds.logLevel,
     env: "LOG_LEVEL",
     description: "debug, info, warning or error",
     default: "info",
@@ -88,8 +87,7 @@ export const keystoreOptions = {
   keystore: {
     flags: "--keystore",
     kind: kinds.file,
-    description:
-      "encrypted JSON keystore (version 3) with the key; the service's task reads data/ only",
+    description: "encrypted JSON keystore (version 3) with the key",
   },
   keystorePasswordFile: {
     flags: "--keystore-password-file",

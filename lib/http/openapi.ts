@@ -72,6 +72,20 @@ export const metricsOperation = {
   },
 } satisfies Operation;
 
+/** `GET /` of every service. */
+export const aboutOperation = {
+  id: "about",
+  tag: "service",
+  summary: "What this service is",
+  answers: {
+    200: {
+      description: "One line with its name, and where its documents are",
+      body: z.string(),
+      mediaType: "text/plain",
+    },
+  },
+} satisfies Operation;
+
 const documentOperation = {
   id: "document",
   tag: "service",

@@ -1,9 +1,10 @@
 import { getLogger } from "@logtape/logtape";
+import config from "../../deno.json" with { type: "json" };
 import type { Handler, Hono } from "hono";
 import type { Registry } from "prom-client";
 import { listen, type RequestHandler, type Served } from "./listener.ts";
 import { LOG_ROOT } from "./logging.ts";
-import { documented, metricsOperation } from "./openapi.ts";
+import { aboutOperation, documented, metricsOperation } from "./openapi.ts";
 
 /** What every `start…` gives back: where the service is, and how to end it. */
 export interface RunningService {
@@ -22,7 +23,7 @@ export interface ServiceDefinition {
   port: number;
   /** The option that gives the port, where it is not `--port`. */
   portFlag?: string;
-  /** Routes of the service; `GET /health` and `GET /metrics` are added here. */
+  /** Routes of the service; `GET /`, `GET /health` and `GET /metrics` are added here. */
   app: Hono;
   /** Answers `GET /health` in the service's own words. */
   health: Handler;
@@ -41,6 +42,8 @@ export interface ServiceDefinition {
 export function startService(definition: ServiceDefinition): RunningService {
   const { name, app, registry } = definition;
   const log = getLogger([LOG_ROOT, name]);
+  const about = documented(aboutOperation, (c) => Promise.resolve(c.text(describe(definition))));
+  app.get("/", about);
   app.get("/health", definition.health);
   const metrics = documented(metricsOperation, async (c) => {
     c.header("content-type", registry.contentType);
@@ -64,4 +67,11 @@ export function startService(definition: ServiceDefinition): RunningService {
     log.info("Stopped");
   };
   return { url: listener.url, stop: () => stopping ??= stop() };
+}
+
+/** What a service answers to someone who opens its URL. */
+function describe({ name, app }: ServiceDefinition): string {
+  const hasOpenApi = app.routes.some(({ path }) => path === "/openapi.json");
+  const documents = `docs/reference.md${hasOpenApi ? ", and here in /openapi.json" : ""}`;
+  return `rangemaker ${name} ${config.version}: its endpoints are described in ${documents}\n`;
 }

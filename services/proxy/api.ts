@@ -31,6 +31,11 @@ export function createApi({ cors, metrics, notReady }: ApiOptions): Hono {
     return reason === undefined ? c.text("OK") : c.text(reason, 503);
   });
   app.get("/ws", (c) => c.text("Expected a WebSocket handshake", 426, { upgrade: "websocket" }));
-  app.all("/", (c) => c.text("Expected POST with a JSON-RPC request", 405, { allow: "POST" }));
+  // `GET /` is answered for every service (`lib/http/service.ts`).
+  app.on(
+    ["PUT", "PATCH", "DELETE"],
+    "/",
+    (c) => c.text("Expected POST with a JSON-RPC request", 405, { allow: "POST" }),
+  );
   return app;
 }

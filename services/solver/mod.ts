@@ -8,6 +8,8 @@ import { openIntentStore } from "../../lib/intents/open.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
+import { signerFrom } from "../../lib/cli/keystore.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
@@ -47,11 +49,13 @@ export type RunningSolver = RunningService;
 /**
  * Starts the solver, and finishes the executions that its last run left unfinished.
  *
+ * @throws {UsageError} If there is no key to sign with. @throws {KeystoreError} If it cannot be read.
  * @throws {StoreError} If the database cannot be used.
  * @throws {ListenError} If the port cannot be listened on.
  */
 export async function startSolver(options: SolverOptions): Promise<RunningSolver> {
-  const { host, port, chainId, privateKey: signer, maxRisk, dryRun } = options;
+  const { host, port, chainId, maxRisk, dryRun } = options;
+  const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
   const clock = systemClock;
   const registry = createRegistry(clock.now());
@@ -68,7 +72,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     exposure.apply(thesis);
     void settled.apply(thesis);
   };
-  const follower = followNode(options, client, clock, exposure, onThesis, pricing.book);
+  const follower = followNode(options, solver, client, clock, exposure, onThesis, pricing.book);
   const submitter: Submitter = new Submitter({
     store,
     node,
@@ -215,7 +219,8 @@ function createPricing(
 
 /** Follows the node's WebSocket: the solver's theses into its exposure, prices into the book. */
 function followNode(
-  { wsUrl, privateKey: { address: solver } }: SolverOptions,
+  { wsUrl }: SolverOptions,
+  solver: Address,
   node: CoreClient,
   clock: Clock,
   exposure: ExposureBook,
@@ -257,6 +262,10 @@ export const run = serviceCommand({
   options,
   examples: [
     ["rangemaker solver", "with the solver's key in SOLVER_PRIVATE_KEY"],
+    [
+      "rangemaker solver --keystore solver.json --keystore-password-file password",
+      "with the key from an encrypted keystore",
+    ],
     ["rangemaker solver --dry-run", "quotes and estimates only"],
     [
       "rangemaker solver backtest --tape trades.csv",

@@ -7,6 +7,7 @@ import {
   databaseOption,
   faultPointOption,
   hostOption,
+  keystoreOptions,
   limiterOptions,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
@@ -45,10 +46,10 @@ export const options = {
   privateKey: {
     flags: "-k, --private-key",
     kind: kinds.key,
-    required: true,
     env: "SOLVER_PRIVATE_KEY",
     description: "solver private key: 0x and 64 hex digits",
   },
+  ...keystoreOptions,
   port: {
     flags: "-p, --port",
     kind: kinds.port,

@@ -3,10 +3,14 @@ import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
+import { hostOption } from "../../lib/cli/shared_options.ts";
+import { pricingOptions } from "../solver/pricing/options.ts";
 import { priceOptions } from "./options.ts";
-import { describeStack, SPEC_PORTS, startStack } from "./stack.ts";
+import { PORT_OFFSET_MAX, portsAt } from "./ports.ts";
+import { describeStack, startStack } from "./stack.ts";
 
-const options = {
+/** Options of the stack. */
+export const options = {
   ...priceOptions,
   live: {
     flags: "--live",
@@ -14,6 +18,20 @@ const options = {
     description: "take prices from the real exchanges",
     default: "false",
   },
+  portOffset: {
+    flags: "--port-offset",
+    kind: kinds.integer(0, PORT_OFFSET_MAX),
+    description: "added to every port, so that several stacks can run side by side",
+    default: "0",
+  },
+  host: hostOption,
+  dataDir: {
+    flags: "-d, --data-dir",
+    kind: kinds.directory,
+    description: "directory of node, bridge and solver, which then survive a restart; in memory " +
+      "by default",
+  },
+  ...pricingOptions,
 } satisfies OptionTable;
 
 /** Logs that the keys in use are publicly known. */
@@ -33,11 +51,21 @@ export const run = command({
     ["rangemaker stack", "simulated prices, the same every time"],
     ["rangemaker stack --tape trades.csv", "recorded ETH/USDT trades"],
     ["rangemaker stack --live", "prices from the real exchanges"],
+    ["rangemaker stack --data-dir data/stack", "balances and bets survive a restart"],
+    ["rangemaker stack --port-offset 100", "a second stack: the solver on 3100, and so on"],
   ],
   options,
-  async run({ seed, tape, live }, context) {
+  async run({ seed, tape, live, portOffset, host, dataDir, ...pricing }, context) {
     const signal = context.untilSignal();
-    const stack = await startStack({ ports: SPEC_PORTS, seed, tape, live });
+    const stack = await startStack({
+      ports: portsAt(portOffset),
+      host,
+      seed,
+      tape,
+      live,
+      dataDir,
+      pricing,
+    });
     warnOfDevelopmentKeys();
     context.print("rangemaker stack is up:");
     describeStack(stack.urls).forEach(context.print);

@@ -1,59 +1,40 @@
+import { join } from "node:path";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
+import { hostOption } from "../../lib/cli/shared_options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import { options as bridgeOptions, startBridge } from "../bridge/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../node/mod.ts";
 import { options as oracleOptions, startOracle } from "../oracle/mod.ts";
 import { options as proxyOptions, startProxy } from "../proxy/mod.ts";
-import { options as solverOptions, startSolver } from "../solver/mod.ts";
+import { options as solverOptions, type SolverOptions, startSolver } from "../solver/mod.ts";
+import { requireFreePorts, type StackPorts } from "./ports.ts";
+
+export { FREE_PORTS } from "./ports.ts";
 
 /** Sources a price needs, as in the reference deployment (spec: price oracle, "Deployment constants"). */
 const MIN_SOURCES = 2;
 
-/** Ports of a stack; 0 takes a free one. */
-export interface StackPorts {
-  exchanges: number;
-  oracle: number;
-  node: number;
-  nodeRead: number;
-  proxy: number;
-  bridge: number;
-  solver: number;
-}
-
-/** The ports of the spec; the bridge moves to 3001, since solver and bridge both default to 3000. */
-export const SPEC_PORTS: StackPorts = {
-  exchanges: 8560,
-  oracle: 8550,
-  node: 8545,
-  nodeRead: 8547,
-  proxy: 8546,
-  bridge: 3001,
-  solver: 3000,
-};
-
-/** Free ports throughout: for tests and the demo, next to anything else that runs. */
-export const FREE_PORTS: StackPorts = {
-  exchanges: 0,
-  oracle: 0,
-  node: 0,
-  nodeRead: 0,
-  proxy: 0,
-  bridge: 0,
-  solver: 0,
-};
+/** Where services listen unless told otherwise. */
+const DEFAULT_HOST = hostOption.default;
 
 /** How to start a stack. */
 export interface StackOptions {
   ports: StackPorts;
+  /** Address that all services listen on. */
+  host?: string;
   /** Seed of the simulated prices. */
   seed: number;
   /** A recorded tape of ETH/USDT trades to replay in place of that market's simulation. */
   tape?: string | undefined;
   /** Prices from the real exchanges in place of the stand-ins. */
   live?: boolean;
+  /** Where node, bridge and solver keep their data; in memory by default. */
+  dataDir?: string | undefined;
+  /** How the solver prices. */
+  pricing?: Partial<SolverOptions>;
 }
 
 /** Where everything is. */
@@ -79,6 +60,8 @@ export interface RunningStack {
 /**
  * Starts every service, each reaching the others over real sockets only. If one cannot start, those
  * already started are stopped and its error is thrown.
+ *
+ * @throws {StackPortsError} If ports are taken.
  */
 export async function startStack(options: StackOptions): Promise<RunningStack> {
   const started: RunningService[] = [];
@@ -89,6 +72,11 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
     started.push(service);
     return service;
   };
+  const { exchanges, ...others } = options.ports;
+  await requireFreePorts(
+    options.host ?? DEFAULT_HOST,
+    options.live ? others : { exchanges, ...others },
+  );
   try {
     return { urls: await startAll(options, keep), stop };
   } catch (thrown) {
@@ -98,14 +86,19 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
 }
 
 async function startAll(
-  { ports, seed, tape, live = false }: StackOptions,
+  { ports, host = DEFAULT_HOST, seed, tape, live = false, dataDir, pricing }: StackOptions,
   keep: <S extends RunningService>(service: S) => S,
 ): Promise<StackUrls> {
+  const databaseOf = (service: string) =>
+    dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
   const exchanges = live ? undefined : keep(
-    await startExchanges(withDefaults(exchangesOptions, { port: ports.exchanges, seed, tape })),
+    await startExchanges(
+      withDefaults(exchangesOptions, { host, port: ports.exchanges, seed, tape }),
+    ),
   );
   const oracle = keep(
     await startOracle(withDefaults(oracleOptions, {
+      host,
       port: ports.oracle,
       minSources: MIN_SOURCES,
       ...(exchanges && { providerUrls: exchanges.providerUrls }),
@@ -113,14 +106,17 @@ async function startAll(
   );
   const node = keep(
     await startNode(withDefaults(nodeOptions, {
+      host,
       port: ports.node,
       readPort: ports.nodeRead,
       oracleUrl: oracle.url,
+      dataDir: dataDir && join(dataDir, "node"),
     })),
   );
   const nodeRead = node.readUrl ?? node.url;
   const proxy = keep(
     await startProxy(withDefaults(proxyOptions, {
+      host,
       port: ports.proxy,
       writeNodeUrl: node.url,
       readNodeUrl: nodeRead,
@@ -128,19 +124,22 @@ async function startAll(
   );
   const bridge = keep(
     await startBridge(withDefaults(bridgeOptions, {
+      host,
       port: ports.bridge,
       rpcUrl: node.url,
       privateKey: new Signer(DEV_ACCOUNTS.relayer.privateKey),
-      database: ":memory:",
+      database: databaseOf("bridge"),
     })),
   );
   const solver = keep(
     await startSolver(withDefaults(solverOptions, {
+      ...pricing,
+      host,
       port: ports.solver,
       rpcUrl: node.url,
       wsUrl: proxy.wsUrl,
       privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
-      database: ":memory:",
+      database: databaseOf("solver"),
     })),
   );
   return {
@@ -155,7 +154,7 @@ async function startAll(
   };
 }
 
-/** The URLs and development addresses as lines for a person. */
+/** The URLs and the development accounts with their keys, as lines for a person. */
 export function describeStack(urls: StackUrls): string[] {
   const rows: [string, string][] = [
     ...(urls.exchanges === undefined ? [] : [["exchanges", urls.exchanges] as [string, string]]),
@@ -166,9 +165,12 @@ export function describeStack(urls: StackUrls): string[] {
     ["proxy, WebSocket", urls.proxyWs],
     ["bridge", urls.bridge],
     ["solver", urls.solver],
-    ["admin address", DEV_ACCOUNTS.admin.address],
-    ["relayer address", DEV_ACCOUNTS.relayer.address],
-    ["solver address", DEV_ACCOUNTS.solver.address],
   ];
-  return rows.map(([name, value]) => `  ${name.padEnd(17)} ${value}`);
+  return [
+    ...rows.map(([name, value]) => `  ${name.padEnd(17)} ${value}`),
+    "Accounts with their private keys. Everyone knows these keys: use them for tests only.",
+    ...Object.entries(DEV_ACCOUNTS).map(([name, { address, privateKey }]) =>
+      `  ${name.padEnd(8)} ${address} ${privateKey}`
+    ),
+  ];
 }

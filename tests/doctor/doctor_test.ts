@@ -204,13 +204,6 @@ const problems: Record<string, Problem> = {
     text: /^File none\.txt cannot be read: it does not exist$/,
     remedy: /^Fix the keystore or its password file$/,
   },
-  "a keystore that the task of the bridge may not read": {
-    argv: ["bridge", "--keystore", "../none.json", "--keystore-password-file", "data/none.txt"],
-    subject: "key files",
-    level: "warn",
-    text: /^deno task bridge may read data only, not \.\.\/none\.json$/,
-    remedy: /--allow-read=\.\. as well$/,
-  },
   "a wrong option": {
     argv: ["proxy", "--max-batch", "0"],
     subject: "option",
@@ -326,14 +319,6 @@ Deno.test("doctor: addresses that no option gives need permissions too", async (
   const okx = deadUrl("ws");
   const oracle = await netOf("oracle", "-p", "okx", "--provider-url", `okx=${okx}`);
   assert(oracle.includes(`net 127.0.0.1:8550, ${new URL(okx).host};`), oracle);
-});
-
-Deno.test("doctor: key files that the task of the bridge may read are ok", async () => {
-  const files = ["--keystore", "data/none.json", "--keystore-password-file", "./data/none.txt"];
-  const { of } = await diagnose(["bridge", ...files]);
-  const { level, text } = of("key files");
-  assert.equal(level, "ok");
-  assert.equal(text, "In data: data/none.json, ./data/none.txt");
 });
 
 async function withFakeNode(chainId: number, test: (node: FakeNode) => Promise<void>) {

@@ -63,9 +63,12 @@ Deno.test("doctor: without any permission, each service is reported", async () =
   assert.equal(stdout.match(/^fail {2}\w+ +permissions /gm)?.length, 2, stdout);
 });
 
-Deno.test("doctor: a keystore and a database elsewhere need more than the task grants", async () => {
+Deno.test("doctor: a database anywhere is granted by the task, elsewhere the flags are named", async () => {
   const args = ["bridge", "--database", "/var/lib/rangemaker/bridge.sqlite"];
-  const { stdout } = await doctorWith(flagsOf("bridge"), args);
+  const byTask = await doctorWith(flagsOf("bridge"), args);
+  assert.match(byTask.stdout, /^ok {4}bridge {2}permissions .*files \/var\/lib\/rangemaker;/m);
+  const flags = ["--allow-net", "--allow-env", "--allow-read=data", "--allow-write=data"];
+  const { stdout } = await doctorWith(flags, args);
   assert.match(
     stdout,
     /fix: Start it with --allow-read=\/var\/lib\/rangemaker --allow-write=\/var\/lib\/rangemaker\n/,

@@ -76,9 +76,8 @@ Deno.test("playBet: a step that fails ends it with the reason", async () => {
 });
 
 Deno.test("startStack: if one service cannot start, none is left running", async () => {
-  const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = taken.addr as Deno.NetAddr;
-  const ports = { ...FREE_PORTS, solver: port };
-  await assert.rejects(startStack({ ports, seed: 1 }), /Cannot listen/);
-  taken.close();
+  const dataDir = await Deno.makeTempDir();
+  await Deno.mkdir(`${dataDir}/solver.sqlite`);
+  await assert.rejects(startStack({ ports: FREE_PORTS, seed: 1, dataDir }), /solver\.sqlite/);
+  await Deno.remove(dataDir, { recursive: true });
 });

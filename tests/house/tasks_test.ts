@@ -1,9 +1,13 @@
-/** Each task grants what its service needs and nothing more. */
+/**
+ * Each task grants what its service needs and nothing more. A task whose options name files grants the
+ * file system; its command keeps the files that the options name (`lib/cli/file_access.ts`).
+ */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
 import { loggingOptions } from "../../lib/cli/shared_options.ts";
 import { run as doctor } from "../../services/stack/doctor.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
+import type { OptionSpec, OptionTable } from "../../lib/cli/options.ts";
 import { OPTION_TABLES } from "./option_tables.ts";
 
 const tasks: Record<string, string> = config.tasks;
@@ -14,16 +18,27 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
       .flatMap((spec) => "env" in spec && spec.env !== undefined ? [spec.env] : []);
     // The PostgreSQL driver takes what a URL leaves out from PGPASSWORD and its kin.
     if ("database" in table) needed.push("PG*");
+    // Paths start where the user is.
+    if (usesFiles(table, "read") || usesFiles(table, "write")) needed.push("INIT_CWD");
     const granted = /--allow-env=(\S+)/.exec(tasks[name] ?? "")?.[1]?.split(",") ?? [];
     assert.deepEqual(granted.toSorted(), needed.toSorted());
   });
 
-  Deno.test(`Task ${name}: may not run programs, load libraries or write outside data`, () => {
+  Deno.test(`Task ${name}: may not run programs or load libraries, uses files if its options name some`, () => {
     const task = tasks[name] ?? "";
     assert(!/--allow-(run|ffi|all|sys|import)|-A\b/.test(task), task);
-    assert(!/--allow-write(?!=data\b)/.test(task), task);
     assert(task.includes("--no-prompt"), task);
+    for (const permission of ["read", "write"] as const) {
+      const granted = new RegExp(`--allow-${permission}(\\S*)`).exec(task)?.[1];
+      assert.equal(granted, usesFiles(table, permission) ? "=/" : undefined, permission);
+    }
   });
+}
+
+/** Whether options name files that the service reads or writes. */
+function usesFiles(table: OptionTable, permission: "read" | "write"): boolean {
+  const kinds = [permission, "readWrite", "database"];
+  return Object.values(table).some(({ kind }: OptionSpec) => kinds.includes(kind.access ?? ""));
 }
 
 /** What a task grants of a kind: names, or undefined where it is nothing or everything. */
@@ -38,9 +53,18 @@ Deno.test("Task doctor: may read the variables of every service it looks at, and
   assert.deepEqual(grantsOf("doctor", "env")?.toSorted(), [...new Set(needed)].toSorted());
 });
 
-Deno.test("Task doctor: may not run programs, load libraries or write outside data", () => {
+Deno.test("Task doctor: may not run programs or load libraries, and uses the files of all services", () => {
   assert(!/--allow-(run|ffi|all|sys|import)|-A\b/.test(tasks.doctor ?? ""), tasks.doctor);
-  assert.deepEqual(grantsOf("doctor", "write"), ["data"]);
+  assert.deepEqual(grantsOf("doctor", "read"), ["/"]);
+  assert.deepEqual(grantsOf("doctor", "write"), ["/"]);
+});
+
+Deno.test("Tasks key and backtest: may use files, and neither network nor programs", () => {
+  for (const task of ["key", "backtest"] as const) {
+    const granted = tasks[task]?.match(/--allow-\S+/g);
+    const files = ["--allow-read=/", "--allow-write=/"];
+    assert.deepEqual(granted, ["--allow-env=JSON_LOGS,LOG_LEVEL,INIT_CWD", ...files], task);
+  }
 });
 
 Deno.test("Task completion: may do nothing but read how it is to log", () => {

@@ -82,7 +82,16 @@ Deno.test("Solver: each documented status comes, and its answer is as documented
       withSolver(async ({ url }, node) => {
         const service = await at(url);
         for (
-          const id of ["document", "health", "metrics", "info", "pairs", "typedData", "theses"]
+          const id of [
+            "about",
+            "document",
+            "health",
+            "metrics",
+            "info",
+            "pairs",
+            "typedData",
+            "theses",
+          ]
         ) {
           assert.equal((await service.call(id)).status, 200);
         }
@@ -148,7 +157,7 @@ Deno.test("Bridge: each documented status comes, and its answer is as documented
     () =>
       withBridge(async ({ url }, node) => {
         const service = await at(url);
-        for (const id of ["document", "health", "metrics", "info", "typedData", "ready"]) {
+        for (const id of ["about", "document", "health", "metrics", "info", "typedData", "ready"]) {
           assert.equal((await service.call(id)).status, 200);
         }
         assert.equal((await service.call("depositByNonce", { path })).status, 404);

@@ -62,6 +62,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^deno task doctor bridge --port 3001$/, here((command, { shell }) => shell.diagnose(command))],
   [/^(deno task|rangemaker) doctor ./, elsewhere("tests/doctor/doctor_test.ts", "runDoctor(")],
   [/\b(task|rangemaker) completion ./, elsewhere("tests/lib/completion/shells_test.ts", "fish")],
+  [/^rangemaker\(\) /, elsewhere("tests/e2e/shell_function_test.ts", "rangemaker()")],
   // Named in a sentence, not given as a line: that there is such a command.
   [/^rangemaker [a-z ]+$/, here(help)],
   [/^deno task( -q)?$/, elsewhere(".ci/gate.ts", '"task"')],

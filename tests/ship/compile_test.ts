@@ -64,7 +64,7 @@ Deno.test("compile: an executable has the command and permissions of its task, t
     assert.deepEqual(bridge.argv, ["bridge"]);
     const [, variables = ""] = /--allow-env=(\S+)/.exec(config.tasks.bridge) ?? [];
     assert.deepEqual(bridge.permissions.allow_env, variables.split(","));
-    assert.deepEqual(bridge.permissions.allow_write, ["data"]);
+    assert.deepEqual(bridge.permissions.allow_write, ["/"]);
 
     const { argv, permissions } = await metadataOf(`${folder}/rangemaker`);
     assert.deepEqual(argv, []);
@@ -72,7 +72,7 @@ Deno.test("compile: an executable has the command and permissions of its task, t
       assert(permissions.allow_env?.includes(variable), variable);
     }
     assert.deepEqual(permissions.allow_net, [], "every host");
-    assert.deepEqual(permissions.allow_write, ["data"]);
+    assert.deepEqual(permissions.allow_write, ["/"]);
   });
 });
 

@@ -111,6 +111,8 @@ Deno.test("Documents: every option that they name is one", () => {
     "--build",
     "--coverage",
     "--frozen",
+    "--no-prompt",
+    "--version",
   ]
     .concat(
       "--coverage-raw-data-only",

@@ -19,6 +19,7 @@ export function recordedContext(env: Record<string, string> = {}): RecordedConte
     print: (line) => printed.push(line),
     printError: (line) => errors.push(line),
     untilSignal: () => new Promise(() => {}),
+    askSecret: () => Promise.reject(new Error("Nobody can be asked")),
     progress: () => {},
     color: false,
     printsColor: false,

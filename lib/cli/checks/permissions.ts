@@ -47,11 +47,11 @@ export function tryPermissions(
   return ok(`Granted: ${parts.join("; ")}`);
 }
 
-/** The permissions that one option's value requires. */
-function requiredPermissions(
+/** The permissions that one option's value requires. @param host Where the service listens. */
+export function requiredPermissions(
   access: OptionSpec["kind"]["access"],
   value: unknown,
-  host: string | undefined,
+  host?: string,
 ): RequiredPermissions {
   if (access === "listen" && typeof value === "number" && host !== undefined) {
     return { net: [`${host}:${value}`] };

@@ -23,15 +23,29 @@ Deno.test("signerFrom: a keystore that another library wrote gives its key; noth
     await Deno.writeTextFile(keystorePasswordFile, "correct horse\n");
     assert.equal((await signerFrom(source, LABEL)).address, address);
 
-    await Deno.writeTextFile(keystorePasswordFile, "wrong");
+    await Deno.writeTextFile(keystorePasswordFile, "wrung");
     await assert.rejects(() => signerFrom(source, LABEL), (thrown) => {
       assert.ok(thrown instanceof KeystoreError);
       assert.equal(thrown.cause, undefined);
-      assert.ok(!thrown.message.includes("wrong"));
+      assert.match(thrown.message, /relayer\.json does not open: the password is wrong$/);
+      assert.ok(!thrown.message.includes("wrung"));
       return true;
     });
-    await Deno.writeTextFile(keystore, "{}");
-    await assert.rejects(() => signerFrom(source, LABEL), KeystoreError);
+    await Deno.writeTextFile(keystorePasswordFile, "\n");
+    await assert.rejects(() => signerFrom(source, LABEL), /^KeystoreError: .*password is empty/);
+    await Deno.writeTextFile(keystorePasswordFile, "correct horse\n");
+    for (const other of ["{}", "nonsense", text.replace('"version":3', '"version":1')]) {
+      await Deno.writeTextFile(keystore, other);
+      await assert.rejects(
+        () => signerFrom(source, LABEL),
+        /^KeystoreError: File \S+relayer\.json is not a keystore: expected JSON of version 3$/,
+      );
+    }
+    await Deno.writeTextFile(keystore, text.replace('"scrypt"', '"other"'));
+    await assert.rejects(
+      () => signerFrom(source, LABEL),
+      /its encryption is not one of version 3$/,
+    );
     await Deno.remove(keystore);
     await assert.rejects(
       () => signerFrom(source, LABEL),
@@ -53,13 +67,13 @@ Deno.test("signerFrom: a key given as the name of a file shows in no error", asy
 });
 
 Deno.test({
-  name: "signerFrom: an unreadable file names what the task grants",
+  name: "signerFrom: a file that this process may not read says how to start it",
   permissions: { read: ["data"] },
   async fn() {
     const keystore = "/etc/hostname";
     await assert.rejects(
       () => signerFrom({ privateKey: undefined, keystore, keystorePasswordFile: keystore }, LABEL),
-      /hostname cannot be read: this process lacks the permission; .* grants the folder data only$/,
+      /hostname cannot be read: this process may not read it; start .* by its task, or add --allow-read$/,
     );
   },
 });

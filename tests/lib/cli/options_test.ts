@@ -10,6 +10,7 @@ import {
   UsageError,
   withDefaults,
 } from "../../../lib/cli/options.ts";
+import { loggingOptions } from "../../../lib/cli/shared_options.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 
 const text = {
@@ -275,4 +276,13 @@ Deno.test("kinds.addresses: commas and spaces separate, an empty text is an empt
   );
   assert.deepEqual(kinds.addresses.schema.parse(""), []);
   assert(!kinds.addresses.schema.safeParse("0x12").success);
+});
+
+Deno.test("--log-level: warn is short for warning, in the variable too", () => {
+  const read = (argv: string[], env: Record<string, string> = {}) =>
+    parseOptions(text, loggingOptions, argv, (name) => env[name]).logLevel;
+  assert.equal(read(["--log-level", "warn"]), "warning");
+  assert.equal(read([], { LOG_LEVEL: "warn" }), "warning");
+  assert.equal(read(["--log-level", "debug"]), "debug");
+  assert.throws(() => read(["--log-level", "warm"]), /Expected debug, info, warning or error/);
 });

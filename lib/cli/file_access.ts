@@ -1,0 +1,53 @@
+/**
+ * File access of a command. Tasks grant the whole file system, since options may name any path; before
+ * a command starts, it gives up all but the paths that its options name.
+ */
+import { RangemakerError } from "../errors.ts";
+import { requiredPermissions } from "./checks/permissions.ts";
+import { optionOf, type OptionTable } from "./options.ts";
+
+/** What tasks grant. */
+const EVERYTHING = "/";
+
+const PERMISSIONS = ["read", "write"] as const;
+
+/** The process may not use a path that an option names. */
+export class FileAccessError extends RangemakerError {
+  constructor(message: string) {
+    super("FILE_ACCESS", message);
+  }
+}
+
+/**
+ * Keeps access to the paths that options name, and gives up the rest.
+ *
+ * @param command Its words, such as `solver backtest`, for the message.
+ * @throws {FileAccessError} If the process lacks access to one of the paths.
+ */
+export function confineFiles(
+  command: string,
+  table: OptionTable,
+  values: Readonly<Record<string, unknown>>,
+): void {
+  let needsEverything = false;
+  for (const [key, spec] of Object.entries(table)) {
+    const required = requiredPermissions(spec.kind.access, values[key]);
+    needsEverything ||= PERMISSIONS.some((name) => required[name]?.includes(EVERYTHING));
+    // A request for what is granted keeps it when the whole is given up.
+    const missing = PERMISSIONS.flatMap((name) =>
+      (required[name] ?? [])
+        .filter((path) => Deno.permissions.requestSync({ name, path }).state !== "granted")
+        .map((path) => `--allow-${name}=${path}`)
+    );
+    if (missing.length === 0) continue;
+    throw new FileAccessError(
+      `${optionOf(spec).long} names a path that this process may not use: ` +
+        `start it with deno task ${command}, or add ${missing.join(" ")} to deno run`,
+    );
+  }
+  for (const name of needsEverything ? [] : PERMISSIONS) {
+    // An unlimited grant (--allow-all) cannot be narrowed, only lost.
+    if (Deno.permissions.querySync({ name }).state === "granted") continue;
+    Deno.permissions.revokeSync({ name, path: EVERYTHING });
+  }
+}

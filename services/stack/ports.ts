@@ -1,0 +1,105 @@
+/** The ports of a stack, and who has them if they are taken. */
+import { messageOf, RangemakerError } from "../../lib/errors.ts";
+import { urlOf } from "../../lib/http/listener.ts";
+
+/** How long whoever has a port may take to say what it is. */
+const ANSWER_MS = 1_000;
+
+/** Ports of a stack; 0 takes a free one. */
+export interface StackPorts {
+  exchanges: number;
+  oracle: number;
+  node: number;
+  nodeRead: number;
+  proxy: number;
+  bridge: number;
+  solver: number;
+}
+
+/** The ports of the spec; the bridge moves to 3001, since solver and bridge both default to 3000. */
+const SPEC_PORTS: StackPorts = {
+  exchanges: 8560,
+  oracle: 8550,
+  node: 8545,
+  nodeRead: 8547,
+  proxy: 8546,
+  bridge: 3001,
+  solver: 3000,
+};
+
+/** The largest distance from the default ports that leaves every port below 65536. */
+export const PORT_OFFSET_MAX = 65_535 - Math.max(...Object.values(SPEC_PORTS));
+
+/** The default ports, each moved by the same number. */
+export function portsAt(offset: number): StackPorts {
+  const { exchanges, oracle, node, nodeRead, proxy, bridge, solver } = SPEC_PORTS;
+  return {
+    exchanges: exchanges + offset,
+    oracle: oracle + offset,
+    node: node + offset,
+    nodeRead: nodeRead + offset,
+    proxy: proxy + offset,
+    bridge: bridge + offset,
+    solver: solver + offset,
+  };
+}
+
+/** Free ports throughout: for tests and the demo, next to anything else that runs. */
+export const FREE_PORTS: StackPorts = {
+  exchanges: 0,
+  oracle: 0,
+  node: 0,
+  nodeRead: 0,
+  proxy: 0,
+  bridge: 0,
+  solver: 0,
+};
+
+/** A stack cannot listen on its ports. */
+export class StackPortsError extends RangemakerError {
+  constructor(message: string) {
+    super("STACK_PORTS", message);
+  }
+}
+
+/**
+ * Makes sure that all ports are free.
+ *
+ * @throws {StackPortsError} Naming each service whose port is taken, and what has it.
+ */
+export async function requireFreePorts(host: string, ports: Partial<StackPorts>): Promise<void> {
+  const busy = Object.entries(ports).filter(([, port]) => port !== 0 && isBusy(host, port));
+  if (busy.length === 0) return;
+  const owners = await Promise.all(busy.map(([, port]) => ownerOf(host, port)));
+  const taken = busy.map(([service, port], index) => `${port} of ${service} by ${owners[index]}`);
+  throw new StackPortsError(
+    `Ports are taken: ${taken.join(", ")}: stop what listens there, or move this stack to other ` +
+      "ports with --port-offset, such as --port-offset 100",
+  );
+}
+
+function isBusy(hostname: string, port: number): boolean {
+  try {
+    Deno.listen({ hostname, port }).close();
+    return false;
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.AddrInUse) return true;
+    const reason = thrown instanceof Deno.errors.NotCapable
+      ? "the stack may listen on 127.0.0.1, localhost, ::1, or with 0.0.0.0 and :: on every interface"
+      : messageOf(thrown);
+    throw new StackPortsError(`Cannot listen on --host ${hostname}: ${reason}`);
+  }
+}
+
+/** What listens on a port: every service of this program says its name at `GET /`. */
+async function ownerOf(host: string, port: number): Promise<string> {
+  const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  try {
+    const answer = await fetch(urlOf(name, port), { signal: AbortSignal.timeout(ANSWER_MS) });
+    const [, service] = /^rangemaker (\S+) /.exec(await answer.text()) ?? [];
+    if (service !== undefined) return `a running rangemaker ${service}`;
+  } catch {
+    // It speaks no HTTP, or is too slow.
+  }
+  return "another program";
+}

@@ -1,0 +1,80 @@
+/** Files that options name: anywhere in the file system, from where the user is, and no others. */
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { Program } from "../support/process.ts";
+
+const root = new URL("../..", import.meta.url).pathname;
+const BRIDGE_KEY = { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey };
+
+/** Runs a task as its user does in another folder: `deno task --config …/deno.json <name>`. */
+function startTask(
+  name: string,
+  args: readonly string[],
+  cwd: string,
+  env: Record<string, string> = {},
+): Program {
+  return new Program([name, ...args], env, {
+    command: Deno.execPath(),
+    args: ["task", "--quiet", "--config", `${root}deno.json`],
+    cwd,
+  });
+}
+
+async function inFolder(test: (folder: string) => Promise<void>) {
+  const folder = await Deno.makeTempDir();
+  try {
+    await test(folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+Deno.test("Tasks: --database and --data-dir are anywhere, from the folder of the user", () =>
+  inFolder(async (folder) => {
+    const started = [
+      startTask("bridge", ["--port", "0", "--database", "sub/bridge.sqlite"], folder, BRIDGE_KEY),
+      startTask(
+        "node",
+        ["--port", "0", "--oracle-url", "127.0.0.1:9", "--data-dir", "node"],
+        folder,
+      ),
+    ];
+    for (const program of started) {
+      await program.until(({ stderr }) => stderr.includes("Listening on"));
+      program.kill("SIGTERM");
+      const { code, stderr } = await program.finished();
+      assert.equal(code, 0, stderr);
+    }
+    assert((await Deno.stat(`${folder}/sub/bridge.sqlite`)).isFile);
+    assert((await Deno.stat(`${folder}/node/chain.journal`)).isFile);
+  }));
+
+Deno.test("deno task solver backtest --tape: reads a tape in the folder of the user, writes a picture", () =>
+  inFolder(async (folder) => {
+    const rows = Array.from(
+      { length: 1_500 },
+      (_, index) =>
+        `${1_700_000_000_000 + index * 100},${index},buy,${3_000 + Math.sin(index / 50)},1`,
+    );
+    const tape = ["time_ms,trade_id,side,price,amount", ...rows].join("\n");
+    await Deno.writeTextFile(`${folder}/trades.csv`, tape);
+    const args = ["backtest", "--tape", "trades.csv", "--svg", "backtest.svg"];
+    const { code, stderr } = await startTask("solver", args, folder).finished();
+    assert.equal(code, 0, stderr);
+    assert((await Deno.stat(`${folder}/backtest.svg`)).isFile);
+  }));
+
+Deno.test("Without the task: a path that the process may not use is one clear line with the flags", () =>
+  inFolder(async (folder) => {
+    const program = new Program(["bridge", "--database", `${folder}/x.sqlite`], BRIDGE_KEY, {
+      command: Deno.execPath(),
+      args: ["run", "--no-prompt", "--allow-env", "--allow-read=data", `${root}main.ts`],
+    });
+    const { code, stderr } = await program.finished();
+    assert.equal(code, 1);
+    assert.equal(
+      stderr,
+      "--database names a path that this process may not use: start it with deno task bridge, " +
+        `or add --allow-read=${folder} --allow-write=${folder} to deno run\n`,
+    );
+  }));

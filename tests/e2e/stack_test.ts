@@ -1,0 +1,156 @@
+/** `rangemaker stack`: its ports, what it keeps, and what it says. */
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { run } from "../../services/stack/mod.ts";
+import { playBet } from "../../services/stack/bet.ts";
+import {
+  FREE_PORTS,
+  PORT_OFFSET_MAX,
+  portsAt,
+  requireFreePorts,
+} from "../../services/stack/ports.ts";
+import { type StackUrls, startStack } from "../../services/stack/stack.ts";
+import { recordedContext } from "../support/command_context.ts";
+
+/** Runs `stack` until it has said everything, and ends it. */
+async function runStack(args: readonly string[]) {
+  const { context, printed, errors } = recordedContext();
+  const ended = Promise.withResolvers<void>();
+  const print = (line: string) => {
+    context.print(line);
+    if (line.startsWith("Stop it")) ended.resolve();
+  };
+  const code = await run(["--log-level", "error", ...args], {
+    ...context,
+    print,
+    untilSignal: () => ended.promise,
+  });
+  return { code, printed, errors };
+}
+
+/** An offset at which all ports are free right now. */
+async function freeOffset(): Promise<number> {
+  for (let offset = 20_000; offset < PORT_OFFSET_MAX; offset += 1_000) {
+    const isFree = await requireFreePorts("127.0.0.1", portsAt(offset)).then(
+      () => true,
+      () => false,
+    );
+    if (isFree) return offset;
+  }
+  throw new Error("No offset is free");
+}
+
+async function rpc(url: string, method: string, params: unknown[]) {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  return (await response.json()).result;
+}
+
+Deno.test("stack --port-offset: moves every port; the accounts come with keys and a warning", async () => {
+  const offset = await freeOffset();
+  const { code, printed } = await runStack(["--port-offset", String(offset)]);
+  assert.equal(code, 0);
+  const text = printed.join("\n");
+  for (const port of Object.values(portsAt(offset))) assert(text.includes(`:${port}`), text);
+  for (const [name, { address, privateKey }] of Object.entries(DEV_ACCOUNTS)) {
+    assert.match(text, new RegExp(`^  ${name} +${address} ${privateKey}$`, "m"));
+  }
+  assert.match(text, /^Accounts with their private keys\. Everyone knows these keys: /m);
+});
+
+Deno.test("stack: taken ports are one line with the service, what has it, and the option", async () => {
+  const running = await startStack({ ports: FREE_PORTS, seed: 1 });
+  const other = Deno.serve({ port: 0, onListen() {} }, () => new Response("hello"));
+  try {
+    const portOf = (url: string) => Number(new URL(url).port);
+    const { urls } = running;
+    const taken = {
+      exchanges: portOf(urls.exchanges ?? ""),
+      oracle: portOf(urls.oracle),
+      node: portOf(urls.node),
+      nodeRead: portOf(urls.nodeRead),
+      proxy: portOf(urls.proxy),
+      bridge: portOf(urls.bridge),
+      solver: other.addr.port,
+    };
+    await assert.rejects(requireFreePorts("127.0.0.1", taken), (thrown) => {
+      assert(thrown instanceof Error);
+      for (const name of ["exchanges", "oracle", "node", "proxy", "bridge"] as const) {
+        const owner = `${taken[name]} of ${name} by a running rangemaker ${name}`;
+        assert(thrown.message.includes(owner), thrown.message);
+      }
+      assert(thrown.message.includes(`${taken.nodeRead} of nodeRead by a running rangemaker node`));
+      assert(thrown.message.includes(`${taken.solver} of solver by another program`));
+      assert.match(thrown.message, /with --port-offset, such as --port-offset 100$/);
+      return true;
+    });
+  } finally {
+    await other.shutdown();
+    await running.stop();
+  }
+});
+
+Deno.test("stack --host: an address of another machine is one clear line", async () => {
+  const { code, errors } = await runStack(["--host", "192.0.2.1", "--port-offset", "30000"]);
+  assert.equal(code, 1);
+  assert.match(errors.join("\n"), /^Cannot listen on --host 192\.0\.2\.1: .*$/);
+});
+
+Deno.test("stack --data-dir: balances and bets survive a restart", async () => {
+  const dataDir = await Deno.makeTempDir();
+  const options = { ports: FREE_PORTS, seed: 1, dataDir: `${dataDir}/new/stack` };
+  const balanceOf = async ({ nodeRead }: StackUrls) => {
+    const { balance } = await rpc(nodeRead, "core_getAccount", [DEV_ACCOUNTS.solver.address]);
+    return balance;
+  };
+  try {
+    const first = await startStack(options);
+    const before = await balanceOf(first.urls);
+    await playBet(first.urls, systemClock, () => {});
+    const after = await balanceOf(first.urls);
+    await first.stop();
+    assert.notEqual(after, before);
+    const second = await startStack(options);
+    try {
+      assert.equal(await balanceOf(second.urls), after);
+    } finally {
+      await second.stop();
+    }
+    for (const name of ["bridge.sqlite", "solver.sqlite", "node/chain.journal"]) {
+      assert((await Deno.stat(`${options.dataDir}/${name}`)).size > 0, name);
+    }
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});
+
+Deno.test("stack --pricing, --host: the solver prices as asked, the services listen there", async () => {
+  const offset = await freeOffset();
+  const args = ["--pricing", "barrier", "--host", "localhost", "--port-offset", String(offset)];
+  const { code, printed } = await runStack(args);
+  assert.equal(code, 0);
+  assert(printed.length > 8);
+});
+
+Deno.test("Every service says at GET / what it is and where its documents are", async () => {
+  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  try {
+    const { exchanges = "", oracle, node, nodeRead, proxy, bridge, solver } = stack.urls;
+    const named = { exchanges, oracle, node, "node-read": nodeRead, proxy, bridge, solver };
+    for (const [name, url] of Object.entries(named)) {
+      const answer = await fetch(url);
+      assert.equal(answer.status, 200, name);
+      const line = await answer.text();
+      assert.match(line, new RegExp(`^rangemaker ${name} .*docs/reference\\.md.*\\n$`));
+      const openApi = await fetch(`${url}/openapi.json`);
+      await openApi.body?.cancel();
+      assert.equal(line.includes("/openapi.json"), openApi.ok, name);
+    }
+  } finally {
+    await stack.stop();
+  }
+});

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import * as kinds from "../../../lib/cli/option_kinds.ts";
+import { type OptionTable, parseOptions } from "../../../lib/cli/options.ts";
+
+const lib = new URL("../../../lib/cli/", import.meta.url);
+
+/** A program that keeps what some options name, and then says what it may read and write. */
+const PROGRAM = `
+import { confineFiles } from ${JSON.stringify(new URL("file_access.ts", lib).href)};
+import * as kinds from ${JSON.stringify(new URL("option_kinds.ts", lib).href)};
+const row = (flags, kind) => ({ flags, kind, description: "" });
+const table = {
+  tape: row("--tape", kinds.file),
+  svg: row("--svg", kinds.outputFile),
+  database: row("--database", kinds.database),
+};
+confineFiles("sample", table, JSON.parse(Deno.args[0]));
+const may = (name, path) => Deno.permissions.querySync({ name, path }).state === "granted";
+console.log(JSON.stringify(
+  ["/t/tape.csv", "/t", "/p/x.svg", "/db/other", "/etc"]
+    .map((path) => [path, may("read", path), may("write", path)]),
+));
+`;
+
+async function accessLeft(flags: readonly string[], values: Record<string, string>) {
+  const program = await Deno.makeTempFile({ suffix: ".ts" });
+  try {
+    await Deno.writeTextFile(program, PROGRAM);
+    const config = new URL("../../deno.json", lib).pathname;
+    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: [
+        "run",
+        "--no-prompt",
+        "--no-check",
+        "--config",
+        config,
+        ...flags,
+        program,
+        JSON.stringify(values),
+      ],
+    }).output();
+    const decoder = new TextDecoder();
+    return JSON.parse(decoder.decode(stdout) || "null") ?? decoder.decode(stderr);
+  } finally {
+    await Deno.remove(program);
+  }
+}
+
+const files = { tape: "/t/tape.csv", svg: "/p/x.svg", database: "/db/bridge.sqlite" };
+
+Deno.test("confineFiles: of the whole file system a command keeps what its options name", async () => {
+  assert.deepEqual(await accessLeft(["--allow-read=/", "--allow-write=/"], files), [
+    ["/t/tape.csv", true, false],
+    ["/t", false, false],
+    ["/p/x.svg", false, true],
+    ["/db/other", true, true],
+    ["/etc", false, false],
+  ]);
+  const none = await accessLeft(["--allow-read=/", "--allow-write=/"], {});
+  for (const [, ...may] of none) assert.deepEqual(may, [false, false]);
+});
+
+Deno.test("confineFiles: a database in the root folder keeps working, and so does --allow-all", async () => {
+  const rooted = await accessLeft(["--allow-read=/", "--allow-write=/"], { database: "/x.sqlite" });
+  assert.deepEqual(rooted.at(-1), ["/etc", true, true]);
+  assert.deepEqual((await accessLeft(["--allow-all"], files)).at(-1), ["/etc", true, true]);
+});
+
+Deno.test("parseOptions: a relative path that the user gives starts where the user is", () => {
+  const table = {
+    tape: { flags: "--tape", kind: kinds.file, description: "", env: "TAPE" },
+    svg: { flags: "--svg", kind: kinds.outputFile, description: "" },
+    dataDir: { flags: "--data-dir", kind: kinds.directory, description: "", default: "data/node" },
+    database: { flags: "--database", kind: kinds.database, description: "" },
+  } satisfies OptionTable;
+  const text = { name: "sample", description: "", examples: [] };
+  const env: Record<string, string> = { INIT_CWD: "/home/user", TAPE: "../tape.csv" };
+  const parse = (...argv: string[]) => parseOptions(text, table, argv, (name) => env[name]);
+  const given = parse("--svg", "/tmp/x.svg", "--data-dir", "node", "--database", "b.sqlite");
+  assert.deepEqual(given, {
+    tape: "/home/tape.csv",
+    svg: "/tmp/x.svg",
+    dataDir: "/home/user/node",
+    database: "/home/user/b.sqlite",
+  });
+  assert.equal(parse().dataDir, "data/node");
+  assert.equal(parse("--database", ":memory:").database, ":memory:");
+  assert.equal(parse("--database", "postgres://db/x").database, "postgres://db/x");
+  delete env.INIT_CWD;
+  assert.equal(parse("--database", "b.sqlite").database, "b.sqlite");
+});

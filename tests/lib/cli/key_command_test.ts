@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { Wallet } from "ethers";
+import { run } from "../../../lib/cli/key_command.ts";
+import { signerFrom } from "../../../lib/cli/keystore.ts";
+import { recordedContext } from "../../support/command_context.ts";
+
+/** Runs `key` with what a person answers to its questions. */
+async function runKey(args: readonly string[], answers: readonly string[] = []) {
+  const { context, printed, errors } = recordedContext();
+  const left = [...answers];
+  const askSecret = () => Promise.resolve(left.shift() ?? assert.fail("One question too many"));
+  const code = await run(args, { ...context, askSecret });
+  return { code, printed, errors: errors.join("\n") };
+}
+
+async function inFolder(test: (keystore: string, password: string) => Promise<void>) {
+  const folder = await Deno.makeTempDir();
+  try {
+    await Deno.writeTextFile(`${folder}/password`, "correct horse\n");
+    await test(`${folder}/key.json`, `${folder}/password`);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+Deno.test("key new, key show: a new key in a keystore of its owner, with the password from a file", () =>
+  inFolder(async (keystore, keystorePasswordFile) => {
+    const files = ["--keystore", keystore, "--keystore-password-file", keystorePasswordFile];
+    const made = await runKey(["new", ...files]);
+    assert.equal(made.code, 0, made.errors);
+    assert.equal((await Deno.stat(keystore)).mode! & 0o777, 0o600);
+    const signer = await signerFrom({ keystore, keystorePasswordFile }, "");
+    assert.deepEqual(made.printed, [signer.address]);
+
+    assert.deepEqual((await runKey(["show", ...files])).printed, [signer.address]);
+    const [address, key = ""] = (await runKey(["show", ...files, "--reveal"])).printed;
+    assert.equal(address, signer.address);
+    assert.equal(new Wallet(key).address, signer.address);
+
+    // Another key never takes the place of the first.
+    const text = await Deno.readTextFile(keystore);
+    const again = await runKey(["new", ...files]);
+    assert.equal(again.code, 1);
+    assert.match(again.errors, /^Keystore \S+key\.json cannot be written: it exists, and may hold/);
+    assert.equal(await Deno.readTextFile(keystore), text);
+  }));
+
+Deno.test("key new, key show: the password from a prompt, asked for twice", () =>
+  inFolder(async (keystore) => {
+    const differing = await runKey(["new", "--keystore", keystore], ["one", "two"]);
+    assert.equal(differing.code, 2);
+    assert.match(differing.errors, /^The two passwords differ\. See rangemaker key new --help$/);
+    assert.equal((await runKey(["new", "--keystore", keystore], [""])).code, 2);
+    const made = await runKey(["new", "--keystore", keystore], ["secret", "secret"]);
+    assert.equal(made.code, 0, made.errors);
+    const shown = await runKey(["show", "--keystore", keystore], ["secret"]);
+    assert.deepEqual(shown.printed, made.printed);
+    const wrong = await runKey(["show", "--keystore", keystore], ["secrets"]);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.errors, /does not open: the password is wrong$/);
+  }));
+
+Deno.test("key: without a subcommand it names them, exit code 2", async () => {
+  const { code, errors } = await runKey([]);
+  assert.equal(code, 2);
+  assert.match(errors, /^Missing command: expected new or show/);
+});
