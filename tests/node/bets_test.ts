@@ -30,7 +30,7 @@ Deno.test("Node: one bet over HTTP, from deposit to payout", () =>
     assert.equal((await client.getThesis(id))?.status, "open");
     await stepped.run(1);
     await socket.waitFor(({ params }) => params?.result.status === "won");
-    assert.deepEqual(socket.notices(theses).map(({ status }) => status), ["open", "won"]);
+    assert.deepEqual(socket.notifications(theses).map(({ status }) => status), ["open", "won"]);
     assert.equal((await client.getThesis(id))?.status, "won");
     assert.equal((await client.getAccount(user.address)).balance, 5_070_000n);
     assert.equal((await client.settleThesis(id)).status, "won");
@@ -48,7 +48,7 @@ Deno.test("Node: a theses subscription tells what matches its filter", () =>
     ];
     await openThesis(parts);
     await socket.waitFor(({ params }) => params?.subscription === bySolver);
-    const counts = [all, mine, wrongSolver, bySolver].map((id) => socket.notices(id!).length);
+    const counts = [all, mine, wrongSolver, bySolver].map((id) => socket.notifications(id!).length);
     assert.deepEqual(counts, [1, 1, 0, 1]);
     await socket.close();
   }));

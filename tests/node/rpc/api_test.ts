@@ -48,7 +48,7 @@ Deno.test("Node: the read port serves the same state without the write methods",
     const transactions = await socket.subscribe("transactions");
     const receipt = await client.sendTransaction(depositNow());
     await socket.waitFor(({ params }) => params?.subscription === transactions);
-    assert.deepEqual(socket.notices(transactions), [{ ...receipt }]);
+    assert.deepEqual(socket.notifications(transactions), [{ ...receipt }]);
     const seen = await call(node.readUrl!, "core_getTransaction", [receipt.txHash]);
     assert.deepEqual(seen.result, receipt);
     const simulated = await call(node.readUrl!, "core_simulateTransaction", [tx]);

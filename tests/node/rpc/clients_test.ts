@@ -77,10 +77,10 @@ Deno.test("Node: a client that reads nothing is let go of, and nobody else waits
     await eventually("the slow client is counted", async () => {
       return await slowClients(node.url) === 1 ? true : undefined;
     });
-    const seen = other.notices(heads).length;
+    const seen = other.notifications(heads).length;
     await eventually(
       "heads go on",
-      () => other.notices(heads).length > seen + 2 ? true : undefined,
+      () => other.notifications(heads).length > seen + 2 ? true : undefined,
     );
     assert.equal(await slowClients(node.url), 1, "counted once");
     slow.close();

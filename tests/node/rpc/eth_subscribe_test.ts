@@ -19,7 +19,7 @@ Deno.test("Node: eth_subscribe tells its id before the first notification", () =
       assert.ok(told < first);
     }
     assert.equal((await socket.call("eth_subscribe", ["logs"])).error?.code, -32602);
-    const heads = socket.notices(ids[0]!);
+    const heads = socket.notifications(ids[0]!);
     assert.match(String(heads[0]?.number), /^0x[0-9a-f]+$/);
     await socket.close();
   }));
@@ -31,10 +31,10 @@ Deno.test("Node: eth_unsubscribe ends one's own subscription only", () =>
     assert.equal((await other.call("eth_unsubscribe", [id])).result, false);
     assert.equal((await one.call("eth_unsubscribe", [id])).result, true);
     assert.equal((await one.call("eth_unsubscribe", [id])).result, false);
-    const seen = one.notices(id).length;
+    const seen = one.notifications(id).length;
     const heads = await other.subscribe("newHeads");
     await other.waitFor(({ params }) => params?.subscription === heads);
-    assert.equal(one.notices(id).length, seen);
+    assert.equal(one.notifications(id).length, seen);
     await one.close();
     await other.close();
   }));

@@ -66,7 +66,7 @@ export class SteppedNode {
   }
 
   async #nextHeadMs(): Promise<number> {
-    const heads = () => this.#socket.notices(this.#heads);
+    const heads = () => this.#socket.notifications(this.#heads);
     await this.#socket.waitFor(() => heads().length > this.#seenHeads);
     const head = heads()[this.#seenHeads];
     this.#seenHeads += 1;
