@@ -116,7 +116,7 @@ export class OutcomeUnknownError extends RangemakerError {
   constructor(txHash: Hex | null, cause: unknown) {
     super(
       "OUTCOME_UNKNOWN",
-      `Outcome of ${txHash === null ? "the request" : `transaction ${txHash}`} is not known yet: ` +
+      `Outcome of ${txHash === null ? "the request" : `transaction ${txHash}`} is unknown: ` +
         `the same request may be sent again (${messageOf(cause)})`,
       { cause, retryable: true },
     );
