@@ -44,7 +44,7 @@ Deno.test("Deposits: a failed deposit is shown with its reason, an unanswered on
       message: "Refused by the test",
     });
     node.paused = true;
-    await assertFailure(post(`${url}/deposit`, signedRequest({ nonce: 2n })), 504, "not known yet");
+    await assertFailure(post(`${url}/deposit`, signedRequest({ nonce: 2n })), 504, "unknown");
     const waiting = (await get(`${url}/deposits/${user.address}/2`)).body.deposit;
     assert.equal((waiting as Record<string, unknown>).state, "submitted");
   }));
