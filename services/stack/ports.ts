@@ -2,7 +2,7 @@
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { urlOf } from "../../lib/http/listener.ts";
 
-/** How long whoever has a port may take to say what it is. */
+/** How long the program on a taken port may take to answer what it is. */
 const ANSWER_MS = 1_000;
 
 /** Ports of a stack; 0 takes a free one. */

@@ -65,7 +65,7 @@ async function slowClients(url: string): Promise<number> {
   return Number(/^node_websocket_slow_clients_total (\d+)$/m.exec(text)?.[1]);
 }
 
-Deno.test("Node: a client that reads nothing is let go of, and nobody else waits for it", () =>
+Deno.test("Node: a client that reads nothing is disconnected, and nobody else waits for it", () =>
   withNode(async ({ node }) => {
     const slow = await connectByHand(node.url);
     const subscribe = { jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["prices"] };

@@ -85,7 +85,7 @@ Deno.test("NativeConnection: a socket that is closing is sent nothing, and not c
   assert.deepEqual([socket.queued, socket.closed], [0, undefined]);
 });
 
-Deno.test("TcpConnection: a peer that reads nothing gets no pongs, so that they cannot heap up", () => {
+Deno.test("TcpConnection: a peer that reads nothing gets no pongs, so that they cannot pile up", () => {
   const socket = new FakeWsSocket();
   const tcp = { writableLength: 0 };
   // The parts that a connection touches until it sends.
