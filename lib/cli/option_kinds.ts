@@ -21,7 +21,7 @@ export interface OptionKind<S extends z.ZodType = z.ZodType> {
   /** What a shell completes the value with: one of a list, or a path. */
   completes?: readonly string[] | "file" | "directory";
   /** What the process does with the value, and so needs permission for. */
-  access?: "listen" | "connect" | "read" | "write" | "readWrite" | "database";
+  access?: "listen" | "connect" | "read" | "write" | "readWrite" | "modules" | "database";
 }
 
 const PORT_RULE = "Expected a port from 0 to 65535";
@@ -68,6 +68,9 @@ export const file = {
   completes: "file",
   access: "read",
 } satisfies OptionKind;
+
+/** The path of a TypeScript or JavaScript module. It may import others of its folder. */
+export const module = { ...file, access: "modules" } satisfies OptionKind;
 
 /** The path of a file to write. */
 export const outputFile = { ...file, access: "write" } satisfies OptionKind;

@@ -49,7 +49,7 @@ Deno.test("Tasks: --database and --data-dir are anywhere, from the folder of the
     assert((await Deno.stat(`${folder}/node/chain.journal`)).isFile);
   }));
 
-Deno.test("deno task solver backtest --tape: reads a tape in the folder of the user, writes a picture", () =>
+Deno.test("deno task solver backtest --tape: reads a tape in the folder of the user, writes pictures", () =>
   inFolder(async (folder) => {
     const rows = Array.from(
       { length: 1_500 },
@@ -58,10 +58,10 @@ Deno.test("deno task solver backtest --tape: reads a tape in the folder of the u
     );
     const tape = ["time_ms,trade_id,side,price,amount", ...rows].join("\n");
     await Deno.writeTextFile(`${folder}/trades.csv`, tape);
-    const args = ["backtest", "--tape", "trades.csv", "--svg", "backtest.svg"];
+    const args = ["backtest", "--tape", "trades.csv", "--svg", "pictures"];
     const { code, stderr } = await startTask("solver", args, folder).finished();
     assert.equal(code, 0, stderr);
-    assert((await Deno.stat(`${folder}/backtest.svg`)).isFile);
+    assert((await Deno.stat(`${folder}/pictures/brier.svg`)).isFile);
   }));
 
 Deno.test("Without the task: a path that the process may not use is one clear line with the flags", () =>

@@ -37,7 +37,12 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
 
 /** Whether options name files that the service reads or writes. */
 function usesFiles(table: OptionTable, permission: "read" | "write"): boolean {
-  const kinds = [permission, "readWrite", "database"];
+  const kinds = [
+    permission,
+    "readWrite",
+    "database",
+    ...(permission === "read" ? ["modules"] : []),
+  ];
   return Object.values(table).some(({ kind }: OptionSpec) => kinds.includes(kind.access ?? ""));
 }
 

@@ -56,12 +56,15 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
     here((_command, { greeting }) => Promise.resolve(greeting)),
   ],
   [/^(deno task|rangemaker) oracle probe$/, here(probe)],
-  [/^deno task backtest --tape trades\.csv --svg backtest\.svg$/, here(backtest)],
+  [/^deno task backtest --tape trades\.csv --svg pictures$/, here(backtest)],
   [/^deno run --allow-all tests\/bench\/(bridge|solver)_bench\.ts$/, here(benchmark)],
   [/^deno install --frozen=false$/, here(install)],
   [/^deno task doctor bridge --port 3001$/, here((command, { shell }) => shell.diagnose(command))],
   [/^(deno task|rangemaker) doctor ./, elsewhere("tests/doctor/doctor_test.ts", "runDoctor(")],
-  [/\b(task|rangemaker) completion ./, elsewhere("tests/lib/completion/shells_test.ts", "fish")],
+  [
+    /\b(task|rangemaker) completion ./,
+    elsewhere("tests/lib/cli/completion/shells_test.ts", "fish"),
+  ],
   [/^rangemaker\(\) /, elsewhere("tests/e2e/shell_function_test.ts", "rangemaker()")],
   // Named in a sentence, not given as a line: that there is such a command.
   [/^rangemaker [a-z ]+$/, here(help)],
@@ -145,9 +148,9 @@ async function backtest(command: string): Promise<string> {
   const folder = await Deno.makeTempDir();
   const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 600_000 });
   await Deno.writeTextFile(`${folder}/trades.csv`, tapeText(rows));
-  const here = command.replaceAll(/\b\w+\.(csv|svg)/g, `${folder}/$&`).split(" ");
+  const here = command.replaceAll(/\b(\w+\.csv|pictures)\b/g, `${folder}/$&`).split(" ");
   const output = await deno("run", "-A", "main.ts", "solver", "backtest", ...here.slice(3));
-  assert((await Deno.stat(`${folder}/backtest-brier.svg`)).isFile);
+  assert((await Deno.stat(`${folder}/pictures/brier.svg`)).isFile);
   await Deno.remove(folder, { recursive: true });
   return output;
 }

@@ -23,7 +23,7 @@ Deno.test("docs/protocol.md: the types that are signed are those of the code, an
 Deno.test("docs/protocol.md: the methods of the node are those that it answers", () => {
   const [, chapter = ""] = /## JSON-RPC of the core node(.*?) ## /.exec(text) ?? [];
   const names = (from: string) => new Set(from.match(/\b(?:core|eth|net|web3)_\w+/g));
-  const keys = readText("services/node/methods.ts").match(/^ {4}\w+_\w+(?=: \{)/gm) ?? [];
+  const keys = readText("services/node/rpc/methods.ts").match(/^ {4}\w+_\w+(?=: \{)/gm) ?? [];
   assert(keys.length > 10);
   assert.deepEqual(
     names(chapter).difference(new Set(["eth_subscribe"])),

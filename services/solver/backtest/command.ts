@@ -1,4 +1,5 @@
 /** `rangemaker solver backtest`: how good the models are on recorded prices, and what they earn. */
+import { dirname } from "node:path";
 import { messageOf } from "../../../lib/errors.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import { command, ExitCode } from "../../../lib/cli/command.ts";
@@ -49,7 +50,10 @@ export const run = command({
   options,
   examples: [
     ["rangemaker solver backtest --tape trades.csv", "short boxes on trades"],
-    ["rangemaker solver backtest --candles btc-1m.csv --svg btc", "1 m to 24 h, with pictures"],
+    [
+      "rangemaker solver backtest --candles btc-1m.csv --svg pictures",
+      "1 m to 24 h, with pictures",
+    ],
     ["rangemaker solver backtest --candles btc-1m.csv --strategy ./mine.ts", "a strategy of yours"],
   ],
   async run(options, context) {
@@ -73,7 +77,7 @@ export const run = command({
     describeReport(report).forEach(context.print);
     if (options.svg !== undefined) {
       for (const { name, svg } of drawReport(report)) {
-        const path = `${options.svg.replace(/\.svg$/, "")}-${name}.svg`;
+        const path = `${options.svg}/${name}.svg`;
         await write(path, svg);
         context.print(`Picture written to ${path}`);
       }
@@ -158,6 +162,7 @@ async function createParticipants(
 
 async function write(path: string, text: string): Promise<void> {
   try {
+    await Deno.mkdir(dirname(path), { recursive: true });
     await Deno.writeTextFile(path, text);
   } catch (thrown) {
     throw new BacktestError(`Picture ${path} cannot be written: ${messageOf(thrown)}`);

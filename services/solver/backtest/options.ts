@@ -46,12 +46,12 @@ export const options = {
   strategy: {
     flags: "--strategy",
     description: "also test the strategy that this TypeScript file exports",
-    kind: kinds.file,
+    kind: kinds.module,
   },
   svg: {
     flags: "--svg",
-    description: "also write pictures, one per question: out.svg gives out-brier.svg and others",
-    kind: kinds.outputFile,
+    description: "also write pictures into this folder: brier.svg, calibration.svg, gains.svg",
+    kind: kinds.directory,
   },
   durationsMs: {
     flags: "--durations-ms",

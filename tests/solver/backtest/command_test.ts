@@ -24,7 +24,7 @@ async function withFiles(
 Deno.test("solver backtest: prints scores, calibration and gains of trades, and writes pictures", () =>
   withFiles(async ({ tape, folder }) => {
     const { code, stdout, stderr } = await runProgram(
-      ["solver", "backtest", "--tape", tape, "--svg", `${folder}/trades`],
+      ["solver", "backtest", "--tape", tape, "--svg", `${folder}/pictures`],
     );
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^duration +barrier +first version +mock +terminal only +base rate +HAR/m);
@@ -32,7 +32,7 @@ Deno.test("solver backtest: prints scores, calibration and gains of trades, and 
     assert.match(stdout, /Calibration of barrier\npredicted +held/);
     assert.match(stdout, /^knows the best rival model +mock +\d+ +[+-]0\.\d{4}/m);
     for (const name of ["brier", "calibration", "gains"]) {
-      const picture = await Deno.readTextFile(`${folder}/trades-${name}.svg`);
+      const picture = await Deno.readTextFile(`${folder}/pictures/${name}.svg`);
       assert.match(picture, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
       assert.ok(!/NaN|undefined|Infinity/.test(picture), name);
       assert.match(picture, /<circle /);
@@ -83,7 +83,7 @@ Deno.test("solver backtest: what is wrong is one line", () =>
       [["--candles", candles, "--durations-ms", "90000"], 1, /boxes of 90000 ms/],
       [["--tape", tape, "--strategy", "nowhere.ts"], 1, /^Strategy nowhere\.ts cannot be loaded/],
       [["--tape", tape, "--strategy", `${folder}/none.ts`], 1, /expected a StrategyFactory/],
-      [["--tape", tape, "--svg", "/nowhere/x"], 1, /cannot be written/],
+      [["--tape", tape, "--svg", "/proc/x"], 1, /cannot be written/],
     ];
     for (const [args, code, words] of cases) {
       const ended = await runHere(["solver", "backtest", ...args]);

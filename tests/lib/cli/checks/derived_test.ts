@@ -24,6 +24,7 @@ const required: readonly (readonly [kinds.OptionKind, value: unknown, flags: str
   [kinds.wsUrl, "ws://node.example", "--allow-net=node.example:80"],
   [{ ...kinds.httpUrl }, "oracle.example:8550", "--allow-net=oracle.example:8550"],
   [kinds.file, "keys/a.json", "--allow-read=keys/a.json"],
+  [kinds.module, "mine/strategy.ts", "--allow-read=mine"],
   [kinds.outputFile, "a.svg", "--allow-write=a.svg"],
   [kinds.directory, "data/node", "--allow-read=data/node --allow-write=data/node"],
   [kinds.database, "data/a.sqlite", "--allow-read=data --allow-write=data"],
