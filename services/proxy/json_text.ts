@@ -56,13 +56,13 @@ export function memberSpan(text: string, name: string): Span | undefined {
   return found;
 }
 
-/** The text of a member of a JSON object; undefined if there is none of that name. */
+/** The text of a member of a JSON object; undefined if it has no such member. */
 export function memberText(text: string, name: string): string | undefined {
   const span = memberSpan(text, name);
   return span && text.slice(span.start, span.end);
 }
 
-/** The text cut at the value of a member; undefined if there is none of that name. */
+/** The text cut at the value of a member; undefined if it has no such member. */
 export function cutAtMember(text: string, name: string): Cut | undefined {
   const span = memberSpan(text, name);
   return span && cutAt(text, span);

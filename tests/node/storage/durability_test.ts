@@ -5,37 +5,17 @@ import type { TransactionWire } from "../../../lib/protocol/transaction.ts";
 import { genesisBlock } from "../../../services/node/chain/block.ts";
 import { CoreNode } from "../../../services/node/core_node.ts";
 import { FLUSH_CHECKPOINTS } from "../../../services/node/storage/data_dir.ts";
-import { FileJournal } from "../../../services/node/storage/file_journal.ts";
-import type { JournalRecord } from "../../../services/node/chain/journal.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
 import { openStorage, type Storage } from "../../../services/node/storage/storage.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
-import { FakeDisk } from "../support/fake_disk.ts";
+import { FakeDisk, idsAfterPowerLoss, settlement } from "../support/fake_disk.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
 import { isSettled } from "../support/is_settled.ts";
 import { SOLVER_BALANCE } from "../support/test_chain.ts";
 
 const clock = new FakeClock();
 const NOW = clock.now();
-
-function settlement(id: number): JournalRecord {
-  return { kind: "settlement", atMs: NOW, id, outcome: { status: "won" } };
-}
-
-/** Opens the journal on a disk. */
-function open(disk: FakeDisk) {
-  const ids: number[] = [];
-  const { journal } = FileJournal.open("chain.journal", (record) => {
-    if (record.kind === "settlement") ids.push(record.id);
-  }, disk.open);
-  return { journal, ids };
-}
-
-/** The ids of the records that are left after a power loss. */
-function idsAfterPowerLoss(disk: FakeDisk): number[] {
-  return open(disk.afterPowerLoss()).ids;
-}
 
 /** A data directory whose journal is on a fake disk; prices and the head are on the real one. */
 async function withFolder(test: (folder: string) => Promise<void>): Promise<void> {

@@ -1,34 +1,12 @@
 /** When a journal may say that a record is on the disk: each test watches what the disk is asked to do. */
 import assert from "node:assert/strict";
-import { FileJournal } from "../../../services/node/storage/file_journal.ts";
-import type { JournalRecord } from "../../../services/node/chain/journal.ts";
-import { FakeDisk } from "../support/fake_disk.ts";
+import { FakeDisk, idsAfterPowerLoss, openJournal, settlement } from "../support/fake_disk.ts";
 import { isSettled } from "../support/is_settled.ts";
-
-const NOW = 1_700_000_000_000;
-
-function settlement(id: number): JournalRecord {
-  return { kind: "settlement", atMs: NOW, id, outcome: { status: "won" } };
-}
-
-/** Opens the journal on a disk. */
-function open(disk: FakeDisk) {
-  const ids: number[] = [];
-  const { journal } = FileJournal.open("chain.journal", (record) => {
-    if (record.kind === "settlement") ids.push(record.id);
-  }, disk.open);
-  return { journal, ids };
-}
-
-/** The ids of the records that are left after a power loss. */
-function idsAfterPowerLoss(disk: FakeDisk): number[] {
-  return open(disk.afterPowerLoss()).ids;
-}
 
 Deno.test("FileJournal: synced waits until the disk has synced what was appended", async () => {
   const disk = new FakeDisk();
   disk.holdSyncs();
-  const { journal } = open(disk);
+  const { journal } = openJournal(disk);
   journal.append([settlement(1)]);
   const synced = journal.synced();
   assert.deepEqual([await isSettled(synced), disk.syncs], [false, 1]);
@@ -41,7 +19,7 @@ Deno.test("FileJournal: synced waits until the disk has synced what was appended
 Deno.test("FileJournal: a record appended during a sync waits for the next one", async () => {
   const disk = new FakeDisk();
   disk.holdSyncs();
-  const { journal } = open(disk);
+  const { journal } = openJournal(disk);
   journal.append([settlement(1)]);
   const first = journal.synced();
   await isSettled(first);
@@ -65,7 +43,7 @@ Deno.test("FileJournal: a record appended during a sync waits for the next one",
 Deno.test("FileJournal: a record appended during a sync is not synced when that one ends", async () => {
   const disk = new FakeDisk();
   disk.holdSyncs();
-  const { journal } = open(disk);
+  const { journal } = openJournal(disk);
   journal.append([settlement(1)]);
   const first = journal.synced();
   await isSettled(first);
@@ -82,7 +60,7 @@ Deno.test("FileJournal: a record appended during a sync is not synced when that 
 Deno.test("FileJournal: all that wait during a sync share the next one, and nothing new needs none", async () => {
   const disk = new FakeDisk();
   disk.holdSyncs();
-  const { journal } = open(disk);
+  const { journal } = openJournal(disk);
   const waits = [1, 2, 3, 4, 5].map((id) => {
     journal.append([settlement(id)]);
     return journal.synced();
@@ -104,8 +82,8 @@ Deno.test("FileJournal: all that wait during a sync share the next one, and noth
 
 Deno.test("FileJournal: what a killed process wrote is synced before it counts", async () => {
   const disk = new FakeDisk();
-  open(disk).journal.append([settlement(1)]);
-  const { journal, ids } = open(disk);
+  openJournal(disk).journal.append([settlement(1)]);
+  const { journal, ids } = openJournal(disk);
   assert.deepEqual(ids, [1]);
   await journal.synced();
   assert.deepEqual(idsAfterPowerLoss(disk), [1]);
@@ -114,7 +92,7 @@ Deno.test("FileJournal: what a killed process wrote is synced before it counts",
 Deno.test("FileJournal: takes nothing more after a sync that failed", async () => {
   const disk = new FakeDisk();
   disk.holdSyncs();
-  const { journal } = open(disk);
+  const { journal } = openJournal(disk);
   journal.append([settlement(1)]);
   const synced = assert.rejects(journal.synced(), /cannot be synced: I\/O error/);
   await isSettled(synced);
@@ -135,7 +113,7 @@ Deno.test("FileJournal: takes nothing more after a sync that failed", async () =
 
 Deno.test("FileJournal: takes nothing more after a record that it could not remove", async () => {
   const disk = new FakeDisk();
-  const { journal } = open(disk);
+  const { journal } = openJournal(disk);
   journal.append([settlement(1)]);
   await journal.synced();
   disk.capacity = disk.size + 10;
@@ -152,7 +130,7 @@ Deno.test("FileJournal: takes nothing more after a record that it could not remo
 Deno.test("FileJournal: closes its file after the last sync, not before", async () => {
   const disk = new FakeDisk();
   disk.holdSyncs();
-  const { journal } = open(disk);
+  const { journal } = openJournal(disk);
   journal.append([settlement(1)]);
   const closed = journal.close();
   assert.deepEqual([await isSettled(closed), disk.isOpen], [false, true]);
@@ -165,7 +143,7 @@ Deno.test("FileJournal: closes its file after the last sync, not before", async 
 Deno.test("FileJournal: goes on until a write has taken every byte", async () => {
   const disk = new FakeDisk();
   disk.writeMax = 7;
-  const { journal } = open(disk);
+  const { journal } = openJournal(disk);
   journal.append([settlement(1), settlement(2)]);
   await journal.close();
   assert.deepEqual(idsAfterPowerLoss(disk), [1, 2]);
@@ -173,7 +151,7 @@ Deno.test("FileJournal: goes on until a write has taken every byte", async () =>
 
 Deno.test("FileJournal: removes a record that the disk took in part, and takes the next", async () => {
   const disk = new FakeDisk();
-  const { journal } = open(disk);
+  const { journal } = openJournal(disk);
   journal.append([settlement(1)]);
   const wholeBytes = disk.size;
   disk.capacity = wholeBytes + 10;

@@ -1,4 +1,5 @@
-import type { JournalFile } from "../../../services/node/storage/file_journal.ts";
+import type { JournalRecord } from "../../../services/node/chain/journal.ts";
+import { FileJournal, type JournalFile } from "../../../services/node/storage/file_journal.ts";
 
 /**
  * The file of a journal, in memory. What was written survives the process; only what a sync has
@@ -106,4 +107,23 @@ export class FakeDisk {
     this.#begun.resolve("sync");
     return promise;
   }
+}
+
+/** The record of a settlement of this thesis. */
+export function settlement(id: number): JournalRecord {
+  return { kind: "settlement", atMs: 1_700_000_000_000, id, outcome: { status: "won" } };
+}
+
+/** Opens the journal on a disk; `ids` are those of the settlements that it holds. */
+export function openJournal(disk: FakeDisk): { journal: FileJournal; ids: number[] } {
+  const ids: number[] = [];
+  const { journal } = FileJournal.open("chain.journal", (record) => {
+    if (record.kind === "settlement") ids.push(record.id);
+  }, disk.open);
+  return { journal, ids };
+}
+
+/** The ids of the settlements that are left after a power loss. */
+export function idsAfterPowerLoss(disk: FakeDisk): number[] {
+  return openJournal(disk.afterPowerLoss()).ids;
 }
