@@ -14,9 +14,6 @@ export const EXCHANGE_OF = {
 /** A provider's name on the wire. */
 export type ProviderName = keyof typeof EXCHANGE_OF;
 
-/** The name of one of the four exchanges. */
-export type ExchangeName = (typeof EXCHANGE_OF)[ProviderName];
-
 /** All providers, in the order of the spec's table. */
 export const PROVIDER_NAMES = Object.keys(EXCHANGE_OF) as ProviderName[]; // its own keys
 

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { addressSchema, hash32Schema, timestampSchema, uint64Schema } from "./scalars.ts";
 import { betTermsShape } from "./terms.ts";
-import type { Wire } from "./wire.ts";
 
 /** States of a thesis; `won` and `lost` are seen from the user. */
 export const thesisStatusSchema = z.enum(["open", "needs_backfill", "won", "lost"]);
@@ -27,9 +26,6 @@ export const thesisSchema = z.object({
 
 /** A bet as the ledger holds it; times in Unix milliseconds, `breach` is the slot that decided. */
 export type Thesis = z.output<typeof thesisSchema>;
-
-/** A thesis as JSON carries it. */
-export type ThesisWire = Wire<Thesis>;
 
 /** Whether a thesis still locks money. */
 export function isUnsettled(status: ThesisStatus): boolean {
