@@ -66,7 +66,7 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
   });
   const probeNode = () => probe.chainId();
   const depositor = new Depositor({ store, submitter, probeNode, signer, chainId, clock });
-  const limiter = new RequestLimiter(options);
+  const limiter = new RequestLimiter(options, registry);
   const readiness = () => checkReadiness({ store, node: probe, relayer: signer.address, chainId });
   const app = createBridgeApi({
     depositor,

@@ -114,7 +114,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     dryRun,
   });
   const reservations = new ReservationReconciler({ store, exposure, executor, settled, clock });
-  const limiter = new RequestLimiter(options);
+  const limiter = new RequestLimiter(options, registry);
   const app = createSolverApi({
     quoter: new Quoter({
       strategy: pricing.strategy,
