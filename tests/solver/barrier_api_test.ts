@@ -28,7 +28,7 @@ function giveHistory(node: FakeNode): void {
 function tellPrice(node: FakeNode, price = SPOT): void {
   const { base, quote, symbol } = market;
   const entry = { base, quote, decimals: 6, lastUpdate: Date.now(), ageMs: 0, state: "fresh" };
-  node.feed.tell("prices", { [symbol]: { ...entry, price: String(price) } });
+  node.feed.publish("prices", { [symbol]: { ...entry, price: String(price) } });
 }
 
 function around(spot: number): Record<string, string> {

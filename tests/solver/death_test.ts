@@ -4,11 +4,11 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { type MortalService, playUntilDeath, tracePlaces } from "../support/death.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { FakeNode } from "../support/fake_node.ts";
-import { ILL, makeWell, type NodeMood, WELL } from "../support/node_moods.ts";
+import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";
 import { solver, SOLVER_BALANCE, startTestSolver, user, USER_BALANCE } from "./support.ts";
 import { executeBody, termsAt } from "./theses.ts";
 
-/** No feed of the node is to be had here. */
+/** Nothing listens here: the solver has no feed. */
 const NO_FEED = "ws://127.0.0.1:9";
 
 /** The last place before the node hears of the transaction. */
@@ -49,7 +49,7 @@ async function dieAt(place: string, mood: NodeMood): Promise<void> {
   await withNode(mood, async (node, service, database) => {
     const body = freshBody();
     const answer = await playUntilDeath(service, place, (url) => post(`${url}/execute`, body));
-    makeWell(node);
+    makeHealthy(node);
     // Only what dies needs a process of its own: what starts after it finds the same database.
     const restarted = await startTestSolver({ url: node.url, wsUrl: NO_FEED }, { database });
     try {
@@ -76,9 +76,9 @@ async function dieAt(place: string, mood: NodeMood): Promise<void> {
 }
 
 // What a slow or repeating node does to the shared submitter is shown by the bridge's test.
-const moods = ILL.filter(({ name }) => name !== "slow" && name !== "answering twice");
+const moods = FAULTY.filter(({ name }) => name !== "slow" && name !== "answering twice");
 
-for (const mood of [WELL, ...moods]) {
+for (const mood of [HEALTHY, ...moods]) {
   Deno.test(`Solver: killed at every step with the node ${mood.name}: one thesis, one truth`, async (t) => {
     let places: string[] = [];
     await withNode(mood, async (_node, service) => {
@@ -90,7 +90,7 @@ for (const mood of [WELL, ...moods]) {
     for (const place of places) {
       // Until the transaction has been sent all moods are the same.
       const early = places.indexOf(place) <= places.indexOf(FIRST_SEND);
-      if (early && mood !== WELL) continue;
+      if (early && mood !== HEALTHY) continue;
       await t.step(place, () => dieAt(place, mood));
     }
   });

@@ -73,7 +73,7 @@ class LedgerNode {
   }
 
   #report(thesis: Thesis): void {
-    this.node.feed.tell("theses", toWire(thesis));
+    this.node.feed.publish("theses", toWire(thesis));
   }
 }
 

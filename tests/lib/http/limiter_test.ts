@@ -42,7 +42,7 @@ Deno.test("RequestLimiter: an address passes in bursts of three seconds' worth, 
     assert.equal((await ask("2.2.2.2")).status, 200);
   }));
 
-Deno.test("RequestLimiter: the total holds whoever asks, and one caller cannot use it up", () =>
+Deno.test("RequestLimiter: the total applies to all callers, and one caller cannot use it up", () =>
   withLimiter({ rateLimit: 1, rateLimitTotal: 2 }, async (ask) => {
     assert.equal(await passes(() => ask("1.1.1.1"), 50), 3);
     assert.equal(await passes(() => ask("2.2.2.2"), 50), 3);

@@ -38,7 +38,7 @@ export function recorded(clock: FakeClock): NewIntent {
 /** Covers at once. */
 export const noHedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
 
-/** An executor on a store in memory, a well node and a hedge that the test plays. */
+/** An executor on a store in memory, a healthy node and a hedge that the test controls. */
 export async function withExecutor(
   hedge: Hedge,
   test: (parts: {
