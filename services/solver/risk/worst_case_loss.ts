@@ -1,0 +1,79 @@
+import { slotFrom } from "../../../lib/prices/price_slots.ts";
+import { riskOf } from "./exposure_book.ts";
+import type { BetAtRisk } from "./exposure_limit.ts";
+
+/** A bet as the measure needs it: times in slots of 100 ms, both included. */
+interface Box {
+  firstSlot: number;
+  lastSlot: number;
+  lowerPrice: bigint;
+  upperPrice: bigint;
+  risk: bigint;
+}
+
+/**
+ * The most that bets can cost the solver wherever prices go, USDC with 6 decimals: never less than the
+ * true worst case, never more than the sum of all risks.
+ *
+ * One price decides all boxes that are checked in the same slot, so of these only the ones that share a
+ * price can win together. Each market's bets are divided into groups that have a slot in common; a
+ * group can cost as much as its boxes around the worst price, and groups and markets add up. Exact for
+ * bets that all run at the same time; O(n log n).
+ */
+export function worstCaseLoss(bets: Iterable<BetAtRisk>): bigint {
+  const markets = new Map<string, Box[]>();
+  for (const bet of bets) {
+    const key = `${bet.base}/${bet.quote}`;
+    const boxes = markets.get(key);
+    if (boxes === undefined) markets.set(key, [boxOf(bet)]);
+    else boxes.push(boxOf(bet));
+  }
+  let loss = 0n;
+  for (const boxes of markets.values()) {
+    for (const group of groupsOf(boxes)) loss += worstPriceLoss(group);
+  }
+  return loss;
+}
+
+function boxOf(bet: BetAtRisk): Box {
+  const { lowerPrice, upperPrice, startTime, endTime } = bet;
+  const firstSlot = slotFrom(startTime);
+  const lastSlot = slotFrom(endTime) - 1;
+  return { firstSlot, lastSlot, lowerPrice, upperPrice, risk: riskOf(bet) };
+}
+
+/** Divides boxes into groups, each with a slot that all its boxes are checked in. */
+function groupsOf(boxes: Box[]): Box[][] {
+  boxes.sort((a, b) => a.lastSlot - b.lastSlot);
+  const groups: Box[][] = [];
+  let rest = boxes;
+  while (rest.length > 0) {
+    // The last slot of the box that ends first: whatever has begun by then is checked in it too.
+    const slot = rest[0]!.lastSlot;
+    const group: Box[] = [];
+    const later: Box[] = [];
+    for (const box of rest) (box.firstSlot <= slot ? group : later).push(box);
+    // A window between two slots is never checked, so its user always wins.
+    if (group.length === 0) group.push(later.shift()!);
+    groups.push(group);
+    rest = later;
+  }
+  return groups;
+}
+
+/** What boxes lose at the price that lies in the costliest of them. */
+function worstPriceLoss(boxes: readonly Box[]): bigint {
+  const edges = boxes.flatMap(({ lowerPrice, upperPrice, risk }) => [
+    { price: lowerPrice, change: risk },
+    { price: upperPrice + 1n, change: -risk }, // both bounds belong to the range
+  ]);
+  edges.sort((a, b) =>
+    a.price < b.price ? -1 : a.price > b.price ? 1 : Number(a.change - b.change)
+  );
+  let [loss, worst] = [0n, 0n];
+  for (const { change } of edges) {
+    loss += change;
+    if (loss > worst) worst = loss;
+  }
+  return worst;
+}

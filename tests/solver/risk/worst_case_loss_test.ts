@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { slotFrom } from "../../../lib/prices/price_slots.ts";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
+import type { BetAtRisk } from "../../../services/solver/risk/exposure_limit.ts";
+import { worstCaseLoss } from "../../../services/solver/risk/worst_case_loss.ts";
+import { termsAt } from "../theses.ts";
+
+/** A bet with 100 at risk on these prices, in these seconds. */
+function bet(lower: number, upper: number, from: number, to: number, risk = 100n): BetAtRisk {
+  return termsAt(0, {
+    lowerPrice: BigInt(lower),
+    upperPrice: BigInt(upper),
+    startTime: from * 1_000,
+    endTime: to * 1_000,
+    payout: 100n + risk,
+  });
+}
+
+const cases: readonly [name: string, bets: BetAtRisk[], loss: bigint][] = [
+  ["no bet costs nothing", [], 0n],
+  ["boxes that share a price can all win", [bet(1, 5, 0, 9), bet(5, 9, 0, 9)], 200n],
+  ["of boxes without a common price one can win", [bet(1, 4, 0, 9), bet(5, 9, 0, 9)], 100n],
+  ["boxes one after the other can all win", [bet(1, 4, 0, 5), bet(5, 9, 5, 9)], 200n],
+  [
+    "the costlier side counts",
+    [bet(1, 4, 0, 9, 70n), bet(5, 9, 0, 9, 40n), bet(6, 9, 1, 8, 40n)],
+    80n,
+  ],
+];
+
+for (const [name, bets, loss] of cases) {
+  Deno.test(`worstCaseLoss: ${name}`, () => assert.equal(worstCaseLoss(bets), loss));
+}
+
+Deno.test("worstCaseLoss: markets add up", () => {
+  const [one, other] = MARKETS;
+  const onOther = { ...bet(5, 9, 0, 9), base: other!.base };
+  assert.equal(worstCaseLoss([{ ...bet(1, 4, 0, 9), base: one!.base }, onOther]), 200n);
+});
+
+Deno.test("worstCaseLoss: a window that no slot falls into is always lost by the solver", () => {
+  const between = { ...bet(1, 4, 0, 9), startTime: 101, endTime: 199 };
+  assert.equal(worstCaseLoss([between, { ...between, lowerPrice: 5n, upperPrice: 9n }]), 200n);
+});
+
+/** The true worst case: of every set of bets, whether some path of prices lets them all win. */
+function naiveWorst(bets: readonly BetAtRisk[]): bigint {
+  let worst = 0n;
+  for (let set = 0; set < 2 ** bets.length; set++) {
+    const chosen = bets.filter((_, index) => (set >> index) & 1);
+    const slots = new Set(chosen.flatMap(slotsOf));
+    const canWin = [...slots].every((slot) => {
+      const active = chosen.filter((one) => slotsOf(one).includes(slot));
+      const lower = active.reduce((a, b) => a.lowerPrice > b.lowerPrice ? a : b).lowerPrice;
+      return active.every(({ upperPrice }) => lower <= upperPrice);
+    });
+    const loss = chosen.reduce((sum, { payout, betAmount }) => sum + payout - betAmount, 0n);
+    if (canWin && loss > worst) worst = loss;
+  }
+  return worst;
+}
+
+function slotsOf({ startTime, endTime }: BetAtRisk): number[] {
+  const [first, end] = [slotFrom(startTime), slotFrom(endTime)];
+  return Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index);
+}
+
+const anyBet = fc.record({
+  lower: fc.nat(6),
+  width: fc.integer({ min: 1, max: 4 }),
+  start: fc.nat(600),
+  duration: fc.integer({ min: 1, max: 500 }),
+  risk: fc.bigInt(0n, 50n),
+}).map(({ lower, width, start, duration, risk }) => ({
+  ...bet(lower, lower + width, 0, 1, risk),
+  startTime: start,
+  endTime: start + duration,
+}));
+
+Deno.test("worstCaseLoss: never below the true worst case, never above the sum, exact at one time", () => {
+  fc.assert(
+    fc.property(fc.array(anyBet, { maxLength: 8 }), (bets) => {
+      const loss = worstCaseLoss(bets);
+      const sum = bets.reduce((total, { payout, betAmount }) => total + payout - betAmount, 0n);
+      assert.ok(naiveWorst(bets) <= loss && loss <= sum);
+      const together = bets.map((one) => ({ ...one, startTime: 0, endTime: 1_000 }));
+      assert.equal(worstCaseLoss(together), naiveWorst(together));
+    }),
+    { numRuns: 300, seed: 7 },
+  );
+});
