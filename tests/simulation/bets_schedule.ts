@@ -3,7 +3,7 @@ import type { RandomSource } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import type { Quote } from "../../lib/protocol/quote.ts";
-import type { Hex } from "../../lib/protocol/scalars.ts";
+import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { betTermsOf } from "../../lib/protocol/terms.ts";
 import { isUnsettled } from "../../lib/protocol/thesis.ts";
@@ -32,9 +32,10 @@ export class BetsSchedule {
   #violation: assert.AssertionError | undefined;
 
   constructor(random: RandomSource) {
-    this.#world = new BetsWorld(random);
-    for (const user of this.#users) this.#world.deposit(user.address, 900_000n);
-    this.#world.deposit(this.#rogue.address, 50_000_000n);
+    this.#world = new BetsWorld(random, [
+      ...this.#users.map(({ address }): [Address, bigint] => [address, 900_000n]),
+      [this.#rogue.address, 50_000_000n],
+    ]);
     this.#solvers = [new BetsSolver(this.#world), new BetsSolver(this.#world)];
     this.#world.listeners.push((thesis) => this.#solvers.forEach((solver) => solver.hear(thesis)));
   }
