@@ -40,7 +40,8 @@ function agreementOf(terms: Agreement): string {
 /** The world, step by step; {@link check} holds after each. */
 export class BetsWorld {
   readonly chain: TestChain;
-  readonly store = new IntentStore(SqliteDriver.open(":memory:"), "solver");
+  readonly database = SqliteDriver.open(":memory:");
+  readonly store = this.newStore();
   readonly random: RandomSource;
   /** Share of calls of the node that are lost, on the way there and on the way back. */
   lossRate = 0.05;
@@ -62,6 +63,11 @@ export class BetsWorld {
     });
     this.random = random;
     this.run(20, true);
+  }
+
+  /** The database as one process sees it. */
+  newStore(): IntentStore {
+    return new IntentStore(this.database, "solver");
   }
 
   get now(): number {
