@@ -73,12 +73,25 @@ export interface InsertOptions {
    * it holds none.
    */
   reserves?: boolean;
+  /** Decides whether it is recorded, together with its reservation. */
+  admission?: Admission;
+}
+
+/**
+ * Decides whether a reservation fits beside all that are held, in the transaction that records it: no
+ * other process that decides can come in between. It is told of the reservations one by one, so that
+ * a decision need not look at all of them. The admissions of a store share one count.
+ */
+export interface Admission {
   /**
-   * Decides whether a reservation fits beside all that are held, in the transaction that records it:
-   * no other process that decides can come in between. Throws to refuse; nothing is recorded then.
-   * The same reservation is the same object in each call.
+   * Counts the reservation from now on, or throws to refuse: then nothing is recorded. It may be asked
+   * again after a refusal.
    */
-  admit?: (held: readonly Reservation[]) => void;
+  decide(): void;
+  /** Counts a reservation that another process or an earlier run made. */
+  hold(reservation: Reservation): void;
+  /** Counts a reservation no longer. */
+  free(key: string): void;
 }
 
 /** The state of a new intent once it is recorded. */

@@ -5,7 +5,6 @@ import {
   type IntentOutcome,
   type NewIntent,
   recordedIntent,
-  type Reservation,
   type SignedTransactionText,
   StoreError,
 } from "./intent.ts";
@@ -13,14 +12,12 @@ import {
   countOfRow,
   intentOfRow,
   parseRow,
-  reservationSchema,
   sequenceSchema,
-  sequencesSchema,
   type SqlDriver,
   type SqlValue,
   type Statement,
-  type Steps,
 } from "./sql.ts";
+import { SharedReservations } from "./shared_reservations.ts";
 
 /** Bound of a page that is not given one. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
@@ -57,14 +54,6 @@ const SQL = {
       reserved = CASE WHEN CAST(? AS TEXT) = 'failed' THEN 0 ELSE reserved END
     WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?
     RETURNING sequence`,
-  // Takes the row's lock until the transaction ends, whether the row is new or not.
-  lockReservations: `INSERT INTO reservation_locks (service) VALUES (?)
-    ON CONFLICT (service) DO UPDATE SET service = excluded.service`,
-  // One row whatever the number: reading a thousand rows would cost more than the decision.
-  reservedSequences: `SELECT string_agg(CAST(sequence AS TEXT), ',') AS sequences
-    FROM intents WHERE service = ? AND reserved = 1`,
-  reservations: `SELECT sequence, key, payload FROM intents
-    WHERE service = ? AND reserved = 1 AND sequence >= ?`,
   listReserved: `${SELECT} AND reserved = 1 AND sequence > ? ORDER BY sequence LIMIT ?`,
   release: `UPDATE intents SET reserved = 0
     WHERE service = ? AND key = ? AND reserved = 1 AND NOT (${UNFINISHED}) RETURNING sequence`,
@@ -81,86 +70,28 @@ const SQL = {
 export class IntentStore {
   readonly #db: SqlDriver;
   readonly #service: string;
-  /** Reservations that were held when they were last read, by sequence. */
-  #held = new Map<number, Reservation>();
+  readonly #reservations: SharedReservations;
 
   /** @param service Owner of the intents: those of others in the same database are invisible. */
   constructor(db: SqlDriver, service: string) {
     this.#db = db;
     this.#service = service;
+    this.#reservations = new SharedReservations(db, service);
   }
 
-  /** Records an intent unless its key is taken. Throws what `admit` throws. */
+  /** Records an intent unless its key is taken. Throws what the admission's `decide` throws. */
   async insert(intent: NewIntent, options: InsertOptions = {}): Promise<Insertion> {
     const { key } = intent;
-    const { admit } = options;
-    if (admit !== undefined) return await this.#insertAdmitted(intent, options, admit);
-    const { sql, values } = this.#insertion(intent, options);
-    const [row] = await this.#db.write(sql, values);
-    if (row === undefined) return { inserted: false, intent: await this.#existing(key) };
-    return inserted(intent, row);
-  }
-
-  async #insertAdmitted(
-    intent: NewIntent,
-    options: InsertOptions,
-    admit: NonNullable<InsertOptions["admit"]>,
-  ): Promise<Insertion> {
-    const values = [this.#service];
-    const find = { sql: SQL.find, values: [this.#service, intent.key] };
-    const lockAndLook = [
-      { sql: SQL.lockReservations, values },
-      find,
-      { sql: SQL.reservedSequences, values },
-    ];
     const insertion = this.#insertion(intent, options);
-    const readHeld = (row: unknown) => this.#readHeld(row);
-    const result = await this.#db.transaction(function* (): Steps<Insertion | Refusal> {
-      const [, [existing] = [], [sequences] = []] = yield lockAndLook;
-      if (existing !== undefined) return { inserted: false, intent: intentOfRow(existing) };
-      const held = yield* readHeld(sequences);
-      try {
-        admit(held);
-      } catch (thrown) {
-        return { refusal: thrown }; // Other writes of the same transaction must not fail with it.
-      }
-      const [[row] = []] = yield [insertion];
-      if (row !== undefined) return inserted(intent, row);
-      // Another process recorded it without a bound, and so without the lock.
-      const [[other] = []] = yield [find];
-      return { inserted: false, intent: intentOfRow(other) };
-    }).catch((thrown) => {
-      // SQLite gives the sequences of a transaction that failed to other intents.
-      this.#held.clear();
-      throw thrown;
-    });
-    if ("refusal" in result) throw result.refusal;
-    return result;
-  }
-
-  /** All reservations that are held. The payload of each is read once. */
-  *#readHeld(row: unknown): Steps<Reservation[]> {
-    const { sequences: text } = parseRow(sequencesSchema, row);
-    const sequences = text === null ? [] : text.split(",").map(Number);
-    const known = this.#held;
-    let from = Infinity;
-    for (const sequence of sequences) {
-      if (sequence < from && !known.has(sequence)) from = sequence;
+    const { admission } = options;
+    if (admission !== undefined) {
+      const find = { sql: SQL.find, values: [this.#service, key] };
+      return await this.#reservations.insert({ intent, insertion, find, admission });
     }
-    if (from !== Infinity) {
-      const [rows = []] = yield [{ sql: SQL.reservations, values: [this.#service, from] }];
-      for (const found of rows) {
-        const reservation = parseRow(reservationSchema, found);
-        if (!known.has(reservation.sequence)) known.set(reservation.sequence, reservation);
-      }
-    }
-    const held: Reservation[] = [];
-    for (const sequence of sequences) {
-      const reservation = known.get(sequence);
-      if (reservation !== undefined) held.push(reservation);
-    }
-    if (known.size > held.length) this.#held = new Map(held.map((one) => [one.sequence, one]));
-    return held;
+    const [row] = await this.#db.write(insertion.sql, insertion.values);
+    if (row === undefined) return { inserted: false, intent: await this.#existing(key) };
+    const { sequence } = parseRow(sequenceSchema, row);
+    return { inserted: true, intent: recordedIntent(intent, sequence) };
   }
 
   #insertion(intent: NewIntent, { reserves = false }: InsertOptions): Statement {
@@ -276,16 +207,6 @@ export class IntentStore {
     if (intent === undefined) throw new StoreError(`No intent has the key ${key}`);
     return intent;
   }
-}
-
-/** What `admit` threw. */
-interface Refusal {
-  refusal: unknown;
-}
-
-function inserted(intent: NewIntent, row: unknown): Insertion {
-  const { sequence } = parseRow(sequenceSchema, row);
-  return { inserted: true, intent: recordedIntent(intent, sequence) };
 }
 
 function columnsOf(transaction: SignedTransactionText | null) {

@@ -54,7 +54,7 @@ export class BetsSolver {
       if (this.#doomedAfter < 0) this.#isDead = true;
       if (this.#isDead) throw new Died("Killed by the simulation");
     };
-    const store = mortal("store", world.store, faults);
+    const store = mortal("store", world.newStore(), faults);
     const node = mortal("node", nodeOf(world), faults);
     const strategy = strategyOf(world);
     const quoteSigner = new QuoteSigner(signer);

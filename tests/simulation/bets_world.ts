@@ -18,7 +18,7 @@ import { betTermsOf } from "../../lib/protocol/terms.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import { transactionSchema } from "../../lib/protocol/transaction.ts";
 import { actors, backfill, deposit, ETH, hashOf } from "../node/support/actors.ts";
-import { TestChain } from "../node/support/test_chain.ts";
+import { GENESIS, TestChain } from "../node/support/test_chain.ts";
 
 /** What the solvers may lose together, USDC with 6 decimals. */
 export const EXPOSURE_MAX = 250_000n;
@@ -39,8 +39,9 @@ function agreementOf(terms: Agreement): string {
 
 /** The world, step by step; {@link check} holds after each. */
 export class BetsWorld {
-  readonly chain = new TestChain();
-  readonly store = new IntentStore(SqliteDriver.open(":memory:"), "solver");
+  readonly chain: TestChain;
+  readonly database = SqliteDriver.open(":memory:");
+  readonly store = this.newStore();
   readonly random: RandomSource;
   /** Share of calls of the node that are lost, on the way there and on the way back. */
   lossRate = 0.05;
@@ -55,9 +56,18 @@ export class BetsWorld {
   #checkedTheses = 0;
   committed = 0;
 
-  constructor(random: RandomSource) {
+  /** @param balances What users have at genesis, beside the solver's. */
+  constructor(random: RandomSource, balances: Iterable<[Address, bigint]>) {
+    this.chain = new TestChain({
+      genesis: { ...GENESIS, balances: new Map([...GENESIS.balances, ...balances]) },
+    });
     this.random = random;
     this.run(20, true);
+  }
+
+  /** The database as one process sees it. */
+  newStore(): IntentStore {
+    return new IntentStore(this.database, "solver");
   }
 
   get now(): number {
@@ -169,12 +179,22 @@ export class BetsWorld {
       const move = 1 + (this.random() - 0.5) * 2 * MOVE_MAX;
       this.price = BigInt(Math.round(Number(this.price) * move));
       const heard = this.chain.theses.length;
-      this.chain.run(1, hasPrices ? { [ETH.symbol]: this.price } : null);
+      if (hasPrices) this.#answerOfOracle();
+      this.chain.run(1, null);
       this.#path.set(this.now, this.price);
       for (const thesis of this.chain.theses.slice(heard)) {
         for (const hear of this.listeners) hear(thesis);
       }
     }
+  }
+
+  /** The oracle tells the price of the next checkpoint, of the one market that is bet on. */
+  #answerOfOracle(): void {
+    const { base, quote, symbol } = ETH;
+    const lastUpdate = this.now + SLOT_MS;
+    const price = { base, quote, price: this.price.toString(), decimals: 6, lastUpdate };
+    const prices = { [symbol]: { ...price, sources: ["provider_a"] } };
+    this.chain.chain.oraclePrices.update({ prices }, lastUpdate);
   }
 
   /** The admin fills every slot that an ended bet lacks. */

@@ -1,5 +1,6 @@
-import { bytesToHex, concatHex, keccak256, numberToHex } from "viem/utils";
+import { bytesToHex, concatHex, hexToBytes, numberToHex } from "viem/utils";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { keccak256 } from "../../../lib/protocol/keccak.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 
 /** A sealed checkpoint. */
@@ -25,13 +26,17 @@ export function sealBlock(
   timestampMs: number,
   transactions: readonly Hex[],
 ): Block {
-  const hash = keccak256(concatHex([
+  const hash = hashOf([
     parentHash,
     numberToHex(number, { size: 8 }),
     numberToHex(timestampMs, { size: 8 }),
     ...transactions,
-  ]));
+  ]);
   return { number, hash, parentHash, timestampMs, transactions };
+}
+
+function hashOf(parts: readonly Hex[]): Hex {
+  return `0x${keccak256(hexToBytes(concatHex(parts))).toHex()}`;
 }
 
 /** The block before the first checkpoint; its time is the start of the current slot. */
@@ -51,7 +56,7 @@ export function toHeader(block: Block) {
     parentHash: block.parentHash,
     timestamp: numberToHex(Math.floor(block.timestampMs / 1000)),
     timestampMs: block.timestampMs,
-    transactionsRoot: keccak256(concatHex([...block.transactions])),
+    transactionsRoot: hashOf(block.transactions),
     stateRoot: ZERO_HASH,
     receiptsRoot: ZERO_HASH,
     sha3Uncles: EMPTY_LIST_HASH,

@@ -126,7 +126,7 @@ export class Executor {
   async #insert(quoteHash: Hex, execution: Execution): Promise<Intent> {
     const { store, limit, releaseSettled, clock } = this.#options;
     const { quote } = execution;
-    const admit = limit.admission(quote);
+    const admission = limit.admission(quoteHash, quote);
     const insert = () =>
       store.insert({
         key: quoteHash,
@@ -135,7 +135,7 @@ export class Executor {
         transaction: null,
         expiresAtMs: quote.deadline,
         createdAtMs: clock.now(),
-      }, { reserves: true, ...(admit && { admit }) });
+      }, { reserves: true, ...(admission && { admission }) });
     try {
       return (await insert()).intent;
     } catch (thrown) {

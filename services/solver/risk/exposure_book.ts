@@ -1,4 +1,5 @@
 import type { Address } from "../../../lib/protocol/scalars.ts";
+import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 
 /** Progress of a bet: reserved by an execution, committed by the node, or reported open by it. */
@@ -17,6 +18,9 @@ interface Entry extends Stake {
   thesis?: Thesis;
 }
 
+/** What a measure of risk may depend on. */
+export type BetAtRisk = BetTerms & { payout: bigint };
+
 /** What the solver may lose (payout minus bet), USDC with 6 decimals. */
 export function riskOf({ payout, betAmount }: { payout: bigint; betAmount: bigint }): bigint {
   return payout - betAmount;
@@ -34,6 +38,9 @@ export class ExposureBook {
   readonly #entries = new Map<string, Entry>();
   /** Sum of the reserved bets of each user. */
   readonly #reservedBets = new Map<Address, bigint>();
+  /** Bets with a reservation in the database, whichever solver made it. */
+  readonly #held = new Map<string, BetAtRisk>();
+  #atRisk = 0n;
   #total = 0n;
   #reserved = 0n;
   #complete = false;
@@ -57,6 +64,23 @@ export class ExposureBook {
   /** The part of {@link total} that no transaction has taken from the solver's balance yet. */
   get reserved(): bigint {
     return this.#reserved;
+  }
+
+  /**
+   * The sum at risk on the reservations of all solvers on the database and on open theses, each bet
+   * once: what {@link ExposureLimit} bounds.
+   */
+  get atRisk(): bigint {
+    return this.#atRisk;
+  }
+
+  /** The bets of {@link atRisk}. */
+  get betsAtRisk(): BetAtRisk[] {
+    const bets: BetAtRisk[] = [...this.#held.values()];
+    for (const [quoteHash, { thesis }] of this.#entries) {
+      if (thesis !== undefined && !this.#held.has(quoteHash)) bets.push(thesis);
+    }
+    return bets;
   }
 
   /** What bets under way will take from a user's balance, USDC with 6 decimals. */
@@ -86,6 +110,21 @@ export class ExposureBook {
   /** Whether the node reported the thesis of a quote as open. */
   isOpen(quoteHash: string): boolean {
     return this.#entries.get(quoteHash)?.stage === "open";
+  }
+
+  /** Counts a reservation of the database in {@link atRisk}. Does nothing if it counts already. */
+  hold(quoteHash: string, bet: BetAtRisk): void {
+    if (this.#held.has(quoteHash)) return;
+    this.#held.set(quoteHash, bet);
+    if (!this.isOpen(quoteHash)) this.#atRisk += riskOf(bet);
+  }
+
+  /** The database no longer has the reservation. */
+  free(quoteHash: string): void {
+    const bet = this.#held.get(quoteHash);
+    if (bet === undefined) return;
+    this.#held.delete(quoteHash);
+    if (!this.isOpen(quoteHash)) this.#atRisk -= riskOf(bet);
   }
 
   /** Reserves a bet. Does nothing if the quote is known already. */
@@ -146,19 +185,20 @@ export class ExposureBook {
   #set(quoteHash: string, entry: Entry): void {
     this.#delete(quoteHash);
     this.#entries.set(quoteHash, entry);
-    this.#add(entry, 1n);
+    this.#add(quoteHash, entry, 1n);
   }
 
   #delete(quoteHash: string): void {
     const entry = this.#entries.get(quoteHash);
     if (entry === undefined) return;
     this.#entries.delete(quoteHash);
-    this.#add(entry, -1n);
+    this.#add(quoteHash, entry, -1n);
   }
 
-  #add(entry: Entry, sign: 1n | -1n): void {
+  #add(quoteHash: string, entry: Entry, sign: 1n | -1n): void {
     const risk = sign * riskOf(entry);
     this.#total += risk;
+    if (entry.stage === "open" && !this.#held.has(quoteHash)) this.#atRisk += risk;
     if (entry.stage !== "reserved") return;
     this.#reserved += risk;
     const bets = this.reservedBets(entry.user) + sign * entry.betAmount;

@@ -1,38 +1,28 @@
 import { RangemakerError } from "../../../lib/errors.ts";
-import type { Reservation } from "../../../lib/intents/intent.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import { type ExposureBook, riskOf } from "./exposure_book.ts";
+import type { Admission } from "../../../lib/intents/intent.ts";
+import { type BetAtRisk, type ExposureBook, riskOf } from "./exposure_book.ts";
 
-/** What the measure of risk may depend on. */
-export type BetAtRisk = BetTerms & { payout: bigint };
-
-/** The most that a set of bets can cost the solver, USDC with 6 decimals. */
+/**
+ * The most that a set of bets can cost the solver, USDC with 6 decimals: never more than the sum of what
+ * each can lose.
+ */
 export type RiskMeasure = (bets: Iterable<BetAtRisk>) => bigint;
-
-/** The sum of what each bet can lose, as if the user won them all. */
-export const sumOfRisks: RiskMeasure = (bets) => {
-  let sum = 0n;
-  for (const bet of bets) sum += riskOf(bet);
-  return sum;
-};
 
 /** What an {@link ExposureLimit} works with. */
 export interface ExposureLimitOptions {
   /** Bound on the measure; undefined for none. */
   max: bigint | undefined;
-  /** Knows the open theses of the chain. */
-  book: Pick<ExposureBook, "complete" | "theses">;
+  /** Counts the open theses of the chain, and the reservations of all solvers on the database. */
+  book: Pick<ExposureBook, "complete" | "atRisk" | "betsAtRisk" | "hold" | "free">;
   /** Reads the bet from the payload of a reservation. */
   decode(payload: string): BetAtRisk;
+  /** Absent: the sum of what each bet can lose, as if the users won them all. */
   measure?: RiskMeasure;
 }
 
 /** `--max-exposure`: decides whether a bet fits beside all others of the solver. */
 export class ExposureLimit {
   readonly #options: ExposureLimitOptions;
-  /** Bets of reservations: decoding each once is what keeps a decision cheap. */
-  readonly #bets = new WeakMap<Reservation, BetAtRisk>();
-
   constructor(options: ExposureLimitOptions) {
     this.#options = options;
   }
@@ -42,17 +32,24 @@ export class ExposureLimit {
    * within the bound together. Reservations last from before the hedge until the settlement; open
    * theses of the chain count too, since some may come from another database.
    *
-   * @returns Undefined without a bound. Otherwise a decision that throws {@link RangemakerError}
+   * @returns Undefined without a bound. Otherwise one that refuses with {@link RangemakerError}
    * `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`.
    */
-  admission(bet: BetAtRisk): ((held: readonly Reservation[]) => void) | undefined {
-    const { max } = this.#options;
+  admission(quoteHash: string, bet: BetAtRisk): Admission | undefined {
+    const { max, book, decode } = this.#options;
     if (max === undefined) return undefined;
-    return (held) => this.#require(bet, held, max);
+    return {
+      decide: () => {
+        this.#require(bet, max);
+        book.hold(quoteHash, bet);
+      },
+      hold: ({ key, payload }) => book.hold(key, decode(payload)),
+      free: (key) => book.free(key),
+    };
   }
 
-  #require(bet: BetAtRisk, held: readonly Reservation[], max: bigint): void {
-    const { book, measure = sumOfRisks } = this.#options;
+  #require(bet: BetAtRisk, max: bigint): void {
+    const { book } = this.#options;
     if (!book.complete) {
       throw new RangemakerError(
         "EXPOSURE_UNKNOWN",
@@ -60,10 +57,7 @@ export class ExposureLimit {
         { retryable: true },
       );
     }
-    const bets = new Map<string, BetAtRisk>();
-    for (const thesis of book.theses) bets.set(thesis.quoteHash, thesis);
-    for (const reservation of held) bets.set(reservation.key, this.#betOf(reservation));
-    const total = measure([...bets.values(), bet]);
+    const total = this.#measureWith(bet, max);
     if (total <= max) return;
     throw new RangemakerError(
       "EXPOSURE_TOO_LARGE",
@@ -72,11 +66,10 @@ export class ExposureLimit {
     );
   }
 
-  #betOf(reservation: Reservation): BetAtRisk {
-    const known = this.#bets.get(reservation);
-    if (known !== undefined) return known;
-    const bet = this.#options.decode(reservation.payload);
-    this.#bets.set(reservation, bet);
-    return bet;
+  #measureWith(bet: BetAtRisk, max: bigint): bigint {
+    const { book, measure } = this.#options;
+    // The book keeps the sum, so most decisions look at no other bet.
+    const sum = book.atRisk + riskOf(bet);
+    return measure === undefined || sum <= max ? sum : measure([...book.betsAtRisk, bet]);
   }
 }

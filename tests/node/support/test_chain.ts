@@ -40,13 +40,20 @@ export class TestChain {
   journalFailures = 0;
   #isJournalFailing = false;
 
-  constructor(options: { ringSlots?: number; maxStaleMs?: number; maxStartAheadMs?: number } = {}) {
+  constructor(
+    options: {
+      ringSlots?: number;
+      maxStaleMs?: number;
+      maxStartAheadMs?: number;
+      genesis?: Genesis;
+    } = {},
+  ) {
     this.chain = new Chain({
       chainId: CHAIN_ID,
       maxStartAheadMs: options.maxStartAheadMs,
       clock: this.clock,
       state: new ChainState(
-        new Ledger(GENESIS),
+        new Ledger(options.genesis ?? GENESIS),
         historiesOf(() => new PriceHistory(new PriceRing(options.ringSlots ?? 1_024))),
       ),
       journal: { ...memoryJournal, append: (records) => this.#append(records) },

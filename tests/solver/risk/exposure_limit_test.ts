@@ -3,19 +3,15 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import type { Reservation } from "../../../lib/intents/intent.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import { ExposureLimit, sumOfRisks } from "../../../services/solver/risk/exposure_limit.ts";
+import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
 import { quoteHashOf, thesisOf } from "../theses.ts";
 
 function limitOf(max: bigint | undefined, theses?: readonly Thesis[]) {
   const book = new ExposureBook(max);
   book.beginReading();
   if (theses !== undefined) book.endReading(theses);
-  const decoded: string[] = [];
-  const decode = (payload: string) => {
-    decoded.push(payload);
-    return thesisOf(0, { payout: 100n + BigInt(payload) });
-  };
-  return { book, decoded, limit: new ExposureLimit({ max, book, decode }) };
+  const decode = (payload: string) => thesisOf(0, { payout: 100n + BigInt(payload) });
+  return { book, limit: new ExposureLimit({ max, book, decode }) };
 }
 
 /** A bet with this much at risk. */
@@ -25,6 +21,14 @@ function betOf(risk: bigint) {
 
 function reservation(id: number, risk: bigint): Reservation {
   return { sequence: id, key: quoteHashOf(id), payload: String(risk) };
+}
+
+/** Decides about a bet with this much at risk, beside what is reserved. */
+function decide(limit: ExposureLimit, risk: bigint, ...held: Reservation[]): void {
+  const admission = limit.admission(quoteHashOf(99), betOf(risk));
+  for (const one of held) admission?.hold(one);
+  admission?.decide();
+  admission?.free(quoteHashOf(99));
 }
 
 function refused(decide: () => void, code: string, message: RegExp): void {
@@ -38,47 +42,55 @@ function refused(decide: () => void, code: string, message: RegExp): void {
 
 Deno.test("ExposureLimit: the bound holds to the unit, and says by how much it would be passed", () => {
   const { limit } = limitOf(25n, [thesisOf(1)]);
-  const held = [reservation(2, 10n)];
-  limit.admission(betOf(5n))?.(held);
+  decide(limit, 5n, reservation(2, 10n));
   const words = /^Exposure would be 26 with 6 more at risk, 1 above 25$/;
-  refused(() => limit.admission(betOf(6n))?.(held), "EXPOSURE_TOO_LARGE", words);
+  refused(() => decide(limit, 6n), "EXPOSURE_TOO_LARGE", words);
+  limit.admission(quoteHashOf(3), betOf(5n))?.decide();
+  refused(() => decide(limit, 1n), "EXPOSURE_TOO_LARGE", /^Exposure would be 26 with 1 more/);
 });
 
 Deno.test("ExposureLimit: a bet that is both reserved and open counts once", () => {
-  const { limit } = limitOf(25n, [thesisOf(1)]);
-  limit.admission(betOf(15n))?.([reservation(1, 10n)]);
+  const { limit, book } = limitOf(25n, [thesisOf(1)]);
+  decide(limit, 15n, reservation(1, 10n), reservation(1, 10n));
+  assert.equal(book.atRisk, 10n);
+  book.apply(thesisOf(1, { status: "won" }));
+  assert.equal(book.atRisk, 10n, "until it is released");
+  limit.admission(quoteHashOf(2), betOf(1n))?.free(quoteHashOf(1));
+  assert.equal(book.atRisk, 0n);
+  decide(limit, 15n, reservation(2, 10n));
+  book.apply(thesisOf(2));
+  limit.admission(quoteHashOf(3), betOf(1n))?.free(quoteHashOf(2));
+  assert.equal(book.atRisk, 10n, "it is open");
 });
 
 Deno.test("ExposureLimit: refuses everything while the open theses are not all known", () => {
   const { limit, book } = limitOf(1_000n);
   const words = /^Exposure is not known/;
-  refused(() => limit.admission(betOf(1n))?.([]), "EXPOSURE_UNKNOWN", words);
+  refused(() => decide(limit, 1n), "EXPOSURE_UNKNOWN", words);
   book.endReading([]);
-  limit.admission(betOf(1n))?.([]);
+  decide(limit, 1n);
   book.invalidate();
-  refused(() => limit.admission(betOf(1n))?.([]), "EXPOSURE_UNKNOWN", words);
+  refused(() => decide(limit, 1n), "EXPOSURE_UNKNOWN", words);
 });
 
 Deno.test("ExposureLimit: without a bound there is nothing to decide", () => {
-  assert.equal(limitOf(undefined).limit.admission(betOf(1n)), undefined);
-});
-
-Deno.test("ExposureLimit: a reservation is decoded once", () => {
-  const { limit, decoded } = limitOf(100n, []);
-  const held = [reservation(1, 1n), reservation(2, 2n)];
-  for (let n = 0; n < 3; n++) limit.admission(betOf(1n))?.(held);
-  assert.deepEqual(decoded, ["1", "2"]);
+  const { limit } = limitOf(undefined);
+  assert.equal(limit.admission(quoteHashOf(1), betOf(1n)), undefined);
 });
 
 Deno.test("ExposureLimit: the measure of risk can be replaced", () => {
-  assert.equal(sumOfRisks([betOf(1n), betOf(2n)]), 3n);
-  const book = new ExposureBook(2n);
-  book.beginReading();
-  book.endReading([thesisOf(1)]);
+  const { book } = limitOf(2n, [thesisOf(1)]);
   const measure = (bets: Iterable<unknown>) => BigInt([...bets].length);
-  const decode = () => assert.fail("Nothing is reserved");
+  const decode = () => thesisOf(2);
   const limit = new ExposureLimit({ max: 2n, book, decode, measure });
-  limit.admission(betOf(500n))?.([]);
+  decide(limit, 500n, reservation(1, 10n));
   book.apply(thesisOf(2));
-  refused(() => limit.admission(betOf(500n))?.([]), "EXPOSURE_TOO_LARGE", /would be 3/);
+  refused(() => decide(limit, 500n), "EXPOSURE_TOO_LARGE", /would be 3/);
+});
+
+Deno.test("ExposureLimit: asks no measure while the sum of all risks fits", () => {
+  const { book } = limitOf(20n, [thesisOf(1)]);
+  const decode = () => assert.fail("Nothing is reserved");
+  const measure = () => assert.fail("The sum decides");
+  decide(new ExposureLimit({ max: 20n, book, decode, measure }), 10n);
 });

@@ -1,0 +1,235 @@
+import {
+  type Admission,
+  type Insertion,
+  type NewIntent,
+  recordedIntent,
+  type Reservation,
+  StoreError,
+} from "./intent.ts";
+import {
+  intentOfRow,
+  parseRow,
+  reservationSchema,
+  sequenceSchema,
+  sequencesSchema,
+  type SqlDriver,
+  type Statement,
+  type Steps,
+} from "./sql.ts";
+import { WRITES_WAITING_MAX } from "./write_queue.ts";
+
+/** Intents that share one transaction. It holds the lock, so there are not too many. */
+const BATCH_MAX = 100;
+
+/** Reservations that are counted since all were read; others may have released as many meanwhile. */
+const COUNTED_MAX = 1_000;
+
+const SQL = {
+  // Takes the row's lock until the transaction ends, whether the row is new or not.
+  lock: `INSERT INTO reservation_locks (service) VALUES (?)
+    ON CONFLICT (service) DO UPDATE SET service = excluded.service`,
+  newer: `SELECT sequence, key, payload FROM intents
+    WHERE service = ? AND reserved = 1 AND sequence > ? ORDER BY sequence`,
+  // One row whatever the number: reading a thousand rows would cost more than the decisions.
+  sequences: `SELECT string_agg(CAST(sequence AS TEXT), ',') AS sequences
+    FROM intents WHERE service = ? AND reserved = 1`,
+};
+
+/** How an intent is inserted and found. */
+export interface AdmittedInsertion {
+  intent: NewIntent;
+  insertion: Statement;
+  find: Statement;
+  admission: Admission;
+}
+
+interface Waiting extends AdmittedInsertion {
+  resolve: (insertion: Insertion) => void;
+  reject: (cause: unknown) => void;
+}
+
+type Outcome = Insertion | { refusal: unknown };
+
+/**
+ * Records intents whose reservations fit into a bound that all processes of a service share. A row that
+ * each transaction locks makes the processes take turns. In its turn, a process reads the reservations
+ * that others have made since its last one, and decides about all intents that wait.
+ *
+ * Releases by others are read only before a refusal, and once in a while: until then too much counts.
+ */
+export class SharedReservations {
+  readonly #db: SqlDriver;
+  readonly #service: string;
+  #waiting: Waiting[] = [];
+  #isScheduled = false;
+  /** Keys of the reservations that count, by their sequence. */
+  readonly #counted = new Map<number, string>();
+  /** The same keys, and those that the present transaction is about to record. */
+  readonly #keys = new Set<string>();
+  #newest = 0;
+  /** How many were held when all were read. */
+  #countedAtReading = 0;
+
+  constructor(db: SqlDriver, service: string) {
+    this.#db = db;
+    this.#service = service;
+  }
+
+  /** Records an intent unless its key is taken. Throws what `decide` throws. */
+  insert(insertion: AdmittedInsertion): Promise<Insertion> {
+    if (this.#waiting.length >= WRITES_WAITING_MAX) {
+      const reason = `Store is busy: ${WRITES_WAITING_MAX} reservations are waiting`;
+      return Promise.reject(new StoreError(reason));
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ ...insertion, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#waiting.length === 0) return;
+    this.#isScheduled = true;
+    void this.#runBatch();
+  }
+
+  /** Runs one transaction for all that wait when it begins. */
+  async #runBatch(): Promise<void> {
+    let batch: Waiting[] | undefined;
+    const take = () => {
+      const taken = batch = this.#waiting.splice(0, BATCH_MAX);
+      this.#isScheduled = false;
+      this.#schedule();
+      return taken;
+    };
+    try {
+      const outcomes = await this.#db.transaction(() => this.#record(take()));
+      outcomes.forEach((outcome, index) => {
+        const { resolve, reject } = batch![index]!; // one outcome for each of the batch
+        if ("refusal" in outcome) reject(outcome.refusal);
+        else resolve(outcome);
+      });
+    } catch (thrown) {
+      const failed = batch ?? take();
+      // What counts may not be recorded, and SQLite gives its sequence to another intent.
+      const [first] = failed;
+      if (first !== undefined) this.#freeAll(first.admission);
+      for (const { reject } of failed) reject(thrown);
+    }
+  }
+
+  *#record(batch: readonly Waiting[]): Steps<Outcome[]> {
+    const [first] = batch;
+    if (first === undefined) return [];
+    const { admission } = first;
+    const [, rows = []] = yield [
+      { sql: SQL.lock, values: [this.#service] },
+      { sql: SQL.newer, values: [this.#service, this.#newest] },
+    ];
+    this.#countAll(rows, admission);
+    if (this.#counted.size > 2 * this.#countedAtReading + COUNTED_MAX) {
+      yield* this.#readAgain(admission);
+    }
+    const accepted: Waiting[] = [];
+    let refusals = this.#decide(batch, accepted);
+    if (refusals.size > 0) {
+      yield* this.#readAgain(admission);
+      refusals = this.#decide([...refusals.keys()], accepted);
+    }
+    const outcomes = yield* this.#insertAll(batch, accepted, refusals);
+    return batch.map((one) => outcomes.get(one)!); // one each
+  }
+
+  /** Decides in turn; what is accepted counts for the next. @returns Why others are refused. */
+  #decide(batch: readonly Waiting[], accepted: Waiting[]): Map<Waiting, unknown> {
+    const refusals = new Map<Waiting, unknown>();
+    for (const one of batch) {
+      const { intent: { key }, admission } = one;
+      // Recorded already, and counted.
+      if (this.#keys.has(key)) continue;
+      try {
+        admission.decide();
+      } catch (thrown) {
+        refusals.set(one, thrown); // Other intents of the same transaction must not fail with it.
+        continue;
+      }
+      this.#keys.add(key);
+      accepted.push(one);
+    }
+    return refusals;
+  }
+
+  *#insertAll(
+    batch: readonly Waiting[],
+    accepted: readonly Waiting[],
+    refusals: ReadonlyMap<Waiting, unknown>,
+  ): Steps<Map<Waiting, Outcome>> {
+    const outcomes = new Map<Waiting, Outcome>();
+    const rows = yield accepted.map(({ insertion }) => insertion);
+    accepted.forEach((one, index) => {
+      const [row] = rows[index] ?? [];
+      const { intent, admission } = one;
+      if (row === undefined) {
+        // Another process recorded it without a bound, and it has ended since.
+        admission.free(intent.key);
+        this.#keys.delete(intent.key);
+        return;
+      }
+      const { sequence } = parseRow(sequenceSchema, row);
+      this.#counted.set(sequence, intent.key);
+      this.#newest = Math.max(this.#newest, sequence);
+      outcomes.set(one, { inserted: true, intent: recordedIntent(intent, sequence) });
+    });
+    const others = batch.filter((one) => !outcomes.has(one));
+    if (others.length === 0) return outcomes;
+    const found = yield others.map(({ find }) => find);
+    others.forEach((one, index) => {
+      const [row] = found[index] ?? [];
+      if (row === undefined && refusals.has(one)) {
+        outcomes.set(one, { refusal: refusals.get(one) });
+      } else outcomes.set(one, { inserted: false, intent: intentOfRow(row) });
+    });
+    return outcomes;
+  }
+
+  /** Makes what counts the reservations that are held now. */
+  *#readAgain(admission: Admission): Steps<void> {
+    const [[row] = []] = yield [{ sql: SQL.sequences, values: [this.#service] }];
+    const { sequences: text } = parseRow(sequencesSchema, row);
+    const held = new Set(text === null ? [] : text.split(",").map(Number));
+    for (const [sequence, key] of this.#counted) {
+      if (held.has(sequence)) continue;
+      this.#counted.delete(sequence);
+      this.#keys.delete(key);
+      admission.free(key);
+    }
+    // A process without a bound records without the lock, so a lower sequence can come later.
+    const missed = [...held].filter((sequence) => !this.#counted.has(sequence));
+    if (missed.length > 0) {
+      const values = [this.#service, Math.min(...missed) - 1];
+      const [rows = []] = yield [{ sql: SQL.newer, values }];
+      this.#countAll(rows, admission);
+    }
+    this.#countedAtReading = this.#counted.size;
+  }
+
+  #countAll(rows: readonly unknown[], admission: Admission): void {
+    for (const row of rows) {
+      const reservation = parseRow(reservationSchema, row);
+      const { sequence, key } = reservation;
+      this.#newest = Math.max(this.#newest, sequence);
+      if (this.#counted.has(sequence)) continue;
+      this.#counted.set(sequence, key);
+      this.#keys.add(key);
+      admission.hold(reservation);
+    }
+  }
+
+  #freeAll(admission: Admission): void {
+    for (const key of this.#keys) admission.free(key);
+    this.#keys.clear();
+    this.#counted.clear();
+    this.#newest = 0;
+    this.#countedAtReading = 0;
+  }
+}
