@@ -7,6 +7,7 @@ import {
   recordedIntent,
   type Reservation,
   type SignedTransactionText,
+  StoreConnectionLostError,
   StoreError,
 } from "./intent.ts";
 import {
@@ -92,6 +93,18 @@ export class IntentStore {
 
   /** Records an intent unless its key is taken. Throws what `admit` throws. */
   async insert(intent: NewIntent, options: InsertOptions = {}): Promise<Insertion> {
+    try {
+      return await this.#insertOnce(intent, options);
+    } catch (thrown) {
+      if (!(thrown instanceof StoreConnectionLostError)) throw thrown;
+      // Perhaps only the answer was lost. A read could see what no standby has: a write cannot.
+      const found = await this.noteAttempt(intent.key, intent.createdAtMs).catch(() => undefined);
+      if (found === undefined || !isSame(found, intent)) throw thrown;
+      return { inserted: true, intent: found };
+    }
+  }
+
+  async #insertOnce(intent: NewIntent, options: InsertOptions): Promise<Insertion> {
     const { key } = intent;
     const { admit } = options;
     if (admit !== undefined) return await this.#insertAdmitted(intent, options, admit);
@@ -286,6 +299,12 @@ interface Refusal {
 function inserted(intent: NewIntent, row: unknown): Insertion {
   const { sequence } = parseRow(sequenceSchema, row);
   return { inserted: true, intent: recordedIntent(intent, sequence) };
+}
+
+/** Whether a recorded intent is this one, and not another request for the same key. */
+function isSame(recorded: Intent, { payload, transaction, createdAtMs }: NewIntent): boolean {
+  return recorded.payload === payload && recorded.createdAtMs === createdAtMs &&
+    recorded.transaction?.txHash === transaction?.txHash;
 }
 
 function columnsOf(transaction: SignedTransactionText | null) {
