@@ -4,7 +4,8 @@ import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { toWire } from "../../lib/protocol/wire.ts";
 import { toHeader } from "./chain/block.ts";
 import { Chain, type ChainEvents } from "./chain/chain.ts";
-import { CHECKPOINT_MS, CheckpointLoop } from "./chain/checkpoints.ts";
+import { CHECKPOINT_LATE_MAX_MS, CHECKPOINT_MS, CheckpointLoop } from "./chain/checkpoints.ts";
+import { JournalError } from "./chain/journal.ts";
 import { createNodeMetrics, type NodeMetrics } from "./metrics.ts";
 import { OraclePoller } from "./oracle/oracle_poller.ts";
 import { OraclePrices } from "./oracle/oracle_prices.ts";
@@ -29,6 +30,7 @@ export class CoreNode {
   readonly #oracle: OraclePoller;
   readonly #checkpoints: CheckpointLoop;
   readonly #log = getLogger([LOG_ROOT, "node"]);
+  #isClockBehind = false;
 
   constructor(settings: NodeSettings, storage: Storage, clock: Clock) {
     if (settings.isDevGenesis) {
@@ -43,6 +45,9 @@ export class CoreNode {
       unsettledTheses: () => storage.state.settler.unsettledCount,
       clients: () => this.clients.count,
     });
+    for (const [{ symbol }, slots] of storage.damagedSlots) {
+      this.metrics.slotsDamaged.set({ market: symbol }, slots);
+    }
     const { serviceUrl, timeoutMs } = settings.oracle;
     this.#oracleClient = new OracleClient(serviceUrl, timeoutMs, clock);
     this.#oracle = this.#newPoller(oracleUrl(serviceUrl), oraclePrices);
@@ -53,7 +58,9 @@ export class CoreNode {
       oraclePrices,
       state: storage.state,
       journal: storage.journal,
+      createdAtMs: storage.createdAtMs,
       resumeFrom: storage.resumeFrom,
+      numbers: storage.numbers,
       events: this.#chainEvents(subscriptions),
     });
     this.dispatcher = new Dispatcher({
@@ -72,18 +79,13 @@ export class CoreNode {
       pull: () => queue.closedDuring(() => this.#oracle.poll()),
       seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
       missed: (fromMs, toMs) => this.#missed(fromMs, toMs),
+      clockBehind: (byMs) => this.#clockBehind(byMs),
     });
   }
 
   /** Starts to make checkpoints. */
   start(): void {
-    const waitMs = this.#checkpoints.start(this.chain.head.timestampMs);
-    if (waitMs > CHECKPOINT_MS) {
-      this.#log.warning(
-        "The clock is behind the newest block: the first checkpoint is in {waitMs} ms",
-        { waitMs },
-      );
-    }
+    this.#checkpoints.start(this.chain.head.timestampMs);
   }
 
   /** Makes no more checkpoints. */
@@ -92,22 +94,40 @@ export class CoreNode {
     this.#oracleClient.close();
   }
 
-  /** The answer of `GET /health`: 503 once the journal has failed. */
+  /** The answer of `GET /health`: 503 while the journal cannot be written. */
   health(): Response {
-    const { failure } = this.#storage.journal;
-    if (failure !== undefined) {
-      return Response.json({ status: "failed", error: failure.message }, { status: 503 });
-    }
-    return Response.json({
-      status: "healthy",
+    const { status, reason } = this.#problem() ?? { status: "healthy" };
+    const body = {
+      status,
+      ...(reason === undefined ? {} : { error: reason }),
       blockNumber: this.chain.head.number,
       oracle: this.#oracle.state(this.#clock.now()),
-    });
+    };
+    return Response.json(body, { status: status === "failed" ? 503 : 200 });
+  }
+
+  #problem(): { status: string; reason?: string } | undefined {
+    if (this.#storage.problem !== undefined) return this.#storage.problem;
+    const behindMs = this.chain.head.timestampMs - this.#clock.now();
+    if (behindMs <= CHECKPOINT_LATE_MAX_MS) return undefined;
+    return { status: "degraded", reason: `The clock is ${behindMs} ms behind the newest block` };
   }
 
   #seal(dueMs: number, lateMs: number): void {
+    if (this.#isClockBehind) this.#log.info("The clock has passed the newest block again");
+    this.#isClockBehind = false;
     this.metrics.checkpointLateness.observe(lateMs / 1000);
     this.#storage.afterCheckpoint(this.chain.checkpoint(dueMs));
+  }
+
+  /** Logged once: until the clock has passed the newest block, there is no checkpoint. */
+  #clockBehind(byMs: number): void {
+    if (this.#isClockBehind) return;
+    this.#isClockBehind = true;
+    this.#log.warning(
+      "The clock is {byMs} ms behind the newest block: no block, bet or settlement until it has passed it again",
+      { byMs },
+    );
   }
 
   #missed(fromMs: number, toMs: number): void {
@@ -152,10 +172,12 @@ export class CoreNode {
         subscriptions.publishThesis(thesis, () => toWire(thesis));
       },
       onMissingPrice: ({ symbol }) => metrics.slotsWithoutPrice.inc({ market: symbol }),
-      onJournalFailure: (thrown) =>
-        this.#log.error("Settlements are retried at the next checkpoint: {error}", {
-          error: thrown,
-        }),
+      onJournalFailure: (thrown) => {
+        // The storage logs once that the journal fails. Settlements are retried at each checkpoint.
+        if (!(thrown instanceof JournalError)) {
+          this.#log.error("Settlements failed: {error}", { error: thrown });
+        }
+      },
     };
   }
 }

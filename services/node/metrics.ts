@@ -11,6 +11,7 @@ export interface NodeMetrics {
   pulls: Counter<"outcome">;
   lateAnswers: Counter;
   slotsWithoutPrice: Counter<"market">;
+  slotsDamaged: Gauge<"market">;
   transactions: Counter<"type" | "status">;
   thesesSettled: Counter<"status">;
   thesesUnsettled: Gauge;
@@ -66,6 +67,12 @@ export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): Node
       labelNames: ["market"],
       registers,
     }),
+    slotsDamaged: new Gauge({
+      name: "node_price_slots_damaged",
+      help: "Slots of the price images that were damaged or missing at the start, by market.",
+      labelNames: ["market"],
+      registers,
+    }),
     transactions: new Counter({
       name: "node_transactions_total",
       help: "Transactions recorded, by type and status.",
@@ -107,7 +114,10 @@ export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): Node
     }),
   };
   // Present from the start: the first event is then an increase, not a new series.
-  for (const { symbol } of MARKETS) metrics.slotsWithoutPrice.inc({ market: symbol }, 0);
+  for (const { symbol } of MARKETS) {
+    metrics.slotsWithoutPrice.inc({ market: symbol }, 0);
+    metrics.slotsDamaged.set({ market: symbol }, 0);
+  }
   for (const status of ["won", "lost", "needs_backfill"]) metrics.thesesSettled.inc({ status }, 0);
   return metrics;
 }

@@ -33,7 +33,7 @@ export async function startNode(
 ): Promise<RunningNode> {
   const file = given.config === undefined ? {} : await readSettingsFile(given.config);
   const settings = resolveSettings(given, file);
-  const storage = openStorage(settings, given.dataDir);
+  const storage = openStorage(settings, given.dataDir, { newChain: given.newChain, clock });
   const node = new CoreNode(settings, storage, clock);
   const listen = (name: string, port: number, isReadOnly: boolean) =>
     startService({

@@ -111,4 +111,10 @@ export const options = {
     env: "NODE_DATA_DIR",
     description: "directory of the chain; in memory by default",
   },
+  newChain: {
+    flags: "--new-chain",
+    kind: kinds.flag,
+    description: "start a new chain where the journal of an earlier one is lost; its other files " +
+      "are moved to a subfolder of --data-dir",
+  },
 } satisfies OptionTable;

@@ -3,7 +3,8 @@ import type { RandomSource } from "../../lib/clock.ts";
 import type { Signer } from "../../lib/protocol/signature.ts";
 import type { RfqSubmit, Transaction } from "../../lib/protocol/transaction.ts";
 import { Chain } from "../../services/node/chain/chain.ts";
-import { DataDir, FLUSH_CHECKPOINTS } from "../../services/node/storage/data_dir.ts";
+import { DataDir } from "../../services/node/storage/data_dir.ts";
+import { FLUSH_CHECKPOINTS } from "../../services/node/storage/storage.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
 import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -163,10 +164,10 @@ class Twins {
       genesis: GENESIS,
       ringSlots: RING_SLOTS,
     });
-    const { state, journal, resumeFrom } = this.dataDir;
+    const { state, journal, createdAtMs, resumeFrom, numbers } = this.dataDir;
     this.chain = new Chain({
       ...{ chainId: CHAIN_ID, clock: this.clock, oraclePrices: new OraclePrices(MAX_STALE_MS) },
-      ...{ state, journal, resumeFrom },
+      ...{ state, journal, createdAtMs, resumeFrom, numbers },
       events: {
         onHead: () => {},
         onTransaction: () => {},

@@ -7,6 +7,7 @@ import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
 import { type Block, genesisBlock, sealBlock } from "./block.ts";
+import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
@@ -54,15 +55,27 @@ export interface ChainParts {
   events: ChainEvents;
   /** How far ahead a window may start, in milliseconds. */
   maxStartAheadMs?: number;
-  /** Where the chain stopped before; a new genesis block by default. */
+  /** When the chain was created, in Unix milliseconds: now by default. */
+  createdAtMs?: number;
+  /** Where the chain stopped before. */
   resumeFrom?: ResumePoint;
+  /** Which numbers blocks may have; all by default. */
+  numbers?: BlockNumbers;
 }
 
 /** Where a stopped chain continues. */
 export interface ResumePoint {
+  /** The last block that is known. */
   head: Block;
-  /** Number of the next block: higher than any number that was ever published. */
-  nextNumber: number;
+  /** No block above this number was ever announced. */
+  announcedTo: number;
+}
+
+/** Which block numbers may be announced. */
+export interface BlockNumbers {
+  readonly reservedTo: number;
+  /** Reserves more numbers if few are left from `nextNumber` on. */
+  reserve(nextNumber: number): void;
 }
 
 /**
@@ -77,6 +90,8 @@ export class Chain {
   readonly #journal: Journal;
   readonly #events: ChainEvents;
   readonly #maxStartAheadMs: number;
+  readonly #numbers: BlockNumbers;
+  readonly #genesis: Block;
   readonly #blocks = new Map<number, Block>();
   readonly #strangerFailures = new Map<Hex, Receipt>();
   #head: Block;
@@ -92,8 +107,10 @@ export class Chain {
     this.#journal = parts.journal;
     this.#events = parts.events;
     this.#maxStartAheadMs = parts.maxStartAheadMs ?? START_AHEAD_MAX_MS;
-    this.#head = parts.resumeFrom?.head ?? genesisBlock(parts.clock.now());
-    this.#nextNumber = parts.resumeFrom?.nextNumber ?? 1;
+    this.#numbers = parts.numbers ?? { reservedTo: Infinity, reserve: () => {} };
+    this.#genesis = genesisBlock(parts.createdAtMs ?? parts.clock.now());
+    this.#head = headOnStart(this.#genesis, parts.resumeFrom, parts.clock.now());
+    this.#nextNumber = this.#head.number + 1;
     this.#keep(this.#head);
   }
 
@@ -104,7 +121,7 @@ export class Chain {
 
   /** A sealed block; undefined if it never existed or is too old. */
   block(number: number): Block | undefined {
-    return this.#blocks.get(number);
+    return number === 0 ? this.#genesis : this.#blocks.get(number);
   }
 
   /**
@@ -151,6 +168,9 @@ export class Chain {
       this.#prunedAtMs = dueMs;
       this.state.prune();
     }
+    this.#numbers.reserve(this.#nextNumber);
+    // Without a reserved number there is no block; the next checkpoint seals these transactions.
+    if (this.#nextNumber > this.#numbers.reservedTo) return this.#head;
     this.#head = sealBlock(this.#nextNumber, this.#head.hash, dueMs, this.#pending);
     this.#nextNumber += 1;
     this.#pending = [];
@@ -231,10 +251,12 @@ export class Chain {
 
   #context(): ExecutionContext {
     const nowMs = this.#clock.now();
+    const isBehind = this.#head.timestampMs - nowMs > CHECKPOINT_LATE_MAX_MS;
     return {
       blockNumber: this.#nextNumber,
       nowMs,
-      isFresh: (market) => this.oraclePrices.isFresh(market, nowMs),
+      // While the clock is behind the newest block, no prices are pulled.
+      isFresh: (market) => !isBehind && this.oraclePrices.isFresh(market, nowMs),
       maxStartAheadMs: this.#maxStartAheadMs,
       breachOf: (box) => this.state.breachOf(box),
       newestSlotMs: this.#head.timestampMs,
@@ -273,6 +295,18 @@ export class Chain {
     this.#blocks.set(block.number, block);
     this.#blocks.delete(block.number - BLOCKS_KEPT);
   }
+}
+
+/**
+ * The newest block when a chain starts. If blocks after the last known one may have been announced, it
+ * is a new one above all of them, so that the head never goes back.
+ */
+function headOnStart(genesis: Block, resumeFrom: ResumePoint | undefined, nowMs: number): Block {
+  if (resumeFrom === undefined) return genesis;
+  const { head, announcedTo } = resumeFrom;
+  if (head.number >= announcedTo) return head;
+  const timestampMs = Math.max(head.timestampMs, nowMs - nowMs % SLOT_MS);
+  return sealBlock(announcedTo + 1, head.hash, timestampMs, []);
 }
 
 function settlementOf(thesis: Thesis, outcome: Outcome, atMs: number): SettlementRecord {

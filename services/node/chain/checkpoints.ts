@@ -18,6 +18,8 @@ export interface CheckpointHandlers {
   seal(dueMs: number, lateMs: number): void;
   /** Checkpoints due in `[fromMs, toMs)` are skipped. */
   missed?(fromMs: number, toMs: number): void;
+  /** The clock is this far behind the next checkpoint, since it was set back. Called every second. */
+  clockBehind?(byMs: number): void;
 }
 
 /**
@@ -42,14 +44,12 @@ export class CheckpointLoop {
    * checkpoint again: checkpoints never go back in time.
    *
    * @param lastMs Time of the last checkpoint before a restart.
-   * @returns Time until the first checkpoint, in milliseconds.
    */
-  start(lastMs = 0): number {
+  start(lastMs = 0): void {
     this.#running = true;
     const fromMs = Math.max(this.#clock.now(), lastMs);
     this.#nextMs = (Math.floor(fromMs / CHECKPOINT_MS) + 1) * CHECKPOINT_MS;
     this.#schedule();
-    return this.#nextMs - this.#clock.now();
   }
 
   /** Stops; resolves when no checkpoint is in progress. */
@@ -61,7 +61,10 @@ export class CheckpointLoop {
 
   #schedule(): void {
     if (!this.#running) return;
-    this.#cancelTimer = this.#clock.after(Math.max(0, this.#nextMs - this.#clock.now()), () => {
+    const waitMs = Math.max(0, this.#nextMs - this.#clock.now());
+    if (waitMs > CHECKPOINT_LATE_MAX_MS) this.#handlers.clockBehind?.(waitMs);
+    // A clock that was set back may be set forward again: it is looked at every second.
+    this.#cancelTimer = this.#clock.after(Math.min(waitMs, CHECKPOINT_LATE_MAX_MS), () => {
       this.#turn = this.#run();
     });
   }

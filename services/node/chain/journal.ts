@@ -14,6 +14,12 @@ const spanSchema = z.object({ from: timestampSchema, to: timestampSchema });
 
 const genesisRecordSchema = z.object({
   kind: z.literal("genesis"),
+  /** Of the journal's format. */
+  version: z.literal(2),
+  /** When the chain was created, in Unix milliseconds. */
+  createdAtMs: timestampSchema,
+  /** How often the journal was rewritten. */
+  rewrites: z.number().int().nonnegative(),
   chainId: z.number().int().positive(),
   balances: z.record(addressSchema, uint64Schema),
   relayers: z.array(addressSchema),
@@ -57,12 +63,49 @@ const failureRecordSchema = z.object({
   receipt: receiptSchema,
 });
 
+/** No block above this number is announced before the next such record. */
+const reservationRecordSchema = z.object({
+  kind: z.literal("reservation"),
+  upTo: z.number().int().nonnegative(),
+});
+
+/**
+ * What the records that a rewrite dropped had changed. A rewrite has one such record per
+ * {@link DROPPED_PER_RECORD} accounts; all of them add up.
+ */
+const droppedRecordSchema = z.object({
+  kind: z.literal("dropped"),
+  /** All dropped records are older than this, in Unix milliseconds. */
+  beforeMs: timestampSchema,
+  /** The highest id of a thesis that was ever opened. */
+  lastThesisId: z.number().int().nonnegative(),
+  /** Sum of the dropped deposits. */
+  issued: uint64Schema,
+  /** By how much dropped records changed balances. */
+  balances: z.record(addressSchema, z.string().regex(/^-?\d{1,40}$/).transform(BigInt)),
+});
+
+/**
+ * External hashes of dropped deposits. They are kept for ever: a deposit transaction has no deadline,
+ * so nothing but its external hash stops a relayer that lost its store from depositing it again.
+ */
+const depositsRecordSchema = z.object({
+  kind: z.literal("deposits"),
+  externalTxHashes: z.array(hash32Schema),
+});
+
+/** Accounts of a `dropped` record, and hashes of a `deposits` record: lines stay below 128 KiB. */
+export const DROPPED_PER_RECORD = 1_000;
+
 /** One line of the journal. */
 export const recordSchema = z.discriminatedUnion("kind", [
   genesisRecordSchema,
   transactionRecordSchema,
   failureRecordSchema,
   settlementRecordSchema,
+  reservationRecordSchema,
+  droppedRecordSchema,
+  depositsRecordSchema,
 ]);
 
 /** A decision of the chain. Applying all records in order rebuilds the state. */
@@ -71,8 +114,11 @@ export type JournalRecord = z.output<typeof recordSchema>;
 /** The initial state: the first record of every journal. */
 export type GenesisRecord = z.output<typeof genesisRecordSchema>;
 
-/** A committed transaction and its receipt; older journals have failed ones here, too. */
+/** A committed transaction and its receipt. */
 export type TransactionRecord = z.output<typeof transactionRecordSchema>;
+
+/** What dropped records had changed. */
+export type DroppedRecord = z.output<typeof droppedRecordSchema>;
 
 /** Outcome of a settlement attempt. */
 export type SettlementRecord = z.output<typeof settlementRecordSchema>;
@@ -88,7 +134,7 @@ export interface Journal {
   append(records: readonly JournalRecord[]): void;
   /** Resolves when all appended records are on the disk. @throws {JournalError} If they never will be. */
   synced(): Promise<void>;
-  /** Why the journal accepts no more records; undefined while it works. */
+  /** Why the journal accepts no records now; undefined while it works. */
   readonly failure: JournalError | undefined;
 }
 

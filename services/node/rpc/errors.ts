@@ -1,6 +1,7 @@
 import { getLogger } from "@logtape/logtape";
-import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { JournalError } from "../chain/journal.ts";
 import { RpcCode, RpcError, type RpcErrorBody } from "../../../lib/protocol/jsonrpc.ts";
 
 /** The JSON-RPC code of each domain error that a caller can cause. All others are internal errors. */
@@ -36,6 +37,11 @@ export function rpcErrorBody(thrown: unknown): RpcErrorBody {
       return { code, message: thrown.message, data: { code: thrown.code, ...thrown.details } };
     }
   }
+  if (thrown instanceof JournalError) {
+    // Its message may name files; `/health` has the reason, and the log has one line.
+    const message = "The node cannot write to its disk now: send the same transaction again later";
+    return { code: RpcCode.resourceUnavailable, message, data: { code: thrown.code } };
+  }
   getLogger([LOG_ROOT, "node"]).error("A JSON-RPC call failed: {error}", { error: thrown });
-  return { code: RpcCode.internalError, message: `Internal error: ${messageOf(thrown)}` };
+  return { code: RpcCode.internalError, message: "Internal error: see the log of the node" };
 }

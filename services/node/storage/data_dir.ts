@@ -1,25 +1,27 @@
+import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { statOf, whyFolderIsClosed } from "../../../lib/files.ts";
 import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
 import { type Block, genesisBlock } from "../chain/block.ts";
 import type { ResumePoint } from "../chain/chain.ts";
-import { DataDirError, HeadFile, PriceFile } from "./images.ts";
-import {
-  FileJournal,
-  type OpenJournalFile,
-  PRIVATE_FILE,
-  readFirstRecord,
-} from "./file_journal.ts";
 import { type Genesis, Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";
-import { type GenesisRecord, type JournalRecord, recordToJson } from "../chain/journal.ts";
 import { ChainState, historiesOf } from "../chain/state.ts";
-
-/** Prices and the head are written every so many checkpoints: once a second. */
-export const FLUSH_CHECKPOINTS = 10;
-
-/** Mode of the folders that a node creates: the owner alone enters them. */
-const PRIVATE_FOLDER = 0o700;
+import { BlockReservation } from "./block_reservation.ts";
+import {
+  createJournal,
+  headPath,
+  imagePath,
+  journalPath,
+  leftFilesOf,
+  lock,
+  makeDirectories,
+  moveAside,
+} from "./chain_files.ts";
+import { FileJournal, readFirstRecord } from "./file_journal.ts";
+import { type OpenFile, openOnDisk, syncFolder } from "./files.ts";
+import { DataDirError, HeadFile, PriceFile, type SavedHead } from "./images.ts";
+import { genesisRecordOf, isSameChain, journalLost, otherChain, Replay } from "./replay.ts";
 
 /** Options of {@link DataDir.open}. */
 export interface DataDirOptions {
@@ -27,8 +29,21 @@ export interface DataDirOptions {
   genesis: Genesis;
   /** Slots of each price ring. */
   ringSlots: number;
-  /** Opens the journal file: on the disk by default. */
-  openJournalFile?: OpenJournalFile | undefined;
+  /** Start a new chain although files of an earlier one are left; they are moved to a subfolder. */
+  newChain?: boolean;
+  clock?: Clock;
+  /** Opens the files: on the disk by default. */
+  openFile?: OpenFile | undefined;
+}
+
+/** What was wrong with the files, and was put right. */
+export interface Repairs {
+  /** Bytes of an incomplete last record that were removed from the journal. */
+  cutBytes: number;
+  /** The file of the newest block was missing or damaged. */
+  isHeadLost: boolean;
+  /** Damaged or missing slots of each price image. */
+  damagedSlots: ReadonlyMap<Market, number>;
 }
 
 /**
@@ -39,51 +54,72 @@ export class DataDir {
   readonly journal: FileJournal;
   /** The state rebuilt from the directory. */
   readonly state: ChainState;
+  /** When the chain was created, in Unix milliseconds. */
+  readonly createdAtMs: number;
   /** Where the chain continues; undefined for a new one. */
   readonly resumeFrom: ResumePoint | undefined;
-  /** Bytes of an incomplete last record that were removed. */
-  readonly cutBytes: number;
-  readonly #prices: readonly PriceFile[];
+  readonly numbers: BlockReservation;
+  readonly repairs: Repairs;
+  readonly #prices: ReadonlyMap<Market, PriceFile>;
   readonly #head: HeadFile;
   readonly #lock: Deno.FsFile;
+  readonly #rewrites: number;
 
   private constructor(path: string, options: DataDirOptions, opened: Disposable[]) {
     const keep = <T extends { close(): unknown }>(resource: T): T => {
       opened.push({ [Symbol.dispose]: () => void resource.close() });
       return resource;
     };
+    const openFile = options.openFile ?? openOnDisk;
     makeDirectories(path);
     this.#lock = keep(lock(path));
-    const files = new Map<Market, PriceFile>();
-    for (const market of MARKETS) {
-      const name = market.symbol.replace("/", "-");
-      files.set(market, keep(PriceFile.open(`${path}/prices/${name}.ring`, options.ringSlots)));
-    }
-    this.#prices = [...files.values()];
-    this.#head = keep(new HeadFile(`${path}/head`));
-    const head = this.#head.read();
+    if (options.newChain === true) moveAside(path);
+    const genesis = genesisRecordOf(options, (options.clock ?? systemClock).now());
+    const isNew = createJournal(path, genesis, openFile);
+
+    const openPrices = (market: Market) =>
+      keep(PriceFile.open(imagePath(path, market), market, options.ringSlots, openFile));
+    const prices = new Map(MARKETS.map((market) => [market, openPrices(market)]));
+    this.#prices = prices;
+    this.#head = keep(new HeadFile(headPath(path), openFile));
+    const saved = this.#head.read();
+    const head = saved === "damaged" ? undefined : saved;
     // Time had reached the head, whether there were prices or not.
-    if (head !== undefined) { for (const { ring } of this.#prices) ring.skipTo(head.timestampMs); }
-    const historyOf = (market: Market) => new PriceHistory(files.get(market)!.ring); // one for each
+    if (head !== undefined) {
+      for (const { ring } of prices.values()) {
+        ring.skipTo(head.timestampMs);
+      }
+    }
+    const historyOf = (market: Market) => new PriceHistory(prices.get(market)!.ring); // one for each
     this.state = new ChainState(new Ledger(options.genesis), historiesOf(historyOf));
-    const genesis = genesisRecordOf(options);
+
     const replay = new Replay(this.state, genesis, path);
     const { journal, cutBytes } = FileJournal.open(
-      `${path}/chain.journal`,
+      journalPath(path),
       (record) => replay.apply(record),
-      options.openJournalFile,
+      { openFile, syncedBytes: () => replay.syncedBytes(head) },
     );
     this.journal = keep(journal);
-    this.cutBytes = cutBytes;
-    if (replay.isEmpty) journal.append([genesis]);
-    this.resumeFrom = resumePoint(head, replay);
+    if (replay.genesis === undefined) throw new DataDirError(journalLost(path));
+    this.createdAtMs = replay.genesis.createdAtMs;
+    this.#rewrites = replay.genesis.rewrites;
+    this.resumeFrom = this.#resumePoint(head, replay);
+    this.numbers = new BlockReservation(journal, replay.reservedTo);
+    syncFolder(path);
+    const damaged = [...prices].map(([market, file]) => [market, file.damagedSlots] as const);
+    this.repairs = {
+      cutBytes,
+      isHeadLost: head === undefined && this.resumeFrom !== undefined,
+      damagedSlots: new Map(isNew ? [] : damaged.filter(([, slots]) => slots > 0)),
+    };
   }
 
   /**
    * Opens a data directory, and creates it if it does not exist.
    *
-   * @throws {DataDirError} If another process has it open, or it contains another chain.
-   * @throws {JournalError} If its journal is damaged.
+   * @throws {DataDirError} If another process has it open, its files cannot be read or written, it
+   * contains another chain, or the journal of its chain is missing.
+   * @throws {JournalError} If its journal is damaged or shorter than it was.
    */
   static open(path: string, options: DataDirOptions): DataDir {
     const opened: Disposable[] = [];
@@ -98,63 +134,53 @@ export class DataDir {
   /** Writes prices and the head to the disk. @throws {DataDirError} If that fails. */
   flush(head: Block): void {
     try {
-      for (const file of this.#prices) file.flush();
-      this.#head.write(head);
+      for (const file of this.#prices.values()) file.flush();
+      const { syncedBytes: bytes } = this.journal;
+      this.#head.write(head, { rewrites: this.#rewrites, bytes });
     } catch (cause) {
       throw new DataDirError(`Prices cannot be written: ${messageOf(cause)}`, cause);
     }
   }
 
-  /** Closes the directory after everything is synced. */
-  async close(): Promise<void> {
-    for (const file of this.#prices) file.close();
-    this.#head.close();
+  /**
+   * Closes the directory after the journal is synced. With the newest block, saves that and all prices
+   * before; without it, the next start continues as after a crash.
+   */
+  async close(head?: Block): Promise<void> {
     try {
-      await this.journal.close();
+      if (head !== undefined) await this.#finish(head);
     } finally {
-      this.#lock.close();
+      for (const file of this.#prices.values()) file.close();
+      this.#head.close();
+      try {
+        await this.journal.close();
+      } finally {
+        this.#lock.close();
+      }
     }
   }
-}
 
-/** Applies the records of a journal to a state, after checking that they belong to this chain. */
-class Replay {
-  /** The highest block number in a record. */
-  lastBlockNumber = 0;
-  isEmpty = true;
-  readonly #state: ChainState;
-  readonly #genesis: string;
-  readonly #path: string;
-
-  constructor(state: ChainState, genesis: GenesisRecord, path: string) {
-    this.#state = state;
-    this.#genesis = recordToJson(genesis);
-    this.#path = path;
+  async #finish(head: Block): Promise<void> {
+    await this.journal.synced();
+    this.flush(head);
+    this.#head.sync();
+    this.numbers.release(head.number);
   }
 
-  apply(record: JournalRecord): void {
-    if (this.isEmpty) {
-      this.isEmpty = false;
-      if (recordToJson(record) === this.#genesis) return;
-      throw new DataDirError(otherChain(this.#path));
-    }
-    if (record.kind === "settlement") this.#state.applySettlement(record);
-    if (record.kind === "transaction") this.#state.applyTransaction(record);
-    if (record.kind === "failure") this.#state.ledger.recordFailure(record.receipt);
-    if (record.kind === "transaction" || record.kind === "failure") {
-      this.lastBlockNumber = Math.max(this.lastBlockNumber, record.receipt.blockNumber);
-    }
+  /** Undefined where no block was ever announced. */
+  #resumePoint(head: SavedHead | undefined, replay: Replay): ResumePoint | undefined {
+    const announcedTo = Math.max(replay.reservedTo, replay.lastBlockNumber);
+    if (announcedTo === 0) return undefined;
+    if (head !== undefined) return { head: { ...head, transactions: [] }, announcedTo };
+    const newestMs = [...this.#prices.values()].map(({ ring }) => ring.newest ?? 0);
+    const timestampMs = Math.max(this.createdAtMs, replay.lastMs, ...newestMs);
+    return { head: { ...genesisBlock(this.createdAtMs), timestampMs }, announcedTo };
   }
-}
-
-/** The error for a directory that was created with other settings. */
-function otherChain(path: string): string {
-  return `${path} contains a chain with another genesis or chain id: use the settings it was created with, or choose another directory`;
 }
 
 /** Whether a data directory contains a chain. */
 export function holdsChain(path: string): boolean {
-  return statOf(`${path}/chain.journal`) !== undefined;
+  return statOf(journalPath(path)) !== undefined;
 }
 
 /** What {@link inspectDataDir} found. */
@@ -177,13 +203,16 @@ export function inspectDataDir(
 ): DataDirInspection | undefined {
   const problem = whyFolderIsClosed(path);
   if (problem !== undefined) throw new DataDirError(problem);
-  const journal = statOf(`${path}/chain.journal`);
-  if (journal === undefined) return undefined;
-  const first = readFirstRecord(`${path}/chain.journal`);
-  const isOther = first !== undefined &&
-    recordToJson(first) !== recordToJson(genesisRecordOf(options));
-  if (isOther) throw new DataDirError(otherChain(path));
-  return { isHeld: isHeld(`${path}/lock`), journalBytes: journal.size };
+  const journalBytes = statOf(journalPath(path))?.size ?? 0;
+  if (journalBytes === 0) {
+    if (leftFilesOf(path).length > 0) throw new DataDirError(journalLost(path));
+    return undefined;
+  }
+  const first = readFirstRecord(journalPath(path));
+  if (first !== undefined && !isSameChain(first, genesisRecordOf(options, 0))) {
+    throw new DataDirError(otherChain(path));
+  }
+  return { isHeld: isHeld(`${path}/lock`), journalBytes };
 }
 
 function isHeld(path: string): boolean {
@@ -191,41 +220,4 @@ function isHeld(path: string): boolean {
   using file = Deno.openSync(path);
   // A shared lock: two inspections at the same time do not mistake each other for a node.
   return !file.tryLockSync(false);
-}
-
-/** The first record of a journal; sorted, so that the same genesis gives the same text. */
-function genesisRecordOf({ chainId, genesis }: DataDirOptions): GenesisRecord {
-  const balances = [...genesis.balances].sort(([a], [b]) => a < b ? -1 : 1);
-  return {
-    kind: "genesis",
-    chainId,
-    balances: Object.fromEntries(balances),
-    relayers: [...genesis.relayers].sort(),
-    admins: [...genesis.admins].sort(),
-  };
-}
-
-function resumePoint(head: Block | undefined, replay: Replay): ResumePoint | undefined {
-  if (head === undefined && replay.lastBlockNumber === 0) return undefined;
-  const published = head === undefined ? 0 : head.number + FLUSH_CHECKPOINTS;
-  return {
-    head: head ?? genesisBlock(0),
-    nextNumber: Math.max(published, replay.lastBlockNumber) + 1,
-  };
-}
-
-function makeDirectories(path: string): void {
-  try {
-    Deno.mkdirSync(`${path}/prices`, { recursive: true, mode: PRIVATE_FOLDER });
-  } catch (cause) {
-    throw new DataDirError(`Data directory ${path} cannot be created: ${messageOf(cause)}`, cause);
-  }
-}
-
-/** Locks the directory for this process; the system releases the lock when the process ends. */
-function lock(path: string): Deno.FsFile {
-  const file = Deno.openSync(`${path}/lock`, { write: true, create: true, mode: PRIVATE_FILE });
-  if (file.tryLockSync(true)) return file;
-  file.close();
-  throw new DataDirError(`Another node has ${path} open: stop it first`);
 }

@@ -1,4 +1,3 @@
-import { crc32 } from "node:zlib";
 import { messageOf } from "../../../lib/errors.ts";
 import {
   type Journal,
@@ -7,43 +6,52 @@ import {
   recordSchema,
   recordToJson,
 } from "../chain/journal.ts";
-
-/** The file operations that a journal needs. */
-export type JournalFile = Pick<
-  Deno.FsFile,
-  "readSync" | "writeSync" | "seekSync" | "truncateSync" | "statSync" | "syncData" | "close"
->;
-
-/** Opens a journal file for reading and writing, and creates it if it does not exist. */
-export type OpenJournalFile = (path: string) => JournalFile;
-
-const openOnDisk: OpenJournalFile = (path) =>
-  Deno.openSync(path, { read: true, write: true, create: true, mode: PRIVATE_FILE });
-
-/** Mode of the files of a chain: the owner alone reads and writes them. */
-export const PRIVATE_FILE = 0o600;
+import {
+  decodeLine,
+  encodeLine,
+  linesOf,
+  type OpenFile,
+  openOnDisk,
+  PRIVATE_FILE,
+  type StorageFile,
+  writeAt,
+} from "./files.ts";
 
 /** Longest line: a `BackfillOracle` of 6,000 prices of 20 digits is 140 kB. */
-const LINE_BYTES_MAX = 1024 * 1024;
-const READ_BYTES = 256 * 1024;
-const NEWLINE = 10;
+export const LINE_BYTES_MAX = 1024 * 1024;
+
+/** After a failed write, the journal accepts records again once it could write so many bytes. */
+const PROBE_BYTES = 64 * 1024;
+
+/** Options of {@link FileJournal.open}. */
+export interface FileJournalOptions {
+  openFile?: OpenFile | undefined;
+  /** Asked after all records were read: bytes of this file that are known to have been synced. */
+  syncedBytes?: () => number;
+}
 
 /**
- * An append-only file of records, one per line, each with a checksum. If the process dies during a
- * write, the last record is incomplete and was never acknowledged: it is removed at the next start.
+ * An append-only file of records, one per line. Each line has a checksum over all lines up to it.
+ *
+ * A process that dies during a write leaves an incomplete last line, which was never acknowledged: the
+ * next start moves it to a file beside the journal. Any other damage is refused.
  */
 export class FileJournal implements Journal {
   readonly #path: string;
-  readonly #file: JournalFile;
-  /** Bytes written, and bytes known to be on the disk. */
-  #writtenBytes = 0;
-  #syncedBytes = 0;
+  #file: StorageFile;
+  /** Of the last line. */
+  #checksum = 0;
+  #bytes = 0;
+  /** Bytes appended since the start, and those known to be on the disk. */
+  #appended = 0;
+  #synced = -1;
   /** Resolves when no sync is in progress; never rejects. */
   #syncing: Promise<void> = Promise.resolve();
   #nextSync: Promise<void> | undefined;
   #failure: JournalError | undefined;
+  #problem: JournalError | undefined;
 
-  private constructor(path: string, file: JournalFile) {
+  private constructor(path: string, file: StorageFile) {
     this.#path = path;
     this.#file = file;
   }
@@ -51,59 +59,95 @@ export class FileJournal implements Journal {
   /**
    * Opens a journal, and creates it if it does not exist. Passes all its records to `onRecord`, in order.
    *
-   * @param openFile Opens its file: on the disk by default.
    * @returns The journal, and how many bytes of an incomplete record were removed from its end.
-   * @throws {JournalError} If it cannot be read, or is damaged before its last record.
+   * @throws {JournalError} If it cannot be read, is damaged, or is shorter than it was.
    */
   static open(
     path: string,
     onRecord: (record: JournalRecord) => void,
-    openFile: OpenJournalFile = openOnDisk,
+    options: FileJournalOptions = {},
   ): { journal: FileJournal; cutBytes: number } {
-    let file: JournalFile;
+    let file: StorageFile;
     try {
-      file = openFile(path);
+      file = (options.openFile ?? openOnDisk)(path);
     } catch (cause) {
       throw new JournalError(`Journal ${path} cannot be opened: ${messageOf(cause)}`, cause);
     }
     try {
       const journal = new FileJournal(path, file);
-      return { journal, cutBytes: journal.#replay(onRecord) };
-    } catch (thrown) {
+      return { journal, cutBytes: journal.#replay(onRecord, options) };
+    } catch (cause) {
       file.close();
-      throw thrown;
+      if (!(cause instanceof RangeError)) throw cause;
+      throw new JournalError(`Journal ${path} ${cause.message}`, cause);
     }
   }
 
+  /** How much of the file is known to be on the disk. */
+  get syncedBytes(): number {
+    return this.#synced < 0 ? 0 : this.#bytes - (this.#appended - this.#synced);
+  }
+
   get failure(): JournalError | undefined {
-    return this.#failure;
+    return this.#failure ?? this.#problem;
   }
 
   append(records: readonly JournalRecord[]): void {
     if (this.#failure !== undefined) throw this.#failure;
-    const bytes = new TextEncoder().encode(
-      records.map((record) => encodeLine(recordToJson(record))).join(""),
-    );
+    if (this.#problem !== undefined && !this.probe()) throw this.#problem;
+    let checksum = this.#checksum;
+    const lines = records.map((record) => {
+      const line = encodeLine(recordToJson(record), checksum);
+      checksum = line.checksum;
+      return line.bytes;
+    });
+    const bytes = joined(lines);
     try {
-      for (let done = 0; done < bytes.length;) {
-        done += this.#file.writeSync(bytes.subarray(done));
-      }
+      writeAt(this.#file, this.#bytes, bytes);
     } catch (cause) {
-      this.#truncate();
-      throw new JournalError(
-        `Journal ${this.#path} cannot be written: ${messageOf(cause)}`,
+      this.#problem = new JournalError(
+        `The journal cannot be written: ${messageOf(cause)}`,
         cause,
       );
+      this.#truncate();
+      throw this.#problem;
     }
-    this.#writtenBytes += bytes.length;
+    this.#checksum = checksum;
+    this.#bytes += bytes.length;
+    this.#appended += bytes.length;
+  }
+
+  /** After a failed write: tries whether there is room again. @returns Whether records are accepted. */
+  probe(): boolean {
+    if (this.#failure !== undefined) return false;
+    if (this.#problem === undefined) return true;
+    try {
+      writeAt(this.#file, this.#bytes, new Uint8Array(PROBE_BYTES));
+      this.#problem = undefined;
+    } catch {
+      // The problem is known already.
+    }
+    this.#truncate();
+    return this.failure === undefined;
   }
 
   synced(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    if (this.#syncedBytes === this.#writtenBytes) return Promise.resolve();
+    if (this.#synced === this.#appended) return Promise.resolve();
     // One sync serves all callers; records appended after its start wait for the next one.
     this.#nextSync ??= this.#syncing.then(() => this.#sync());
     return this.#nextSync;
+  }
+
+  /** Syncs before it returns: at the start, when nobody waits. @throws {JournalError} If that fails. */
+  syncNow(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      this.#file.syncDataSync();
+      this.#synced = this.#appended;
+    } catch (cause) {
+      throw this.#failed("synced", cause);
+    }
   }
 
   /** Closes the file after everything is synced. */
@@ -119,54 +163,69 @@ export class FileJournal implements Journal {
     this.#nextSync = undefined;
     // A second sync could succeed although the failed one lost bytes.
     if (this.#failure !== undefined) throw this.#failure;
-    const upToBytes = this.#writtenBytes;
+    const upTo = this.#appended;
     const sync = this.#file.syncData();
     this.#syncing = sync.catch(() => {});
     try {
       await sync;
-      this.#syncedBytes = upToBytes;
+      this.#synced = Math.max(this.#synced, upTo);
     } catch (cause) {
-      // After a failed sync it is unknown what is on the disk: no more records are accepted.
-      this.#failure = new JournalError(
-        `Journal ${this.#path} cannot be synced: ${messageOf(cause)}`,
-        cause,
-      );
-      throw this.#failure;
+      throw this.#failed("synced", cause);
     }
+  }
+
+  /** After a failed sync or repair it is unknown what is on the disk: no more records are accepted. */
+  #failed(what: string, cause: unknown): JournalError {
+    this.#failure = new JournalError(
+      `The journal cannot be ${what}: ${messageOf(cause)}; restart the node`,
+      cause,
+    );
+    return this.#failure;
   }
 
   /** Truncates the file to its valid records. */
   #truncate(): void {
     try {
-      this.#file.truncateSync(this.#writtenBytes);
-      this.#file.seekSync(this.#writtenBytes, Deno.SeekMode.Start);
+      this.#file.truncateSync(this.#bytes);
     } catch (cause) {
-      this.#failure = new JournalError(
-        `Journal ${this.#path} cannot be repaired: ${messageOf(cause)}`,
-        cause,
-      );
+      this.#failed("repaired", cause);
     }
   }
 
   /** @returns Bytes removed from the end. */
-  #replay(onRecord: (record: JournalRecord) => void): number {
-    let tornAt: number | undefined;
-    for (const { bytes, offset, isWhole } of linesOf(this.#file, this.#path)) {
-      const json = isWhole ? decodeLine(bytes) : undefined;
-      if (json === undefined) tornAt ??= offset;
-      else if (tornAt !== undefined) {
-        throw new JournalError(`Journal ${this.#path} is damaged at byte ${tornAt}`);
-      } else {
-        onRecord(parseRecord(json, offset, this.#path));
-        this.#writtenBytes = offset + bytes.length + 1;
-      }
+  #replay(onRecord: (record: JournalRecord) => void, options: FileJournalOptions): number {
+    let lacksNewline = false;
+    let torn = new Uint8Array(0);
+    for (const { bytes, offset, hasNewline } of linesOf(this.#file, LINE_BYTES_MAX)) {
+      const line = decodeLine(bytes, this.#checksum) ??
+        // All of the record may be there, and only its newline be damaged.
+        (hasNewline ? undefined : decodeLine(bytes.subarray(0, -1), this.#checksum));
+      if (line !== undefined) {
+        onRecord(parseRecord(line.text, offset, this.#path));
+        this.#checksum = line.checksum;
+        lacksNewline = !hasNewline;
+        this.#bytes = offset + encodeLine(line.text).bytes.length;
+      } else if (hasNewline) throw damagedAt(this.#path, offset);
+      else torn = bytes.slice();
     }
-    const cutBytes = this.#file.statSync().size - this.#writtenBytes;
-    // What was read may be in the page cache only: the first sync after opening covers it, too.
+    const synced = options.syncedBytes?.() ?? 0;
+    if (synced > this.#bytes) throw tooShort(this.#path, this.#bytes, synced);
+    if (torn.length > 0) keepCut(`${this.#path}.cut-${this.#bytes}`, torn);
     this.#truncate();
     if (this.#failure !== undefined) throw this.#failure;
-    return cutBytes;
+    if (lacksNewline) writeAt(this.#file, this.#bytes - 1, new TextEncoder().encode("\n"));
+    return torn.length;
   }
+}
+
+/** The text of a journal line as a record. @throws {JournalError} If its kind is not known. */
+export function parseRecord(json: string, offset: number, path: string): JournalRecord {
+  const parsed = recordSchema.safeParse(JSON.parse(json));
+  if (parsed.success) return parsed.data;
+  throw new JournalError(
+    `Journal ${path} has an unknown record at byte ${offset}: another version wrote it; use that version, or another directory`,
+    parsed.error,
+  );
 }
 
 /**
@@ -178,9 +237,9 @@ export class FileJournal implements Journal {
 export function readFirstRecord(path: string): JournalRecord | undefined {
   try {
     using file = Deno.openSync(path);
-    for (const { bytes, offset, isWhole } of linesOf(file, path)) {
-      const json = isWhole ? decodeLine(bytes) : undefined;
-      return json === undefined ? undefined : parseRecord(json, offset, path);
+    for (const { bytes, offset } of linesOf(file, LINE_BYTES_MAX)) {
+      const line = decodeLine(bytes);
+      return line === undefined ? undefined : parseRecord(line.text, offset, path);
     }
     return undefined;
   } catch (cause) {
@@ -189,56 +248,36 @@ export function readFirstRecord(path: string): JournalRecord | undefined {
   }
 }
 
-function parseRecord(json: string, offset: number, path: string): JournalRecord {
-  const parsed = recordSchema.safeParse(JSON.parse(json));
-  if (parsed.success) return parsed.data;
-  throw new JournalError(
-    `Journal ${path} has an unknown record at byte ${offset}: a newer version may have written it`,
-    parsed.error,
+function damagedAt(path: string, offset: number): JournalError {
+  return new JournalError(
+    `Journal ${path} is damaged at byte ${offset}: the record there is complete, but its checksum is wrong. ` +
+      "It may have been answered, so the node does not remove it. Restore the whole directory from a backup; " +
+      `or copy the journal, cut it at that byte (truncate --size ${offset}), delete the file head, and accept that everything after it is lost`,
   );
 }
 
-/** The lines of a file without their newline. The last one may lack it. */
-function* linesOf(file: JournalFile, path: string) {
-  const chunk = new Uint8Array(READ_BYTES);
-  let rest = new Uint8Array(0);
-  let offset = 0;
-  file.seekSync(0, Deno.SeekMode.Start);
-  for (let read = file.readSync(chunk); read !== null; read = file.readSync(chunk)) {
-    const bytes = new Uint8Array(rest.length + read);
-    bytes.set(rest);
-    bytes.set(chunk.subarray(0, read), rest.length);
-    let start = 0;
-    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
-      yield { bytes: bytes.subarray(start, end), offset: offset + start, isWhole: true };
-      start = end + 1;
-    }
-    rest = bytes.slice(start);
-    offset += start;
-    if (rest.length > LINE_BYTES_MAX) {
-      throw new JournalError(
-        `Journal ${path} has a line over ${LINE_BYTES_MAX} bytes at byte ${offset}`,
-      );
-    }
+function tooShort(path: string, bytes: number, synced: number): JournalError {
+  return new JournalError(
+    `Journal ${path} has ${bytes} valid bytes, but ${synced} were on the disk before: its end is lost. ` +
+      "Restore the whole directory from a backup; or delete the file head, and accept the loss",
+  );
+}
+
+/** Keeps removed bytes, since they may be needed to find out what happened. */
+function keepCut(path: string, bytes: Uint8Array): void {
+  using file = Deno.openSync(path, { append: true, create: true, mode: PRIVATE_FILE });
+  for (let done = 0; done < bytes.length;) done += file.writeSync(bytes.subarray(done));
+  file.syncSync();
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const first = parts[0];
+  if (parts.length === 1 && first !== undefined) return first;
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
   }
-  if (rest.length > 0) yield { bytes: rest, offset, isWhole: false };
-}
-
-/** Eight hex digits and a space before the text. */
-const CHECKSUM_BYTES = 9;
-
-/** A line of text after its checksum, so that an incomplete or damaged line is detected. */
-export function encodeLine(text: string): string {
-  return `${checksum(new TextEncoder().encode(text))} ${text}\n`;
-}
-
-/** The text of a line without its newline; undefined if the checksum does not match. */
-export function decodeLine(line: Uint8Array): string | undefined {
-  const text = line.subarray(CHECKSUM_BYTES);
-  const expected = new TextDecoder().decode(line.subarray(0, CHECKSUM_BYTES - 1));
-  return checksum(text) === expected ? new TextDecoder().decode(text) : undefined;
-}
-
-function checksum(bytes: Uint8Array): string {
-  return crc32(bytes).toString(16).padStart(8, "0");
+  return bytes;
 }

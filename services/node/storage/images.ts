@@ -1,10 +1,20 @@
+import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { PriceRing, SLOT_BYTES } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import type { Market } from "../../../lib/protocol/markets.ts";
 import { hash32Schema, timestampSchema } from "../../../lib/protocol/scalars.ts";
 import type { Block } from "../chain/block.ts";
-import { decodeLine, encodeLine, PRIVATE_FILE } from "./file_journal.ts";
+import {
+  decodeLine,
+  encodeLine,
+  type OpenFile,
+  openOnDisk,
+  readAt,
+  type StorageFile,
+  writeAt,
+} from "./files.ts";
 
 /** The data directory cannot be used. */
 export class DataDirError extends RangemakerError {
@@ -13,41 +23,58 @@ export class DataDirError extends RangemakerError {
   }
 }
 
-/** The image of one price ring on the disk, byte for byte. It never grows and needs no replay. */
+/** Of one slot: its bytes in the ring, then their CRC-32. */
+const RECORD_BYTES = SLOT_BYTES + 4;
+
+/**
+ * The image of one price ring on the disk. It never grows and needs no replay. Every slot has a
+ * checksum of its own, which covers the market, too: what is damaged has no price.
+ */
 export class PriceFile {
   readonly ring: PriceRing;
-  readonly #file: Deno.FsFile;
+  /** Slots of the image that are damaged or cut off: all of them where there was none. */
+  readonly damagedSlots: number;
+  readonly #file: StorageFile;
+  readonly #seed: number;
   #flushedSlot: number;
 
-  private constructor(file: Deno.FsFile, ring: PriceRing) {
+  private constructor(file: StorageFile, seed: number, ring: PriceRing, damagedSlots: number) {
     this.#file = file;
+    this.#seed = seed;
     this.ring = ring;
+    this.damagedSlots = damagedSlots;
     this.#flushedSlot = newestSlot(ring);
   }
 
   /**
    * Opens the image, or creates one of an empty ring.
    *
-   * @throws {DataDirError} If its ring has another size, or it cannot be read.
+   * @throws {DataDirError} If its ring has another size, or it cannot be read or written.
    */
-  static open(path: string, slots: number): PriceFile {
-    let file: Deno.FsFile | undefined;
+  static open(
+    path: string,
+    market: Market,
+    slots: number,
+    openFile: OpenFile = openOnDisk,
+  ): PriceFile {
+    let file: StorageFile | undefined;
     try {
-      file = Deno.openSync(path, { read: true, write: true, create: true, mode: PRIVATE_FILE });
-      const size = file.statSync().size;
-      if (size === 0) {
-        const ring = new PriceRing(slots);
-        writeAt(file, 0, ring.bytes);
-        return new PriceFile(file, ring);
-      }
-      if (size !== slots * SLOT_BYTES) {
+      file = openFile(path);
+      const seed = crc32(market.symbol);
+      const { size } = file.statSync();
+      const ownSlots = size / RECORD_BYTES;
+      if (size > 0 && ownSlots !== slots && Number.isInteger(Math.log2(ownSlots))) {
         throw new DataDirError(
-          `Price history ${path} has ${
-            size / SLOT_BYTES
-          } slots: set ring_buffer_size to that instead of ${slots}`,
+          `Price history ${path} has ${ownSlots} slots: set ring_buffer_size to that instead of ${slots}`,
         );
       }
-      return new PriceFile(file, PriceRing.fromBytes(readAll(file, size)));
+      const fullSize = slots * RECORD_BYTES;
+      const image = readAt(file, 0, Math.min(size, fullSize));
+      const { bytes, damaged } = readSlots(image, slots, seed);
+      // All of its space is taken now, so that a disk that fills up later still has room for prices.
+      if (size < fullSize) writeAt(file, size, new Uint8Array(fullSize - size));
+      const cut = slots - Math.floor(image.length / RECORD_BYTES);
+      return new PriceFile(file, seed, PriceRing.fromBytes(bytes), damaged + cut);
     } catch (thrown) {
       file?.close();
       if (thrown instanceof DataDirError) throw thrown;
@@ -78,8 +105,14 @@ export class PriceFile {
 
   #write(first: number, count: number): void {
     if (count === 0) return;
-    const bytes = this.ring.bytes.subarray(first * SLOT_BYTES, (first + count) * SLOT_BYTES);
-    writeAt(this.#file, first * SLOT_BYTES, bytes);
+    const records = new Uint8Array(count * RECORD_BYTES);
+    const view = new DataView(records.buffer);
+    for (let index = 0; index < count; index++) {
+      const slot = this.ring.bytes.subarray((first + index) * SLOT_BYTES).subarray(0, SLOT_BYTES);
+      records.set(slot, index * RECORD_BYTES);
+      view.setUint32(index * RECORD_BYTES + SLOT_BYTES, crc32(slot, this.#seed));
+    }
+    writeAt(this.#file, first * RECORD_BYTES, records);
   }
 }
 
@@ -87,60 +120,82 @@ function newestSlot(ring: PriceRing): number {
   return ring.newest === undefined ? -1 : ring.newest / SLOT_MS;
 }
 
+/** The bytes of a ring from its image. Zeros were never written; other slots need their checksum. */
+function readSlots(image: Uint8Array, slots: number, seed: number) {
+  const bytes = new Uint8Array(slots * SLOT_BYTES);
+  const view = new DataView(image.buffer, image.byteOffset);
+  let damaged = 0;
+  for (let index = 0; (index + 1) * RECORD_BYTES <= image.length; index++) {
+    const at = index * RECORD_BYTES;
+    const slot = image.subarray(at, at + SLOT_BYTES);
+    const checksum = view.getUint32(at + SLOT_BYTES);
+    if (checksum === 0 && slot.every((byte) => byte === 0)) continue;
+    // A time of -1: the ring never had a price there.
+    const time = view.getFloat64(at, true);
+    const isInPlace = time === -1 || (time / SLOT_MS) % slots === index;
+    if (isInPlace && checksum === crc32(slot, seed)) bytes.set(slot, index * SLOT_BYTES);
+    else damaged += 1;
+  }
+  return { bytes, damaged };
+}
+
 /** Every head is padded to this length, so that it overwrites the one before. */
-const LINE_CHARS = 256;
+const LINE_BYTES = 512;
 
 const headSchema = z.object({
   number: z.number().int().nonnegative(),
   hash: hash32Schema,
   parentHash: hash32Schema,
   timestampMs: timestampSchema,
+  journal: z.object({
+    /** How often the journal had been rewritten. */
+    rewrites: z.number().int().nonnegative(),
+    /** How long it was at least, on the disk. */
+    bytes: z.number().int().nonnegative(),
+  }),
 });
+
+/** The newest block, and how much of the journal was on the disk then. */
+export type SavedHead = z.output<typeof headSchema>;
 
 /** A file with the newest block only. */
 export class HeadFile {
-  readonly #file: Deno.FsFile;
+  readonly #file: StorageFile;
 
-  /** Opens the file, and creates it if it does not exist. */
-  constructor(path: string) {
-    this.#file = Deno.openSync(path, { read: true, write: true, create: true, mode: PRIVATE_FILE });
+  /** Opens the file, and creates it if it does not exist. @throws {DataDirError} */
+  constructor(path: string, openFile: OpenFile = openOnDisk) {
+    try {
+      this.#file = openFile(path);
+    } catch (cause) {
+      throw new DataDirError(`File ${path} cannot be opened: ${messageOf(cause)}`, cause);
+    }
   }
 
-  /** The last block written; undefined if there is none or it is incomplete. */
-  read(): Block | undefined {
-    const line = new Uint8Array(LINE_CHARS);
-    this.#file.seekSync(0, Deno.SeekMode.Start);
-    const length = this.#file.readSync(line) ?? 0;
-    const text = decodeLine(line.subarray(0, Math.max(0, length - 1)));
-    if (text === undefined) return undefined;
-    return { ...headSchema.parse(JSON.parse(text)), transactions: [] };
+  /** The last block written; undefined if there is none. "damaged" if it cannot be read. */
+  read(): SavedHead | "damaged" | undefined {
+    const line = readAt(this.#file, 0, LINE_BYTES);
+    if (line.length === 0) return undefined;
+    const text = decodeLine(line.subarray(0, -1))?.text;
+    return text === undefined ? "damaged" : headSchema.parse(JSON.parse(text));
   }
 
   /** Writes the newest block. @throws {Error} If the write fails. */
-  write({ number, hash, parentHash, timestampMs }: Block): void {
-    const text = JSON.stringify({ number, hash, parentHash, timestampMs });
-    const line = encodeLine(text.padEnd(LINE_CHARS - encodeLine("").length));
-    writeAt(this.#file, 0, new TextEncoder().encode(line));
+  write(
+    { number, hash, parentHash, timestampMs }: Block,
+    journal: { rewrites: number; bytes: number },
+  ): void {
+    const text = JSON.stringify({ number, hash, parentHash, timestampMs, journal });
+    const padding = LINE_BYTES - encodeLine(text).bytes.length;
+    writeAt(this.#file, 0, encodeLine(text + " ".repeat(padding)).bytes);
+  }
+
+  /** Makes the last block survive a power loss. @throws {Error} If that fails. */
+  sync(): void {
+    this.#file.syncDataSync();
   }
 
   /** Closes the file. */
   close(): void {
     this.#file.close();
   }
-}
-
-/** Writes all bytes at an offset of a file. */
-function writeAt(file: Deno.FsFile, offset: number, bytes: Uint8Array): void {
-  file.seekSync(offset, Deno.SeekMode.Start);
-  for (let done = 0; done < bytes.length;) done += file.writeSync(bytes.subarray(done));
-}
-
-function readAll(file: Deno.FsFile, size: number): Uint8Array {
-  const bytes = new Uint8Array(size);
-  for (let done = 0; done < size;) {
-    const read = file.readSync(bytes.subarray(done));
-    if (read === null) throw new Error(`ended after ${done} of ${size} bytes`);
-    done += read;
-  }
-  return bytes;
 }

@@ -1,37 +1,63 @@
 import { getLogger } from "@logtape/logtape";
-import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import { type Clock, systemClock } from "../../../lib/clock.ts";
+import { messageOf } from "../../../lib/errors.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Block } from "../chain/block.ts";
-import type { ResumePoint } from "../chain/chain.ts";
-import { DataDir, FLUSH_CHECKPOINTS, holdsChain } from "./data_dir.ts";
+import type { BlockNumbers, ResumePoint } from "../chain/chain.ts";
 import { type Journal, memoryJournal } from "../chain/journal.ts";
-import type { OpenJournalFile } from "./file_journal.ts";
 import { Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";
-import type { NodeSettings } from "../settings.ts";
 import { ChainState, historiesOf } from "../chain/state.ts";
+import type { NodeSettings } from "../settings.ts";
+import { DataDir, holdsChain } from "./data_dir.ts";
+import type { OpenFile } from "./files.ts";
+
+/** Prices and the head are written every so many checkpoints: once a second. */
+export const FLUSH_CHECKPOINTS = 10;
+
+/** Why something cannot be written now. */
+export interface StorageProblem {
+  /** `failed`: no transaction and no settlement is accepted. `degraded`: prices are in memory only. */
+  status: "failed" | "degraded";
+  reason: string;
+}
 
 /** Where a node keeps its chain. */
 export interface Storage {
   readonly state: ChainState;
   readonly journal: Journal;
+  /** When the chain was created, in Unix milliseconds; undefined for a new one in memory. */
+  readonly createdAtMs: number | undefined;
   readonly resumeFrom: ResumePoint | undefined;
+  readonly numbers: BlockNumbers | undefined;
+  /** Slots that were damaged or missing in the price images. */
+  readonly damagedSlots: ReadonlyMap<Market, number>;
+  readonly problem: StorageProblem | undefined;
   /** Has to be called after each checkpoint, to write prices and the head from time to time. */
   afterCheckpoint(head: Block): void;
   /** Writes everything to the disk and closes the files. */
   close(head: Block): Promise<void>;
 }
 
+/** Options of {@link openStorage}. */
+export interface StorageOptions {
+  newChain?: boolean | undefined;
+  clock?: Clock;
+  /** Opens the files: on the disk by default. */
+  openFile?: OpenFile;
+}
+
 /**
  * Opens the data directory, or storage in memory if there is none.
  *
- * @param openJournalFile Opens the journal file: on the disk by default.
  * @throws {DataDirError} @throws {JournalError} Like {@link DataDir.open}.
  */
 export function openStorage(
   settings: NodeSettings,
   dataDir: string | undefined,
-  openJournalFile?: OpenJournalFile,
+  { newChain = false, clock = systemClock, openFile }: StorageOptions = {},
 ): Storage {
   const { chainId, genesis, oracle: { ringBufferSize: ringSlots } } = settings;
   if (dataDir !== undefined) {
@@ -39,10 +65,11 @@ export function openStorage(
     const isNew = !holdsChain(dataDir);
     // Logged first: reading a long chain takes time.
     if (!isNew) log.info("Reading the chain in {dataDir}", { dataDir });
-    const directory = DataDir.open(dataDir, { chainId, genesis, ringSlots, openJournalFile });
+    const options = { chainId, genesis, ringSlots, newChain, clock, openFile };
+    const directory = DataDir.open(dataDir, options);
     if (isNew) log.info("New chain in {dataDir}", { dataDir });
     else logResumed(directory);
-    return onDisk(directory);
+    return new DiskStorage(directory);
   }
   return {
     state: new ChainState(
@@ -50,17 +77,34 @@ export function openStorage(
       historiesOf(() => new PriceHistory(new PriceRing(ringSlots))),
     ),
     journal: memoryJournal,
+    createdAtMs: undefined,
     resumeFrom: undefined,
+    numbers: undefined,
+    damagedSlots: new Map(),
+    problem: undefined,
     afterCheckpoint: () => {},
     close: () => Promise.resolve(),
   };
 }
 
 /** Logs what was found of an existing chain. */
-function logResumed({ state, cutBytes }: DataDir): void {
+function logResumed({ state, repairs }: DataDir): void {
   const log = getLogger([LOG_ROOT, "node"]);
+  const { cutBytes, isHeadLost, damagedSlots } = repairs;
   if (cutBytes > 0) {
-    log.warning("Cut {cutBytes} bytes of a torn record off the journal", { cutBytes });
+    log.warning(
+      "Cut {cutBytes} bytes of a torn record off the journal; they are kept beside it",
+      { cutBytes },
+    );
+  }
+  if (isHeadLost) {
+    log.warning(
+      "The file head was missing or damaged: the next block follows all reserved numbers",
+    );
+  }
+  if (damagedSlots.size > 0) {
+    const slots = [...damagedSlots].map(([{ symbol }, count]) => `${symbol} ${count}`).join(", ");
+    log.warning("Price images are damaged; these slots count as missing: {slots}", { slots });
   }
   log.info("Resumed with {theses} theses, {unsettled} of them not settled", {
     theses: state.ledger.theses.length,
@@ -68,31 +112,79 @@ function logResumed({ state, cutBytes }: DataDir): void {
   });
 }
 
-function onDisk(directory: DataDir): Storage {
-  const log = getLogger([LOG_ROOT, "node"]);
-  const { state, journal, resumeFrom } = directory;
-  let checkpoints = 0;
-  const flush = (head: Block) => {
+/** The storage of a chain on the disk: writes once a second, and logs what cannot be written. */
+class DiskStorage implements Storage {
+  readonly #directory: DataDir;
+  readonly #log = getLogger([LOG_ROOT, "node"]);
+  #checkpoints = 0;
+  #priceProblem: string | undefined;
+  #logged: string | undefined;
+
+  constructor(directory: DataDir) {
+    this.#directory = directory;
+  }
+
+  get state(): ChainState {
+    return this.#directory.state;
+  }
+
+  get journal(): Journal {
+    return this.#directory.journal;
+  }
+
+  get createdAtMs(): number {
+    return this.#directory.createdAtMs;
+  }
+
+  get resumeFrom(): ResumePoint | undefined {
+    return this.#directory.resumeFrom;
+  }
+
+  get numbers(): BlockNumbers {
+    return this.#directory.numbers;
+  }
+
+  get damagedSlots(): ReadonlyMap<Market, number> {
+    return this.#directory.repairs.damagedSlots;
+  }
+
+  get problem(): StorageProblem | undefined {
+    const { failure } = this.#directory.journal;
+    if (failure !== undefined) return { status: "failed", reason: failure.message };
+    if (this.#priceProblem === undefined) return undefined;
+    return { status: "degraded", reason: this.#priceProblem };
+  }
+
+  afterCheckpoint(head: Block): void {
+    this.#checkpoints += 1;
+    if (this.#checkpoints % FLUSH_CHECKPOINTS === 0) {
+      this.#flush(head);
+      this.#directory.journal.probe();
+      this.#directory.journal.synced().catch(() => {}); // the journal keeps its failure
+    }
+    this.#logChange();
+  }
+
+  close(head: Block): Promise<void> {
+    return this.#directory.close(head);
+  }
+
+  #flush(head: Block): void {
     try {
-      directory.flush(head);
+      this.#directory.flush(head);
+      this.#priceProblem = undefined;
     } catch (thrown) {
       // Prices stay in memory, and the next flush writes them.
-      log.error("{error}", { error: thrown });
+      this.#priceProblem = messageOf(thrown);
     }
-  };
-  return {
-    state,
-    journal,
-    resumeFrom,
-    afterCheckpoint(head) {
-      checkpoints += 1;
-      if (checkpoints % FLUSH_CHECKPOINTS !== 0) return;
-      flush(head);
-      journal.synced().catch((thrown) => log.error("{error}", { error: thrown }));
-    },
-    close(head) {
-      flush(head);
-      return directory.close();
-    },
-  };
+  }
+
+  /** Logs once when a problem begins, changes or ends. */
+  #logChange(): void {
+    const reason = this.problem?.reason;
+    if (reason === this.#logged) return;
+    this.#logged = reason;
+    if (reason === undefined) this.#log.info("The data directory can be written again");
+    else this.#log.error("{reason}", { reason });
+  }
 }

@@ -14,6 +14,7 @@ function startLoop(
   const clock = new FakeClock(1_700_000_000_030);
   const seals: [dueMs: number, lateMs: number][] = [];
   const missed: [fromMs: number, toMs: number][] = [];
+  const behind: number[] = [];
   let pulls = 0;
   const loop = new CheckpointLoop(clock, {
     pull() {
@@ -22,9 +23,10 @@ function startLoop(
     },
     seal: (dueMs, lateMs) => seals.push([dueMs, lateMs]),
     missed: (fromMs, toMs) => missed.push([fromMs, toMs]),
+    clockBehind: (byMs) => behind.push(byMs),
   });
-  const waitMs = loop.start(lastMs);
-  return { clock, loop, seals, missed, waitMs, pulls: () => pulls };
+  loop.start(lastMs);
+  return { clock, loop, seals, missed, behind, pulls: () => pulls };
 }
 
 /** Moves the clock in small steps, letting what was promised happen in between. */
@@ -92,8 +94,8 @@ Deno.test("CheckpointLoop: makes no checkpoint after it was stopped", async () =
 
 Deno.test("CheckpointLoop: after a restart with a clock set back it goes on after the last checkpoint", async () => {
   const lastMs = 1_700_000_005_000;
-  const { clock, loop, seals, missed, waitMs } = startLoop(() => {}, lastMs);
-  assert.equal(waitMs, 5_070);
+  const { clock, loop, seals, missed, behind } = startLoop(() => {}, lastMs);
+  assert.deepEqual(behind, [5_070]);
   await advance(clock, 5_060);
   assert.equal(seals.length, 0);
   await advance(clock, 110);
@@ -103,10 +105,19 @@ Deno.test("CheckpointLoop: after a restart with a clock set back it goes on afte
 });
 
 Deno.test("CheckpointLoop: after a restart later on it does not make up for the time between", async () => {
-  const { clock, loop, seals, missed, waitMs } = startLoop(() => {}, 1_699_999_000_000);
-  assert.equal(waitMs, 70);
+  const { clock, loop, seals, missed, behind } = startLoop(() => {}, 1_699_999_000_000);
   await advance(clock, 70);
-  assert.deepEqual([seals, missed], [[[1_700_000_000_100, 0]], []]);
+  assert.deepEqual([seals, missed, behind], [[[1_700_000_000_100, 0]], [], []]);
+  await loop.stop();
+});
+
+Deno.test("CheckpointLoop: a clock that was set back is looked at every second, in case it returns", async () => {
+  const { clock, loop, seals, behind } = startLoop(() => {}, 1_700_003_600_000);
+  await advance(clock, 2_500);
+  assert.deepEqual([seals.length, behind.length], [0, 3]);
+  clock.jump(3_600_000);
+  await advance(clock, 1_000);
+  assert.ok(seals.length > 0);
   await loop.stop();
 });
 

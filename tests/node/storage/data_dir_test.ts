@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { CoreClient } from "../../../lib/net/core_client.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Deposit } from "../../../lib/protocol/transaction.ts";
-import { encodeLine } from "../../../services/node/storage/file_journal.ts";
+import { encodeLine } from "../../../services/node/storage/files.ts";
 import { DataDir, inspectDataDir } from "../../../services/node/storage/data_dir.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -116,7 +116,7 @@ Deno.test("Data directory: prices and the head are written once a second, not on
     await node.stop();
 
     const copy = await SteppedNode.start({ ...options, dataDir: `${directory}/copy` }, clock);
-    assert.equal(await blockNumber(copy.node.url), 20);
+    assert.equal(await blockNumber(copy.node.url), 101, "above everything that was announced");
     const { prices } = await copy.client.getPriceHistory({ ...ETH_PAIR, from, to: from + 2_500 });
     assert.deepEqual([prices.length, prices.at(-1)?.time], [20, from + 1_900]);
     await copy.stop();
@@ -143,10 +143,7 @@ Deno.test("Data directory: survives kill -9 under load, again and again", () =>
         }
         const { balance } = await client.getAccount(user.address);
         assert.equal(balance, BigInt(answered.size) * 5_000_000n);
-        assert.ok(
-          await blockNumber(node.url) >= highestBlock - 10,
-          "told blocks do not come again",
-        );
+        assert.ok(await blockNumber(node.url) > highestBlock || round === 0, "heads never go back");
 
         const killAfter = answered.size + 5 + Math.floor(random() * 20);
         const enough = Promise.withResolvers<void>();
@@ -230,6 +227,8 @@ Deno.test("Data directory: a torn tail is cut and logged", () =>
 
     const second = await NodeProcess.start(processArgs(directory));
     assert.match(second.log, /Cut 25 bytes of a torn record off the journal/);
+    const files = [...Deno.readDirSync(directory)].map(({ name }) => name);
+    assert.ok(files.some((name) => name.startsWith("chain.journal.cut-")), "the bytes are kept");
     const { balance } = await new CoreClient({ url: second.url }).getAccount(user.address);
     assert.equal(balance, 5_000_000n);
     await second.stop();
@@ -278,8 +277,8 @@ Deno.test("inspectDataDir: tells what is there, and leaves it as it is", () =>
 
 Deno.test("inspectDataDir: a journal of something else is told of", () =>
   withDirectory(async (directory) => {
-    const line = encodeLine('{"kind":"song"}');
-    await Deno.writeTextFile(`${directory}/chain.journal`, line);
+    const { bytes } = encodeLine('{"kind":"song"}');
+    await Deno.writeFile(`${directory}/chain.journal`, bytes);
     const genesis = { relayers: [], admins: [], balances: new Map() };
     assert.throws(
       () => inspectDataDir(directory, { chainId: 1, genesis, ringSlots: 1_024 }),

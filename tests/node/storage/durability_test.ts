@@ -4,12 +4,15 @@ import assert from "node:assert/strict";
 import type { TransactionWire } from "../../../lib/protocol/transaction.ts";
 import { genesisBlock } from "../../../services/node/chain/block.ts";
 import { CoreNode } from "../../../services/node/core_node.ts";
-import { FLUSH_CHECKPOINTS } from "../../../services/node/storage/data_dir.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
-import { openStorage, type Storage } from "../../../services/node/storage/storage.ts";
+import {
+  FLUSH_CHECKPOINTS,
+  openStorage,
+  type Storage,
+} from "../../../services/node/storage/storage.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
-import { FakeDisk, idsAfterPowerLoss, settlement } from "../support/fake_disk.ts";
+import { FakeDisk, idsAfterPowerLoss, journalOn, settlement } from "../support/fake_disk.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
 import { isSettled } from "../support/is_settled.ts";
 import { SOLVER_BALANCE } from "../support/test_chain.ts";
@@ -35,7 +38,7 @@ const settings = resolveSettings({
 
 /** A node without ports, and its storage. */
 function startCore(folder: string, disk: FakeDisk): { node: CoreNode; storage: Storage } {
-  const storage = openStorage(settings, folder, disk.open);
+  const storage = openStorage(settings, folder, { clock, openFile: journalOn(disk) });
   return { node: new CoreNode(settings, storage, clock), storage };
 }
 
@@ -69,6 +72,7 @@ Deno.test("Node: a transaction is answered after its record is synced, and survi
     disk.endSync();
     const { result: receipt } = await answer;
     assert.equal(receipt.status, "committed");
+    disk.releaseSyncs();
     await storage.close(node.chain.head);
 
     const after = startCore(folder, disk.afterPowerLoss());
@@ -91,6 +95,7 @@ Deno.test("Node: the first receipt again is answered after its record is synced"
     assert.equal(await isSettled(first), true);
     if (!await isSettled(again)) disk.endSync();
     assert.deepEqual(await again, await first);
+    disk.releaseSyncs();
     await storage.close(node.chain.head);
   }));
 
@@ -113,6 +118,7 @@ Deno.test("Node: a settlement on request is answered after its record is synced"
     assert.equal(await isSettled(answer), false);
     disk.endSync();
     assert.equal((await answer).result.status, "lost");
+    disk.releaseSyncs();
     await storage.close(node.chain.head);
   }));
 
@@ -127,16 +133,19 @@ Deno.test("Node: a transaction whose record cannot be synced gets no receipt, an
     await disk.nextSync();
     disk.endSync(new Error("I/O error"));
     const { result, error } = await answer;
-    assert.deepEqual([result, error.code], [undefined, -32603]);
-    assert.match(error.message, /cannot be synced/);
+    assert.deepEqual([result, error.code, error.data], [undefined, -32002, { code: "JOURNAL" }]);
     assert.equal(node.health().status, 503);
+    assert.match(
+      (await node.health().json()).error,
+      /journal cannot be synced: .*; restart the node/,
+    );
     await assert.rejects(storage.close(node.chain.head), /cannot be synced/);
   }));
 
 Deno.test("Storage: settlements that nobody asked for are synced within a second", () =>
   withFolder(async (folder) => {
     const disk = new FakeDisk();
-    const storage = openStorage(settings, folder, disk.open);
+    const storage = openStorage(settings, folder, { clock, openFile: journalOn(disk) });
     await storage.journal.synced();
     const { syncs } = disk;
     storage.journal.append([settlement(1)]);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { encodeLine, FileJournal } from "../../../services/node/storage/file_journal.ts";
+import { FileJournal } from "../../../services/node/storage/file_journal.ts";
+import { encodeLine } from "../../../services/node/storage/files.ts";
 import { JournalError, type JournalRecord } from "../../../services/node/chain/journal.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
@@ -8,7 +9,7 @@ const NOW = 1_700_000_000_000;
 
 const records: JournalRecord[] = [
   {
-    kind: "genesis",
+    ...{ kind: "genesis", version: 2, createdAtMs: NOW, rewrites: 0 },
     chainId: 1337,
     balances: { [actors.solver.address]: 2n ** 64n - 1n },
     relayers: [actors.relayer.address],
@@ -105,11 +106,16 @@ Deno.test("FileJournal: cuts a torn record off the end, wherever it was torn", (
     const more = await Deno.readFile(path);
     const last = more.length - whole.length;
     await withSeed(async (random) => {
-      const lengths = [1, last - 1, 1 + Math.floor(random() * (last - 1))];
+      const lengths = [1, last - 2, 1 + Math.floor(random() * (last - 2))];
       for (const length of lengths) {
         await Deno.writeFile(path, more.subarray(0, whole.length + length));
         const { journal, seen, cutBytes } = open(path);
         assert.deepEqual([seen.length, cutBytes], [records.length, length]);
+        const kept = await Deno.readFile(`${path}.cut-${whole.length}`);
+        assert.deepEqual(
+          kept.subarray(-length),
+          more.subarray(whole.length, whole.length + length),
+        );
         journal.append([records[4]!]);
         await journal.close();
         const again = open(path);
@@ -119,32 +125,69 @@ Deno.test("FileJournal: cuts a torn record off the end, wherever it was torn", (
     });
   }));
 
-Deno.test("FileJournal: cuts a last record whose bytes were not all written", () =>
+Deno.test("FileJournal: refuses damage anywhere in a complete record, the last one included", () =>
   withPath(async (path) => {
     await write(path, records);
-    const bytes = await Deno.readFile(path);
-    bytes.fill(0, bytes.length - 20, bytes.length - 1);
-    await Deno.writeFile(path, bytes);
-    const { journal, seen } = open(path);
-    assert.equal(seen.length, records.length - 1);
-    await journal.close();
+    const whole = await Deno.readFile(path);
+    const lastAt = whole.lastIndexOf(10, whole.length - 2) + 1;
+    for (const [at, line] of [[40, 0], [lastAt + 40, lastAt], [lastAt + 2, lastAt]] as const) {
+      const bytes = whole.slice();
+      bytes[at]! ^= 1;
+      await Deno.writeFile(path, bytes);
+      const message = new RegExp(
+        `Journal ${path} is damaged at byte ${line}: the record there is complete.* Restore`,
+      );
+      assert.throws(() => open(path), { name: "JournalError", message });
+      assert.deepEqual(await Deno.readFile(path), bytes, "the file is left as it is");
+    }
   }));
 
-Deno.test("FileJournal: refuses a journal that is damaged before its end", () =>
+Deno.test("FileJournal: a complete last record counts although its newline is damaged or missing", () =>
   withPath(async (path) => {
     await write(path, records);
-    const bytes = await Deno.readFile(path);
-    bytes[40]! ^= 1;
-    await Deno.writeFile(path, bytes);
-    assert.throws(() => open(path), {
-      name: "JournalError",
-      message: `Journal ${path} is damaged at byte 0`,
-    });
+    const whole = await Deno.readFile(path);
+    const damaged = whole.slice();
+    damaged[whole.length - 1]! ^= 1;
+    for (const bytes of [damaged, whole.subarray(0, -1)]) {
+      await Deno.writeFile(path, bytes);
+      const { journal, seen } = open(path);
+      assert.equal(seen.length, records.length);
+      await journal.close();
+      assert.deepEqual(await Deno.readFile(path), whole);
+    }
+  }));
+
+Deno.test("FileJournal: refuses a record that is missing, doubled or in another place", () =>
+  withPath(async (path) => {
+    await write(path, records);
+    const lines = (await Deno.readTextFile(path)).split("\n").slice(0, -1);
+    const [first = "", second = "", third = "", ...rest] = lines;
+    const wrong = [
+      [first, third, ...rest],
+      [first, second, second, third, ...rest],
+      [first, third, second, ...rest],
+    ];
+    for (const some of wrong) {
+      await Deno.writeTextFile(path, some.map((line) => `${line}\n`).join(""));
+      assert.throws(() => open(path), /is damaged at byte/);
+    }
+  }));
+
+Deno.test("FileJournal: refuses a journal that is shorter than it was on the disk", () =>
+  withPath(async (path) => {
+    await write(path, records);
+    const { size } = await Deno.stat(path);
+    await Deno.truncate(path, size - 50);
+    assert.throws(
+      () => FileJournal.open(path, () => {}, { syncedBytes: () => size }),
+      new RegExp(`but ${size} were on the disk before: its end is lost. Restore`),
+    );
+    assert.equal((await Deno.stat(path)).size, size - 50, "nothing was cut");
   }));
 
 Deno.test("FileJournal: refuses records that it does not know, and endless lines", () =>
   withPath(async (path) => {
-    await Deno.writeTextFile(path, encodeLine('{"kind":"later"}'));
+    await Deno.writeFile(path, encodeLine('{"kind":"later"}').bytes);
     assert.throws(() => open(path), JournalError);
     await Deno.writeTextFile(path, "x".repeat(2 * 1024 * 1024));
     assert.throws(() => open(path), /line over 1048576 bytes/);

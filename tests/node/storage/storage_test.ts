@@ -1,34 +1,24 @@
 import assert from "node:assert/strict";
-import { configure, type LogRecord, reset } from "@logtape/logtape";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { type Block, genesisBlock, sealBlock } from "../../../services/node/chain/block.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
 import { openStorage, type Storage } from "../../../services/node/storage/storage.ts";
 import { actors, deposit, hashOf } from "../support/actors.ts";
 import { copyFolder } from "../support/copy_folder.ts";
+import { FakeDisk, journalOn } from "../support/fake_disk.ts";
+import { logOf } from "../support/log_of.ts";
+import { isSettled } from "../support/is_settled.ts";
 
 Deno.test("Storage: the log tells a new chain from one that goes on", async () => {
-  const told: string[] = [];
-  await configure({
-    reset: true,
-    sinks: { memory: ({ message }: LogRecord) => void told.push(message.join("")) },
-    loggers: [
-      { category: LOG_ROOT, lowestLevel: "info", sinks: ["memory"] },
-      { category: ["logtape", "meta"], lowestLevel: "error", sinks: [] },
-    ],
-  });
   const folder = await Deno.makeTempDir();
   const path = `${folder}/node`;
-  try {
+  const told = await logOf(async () => {
     for (let start = 0; start < 2; start++) {
       const storage = openStorage(resolveSettings({}), path);
       await storage.close(genesisBlock(0));
     }
-  } finally {
-    await reset();
-    await Deno.remove(folder, { recursive: true });
-  }
+  });
+  await Deno.remove(folder, { recursive: true });
   assert.deepEqual(told, [
     `New chain in ${path}`,
     `Reading the chain in ${path}`,
@@ -53,8 +43,11 @@ function appendDeposit(storage: Storage, blockNumber: number): Hex {
   return txHash;
 }
 
-/** Where a chain goes on whose process was killed after it did this with its storage. */
-async function resumeAfterKill(run: (storage: Storage) => void | Promise<void>) {
+/** Where a chain continues whose process was killed after it did this with its storage. */
+async function resumeAfterKill(
+  run: (storage: Storage) => void | Promise<void>,
+  damage: (path: string) => void | Promise<void> = () => {},
+) {
   const folder = await Deno.makeTempDir();
   try {
     const storage = openStorage(resolveSettings({}), `${folder}/node`);
@@ -62,41 +55,94 @@ async function resumeAfterKill(run: (storage: Storage) => void | Promise<void>) 
     await run(storage);
     await copyFolder(`${folder}/node`, `${folder}/copy`);
     await storage.close(genesisBlock(0));
+    await damage(`${folder}/copy`);
     const copy = openStorage(resolveSettings({}), `${folder}/copy`);
     const { resumeFrom } = copy;
     await copy.close(genesisBlock(0));
-    return { headNumber: resumeFrom?.head.number, nextNumber: resumeFrom?.nextNumber };
+    return { headNumber: resumeFrom?.head.number, announcedTo: resumeFrom?.announcedTo };
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
 }
 
-Deno.test("Storage: a chain goes on after every block number that it may have published", async () => {
-  const resumed = await resumeAfterKill((storage) => {
-    // Block 30 is published already, and the process dies before it is written down.
-    for (let number = 1; number < 30; number++) storage.afterCheckpoint(headAt(number));
-  });
-  assert.deepEqual(resumed, { headNumber: 20, nextNumber: 31 });
+function announce(storage: Storage, upTo: number): void {
+  for (let number = 1; number <= upTo; number++) {
+    storage.numbers?.reserve(number);
+    storage.afterCheckpoint(headAt(number));
+  }
+}
+
+Deno.test("Storage: a chain continues after every block number that it may have published", async () => {
+  const resumed = await resumeAfterKill((storage) => announce(storage, 29));
+  assert.deepEqual(resumed, { headNumber: 20, announcedTo: 100 });
 });
 
-Deno.test("Storage: a chain that never wrote a head goes on after the blocks of its receipts", async () => {
-  assert.deepEqual(await resumeAfterKill((storage) => void appendDeposit(storage, 7)), {
+Deno.test("Storage: more numbers are reserved before the reserved ones are used up", async () => {
+  const resumed = await resumeAfterKill((storage) => announce(storage, 60));
+  assert.deepEqual(resumed, { headNumber: 60, announcedTo: 151 });
+});
+
+Deno.test("Storage: numbers count as reserved only when they are on the disk", async () => {
+  const folder = await Deno.makeTempDir();
+  const disk = new FakeDisk();
+  try {
+    const storage = openStorage(resolveSettings({}), folder, { openFile: journalOn(disk) });
+    assert.equal(storage.numbers?.reservedTo, 100, "at once: the node announces blocks now");
+    disk.holdSyncs();
+    storage.numbers?.reserve(60);
+    await isSettled(Promise.resolve());
+    assert.equal(storage.numbers?.reservedTo, 100);
+    disk.endSync();
+    await isSettled(Promise.resolve());
+    assert.equal(storage.numbers?.reservedTo, 160);
+    const closed = storage.close(genesisBlock(0));
+    while (!await isSettled(closed)) disk.endSync();
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("Storage: a chain that never wrote a head continues after the blocks of its receipts", async () => {
+  assert.deepEqual(await resumeAfterKill((storage) => void appendDeposit(storage, 107)), {
     headNumber: 0,
-    nextNumber: 8,
+    announcedTo: 107,
   });
 });
 
-Deno.test("Storage: a chain whose head is old goes on after the highest block of its receipts", async () => {
-  const resumed = await resumeAfterKill((storage) => {
-    for (let number = 1; number <= 10; number++) storage.afterCheckpoint(headAt(number));
-    for (const blockNumber of [12, 57, 56]) appendDeposit(storage, blockNumber);
+Deno.test("Storage: a damaged or missing head is logged, and the chain continues above it", async () => {
+  const logged = await logOf(async () => {
+    for (const change of ["flip", "cut", "remove"]) {
+      const resumed = await resumeAfterKill(
+        (storage) => announce(storage, 60),
+        (path) => damageHead(`${path}/head`, change),
+      );
+      assert.deepEqual(resumed, { headNumber: 0, announcedTo: 151 }, change);
+    }
   });
-  assert.deepEqual(resumed, { headNumber: 10, nextNumber: 58 });
+  const warnings = logged.filter((line) => line.includes("head was missing or damaged"));
+  assert.equal(warnings.length, 3);
 });
 
-Deno.test("Storage: a chain that did nothing before it was killed begins anew", async () => {
-  assert.deepEqual(await resumeAfterKill(() => {}), {
-    headNumber: undefined,
-    nextNumber: undefined,
-  });
+async function damageHead(path: string, change: string): Promise<void> {
+  const bytes = await Deno.readFile(path);
+  bytes[30]! ^= 4;
+  if (change === "remove") await Deno.remove(path);
+  else await Deno.writeFile(path, change === "flip" ? bytes : bytes.subarray(0, 40));
+}
+
+Deno.test("Storage: a chain that was stopped continues with the next number", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const storage = openStorage(resolveSettings({}), folder);
+    announce(storage, 7);
+    await storage.close(headAt(7));
+    const again = openStorage(resolveSettings({}), folder);
+    assert.deepEqual([again.resumeFrom?.head.hash, again.resumeFrom?.announcedTo], [
+      headAt(7).hash,
+      7,
+    ]);
+    await again.close(headAt(7));
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });

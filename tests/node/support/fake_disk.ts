@@ -1,5 +1,10 @@
 import type { JournalRecord } from "../../../services/node/chain/journal.ts";
-import { FileJournal, type JournalFile } from "../../../services/node/storage/file_journal.ts";
+import { FileJournal } from "../../../services/node/storage/file_journal.ts";
+import {
+  type OpenFile,
+  openOnDisk,
+  type StorageFile,
+} from "../../../services/node/storage/files.ts";
 
 /**
  * The file of a journal, in memory. What was written survives the process; only what a sync has
@@ -29,7 +34,7 @@ export class FakeDisk {
   }
 
   /** Opens the file at its start. */
-  readonly open = (): JournalFile => {
+  readonly open = (): StorageFile => {
     this.#position = 0;
     this.isOpen = true;
     return {
@@ -39,6 +44,10 @@ export class FakeDisk {
       truncateSync: (length = 0) => this.#truncate(length),
       statSync: () => ({ ...Deno.statSync("."), size: this.#bytes.length }),
       syncData: () => this.#sync(),
+      syncDataSync: () => {
+        this.syncs += 1;
+        this.#syncedBytes = this.#bytes.slice();
+      },
       close: () => void (this.isOpen = false),
     };
   };
@@ -46,6 +55,12 @@ export class FakeDisk {
   /** Every sync from now on takes until the test ends it. */
   holdSyncs(): void {
     this.#isHolding = true;
+  }
+
+  /** Syncs take no time again; those that run end now. */
+  releaseSyncs(): void {
+    this.#isHolding = false;
+    while (this.#running.length > 0) this.endSync();
   }
 
   /** Resolves when the next sync begins. */
@@ -109,6 +124,11 @@ export class FakeDisk {
   }
 }
 
+/** Opens the journal on a fake disk, and all other files on the real one. */
+export function journalOn(disk: FakeDisk): OpenFile {
+  return (path) => path.endsWith(".journal") ? disk.open() : openOnDisk(path);
+}
+
 /** The record of a settlement of this thesis. */
 export function settlement(id: number): JournalRecord {
   return { kind: "settlement", atMs: 1_700_000_000_000, id, outcome: { status: "won" } };
@@ -119,7 +139,7 @@ export function openJournal(disk: FakeDisk): { journal: FileJournal; ids: number
   const ids: number[] = [];
   const { journal } = FileJournal.open("chain.journal", (record) => {
     if (record.kind === "settlement") ids.push(record.id);
-  }, disk.open);
+  }, { openFile: disk.open });
   return { journal, ids };
 }
 
