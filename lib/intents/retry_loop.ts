@@ -8,9 +8,12 @@ import type { IntentStore } from "./store.ts";
 /** An intent is retried once it has not changed for this long, whichever process began it. */
 const RETRY_AFTER_MS = 1_000;
 
-/** Time between two passes: at first, and after a backoff while the node is away. */
+/**
+ * Time between two passes: at first, and after a backoff while the node is away. Also the longer one
+ * is short, so that a node that is back is used soon; one intent a pass does not burden it.
+ */
 const INTERVAL_MS = 1_000;
-const INTERVAL_MS_MAX = 30_000;
+const INTERVAL_MS_MAX = 2_000;
 
 /** Intents that are retried at the same time. */
 const PAGE = 50;
@@ -29,7 +32,8 @@ export interface RetryLoopOptions {
 
 /**
  * Retries intents that an earlier run, another process or a lost answer left unfinished: all of them
- * at start, later those that did not change for a while. Backs off while the node is away.
+ * at start, later those that did not change for a while. While the node is away, a pass tries one
+ * intent only, and the others once that one got an answer.
  */
 export class RetryLoop {
   readonly #options: RetryLoopOptions;
@@ -37,6 +41,7 @@ export class RetryLoop {
   #cancelNext: CancelTimer = () => {};
   #pass: Promise<void> = Promise.resolve();
   #stopped = false;
+  #isStoreLost = false;
 
   constructor(options: RetryLoopOptions) {
     this.#options = options;
@@ -65,8 +70,11 @@ export class RetryLoop {
     const { clock, log, nodeLost } = this.#options;
     try {
       await this.#retryAll(updatedAtMostMs);
+      this.#isStoreLost = false;
     } catch (thrown) {
-      log.error("Unfinished intents cannot be read: {error}", { error: thrown });
+      const reason = messageOf(thrown);
+      if (!this.#isStoreLost) log.error("Unfinished intents cannot be read: {reason}", { reason });
+      this.#isStoreLost = true;
     }
     if (this.#stopped) return;
     if (!nodeLost()) this.#backoff.reset();
@@ -79,19 +87,23 @@ export class RetryLoop {
     const { store, nodeLost } = this.#options;
     let after = 0;
     while (!this.#stopped) {
-      const page = await store.listUnfinished({ limit: PAGE, after, updatedAtMostMs });
-      await Promise.all(page.map((intent) => this.#retry(intent)));
-      if (page.length < PAGE || nodeLost()) return;
+      const isProbe = nodeLost();
+      const limit = isProbe ? 1 : PAGE;
+      const page = await store.listUnfinished({ limit, after, updatedAtMostMs });
+      await Promise.all(page.map((intent) => this.#retry(intent, isProbe)));
+      if (page.length < limit || nodeLost()) return;
       after = page.at(-1)?.sequence ?? after;
     }
   }
 
-  async #retry(intent: Intent): Promise<void> {
-    const { log, submit } = this.#options;
+  async #retry(intent: Intent, isProbe: boolean): Promise<void> {
+    const { log, submit, nodeLost } = this.#options;
     try {
       const { key, state } = await submit(intent);
       log.info("Intent {key} retried: {state}", { key, state });
     } catch (thrown) {
+      // Said when the node was lost.
+      if (isProbe && nodeLost()) return;
       const reason = messageOf(thrown);
       log.warning("Intent {key} is still unfinished: {reason}", { key: intent.key, reason });
     }

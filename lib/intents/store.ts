@@ -6,6 +6,7 @@ import {
   type NewIntent,
   recordedIntent,
   type SignedTransactionText,
+  StoreConnectionLostError,
   StoreError,
 } from "./intent.ts";
 import {
@@ -81,6 +82,18 @@ export class IntentStore {
 
   /** Records an intent unless its key is taken. Throws what the admission's `decide` throws. */
   async insert(intent: NewIntent, options: InsertOptions = {}): Promise<Insertion> {
+    try {
+      return await this.#insertOnce(intent, options);
+    } catch (thrown) {
+      if (!(thrown instanceof StoreConnectionLostError)) throw thrown;
+      // Perhaps only the answer was lost. A read could see what no standby has: a write cannot.
+      const found = await this.noteAttempt(intent.key, intent.createdAtMs).catch(() => undefined);
+      if (found === undefined || !isSame(found, intent)) throw thrown;
+      return { inserted: true, intent: found };
+    }
+  }
+
+  async #insertOnce(intent: NewIntent, options: InsertOptions): Promise<Insertion> {
     const { key } = intent;
     const insertion = this.#insertion(intent, options);
     const { admission } = options;
@@ -207,6 +220,12 @@ export class IntentStore {
     if (intent === undefined) throw new StoreError(`No intent has the key ${key}`);
     return intent;
   }
+}
+
+/** Whether a recorded intent is this one, and not another request for the same key. */
+function isSame(recorded: Intent, { payload, transaction, createdAtMs }: NewIntent): boolean {
+  return recorded.payload === payload && recorded.createdAtMs === createdAtMs &&
+    recorded.transaction?.txHash === transaction?.txHash;
 }
 
 function columnsOf(transaction: SignedTransactionText | null) {

@@ -1,7 +1,7 @@
 import type { Logger } from "@logtape/logtape";
 import type { Clock, RandomSource } from "../clock.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "../net/core_client.ts";
-import { RangemakerError } from "../errors.ts";
+import { messageOf, RangemakerError } from "../errors.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
@@ -88,7 +88,7 @@ export class Submitter {
       clock: options.clock,
       random: options.random,
       log: options.log,
-      submit: (intent) => this.submit(intent),
+      submit: (intent) => this.#retry(intent),
       nodeLost: () => this.#nodeLost,
     });
   }
@@ -122,6 +122,12 @@ export class Submitter {
   async stop(): Promise<void> {
     await this.#retries.stop();
     await Promise.allSettled(this.#inFlight.values());
+  }
+
+  /** What was read may be lost in a failover, what was written is not: only then it is acted on. */
+  async #retry({ key }: Intent): Promise<Intent> {
+    const { store, clock } = this.#options;
+    return await this.submit(await store.noteAttempt(key, clock.now()));
   }
 
   async #attempt(intent: Intent): Promise<Intent> {
@@ -269,7 +275,10 @@ export class Submitter {
       await store.noteAttempt(intent.key, clock.now());
     } catch (thrown) {
       const { key } = intent;
-      log.error("Attempt at intent {key} cannot be recorded: {error}", { key, error: thrown });
+      log.error("Attempt at intent {key} cannot be recorded: {reason}", {
+        key,
+        reason: messageOf(thrown),
+      });
     }
   }
 }

@@ -101,8 +101,11 @@ export class Executor {
   }
 
   async #carryOut(quoteHash: Hex, execution: Execution): Promise<Intent> {
-    const { store, submitter } = this.#options;
-    const intent = await store.find(quoteHash) ?? await this.#record(quoteHash, execution);
+    const { store, submitter, clock } = this.#options;
+    let intent = await store.find(quoteHash);
+    if (intent === undefined) intent = await this.#record(quoteHash, execution);
+    // What was read may be lost in a failover, what was written is not: only then it is acted on.
+    else if (!isFinal(intent.state)) intent = await store.noteAttempt(quoteHash, clock.now());
     const finished = await submitter.submit(intent);
     this.ended(finished);
     return finished;
