@@ -111,4 +111,12 @@ export const options = {
     env: "NODE_DATA_DIR",
     description: "directory of the chain; in memory by default",
   },
+  dev: {
+    flags: "--dev",
+    kind: kinds.flag,
+    description:
+      "development methods, for anyone who reaches the node: core_faucet, and in memory " +
+      "core_snapshot, core_revert and core_advance",
+    default: "false",
+  },
 } satisfies OptionTable;

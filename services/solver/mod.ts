@@ -53,11 +53,13 @@ export type RunningSolver = RunningService;
  * @throws {StoreError} If the database cannot be used.
  * @throws {ListenError} If the port cannot be listened on.
  */
-export async function startSolver(options: SolverOptions): Promise<RunningSolver> {
+export async function startSolver(
+  options: SolverOptions,
+  clock: Clock = systemClock,
+): Promise<RunningSolver> {
   const { host, port, chainId, maxRisk, dryRun } = options;
   const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
-  const clock = systemClock;
   const registry = createRegistry(clock.now());
   const metrics = new SolverMetrics(registry);
   const faults = faultPointsAt(options.faultPoint);
@@ -279,4 +281,4 @@ export const run = serviceCommand({
       open: () => import("./backtest/command.ts"),
     },
   },
-}, startSolver);
+}, (given) => startSolver(given));

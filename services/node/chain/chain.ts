@@ -6,7 +6,8 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
-import { type Block, genesisBlock, sealBlock } from "./block.ts";
+import type { Block } from "./block.ts";
+import { BlockLog, type BlockLogPosition, type ResumePoint } from "./block_log.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
@@ -14,9 +15,6 @@ import type { Journal, SettlementRecord } from "./journal.ts";
 import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
 import { requireSender, verifyInside } from "./verify.ts";
-
-/** Sealed blocks that can be read: those of the last 409.6 s. */
-export const BLOCKS_KEPT = 4_096;
 
 /**
  * Settlement attempts of one checkpoint at most, so that it ends well within its interval. The next
@@ -58,12 +56,10 @@ export interface ChainParts {
   resumeFrom?: ResumePoint;
 }
 
-/** Where a stopped chain continues. */
-export interface ResumePoint {
-  head: Block;
-  /** Number of the next block: higher than any number that was ever published. */
-  nextNumber: number;
-}
+export type { ResumePoint };
+
+/** The price that a checkpoint records for a market; undefined where there is none. */
+export type RecordedPrice = (market: Market, dueMs: number) => bigint | undefined;
 
 /**
  * The core node's state machine: transactions, checkpoints and settlement. Each change is decided,
@@ -72,39 +68,34 @@ export interface ResumePoint {
 export class Chain {
   readonly chainId: number;
   readonly oraclePrices: OraclePrices;
-  readonly state: ChainState;
+  readonly blocks: BlockLog;
   readonly #clock: Clock;
   readonly #journal: Journal;
   readonly #events: ChainEvents;
   readonly #maxStartAheadMs: number;
-  readonly #blocks = new Map<number, Block>();
   readonly #strangerFailures = new Map<Hex, Receipt>();
-  #head: Block;
-  #nextNumber: number;
-  #pending: Hex[] = [];
+  #state: ChainState;
   #prunedAtMs = 0;
 
   constructor(parts: ChainParts) {
     this.chainId = parts.chainId;
     this.oraclePrices = parts.oraclePrices;
-    this.state = parts.state;
+    this.#state = parts.state;
     this.#clock = parts.clock;
     this.#journal = parts.journal;
     this.#events = parts.events;
     this.#maxStartAheadMs = parts.maxStartAheadMs ?? START_AHEAD_MAX_MS;
-    this.#head = parts.resumeFrom?.head ?? genesisBlock(parts.clock.now());
-    this.#nextNumber = parts.resumeFrom?.nextNumber ?? 1;
-    this.#keep(this.#head);
+    this.blocks = new BlockLog(parts.clock.now(), parts.resumeFrom);
+  }
+
+  /** Ledger, price histories and unsettled theses. {@link restore} replaces it. */
+  get state(): ChainState {
+    return this.#state;
   }
 
   /** The newest sealed block. */
   get head(): Block {
-    return this.#head;
-  }
-
-  /** A sealed block; undefined if it never existed or is too old. */
-  block(number: number): Block | undefined {
-    return this.#blocks.get(number);
+    return this.blocks.head;
   }
 
   /**
@@ -137,26 +128,45 @@ export class Chain {
    *
    * @param dueMs When it was due: a multiple of 100 ms, after the previous checkpoint.
    */
-  checkpoint(dueMs: number): Block {
-    for (const [market, { ring }] of this.state.histories) {
-      const price = this.oraclePrices.freshPrice(market, dueMs);
-      if (price !== undefined) ring.append(dueMs, price);
-      else {
-        ring.skipTo(dueMs);
-        this.#events.onMissingPrice(market);
-      }
-    }
-    this.#settleDue(dueMs);
+  checkpoint(
+    dueMs: number,
+    priceOf: RecordedPrice = (market) => this.oraclePrices.freshPrice(market, dueMs),
+  ): Block {
+    this.#recordSlot(dueMs, priceOf);
     if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS) {
       this.#prunedAtMs = dueMs;
       this.state.prune();
     }
-    this.#head = sealBlock(this.#nextNumber, this.#head.hash, dueMs, this.#pending);
-    this.#nextNumber += 1;
-    this.#pending = [];
-    this.#keep(this.#head);
-    this.#events.onHead(this.#head);
-    return this.#head;
+    const head = this.blocks.seal(dueMs);
+    this.#events.onHead(head);
+    return head;
+  }
+
+  /**
+   * Time travel of a development chain: records every slot up to `dueMs` and settles what ends on the
+   * way, then makes one checkpoint. Does nothing if `dueMs` is not after the newest checkpoint.
+   */
+  advanceTo(dueMs: number, priceOf: RecordedPrice): void {
+    for (let slotMs = this.head.timestampMs + SLOT_MS; slotMs < dueMs; slotMs += SLOT_MS) {
+      this.#recordSlot(slotMs, priceOf);
+    }
+    if (dueMs > this.head.timestampMs) this.checkpoint(dueMs, priceOf);
+  }
+
+  /**
+   * Goes back to a snapshot of a development chain: reports its head, and the theses that are open
+   * again. Theses opened since are gone, and nobody is notified of that.
+   */
+  restore(state: ChainState, position: BlockLogPosition): void {
+    const { theses } = this.#state.ledger;
+    this.#state = state;
+    this.blocks.restore(position);
+    this.#strangerFailures.clear();
+    this.#prunedAtMs = 0;
+    this.#events.onHead(position.head);
+    for (const [index, thesis] of state.ledger.theses.entries()) {
+      if (thesis.status !== theses[index]?.status) this.#events.onThesis(thesis);
+    }
   }
 
   /**
@@ -171,8 +181,8 @@ export class Chain {
     if (!isUnsettled(thesis.status)) return thesis;
     const outcome = this.state.attempt(thesis);
     // The last slot may be recorded before endTime, but a win is final only at endTime.
-    if (outcome.status !== "lost" && this.#head.timestampMs < thesis.endTime) {
-      throw SettlementError.tooEarly(thesis, this.#head.timestampMs);
+    if (outcome.status !== "lost" && this.head.timestampMs < thesis.endTime) {
+      throw SettlementError.tooEarly(thesis, this.head.timestampMs);
     }
     if (this.state.settler.isNews(thesis, outcome)) {
       this.#record([settlementOf(thesis, outcome, this.#clock.now())]);
@@ -186,17 +196,14 @@ export class Chain {
   #fail(tx: Transaction, receipt: Receipt): Receipt {
     if (!this.state.ledger.recordsFailureOf(tx)) {
       this.#strangerFailures.set(receipt.txHash, receipt);
-      if (this.#strangerFailures.size > STRANGER_FAILURES_MAX) {
-        for (const oldest of this.#strangerFailures.keys()) {
-          this.#strangerFailures.delete(oldest);
-          break;
-        }
-      }
+      const [oldest] = this.#strangerFailures.keys();
+      const isFull = this.#strangerFailures.size > STRANGER_FAILURES_MAX;
+      if (oldest !== undefined && isFull) this.#strangerFailures.delete(oldest);
       return receipt;
     }
     this.#journal.append([{ kind: "failure", atMs: this.#clock.now(), receipt }]);
     this.state.ledger.recordFailure(receipt);
-    this.#pending.push(receipt.txHash);
+    this.blocks.add(receipt.txHash);
     this.#events.onTransaction(receipt, tx);
     return receipt;
   }
@@ -208,11 +215,11 @@ export class Chain {
     const record = { kind: "transaction" as const, atMs, tx, receipt, quoteHash, filled };
     this.#journal.append([record]);
     const thesis = this.state.applyTransaction(record);
-    this.#pending.push(receipt.txHash);
+    this.blocks.add(receipt.txHash);
     this.#events.onTransaction(receipt, tx);
     if (thesis !== undefined) this.#events.onThesis(thesis);
     // Theses that end after the newest checkpoint are not due: their last slots are not recorded yet.
-    if (filled !== undefined) this.#settleDue(this.#head.timestampMs);
+    if (filled !== undefined) this.#settleDue(this.head.timestampMs);
     return receipt;
   }
 
@@ -232,13 +239,25 @@ export class Chain {
   #context(): ExecutionContext {
     const nowMs = this.#clock.now();
     return {
-      blockNumber: this.#nextNumber,
+      blockNumber: this.blocks.nextNumber,
       nowMs,
       isFresh: (market) => this.oraclePrices.isFresh(market, nowMs),
       maxStartAheadMs: this.#maxStartAheadMs,
       breachOf: (box) => this.state.breachOf(box),
-      newestSlotMs: this.#head.timestampMs,
+      newestSlotMs: this.head.timestampMs,
     };
+  }
+
+  #recordSlot(dueMs: number, priceOf: RecordedPrice): void {
+    for (const [market, { ring }] of this.state.histories) {
+      const price = priceOf(market, dueMs);
+      if (price !== undefined) ring.append(dueMs, price);
+      else {
+        ring.skipTo(dueMs);
+        this.#events.onMissingPrice(market);
+      }
+    }
+    this.#settleDue(dueMs);
   }
 
   #settleDue(nowMs: number): void {
@@ -267,11 +286,6 @@ export class Chain {
       const thesis = this.state.applySettlement(record);
       if (thesis.status !== before) this.#events.onThesis(thesis);
     }
-  }
-
-  #keep(block: Block): void {
-    this.#blocks.set(block.number, block);
-    this.#blocks.delete(block.number - BLOCKS_KEPT);
   }
 }
 

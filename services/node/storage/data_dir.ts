@@ -138,9 +138,7 @@ class Replay {
       if (recordToJson(record) === this.#genesis) return;
       throw new DataDirError(otherChain(this.#path));
     }
-    if (record.kind === "settlement") this.#state.applySettlement(record);
-    if (record.kind === "transaction") this.#state.applyTransaction(record);
-    if (record.kind === "failure") this.#state.ledger.recordFailure(record.receipt);
+    this.#state.apply(record);
     if (record.kind === "transaction" || record.kind === "failure") {
       this.lastBlockNumber = Math.max(this.lastBlockNumber, record.receipt.blockNumber);
     }
