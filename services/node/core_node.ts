@@ -54,6 +54,7 @@ export class CoreNode {
     this.metrics = createNodeMetrics(clock.now(), {
       unsettledTheses: () => this.chain.state.settler.unsettledCount,
       clients: () => this.clients.count,
+      isWritable: () => storage.journal.failure === undefined,
     });
     const { serviceUrl, timeoutMs } = settings.oracle;
     this.#oracleClient = new OracleClient(serviceUrl, timeoutMs, clock);

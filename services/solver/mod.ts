@@ -68,6 +68,8 @@ export async function startSolver(
   const store = withFaultPoints("store", await openIntentStore(options.database, "solver"), faults);
   const exposure = new ExposureBook(options.maxExposure);
   metrics.watchExposure(exposure);
+  const ownAccount = cached(() => client.getAccount(solver), NODE_ANSWER_MS, clock);
+  metrics.watchAccount(ownAccount);
   const pricing = createPricing(options, client, clock);
   const settled = new SettledReservations({ store, book: exposure, node: client, clock });
   const onThesis = (thesis: Thesis) => {
@@ -75,6 +77,7 @@ export async function startSolver(
     void settled.apply(thesis);
   };
   const follower = followNode(options, solver, client, clock, exposure, onThesis, pricing.book);
+  const decode = (payload: string) => decodeExecution(payload).quote;
   const submitter: Submitter = new Submitter({
     store,
     node,
@@ -83,7 +86,9 @@ export async function startSolver(
     log: getLogger([LOG_ROOT, "solver"]),
     sign: (intent) => executor.prepare(intent),
     observe(event, intent) {
-      if (event === "final" && isFinal(intent.state)) metrics.executionEnded(intent.state);
+      if (event !== "final" || !isFinal(intent.state)) return;
+      metrics.executionEnded(intent.state);
+      if (intent.state === "committed") metrics.betCommitted(decode(intent.payload));
     },
     ended: (intent) => executor.ended(intent),
   });
@@ -99,7 +104,6 @@ export async function startSolver(
     strategy: pricing.strategy,
     book: exposure,
   });
-  const decode = (payload: string) => decodeExecution(payload).quote;
   const quoteSigner = new QuoteSigner(signer);
   const executor = new Executor({
     store,
@@ -130,7 +134,7 @@ export async function startSolver(
     exposure,
     metrics,
     limiter: limiter.handle,
-    ownAccount: cached(() => client.getAccount(solver), NODE_ANSWER_MS, clock),
+    ownAccount,
     solver,
     chainId,
     dryRun,
@@ -148,6 +152,7 @@ export async function startSolver(
       follower.stop(),
       pricing.stop(),
       limiter.stop(),
+      metrics.stop(),
     ]);
     await store.close();
   };

@@ -122,6 +122,8 @@ Deno.test("Node: a transaction whose record cannot be synced gets no receipt, an
     const { node, storage } = startCore(folder, disk);
     await storage.journal.synced();
     assert.equal(node.health().status, 200);
+    const writable = async () => (await node.metrics.journalWritable.get()).values[0]?.value;
+    assert.equal(await writable(), 1);
     disk.holdSyncs();
     const answer = call(node, "core_sendTransaction", depositWire());
     await disk.nextSync();
@@ -130,6 +132,7 @@ Deno.test("Node: a transaction whose record cannot be synced gets no receipt, an
     assert.deepEqual([result, error.code], [undefined, -32603]);
     assert.match(error.message, /cannot be synced/);
     assert.equal(node.health().status, 503);
+    assert.equal(await writable(), 0);
     await assert.rejects(storage.close(node.chain.head), /cannot be synced/);
   }));
 
