@@ -29,3 +29,26 @@ export const monotonicClock: Clock = {
 
 /** A number in [0, 1): `Math.random`, or a seeded generator for repeatable runs. */
 export type RandomSource = () => number;
+
+/** A clock at a distance from another one, for chains whose time can be moved. Timers stay as they are. */
+export class ShiftedClock implements Clock {
+  readonly #base: Clock;
+  #shiftMs = 0;
+
+  constructor(base: Clock) {
+    this.#base = base;
+  }
+
+  now(): number {
+    return this.#base.now() + this.#shiftMs;
+  }
+
+  after(delayMs: number, task: () => void): CancelTimer {
+    return this.#base.after(delayMs, task);
+  }
+
+  /** Moves the time forwards, or backwards by a negative number. */
+  shift(byMs: number): void {
+    this.#shiftMs += byMs;
+  }
+}

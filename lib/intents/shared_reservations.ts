@@ -3,7 +3,6 @@ import {
   type Insertion,
   type NewIntent,
   recordedIntent,
-  type Reservation,
   StoreError,
 } from "./intent.ts";
 import {

@@ -1,7 +1,7 @@
 /** The deposit bridge: turns signed deposit requests into deposit transactions, each exactly once. */
 import { getLogger } from "@logtape/logtape";
 import config from "../../deno.json" with { type: "json" };
-import { systemClock } from "../../lib/clock.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
@@ -41,9 +41,11 @@ export type RunningBridge = RunningService;
  * @throws {StoreError} If the database cannot be used.
  * @throws {ListenError} If the port is not available.
  */
-export async function startBridge(options: BridgeOptions): Promise<RunningBridge> {
+export async function startBridge(
+  options: BridgeOptions,
+  clock: Clock = systemClock,
+): Promise<RunningBridge> {
   const { host, port, rpcUrl, chainId } = options;
-  const clock = systemClock;
   const signer = await signerFrom(options, "--private-key or BRIDGE_PRIVATE_KEY");
   const faults = faultPointsAt(options.faultPoint);
   const node = withFaultPoints(
@@ -141,4 +143,4 @@ export const run = serviceCommand({
     ],
     ["rangemaker bridge --database :memory:", "forgets used nonces at exit: for tests only"],
   ],
-}, startBridge);
+}, (given) => startBridge(given));

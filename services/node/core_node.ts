@@ -1,11 +1,15 @@
 import { getLogger } from "@logtape/logtape";
-import type { Clock } from "../../lib/clock.ts";
+import { bytesToHex } from "viem/utils";
+import type { Clock, ShiftedClock } from "../../lib/clock.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { toWire } from "../../lib/protocol/wire.ts";
 import { toHeader } from "./chain/block.ts";
 import { Chain, type ChainEvents } from "./chain/chain.ts";
 import { CHECKPOINT_LATE_MAX_MS, CHECKPOINT_MS, CheckpointLoop } from "./chain/checkpoints.ts";
 import { JournalError } from "./chain/journal.ts";
+import type { ChainMemory } from "./dev/chain_memory.ts";
+import { DevChain } from "./dev/dev_chain.ts";
+import { devMethods } from "./dev/methods.ts";
 import { createNodeMetrics, type NodeMetrics } from "./metrics.ts";
 import { OraclePoller } from "./oracle/oracle_poller.ts";
 import { OraclePrices } from "./oracle/oracle_prices.ts";
@@ -17,6 +21,13 @@ import { SerialQueue } from "./rpc/serial_queue.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
 import type { NodeSettings } from "./settings.ts";
 import type { Storage } from "./storage/storage.ts";
+
+/** What a development chain has and others do not. */
+export interface Development {
+  clock: ShiftedClock;
+  /** Undefined for a chain on disk. */
+  memory: ChainMemory | undefined;
+}
 
 /** All parts of a node except its ports. */
 export class CoreNode {
@@ -32,7 +43,8 @@ export class CoreNode {
   readonly #log = getLogger([LOG_ROOT, "node"]);
   #isClockBehind = false;
 
-  constructor(settings: NodeSettings, storage: Storage, clock: Clock) {
+  /** @param development Switches the development methods on. */
+  constructor(settings: NodeSettings, storage: Storage, clock: Clock, development?: Development) {
     if (settings.isDevGenesis) {
       this.#log.info("Genesis uses the development accounts: their keys are public");
     }
@@ -42,8 +54,9 @@ export class CoreNode {
     const subscriptions = new Subscriptions();
     const queue = new SerialQueue();
     this.metrics = createNodeMetrics(clock.now(), {
-      unsettledTheses: () => storage.state.settler.unsettledCount,
+      unsettledTheses: () => this.chain.state.settler.unsettledCount,
       clients: () => this.clients.count,
+      isWritable: () => storage.journal.failure === undefined,
     });
     for (const [{ symbol }, slots] of storage.damagedSlots) {
       this.metrics.slotsDamaged.set({ market: symbol }, slots);
@@ -57,14 +70,17 @@ export class CoreNode {
       clock,
       oraclePrices,
       state: storage.state,
-      journal: storage.journal,
+      journal: development?.memory?.journal ?? storage.journal,
       createdAtMs: storage.createdAtMs,
       resumeFrom: storage.resumeFrom,
       numbers: storage.numbers,
       events: this.#chainEvents(subscriptions),
     });
     this.dispatcher = new Dispatcher({
-      methods: nodeMethods({ chain: this.chain, clock, oracle: this.#oracle }),
+      methods: new Map([
+        ...nodeMethods({ chain: this.chain, clock, oracle: this.#oracle }),
+        ...devMethods(this.#devChain(development)),
+      ]),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue,
       afterWrite: () => storage.journal.synced(),
@@ -134,6 +150,15 @@ export class CoreNode {
     this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
     const span = { fromMs, toMs };
     this.#log.warning("Process was blocked: no checkpoints from {fromMs} to {toMs}", span);
+  }
+
+  #devChain(development: Development | undefined): DevChain | undefined {
+    return development && new DevChain({
+      chain: this.chain,
+      ...development,
+      continueAfter: (headMs) => this.#checkpoints.continueAfter(headMs),
+      randomHash: () => bytesToHex(crypto.getRandomValues(new Uint8Array(32))),
+    });
   }
 
   #newPoller(url: string, prices: OraclePrices): OraclePoller {

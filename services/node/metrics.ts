@@ -15,6 +15,7 @@ export interface NodeMetrics {
   transactions: Counter<"type" | "status">;
   thesesSettled: Counter<"status">;
   thesesUnsettled: Gauge;
+  journalWritable: Gauge;
   calls: Counter<"method" | "outcome">;
   clients: Gauge;
   slowClients: Counter;
@@ -24,6 +25,8 @@ export interface NodeMetrics {
 export interface NodeGauges {
   unsettledTheses(): number;
   clients(): number;
+  /** Whether the journal takes records. */
+  isWritable(): boolean;
 }
 
 const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
@@ -91,6 +94,15 @@ export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): Node
       registers,
       collect() {
         this.set(gauges.unsettledTheses());
+      },
+    }),
+    journalWritable: new Gauge({
+      name: "node_journal_writable",
+      help:
+        "1 while transactions and settlements can be recorded, 0 after a write failed for good.",
+      registers,
+      collect() {
+        this.set(gauges.isWritable() ? 1 : 0);
       },
     }),
     calls: new Counter({

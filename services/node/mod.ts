@@ -1,11 +1,12 @@
-import { type Clock, systemClock } from "../../lib/clock.ts";
+import { type Clock, ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { nodeApi } from "./rpc/api.ts";
-import { CoreNode } from "./core_node.ts";
+import { CoreNode, type Development } from "./core_node.ts";
+import { ChainMemory } from "./dev/chain_memory.ts";
 import { options } from "./options.ts";
-import { readSettingsFile, resolveSettings } from "./settings.ts";
+import { type NodeSettings, readSettingsFile, resolveSettings } from "./settings.ts";
 import { openStorage } from "./storage/storage.ts";
 
 export { options };
@@ -24,6 +25,7 @@ export interface RunningNode extends RunningService {
 /**
  * Starts a development core node (spec: price oracle, write node).
  *
+ * @param clock Time travel moves it if it is a {@link ShiftedClock}, and with it all who share it.
  * @throws {UsageError} If the settings file is invalid. @throws {ListenError} If a port is in use.
  * @throws {DataDirError} @throws {JournalError} If the data directory cannot be used.
  */
@@ -34,7 +36,8 @@ export async function startNode(
   const file = given.config === undefined ? {} : await readSettingsFile(given.config);
   const settings = resolveSettings(given, file);
   const storage = openStorage(settings, given.dataDir, { newChain: given.newChain, clock });
-  const node = new CoreNode(settings, storage, clock);
+  const development = given.dev ? developmentOf(settings, given, clock) : undefined;
+  const node = new CoreNode(settings, storage, development?.clock ?? clock, development);
   const listen = (name: string, port: number, isReadOnly: boolean) =>
     startService({
       name,
@@ -72,6 +75,17 @@ export async function startNode(
   };
 }
 
+function developmentOf(
+  settings: NodeSettings,
+  { dataDir }: NodeOptions,
+  clock: Clock,
+): Development {
+  return {
+    clock: clock instanceof ShiftedClock ? clock : new ShiftedClock(clock),
+    memory: dataDir === undefined ? new ChainMemory(settings.genesis) : undefined,
+  };
+}
+
 /** `rangemaker node`. */
 export const run: RunnableCommand = serviceCommand({
   name: "node",
@@ -81,6 +95,7 @@ export const run: RunnableCommand = serviceCommand({
   examples: [
     ["rangemaker node", "on port 8545, with development accounts"],
     ["rangemaker node --read-port 8547", "with a second port for readers"],
+    ["rangemaker node --dev", "with a faucet, snapshots and time travel, for tests"],
     [
       "rangemaker node --config node.toml --data-dir data/node",
       "a chain that survives its process",

@@ -117,4 +117,12 @@ export const options = {
     description: "start a new chain where the journal of an earlier one is lost; its other files " +
       "are moved to a subfolder of --data-dir",
   },
+  dev: {
+    flags: "--dev",
+    kind: kinds.flag,
+    description:
+      "development methods, for anyone who reaches the node: core_faucet, and in memory " +
+      "core_snapshot, core_revert and core_advance",
+    default: "false",
+  },
 } satisfies OptionTable;

@@ -1,6 +1,9 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { RangemakerError } from "../../lib/errors.ts";
+import type { Account } from "../../lib/protocol/account.ts";
+import { findMarket, type MarketPair, MARKETS } from "../../lib/protocol/markets.ts";
+import type { BetTerms } from "../../lib/protocol/terms.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import type { Hedge } from "./execution/hedge.ts";
 
@@ -20,8 +23,10 @@ export class SolverMetrics {
   readonly #quoteTime: Histogram<"kind">;
   readonly #executions: Counter<"outcome">;
   readonly #executeAnswers: Counter<"outcome">;
+  readonly #bets: Counter<"market">;
   readonly #signatureFailures: Counter;
   readonly #hedgeTime: Histogram<"outcome">;
+  #reading: Promise<unknown> = Promise.resolve();
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -51,6 +56,13 @@ export class SolverMetrics {
       labelNames: ["outcome"],
       registers,
     });
+    this.#bets = new Counter({
+      name: "solver_bets_usdc_total",
+      help: "Bets committed here, in USDC, by market.",
+      labelNames: ["market"],
+      registers,
+    });
+    for (const { symbol } of MARKETS) this.#bets.inc({ market: symbol }, 0);
     this.#signatureFailures = new Counter({
       name: "solver_signature_failures_total",
       help: "Executions whose signature of solver or user failed its check.",
@@ -86,6 +98,35 @@ export class SolverMetrics {
     });
   }
 
+  /**
+   * Reports the solver's account as the last scrape read it, since a scrape does not wait for the
+   * node: nothing while it cannot be read.
+   */
+  watchAccount(read: () => Promise<Pick<Account, "balance" | "locked">>): void {
+    let last: Pick<Account, "balance" | "locked"> | undefined;
+    const startRefresh = () => {
+      this.#reading = read().catch(() => undefined).then((account) => last = account);
+    };
+    const watch = (name: string, help: string, part: "balance" | "locked") =>
+      new Gauge({
+        name,
+        help,
+        registers: [this.#registry],
+        collect() {
+          if (last === undefined) this.remove();
+          else this.set(Number(last[part]) / USDC_UNITS);
+          if (part === "locked") startRefresh();
+        },
+      });
+    watch("solver_balance_usdc", "What the solver's account has for new bets.", "balance");
+    watch("solver_locked_usdc", "What the solver's account has in open theses.", "locked");
+  }
+
+  /** Resolves when no scrape reads the account any more. */
+  async stop(): Promise<void> {
+    await this.#reading;
+  }
+
   /** Counts and times the answers of a quoting route. */
   quoting(kind: "quote" | "estimate"): MiddlewareHandler {
     return async (c, next) => {
@@ -106,6 +147,12 @@ export class SolverMetrics {
   /** Counts an execution that reached its final state. */
   executionEnded(outcome: "committed" | "failed"): void {
     this.#executions.inc({ outcome });
+  }
+
+  /** Counts the stake of a bet that was committed. */
+  betCommitted({ base, quote, betAmount }: MarketPair & Pick<BetTerms, "betAmount">): void {
+    const market = findMarket(base, quote)?.symbol ?? "unknown";
+    this.#bets.inc({ market }, Number(betAmount) / USDC_UNITS);
   }
 
   /** Measures how long a hedge takes, and how it ends. */

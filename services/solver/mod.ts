@@ -54,11 +54,13 @@ export type RunningSolver = RunningService;
  * @throws {StoreError} If the database cannot be used.
  * @throws {ListenError} If the port cannot be listened on.
  */
-export async function startSolver(options: SolverOptions): Promise<RunningSolver> {
+export async function startSolver(
+  options: SolverOptions,
+  clock: Clock = systemClock,
+): Promise<RunningSolver> {
   const { host, port, chainId, maxRisk, dryRun } = options;
   const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
-  const clock = systemClock;
   const registry = createRegistry(clock.now());
   const metrics = new SolverMetrics(registry);
   const faults = faultPointsAt(options.faultPoint);
@@ -67,6 +69,8 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   const store = withFaultPoints("store", await openIntentStore(options.database, "solver"), faults);
   const exposure = new ExposureBook(options.maxExposure);
   metrics.watchExposure(exposure);
+  const ownAccount = cached(() => client.getAccount(solver), NODE_ANSWER_MS, clock);
+  metrics.watchAccount(ownAccount);
   const pricing = await createPricing(options, client, clock);
   const settled = new SettledReservations({ store, book: exposure, node: client, clock });
   const onThesis = (thesis: Thesis) => {
@@ -74,6 +78,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     void settled.apply(thesis);
   };
   const follower = followNode(options, solver, client, clock, exposure, onThesis, pricing.book);
+  const decode = (payload: string) => decodeExecution(payload).quote;
   const submitter: Submitter = new Submitter({
     store,
     node,
@@ -82,7 +87,9 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     log: getLogger([LOG_ROOT, "solver"]),
     sign: (intent) => executor.prepare(intent),
     observe(event, intent) {
-      if (event === "final" && isFinal(intent.state)) metrics.executionEnded(intent.state);
+      if (event !== "final" || !isFinal(intent.state)) return;
+      metrics.executionEnded(intent.state);
+      if (intent.state === "committed") metrics.betCommitted(decode(intent.payload));
     },
     ended: (intent) => executor.ended(intent),
   });
@@ -98,7 +105,6 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     strategy: pricing.strategy,
     book: exposure,
   });
-  const decode = (payload: string) => decodeExecution(payload).quote;
   const quoteSigner = new QuoteSigner(signer);
   const executor = new Executor({
     store,
@@ -129,7 +135,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     exposure,
     metrics,
     limiter: limiter.handle,
-    ownAccount: cached(() => client.getAccount(solver), NODE_ANSWER_MS, clock),
+    ownAccount,
     solver,
     chainId,
     dryRun,
@@ -147,6 +153,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
       follower.stop(),
       pricing.stop(),
       limiter.stop(),
+      metrics.stop(),
     ]);
     await store.close();
   };
@@ -288,4 +295,4 @@ export const run = serviceCommand({
       open: () => import("./backtest/command.ts"),
     },
   },
-}, startSolver);
+}, (given) => startSolver(given));

@@ -14,6 +14,7 @@ import { RangemakerError } from "../../lib/errors.ts";
 import { callJson } from "../../lib/net/call_json.ts";
 import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
+import { drawWhile, rangeLine } from "./range_line.ts";
 import type { StackUrls } from "./stack.ts";
 
 /** The result of a bet. */
@@ -53,7 +54,7 @@ const STEPS = 6;
  * Plays one bet through the public client, which checks hash and signatures; this checks the money.
  *
  * @param report Receives one line a step, with the time it took.
- * @param progress Shows the step that is being played.
+ * @param progress Shows the step that is being played, and the price while the bet runs.
  * @throws {RangemakerError} At the first thing that is not as it must be.
  */
 export async function playBet(
@@ -93,7 +94,12 @@ export async function playBet(
       return { ...await client.execute(offer), solverBefore };
     }, ({ thesisId }) => `hash and signatures checked, thesis ${thesisId} committed`);
     return await step("settle", async () => {
-      const thesis = await waitForSettlement(watch, thesisId, offer);
+      const settlement = waitForSettlement(watch, thesisId, offer);
+      const thesis = await drawWhile(settlement, clock, progress, async () => {
+        const { price } = (await client.prices())[SYMBOL] ?? {};
+        const line = price === undefined ? "" : rangeLine(price, offer.quote, clock.now());
+        return `${STEPS}/${STEPS} settle … ${line}`;
+      });
       return { thesis, ...await checkBalances(client, thesis, before, solverBefore) };
     }, describeResult);
   } finally {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
@@ -91,6 +92,8 @@ async function startAll(
 ): Promise<StackUrls> {
   const databaseOf = (service: string) =>
     dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
+  // Node, bridge and solver travel in time together; prices keep coming from the present.
+  const clock = new ShiftedClock(systemClock);
   const exchanges = live ? undefined : keep(
     await startExchanges(
       withDefaults(exchangesOptions, { host, port: ports.exchanges, seed, tape }),
@@ -105,13 +108,17 @@ async function startAll(
     })),
   );
   const node = keep(
-    await startNode(withDefaults(nodeOptions, {
-      host,
-      port: ports.node,
-      readPort: ports.nodeRead,
-      oracleUrl: oracle.url,
-      dataDir: dataDir && join(dataDir, "node"),
-    })),
+    await startNode(
+      withDefaults(nodeOptions, {
+        host,
+        port: ports.node,
+        readPort: ports.nodeRead,
+        oracleUrl: oracle.url,
+        dataDir: dataDir && join(dataDir, "node"),
+        dev: true,
+      }),
+      clock,
+    ),
   );
   const nodeRead = node.readUrl ?? node.url;
   const proxy = keep(
@@ -123,24 +130,30 @@ async function startAll(
     })),
   );
   const bridge = keep(
-    await startBridge(withDefaults(bridgeOptions, {
-      host,
-      port: ports.bridge,
-      rpcUrl: node.url,
-      privateKey: new Signer(DEV_ACCOUNTS.relayer.privateKey),
-      database: databaseOf("bridge"),
-    })),
+    await startBridge(
+      withDefaults(bridgeOptions, {
+        host,
+        port: ports.bridge,
+        rpcUrl: node.url,
+        privateKey: new Signer(DEV_ACCOUNTS.relayer.privateKey),
+        database: databaseOf("bridge"),
+      }),
+      clock,
+    ),
   );
   const solver = keep(
-    await startSolver(withDefaults(solverOptions, {
-      ...pricing,
-      host,
-      port: ports.solver,
-      rpcUrl: node.url,
-      wsUrl: proxy.wsUrl,
-      privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
-      database: databaseOf("solver"),
-    })),
+    await startSolver(
+      withDefaults(solverOptions, {
+        ...pricing,
+        host,
+        port: ports.solver,
+        rpcUrl: node.url,
+        wsUrl: proxy.wsUrl,
+        privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
+        database: databaseOf("solver"),
+      }),
+      clock,
+    ),
   );
   return {
     ...(exchanges && { exchanges: exchanges.url }),

@@ -82,6 +82,8 @@ Deno.test({
     for (const text of ["\rStarting everything …", "\r1/6 prices …", "\r6/6 settle …"]) {
       assert(output.includes(text), `${text}: ${JSON.stringify(output)}`);
     }
+    // While the bet runs, the price moves inside its range.
+    assert.match(output, /\r6\/6 settle … [\d.]+ ├─*●─*┤ [\d.]+ {2}at [\d.]+, \d\.\d s left/);
     // Nothing of it is left where a line of results stands.
     for (const row of output.split("\n")) assert(!/….*\d s {2}/.test(row.split("\r").at(-2) ?? ""));
   },

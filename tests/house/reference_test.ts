@@ -5,13 +5,15 @@
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
 import { flagsOf, type OptionSpec, type OptionTable } from "../../lib/cli/options.ts";
+import { run as key } from "../../lib/cli/key_command.ts";
+import { options as stack } from "../../services/stack/mod.ts";
 import { OPTION_TABLES } from "./option_tables.ts";
 
 const referenceUrl = new URL("../../docs/reference.md", import.meta.url);
 const contributingUrl = new URL("../../CONTRIBUTING.md", import.meta.url);
 
 /** Options that the reference lists once for all services. */
-const COMMON = new Set(["HOST", "CHAIN_ID"]);
+const COMMON = new Set(["HOST", "CHAIN_ID", "JSON_LOGS", "LOG_LEVEL"]);
 
 const HEAD = "| option | variable | default | meaning |\n| --- | --- | --- | --- |\n";
 
@@ -49,7 +51,20 @@ Deno.test("CONTRIBUTING: names every dependency", () => {
   assert.deepEqual(unnamed, []);
 });
 
-for (const [service, table] of Object.entries(OPTION_TABLES)) {
+/** The option table of a subcommand of `key`. */
+async function keyOptions(name: string): Promise<OptionTable> {
+  const { run } = await key.subcommands?.[name]?.open() ?? assert.fail(`key has no ${name}`);
+  return run.definition.options ?? assert.fail(`key ${name} has no options`);
+}
+
+const documented: Record<string, OptionTable> = {
+  ...OPTION_TABLES,
+  stack,
+  "key new": await keyOptions("new"),
+  "key show": await keyOptions("show"),
+};
+
+for (const [service, table] of Object.entries(documented)) {
   Deno.test(`docs/reference.md: the options of ${service} are those of the program`, () => {
     let reference = Deno.readTextFileSync(referenceUrl);
     const expected = rowsOf(table);

@@ -5,6 +5,7 @@ import type { RunningStack } from "../../services/stack/stack.ts";
 import { readText, readYaml } from "./support.ts";
 
 const dashboardSchema = z.object({
+  templating: z.object({ list: z.array(z.object({ name: z.string(), query: z.unknown() })) }),
   panels: z.array(z.object({
     title: z.string(),
     datasource: z.object({ uid: z.string() }).optional(),
@@ -16,20 +17,20 @@ const rulesSchema = z.object({
     rules: z.array(z.object({
       alert: z.string(),
       expr: z.string(),
-      annotations: z.object({ runbook: z.string() }),
+      annotations: z.object({ runbook_url: z.string() }),
     })),
   })),
 });
 const configSchema = z.object({
-  global: z.record(z.string(), z.string()),
+  global: z.object({ external_labels: z.object({ documents: z.string() }) }),
   scrape_configs: z.array(z.object({
     job_name: z.string(),
     static_configs: z.array(z.object({ targets: z.array(z.string()) })),
   })),
 });
 
-/** The panels of the dashboard, rows included. */
-export const { panels } = dashboardSchema.parse(
+/** The panels of the dashboard, rows included, and its variables. */
+export const { panels, templating } = dashboardSchema.parse(
   JSON.parse(readText("docs/monitoring/grafana/dashboard.json")),
 );
 

@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import type { RunningStack } from "../../services/stack/stack.ts";
-import { metricsOf, panels, prometheusConfig, queries, rules, urlsByJob } from "./monitoring.ts";
+import {
+  metricsOf,
+  panels,
+  prometheusConfig,
+  queries,
+  rules,
+  templating,
+  urlsByJob,
+} from "./monitoring.ts";
 import { readText, readYaml, withStack } from "./support.ts";
 
 /** The twelve of the specification (RPC proxy, "Proxy metrics"). */
@@ -24,6 +32,23 @@ const PROXY_METRICS = [
 Deno.test("Dashboard: shows the twelve metrics of the proxy by the specification's names", () => {
   const shown = new Set(queries.flatMap(({ expr }) => metricsOf(expr)));
   for (const metric of PROXY_METRICS) assert(shown.has(metric), metric);
+});
+
+/** Metrics by market, and the label that names it. */
+const MARKET_LABEL = /(?:market|pair)=~"\$market"/;
+const BY_MARKET =
+  /node_price_slots_missing|solver_bets_usdc|oracle_(?:price_age|sources|source_dev)/;
+
+Deno.test("Dashboard: every query is narrowed by instance, and by market where there are markets", () => {
+  assert.deepEqual(templating.list.map(({ name }) => name), ["instance", "market"]);
+  for (const { title, expr } of queries) {
+    for (const [selector] of expr.matchAll(/\b[a-z]+(?:_\w+|\b)\{[^}]*\}/g)) {
+      assert(selector.includes('instance=~"$instance"'), `${title}: ${selector}`);
+      assert.equal(MARKET_LABEL.test(selector), BY_MARKET.test(selector), `${title}: ${selector}`);
+    }
+    const selectors = expr.match(/\$instance/g)?.length;
+    assert.equal(selectors, metricsOf(`${expr}`).length || 1, `${title}: ${expr}`);
+  }
 });
 
 Deno.test("Dashboard: all panels ask the data source that is provisioned", () => {
@@ -64,7 +89,8 @@ Deno.test("Alerts: each has a test, and a chapter of its name in docs/operating.
   const chapters = new Set<string>(readText("docs/operating.md").match(/(?<=^### ).*$/gm) ?? []);
   for (const { alert, annotations } of rules) {
     assert(tests.includes(`alertname="${alert}"`), `${alert} has no test`);
-    assert.equal(annotations.runbook, `docs/operating.md#${alert.toLowerCase()}`);
+    const url = `{{ $externalLabels.documents }}/operating.md#${alert.toLowerCase()}`;
+    assert.equal(annotations.runbook_url, url);
     assert(chapters.has(alert), `${alert} has no chapter`);
   }
 });

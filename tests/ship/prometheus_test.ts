@@ -89,7 +89,8 @@ async function get<T extends z.ZodType>(
 
 /** True once a query has a value that is a number. */
 async function hasData(url: string, expr: string): Promise<true | undefined> {
-  const query = expr.replaceAll("$__rate_interval", "30s");
+  const query = expr.replaceAll(/\$__(rate_interval|range)\b/g, "30s")
+    .replaceAll(/\$(instance|market)\b/g, ".*");
   const answer = await get(`${url}/api/v1/query?query=${encodeURIComponent(query)}`, answerSchema);
   return answer?.data.result.some(({ value: [, text] }) => text !== "NaN") || undefined;
 }

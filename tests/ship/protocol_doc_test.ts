@@ -5,6 +5,7 @@ import { QUOTE_TYPE } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
 import { TRANSACTION_TYPES } from "../../lib/protocol/transaction.ts";
 import type { FlatType } from "../../lib/protocol/typed_data.ts";
+import { devMethods } from "../../services/node/dev/methods.ts";
 import { readText } from "./support.ts";
 
 /** The document as one line, so that a phrase may go on in the next. */
@@ -29,6 +30,12 @@ Deno.test("docs/protocol.md: the methods of the node are those that it answers",
     names(chapter).difference(new Set(["eth_subscribe"])),
     names(keys.join()).difference(new Set(["eth_subscribe", "eth_unsubscribe"])),
   );
+});
+
+Deno.test("docs/protocol.md: the development methods are those of the node", () => {
+  const [, chapter = ""] = /## Development methods of the node(.*?) ## /.exec(text) ?? [];
+  const rows = chapter.match(/\| `core_\w+`/g)?.map((row) => row.slice(3, -1));
+  assert.deepEqual(rows, [...devMethods(undefined).keys()]);
 });
 
 Deno.test("docs/protocol.md: the codes of failed transactions are those of the code", () => {

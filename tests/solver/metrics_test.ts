@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { createRegistry } from "../../lib/http/metrics.ts";
+import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { askQuote, execution, quoteRequest, withSolver } from "./support.ts";
 
@@ -37,12 +39,36 @@ Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and si
       ['solver_execute_answers_total{outcome="PRICE_STALE"}', 1],
       ['solver_executions_total{outcome="committed"}', 1],
       ["solver_signature_failures_total", 1],
+      ['solver_bets_usdc_total{market="ETH/USDT"}', Number(body.quote.betAmount) / 1e6],
+      ['solver_bets_usdc_total{market="BTC/USDT"}', 0],
       ['solver_hedge_seconds_count{outcome="hedged"}', 1],
     ];
     for (const [name, value] of expected) assert.equal(found.get(name), value, name);
     const risk = BigInt(body.quote.payout) - BigInt(body.quote.betAmount);
     assert.equal(found.get("solver_exposure_usdc"), Number(risk) / 1e6);
   }));
+
+Deno.test("Solver metrics: the account is that of the last scrape, and missing while it is unknown", async () => {
+  const registry = createRegistry(0);
+  const metrics = new SolverMetrics(registry);
+  let account: Promise<{ balance: bigint; locked: bigint }> = Promise.reject(new Error("away"));
+  metrics.watchAccount(() => account);
+  const scrape = async () => {
+    const text = await registry.metrics();
+    await metrics.stop();
+    return ["balance", "locked"].map((name) =>
+      new RegExp(`^solver_${name}_usdc (.*)$`, "m").exec(text)?.[1]
+    );
+  };
+  assert.deepEqual(await scrape(), [undefined, undefined]);
+  assert.deepEqual(await scrape(), [undefined, undefined]);
+  account = Promise.resolve({ balance: 5_000_000n, locked: 250_000n });
+  await scrape();
+  assert.deepEqual(await scrape(), ["5", "0.25"]);
+  account = Promise.reject(new Error("away"));
+  await scrape();
+  assert.deepEqual(await scrape(), [undefined, undefined]);
+});
 
 Deno.test("Solver: callers over the rate get 429 on every route that costs something", () =>
   withSolver(async ({ url }) => {

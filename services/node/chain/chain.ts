@@ -6,7 +6,13 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
-import { type Block, genesisBlock, sealBlock } from "./block.ts";
+import type { Block } from "./block.ts";
+import {
+  BlockLog,
+  type BlockLogPosition,
+  type BlockNumbers,
+  type ResumePoint,
+} from "./block_log.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext } from "./ledger.ts";
@@ -15,9 +21,6 @@ import type { Journal, SettlementRecord } from "./journal.ts";
 import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
 import { requireSender, verifyInside } from "./verify.ts";
-
-/** Sealed blocks that can be read: those of the last 409.6 s. */
-export const BLOCKS_KEPT = 4_096;
 
 /**
  * Settlement attempts of one checkpoint at most, so that it ends well within its interval. The next
@@ -56,27 +59,15 @@ export interface ChainParts {
   /** How far ahead a window may start, in milliseconds. */
   maxStartAheadMs?: number;
   /** When the chain was created, in Unix milliseconds: now by default. */
-  createdAtMs?: number;
+  createdAtMs?: number | undefined;
   /** Where the chain stopped before. */
-  resumeFrom?: ResumePoint;
+  resumeFrom?: ResumePoint | undefined;
   /** Which numbers blocks may have; all by default. */
-  numbers?: BlockNumbers;
+  numbers?: BlockNumbers | undefined;
 }
 
-/** Where a stopped chain continues. */
-export interface ResumePoint {
-  /** The last block that is known. */
-  head: Block;
-  /** No block above this number was ever announced. */
-  announcedTo: number;
-}
-
-/** Which block numbers may be announced. */
-export interface BlockNumbers {
-  readonly reservedTo: number;
-  /** Reserves more numbers if few are left from `nextNumber` on. */
-  reserve(nextNumber: number): void;
-}
+/** The price that a checkpoint records for a market; undefined where there is none. */
+export type RecordedPrice = (market: Market, dueMs: number) => bigint | undefined;
 
 /**
  * The core node's state machine: transactions, checkpoints and settlement. Each change is decided,
@@ -85,43 +76,35 @@ export interface BlockNumbers {
 export class Chain {
   readonly chainId: number;
   readonly oraclePrices: OraclePrices;
-  readonly state: ChainState;
+  readonly blocks: BlockLog;
   readonly #clock: Clock;
   readonly #journal: Journal;
   readonly #events: ChainEvents;
   readonly #maxStartAheadMs: number;
-  readonly #numbers: BlockNumbers;
-  readonly #genesis: Block;
-  readonly #blocks = new Map<number, Block>();
   readonly #strangerFailures = new Map<Hex, Receipt>();
-  #head: Block;
-  #nextNumber: number;
-  #pending: Hex[] = [];
+  #state: ChainState;
   #prunedAtMs = 0;
 
   constructor(parts: ChainParts) {
     this.chainId = parts.chainId;
     this.oraclePrices = parts.oraclePrices;
-    this.state = parts.state;
+    this.#state = parts.state;
     this.#clock = parts.clock;
     this.#journal = parts.journal;
     this.#events = parts.events;
     this.#maxStartAheadMs = parts.maxStartAheadMs ?? START_AHEAD_MAX_MS;
-    this.#numbers = parts.numbers ?? { reservedTo: Infinity, reserve: () => {} };
-    this.#genesis = genesisBlock(parts.createdAtMs ?? parts.clock.now());
-    this.#head = headOnStart(this.#genesis, parts.resumeFrom, parts.clock.now());
-    this.#nextNumber = this.#head.number + 1;
-    this.#keep(this.#head);
+    const { createdAtMs, resumeFrom, numbers } = parts;
+    this.blocks = new BlockLog({ nowMs: parts.clock.now(), createdAtMs, resumeFrom, numbers });
+  }
+
+  /** Ledger, price histories and unsettled theses. {@link restore} replaces it. */
+  get state(): ChainState {
+    return this.#state;
   }
 
   /** The newest sealed block. */
   get head(): Block {
-    return this.#head;
-  }
-
-  /** A sealed block; undefined if it never existed or is too old. */
-  block(number: number): Block | undefined {
-    return number === 0 ? this.#genesis : this.#blocks.get(number);
+    return this.blocks.head;
   }
 
   /**
@@ -154,29 +137,45 @@ export class Chain {
    *
    * @param dueMs When it was due: a multiple of 100 ms, after the previous checkpoint.
    */
-  checkpoint(dueMs: number): Block {
-    for (const [market, { ring }] of this.state.histories) {
-      const price = this.oraclePrices.freshPrice(market, dueMs);
-      if (price !== undefined) ring.append(dueMs, price);
-      else {
-        ring.skipTo(dueMs);
-        this.#events.onMissingPrice(market);
-      }
-    }
-    this.#settleDue(dueMs);
+  checkpoint(
+    dueMs: number,
+    priceOf: RecordedPrice = (market) => this.oraclePrices.freshPrice(market, dueMs),
+  ): Block {
+    this.#recordSlot(dueMs, priceOf);
     if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS) {
       this.#prunedAtMs = dueMs;
       this.state.prune();
     }
-    this.#numbers.reserve(this.#nextNumber);
-    // Without a reserved number there is no block; the next checkpoint seals these transactions.
-    if (this.#nextNumber > this.#numbers.reservedTo) return this.#head;
-    this.#head = sealBlock(this.#nextNumber, this.#head.hash, dueMs, this.#pending);
-    this.#nextNumber += 1;
-    this.#pending = [];
-    this.#keep(this.#head);
-    this.#events.onHead(this.#head);
-    return this.#head;
+    const block = this.blocks.seal(dueMs);
+    if (block !== undefined) this.#events.onHead(block);
+    return this.head;
+  }
+
+  /**
+   * Time travel of a development chain: records every slot up to `dueMs` and settles what ends on the
+   * way, then makes one checkpoint. Does nothing if `dueMs` is not after the newest checkpoint.
+   */
+  advanceTo(dueMs: number, priceOf: RecordedPrice): void {
+    for (let slotMs = this.head.timestampMs + SLOT_MS; slotMs < dueMs; slotMs += SLOT_MS) {
+      this.#recordSlot(slotMs, priceOf);
+    }
+    if (dueMs > this.head.timestampMs) this.checkpoint(dueMs, priceOf);
+  }
+
+  /**
+   * Goes back to a snapshot of a development chain: reports its head, and the theses that are open
+   * again. Theses opened since are gone, and nobody is notified of that.
+   */
+  restore(state: ChainState, position: BlockLogPosition): void {
+    const { theses } = this.#state.ledger;
+    this.#state = state;
+    this.blocks.restore(position);
+    this.#strangerFailures.clear();
+    this.#prunedAtMs = 0;
+    this.#events.onHead(position.head);
+    for (const [index, thesis] of state.ledger.theses.entries()) {
+      if (thesis.status !== theses[index]?.status) this.#events.onThesis(thesis);
+    }
   }
 
   /**
@@ -191,8 +190,8 @@ export class Chain {
     if (!isUnsettled(thesis.status)) return thesis;
     const outcome = this.state.attempt(thesis);
     // The last slot may be recorded before endTime, but a win is final only at endTime.
-    if (outcome.status !== "lost" && this.#head.timestampMs < thesis.endTime) {
-      throw SettlementError.tooEarly(thesis, this.#head.timestampMs);
+    if (outcome.status !== "lost" && this.head.timestampMs < thesis.endTime) {
+      throw SettlementError.tooEarly(thesis, this.head.timestampMs);
     }
     if (this.state.settler.isNews(thesis, outcome)) {
       this.#record([settlementOf(thesis, outcome, this.#clock.now())]);
@@ -206,17 +205,14 @@ export class Chain {
   #fail(tx: Transaction, receipt: Receipt): Receipt {
     if (!this.state.ledger.recordsFailureOf(tx)) {
       this.#strangerFailures.set(receipt.txHash, receipt);
-      if (this.#strangerFailures.size > STRANGER_FAILURES_MAX) {
-        for (const oldest of this.#strangerFailures.keys()) {
-          this.#strangerFailures.delete(oldest);
-          break;
-        }
-      }
+      const [oldest] = this.#strangerFailures.keys();
+      const isFull = this.#strangerFailures.size > STRANGER_FAILURES_MAX;
+      if (oldest !== undefined && isFull) this.#strangerFailures.delete(oldest);
       return receipt;
     }
     this.#journal.append([{ kind: "failure", atMs: this.#clock.now(), receipt }]);
     this.state.ledger.recordFailure(receipt);
-    this.#pending.push(receipt.txHash);
+    this.blocks.add(receipt.txHash);
     this.#events.onTransaction(receipt, tx);
     return receipt;
   }
@@ -228,11 +224,11 @@ export class Chain {
     const record = { kind: "transaction" as const, atMs, tx, receipt, quoteHash, filled };
     this.#journal.append([record]);
     const thesis = this.state.applyTransaction(record);
-    this.#pending.push(receipt.txHash);
+    this.blocks.add(receipt.txHash);
     this.#events.onTransaction(receipt, tx);
     if (thesis !== undefined) this.#events.onThesis(thesis);
     // Theses that end after the newest checkpoint are not due: their last slots are not recorded yet.
-    if (filled !== undefined) this.#settleDue(this.#head.timestampMs);
+    if (filled !== undefined) this.#settleDue(this.head.timestampMs);
     return receipt;
   }
 
@@ -251,16 +247,28 @@ export class Chain {
 
   #context(): ExecutionContext {
     const nowMs = this.#clock.now();
-    const isBehind = this.#head.timestampMs - nowMs > CHECKPOINT_LATE_MAX_MS;
+    const isBehind = this.head.timestampMs - nowMs > CHECKPOINT_LATE_MAX_MS;
     return {
-      blockNumber: this.#nextNumber,
+      blockNumber: this.blocks.nextNumber,
       nowMs,
       // While the clock is behind the newest block, no prices are pulled.
       isFresh: (market) => !isBehind && this.oraclePrices.isFresh(market, nowMs),
       maxStartAheadMs: this.#maxStartAheadMs,
       breachOf: (box) => this.state.breachOf(box),
-      newestSlotMs: this.#head.timestampMs,
+      newestSlotMs: this.head.timestampMs,
     };
+  }
+
+  #recordSlot(dueMs: number, priceOf: RecordedPrice): void {
+    for (const [market, { ring }] of this.state.histories) {
+      const price = priceOf(market, dueMs);
+      if (price !== undefined) ring.append(dueMs, price);
+      else {
+        ring.skipTo(dueMs);
+        this.#events.onMissingPrice(market);
+      }
+    }
+    this.#settleDue(dueMs);
   }
 
   #settleDue(nowMs: number): void {
@@ -290,23 +298,6 @@ export class Chain {
       if (thesis.status !== before) this.#events.onThesis(thesis);
     }
   }
-
-  #keep(block: Block): void {
-    this.#blocks.set(block.number, block);
-    this.#blocks.delete(block.number - BLOCKS_KEPT);
-  }
-}
-
-/**
- * The newest block when a chain starts. If blocks after the last known one may have been announced, it
- * is a new one above all of them, so that the head never goes back.
- */
-function headOnStart(genesis: Block, resumeFrom: ResumePoint | undefined, nowMs: number): Block {
-  if (resumeFrom === undefined) return genesis;
-  const { head, announcedTo } = resumeFrom;
-  if (head.number >= announcedTo) return head;
-  const timestampMs = Math.max(head.timestampMs, nowMs - nowMs % SLOT_MS);
-  return sealBlock(announcedTo + 1, head.hash, timestampMs, []);
 }
 
 function settlementOf(thesis: Thesis, outcome: Outcome, atMs: number): SettlementRecord {

@@ -52,6 +52,13 @@ export class CheckpointLoop {
     this.#schedule();
   }
 
+  /** The clock was moved, while no checkpoint is in progress: the next one follows this one. */
+  continueAfter(lastMs: number): void {
+    this.#cancelTimer();
+    this.#nextMs = lastMs + CHECKPOINT_MS;
+    this.#schedule();
+  }
+
   /** Stops; resolves when no checkpoint is in progress. */
   async stop(): Promise<void> {
     this.#running = false;

@@ -9,7 +9,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
 import type { Ledger } from "./ledger.ts";
 import type { PriceHistory } from "./price_history.ts";
-import type { SettlementRecord, TransactionRecord } from "./journal.ts";
+import type { JournalRecord, SettlementRecord, TransactionRecord } from "./journal.ts";
 import { type Box, type Outcome, Settler } from "./settlement.ts";
 
 /**
@@ -25,6 +25,13 @@ export class ChainState {
   constructor(ledger: Ledger, histories: ReadonlyMap<Market, PriceHistory>) {
     this.ledger = ledger;
     this.histories = histories;
+  }
+
+  /** Applies a record of a journal; that of the genesis changes nothing. */
+  apply(record: JournalRecord): void {
+    if (record.kind === "settlement") this.applySettlement(record);
+    if (record.kind === "transaction") this.applyTransaction(record);
+    if (record.kind === "failure") this.ledger.recordFailure(record.receipt);
   }
 
   /** @returns The thesis that the transaction opened, if any. */

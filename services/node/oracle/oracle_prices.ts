@@ -28,6 +28,7 @@ export interface PriceUpdate {
 export class OraclePrices {
   readonly maxStaleMs: number;
   readonly #known = new Map<Market, KnownPrice>();
+  #shiftMs = 0;
 
   /** @param maxStaleMs The greatest age, in milliseconds, at which a price is fresh. */
   constructor(maxStaleMs: number) {
@@ -87,6 +88,12 @@ export class OraclePrices {
     return Object.fromEntries(entries);
   }
 
+  /** The chain's clock was moved, and the oracle's was not: prices are as old as before. */
+  shift(byMs: number): void {
+    this.#shiftMs += byMs;
+    for (const known of this.#known.values()) known.lastUpdate += byMs;
+  }
+
   #take(market: Market, entry: PriceEntry, nowMs: number, isLate: boolean): boolean {
     const { price, lastUpdate: reported } = entry;
     const known = this.#known.get(market);
@@ -95,8 +102,9 @@ export class OraclePrices {
       if (!isLate) known.price = price;
       return false;
     }
-    if (known !== undefined && reported <= known.lastUpdate) return false;
-    this.#known.set(market, { price, lastUpdate: Math.min(reported, nowMs), reported });
+    const lastUpdate = Math.min(reported + this.#shiftMs, nowMs);
+    if (known !== undefined && lastUpdate <= known.lastUpdate) return false;
+    this.#known.set(market, { price, lastUpdate, reported });
     return true;
   }
 }

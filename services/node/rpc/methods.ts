@@ -165,9 +165,9 @@ function ethereumMethods({ chain }: MethodContext): Record<string, Method> {
       call(params) {
         const [which] = parse(blockParams, params);
         const block = which.startsWith("0x")
-          ? chain.block(Number(which))
+          ? chain.blocks.block(Number(which))
           : which === "earliest"
-          ? chain.block(0)
+          ? chain.blocks.block(0)
           : chain.head;
         return block === undefined ? null : toEthereumBlock(block);
       },
@@ -218,7 +218,8 @@ function overWebSocket(client: Subscriber | undefined): Subscriber {
   );
 }
 
-function parse<S extends z.ZodType>(schema: S, params: unknown): z.output<S> {
+/** Parses the parameters of a call. @throws {RpcError} If they do not fit. */
+export function parse<S extends z.ZodType>(schema: S, params: unknown): z.output<S> {
   const parsed = schema.safeParse(params ?? []);
   if (parsed.success) return parsed.data;
   throw new RpcError(RpcCode.invalidParams, `Invalid params: ${describeIssue(parsed.error)}`);

@@ -3,7 +3,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { statOf, whyFolderIsClosed } from "../../../lib/files.ts";
 import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
 import { type Block, genesisBlock } from "../chain/block.ts";
-import type { ResumePoint } from "../chain/chain.ts";
+import type { ResumePoint } from "../chain/block_log.ts";
 import { type Genesis, Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";
 import { ChainState, historiesOf } from "../chain/state.ts";

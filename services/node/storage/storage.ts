@@ -5,7 +5,7 @@ import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Block } from "../chain/block.ts";
-import type { BlockNumbers, ResumePoint } from "../chain/chain.ts";
+import type { BlockNumbers, ResumePoint } from "../chain/block_log.ts";
 import { type Journal, memoryJournal } from "../chain/journal.ts";
 import { Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";

@@ -1,7 +1,14 @@
 import type { Target } from "../metrics.ts";
 
 /** Write methods by name (docs/protocol.md, "JSON-RPC answers of the proxy"). */
-const WRITE_METHODS = ["core_sendTransaction", "core_settleThesis"];
+const WRITE_METHODS = [
+  "core_sendTransaction",
+  "core_settleThesis",
+  "core_faucet",
+  "core_snapshot",
+  "core_revert",
+  "core_advance",
+];
 
 /** Write methods by convention: `eth_sendRawTransaction`, `personal_sign`, `eth_cancel…` and so on. */
 const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;

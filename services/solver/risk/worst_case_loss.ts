@@ -1,6 +1,5 @@
 import { slotFrom } from "../../../lib/prices/price_slots.ts";
-import { riskOf } from "./exposure_book.ts";
-import type { BetAtRisk } from "./exposure_limit.ts";
+import { type BetAtRisk, riskOf } from "./exposure_book.ts";
 
 /** A bet as the measure needs it: times in slots of 100 ms, both included. */
 interface Box {

@@ -59,8 +59,9 @@ Deno.test({
       ]);
       try {
         const keys = Array.from({ length: 100 }, (_, index) => `key ${index}`);
+        const admission = { decide() {}, hold() {}, free() {} };
         const inserted = await Promise.all(keys.flatMap((key) =>
-          stores.map((store) => store.insert(intentOf(key), { reserves: true, admit: () => {} }))
+          stores.map((store) => store.insert(intentOf(key), { reserves: true, admission }))
         ));
         assert.equal(
           inserted.filter((one) =>

@@ -9,9 +9,9 @@ Deno.test("Chain: blocks follow each other by hash, and old ones are dropped", (
   assert.equal(head.number, 4_100);
   const parents = test.heads.slice(1).map(({ parentHash }) => parentHash);
   assert.deepEqual(parents, test.heads.slice(0, -1).map(({ hash }) => hash));
-  assert.equal(test.chain.block(head.number - 1)?.hash, head.parentHash);
-  assert.equal(test.chain.block(4), undefined);
-  assert.equal(test.chain.block(5)?.number, 5);
+  assert.equal(test.chain.blocks.block(head.number - 1)?.hash, head.parentHash);
+  assert.equal(test.chain.blocks.block(4), undefined);
+  assert.equal(test.chain.blocks.block(5)?.number, 5);
   assert.equal(new Set(test.heads.map(({ hash }) => hash)).size, 4_100);
 });
 

@@ -128,6 +128,8 @@ Deno.test("Node: a transaction whose record cannot be synced gets no receipt, an
     const { node, storage } = startCore(folder, disk);
     await storage.journal.synced();
     assert.equal(node.health().status, 200);
+    const writable = async () => (await node.metrics.journalWritable.get()).values[0]?.value;
+    assert.equal(await writable(), 1);
     disk.holdSyncs();
     const answer = call(node, "core_sendTransaction", depositWire());
     await disk.nextSync();
@@ -139,6 +141,7 @@ Deno.test("Node: a transaction whose record cannot be synced gets no receipt, an
       (await node.health().json()).error,
       /journal cannot be synced: .*; restart the node/,
     );
+    assert.equal(await writable(), 0);
     await assert.rejects(storage.close(node.chain.head), /cannot be synced/);
   }));
 

@@ -13,6 +13,8 @@ import {
   memoryJournal,
 } from "../../../services/node/chain/journal.ts";
 import { ChainState, historiesOf } from "../../../services/node/chain/state.ts";
+import { ShiftedClock } from "../../../lib/clock.ts";
+import { ChainMemory } from "../../../services/node/dev/chain_memory.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { actors, CHAIN_ID } from "./actors.ts";
 import { pricesBody } from "./fake_oracle.ts";
@@ -30,6 +32,10 @@ export const GENESIS: Genesis = {
 /** A chain that a test drives checkpoint by checkpoint, and everything that it announced. */
 export class TestChain {
   readonly clock = new FakeClock();
+  /** The clock of the chain: the other one, unless the chain travels in time. */
+  readonly travelClock = new ShiftedClock(this.clock);
+  /** Records what happens, so that the chain can go back. */
+  readonly memory: ChainMemory;
   readonly heads: Block[] = [];
   readonly receipts: Receipt[] = [];
   readonly theses: Thesis[] = [];
@@ -48,12 +54,14 @@ export class TestChain {
       genesis?: Genesis;
     } = {},
   ) {
+    const genesis = options.genesis ?? GENESIS;
+    this.memory = new ChainMemory(genesis);
     this.chain = new Chain({
       chainId: CHAIN_ID,
       maxStartAheadMs: options.maxStartAheadMs,
-      clock: this.clock,
+      clock: this.travelClock,
       state: new ChainState(
-        new Ledger(options.genesis ?? GENESIS),
+        new Ledger(genesis),
         historiesOf(() => new PriceHistory(new PriceRing(options.ringSlots ?? 1_024))),
       ),
       journal: { ...memoryJournal, append: (records) => this.#append(records) },
@@ -70,12 +78,13 @@ export class TestChain {
 
   /** The time of the fake clock, Unix milliseconds. */
   get now(): number {
-    return this.clock.now();
+    return this.travelClock.now();
   }
 
   /** The oracle answers now: with these prices, updated this long ago. */
   price(prices?: Record<string, bigint>, ageMs = 0): void {
-    this.chain.oraclePrices.update(pricesBody(this.now - ageMs, prices), this.now);
+    // The oracle does not travel.
+    this.chain.oraclePrices.update(pricesBody(this.clock.now() - ageMs, prices), this.now);
   }
 
   /** Moves on by checkpoints; the oracle answers at each unless `prices` is null. */
@@ -100,5 +109,6 @@ export class TestChain {
   #append(records: readonly JournalRecord[]): void {
     if (this.#isJournalFailing) throw new JournalError("The disk is full");
     this.journal.push(...records);
+    this.memory.journal.append(records);
   }
 }

@@ -4,6 +4,10 @@ import { MethodTable, subscriptionMethod } from "../../../services/proxy/router/
 const writes = [
   "core_sendTransaction",
   "core_settleThesis",
+  "core_faucet",
+  "core_snapshot",
+  "core_revert",
+  "core_advance",
   "eth_sendRawTransaction",
   "eth_sendRawTransactionConditional",
   "eth_sendRawTransactionSync",

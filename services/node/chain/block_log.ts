@@ -1,0 +1,111 @@
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { type Block, genesisBlock, sealBlock } from "./block.ts";
+
+/** Sealed blocks that can be read: those of the last 409.6 s, and the first. */
+export const BLOCKS_KEPT = 4_096;
+
+/** Where a stopped chain continues. */
+export interface ResumePoint {
+  /** The last block that is known. */
+  head: Block;
+  /** No block above this number was ever announced. */
+  announcedTo: number;
+}
+
+/** Which block numbers may be announced. */
+export interface BlockNumbers {
+  readonly reservedTo: number;
+  /** Reserves more numbers if few are left from `nextNumber` on. */
+  reserve(nextNumber: number): void;
+}
+
+/** A moment that {@link BlockLog.restore} can go back to. */
+export interface BlockLogPosition {
+  head: Block;
+  /** Transactions of the block that was not sealed yet. */
+  pending: readonly Hex[];
+}
+
+/** Options of {@link BlockLog}. */
+export interface BlockLogOptions {
+  nowMs: number;
+  /** When the chain was created, Unix milliseconds: now by default. */
+  createdAtMs: number | undefined;
+  /** Where the chain stopped before. */
+  resumeFrom: ResumePoint | undefined;
+  /** Which numbers blocks may have; all by default. */
+  numbers: BlockNumbers | undefined;
+}
+
+/** The newest sealed blocks, and the transactions of the next one. */
+export class BlockLog {
+  readonly #genesis: Block;
+  readonly #numbers: BlockNumbers;
+  readonly #blocks = new Map<number, Block>();
+  #head: Block;
+  #pending: Hex[] = [];
+
+  constructor({ nowMs, createdAtMs = nowMs, resumeFrom, numbers }: BlockLogOptions) {
+    this.#genesis = genesisBlock(createdAtMs);
+    this.#numbers = numbers ?? { reservedTo: Infinity, reserve: () => {} };
+    this.#head = headOnStart(this.#genesis, resumeFrom, nowMs);
+    this.#blocks.set(this.#head.number, this.#head);
+  }
+
+  /** The newest sealed block. */
+  get head(): Block {
+    return this.#head;
+  }
+
+  /** Number of the block that is sealed next. */
+  get nextNumber(): number {
+    return this.#head.number + 1;
+  }
+
+  /** Where the log is now. */
+  get position(): BlockLogPosition {
+    return { head: this.#head, pending: [...this.#pending] };
+  }
+
+  /** A sealed block; undefined if it never existed or is too old. */
+  block(number: number): Block | undefined {
+    return number === 0 ? this.#genesis : this.#blocks.get(number);
+  }
+
+  /** Adds a transaction to the next block. */
+  add(txHash: Hex): void {
+    this.#pending.push(txHash);
+  }
+
+  /** Seals the next block. @returns Undefined if its number is not reserved: it is sealed later. */
+  seal(dueMs: number): Block | undefined {
+    this.#numbers.reserve(this.nextNumber);
+    if (this.nextNumber > this.#numbers.reservedTo) return undefined;
+    this.#head = sealBlock(this.nextNumber, this.#head.hash, dueMs, this.#pending);
+    this.#pending = [];
+    this.#blocks.set(this.#head.number, this.#head);
+    this.#blocks.delete(this.#head.number - BLOCKS_KEPT);
+    return this.#head;
+  }
+
+  /** Goes back to an earlier moment; later blocks are deleted. */
+  restore({ head, pending }: BlockLogPosition): void {
+    for (const number of this.#blocks.keys()) if (number > head.number) this.#blocks.delete(number);
+    this.#head = head;
+    this.#pending = [...pending];
+    this.#blocks.set(head.number, head);
+  }
+}
+
+/**
+ * The newest block when a chain starts. If blocks after the last known one may have been announced, it
+ * is a new one above all of them, so that the head never goes back.
+ */
+function headOnStart(genesis: Block, resumeFrom: ResumePoint | undefined, nowMs: number): Block {
+  if (resumeFrom === undefined) return genesis;
+  const { head, announcedTo } = resumeFrom;
+  if (head.number >= announcedTo) return head;
+  const timestampMs = Math.max(head.timestampMs, nowMs - nowMs % SLOT_MS);
+  return sealBlock(announcedTo + 1, head.hash, timestampMs, []);
+}

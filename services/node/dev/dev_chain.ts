@@ -1,0 +1,137 @@
+import { RangemakerError } from "../../../lib/errors.ts";
+import type { ShiftedClock } from "../../../lib/clock.ts";
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import type { Market } from "../../../lib/protocol/markets.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
+import { Signer } from "../../../lib/protocol/signature.ts";
+import { signTransaction } from "../../../lib/protocol/transaction.ts";
+import type { Chain } from "../chain/chain.ts";
+import type { ChainMemory } from "./chain_memory.ts";
+
+/** The method exists on development chains only, or only on those in memory. */
+export class DevelopmentOnlyError extends RangemakerError {
+  constructor(message: string) {
+    super("DEVELOPMENT_ONLY", message);
+  }
+}
+
+/** Parts of a {@link DevChain}. */
+export interface DevChainParts {
+  chain: Chain;
+  /** The clock of the chain, and of whatever else travels with it. */
+  clock: ShiftedClock;
+  /** Undefined for a chain on disk, which cannot go back and does not travel. */
+  memory: ChainMemory | undefined;
+  /** After the clock was moved: the next checkpoint is the one after this. */
+  continueAfter(headMs: number): void;
+  /** A number for the external transaction of a deposit that nobody made: 32 random bytes. */
+  randomHash(): Hex;
+}
+
+/** Where time is after it was moved. */
+export interface Moment {
+  /** Unix milliseconds on the clock of the chain. */
+  now: number;
+  blockNumber: number;
+}
+
+/** Prices of a market during a jump, each for an equal part of it. */
+export type PricePaths = ReadonlyMap<Market, readonly bigint[]>;
+
+/** What only a development chain does: money from nowhere, snapshots and time travel. */
+export class DevChain {
+  readonly #parts: DevChainParts;
+  readonly #relayer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+
+  constructor(parts: DevChainParts) {
+    this.#parts = parts;
+  }
+
+  /** The markets that a price path can be given for. */
+  get markets(): Market[] {
+    return [...this.#parts.chain.state.histories.keys()];
+  }
+
+  /** Deposits as the development relayer, so that the money counts as issued and is recorded. */
+  faucet(user: Address, amount: bigint): Receipt {
+    const { chain, clock, randomHash } = this.#parts;
+    const { tx } = signTransaction(
+      {
+        type: "Deposit",
+        timestamp: clock.now(),
+        from: this.#relayer.address,
+        user,
+        amount,
+        externalTxHash: randomHash(),
+      },
+      this.#relayer,
+      chain.chainId,
+    );
+    return chain.submit(tx);
+  }
+
+  /** Takes a snapshot. @returns Its id. @throws {DevelopmentOnlyError} If the chain is on disk. */
+  snapshot(): number {
+    const { chain, clock } = this.#parts;
+    return this.#memory("core_snapshot").take(chain, clock.now());
+  }
+
+  /**
+   * Goes back to a snapshot: ledger, blocks, prices and clock.
+   *
+   * @throws {UnknownSnapshotError} @throws {DevelopmentOnlyError} If the chain is on disk.
+   */
+  revert(id: number): Moment {
+    const { chain, clock } = this.#parts;
+    const memory = this.#memory("core_revert");
+    this.#shift(memory.timeOf(id) - clock.now());
+    memory.revert(chain, id);
+    return this.#moved();
+  }
+
+  /**
+   * Moves the clock forwards. Each slot on the way gets its price: that of the path, or the last known
+   * one if it is fresh. Theses that end on the way are settled, and one block is made at the end.
+   *
+   * @throws {DevelopmentOnlyError} If the chain is on disk.
+   */
+  advance(byMs: number, paths: PricePaths): Moment {
+    const { chain, clock } = this.#parts;
+    this.#memory("core_advance");
+    this.#shift(byMs);
+    const nowMs = clock.now();
+    const fromMs = chain.head.timestampMs + SLOT_MS;
+    const toMs = nowMs - nowMs % SLOT_MS;
+    const lastKnown = new Map(
+      this.markets.map((market) => [market, chain.oraclePrices.freshPrice(market, nowMs)]),
+    );
+    chain.advanceTo(toMs, (market, slotMs) => {
+      const path = paths.get(market);
+      if (path === undefined) return lastKnown.get(market);
+      const share = (slotMs - fromMs) / (toMs + SLOT_MS - fromMs);
+      return path[Math.floor(share * path.length)];
+    });
+    return this.#moved();
+  }
+
+  #shift(byMs: number): void {
+    const { chain, clock } = this.#parts;
+    clock.shift(byMs);
+    chain.oraclePrices.shift(byMs);
+  }
+
+  #moved(): Moment {
+    const { chain, clock, continueAfter } = this.#parts;
+    continueAfter(chain.head.timestampMs);
+    return { now: clock.now(), blockNumber: chain.head.number };
+  }
+
+  #memory(method: string): ChainMemory {
+    if (this.#parts.memory !== undefined) return this.#parts.memory;
+    throw new DevelopmentOnlyError(
+      `${method} needs a chain in memory: start the node without --data-dir`,
+    );
+  }
+}

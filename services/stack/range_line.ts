@@ -1,0 +1,62 @@
+/** What the demo shows of a bet while it waits: where the price is in its range, and the time left. */
+import { formatUnits } from "viem/utils";
+import type { ShowProgress } from "../../lib/cli/progress.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { PollingLoop } from "../../lib/net/polling_loop.ts";
+import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
+import type { BetTerms } from "../../lib/protocol/terms.ts";
+
+/** Characters between the two ends of the range: the line fits a terminal of 80 columns. */
+const WIDTH = 19;
+
+/** As often as the node records a price. */
+const REDRAW_MS = 100;
+
+/** Range and window of a bet. */
+export type BetWindow = Pick<BetTerms, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
+
+/** One line: `2985.20 ├───────●───────┤ 3015.20  at 3000.20, 2.4 s left`; ✗ is outside. */
+export function rangeLine(price: bigint, bet: BetWindow, nowMs: number): string {
+  const { lowerPrice, upperPrice, startTime, endTime } = bet;
+  const outside = price < lowerPrice || price > upperPrice;
+  const share = (price - lowerPrice) * BigInt(WIDTH) / (upperPrice - lowerPrice + 1n);
+  const at = price < lowerPrice ? 0 : Math.min(WIDTH - 1, Number(share));
+  const line = "─".repeat(at) + (outside ? "✗" : "●") + "─".repeat(WIDTH - 1 - at);
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+  const time = nowMs < startTime
+    ? `starts in ${seconds(startTime - nowMs)}`
+    : nowMs < endTime
+    ? `${seconds(endTime - nowMs)} left`
+    : "settling";
+  return `${short(lowerPrice)} ├${line}┤ ${short(upperPrice)}  ` +
+    `at ${short(price)}, ${time}`;
+}
+
+/** A price with two decimals. */
+function short(price: bigint): string {
+  return Number(formatUnits(price, PRICE_DECIMALS)).toFixed(2);
+}
+
+/** Redraws a progress line while something is awaited; what cannot be read is not drawn. */
+export async function drawWhile<T>(
+  awaited: Promise<T>,
+  clock: Clock,
+  progress: ShowProgress,
+  readLine: () => Promise<string>,
+): Promise<T> {
+  const loop = new PollingLoop({
+    clock,
+    intervalMs: REDRAW_MS,
+    poll: async (signal) => {
+      const line = await readLine();
+      if (!signal.aborted) progress(line);
+    },
+    onFailure: () => {},
+  });
+  loop.start();
+  try {
+    return await awaited;
+  } finally {
+    await loop.stop();
+  }
+}

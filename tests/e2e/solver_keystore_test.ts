@@ -1,0 +1,57 @@
+/** A solver whose key comes from a keystore that the program made. */
+import assert from "node:assert/strict";
+import { runProgram } from "../support/process.ts";
+import { kill, startMortal } from "../support/death.ts";
+import { post } from "../support/envelope.ts";
+import { CHAIN_ID, quoteRequest } from "../solver/support.ts";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
+import { quoteSchema } from "../../lib/protocol/quote.ts";
+import { recoverAddress } from "viem/utils";
+
+Deno.test("solver --keystore: signs quotes with the key of key new; a wrong password and a wrong file differ", async () => {
+  const directory = await Deno.makeTempDir();
+  const path = (name: string) => `${directory}/${name}`;
+  try {
+    await Deno.writeTextFile(path("password"), "correct horse\n");
+    await Deno.writeTextFile(path("wrong"), "battery staple\n");
+    await Deno.writeTextFile(path("other.json"), '{"version":1}');
+    const keyOf = (keystore: string, password: string) => [
+      ...["--keystore", path(keystore)],
+      ...["--keystore-password-file", path(password)],
+    ];
+    const made = await runProgram(["key", "new", ...keyOf("solver.json", "password")]);
+    const address = made.stdout.trim();
+    assert.match(address, /^0x[0-9a-fA-F]{40}$/);
+
+    const solver = ["solver", "--port", "0", "--database", ":memory:", "--dry-run"];
+    const args = [...solver, "--rpc-url", "http://127.0.0.1:9", "--ws-url", "ws://127.0.0.1:9"];
+    const started = await startMortal({
+      args: [...args, ...keyOf("solver.json", "password")],
+      env: {},
+    });
+    try {
+      const { status, body } = await post(`${started.url}/quote`, quoteRequest());
+      assert.equal(status, 200);
+      const quote = quoteSchema.parse(body.quote);
+      assert.equal(quote.solver, address);
+      const hash = hashQuote(quote, CHAIN_ID);
+      assert.equal(await recoverAddress({ hash, signature: quote.signature }), address);
+    } finally {
+      await kill(started);
+    }
+
+    const refusals = [
+      ["solver.json", "wrong", "solver.json does not open: the password is wrong"],
+      ["other.json", "password", "other.json is not a keystore: expected JSON of version 3"],
+      ["none.json", "password", "none.json cannot be read: "],
+    ] as const;
+    for (const [keystore, password, message] of refusals) {
+      const { code, stderr } = await runProgram([...args, ...keyOf(keystore, password)]);
+      assert.equal(code, 1);
+      assert(stderr.includes(message), stderr);
+      assert.equal(stderr.trim().split("\n").length, 1, stderr);
+    }
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});

@@ -1,0 +1,80 @@
+/**
+ * How a front end tests its bets on a development stack: money from the faucet, the end of a bet by
+ * time travel, and a clean chain again by a revert.
+ */
+import assert from "node:assert/strict";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { type Bet, RangemakerClient } from "../../lib/client/mod.ts";
+import { ShiftedClock, systemClock } from "../../lib/clock.ts";
+import { waitForPrices } from "../../services/stack/bet.ts";
+import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+
+/** Ten minutes, none of which anybody waits for. */
+const WINDOW_MS = 600_000;
+
+/** From the quote to the outcome. */
+const SETTLED_WITHIN_MS = 1_000;
+
+async function rpc(url: string, method: string, params: unknown[]) {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  const { result, error } = await response.json();
+  assert.equal(error, undefined, error?.message);
+  return result;
+}
+
+Deno.test("stack: bets of ten minutes are settled within a second, again and again", async () => {
+  const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  const { proxy } = stack.urls;
+  const wallet = privateKeyToAccount(generatePrivateKey());
+  const clock = new ShiftedClock(systemClock);
+  const client = new RangemakerClient({ urls: stack.urls, wallet, clock });
+  /** Calls a method that moves the time of the chain, and moves the client with it. */
+  const travel = async (method: string, params: unknown) => {
+    const { now } = await rpc(proxy, method, [params]);
+    clock.shift(now - clock.now());
+  };
+  const betOn = (price: bigint): Bet => ({
+    symbol: "ETH/USDT",
+    lowerPrice: price * 90n / 100n,
+    upperPrice: price * 110n / 100n,
+    betAmount: 1_000_000n,
+    startTime: clock.now(),
+    endTime: clock.now() + WINDOW_MS,
+  });
+  try {
+    const { price } = await waitForPrices(stack.urls, client, systemClock);
+    await rpc(proxy, "core_faucet", [wallet.address, "50000000"]);
+    const snapshot = await rpc(proxy, "core_snapshot", []);
+    const play = async (path: bigint) => {
+      const startedMs = performance.now();
+      const { thesisId } = await client.execute(await client.quote(betOn(price)));
+      await travel("core_advance", {
+        ms: WINDOW_MS + 1_000,
+        prices: { "ETH/USDT": path.toString() },
+      });
+      const { status } = await client.settled(thesisId, SETTLED_WITHIN_MS);
+      const tookMs = performance.now() - startedMs;
+      assert(tookMs < SETTLED_WITHIN_MS, `${tookMs} ms`);
+      assert.equal(status, path === price ? "won" : "lost");
+      return thesisId;
+    };
+    for (let test = 0; test < 2; test++) {
+      const won = await play(price);
+      // Bridge and solver have travelled, too.
+      await client.deposit(1_000_000n);
+      const lost = await play(price * 120n / 100n);
+      // The clock goes back, and both bets never happened.
+      await travel("core_revert", snapshot);
+      assert.equal((await client.account()).balance, 50_000_000n);
+      for (const id of [won, lost]) {
+        assert.equal(await rpc(proxy, "core_getThesis", [id]), null);
+      }
+    }
+  } finally {
+    await stack.stop();
+  }
+});

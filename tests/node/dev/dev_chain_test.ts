@@ -1,0 +1,284 @@
+/** Money from nowhere, snapshots and time travel of a development chain, without a network. */
+import assert from "node:assert/strict";
+import type { RandomSource } from "../../../lib/clock.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { SNAPSHOTS_MAX } from "../../../services/node/dev/chain_memory.ts";
+import { DevChain } from "../../../services/node/dev/dev_chain.ts";
+import { withSeed } from "../../support/random.ts";
+import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
+import { GENESIS, TestChain } from "../support/test_chain.ts";
+
+const { user, solver } = actors;
+const MINUTE_MS = 60_000;
+const PRICE = 3_000_000_000n;
+const OUTSIDE = 3_300_000_000n;
+
+/** A chain with prices and a funded user, and what makes it travel. */
+function startChain(options: ConstructorParameters<typeof TestChain>[0] = {}) {
+  const test = new TestChain({ ringSlots: 16_384, ...options });
+  const continued: number[] = [];
+  let deposits = 1_000;
+  const dev = new DevChain({
+    chain: test.chain,
+    clock: test.travelClock,
+    memory: test.memory,
+    continueAfter: (headMs) => void continued.push(headMs),
+    randomHash: () => hashOf(deposits += 1),
+  });
+  test.run(1);
+  const funds = { user: user.address, amount: 50_000_000n, externalTxHash: hashOf(1) };
+  test.chain.submit(deposit({ timestamp: test.now, ...funds }));
+  return { test, dev, continued };
+}
+
+function openThesis(test: TestChain, durationMs: number): number {
+  const { now } = test;
+  const receipt = test.chain.submit(rfqSubmit({ timestamp: now, endTime: now + durationMs }));
+  assert.equal(receipt.status, "committed", receipt.error?.message);
+  return receipt.thesisId!;
+}
+
+const statusOf = (test: TestChain, id: number) => test.chain.state.ledger.thesis(id)?.status;
+
+/** Everything that a snapshot has to restore. */
+function fingerprint({ chain, now }: TestChain) {
+  const { ledger, histories, settler } = chain.state;
+  const prices = [...histories].map(([{ symbol }, { ring }]) => {
+    const known: [number, bigint][] = [];
+    for (let time = chain.head.timestampMs - 30 * MINUTE_MS; time <= now; time += 100) {
+      const price = ring.at(time);
+      if (price !== undefined) known.push([time, price]);
+    }
+    return { symbol, known };
+  });
+  return structuredClone({
+    now,
+    prices,
+    position: chain.blocks.position,
+    accounts: [user, solver].map(({ address }) => ledger.account(address)),
+    theses: ledger.theses,
+    issued: ledger.issued,
+    unsettled: settler.unsettledCount,
+  });
+}
+
+Deno.test("DevChain: the faucet is a deposit, so money stays conserved", () => {
+  const relayers = [DEV_ACCOUNTS.relayer.address, actors.relayer.address];
+  const { test, dev } = startChain({ genesis: { ...GENESIS, relayers } });
+  const { ledger } = test.chain.state;
+  const { issued } = ledger;
+  for (const amount of [5n, 7n]) {
+    assert.equal(dev.faucet(actors.stranger.address, amount).status, "committed");
+  }
+  assert.equal(ledger.account(actors.stranger.address).balance, 12n);
+  assert.equal(ledger.issued, issued + 12n);
+  assert.equal(ledger.holdings, ledger.issued);
+  const kinds = test.journal.map((record) => record.kind === "transaction" && record.tx.type);
+  assert.deepEqual(kinds, ["Deposit", "Deposit", "Deposit"]);
+});
+
+Deno.test("DevChain: the faucet of a genesis without the development relayer says who lacks what", () => {
+  const { dev } = startChain();
+  const { status, error } = dev.faucet(user.address, 5n);
+  assert.deepEqual([status, error?.code], ["failed", "PERMISSION_DENIED"]);
+  assert.match(error!.message, new RegExp(DEV_ACCOUNTS.relayer.address));
+});
+
+Deno.test("DevChain: a jump records every slot at the last known price and settles what ends", () => {
+  const { test, dev, continued } = startChain();
+  const first = openThesis(test, MINUTE_MS);
+  const second = openThesis(test, 5 * MINUTE_MS);
+  const third = openThesis(test, 11 * MINUTE_MS);
+  const { now, chain } = test;
+  const { number } = chain.head;
+  const moment = dev.advance(10 * MINUTE_MS, new Map());
+  assert.deepEqual(moment, { now: now + 10 * MINUTE_MS, blockNumber: number + 1 });
+  assert.equal(test.now, moment.now);
+  assert.equal(chain.head.timestampMs, moment.now);
+  assert.deepEqual(continued, [moment.now]);
+  assert.deepEqual([first, second, third].map((id) => statusOf(test, id)), ["won", "won", "open"]);
+  // Each is settled at its own end, not at the end of the jump.
+  const settledAt = test.theses.flatMap((thesis) => thesis.settledAt ?? []);
+  assert.deepEqual(settledAt, [now + MINUTE_MS, now + 5 * MINUTE_MS]);
+  const { missing } = chain.state.histories.get(ETH)!.checkRange(now, moment.now);
+  assert.deepEqual(missing, []);
+  assert.deepEqual(test.missing, []);
+  test.run(10 * 60);
+  assert.equal(statusOf(test, third), "won");
+});
+
+Deno.test("DevChain: a thesis longer ago than the ring reaches is settled on the way", () => {
+  const { test, dev } = startChain({ ringSlots: 1_024 });
+  const id = openThesis(test, MINUTE_MS);
+  dev.advance(60 * MINUTE_MS, new Map());
+  assert.equal(statusOf(test, id), "won");
+});
+
+Deno.test("DevChain: a price path has equal parts, and the price leaves the range in its part", () => {
+  const { test, dev } = startChain();
+  const id = openThesis(test, 10 * MINUTE_MS);
+  const { now } = test;
+  dev.advance(10 * MINUTE_MS, new Map([[ETH, [PRICE, OUTSIDE, PRICE, PRICE]]]));
+  const thesis = test.chain.state.ledger.thesis(id);
+  assert.deepEqual([thesis?.status, thesis?.breach], ["lost", {
+    time: now + 10 * MINUTE_MS / 4 + 100,
+    price: OUTSIDE,
+  }]);
+  const { ring } = test.chain.state.histories.get(ETH)!;
+  assert.equal(ring.at(now + 10 * MINUTE_MS), PRICE);
+});
+
+Deno.test("DevChain: a jump while prices are stale leaves slots missing, unless a path is given", () => {
+  const { test, dev } = startChain();
+  openThesis(test, MINUTE_MS);
+  test.run(31, null);
+  dev.advance(2 * MINUTE_MS, new Map());
+  assert.equal(statusOf(test, 1), "needs_backfill");
+  test.run(1);
+  openThesis(test, MINUTE_MS);
+  test.run(40, null);
+  assert.equal(test.chain.oraclePrices.isFresh(ETH, test.now), false);
+  const missing = test.chain.state.historyOf(ETH).checkRange(test.now - 5_000, test.now).missing;
+  assert.notEqual(missing.length, 0);
+  dev.advance(100, new Map([[ETH, [PRICE]]]));
+  assert.equal(test.chain.state.histories.get(ETH)!.at(test.now), PRICE);
+});
+
+Deno.test("DevChain: prices are as old after a jump as before, and newer ones are taken", () => {
+  const { test, dev } = startChain();
+  test.run(20, null);
+  const view = () => test.chain.oraclePrices.view(test.now)["ETH/USDT"];
+  const before = view();
+  dev.advance(60 * MINUTE_MS, new Map());
+  assert.deepEqual([view()?.ageMs, view()?.state], [before?.ageMs, "fresh"]);
+  // The oracle stays in the present.
+  test.clock.advance(100);
+  test.chain.oraclePrices.update(pricesAt(test.clock.now(), 3_001_000_000n), test.now);
+  assert.deepEqual([view()?.price, view()?.lastUpdate], [3_001_000_000n, test.now]);
+});
+
+function pricesAt(lastUpdate: number, price: bigint) {
+  const { base, quote } = ETH;
+  const entry = { base, quote, price: `${price}`, decimals: 6, lastUpdate, sources: ["a"] };
+  return { timestamp: lastUpdate, prices: { "ETH/USDT": entry } };
+}
+
+Deno.test("DevChain: a revert restores clock, prices, blocks and ledger, and reports what changed", () => {
+  const { test, dev, continued } = startChain();
+  const id = openThesis(test, MINUTE_MS);
+  const before = fingerprint(test);
+  const snapshot = dev.snapshot();
+  for (const path of [[PRICE], [OUTSIDE], [PRICE]]) {
+    test.clock.advance(1_234);
+    test.price();
+    dev.advance(2 * MINUTE_MS, new Map([[ETH, path]]));
+    openThesis(test, MINUTE_MS);
+    assert.equal(statusOf(test, id), path[0] === PRICE ? "won" : "lost");
+    test.heads.length = test.theses.length = 0;
+    const { number, timestampMs } = before.position.head;
+    assert.deepEqual(dev.revert(snapshot), { now: before.now, blockNumber: number });
+    assert.deepEqual(fingerprint(test), before);
+    assert.equal(continued.at(-1), timestampMs);
+    assert.deepEqual(test.heads.map((head) => head.number), [number]);
+    assert.deepEqual(test.theses.map((thesis) => [thesis.id, thesis.status]), [[id, "open"]]);
+    assert.equal(test.chain.blocks.block(number + 1), undefined);
+  }
+  // The same chain goes on, without a gap in its prices.
+  test.run(600);
+  assert.equal(statusOf(test, id), "won");
+  assert.equal(
+    test.chain.blocks.block(before.position.head.number + 1)?.parentHash,
+    before.position.head.hash,
+  );
+});
+
+Deno.test("DevChain: what was refused or used after the snapshot is new again after a revert", () => {
+  const { test, dev } = startChain();
+  const snapshot = dev.snapshot();
+  const tx = deposit({
+    timestamp: test.now,
+    user: user.address,
+    amount: 3n,
+    externalTxHash: hashOf(9),
+  });
+  const refused = deposit({
+    timestamp: test.now,
+    user: user.address,
+    amount: 3n,
+    externalTxHash: hashOf(10),
+    by: actors.stranger,
+  });
+  const [first, failed] = [test.chain.submit(tx), test.chain.submit(refused)];
+  dev.revert(snapshot);
+  assert.equal(test.chain.receipt(first.txHash), undefined);
+  assert.equal(test.chain.receipt(failed.txHash), undefined);
+  assert.equal(test.chain.submit(tx).status, "committed");
+  assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
+});
+
+Deno.test("DevChain: an earlier snapshot deletes later ones; the oldest are dropped", () => {
+  const { test, dev } = startChain();
+  const [first, second] = [dev.snapshot(), dev.snapshot()];
+  dev.revert(first);
+  assert.throws(() => dev.revert(second), /No snapshot has the id 2: there are 1/);
+  dev.revert(first);
+  const before = test.now;
+  for (let made = 1; made <= SNAPSHOTS_MAX; made++) dev.snapshot();
+  assert.throws(() => dev.revert(first), { code: "UNKNOWN_SNAPSHOT" });
+  assert.equal(test.now, before);
+});
+
+Deno.test("DevChain: on disk it neither goes back nor travels", () => {
+  const { test } = startChain();
+  const parts = { chain: test.chain, clock: test.travelClock, memory: undefined };
+  const dev = new DevChain({ ...parts, continueAfter: () => {}, randomHash: () => hashOf(1) });
+  const { now } = test;
+  const expected = { code: "DEVELOPMENT_ONLY", message: /in memory: .* without --data-dir$/ };
+  assert.throws(() => dev.snapshot(), expected);
+  assert.throws(() => dev.revert(1), expected);
+  assert.throws(() => dev.advance(1_000, new Map()), expected);
+  assert.equal(test.now, now);
+});
+
+/** Does something at random to the chain. */
+function act({ test, dev }: ReturnType<typeof startChain>, random: RandomSource): void {
+  const choice = Math.floor(random() * 5);
+  const timestamp = test.now;
+  if (choice === 0) dev.advance(100 * Math.ceil(random() * 900), new Map());
+  if (choice === 1) test.run(Math.ceil(random() * 40), random() < 0.5 ? null : undefined);
+  if (choice === 2) {
+    const endTime = timestamp + 100 * Math.ceil(random() * 600);
+    test.chain.submit(rfqSubmit({ timestamp, endTime, deadline: timestamp + MINUTE_MS }));
+  }
+  if (choice === 3) {
+    dev.advance(100, new Map([[ETH, [random() < 0.3 ? OUTSIDE : PRICE]]]));
+  }
+  if (choice === 4) {
+    const startTime = test.chain.head.timestampMs - 100 * Math.ceil(random() * 60);
+    test.chain.submit(backfill({ timestamp, startTime, prices: [PRICE] }));
+  }
+}
+
+Deno.test("DevChain: after any course of events a revert gives the snapshot's state", async () => {
+  await withSeed((random) => {
+    for (let round = 0; round < 8; round++) {
+      const parts = startChain();
+      const taken = new Map<number, ReturnType<typeof fingerprint>>();
+      for (let step = 0; step < 40; step++) {
+        const choice = random();
+        if (choice < 0.2) {
+          const expected = fingerprint(parts.test);
+          taken.set(parts.dev.snapshot(), expected);
+        } else if (taken.size > 0 && choice < 0.4) {
+          const ids = [...taken.keys()];
+          const id = ids[Math.floor(random() * ids.length)]!;
+          for (const later of ids) if (later > id) taken.delete(later);
+          parts.dev.revert(id);
+          assert.deepEqual(fingerprint(parts.test), taken.get(id));
+        } else act(parts, random);
+        const { ledger } = parts.test.chain.state;
+        assert.equal(ledger.holdings, ledger.issued);
+      }
+    }
+  });
+});

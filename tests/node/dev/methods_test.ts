@@ -1,0 +1,158 @@
+/** The development methods over JSON-RPC: when they are on, what they take, what others see. */
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { actors } from "../support/actors.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
+import { withSteppedNode } from "../support/stepped_node.ts";
+
+const user = actors.user.address;
+const DEV_METHODS = ["core_faucet", "core_snapshot", "core_revert", "core_advance"];
+const PARAMS = [[user, "5"], [], [1], [{ ms: 60_000 }]];
+const relayers = [DEV_ACCOUNTS.relayer.address];
+
+Deno.test("Node: development methods are off unless it was started for them", () =>
+  withSteppedNode(async ({ node, client, clock }) => {
+    const socket = await RpcSocket.open(node.wsUrl);
+    const before = await client.getHead();
+    for (const [index, method] of DEV_METHODS.entries()) {
+      const { error } = await socket.call(method, PARAMS[index]);
+      assert.deepEqual(error, {
+        code: -32601,
+        message: `${method} is off: start the node with --dev to use it`,
+        data: { code: "DEVELOPMENT_ONLY" },
+      });
+    }
+    assert.deepEqual(await client.getHead(), before);
+    assert.equal((await client.getAccount(user)).balance, 0n);
+    assert.equal(clock.now(), before.timestampMs);
+    await socket.close();
+  }, { relayers }));
+
+Deno.test("Node --dev: the read port refuses development methods like other writes", () =>
+  withSteppedNode(async ({ node }) => {
+    const socket = await RpcSocket.open(node.readWsUrl!);
+    for (const [index, method] of DEV_METHODS.entries()) {
+      const { error } = await socket.call(method, PARAMS[index]);
+      assert.deepEqual(error?.message, `Method not available on a read port: ${method}`);
+    }
+    await socket.close();
+  }, { dev: true }));
+
+Deno.test("Node --dev: faucet, snapshot, jump and revert, and what subscribers see", () =>
+  withSteppedNode(async ({ node, client, stepped }) => {
+    const socket = await RpcSocket.open(node.wsUrl);
+    const faucet = await socket.call("core_faucet", [user, "5000000"]);
+    assert.equal(Object(faucet.result).status, "committed");
+    const { result: id } = await socket.call("core_snapshot");
+    assert.equal(id, 1);
+    const head = await client.getHead();
+    const heads = await socket.subscribe("newHeads");
+    const jump = await socket.call("core_advance", [{
+      ms: 60_000,
+      prices: { "ETH/USDT": "3100000000", "BTC/USDT": ["60000000000", "61000000000"] },
+    }]);
+    const now = stepped.now + 60_000;
+    assert.deepEqual(jump.result, { now, blockNumber: head.number + 1 });
+    assert.deepEqual(await client.getHead(), { number: head.number + 1, timestampMs: now });
+    await socket.call("core_faucet", [user, "1"]);
+    assert.equal((await client.getAccount(user)).balance, 5_000_001n);
+    const revert = await socket.call("core_revert", [id]);
+    assert.deepEqual(revert.result, { now: stepped.now, blockNumber: head.number });
+    assert.equal((await client.getAccount(user)).balance, 5_000_000n);
+    await stepped.run(1);
+    await socket.waitFor(() => socket.notifications(heads).length === 3);
+    const seen = socket.notifications(heads).map((
+      { number, timestampMs },
+    ) => [Number(number), timestampMs]);
+    assert.deepEqual(seen, [
+      [head.number + 1, now],
+      [head.number, head.timestampMs],
+      [head.number + 1, head.timestampMs + 100],
+    ]);
+    await socket.close();
+  }, { dev: true, relayers }));
+
+Deno.test("Node --dev: after a jump checkpoints go on every 100 ms", () =>
+  withSteppedNode(async ({ node, client, clock, stepped }) => {
+    const socket = await RpcSocket.open(node.wsUrl);
+    await socket.call("core_advance", [{ ms: 12_345 }]);
+    const { number, timestampMs } = await client.getHead();
+    assert.equal(timestampMs, stepped.now + 12_300);
+    const heads = await socket.subscribe("newHeads");
+    // The clock of the chain is 45 ms past its head.
+    clock.advance(54);
+    assert.equal((await client.getHead()).number, number);
+    clock.advance(1);
+    await socket.waitFor(() => socket.notifications(heads).length === 1);
+    assert.deepEqual(await client.getHead(), {
+      number: number + 1,
+      timestampMs: timestampMs + 100,
+    });
+    await socket.close();
+  }, { dev: true }));
+
+Deno.test("Node --dev: invalid parameters name what is wrong and change nothing", () =>
+  withSteppedNode(async ({ node, client }) => {
+    const socket = await RpcSocket.open(node.wsUrl);
+    const before = await client.getHead();
+    const invalid: [string, unknown[], RegExp][] = [
+      ["core_faucet", [user], /Invalid params/],
+      ["core_faucet", [user, "0"], /Expected an amount of at least 1/],
+      ["core_faucet", ["0x1", "5"], /Invalid params/],
+      ["core_snapshot", [1], /Invalid params/],
+      ["core_revert", [], /Invalid params/],
+      ["core_revert", [1], /No snapshot has the id 1: there is none/],
+      ["core_advance", [{}], /Invalid params: .*ms/],
+      ["core_advance", [{ ms: 0 }], /Invalid params: .*ms/],
+      ["core_advance", [{ ms: 86_400_001 }], /Invalid params: .*ms/],
+      ["core_advance", [{ ms: 100, price: {} }], /Invalid params/],
+      ["core_advance", [{ ms: 100, prices: { "ETH/USDT": [] } }], /Invalid params: 0.prices.ETH/],
+      ["core_advance", [{ ms: 100, prices: { "ETH/USDT": "0" } }], /Expected a price/],
+      ["core_advance", [{ ms: 100, prices: { "XYZ/USDT": "1" } }], /BTC\/USDT, ETH\/USDT, SOL/],
+    ];
+    for (const [method, params, message] of invalid) {
+      const { error } = await socket.call(method, params);
+      assert.equal(error?.code, -32602, `${method} ${JSON.stringify(params)}`);
+      assert.match(error!.message, message);
+    }
+    assert.deepEqual(await client.getHead(), before);
+    await socket.close();
+  }, { dev: true }));
+
+Deno.test("Node --dev --data-dir: the faucet is durable, the other methods are refused", async () => {
+  const dataDir = await Deno.makeTempDir();
+  const clock = new FakeClock();
+  const options = { dev: true, relayers, dataDir };
+  try {
+    await withSteppedNode(
+      async ({ node }) => {
+        const socket = await RpcSocket.open(node.wsUrl);
+        await socket.call("core_faucet", [user, "5000000"]);
+        for (const [index, method] of DEV_METHODS.entries()) {
+          if (index === 0) continue;
+          const { error } = await socket.call(method, PARAMS[index]);
+          assert.equal(error?.code, -32601);
+          assert.deepEqual(error?.data, { code: "DEVELOPMENT_ONLY" });
+          assert.match(
+            error!.message,
+            /needs a chain in memory: start the node without --data-dir$/,
+          );
+        }
+        await socket.close();
+      },
+      options,
+      clock,
+    );
+    clock.advance(1_000);
+    await withSteppedNode(
+      async ({ client }) => {
+        assert.equal((await client.getAccount(user)).balance, 5_000_000n);
+      },
+      { ...options, dev: false },
+      clock,
+    );
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});
