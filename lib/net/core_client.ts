@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { reasonOf } from "../errors.ts";
 import { type Account, accountSchema } from "../protocol/account.ts";
 import { parseResponse, RpcError } from "../protocol/jsonrpc.ts";
