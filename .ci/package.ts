@@ -113,9 +113,9 @@ function manifestOf(packages: readonly string[]) {
 
 const [folder = `${ROOT}dist/npm`] = Deno.args;
 await Deno.mkdir(folder, { recursive: true });
-for await (const { name } of Deno.readDir(folder)) {
-  await Deno.remove(`${folder}/${name}`, { recursive: true }); // what an earlier version had
-}
+await Deno.remove(`${folder}/types`, { recursive: true }).catch((thrown) => {
+  if (!(thrown instanceof Deno.errors.NotFound)) throw thrown; // nothing from an earlier version
+});
 const packages = await writeModule(folder);
 await writeTypes(folder);
 const manifest = JSON.stringify(manifestOf(packages), null, 2);

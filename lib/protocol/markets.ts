@@ -13,7 +13,7 @@ export interface Market extends MarketPair {
 }
 
 /** Decimals of every price: an integer price is the quoted price times 10^6. */
-export const PRICE_DECIMALS = 6;
+export const PRICE_DECIMALS = 6 as const;
 
 /** USDT, the quote token of every market. */
 export const USDT: Address = "0x0000000000000000000000000000000000000100";

@@ -9,7 +9,6 @@ import { Submitter } from "../../lib/intents/submitter.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
-import type { Address } from "../../lib/protocol/scalars.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
@@ -22,20 +21,21 @@ import { Executor } from "./execution/executor.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { SettledReservations } from "./execution/settled_reservations.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
-import { ExposureReader } from "./risk/exposure_reader.ts";
 import { SimulatedHedge } from "./execution/hedge.ts";
 import { HistoryReader } from "./market/history_reader.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
+import { followNode, type Running } from "./follow_node.ts";
 import { MarketData } from "./market/market_data.ts";
 import { SolverMetrics } from "./metrics.ts";
-import { NodeFeed } from "./market/node_feed.ts";
 import { operations } from "./operations.ts";
 import { options, type SolverOptions } from "./options.ts";
+import { OwnAccount } from "./own_account.ts";
 import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
 import { MockStrategy } from "./pricing/mock_strategy.ts";
 import type { PricingStrategy, StrategyName } from "./pricing/strategy.ts";
 import { QuoteSigner } from "./quoting/quote_signer.ts";
 import { Quoter } from "./quoting/quoter.ts";
+import { checkReadiness } from "./readiness.ts";
 import { ReservationReconciler } from "./execution/reservation_reconciler.ts";
 
 export { options, type SolverOptions };
@@ -115,6 +115,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   });
   const reservations = new ReservationReconciler({ store, exposure, executor, settled, clock });
   const limiter = new RequestLimiter(options);
+  const account = new OwnAccount(client, solver, clock);
   const app = createSolverApi({
     quoter: new Quoter({
       strategy: pricing.strategy,
@@ -128,7 +129,22 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     exposure,
     metrics,
     limiter: limiter.handle,
-    ownAccount: cached(() => client.getAccount(solver), NODE_ANSWER_MS, clock),
+    ownBalance: () => account.lastKnown(),
+    checkReadiness: cached(
+      () =>
+        checkReadiness({
+          store,
+          node: client,
+          account: account.read,
+          exposure,
+          unpriced: () => pricing.book?.unpriced() ?? [],
+          chainId,
+          wsUrl: options.wsUrl,
+          dryRun,
+        }),
+      NODE_ANSWER_MS,
+      clock,
+    ),
     solver,
     chainId,
     dryRun,
@@ -183,12 +199,6 @@ function warnOfMock(): void {
   );
 }
 
-/** Something that runs beside the requests. */
-interface Running {
-  start(): void;
-  stop(): Promise<void>;
-}
-
 /** The strategy, and the reader that keeps its prices up to date. */
 function createPricing(
   options: SolverOptions,
@@ -215,44 +225,6 @@ function createPricing(
   });
   const reader = new HistoryReader({ node, book, clock });
   return { strategy, book, start: () => reader.start(), stop: () => reader.stop() };
-}
-
-/** Follows the node's WebSocket: the solver's theses into its exposure, prices into the book. */
-function followNode(
-  { wsUrl }: SolverOptions,
-  solver: Address,
-  node: CoreClient,
-  clock: Clock,
-  exposure: ExposureBook,
-  onThesis: (thesis: Thesis) => void,
-  book: MarketData | undefined,
-): Running {
-  const reader = new ExposureReader({
-    book: exposure,
-    node,
-    solver,
-    clock,
-    random: Math.random,
-  });
-  const feed = new NodeFeed({
-    url: wsUrl,
-    solver,
-    clock,
-    random: Math.random,
-    handlers: {
-      onSubscribed: () => reader.connected(),
-      onLost: () => reader.lost(),
-      onThesis,
-      onPrices: (prices) => book?.takeSpots(prices, clock.now()),
-    },
-  });
-  return {
-    start: () => feed.start(),
-    stop() {
-      feed.stop();
-      return reader.stop();
-    },
-  };
 }
 
 /** The `solver` subcommand; `solver backtest` is one of its own. */

@@ -62,6 +62,13 @@ Deno.test("Proxy: viem and ethers read a core node and follow it through the pro
     await provider.destroy();
   }));
 
+Deno.test("Proxy: rpc.discover answers with the document of the node behind it", () =>
+  withNodeAndProxy(async ({ url }) => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "rpc.discover" });
+    const { result } = await (await fetch(url, { method: "POST", body })).json();
+    assert.equal(result.info.title, "rangemaker core node");
+  }));
+
 Deno.test("Proxy: a transaction sent through it is carried out once, and read back", () =>
   withNodeAndProxy(async ({ url }) => {
     const client = new CoreClient({ url });
