@@ -16,6 +16,7 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { answering } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createSolverApi } from "./api.ts";
+import { businessLog } from "./business_log.ts";
 import { decodeExecution } from "./execution/execution.ts";
 import { Executor } from "./execution/executor.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
@@ -81,7 +82,9 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     log: getLogger([LOG_ROOT, "solver"]),
     sign: (intent) => executor.prepare(intent),
     observe(event, intent) {
-      if (event === "final" && isFinal(intent.state)) metrics.executionEnded(intent.state);
+      if (event !== "final" || !isFinal(intent.state)) return;
+      metrics.executionEnded(intent.state);
+      businessLog.ended(intent);
     },
     ended: (intent) => executor.ended(intent),
   });
@@ -104,7 +107,12 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     submitter,
     checks,
     exposure,
-    limit: new ExposureLimit({ max: options.maxExposure, book: exposure, decode }),
+    limit: new ExposureLimit({
+      max: options.maxExposure,
+      book: exposure,
+      decode,
+      onNear: businessLog.exposure,
+    }),
     releaseSettled: cached(() => settled.reconcile(), NODE_ANSWER_MS, clock),
     hedge,
     quoteSigner,

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { configure, type LogRecord, reset } from "@logtape/logtape";
 import { z } from "zod";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { NodeUnreachableError } from "../../lib/net/core_client.ts";
 import {
   ChainCheck,
@@ -10,6 +8,7 @@ import {
   readinessSchema,
 } from "../../services/solver/readiness.ts";
 import { eventually } from "../support/eventually.ts";
+import { withLogs } from "../support/recorded_logs.ts";
 import { solver, withSolver } from "./support.ts";
 
 const infoSchema = z.object({
@@ -106,31 +105,23 @@ Deno.test("Solver: GET /info answers without a node: the last known balance, or 
     assert.deepEqual(await info(), known);
   }));
 
-Deno.test("ChainCheck: another chain is one error until it is gone, a node that is away is none", async () => {
-  const lines: string[] = [];
-  await configure({
-    reset: true,
-    sinks: {
-      memory: ({ level, properties }: LogRecord) => lines.push(`${level} ${properties.event}`),
-    },
-    loggers: [
-      { category: LOG_ROOT, sinks: ["memory"] },
-      { category: ["logtape", "meta"], lowestLevel: "error", sinks: ["memory"] },
-    ],
-  });
-  let chainId: () => Promise<number> = () => Promise.resolve(1337);
-  const check = new ChainCheck({ url: "http://node", chainId: () => chainId() }, 1337);
-  const connect = async (answer: () => Promise<number>) => {
-    chainId = answer;
-    check.connected();
-    await check.stop();
-  };
-  await connect(() => Promise.resolve(1337));
-  await connect(() => Promise.resolve(5));
-  await connect(away);
-  await connect(() => Promise.resolve(5));
-  await connect(() => Promise.resolve(1337));
-  await connect(() => Promise.resolve(1337));
-  assert.deepEqual(lines, ["error chain_mismatch", "info chain_matches"]);
-  await reset();
-});
+Deno.test("ChainCheck: another chain is one error until it is gone, a node that is away is none", () =>
+  withLogs("info", async (records) => {
+    let chainId: () => Promise<number> = () => Promise.resolve(1337);
+    const check = new ChainCheck({ url: "http://node", chainId: () => chainId() }, 1337);
+    const connect = async (answer: () => Promise<number>) => {
+      chainId = answer;
+      check.connected();
+      await check.stop();
+    };
+    await connect(() => Promise.resolve(1337));
+    await connect(() => Promise.resolve(5));
+    await connect(away);
+    await connect(() => Promise.resolve(5));
+    await connect(() => Promise.resolve(1337));
+    await connect(() => Promise.resolve(1337));
+    assert.deepEqual(
+      records.map(({ level, properties }) => `${level} ${properties.event}`),
+      ["error chain_mismatch", "info chain_matches"],
+    );
+  }));

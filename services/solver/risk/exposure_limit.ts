@@ -25,13 +25,19 @@ export interface ExposureLimitOptions {
   /** Reads the bet from the payload of a reservation. */
   decode(payload: string): BetAtRisk;
   measure?: RiskMeasure;
+  /** The measure came near its bound, or is far from it again. */
+  onNear?(isNear: boolean, total: bigint, max: bigint): void;
 }
+
+/** In percent of the bound: near from this on, until it is below the second. */
+const NEAR_PERCENT = { from: 80n, until: 70n };
 
 /** `--max-exposure`: decides whether a bet fits beside all others of the solver. */
 export class ExposureLimit {
   readonly #options: ExposureLimitOptions;
   /** Bets of reservations: decoding each once is what keeps a decision cheap. */
   readonly #bets = new WeakMap<Reservation, BetAtRisk>();
+  #isNear = false;
 
   constructor(options: ExposureLimitOptions) {
     this.#options = options;
@@ -64,12 +70,21 @@ export class ExposureLimit {
     for (const thesis of book.theses) bets.set(thesis.quoteHash, thesis);
     for (const reservation of held) bets.set(reservation.key, this.#betOf(reservation));
     const total = measure([...bets.values(), bet]);
+    this.#watch(total, max);
     if (total <= max) return;
     throw new RangemakerError(
       "EXPOSURE_TOO_LARGE",
       `Exposure would be ${total} with ${riskOf(bet)} more at risk, ${total - max} above ${max}`,
       { retryable: true },
     );
+  }
+
+  #watch(total: bigint, max: bigint): void {
+    const percent = this.#isNear ? NEAR_PERCENT.until : NEAR_PERCENT.from;
+    const isNear = total * 100n >= max * percent;
+    if (isNear === this.#isNear) return;
+    this.#isNear = isNear;
+    this.#options.onNear?.(isNear, total, max);
   }
 
   #betOf(reservation: Reservation): BetAtRisk {

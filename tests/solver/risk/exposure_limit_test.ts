@@ -82,3 +82,19 @@ Deno.test("ExposureLimit: the measure of risk can be replaced", () => {
   book.apply(thesisOf(2));
   refused(() => limit.admission(betOf(500n))?.([]), "EXPOSURE_TOO_LARGE", /would be 3/);
 });
+
+Deno.test("ExposureLimit: reports once that the bound is near, and once that it is far again", () => {
+  const reports: string[] = [];
+  const book = new ExposureBook(100n);
+  book.beginReading();
+  book.endReading([]);
+  const limit = new ExposureLimit({
+    max: 100n,
+    book,
+    decode: (payload) => thesisOf(0, { payout: 100n + BigInt(payload) }),
+    onNear: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
+  });
+  for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) limit.admission(betOf(risk))?.([]);
+  assert.deepEqual(reports, ["true 80/100", "false 69/100", "true 80/100"]);
+  refused(() => limit.admission(betOf(101n))?.([]), "EXPOSURE_TOO_LARGE", /1 above 100/);
+});
