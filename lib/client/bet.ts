@@ -1,5 +1,4 @@
 import type { z } from "zod";
-import type { HistoryPage } from "../net/core_client.ts";
 import type { estimateAnswerSchema } from "../protocol/answers.ts";
 import { findMarketBySymbol, type Market, MARKETS } from "../protocol/markets.ts";
 import type { Hex } from "../protocol/scalars.ts";
@@ -28,7 +27,10 @@ export interface Execution {
 }
 
 /** Recorded prices, one for each slot of 100 ms, and the spans of slots without one. */
-export type PriceHistory = Pick<HistoryPage, "prices" | "missing">;
+export interface PriceHistory {
+  prices: { time: number; price: bigint }[];
+  missing: { from: number; to: number }[];
+}
 
 /** How long requests and quotes are valid by default. */
 export const REQUEST_LIFE_MS = 60_000;

@@ -1,4 +1,4 @@
-import { bytesToHex } from "viem/utils";
+import { bytesToHex } from "@noble/hashes/utils";
 import { type Clock, systemClock } from "../clock.ts";
 import { callJson } from "../net/call_json.ts";
 import { CoreClient } from "../net/core_client.ts";
@@ -29,7 +29,8 @@ import { ExecutionError, WalletError, WatchError } from "./errors.ts";
 import { checkQuote, type Offer, quoteTypedData } from "./offer.ts";
 import { baseUrls, type ClientOptions, type ClientUrls } from "./options.ts";
 import { ThesisWatch, type WatchHandlers } from "./theses.ts";
-import { type ChainDescription, type Signing, signingOf, typedDataOf } from "./wallet.ts";
+import { typedDataOf } from "./typed_data.ts";
+import { type ChainDescription, type Signing, signingOf } from "./wallet.ts";
 
 const OPEN_TIMEOUT_MS = 10_000;
 
@@ -151,7 +152,7 @@ export class RangemakerClient {
       callJson(`${url}/health`, identitySchema),
       this.chainId(),
     ]);
-    return await checkQuote(quote, { request, solver, chainId, claimedHash });
+    return checkQuote(quote, { request, solver, chainId, claimedHash });
   }
 
   /**
@@ -296,5 +297,5 @@ export class RangemakerClient {
 
 /** 128 random bits: two nonces of one user are never the same. */
 function randomNonce(): bigint {
-  return BigInt(bytesToHex(crypto.getRandomValues(new Uint8Array(16))));
+  return BigInt(`0x${bytesToHex(crypto.getRandomValues(new Uint8Array(16)))}`);
 }

@@ -5,7 +5,7 @@
  *
  * @example
  * ```ts
- * import { RangemakerClient } from "@rangemaker/rangemaker/client";
+ * import { RangemakerClient } from "@rangemaker/client";
  *
  * const client = new RangemakerClient({ urls, wallet: window.ethereum });
  * const { thesisId } = await client.execute(await client.quote(bet));
@@ -39,9 +39,9 @@ export type {
   ChainDescription,
   ClientWallet,
   ProviderWallet,
-  TypedData,
   Wallet,
 } from "./wallet.ts";
+export type { TypedData } from "./typed_data.ts";
 export type { Account } from "../protocol/account.ts";
 export { type Market, MARKETS } from "../protocol/markets.ts";
 export { formatPrice, type NodePrice, parsePrice } from "../protocol/price.ts";

@@ -1,8 +1,7 @@
-import { hashTypedData, recoverTypedDataAddress } from "viem/utils";
 import { type Quote, QUOTE_TYPE, quoteMessage } from "../protocol/quote.ts";
 import type { Address, Hex } from "../protocol/scalars.ts";
 import { QuoteError } from "./errors.ts";
-import { type TypedData, typedDataOf } from "./wallet.ts";
+import { hashTypedData, recoverSigner, type TypedData, typedDataOf } from "./typed_data.ts";
 
 /** A quote that says what was asked for and is signed by the solver. */
 export interface Offer {
@@ -31,7 +30,7 @@ export interface QuoteExpectations {
  *
  * @throws {QuoteError}
  */
-export async function checkQuote(quote: Quote, expected: QuoteExpectations): Promise<Offer> {
+export function checkQuote(quote: Quote, expected: QuoteExpectations): Offer {
   const { request, solver, chainId, claimedHash } = expected;
   const offered = quoteMessage(quote);
   for (const [field, asked] of Object.entries(request)) {
@@ -45,8 +44,7 @@ export async function checkQuote(quote: Quote, expected: QuoteExpectations): Pro
     const message = `Quote has hash ${quoteHash}: the solver says ${claimedHash}`;
     throw new QuoteError("QUOTE_HASH_MISMATCH", message, { quoteHash, claimedHash });
   }
-  const { signature } = quote;
-  const signer = await recoverTypedDataAddress({ ...typedData, signature }).catch(() => undefined);
+  const signer = signerOf(quoteHash, quote.signature);
   if (signer !== solver || quote.solver !== solver) {
     const message = `Quote of ${quote.solver} is signed by ${
       signer ?? "nobody"
@@ -54,4 +52,13 @@ export async function checkQuote(quote: Quote, expected: QuoteExpectations): Pro
     throw new QuoteError("QUOTE_SIGNER_MISMATCH", message, { quoteHash, signer, expected: solver });
   }
   return { quote, quoteHash };
+}
+
+/** Who made a signature, or undefined if it cannot be one. */
+function signerOf(digest: Hex, signature: Hex): Address | undefined {
+  try {
+    return recoverSigner(digest, signature);
+  } catch {
+    return undefined; // the caller names the signature's fault by who was expected
+  }
 }

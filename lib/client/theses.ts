@@ -1,6 +1,5 @@
 import type { Clock, RandomSource } from "../clock.ts";
 import { Backoff } from "../net/backoff.ts";
-import type { CoreClient } from "../net/core_client.ts";
 import { pagesOf } from "../net/pages.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
@@ -20,12 +19,20 @@ export interface WatchHandlers {
   onState?(state: WatchState): void;
 }
 
+/** Reads theses from a node. */
+export interface ThesisReader {
+  getThesis(id: number): Promise<Thesis | null>;
+  getTheses(
+    filter: { user: Address; limit: number; cursor?: string | undefined },
+  ): Promise<{ theses: Thesis[]; nextCursor: string | null }>;
+}
+
 /** What a {@link ThesisWatch} works with. */
 export interface ThesisWatchOptions extends WatchHandlers {
   /** JSON-RPC over WebSocket: the proxy's `/ws`, or a node. */
   url: string;
   /** Reads what happened while there was no connection. */
-  node: Pick<CoreClient, "getTheses" | "getThesis">;
+  node: ThesisReader;
   user: Address;
   clock: Clock;
   /** Jitter of the waits before reconnecting. */

@@ -2,21 +2,11 @@
  * What signs for the user. Wallets are recognised by their shape, not by their class, so that any
  * version of viem fits, and two copies of it in one page do not matter.
  */
-import { recoverTypedDataAddress } from "viem/utils";
-import { z } from "zod";
+import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
-import {
-  describeTypedData,
-  DOMAIN_TYPE,
-  type FlatType,
-  type TypedDataDescription,
-} from "../protocol/typed_data.ts";
-import { toWire } from "../protocol/wire.ts";
 import { WalletError } from "./errors.ts";
-
-/** All of what a wallet signs: `types` has `EIP712Domain`, integers are decimal strings. */
-export type TypedData = TypedDataDescription & { message: Record<string, unknown> };
+import { hashTypedData, recoverSigner, type TypedData } from "./typed_data.ts";
 
 /** Signs by itself, without a prompt and on any chain: viem's local accounts fit as they are. */
 export interface AccountWallet {
@@ -43,21 +33,6 @@ export interface ChainDescription {
   /** Wallets accept `http:` for localhost and 127.0.0.1 only. */
   rpcUrls: string[];
   nativeCurrency: { name: string; symbol: string; decimals: number };
-}
-
-/** The typed data of a message, in the form that every wallet accepts. */
-export function typedDataOf(
-  type: FlatType,
-  chainId: number,
-  message: Record<string, unknown>,
-): TypedData {
-  const description = describeTypedData(type, chainId);
-  const domainFields = DOMAIN_TYPE.fields.map((field) => ({ ...field }));
-  return {
-    ...description,
-    types: { [DOMAIN_TYPE.primaryType]: domainFields, ...description.types },
-    message: toWire(message),
-  };
 }
 
 /** A wallet of any kind. */
@@ -171,13 +146,13 @@ async function checkedSignature(
   }
   const v = Number.parseInt(parsed.data.slice(130), 16);
   const signature: Hex = `0x${parsed.data.slice(2, 130)}${(v < 27 ? v + 27 : v).toString(16)}`;
-  const actual = await asking("sign", () => recoverTypedDataAddress({ ...typedData, signature }));
+  const actual = await asking("sign", () => recoverSigner(hashTypedData(typedData), signature));
   if (actual === expected) return signature;
   const message = `The wallet signed as ${actual}, not as ${expected}`;
   throw new WalletError("WRONG_SIGNER", message, { details: { expected, actual } });
 }
 
-async function asking<T>(what: string, ask: () => Promise<T>): Promise<T> {
+async function asking<T>(what: string, ask: () => T | Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (thrown) {

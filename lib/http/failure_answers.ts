@@ -35,9 +35,3 @@ export const tooMany: Answer = {
     },
   },
 };
-
-/** For routes that ask the core node. */
-export const nodeUnavailable = failureAnswer(
-  NODE_FAILURES,
-  "The core node cannot be reached, has paused, or refused to answer",
-);

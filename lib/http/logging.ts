@@ -2,8 +2,8 @@ import {
   configure,
   getAnsiColorFormatter,
   getConsoleSink,
+  getJsonLinesFormatter,
   getTextFormatter,
-  jsonLinesFormatter,
   type LogRecord,
 } from "@logtape/logtape";
 import { redactUrls } from "../redact.ts";
@@ -25,7 +25,7 @@ export interface LoggingOptions {
 /** Sends all logs to standard error; standard output is for results. */
 export async function configureLogging(options: LoggingOptions): Promise<void> {
   const text = options.color ? getAnsiColorFormatter : getTextFormatter;
-  const format = options.jsonLogs ? jsonLinesFormatter : text({ value: renderValue });
+  const format = options.jsonLogs ? formatJson : text({ value: renderValue });
   const sink = getConsoleSink({
     // Any error may quote a URL, and some URLs carry a password or an API key.
     formatter: (record: LogRecord) => redactUrls(format(record)),
@@ -46,6 +46,18 @@ export async function configureLogging(options: LoggingOptions): Promise<void> {
       { category: ["logtape", "meta"], lowestLevel: "warning", sinks: ["stderr"] },
     ],
   });
+}
+
+const jsonLines = getJsonLinesFormatter({ properties: "flatten" });
+
+/** One JSON object, with the fields of the record beside level and message. */
+function formatJson(record: LogRecord): string {
+  const message = record.message.map((part) => {
+    if (typeof part === "string") return part; // JSON escapes it; quotes around it would be noise
+    if (part instanceof Error) return part.message;
+    return typeof part === "object" ? JSON.stringify(part) : String(part);
+  }).join("");
+  return jsonLines({ ...record, message: [message] });
 }
 
 /** Printable ASCII is logged as it is; other values are quoted and escaped, so they cannot break a line. */

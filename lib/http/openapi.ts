@@ -176,7 +176,7 @@ function specOf(operation: Operation): DescribeRouteOptions {
 }
 
 /** The parts of a JSON Schema that are looked at here. */
-interface JsonSchema {
+export interface JsonSchema {
   $ref?: string;
   $defs?: Record<string, JsonSchema>;
   properties?: Record<string, JsonSchema>;
@@ -210,7 +210,7 @@ function wireSchema(schema: z.ZodType) {
 }
 
 /** What goes over the wire, with references to where a document has its schemas. */
-function toJsonSchema(schema: z.ZodType): JsonSchema {
+export function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _dialect, ...own } = z.toJSONSchema(schema, { io: "input" });
   return JSON.parse(JSON.stringify(own).replaceAll('"#/$defs/', `"${COMPONENTS}`));
 }

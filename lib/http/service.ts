@@ -57,14 +57,14 @@ export function startService(definition: ServiceDefinition): RunningService {
   const listener = listen(host, port, handler, { portFlag });
   log.info(
     listener.isOnEveryInterface ? "Listening on {url}, every interface" : "Listening on {url}",
-    { url: listener.boundUrl },
+    { event: "listening", url: listener.boundUrl },
   );
   let stopping: Promise<void> | undefined;
   const stop = async () => {
     await definition.drain?.();
     await listener.stop();
     await definition.close?.();
-    log.info("Stopped");
+    log.info("Stopped", { event: "stopped" });
   };
   return { url: listener.url, stop: () => stopping ??= stop() };
 }

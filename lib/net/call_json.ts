@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { RangemakerError } from "../errors.ts";
 import { redactUrls } from "../redact.ts";
 import { request } from "./http_request.ts";

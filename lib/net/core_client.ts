@@ -1,7 +1,7 @@
-import { z } from "zod";
+import * as z from "zod";
 import { reasonOf } from "../errors.ts";
 import { type Account, accountSchema } from "../protocol/account.ts";
-import { parseResponse, RpcError } from "../protocol/jsonrpc.ts";
+import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { type NodePrice, nodePriceSchema } from "../protocol/price.ts";
 import { type Receipt, receiptSchema } from "../protocol/receipt.ts";
 import { type Address, type Hex, timestampSchema, uint64Schema } from "../protocol/scalars.ts";
@@ -50,7 +50,8 @@ export interface HistoryQuery {
 
 const spanSchema = z.object({ from: timestampSchema, to: timestampSchema });
 
-const historyPageSchema = z.object({
+/** Result of `core_getPriceHistory`. */
+export const historyPageSchema = z.object({
   prices: z.array(z.object({ time: timestampSchema, price: uint64Schema })),
   missing: z.array(spanSchema),
   nextCursor: z.string().nullable(),
@@ -83,7 +84,8 @@ export function missingSpansOf(thrown: unknown): z.output<typeof spanSchema>[] |
   return parsed.success ? parsed.data.missing : undefined;
 }
 
-const thesesPageSchema = z.object({
+/** Result of `core_getTheses`. */
+export const thesesPageSchema = z.object({
   theses: z.array(thesisSchema),
   nextCursor: z.string().nullable(),
 });
@@ -111,6 +113,18 @@ export class CoreClient {
   /** Submits a transaction from its stored JSON text, so that a repeat is the same transaction. */
   sendTransactionText(text: string): Promise<Receipt> {
     return this.#call("core_sendTransaction", [JSON.parse(text)], receiptSchema);
+  }
+
+  /** Whether the node takes transactions: a read port does not. Nothing is submitted. */
+  async takesTransactions(): Promise<boolean> {
+    const answer = await this.#post("core_sendTransaction", []);
+    try {
+      parseResponse(answer);
+    } catch (thrown) {
+      if (!(thrown instanceof RpcError)) throw thrown;
+      return thrown.rpcCode !== RpcCode.methodNotFound;
+    }
+    return true;
   }
 
   /** The receipt that the transaction would get now. */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { CancelTimer, Clock } from "../clock.ts";
 import type { Backoff } from "./backoff.ts";
 import { ReconnectingSocket, type SocketLike } from "./reconnecting_socket.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { addressSchema, uint256Schema } from "./scalars.ts";
 
 /** Permissions of an account beyond betting. A solver needs none. */

@@ -1,5 +1,5 @@
 /** Answers of solver and bridge, as far as the specification defines them. */
-import { z } from "zod";
+import * as z from "zod";
 import { quoteSchema } from "./quote.ts";
 import { receiptSchema } from "./receipt.ts";
 import { addressSchema, hash32Schema, uint64Schema } from "./scalars.ts";

@@ -1,9 +1,8 @@
 /**
  * The EIP-712 digests that services sign and check. They are computed in WebAssembly, several times
- * as fast as in script. The public client does not import this file: it hashes with viem, so that it
- * starts in every browser.
+ * as fast as in script. The public client does not import this file: it hashes in script, so that it
+ * starts in every browser (`lib/client/typed_data.ts`).
  */
-import { stringToBytes } from "viem/utils";
 import { DEPOSIT_REQUEST_TYPE, type DepositRequest } from "./deposit.ts";
 import { keccak256 } from "./keccak.ts";
 import { QUOTE_TYPE, quoteMessage, type QuoteTerms } from "./quote.ts";
@@ -17,7 +16,7 @@ const typeHashes = new WeakMap<FlatType, Uint8Array>();
 function typeHash(type: FlatType): Uint8Array {
   const cached = typeHashes.get(type);
   if (cached !== undefined) return cached;
-  const hash = keccak256(stringToBytes(type.typeString));
+  const hash = keccak256(new TextEncoder().encode(type.typeString));
   typeHashes.set(type, hash);
   return hash;
 }

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { RangemakerError } from "../errors.ts";
 import { describeIssue } from "./scalars.ts";
 

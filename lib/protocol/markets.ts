@@ -1,5 +1,4 @@
-import type { Address } from "viem";
-import { getAddress } from "viem/utils";
+import { type Address, checksumAddress } from "./address.ts";
 
 /** Addresses of a base and a quote token. */
 export interface MarketPair {
@@ -14,13 +13,13 @@ export interface Market extends MarketPair {
 }
 
 /** Decimals of every price: an integer price is the quoted price times 10^6. */
-export const PRICE_DECIMALS = 6;
+export const PRICE_DECIMALS = 6 as const;
 
 /** USDT, the quote token of every market. */
 export const USDT: Address = "0x0000000000000000000000000000000000000100";
 
 function market(symbol: string, base: string): Market {
-  return { symbol, base: getAddress(base), quote: USDT };
+  return { symbol, base: checksumAddress(base), quote: USDT };
 }
 
 /** The supported pairs, in the order of the spec's tables. */

@@ -1,5 +1,5 @@
-import type { Hex } from "viem";
-import { z } from "zod";
+import type { Hex } from "./address.ts";
+import * as z from "zod";
 import { addressSchema, signatureSchema, timestampSchema, uint64Schema } from "./scalars.ts";
 import { type BetTerms, betTermsOf, betTermsShape } from "./terms.ts";
 import { type FlatType, flatType } from "./typed_data.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { hash32Schema } from "./scalars.ts";
 
 /** Codes of valid transactions that fail by the chain's rules. */

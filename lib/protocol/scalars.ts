@@ -2,9 +2,8 @@
  * The scalar types of the wire: addresses, hashes, decimal integers and times. Each schema parses JSON
  * into the type used inside, or fails with a message that names the broken rule.
  */
-import type { Address, Hex } from "viem";
-import { getAddress } from "viem/utils";
-import { z } from "zod";
+import * as z from "zod";
+import { type Address, checksumAddress, type Hex } from "./address.ts";
 
 export type { Address, Hex };
 
@@ -18,7 +17,7 @@ export const UINT256_MAX = 2n ** 256n - 1n;
 export const addressSchema = z.string({ error: "Expected an address string" })
   .regex(/^0x[0-9a-fA-F]{40}$/, "Expected an address: 0x and 40 hex digits")
   .meta({ examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"] })
-  .transform((text): Address => getAddress(text))
+  .transform((text): Address => checksumAddress(text))
   .meta({ id: "Address", description: "Address; any case is taken, the EIP-55 form is sent" });
 
 /** 32 bytes as hex: any case is accepted, lower case is returned. */

@@ -4,9 +4,8 @@
  */
 // This file alone: the package as a whole starts five programs in WebAssembly, which takes 0.1 s.
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
-import type { Address, Hex } from "viem";
-import { getAddress } from "viem/utils";
 import { RangemakerError } from "../errors.ts";
+import { type Address, checksumAddress, type Hex } from "./address.ts";
 import { keccak256 } from "./keccak.ts";
 
 /** libsecp256k1 as WebAssembly: about four times as fast as the same in JavaScript. */
@@ -103,7 +102,7 @@ function bytesOf(hex: Hex): Uint8Array {
 
 /** The address of an uncompressed public key: the end of the hash of its two coordinates. */
 function addressOf(publicKey: Uint8Array): Address {
-  return getAddress(`0x${keccak256(publicKey.subarray(1)).subarray(-20).toHex()}`);
+  return checksumAddress(`0x${keccak256(publicKey.subarray(1)).subarray(-20).toHex()}`);
 }
 
 /**

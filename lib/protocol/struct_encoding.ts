@@ -3,7 +3,6 @@
  * several times as fast, because it does not resolve nested types and the type hash is precomputed. The
  * golden vectors compare it with ethers.
  */
-import { stringToBytes } from "viem/utils";
 import { keccak256 } from "./keccak.ts";
 
 /** Length of a word. */
@@ -22,7 +21,7 @@ const encoders: Readonly<Record<string, FieldEncoder>> = {
   bytes: (value, words, offset) => words.set(keccak256(bytesOf(value)), offset),
   string: (value, words, offset) => {
     if (typeof value !== "string") throw misfit("a string", value);
-    words.set(keccak256(stringToBytes(value)), offset);
+    words.set(keccak256(new TextEncoder().encode(value)), offset);
   },
   "uint64[]": (value, words, offset) => {
     if (!Array.isArray(value)) throw misfit("an array", value);

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { addressSchema, thesisTypeSchema, timestampSchema, uint64Schema } from "./scalars.ts";
 
 /**

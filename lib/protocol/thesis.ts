@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { addressSchema, hash32Schema, timestampSchema, uint64Schema } from "./scalars.ts";
 import { betTermsShape } from "./terms.ts";
 

@@ -1,5 +1,5 @@
-import type { Hex } from "viem";
-import { z } from "zod";
+import type { Hex } from "./address.ts";
+import * as z from "zod";
 import { BACKFILL_SLOTS_MAX, SLOT_MS } from "./constants.ts";
 import {
   addressSchema,

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** A member of an EIP-712 struct. */
 export interface TypedField {

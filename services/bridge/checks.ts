@@ -1,7 +1,7 @@
 /** What `rangemaker doctor` checks for the bridge. */
 import { z } from "zod";
 import { check, type ServiceChecks } from "../../lib/cli/checks/check.ts";
-import { tryNodeClock, tryPermission } from "../../lib/cli/checks/node.ts";
+import { tryNodeClock, tryPermission, tryWrites } from "../../lib/cli/checks/node.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
 import { options } from "./options.ts";
@@ -12,6 +12,7 @@ export const checks: ServiceChecks<typeof options> = {
   health: z.object({ status: z.string(), rpc: z.boolean(), bridge: z.string() }),
   openSigner: (values) => signerFrom(values, optionLabel(options.privateKey)),
   special: ({ rpcUrl }, context) => [
+    check("writes", rpcUrl, (url) => tryWrites(url, options.rpcUrl, context)),
     check("relayer", rpcUrl, (url) => tryPermission("relayer", url, context)),
     check("clock", rpcUrl, (url) => tryNodeClock(url, context)),
   ],

@@ -19,6 +19,8 @@ export interface DepositorOptions {
   signer: Signer;
   chainId: number;
   clock: Clock;
+  /** A request with a valid signature was refused; nothing was recorded. */
+  onRefused?(request: DepositRequest, reason: RangemakerError): void;
 }
 
 /** Codes of failed deposits in answers; any other code of the node becomes `TRANSACTION_FAILED`. */
@@ -72,7 +74,7 @@ export class Depositor {
    * @throws {OutcomeUnknownError} If the node gave no answer yet.
    */
   async deposit(request: DepositRequest): Promise<Hex> {
-    const { store, submitter, clock, chainId, probeNode } = this.#options;
+    const { submitter, clock, chainId, onRefused } = this.#options;
     if (clock.now() > request.deadline) {
       throw new RangemakerError(
         "DEADLINE_PASSED",
@@ -83,6 +85,18 @@ export class Depositor {
     }
     const digest = hashDepositRequest(request, chainId);
     requireSigner("Deposit signature", digest, request.signature, request.user);
+    let intent: Intent;
+    try {
+      intent = await this.#record(request, digest);
+    } catch (thrown) {
+      if (thrown instanceof RangemakerError) onRefused?.(request, thrown);
+      throw thrown;
+    }
+    return txHashOf(await submitter.submit(intent));
+  }
+
+  async #record(request: DepositRequest, digest: Hex): Promise<Intent> {
+    const { store, submitter, clock, probeNode } = this.#options;
     // While the node is away, a request would only wait: refuse it instead.
     if (submitter.nodeLost) await probeNode();
     const { inserted, intent } = await store.insert({
@@ -94,7 +108,7 @@ export class Depositor {
       createdAtMs: clock.now(),
     });
     if (!inserted) throw nonceUsed(request, intent);
-    return txHashOf(await submitter.submit(intent));
+    return intent;
   }
 
   /** Signs the transaction of a recorded deposit again, with a new timestamp. */

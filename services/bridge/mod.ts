@@ -17,6 +17,7 @@ import { answering } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
 import { Depositor } from "./depositor.ts";
+import { DepositLog } from "./deposit_log.ts";
 import { DepositBook } from "./deposits.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
@@ -57,6 +58,7 @@ export async function startBridge(
   const store = withFaultPoints("store", await openIntentStore(options.database, "bridge"), faults);
   const registry = createRegistry(clock.now());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
+  const depositLog = new DepositLog(rpcUrl);
   const submitter: Submitter = new Submitter({
     store,
     node,
@@ -64,10 +66,23 @@ export async function startBridge(
     random: Math.random,
     log: getLogger([LOG_ROOT, "bridge"]),
     sign: (intent) => Promise.resolve(depositor.resign(intent)),
-    observe: (event, intent) => event === "final" ? metrics.ended(intent) : metrics.retried(),
+    observe(event, intent) {
+      depositLog.attempted(submitter.nodeLost);
+      if (event === "retry") return metrics.retried();
+      metrics.ended(intent);
+      depositLog.ended(intent);
+    },
   });
   const probeNode = () => probe.chainId();
-  const depositor = new Depositor({ store, submitter, probeNode, signer, chainId, clock });
+  const depositor = new Depositor({
+    store,
+    submitter,
+    probeNode,
+    signer,
+    chainId,
+    clock,
+    onRefused: DepositLog.refused,
+  });
   const limiter = new RequestLimiter(options, registry);
   const readiness = () => checkReadiness({ store, node: probe, relayer: signer.address, chainId });
   const app = createBridgeApi({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { messageOf } from "../../lib/errors.ts";
+import { chainProblem, ReadinessChecks } from "../../lib/http/readiness.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
@@ -32,35 +32,28 @@ export interface ReadinessPorts {
 /** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
 export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
   const { store, node, relayer, chainId } = ports;
-  // The answer is public, and a URL may contain a password or a provider's key.
-  const nodeUrl = redactUrls(node.url);
-  const problems: string[] = [];
-  const holds = async (check: () => Promise<string | undefined>): Promise<boolean> => {
-    const problem = await check().catch(messageOf);
-    if (problem !== undefined) problems.push(problem);
-    return problem === undefined;
-  };
+  const checks = new ReadinessChecks();
   const [storeWorks, nodeWorks, relayerKnown] = await Promise.all([
-    holds(async () => {
+    checks.passes(async () => {
       await store.check();
       return undefined;
     }),
-    holds(async () => {
-      const actual = await node.chainId();
-      if (actual === chainId) return undefined;
-      return `Core node at ${nodeUrl} has chain id ${actual}: expected ${chainId}`;
-    }),
-    holds(async () => {
+    checks.passes(() => chainProblem(node, chainId)),
+    checks.passes(async () => {
       const { permissions } = await node.getAccount(relayer);
       if (permissions.includes("relayer")) return undefined;
-      return `Core node at ${nodeUrl} does not give ${relayer} the relayer permission: deposits will fail`;
+      return `Core node at ${
+        redactUrls(node.url)
+      } does not give ${relayer} the relayer permission: ` +
+        "deposits will fail";
     }),
   ]);
+  const { problems } = checks;
   return {
     ready: problems.length === 0,
     store: storeWorks,
     node: nodeWorks,
     relayer: relayerKnown,
-    problems: [...new Set(problems)],
+    problems,
   };
 }

@@ -171,12 +171,16 @@ export class CoreNode {
       onLatePrices: () => this.metrics.lateAnswers.inc(),
       onStale: (symbols, reason) =>
         this.#log.warning("No fresh price of {markets} from the oracle at {url}: {reason}", {
+          event: "prices_stale",
           markets: symbols.join(", "),
           url,
           reason,
         }),
       onFresh: (symbols) =>
-        this.#log.info("Fresh prices of {markets} again", { markets: symbols.join(", ") }),
+        this.#log.info("Fresh prices of {markets} again", {
+          event: "prices_fresh",
+          markets: symbols.join(", "),
+        }),
     });
   }
 

@@ -69,6 +69,7 @@ export class ProviderConnection {
   #cancelHealth: CancelTimer | undefined;
   #attempts = 0;
   #lastError: string | undefined;
+  #isLost = false;
   readonly #loggedAtMs = new Map<Fault, number>();
 
   constructor(options: ProviderConnectionOptions) {
@@ -166,7 +167,9 @@ export class ProviderConnection {
   }
 
   #subscribed(link: Link): void {
-    this.#log.info("{provider} is subscribed", { provider: this.name });
+    const event = this.#isLost ? "provider_back" : "provider_subscribed";
+    this.#log.info("{provider} is subscribed", { event, provider: this.name });
+    this.#isLost = false;
     if (link === this.#next) this.#takeOver(link);
     this.#cancelHealth?.();
     this.#cancelHealth = this.#options.clock.after(HEALTHY_AFTER_MS, () => this.#schedule.reset());
@@ -211,11 +214,22 @@ export class ProviderConnection {
     this.#cancelReplacing?.();
     this.#cancelReplacing = undefined;
     this.#options.handlers.onDrop(this.name);
-    if (this.#next === undefined) return;
+    if (this.#next === undefined) return this.#lost(reason);
     // The second link is already connecting: it continues as the current one.
     close(link);
     this.#current = this.#next;
     this.#next = undefined;
+  }
+
+  /** Without a connection until it is subscribed again: logged once, not per attempt. */
+  #lost(reason: string): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#log.warn("{provider} is lost: {reason}", {
+      event: "provider_lost",
+      provider: this.name,
+      reason,
+    });
   }
 
   #report(fault: Fault, detail: string): void {
@@ -224,7 +238,12 @@ export class ProviderConnection {
     const nowMs = this.#options.clock.now();
     if (nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity) < LOG_EVERY_MS) return;
     this.#loggedAtMs.set(fault, nowMs);
-    this.#log.warn("{provider} {fault}: {detail}", { provider: this.name, fault, detail });
+    this.#log.warn("{provider} {fault}: {detail}", {
+      event: "provider_fault",
+      provider: this.name,
+      fault,
+      detail,
+    });
   }
 }
 

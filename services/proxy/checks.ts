@@ -9,6 +9,7 @@ import {
   ok,
   type ServiceChecks,
 } from "../../lib/cli/checks/check.ts";
+import { tryWrites } from "../../lib/cli/checks/node.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { options } from "./options.ts";
 
@@ -23,7 +24,10 @@ export const checks: ServiceChecks<typeof options> = {
   special({ writeNodeUrl, readNodeUrl }, context) {
     const isOneUnknown = writeNodeUrl === undefined || readNodeUrl === undefined;
     const urls = isOneUnknown ? undefined : [writeNodeUrl, readNodeUrl];
-    return [check("chains", urls, (urls) => compareChains(urls, context))];
+    return [
+      check("writes", writeNodeUrl, (url) => tryWrites(url, options.writeNodeUrl, context)),
+      check("chains", urls, (urls) => compareChains(urls, context)),
+    ];
   },
 };
 

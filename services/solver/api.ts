@@ -1,7 +1,6 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import type { Clock } from "../../lib/clock.ts";
-import type { Account } from "../../lib/protocol/account.ts";
-import { MARKETS } from "../../lib/protocol/markets.ts";
+import { MARKETS, PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { QUOTE_TYPE, quoteToWire } from "../../lib/protocol/quote.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
@@ -12,7 +11,7 @@ import {
   readBody,
   useEnvelope,
 } from "../../lib/http/envelope.ts";
-import { answering, type AnswerOf, serveDocument } from "../../lib/http/openapi.ts";
+import { answering, type AnswerOf, documented, serveDocument } from "../../lib/http/openapi.ts";
 import { estimateTermsOf, estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
@@ -20,6 +19,8 @@ import { LIMITS } from "./limits.ts";
 import type { SolverMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Quoter } from "./quoting/quoter.ts";
+import type { KnownBalance } from "./own_account.ts";
+import type { Readiness } from "./readiness.ts";
 import { viewTheses } from "./risk/theses.ts";
 
 /** What the routes of the solver need. */
@@ -29,8 +30,9 @@ export interface SolverApi {
   exposure: ExposureBook;
   metrics: SolverMetrics;
   limiter: MiddlewareHandler;
-  /** The account of the solver on the chain. */
-  ownAccount(): Promise<Account>;
+  /** The solver's last known balance on the chain, and when it was read. */
+  ownBalance(): Promise<KnownBalance>;
+  checkReadiness(): Promise<Readiness>;
   solver: Address;
   chainId: number;
   /** Allowed CORS origins; `*` for all. */
@@ -49,10 +51,11 @@ export function createSolverApi(api: SolverApi): Hono {
   app.get(
     "/info",
     answering(operations.info, async () => {
-      const { balance } = await api.ownAccount();
+      const { balance, time } = await api.ownBalance();
       return {
         address: solver,
         balance: balance.toString(),
+        balanceTime: time,
         dryRun,
         pricing: quoter.strategyName,
         config: configOf(api.basePayoutMultiplier),
@@ -60,9 +63,21 @@ export function createSolverApi(api: SolverApi): Hono {
     }),
   );
   app.get(
+    "/ready",
+    documented(operations.ready, async (c) => {
+      const readiness = await api.checkReadiness();
+      return c.json(readiness, readiness.ready ? 200 : 503);
+    }),
+  );
+  app.get(
     "/pairs",
     answering(operations.pairs, () => ({
-      pairs: MARKETS.map(({ base, quote }) => ({ base, quote })),
+      pairs: MARKETS.map(({ symbol, base, quote }) => ({
+        symbol,
+        base,
+        quote,
+        decimals: PRICE_DECIMALS,
+      })),
     })),
   );
   app.get(

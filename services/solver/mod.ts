@@ -9,7 +9,6 @@ import { Submitter } from "../../lib/intents/submitter.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
-import type { Address } from "../../lib/protocol/scalars.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
@@ -17,26 +16,29 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { answering } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createSolverApi } from "./api.ts";
+import { businessLog } from "./business_log.ts";
 import { decodeExecution } from "./execution/execution.ts";
 import { Executor } from "./execution/executor.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { SettledReservations } from "./execution/settled_reservations.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
-import { ExposureReader } from "./risk/exposure_reader.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
 import { HistoryReader } from "./market/history_reader.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
+import { followNode, type Running } from "./follow_node.ts";
 import { MarketData } from "./market/market_data.ts";
 import { SolverMetrics } from "./metrics.ts";
-import { NodeFeed } from "./market/node_feed.ts";
 import { operations } from "./operations.ts";
 import { options, type SolverOptions } from "./options.ts";
+import { OwnAccount } from "./own_account.ts";
 import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
 import { MockStrategy } from "./pricing/mock_strategy.ts";
 import { loadStrategy } from "./pricing/load_strategy.ts";
 import { type PricingStrategy, strategyContext } from "./pricing/strategy.ts";
 import { QuoteSigner } from "./quoting/quote_signer.ts";
 import { Quoter } from "./quoting/quoter.ts";
+import { checkReadiness } from "./readiness.ts";
+import { worstCaseLoss } from "./risk/worst_case_loss.ts";
 import { ReservationReconciler } from "./execution/reservation_reconciler.ts";
 
 export { options, type SolverOptions };
@@ -69,8 +71,8 @@ export async function startSolver(
   const store = withFaultPoints("store", await openIntentStore(options.database, "solver"), faults);
   const exposure = new ExposureBook(options.maxExposure);
   metrics.watchExposure(exposure);
-  const ownAccount = cached(() => client.getAccount(solver), NODE_ANSWER_MS, clock);
-  metrics.watchAccount(ownAccount);
+  const account = new OwnAccount(client, solver, clock);
+  metrics.watchAccount(account.read);
   const pricing = await createPricing(options, client, clock);
   const settled = new SettledReservations({ store, book: exposure, node: client, clock });
   const onThesis = (thesis: Thesis) => {
@@ -90,6 +92,7 @@ export async function startSolver(
       if (event !== "final" || !isFinal(intent.state)) return;
       metrics.executionEnded(intent.state);
       if (intent.state === "committed") metrics.betCommitted(decode(intent.payload));
+      businessLog.ended(intent);
     },
     ended: (intent) => executor.ended(intent),
   });
@@ -111,7 +114,13 @@ export async function startSolver(
     submitter,
     checks,
     exposure,
-    limit: new ExposureLimit({ max: options.maxExposure, book: exposure, decode }),
+    limit: new ExposureLimit({
+      max: options.maxExposure,
+      book: exposure,
+      decode,
+      measure: worstCaseLoss,
+      onNear: businessLog.exposure,
+    }),
     releaseSettled: cached(() => settled.reconcile(), NODE_ANSWER_MS, clock),
     hedge,
     quoteSigner,
@@ -135,7 +144,22 @@ export async function startSolver(
     exposure,
     metrics,
     limiter: limiter.handle,
-    ownAccount,
+    ownBalance: () => account.lastKnown(),
+    checkReadiness: cached(
+      () =>
+        checkReadiness({
+          store,
+          node: client,
+          account: account.read,
+          exposure,
+          unpriced: () => pricing.book?.unpriced() ?? [],
+          chainId,
+          wsUrl: options.wsUrl,
+          dryRun,
+        }),
+      NODE_ANSWER_MS,
+      clock,
+    ),
     solver,
     chainId,
     dryRun,
@@ -197,12 +221,6 @@ function warnOfMock(): void {
   );
 }
 
-/** Something that runs beside the requests. */
-interface Running {
-  start(): void;
-  stop(): Promise<void>;
-}
-
 /** The strategy, and the reader that keeps its prices up to date. */
 async function createPricing(
   options: SolverOptions,
@@ -231,44 +249,6 @@ async function createPricing(
     : (await loadStrategy(options.pricing))(strategyContext(parts));
   const reader = new HistoryReader({ node, book, clock });
   return { strategy, book, start: () => reader.start(), stop: () => reader.stop() };
-}
-
-/** Follows the node's WebSocket: the solver's theses into its exposure, prices into the book. */
-function followNode(
-  { wsUrl }: SolverOptions,
-  solver: Address,
-  node: CoreClient,
-  clock: Clock,
-  exposure: ExposureBook,
-  onThesis: (thesis: Thesis) => void,
-  book: MarketData | undefined,
-): Running {
-  const reader = new ExposureReader({
-    book: exposure,
-    node,
-    solver,
-    clock,
-    random: Math.random,
-  });
-  const feed = new NodeFeed({
-    url: wsUrl,
-    solver,
-    clock,
-    random: Math.random,
-    handlers: {
-      onSubscribed: () => reader.connected(),
-      onLost: () => reader.lost(),
-      onThesis,
-      onPrices: (prices) => book?.takeSpots(prices, clock.now()),
-    },
-  });
-  return {
-    start: () => feed.start(),
-    stop() {
-      feed.stop();
-      return reader.stop();
-    },
-  };
 }
 
 /** The `solver` subcommand; `solver backtest` is one of its own. */

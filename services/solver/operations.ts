@@ -6,25 +6,22 @@ import {
   quoteAnswerSchema,
   solverHealthSchema,
 } from "../../lib/protocol/answers.ts";
+import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { quoteRequestSchema } from "../../lib/protocol/quote.ts";
 import {
   addressSchema,
   hash32Schema,
+  timestampSchema,
   uint256Schema,
   uint64Schema,
 } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import {
-  failureAnswer,
-  NODE_FAILURES,
-  nodeUnavailable,
-  tooLarge,
-  tooMany,
-} from "../../lib/http/failure_answers.ts";
+import { failureAnswer, NODE_FAILURES, tooLarge, tooMany } from "../../lib/http/failure_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
 import { pricingDetailsSchema } from "./pricing/details.ts";
+import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULES } from "./limits.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./risk/theses.ts";
 
@@ -42,7 +39,12 @@ export const description: ServiceDescription = {
 
 const infoSchema = z.object({
   address: addressSchema.describe("Address of the solver"),
-  balance: uint256Schema.describe("Balance on the chain, up to 1 s old, USDC with 6 decimals"),
+  balance: uint256Schema.describe(
+    "Balance on the chain, USDC with 6 decimals: up to 1 s old, the last known one while the node " +
+      "does not answer, 0 before its first answer",
+  ),
+  balanceTime: timestampSchema.nullable()
+    .describe("When the balance was read, Unix milliseconds; null before the node's first answer"),
   dryRun: z.boolean().describe("Quotes and estimates only"),
   pricing: z.string().describe("Strategy that prices bets: mock, barrier or the name of your own"),
   config: z.object({
@@ -56,7 +58,12 @@ const infoSchema = z.object({
 });
 
 const pairsSchema = z.object({
-  pairs: z.array(z.object({ base: addressSchema, quote: addressSchema })),
+  pairs: z.array(z.object({
+    symbol: z.string().describe("Such as `ETH/USDT`"),
+    base: addressSchema,
+    quote: addressSchema,
+    decimals: z.literal(PRICE_DECIMALS).describe("Decimals of its prices"),
+  })),
 });
 
 const pricing = pricingDetailsSchema.optional();
@@ -137,7 +144,15 @@ export const operations = {
     summary: "Address, balance and bounds of the solver",
     answers: {
       200: { description: "Address, balance and bounds", body: infoSchema },
-      503: nodeUnavailable,
+    },
+  },
+  ready: {
+    id: "ready",
+    tag: "service",
+    summary: "Readiness: whether bets can be quoted and executed now",
+    answers: {
+      200: { description: "Ready", body: readinessSchema },
+      503: { description: "Not ready", body: readinessSchema },
     },
   },
   pairs: {

@@ -12,6 +12,7 @@ import { options as oracleOptions, startOracle } from "../../services/oracle/mod
 import { doctorOptions, run } from "../../services/stack/doctor.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
+import { withNode } from "../node/support/running_node.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import { diagnose, runDoctor } from "./support.ts";
 
@@ -303,6 +304,26 @@ for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries
   });
 }
 
+Deno.test("doctor: a URL for writes that is a node's read port fails, for every service that writes", () =>
+  withNode(async ({ node }) => {
+    const url = node.readUrl ?? assert.fail("It has a read port");
+    const env = { ...bridgeKey, SOLVER_PRIVATE_KEY: keys.solver, ADMIN_PRIVATE_KEY: keys.admin };
+    const asked = [
+      ["solver", "-r", url],
+      ["bridge", "-r", url],
+      ["backfill", "-r", url],
+      ["proxy", "--write-node-url", url, "--read-node-url", url],
+    ];
+    for (const argv of asked) {
+      const { level, text, remedy } = (await diagnose(argv, env)).of("writes");
+      assert.equal(level, "fail", text);
+      assert.match(text, /^http:\S+ takes no transactions: it is a read port/);
+      assert.match(remedy ?? "", /--rpc-url|--write-node-url/);
+    }
+    const { of } = await diagnose(["bridge", "-r", node.url], env);
+    assert.equal(of("writes").level, "ok");
+  }));
+
 Deno.test("doctor: values that a service derives from other options are checked too", async () => {
   const [url, wsUrl] = [deadUrl(), deadUrl("ws")];
   const proxy = ["proxy", "--write-node-url", url, "--read-node-url", url];
@@ -481,7 +502,7 @@ Deno.test("doctor: lines show what was tried, how long it took, and how to fix i
   assert.match(lines[0] ?? "", /^ok {4}backfill {2}permissions {2}Granted: .* \(\d+ ms\)$/);
   assert.match(lines[2] ?? "", /^fail {2}backfill {2}node {9}http:.* \(\d+ ms\)$/);
   assert.match(lines[3] ?? "", /^ {6}fix: Start the node, or /);
-  assert.equal(lines.at(-1), "6 checks: 2 ok, 2 warnings, 2 failed");
+  assert.equal(lines.at(-1), "7 checks: 2 ok, 3 warnings, 2 failed");
 });
 
 Deno.test("doctor: levels are coloured if results may be", async () => {

@@ -95,6 +95,10 @@ Deno.test("Solver: each documented status comes, and its answer is as documented
         ) {
           assert.equal((await service.call(id)).status, 200);
         }
+        await eventually(
+          "the solver follows the node",
+          async () => (await service.call("ready")).status === 200 || undefined,
+        );
         assert.equal((await service.call("theses", { query: { limit: "0" } })).status, 400);
         for (const id of ["quote", "estimate"]) {
           await posted(service, id, quoteRequest(), 200);
@@ -117,7 +121,7 @@ Deno.test("Solver: each documented status comes, and its answer is as documented
   await t.step("a node that has paused", () =>
     withSolver(async ({ url }, node) => {
       node.paused = true;
-      assert.equal((await (await at(url)).call("info")).status, 503);
+      assert.equal((await (await at(url)).call("ready")).status, 503);
     }));
 
   await t.step("execution in dry-run mode", () =>

@@ -1,6 +1,4 @@
-import { configure, type LogRecord, reset } from "@logtape/logtape";
 import assert from "node:assert/strict";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { ProviderConnection } from "../../services/oracle/provider_connection.ts";
 import type { Provider } from "../../services/oracle/provider.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
@@ -8,6 +6,7 @@ import { coinbase } from "../../services/oracle/providers/coinbase.ts";
 import { kraken } from "../../services/oracle/providers/kraken.ts";
 import { okx } from "../../services/oracle/providers/okx.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { withLogs } from "../support/recorded_logs.ts";
 import { FakeNetwork, type FakeSocket } from "../support/fake_socket.ts";
 
 const ACK = '{"result":null,"id":1}';
@@ -284,17 +283,8 @@ Deno.test("ProviderConnection: stop closes every connection and leaves no timer"
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("ProviderConnection: every fault is counted, and logged with what happened, one kind at most every 5 s", async () => {
-  const records: LogRecord[] = [];
-  await configure({
-    reset: true,
-    sinks: { memory: (record) => records.push(record) },
-    loggers: [
-      { category: LOG_ROOT, lowestLevel: "warning", sinks: ["memory"] },
-      { category: ["logtape", "meta"], lowestLevel: "error", sinks: [] },
-    ],
-  });
-  try {
+Deno.test("ProviderConnection: every fault is counted, and logged with what happened, one kind at most every 5 s", () =>
+  withLogs("warning", (records) => {
     const { clock, network, connection, news } = setUp();
     network.newest.open();
     network.newest.deliver(ACK);
@@ -316,7 +306,24 @@ Deno.test("ProviderConnection: every fault is counted, and logged with what happ
     ]);
     assert.match(String(records[0]?.properties.detail), /^message lost: BTC\/USDT before \d+$/);
     connection.stop();
-  } finally {
-    await reset();
-  }
-});
+    return Promise.resolve();
+  }));
+
+Deno.test("ProviderConnection: one line says that a provider is lost, and one that it is back", () =>
+  withLogs("info", (records) => {
+    const { clock, network, connection } = setUp();
+    network.newest.open();
+    network.newest.deliver(ACK);
+    for (let attempt = 0; attempt < 5; attempt++) {
+      network.newest.end();
+      const { length } = network.sockets;
+      while (network.sockets.length === length) clock.advance(100);
+    }
+    network.newest.open();
+    network.newest.deliver(ACK);
+    const states = records.map(({ properties }) => properties.event)
+      .filter((event) => event !== "provider_fault");
+    assert.deepEqual(states, ["provider_subscribed", "provider_lost", "provider_back"]);
+    connection.stop();
+    return Promise.resolve();
+  }));

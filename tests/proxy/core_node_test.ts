@@ -10,6 +10,7 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { options as nodeOptions, type RunningNode, startNode } from "../../services/node/mod.ts";
 import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { eventually } from "../support/eventually.ts";
+import { withLogs } from "../support/recorded_logs.ts";
 import { followers } from "./real_clients.ts";
 
 const CHAIN_ID = 1337;
@@ -19,6 +20,28 @@ const RESTARTS = 50;
 function start(port = 0, readPort = 0): Promise<RunningNode> {
   return startNode(withDefaults(nodeOptions, { port, readPort, oracleUrl: "http://127.0.0.1:1" }));
 }
+
+Deno.test("Proxy: a read node that goes away and comes back is a line each, not one per attempt", () =>
+  withLogs("info", (records) =>
+    withNodeAndProxy(async ({ restart }) => {
+      const states = () =>
+        records.map(({ properties }) => String(properties.event))
+          .filter((event) => event.startsWith("node_"));
+      const until = (count: number) =>
+        eventually(`${count} lines`, () => states().length >= count || undefined);
+      await until(1);
+      for (const count of [3, 5]) {
+        await restart();
+        await until(count);
+      }
+      assert.deepEqual(states(), [
+        "node_connected",
+        "node_lost",
+        "node_back",
+        "node_lost",
+        "node_back",
+      ]);
+    })));
 
 async function withNodeAndProxy(
   play: (scene: { url: string; wsUrl: string; restart: () => Promise<void> }) => Promise<void>,
@@ -60,6 +83,13 @@ Deno.test("Proxy: viem and ethers read a core node and follow it through the pro
     assert.equal((await provider.getNetwork()).chainId, BigInt(CHAIN_ID));
     assert((await provider.getBlock("latest"))!.number >= Number(number));
     await provider.destroy();
+  }));
+
+Deno.test("Proxy: rpc.discover answers with the document of the node behind it", () =>
+  withNodeAndProxy(async ({ url }) => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "rpc.discover" });
+    const { result } = await (await fetch(url, { method: "POST", body })).json();
+    assert.equal(result.info.title, "rangemaker core node");
   }));
 
 Deno.test("Proxy: a transaction sent through it is carried out once, and read back", () =>

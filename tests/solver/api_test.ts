@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { configure, type LogRecord, reset } from "@logtape/logtape";
+import { z } from "zod";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
@@ -35,9 +36,11 @@ Deno.test("Solver: health, info, pairs and typed data as in the spec's endpoints
       solver: solver.address,
       dryRun: false,
     });
-    assert.deepEqual(await get(`${url}/info`), {
+    const info = z.object({ balanceTime: z.number() }).loose().parse(await get(`${url}/info`));
+    assert.deepEqual(info, {
       address: solver.address,
       balance: "123",
+      balanceTime: info.balanceTime,
       dryRun: false,
       pricing: "mock",
       config: {
@@ -50,10 +53,13 @@ Deno.test("Solver: health, info, pairs and typed data as in the spec's endpoints
       },
     });
     assert.deepEqual(await get(`${url}/pairs`), {
-      pairs: [1, 2, 3].map((n) => ({
-        base: `0x000000000000000000000000000000000000000${n}`,
-        quote: "0x0000000000000000000000000000000000000100",
-      })),
+      pairs: ["BTC", "ETH", "SOL"].map((base, index) => ({ symbol: `${base}/USDT`, n: index + 1 }))
+        .map(({ symbol, n }) => ({
+          symbol,
+          decimals: 6,
+          base: `0x000000000000000000000000000000000000000${n}`,
+          quote: "0x0000000000000000000000000000000000000100",
+        })),
     });
     const typedData = JSON.stringify(await get(`${url}/typed-data`));
     assert.match(typedData, /"primaryType":"Core:Quote"/);

@@ -251,10 +251,19 @@ row(
 );
 
 row("quote solver, GET /pairs, pairs: base and quote of every supported pair", async () => {
-  const pair = z.strictObject({ base: wire.address, quote: wire.address });
+  const pair = z.strictObject({
+    base: wire.address,
+    quote: wire.address,
+    // Beside what the specification names, for people.
+    symbol: z.string(),
+    decimals: z.literal(6),
+  });
   const { pairs } = await get(
     `${stack.urls.solver}/pairs`,
     z.strictObject({ pairs: z.array(pair) }),
   );
-  assert.deepEqual(pairs, PAIRS.map(({ base, quote }) => ({ base, quote })));
+  assert.deepEqual(
+    pairs.map(({ base, quote }) => ({ base, quote })),
+    PAIRS.map(({ base, quote }) => ({ base, quote })),
+  );
 });

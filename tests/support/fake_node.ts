@@ -130,7 +130,8 @@ export class FakeNode {
   }
 
   async #send(param: unknown): Promise<Receipt> {
-    const tx = transactionSchema.parse(param);
+    const { data: tx } = transactionSchema.safeParse(param);
+    if (tx === undefined) throw new RpcError(RpcCode.invalidParams, "Not a transaction");
     this.received.push(JSON.stringify(param));
     for (const wake of this.#waiting.splice(0)) wake();
     return await this.behaviour(() => this.#apply(tx), tx);

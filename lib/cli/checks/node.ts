@@ -41,6 +41,20 @@ export async function tryNode(
   );
 }
 
+/** The node takes transactions: its read port answers everything else as well. */
+export async function tryWrites(
+  url: string,
+  option: OptionSpec,
+  { timeoutMs }: CheckContext,
+): Promise<Finding> {
+  const takes = await new CoreClient({ url, timeoutMs }).takesTransactions().catch(blockedIfAway);
+  if (takes) return ok(`${url} takes transactions`);
+  return fail(
+    `${url} takes no transactions: it is a read port, or no core node`,
+    `Use the URL of the node's write port, or of a proxy: ${optionLabel(option)}`,
+  );
+}
+
 /** The service's account has a permission on the node. */
 export async function tryPermission(
   permission: Permission,

@@ -1,23 +1,28 @@
 import { toWire } from "../../../lib/protocol/wire.ts";
-import { z } from "zod";
+import type { z } from "zod";
 import config from "../../../deno.json" with { type: "json" };
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { findMarket } from "../../../lib/protocol/markets.ts";
-import {
-  addressSchema,
-  describeIssue,
-  hash32Schema,
-  timestampSchema,
-} from "../../../lib/protocol/scalars.ts";
-import { thesisStatusSchema } from "../../../lib/protocol/thesis.ts";
-import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
-import { transactionSchema } from "../../../lib/protocol/transaction.ts";
+import { describeIssue } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { OraclePoller } from "../oracle/oracle_poller.ts";
-import { type Subscriber, SUBSCRIPTION_KINDS } from "./subscriptions.ts";
+import { openRpcDocument } from "./open_rpc.ts";
 import { pageOfPrices, pageOfTheses } from "./pages.ts";
+import {
+  addressParams,
+  blockParams,
+  hashParams,
+  historyParams,
+  noParams,
+  subscribeParams,
+  subscriptionIdParams,
+  thesesParams,
+  thesisIdParams,
+  transactionParams,
+} from "./params.ts";
+import type { Subscriber } from "./subscriptions.ts";
 
 /** Parts of the node that the methods use. */
 export interface MethodContext {
@@ -40,47 +45,6 @@ export interface Method {
   call(params: unknown, client: Subscriber | undefined): unknown;
 }
 
-const noParams = z.tuple([]);
-const transactionParams = z.tuple([transactionSchema]);
-const thesisIdParams = z.tuple([z.number().int().positive("Expected the id of a thesis")]);
-const subscriptionIdParams = z.tuple([z.string()]);
-
-/** Most theses on a page, and the default. */
-const THESES_PAGE_MAX = 1_000;
-const THESES_PAGE_DEFAULT = 100;
-
-const thesesParams = z.tuple([
-  z.object({
-    user: addressSchema.optional(),
-    solver: addressSchema.optional(),
-    status: thesisStatusSchema.optional(),
-    limit: z.number().int().min(1).max(THESES_PAGE_MAX).default(THESES_PAGE_DEFAULT),
-    cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").optional(),
-  }).prefault({}),
-]);
-
-const historyParams = z.tuple([z.object({
-  base: addressSchema,
-  quote: addressSchema,
-  from: timestampSchema,
-  to: timestampSchema,
-  limit: z.number().int().min(1).max(BACKFILL_SLOTS_MAX).default(BACKFILL_SLOTS_MAX),
-  cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").optional(),
-})]);
-
-const blockParams = z.tuple([
-  z.union([
-    z.enum(["latest", "pending", "safe", "finalized", "earliest"]),
-    z.string().regex(/^0x(0|[1-9a-f][0-9a-f]{0,12})$/i),
-  ], { error: "Expected a block number as hex, or a tag" }),
-  z.boolean().optional(),
-]);
-
-const subscribeParams = z.tuple([
-  z.enum(SUBSCRIPTION_KINDS, { error: `Expected one of ${SUBSCRIPTION_KINDS.join(", ")}` }),
-  z.object({ user: addressSchema.optional(), solver: addressSchema.optional() }).prefault({}),
-]);
-
 /** All methods of the node by name (protocol, "JSON-RPC of the core node"). */
 export function nodeMethods(context: MethodContext): ReadonlyMap<string, Method> {
   return new Map(Object.entries({
@@ -88,6 +52,7 @@ export function nodeMethods(context: MethodContext): ReadonlyMap<string, Method>
     ...readMethods(context),
     ...ethereumMethods(context),
     ...subscriptionMethods(),
+    ...discoveryMethods(),
   }));
 }
 
@@ -114,13 +79,13 @@ function readMethods({ chain, clock, oracle }: MethodContext): Record<string, Me
     },
     core_getAccount: {
       call(params) {
-        const account = chain.state.ledger.account(...parse(z.tuple([addressSchema]), params));
+        const account = chain.state.ledger.account(...parse(addressParams, params));
         const { balance, locked } = account;
         return { ...account, balance: balance.toString(), locked: locked.toString() };
       },
     },
     core_getTransaction: {
-      call: (params) => chain.receipt(...parse(z.tuple([hash32Schema]), params)) ?? null,
+      call: (params) => chain.receipt(...parse(hashParams, params)) ?? null,
     },
     core_getThesis: {
       call(params) {
@@ -173,6 +138,12 @@ function ethereumMethods({ chain }: MethodContext): Record<string, Method> {
       },
     },
   };
+}
+
+function discoveryMethods(): Record<string, Method> {
+  let document: ReturnType<typeof openRpcDocument> | undefined;
+  // Written when it is first asked for, which takes long.
+  return { "rpc.discover": { isCostly: true, call: () => document ??= openRpcDocument() } };
 }
 
 function subscriptionMethods(): Record<string, Method> {

@@ -43,6 +43,7 @@ export class Upstream implements UpstreamPort {
     const { url, clock, random, metrics, events } = options;
     const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
     metrics.upstreamConnected.set(0);
+    let isLost = false;
     this.#socket = new ReconnectingSocket({
       url,
       connect: (url) => new NodeSocket(url, clock),
@@ -54,7 +55,9 @@ export class Upstream implements UpstreamPort {
         },
         onOpen() {
           metrics.upstreamConnected.set(1);
-          log.info("Connected to the read node at {url}", { url });
+          const event = isLost ? "node_back" : "node_connected";
+          log.info("Connected to the read node at {url}", { event, url });
+          isLost = false;
           events.opened();
         },
         onText(text) {
@@ -65,7 +68,11 @@ export class Upstream implements UpstreamPort {
         onDown(reason) {
           metrics.upstreamConnected.set(0);
           metrics.upstreamErrors.inc({ target: "read" });
-          log.warn("No connection to the read node at {url}: {reason}", { url, reason });
+          if (!isLost) {
+            const facts = { event: "node_lost", url, reason };
+            log.warn("No connection to the read node at {url}: {reason}", facts);
+          }
+          isLost = true;
           events.closed(reason, REFUSAL.test(reason));
         },
       },

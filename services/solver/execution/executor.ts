@@ -1,5 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import {
+  type Insertion,
   type Intent,
   isFinal,
   OutcomeUnknownError,
@@ -21,6 +22,7 @@ import {
   type ExecutionRequest,
   resultOf,
 } from "./execution.ts";
+import { businessLog } from "../business_log.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import type { ExposureLimit } from "../risk/exposure_limit.ts";
 import type { Hedge } from "./hedge.ts";
@@ -119,14 +121,18 @@ export class Executor {
     exposure.reserve(quoteHash, quote);
     try {
       await checks.require(quote);
-      return await this.#insert(quoteHash, execution);
+      const { intent, inserted } = await this.#insert(quoteHash, execution);
+      // Otherwise another process has accepted it.
+      if (inserted) businessLog.accepted(quoteHash, quote);
+      return intent;
     } catch (thrown) {
       exposure.release(quoteHash);
+      if (thrown instanceof RangemakerError) businessLog.refused(quoteHash, quote, thrown);
       throw thrown;
     }
   }
 
-  async #insert(quoteHash: Hex, execution: Execution): Promise<Intent> {
+  async #insert(quoteHash: Hex, execution: Execution): Promise<Insertion> {
     const { store, limit, releaseSettled, clock } = this.#options;
     const { quote } = execution;
     const admission = limit.admission(quoteHash, quote);
@@ -140,14 +146,14 @@ export class Executor {
         createdAtMs: clock.now(),
       }, { reserves: true, ...(admission && { admission }) });
     try {
-      return (await insert()).intent;
+      return await insert();
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError) || thrown.code !== "EXPOSURE_TOO_LARGE") {
         throw thrown;
       }
       // Theses that settled while this solver was down still count until they are released.
       if (await releaseSettled().catch(() => 0) === 0) throw thrown;
-      return (await insert()).intent;
+      return await insert();
     }
   }
 
@@ -192,6 +198,7 @@ export class Executor {
     await refusing(async () => {
       checks.requireStillGood(quote);
       await hedge.cover(hash32Schema.parse(intent.key), quote);
+      businessLog.hedged(intent.key, quote);
       checks.requireTimeLeft(quote, 0);
     });
     const { tx, txHash } = signTransaction(

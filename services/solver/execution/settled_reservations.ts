@@ -8,6 +8,7 @@ import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
+import { businessLog } from "../business_log.ts";
 import { decodeExecution } from "./execution.ts";
 
 /** Reservations per page. */
@@ -37,10 +38,12 @@ export class SettledReservations {
   }
 
   /** A thesis changed its state. A release that fails is made by {@link reconcile} later. */
-  async apply({ quoteHash, status }: Thesis): Promise<void> {
+  async apply(thesis: Thesis): Promise<void> {
+    const { quoteHash, status } = thesis;
     if (isUnsettled(status)) return;
     try {
-      await this.#options.store.release(quoteHash);
+      // Of all who see the result, one releases the reservation.
+      if (await this.#options.store.release(quoteHash)) businessLog.settled(thesis);
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
       this.#log.warn("Reservation of {quoteHash} cannot be released yet: {reason}", {
@@ -67,19 +70,28 @@ export class SettledReservations {
       page = await store.listReserved({ limit: PAGE, after });
       for (const intent of page) {
         if (intent.state !== "committed" || book.isOpen(intent.key)) continue;
-        if (await this.#hasSettled(intent) && await store.release(intent.key)) released += 1;
+        const thesis = await this.#thesisOf(intent);
+        const isOver = thesis === undefined
+          ? this.#isForgotten(intent)
+          : !isUnsettled(thesis.status);
+        if (!isOver || !await store.release(intent.key)) continue;
+        released += 1;
+        if (thesis !== undefined) businessLog.settled(thesis);
       }
       after = page.at(-1)?.sequence ?? after;
     } while (page.length === PAGE);
     return released;
   }
 
-  async #hasSettled({ key, receipt, payload }: Intent): Promise<boolean> {
-    const { node, clock } = this.#options;
+  /** The thesis of a committed intent; undefined if the node has none. */
+  async #thesisOf({ key, receipt }: Intent): Promise<Thesis | undefined> {
     const { thesisId } = receiptSchema.parse(JSON.parse(receipt ?? "null"));
-    const thesis = thesisId === undefined ? null : await node.getThesis(thesisId);
-    if (thesis?.quoteHash === key) return !isUnsettled(thesis.status);
+    const thesis = thesisId === undefined ? null : await this.#options.node.getThesis(thesisId);
+    return thesis?.quoteHash === key ? thesis : undefined;
+  }
+
+  #isForgotten({ payload }: Intent): boolean {
     const { endTime } = decodeExecution(payload).quote;
-    return clock.now() > endTime + UNKNOWN_AFTER_END_MS;
+    return this.#options.clock.now() > endTime + UNKNOWN_AFTER_END_MS;
   }
 }

@@ -71,6 +71,11 @@ export class MarketData {
     return prices;
   }
 
+  /** Symbols of the markets without a fresh price. */
+  unpriced(): string[] {
+    return [...this.#prices].filter(([, { spot }]) => !spot?.fresh).map(([{ symbol }]) => symbol);
+  }
+
   /** Takes a notification of the node's `prices` subscription, by symbol. */
   takeSpots(prices: Readonly<Record<string, NodePrice>>, nowMs: number): void {
     for (const [market, book] of this.#prices) {

@@ -77,7 +77,9 @@ export class NodeFeed {
 
   #subscribed(): void {
     const { url, handlers } = this.#options;
-    if (this.#outageLogged) this.#log.info("Core node is followed at {url}", { url });
+    if (this.#outageLogged) {
+      this.#log.info("Core node is followed again at {url}", { event: "node_back", url });
+    }
     this.#outageLogged = false;
     handlers.onSubscribed();
   }
@@ -85,7 +87,11 @@ export class NodeFeed {
   #lost(reason: string): void {
     const { url, handlers } = this.#options;
     if (!this.#outageLogged) {
-      this.#log.warn("Core node cannot be followed at {url}: {reason}", { url, reason });
+      this.#log.warn("Core node cannot be followed at {url}: {reason}", {
+        event: "node_lost",
+        url,
+        reason,
+      });
     }
     this.#outageLogged = true;
     handlers.onLost();

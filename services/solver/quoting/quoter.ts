@@ -2,6 +2,7 @@ import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Quote, QuoteRequest } from "../../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
+import { businessLog } from "../business_log.ts";
 import { LIMITS, requireDeadline, requireRules, requireStart, type TimeBounds } from "../limits.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
 import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
@@ -63,6 +64,7 @@ export class Quoter {
     const { payout, details: pricing } = this.#price(request);
     const terms = { solver, user, ...betTermsOf(request), payout, deadline };
     const quoteHash = hashQuote(terms, chainId);
+    businessLog.quoted(quoteHash, terms);
     return { quote: { ...terms, signature: signer.sign(quoteHash) }, quoteHash, pricing };
   }
 

@@ -18,11 +18,18 @@ export interface ExposureLimitOptions {
   decode(payload: string): BetAtRisk;
   /** Absent: the sum of what each bet can lose, as if the users won them all. */
   measure?: RiskMeasure;
+  /** The measure came near its bound, or is far from it again. */
+  onNear?(isNear: boolean, total: bigint, max: bigint): void;
 }
+
+/** In percent of the bound: near from the first on, and far again below the second. */
+const NEAR_PERCENT = { from: 80n, until: 70n };
 
 /** `--max-exposure`: decides whether a bet fits beside all others of the solver. */
 export class ExposureLimit {
   readonly #options: ExposureLimitOptions;
+  #isNear = false;
+
   constructor(options: ExposureLimitOptions) {
     this.#options = options;
   }
@@ -58,6 +65,7 @@ export class ExposureLimit {
       );
     }
     const total = this.#measureWith(bet, max);
+    this.#watch(total, max);
     if (total <= max) return;
     throw new RangemakerError(
       "EXPOSURE_TOO_LARGE",
@@ -68,8 +76,17 @@ export class ExposureLimit {
 
   #measureWith(bet: BetAtRisk, max: bigint): bigint {
     const { book, measure } = this.#options;
-    // The book keeps the sum, so most decisions look at no other bet.
+    // The book keeps the sum, so far from the bound a decision looks at no other bet.
     const sum = book.atRisk + riskOf(bet);
-    return measure === undefined || sum <= max ? sum : measure([...book.betsAtRisk, bet]);
+    const isFar = sum * 100n < max * NEAR_PERCENT.until;
+    return measure === undefined || isFar ? sum : measure([...book.betsAtRisk, bet]);
+  }
+
+  #watch(total: bigint, max: bigint): void {
+    const percent = this.#isNear ? NEAR_PERCENT.until : NEAR_PERCENT.from;
+    const isNear = total * 100n >= max * percent;
+    if (isNear === this.#isNear) return;
+    this.#isNear = isNear;
+    this.#options.onNear?.(isNear, total, max);
   }
 }

@@ -35,7 +35,25 @@ Deno.test("Logging: --json-logs gives one JSON object a line", async () => {
   const [line] = await logged({ jsonLogs: true }, () => log.warning("Slow {ms}", { ms: 7 }));
   const record = JSON.parse(line ?? "");
   assert.equal(record.level, "WARN");
-  assert.deepEqual(record.properties, { ms: 7 });
+  assert.equal(record.ms, 7);
+});
+
+Deno.test("Logging: a JSON line has stable fields, and a message without quotes inside quotes", async () => {
+  const [line] = await logged({ jsonLogs: true }, () => {
+    const fields = { event: "thesis_settled", user: "0xabc", thesisId: 7, result: "won" };
+    log.info("Thesis {thesisId} of {user} is {result}", fields);
+  });
+  const { "@timestamp": time, ...record } = JSON.parse(line ?? "");
+  assert.match(time, /^\d{4}-\d\d-\d\dT/);
+  assert.deepEqual(record, {
+    level: "INFO",
+    message: "Thesis 7 of 0xabc is won",
+    logger: "rangemaker.sample",
+    event: "thesis_settled",
+    user: "0xabc",
+    thesisId: 7,
+    result: "won",
+  });
 });
 
 Deno.test("Logging: the level holds back what is below it", async () => {

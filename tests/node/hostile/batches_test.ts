@@ -116,6 +116,7 @@ Deno.test("Node: every call that takes long waits for its turn", () => {
     "core_simulateTransaction",
     "core_getTheses",
     "core_getPriceHistory",
+    "rpc.discover",
   ]);
 });
 

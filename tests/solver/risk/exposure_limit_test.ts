@@ -88,9 +88,25 @@ Deno.test("ExposureLimit: the measure of risk can be replaced", () => {
   refused(() => decide(limit, 500n), "EXPOSURE_TOO_LARGE", /would be 3/);
 });
 
-Deno.test("ExposureLimit: asks no measure while the sum of all risks fits", () => {
+Deno.test("ExposureLimit: asks no measure while the sum of all risks is far from the bound", () => {
   const { book } = limitOf(20n, [thesisOf(1)]);
   const decode = () => assert.fail("Nothing is reserved");
   const measure = () => assert.fail("The sum decides");
-  decide(new ExposureLimit({ max: 20n, book, decode, measure }), 10n);
+  decide(new ExposureLimit({ max: 20n, book, decode, measure }), 3n);
+});
+
+Deno.test("ExposureLimit: reports once that the bound is near, and once that it is far again", () => {
+  const reports: string[] = [];
+  const book = new ExposureBook(100n);
+  book.beginReading();
+  book.endReading([]);
+  const limit = new ExposureLimit({
+    max: 100n,
+    book,
+    decode: (payload) => thesisOf(0, { payout: 100n + BigInt(payload) }),
+    onNear: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
+  });
+  for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) decide(limit, risk);
+  assert.deepEqual(reports, ["true 80/100", "false 69/100", "true 80/100"]);
+  refused(() => decide(limit, 101n), "EXPOSURE_TOO_LARGE", /1 above 100/);
 });

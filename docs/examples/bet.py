@@ -1,0 +1,80 @@
+"""A whole bet against the plain HTTP API, on a running stack: pip install eth-account."""
+import json
+import secrets
+import time
+import urllib.error
+import urllib.request
+
+from eth_account import Account
+
+SOLVER = "http://127.0.0.1:3000"
+BRIDGE = "http://127.0.0.1:3001"
+PROXY = "http://127.0.0.1:8546"
+user = Account.create()
+
+
+def call(url, body=None):
+    """GETs JSON, or POSTs it; a failure has its reason in `code` and `error`."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"content-type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return json.load(response)
+    except urllib.error.HTTPError as failure:
+        raise SystemExit(f"{url} answered {failure.code}: {failure.read().decode()}")
+
+
+def rpc(method, *params):
+    return call(PROXY, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})["result"]
+
+
+def sign(service, message):
+    """Signs a message of the type that a service describes."""
+    description = call(f"{service}/typed-data")
+    (fields,) = description["types"].values()
+    for field in fields:
+        if field["type"].startswith("uint"):
+            message[field["name"]] = int(message[field["name"]])
+    signed = Account.sign_typed_data(
+        user.key, description["domain"], description["types"], message
+    )
+    return "0x" + signed.signature.hex().removeprefix("0x")
+
+
+def now():
+    """Unix time in milliseconds."""
+    return int(time.time() * 1000)
+
+
+deposit = {
+    "user": user.address,
+    "amount": "100000000",  # 100 USDC: amounts and prices have 6 decimals
+    "nonce": str(secrets.randbits(128)),
+    "deadline": now() + 60_000,
+}
+call(f"{BRIDGE}/deposit", {**deposit, "signature": sign(BRIDGE, dict(deposit))})
+
+market = rpc("core_getPrices")["ETH/USDT"]
+price = int(market["price"])
+start = now()
+terms = {
+    "user": user.address,
+    "thesisType": "box",
+    "base": market["base"],
+    "quote": market["quote"],
+    "lowerPrice": str(price * 99 // 100),
+    "upperPrice": str(price * 101 // 100),
+    "betAmount": "10000000",
+    "startTime": start,
+    "endTime": start + 3_000,
+    "deadline": start + 60_000,
+}
+quote = call(f"{SOLVER}/quote", terms)["quote"]
+signature = sign(SOLVER, {**terms, "solver": quote["solver"], "payout": quote["payout"]})
+result = call(f"{SOLVER}/execute", {"quote": quote, "userSignature": signature})["result"]
+if result["status"] != "committed":
+    raise SystemExit(f"{result['error']['code']}: {result['error']['message']}")
+
+while (thesis := rpc("core_getThesis", result["thesisId"]))["status"] == "open":
+    time.sleep(0.2)
+print(thesis["status"], thesis["payout"])

@@ -1,0 +1,42 @@
+import { messageOf } from "../errors.ts";
+import { redactUrls } from "../redact.ts";
+
+/** Collects what a service lacks, one sentence per problem. */
+export class ReadinessChecks {
+  readonly #problems = new Set<string>();
+
+  /** Problems found so far; what several checks found counts once. */
+  get problems(): string[] {
+    return [...this.#problems];
+  }
+
+  /**
+   * Runs a check. Never throws: a failure is a problem.
+   *
+   * @param check Gives the problem, or undefined if there is none.
+   * @returns Whether there is none.
+   */
+  async passes(
+    check: () => string | undefined | Promise<string | undefined>,
+  ): Promise<boolean> {
+    let problem: string | undefined;
+    try {
+      problem = await check();
+    } catch (thrown) {
+      problem = messageOf(thrown);
+    }
+    if (problem !== undefined) this.#problems.add(problem);
+    return problem === undefined;
+  }
+}
+
+/** What is wrong with the chain of a node, or undefined. @throws {NetworkError} If it is away. */
+export async function chainProblem(
+  node: { readonly url: string; chainId(): Promise<number> },
+  expected: number,
+): Promise<string | undefined> {
+  const actual = await node.chainId();
+  if (actual === expected) return undefined;
+  // The answer is public, and a URL may contain a password or a provider's key.
+  return `Core node at ${redactUrls(node.url)} has chain id ${actual}: expected ${expected}`;
+}

@@ -1,0 +1,66 @@
+import { getLogger } from "@logtape/logtape";
+import type { RangemakerError } from "../../lib/errors.ts";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
+import type { Intent } from "../../lib/intents/intent.ts";
+import type { DepositRequest } from "../../lib/protocol/deposit.ts";
+import { formatPrice } from "../../lib/protocol/price.ts";
+import { redactUrls } from "../../lib/redact.ts";
+import { decodePayload } from "./depositor.ts";
+
+const log = getLogger([LOG_ROOT, "bridge"]);
+
+/** A deposit as every line about one names it; the amount is decimal text in USDC with 6 decimals. */
+function fieldsOf({ user, amount, nonce }: Pick<DepositRequest, "user" | "amount" | "nonce">) {
+  return { user, amount: amount.toString(), nonce: nonce.toString() };
+}
+
+/** What becomes of each deposit, one line each, and of the node (docs/operating.md, "Logs"). */
+export class DepositLog {
+  readonly #nodeUrl: string;
+  #isNodeLost = false;
+
+  /** @param nodeUrl The node that deposits are submitted to. */
+  constructor(nodeUrl: string) {
+    this.#nodeUrl = redactUrls(nodeUrl);
+  }
+
+  /** Refused before anything was recorded. */
+  static refused(request: DepositRequest, { code, message }: RangemakerError): void {
+    log.info("Deposit for {user} refused, {code}: {reason}", {
+      event: "deposit_refused",
+      ...fieldsOf(request),
+      code,
+      reason: message,
+    });
+  }
+
+  /** An intent has reached its final state. */
+  ended({ state, payload, transaction, failure }: Intent): void {
+    const deposit = decodePayload(payload);
+    const facts = { ...fieldsOf(deposit), txHash: transaction?.txHash };
+    if (state === "committed") {
+      log.info("Deposit committed: {usdc} USDC for {user}", {
+        event: "deposit_committed",
+        ...facts,
+        usdc: formatPrice(deposit.amount),
+      });
+    } else {
+      log.info("Deposit for {user} failed, {code}: {reason}", {
+        event: "deposit_failed",
+        ...facts,
+        code: failure?.code,
+        reason: failure?.message,
+      });
+    }
+  }
+
+  /** An attempt to submit has ended: logs once when the node is lost, and once when it is back. */
+  attempted(isNodeLost: boolean): void {
+    if (isNodeLost === this.#isNodeLost) return;
+    this.#isNodeLost = isNodeLost;
+    const url = this.#nodeUrl;
+    if (isNodeLost) {
+      log.warn("Core node at {url} does not answer: deposits wait", { event: "node_lost", url });
+    } else log.info("Core node at {url} answers again", { event: "node_back", url });
+  }
+}

@@ -1,0 +1,62 @@
+/** The parameters of the node's methods, as callers send them. */
+import { z } from "zod";
+import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
+import { addressSchema, hash32Schema, timestampSchema } from "../../../lib/protocol/scalars.ts";
+import { thesisStatusSchema } from "../../../lib/protocol/thesis.ts";
+import { transactionSchema } from "../../../lib/protocol/transaction.ts";
+import { SUBSCRIPTION_KINDS } from "./subscriptions.ts";
+
+/** Of methods that take none. */
+export const noParams = z.tuple([]);
+/** Of `core_sendTransaction` and `core_simulateTransaction`. */
+export const transactionParams = z.tuple([transactionSchema]);
+/** Of `core_getThesis` and `core_settleThesis`. */
+export const thesisIdParams = z.tuple([z.number().int().positive("Expected the id of a thesis")]);
+/** Of `eth_unsubscribe`. */
+export const subscriptionIdParams = z.tuple([z.string()]);
+
+/** Most theses on a page, and the default. */
+const THESES_PAGE_MAX = 1_000;
+const THESES_PAGE_DEFAULT = 100;
+
+/** Of `core_getTheses`. */
+export const thesesParams = z.tuple([
+  z.object({
+    user: addressSchema.optional(),
+    solver: addressSchema.optional(),
+    status: thesisStatusSchema.optional(),
+    limit: z.number().int().min(1).max(THESES_PAGE_MAX).default(THESES_PAGE_DEFAULT),
+    cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").optional(),
+  }).prefault({}),
+]);
+
+/** Of `core_getPriceHistory`. */
+export const historyParams = z.tuple([z.object({
+  base: addressSchema,
+  quote: addressSchema,
+  from: timestampSchema,
+  to: timestampSchema,
+  limit: z.number().int().min(1).max(BACKFILL_SLOTS_MAX).default(BACKFILL_SLOTS_MAX),
+  cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").optional(),
+})]);
+
+/** Of `eth_getBlockByNumber`. */
+export const blockParams = z.tuple([
+  z.union([
+    z.enum(["latest", "pending", "safe", "finalized", "earliest"]),
+    z.string().regex(/^0x(0|[1-9a-f][0-9a-f]{0,12})$/i),
+  ], { error: "Expected a block number as hex, or a tag" }),
+  z.boolean().optional(),
+]);
+
+/** Of `eth_subscribe`. */
+export const subscribeParams = z.tuple([
+  z.enum(SUBSCRIPTION_KINDS, { error: `Expected one of ${SUBSCRIPTION_KINDS.join(", ")}` }),
+  z.object({ user: addressSchema.optional(), solver: addressSchema.optional() }).prefault({}),
+]);
+
+/** Of `core_getAccount`. */
+export const addressParams = z.tuple([addressSchema]);
+
+/** Of `core_getTransaction`. */
+export const hashParams = z.tuple([hash32Schema]);

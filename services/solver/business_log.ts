@@ -1,0 +1,123 @@
+import { getLogger } from "@logtape/logtape";
+import type { RangemakerError } from "../../lib/errors.ts";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
+import type { Intent } from "../../lib/intents/intent.ts";
+import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
+import { formatPrice } from "../../lib/protocol/price.ts";
+import type { QuoteTerms } from "../../lib/protocol/quote.ts";
+import { receiptSchema } from "../../lib/protocol/receipt.ts";
+import type { Hex } from "../../lib/protocol/scalars.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { riskOf } from "./risk/exposure_book.ts";
+
+const log = getLogger([LOG_ROOT, "solver"]);
+
+/** A bet, as every line about one names it; amounts are decimal text in USDC with 6 decimals. */
+type LoggedBet = Pick<QuoteTerms, "user" | "betAmount" | "payout">;
+
+function fieldsOf(quoteHash: string, { user, betAmount, payout }: LoggedBet) {
+  return { user, quoteHash, betAmount: betAmount.toString(), payout: payout.toString() };
+}
+
+/** USDC for people. */
+function usdc(amount: bigint): string {
+  const text = formatPrice(amount < 0n ? -amount : amount, PRICE_DECIMALS);
+  return `${amount < 0n ? "-" : ""}${text} USDC`;
+}
+
+/** What becomes of each bet, one line each (docs/operating.md, "Logs"). */
+export const businessLog = {
+  quoted(quoteHash: Hex, terms: QuoteTerms): void {
+    log.debug("Quote {quoteHash} for {user}: {bet} may become {pays}", () => ({
+      event: "quoted",
+      ...fieldsOf(quoteHash, terms),
+      bet: usdc(terms.betAmount),
+      pays: usdc(terms.payout),
+    }));
+  },
+
+  accepted(quoteHash: Hex, terms: QuoteTerms): void {
+    log.info("Execution accepted: {bet} of {user} may become {pays}", {
+      event: "execution_accepted",
+      ...fieldsOf(quoteHash, terms),
+      bet: usdc(terms.betAmount),
+      pays: usdc(terms.payout),
+    });
+  },
+
+  hedged(quoteHash: string, terms: QuoteTerms): void {
+    log.info("Execution hedged: {risk} at risk with {user}", {
+      event: "execution_hedged",
+      ...fieldsOf(quoteHash, terms),
+      risk: usdc(riskOf(terms)),
+    });
+  },
+
+  /** Refused before anything was recorded. */
+  refused(quoteHash: Hex, terms: QuoteTerms, { code, message }: RangemakerError): void {
+    log.info("Execution for {user} refused, {code}: {reason}", {
+      event: "execution_refused",
+      ...fieldsOf(quoteHash, terms),
+      code,
+      reason: message,
+    });
+  },
+
+  /** An intent has reached its final state. */
+  ended({ key, subject, state, receipt, failure }: Intent): void {
+    if (state === "committed" && receipt !== null) {
+      const { thesisId, txHash } = receiptSchema.parse(JSON.parse(receipt));
+      log.info("Execution committed: thesis {thesisId} of {user}", {
+        event: "execution_committed",
+        user: subject,
+        quoteHash: key,
+        thesisId,
+        txHash,
+      });
+      return;
+    }
+    log.info("Execution for {user} failed, {code}: {reason}", {
+      event: "execution_failed",
+      user: subject,
+      quoteHash: key,
+      code: failure?.code,
+      reason: failure?.message,
+    });
+  },
+
+  /** A thesis has its result; the profit is the solver's. */
+  settled(thesis: Thesis): void {
+    const { id, user, quoteHash, status } = thesis;
+    const profit = status === "won" ? -riskOf(thesis) : thesis.betAmount;
+    log.info("Thesis {thesisId} settled: {user} has {result}, the solver's profit is {pnl}", {
+      event: "thesis_settled",
+      thesisId: id,
+      user,
+      quoteHash,
+      result: status,
+      pnl: usdc(profit),
+      profit: profit.toString(),
+    });
+  },
+
+  /** The exposure came near its bound, or is far from it again. */
+  exposure(isNear: boolean, exposure: bigint, bound: bigint): void {
+    const facts = {
+      exposure: exposure.toString(),
+      bound: bound.toString(),
+      now: usdc(exposure),
+      most: usdc(bound),
+    };
+    if (isNear) {
+      log.warn("Exposure of {now} is near its bound of {most}", {
+        event: "exposure_near_bound",
+        ...facts,
+      });
+    } else {
+      log.info("Exposure of {now} is far from its bound of {most} again", {
+        event: "exposure_normal",
+        ...facts,
+      });
+    }
+  },
+};

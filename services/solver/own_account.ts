@@ -1,0 +1,36 @@
+import type { Clock } from "../../lib/clock.ts";
+import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import type { CoreClient } from "../../lib/net/core_client.ts";
+import type { Account } from "../../lib/protocol/account.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
+
+/** A balance, USDC with 6 decimals, and when it was read; null before the first answer of the node. */
+export interface KnownBalance {
+  balance: bigint;
+  time: number | null;
+}
+
+/** The solver's account on the chain; the node is asked once a second at most. */
+export class OwnAccount {
+  /** Reads the account. @throws {NetworkError} If the node does not answer. */
+  readonly read: () => Promise<Account>;
+  #known: KnownBalance = { balance: 0n, time: null };
+
+  constructor(node: Pick<CoreClient, "getAccount">, solver: Address, clock: Clock) {
+    this.read = cached(
+      async () => {
+        const account = await node.getAccount(solver);
+        this.#known = { balance: account.balance, time: clock.now() };
+        return account;
+      },
+      NODE_ANSWER_MS,
+      clock,
+    );
+  }
+
+  /** The newest balance that could be read. */
+  async lastKnown(): Promise<KnownBalance> {
+    await this.read().catch(() => {}); // while the node is away, the last one is the answer
+    return this.#known;
+  }
+}

@@ -1,0 +1,118 @@
+import { getLogger } from "@logtape/logtape";
+import { z } from "zod";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { chainProblem, ReadinessChecks } from "../../lib/http/readiness.ts";
+import type { Account } from "../../lib/protocol/account.ts";
+import { redactUrls } from "../../lib/redact.ts";
+
+/** What the solver needs to quote and execute, and a reason for each thing that is missing. */
+export const readinessSchema = z.object({
+  ready: z.boolean(),
+  store: z.boolean().describe("The store can be written to"),
+  node: z.boolean().describe("The node answers, and has the expected chain id"),
+  balance: z.boolean().describe("The solver's account has a balance; not needed in dry-run mode"),
+  feed: z.boolean().describe("The node's WebSocket is followed: open theses are known"),
+  prices: z.boolean().describe("The strategy has what it prices by; always true of `mock`"),
+  problems: z.array(z.string()).describe("One sentence per problem"),
+}).meta({ id: "Readiness" });
+
+/** What `GET /ready` answers. */
+export type Readiness = z.output<typeof readinessSchema>;
+
+/** What {@link checkReadiness} checks. */
+export interface ReadinessPorts {
+  store: { check(): Promise<void> };
+  node: { readonly url: string; chainId(): Promise<number> };
+  account(): Promise<Account>;
+  exposure: { readonly complete: boolean };
+  /** Symbols of the markets that cannot be priced now. */
+  unpriced(): readonly string[];
+  chainId: number;
+  wsUrl: string;
+  dryRun: boolean;
+}
+
+/** Checks everything that a bet needs. Never throws: a failure is a problem of the answer. */
+export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
+  const { store, node, exposure, chainId, dryRun } = ports;
+  const checks = new ReadinessChecks();
+  const [hasStore, hasNode, hasBalance, isFollowed, hasPrices] = await Promise.all([
+    checks.passes(async () => {
+      await store.check();
+      return undefined;
+    }),
+    checks.passes(() => chainProblem(node, chainId)),
+    checks.passes(async () => {
+      if (dryRun) return undefined;
+      const { address, balance } = await ports.account();
+      return balance > 0n ? undefined : `Solver ${address} has no balance: deposit USDC for it`;
+    }),
+    checks.passes(() =>
+      exposure.complete
+        ? undefined
+        : `Open theses are not known: core node at ${redactUrls(ports.wsUrl)} is not followed`
+    ),
+    checks.passes(() => {
+      const symbols = ports.unpriced();
+      return symbols.length === 0 ? undefined : `No fresh price of ${symbols.join(", ")}`;
+    }),
+  ]);
+  const { problems } = checks;
+  return {
+    ready: problems.length === 0,
+    store: hasStore,
+    node: hasNode,
+    balance: hasBalance,
+    feed: isFollowed,
+    prices: hasPrices,
+    problems,
+  };
+}
+
+/**
+ * Compares the node's chain with the solver's after each connection. Signatures for another chain are
+ * refused by the node, so a difference is an error; it is logged once, until it is gone.
+ */
+export class ChainCheck {
+  readonly #node: ReadinessPorts["node"];
+  readonly #chainId: number;
+  readonly #log = getLogger([LOG_ROOT, "solver"]);
+  #problem: string | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(node: ReadinessPorts["node"], chainId: number) {
+    this.#node = node;
+    this.#chainId = chainId;
+  }
+
+  /** The node is followed, again or for the first time. */
+  connected(): void {
+    this.#running = this.#running.then(() => this.#check());
+  }
+
+  /** Resolves when no check is under way. */
+  stop(): Promise<void> {
+    return this.#running;
+  }
+
+  async #check(): Promise<void> {
+    let problem: string | undefined;
+    try {
+      problem = await chainProblem(this.#node, this.#chainId);
+    } catch {
+      return; // it is away again, and another connection follows
+    }
+    if (problem !== undefined && problem !== this.#problem) {
+      this.#log.error(
+        "{problem}. The node refuses what this solver signs: correct --chain-id or --rpc-url",
+        { event: "chain_mismatch", problem },
+      );
+    } else if (problem === undefined && this.#problem !== undefined) {
+      this.#log.info("Core node has chain id {chainId} again", {
+        event: "chain_matches",
+        chainId: this.#chainId,
+      });
+    }
+    this.#problem = problem;
+  }
+}

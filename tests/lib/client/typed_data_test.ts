@@ -1,0 +1,50 @@
+/** What users sign, hashed and recovered as another library does it. */
+import assert from "node:assert/strict";
+import { TypedDataEncoder } from "ethers";
+import * as fc from "fast-check";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { hashTypedData, recoverSigner, typedDataOf } from "../../../lib/client/typed_data.ts";
+import { checksumAddress } from "../../../lib/protocol/address.ts";
+import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
+import { QUOTE_TYPE } from "../../../lib/protocol/quote.ts";
+import { flatType } from "../../../lib/protocol/typed_data.ts";
+
+const hexText = (digits: number) =>
+  fc.array(fc.constantFrom(..."0123456789abcdefABCDEF"), { minLength: digits, maxLength: digits })
+    .map((all) => `0x${all.join("")}` as const);
+
+const VALUES: Record<string, fc.Arbitrary<unknown>> = {
+  address: hexText(40).map(checksumAddress),
+  uint256: fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
+  string: fc.string({ unit: "binary" }),
+};
+
+for (const type of [QUOTE_TYPE, DEPOSIT_REQUEST_TYPE]) {
+  Deno.test(`hashTypedData: any ${type.primaryType} has the digest that ethers computes`, () => {
+    const message = fc.record(
+      Object.fromEntries(
+        type.fields.map(({ name, type }) => [name, VALUES[type] ?? fc.constant(0)]),
+      ),
+    );
+    fc.assert(fc.property(message, fc.integer({ min: 1 }), (message, chainId) => {
+      const typedData = typedDataOf(type, chainId, message);
+      const { EIP712Domain: _, ...types } = typedData.types;
+      const expected = TypedDataEncoder.hash(typedData.domain, types, typedData.message);
+      assert.equal(hashTypedData(typedData), expected);
+    }));
+  });
+}
+
+Deno.test("hashTypedData: a field of a type that it does not know is an error, not a wrong digest", () => {
+  const typedData = typedDataOf(flatType("Core:Other(bytes data)"), 1337, { data: "0x" });
+  assert.throws(() => hashTypedData(typedData), /type bytes: not supported/);
+});
+
+Deno.test("recoverSigner: names the account behind a signature of viem", async () => {
+  const account = privateKeyToAccount(generatePrivateKey());
+  const message = { user: account.address, amount: 5n, nonce: 2n ** 200n, deadline: 7n };
+  const typedData = typedDataOf(DEPOSIT_REQUEST_TYPE, 1337, message);
+  const signature = await account.signTypedData({ ...typedData });
+  assert.equal(recoverSigner(hashTypedData(typedData), signature), account.address);
+  assert.throws(() => recoverSigner(hashTypedData(typedData), `0x${"00".repeat(65)}`));
+});

@@ -1,0 +1,83 @@
+/** The node's OpenRPC document: valid, complete, and true of what the node answers. */
+import assert from "node:assert/strict";
+import metaSchema from "@open-rpc/meta-schema";
+import { Ajv } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { z } from "zod";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
+import { OraclePoller } from "../../../services/node/oracle/oracle_poller.ts";
+import { nodeMethods } from "../../../services/node/rpc/methods.ts";
+import { openRpcDocument } from "../../../services/node/rpc/open_rpc.ts";
+import { actors } from "../support/actors.ts";
+import { withNode } from "../support/running_node.ts";
+import { TestChain } from "../support/test_chain.ts";
+
+/** Compiles the result schema of a method, with the document's named schemas. */
+function resultCheck(name: string) {
+  const { methods, components } = openRpcDocument();
+  const method = methods.find((method) => method.name === name) ?? assert.fail(name);
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  return ajv.compile({ ...method.result.schema, components });
+}
+
+Deno.test("OpenRPC: the document fits the standard's own schema", () => {
+  const { openrpcDocument } = z.object({ openrpcDocument: z.looseObject({}) }).parse(metaSchema);
+  const { $schema: _, ...schema } = openrpcDocument;
+  const ajv = new Ajv({ strict: false, validateFormats: false });
+  // Schemas of parameters and results are compiled below, by the draft that zod writes.
+  const schemaObject = { properties: { $ref: { type: "string" } } };
+  for (const uri of ["https://meta.json-schema.tools", "https://meta.json-schema.tools/"]) {
+    ajv.addSchema({ definitions: { JSONSchemaObject: schemaObject } }, uri);
+  }
+  const check = ajv.compile(schema);
+  assert(check(JSON.parse(JSON.stringify(openRpcDocument()))), JSON.stringify(check.errors));
+});
+
+Deno.test("OpenRPC: the document has every method of the node, each parameter with its name", () => {
+  const { methods } = openRpcDocument();
+  const names = methods.map(({ name }) => name);
+  const { chain, clock } = new TestChain();
+  const oracle = new OraclePoller({
+    url: "http://oracle",
+    pull: () => Promise.reject(new Error("Not asked")),
+    prices: chain.oraclePrices,
+    clock,
+  });
+  assert.deepEqual(names.toSorted(), [...nodeMethods({ chain, clock, oracle }).keys()].toSorted());
+  for (const { name, params } of methods) {
+    for (const param of params) assert.match(param.name ?? "", /^[a-zA-Z]+$/, name);
+    resultCheck(name);
+  }
+});
+
+Deno.test("OpenRPC: a node answers each read as the document says, that of rpc.discover included", () =>
+  withNode(async ({ node }) => {
+    const { base, quote } = MARKETS[0]!; // there are three
+    const now = Date.now();
+    const calls: Record<string, unknown[]> = {
+      core_getAccount: [actors.solver.address],
+      core_getTransaction: [`0x${"00".repeat(32)}`],
+      core_getThesis: [1],
+      core_getTheses: [],
+      core_getPrices: [],
+      core_getPriceHistory: [{ base, quote, from: now - 1_000, to: now }],
+      core_getOracleStatus: [],
+      eth_chainId: [],
+      net_version: [],
+      web3_clientVersion: [],
+      eth_blockNumber: [],
+      eth_getBlockByNumber: ["latest", false],
+      "rpc.discover": [],
+    };
+    for (const url of [node.url, node.readUrl ?? assert.fail("It has a read port")]) {
+      for (const [method, params] of Object.entries(calls)) {
+        const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+        const { result } = await (await fetch(url, { method: "POST", body })).json();
+        const check = resultCheck(method);
+        assert(result !== undefined && check(result), `${method}: ${JSON.stringify(check.errors)}`);
+        if (method === "rpc.discover") {
+          assert.deepEqual(result, JSON.parse(JSON.stringify(openRpcDocument())));
+        }
+      }
+    }
+  }));

@@ -1,0 +1,38 @@
+/** What TypeScript has to accept and to refuse of the package; `package_test.ts` compiles it. */
+import {
+  type Bet,
+  type Execution,
+  isRangemakerError,
+  type RangemakerClient,
+  type Thesis,
+  WalletError,
+} from "@rangemaker/client";
+
+/** Amounts are bigints, and errors narrow to their class. */
+export async function play(client: RangemakerClient, bet: Bet): Promise<Execution | undefined> {
+  try {
+    const offer = await client.quote(bet);
+    const payout: bigint = offer.quote.payout;
+    // @ts-expect-error A market may be missing.
+    (await client.prices())["ETH/USDT"].price.toFixed();
+    return payout > 0n ? await client.execute(offer) : undefined;
+  } catch (error) {
+    if (error instanceof WalletError && error.code === "WRONG_CHAIN") await client.switchChain();
+    // @ts-expect-error No wallet has such a code.
+    if (error instanceof WalletError && error.code === "WRONG") return undefined;
+    if (isRangemakerError(error) && error.retryable) return play(client, bet);
+    throw error;
+  }
+}
+
+/** Every state of a thesis. */
+export function describe({ status }: Thesis): string {
+  switch (status) {
+    case "open":
+    case "needs_backfill":
+      return "undecided";
+    case "won":
+    case "lost":
+      return status;
+  }
+}

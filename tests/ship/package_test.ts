@@ -1,0 +1,238 @@
+/** The client's npm package, as a stranger gets it: its tarball in a new project. */
+import assert from "node:assert/strict";
+import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
+import { build, stop } from "esbuild";
+import { publint } from "publint";
+import { launch } from "puppeteer-core";
+import { privateKeyToAccount } from "viem/accounts";
+import { z } from "zod";
+import config from "../../deno.json" with { type: "json" };
+import { RangemakerClient, type TypedData } from "../../lib/client/mod.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { waitForPrices } from "../../services/stack/bet.ts";
+import type { StackUrls } from "../../services/stack/stack.ts";
+import { fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
+
+/** Gzipped, with every package that it depends on. */
+const BUNDLE_BYTES_MAX = 60_000;
+
+/** What a project needs beside the client. */
+const PACKAGES = [
+  config.imports.viem,
+  config.imports.ws,
+  config.imports["@types/ws"],
+  config.imports.typescript,
+  "npm:bun@1.4.5",
+].map((specifier) => specifier.replace("npm:", ""));
+
+/** Runs a program that has to succeed. @returns What it printed. */
+async function succeed(name: string, args: string[], cwd: string): Promise<string> {
+  const { code, text, stdout } = await run(name, args, { cwd });
+  assert.equal(code, 0, `${name} ${args.join(" ")}: ${text}`);
+  return stdout.trim();
+}
+
+/** Packs the client and installs the tarball into a new project. @returns The tarball's path. */
+async function installInto(folder: string): Promise<string> {
+  const built = `${folder}/built`;
+  await succeed(Deno.execPath(), ["task", "--quiet", "package", built], fileUrl(".").pathname);
+  const packed = await succeed("npm", ["pack", "--silent", "--pack-destination", folder], built);
+  const tarball = `${folder}/${packed.split("\n").at(-1)}`;
+  await Deno.writeTextFile(`${folder}/package.json`, JSON.stringify({ type: "module" }));
+  const install = ["install", "--silent", "--no-audit", "--no-fund", tarball, ...PACKAGES];
+  await succeed("npm", install, folder);
+  return tarball;
+}
+
+/** An example, at the URLs of a stack. */
+function exampleFor(path: string, urls: StackUrls): string {
+  return readText(`docs/examples/${path}`)
+    .replace("http://127.0.0.1:3000", urls.solver)
+    .replace("http://127.0.0.1:3001", urls.bridge)
+    .replace("ws://127.0.0.1:8546/ws", urls.proxyWs)
+    .replace("http://127.0.0.1:8546", urls.proxy);
+}
+
+async function gzippedBytes(content: Uint8Array<ArrayBuffer>): Promise<number> {
+  const stream = new Blob([content]).stream().pipeThrough(new CompressionStream("gzip"));
+  return (await new Response(stream).bytes()).length;
+}
+
+/** Compiles TypeScript as strictly as it can be, declarations of packages included. */
+async function compile(
+  folder: string,
+  [module, moduleResolution]: [string, string],
+  more: string[],
+): Promise<void> {
+  const flags = ["--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes"];
+  const target = ["--target", "es2022", "--lib", "es2023,dom,dom.iterable"];
+  const modules = ["--module", module, "--moduleResolution", moduleResolution];
+  const args = ["tsc", "--noEmit", "--pretty", "false", ...flags, ...target, ...modules];
+  await succeed("npx", [...args, ...more], folder);
+}
+
+const requestSchema = z.object({ method: z.string(), params: z.array(z.unknown()).default([]) });
+
+/** A wallet of a browser: it knows one other chain, and signs what it is asked to. */
+class BrowserWallet {
+  readonly requests: { method: string; params: unknown[] }[] = [];
+  readonly #account = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
+  #chainId = "0x1";
+  #isChainKnown = false;
+
+  async answer(request: unknown): Promise<{ result?: unknown; error?: { code: number } }> {
+    const { method, params } = requestSchema.parse(request);
+    this.requests.push({ method, params });
+    switch (method) {
+      case "eth_requestAccounts":
+        return { result: [this.#account.address.toLowerCase()] };
+      case "eth_chainId":
+        return { result: this.#chainId };
+      case "wallet_switchEthereumChain":
+        return this.#isChainKnown ? { result: null } : { error: { code: 4902 } };
+      case "wallet_addEthereumChain":
+        [this.#isChainKnown, this.#chainId] = [true, "0x539"];
+        return { result: null };
+      case "eth_signTypedData_v4": {
+        const typedData: TypedData = JSON.parse(String(params[1]));
+        return { result: await this.#account.signTypedData(typedData) };
+      }
+    }
+    return { error: { code: 4200 } };
+  }
+}
+
+/** Opens the page of the examples in Chromium, and bets on it. @returns What the page showed. */
+async function betOnPage(url: string, wallet: BrowserWallet): Promise<string[]> {
+  const browser = await launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+  try {
+    const page = await browser.newPage();
+    await page.exposeFunction("askWallet", (request: unknown) => wallet.answer(request));
+    await page.evaluateOnNewDocument(`globalThis.ethereum = {
+      async request(args) {
+        const { result, error } = await askWallet(args);
+        if (error) throw Object.assign(new Error("refused"), error);
+        return result;
+      },
+    };`);
+    await page.goto(url);
+    await page.click("#bet");
+    const ended = "/: | is (won|lost)$/.test(document.querySelector('li:last-child')?.textContent)";
+    await page.waitForFunction(ended, { timeout: 30_000 });
+    return z.array(z.string()).parse(
+      await page.$$eval("li", (items) => items.map(({ textContent }) => textContent)),
+    );
+  } finally {
+    await browser.close();
+  }
+}
+
+Deno.test("Package of the client: checked, small, typed, and plays a bet in every runtime", async (t) => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const tarball = await installInto(folder);
+
+    await t.step("publint and are-the-types-wrong find nothing", async () => {
+      const data = await Deno.readFile(tarball);
+      const { messages } = await publint({ pack: { tarball: data.buffer }, strict: true });
+      assert.deepEqual(messages, []);
+      const checked = await checkPackage(createPackageFromTarballData(data));
+      assert(checked.types !== false, "The package has no types");
+      // It is a module only: Node from version 20 on can `require` it too, with a flag or without.
+      const problems = checked.problems.filter(({ kind }) => kind !== "CJSResolvesToESM");
+      assert.deepEqual(problems, []);
+    });
+
+    await t.step("strict projects compile with it, however they resolve modules", async () => {
+      for (const name of ["typed.ts", "wallets.ts"]) {
+        await Deno.copyFile(fileUrl(`tests/ship/package/${name}`), `${folder}/${name}`);
+      }
+      await Promise.all([
+        compile(folder, ["node16", "node16"], ["typed.ts"]),
+        // Those of viem are many, and none of this package's concern.
+        compile(folder, ["esnext", "bundler"], ["--skipLibCheck", "typed.ts", "wallets.ts"]),
+      ]);
+    });
+
+    await t.step("a bundle has less than 60 kB, all that it depends on included", async () => {
+      const { outputFiles: [file] } = await build({
+        stdin: { contents: 'export * from "@rangemaker/client"', resolveDir: folder },
+        bundle: true,
+        minify: true,
+        format: "esm",
+        write: false,
+      });
+      const bytes = await gzippedBytes(new Uint8Array(file?.contents ?? []));
+      assert(bytes > 20_000 && bytes < BUNDLE_BYTES_MAX, `${bytes} bytes`);
+    });
+
+    await withStack(async ({ urls }) => {
+      await waitForPrices(urls, new RangemakerClient({ urls }), systemClock);
+      await Deno.writeTextFile(`${folder}/bet.mjs`, exampleFor("bet.mjs", urls));
+
+      await t.step("the example runs in Node, Bun and Deno", async () => {
+        const runtimes: [string, string[]][] = [
+          ["node", []],
+          [`${folder}/node_modules/.bin/bun`, []],
+          [Deno.execPath(), ["run", "--allow-all"]],
+        ];
+        await Promise.all(runtimes.map(async ([program, args]) => {
+          assert.match(await succeed(program, [...args, "bet.mjs"], folder), /^(won|lost) \d+n$/);
+        }));
+      });
+
+      await t.step({
+        name: "the page bets in Chromium, with a wallet that is on another chain",
+        ignore: !await hasProgram("chromium"),
+        fn: () => playOnPage(folder, urls),
+      });
+    });
+  } finally {
+    await stop();
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+async function playOnPage(folder: string, urls: StackUrls): Promise<void> {
+  const { outputFiles: [script] } = await build({
+    stdin: {
+      contents: exampleFor("page/page.js", urls).replace("10_000", "1_000").replace(
+        "5_000",
+        "1_000",
+      ),
+      resolveDir: folder,
+    },
+    bundle: true,
+    write: false,
+  });
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+    const isScript = new URL(request.url).pathname.endsWith(".js");
+    const body = isScript ? script?.text : readText("docs/examples/page/index.html");
+    const type = isScript ? "text/javascript" : "text/html";
+    return new Response(body ?? null, { headers: { "content-type": type } });
+  });
+  const wallet = new BrowserWallet();
+  try {
+    const shown = await betOnPage(`http://127.0.0.1:${server.addr.port}/`, wallet);
+    const patterns = [
+      /^You are 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266$/,
+      /^Sign to bet 10 USDC; it pays 1[01]\.\d+ if you win$/,
+      /^Thesis \d+ is open$/,
+      /^Thesis \d+ is (won|lost)$/,
+    ];
+    patterns.forEach((pattern, index) => assert.match(shown[index] ?? "nothing", pattern));
+  } finally {
+    await server.shutdown();
+  }
+  const methods = wallet.requests.map(({ method }) => method);
+  assert(methods.includes("wallet_addEthereumChain"), methods.join());
+  const signings = wallet.requests.filter(({ method }) => method === "eth_signTypedData_v4");
+  assert.equal(signings.length, 2, methods.join());
+  for (const { params: [, text] } of signings) {
+    const { types, message }: TypedData = JSON.parse(String(text));
+    assert(types.EIP712Domain !== undefined);
+    // Wallets differ in what they make of a number; all take decimal text.
+    for (const value of Object.values(message)) assert.equal(typeof value, "string");
+  }
+}

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { NodeUnreachableError } from "../../lib/net/core_client.ts";
+import {
+  ChainCheck,
+  checkReadiness,
+  type ReadinessPorts,
+  readinessSchema,
+} from "../../services/solver/readiness.ts";
+import { eventually } from "../support/eventually.ts";
+import { withLogs } from "../support/recorded_logs.ts";
+import { solver, withSolver } from "./support.ts";
+
+const infoSchema = z.object({
+  address: z.string(),
+  balance: z.string(),
+  balanceTime: z.number().nullable(),
+  config: z.object({ minBetAmount: z.string() }),
+});
+
+function ports(given: Partial<ReadinessPorts> = {}): ReadinessPorts {
+  return {
+    store: { check: () => Promise.resolve() },
+    node: { url: "http://node", chainId: () => Promise.resolve(1337) },
+    account: () =>
+      Promise.resolve({ address: solver.address, balance: 1n, locked: 0n, permissions: [] }),
+    exposure: { complete: true },
+    unpriced: () => [],
+    chainId: 1337,
+    wsUrl: "ws://node/key?secret=1",
+    dryRun: false,
+    ...given,
+  };
+}
+
+const penniless = () =>
+  Promise.resolve({ address: solver.address, balance: 0n, locked: 0n, permissions: [] });
+const away = () => Promise.reject(new NodeUnreachableError("http://node", "test"));
+
+const MISSING: [string, Partial<ReadinessPorts>, RegExp][] = [
+  ["store", { store: { check: () => Promise.reject(new Error("Full")) } }, /^Full$/],
+  [
+    "node",
+    { node: { url: "http://a:b@node", chainId: () => Promise.resolve(5) } },
+    /^Core node at http:\/\/…@node has chain id 5: expected 1337$/,
+  ],
+  ["balance", { account: penniless }, /^Solver 0x3C44.* has no balance: deposit USDC for it$/],
+  ["feed", { exposure: { complete: false } }, /^Open theses are not known: .*node\/key\?… is not/],
+  [
+    "prices",
+    { unpriced: () => ["BTC/USDT", "SOL/USDT"] },
+    /^No fresh price of BTC\/USDT, SOL\/USDT$/,
+  ],
+];
+
+for (const [name, given, problem] of MISSING) {
+  Deno.test(`Solver, readiness: names a missing ${name}, and that alone`, async () => {
+    const { problems, ...found } = await checkReadiness(ports(given));
+    assert.equal(problems.length, 1);
+    assert.match(problems[0] ?? "", problem);
+    const all = { ready: true, store: true, node: true, balance: true, feed: true, prices: true };
+    assert.deepEqual(found, { ...all, ready: false, [name]: false });
+  });
+}
+
+Deno.test("Solver, readiness: a dry run needs no balance", async () => {
+  assert.equal((await checkReadiness(ports({ account: penniless, dryRun: true }))).ready, true);
+});
+
+/** Waits until the solver says that it is ready, or that it is not. */
+function untilReady(url: string, isReady: boolean): Promise<unknown> {
+  return eventually(`${url} is ready: ${isReady}`, async () => {
+    const response = await fetch(`${url}/ready`);
+    const { ready, problems } = readinessSchema.parse(await response.json());
+    assert.equal(response.status, ready ? 200 : 503, problems.join());
+    return ready === isReady || undefined;
+  });
+}
+
+Deno.test("Solver: GET /ready answers 200 once all is there, and 503 while the node has paused", () =>
+  withSolver(async ({ url }, node) => {
+    await untilReady(url, true);
+    node.paused = true;
+    await untilReady(url, false);
+  }));
+
+Deno.test("Solver: GET /info answers without a node: the last known balance, or 0 and no time", () =>
+  withSolver(async ({ url }, node) => {
+    const info = async () => {
+      const response = await fetch(`${url}/info`);
+      assert.equal(response.status, 200);
+      return infoSchema.parse(await response.json());
+    };
+    node.paused = true;
+    const unknown = await info();
+    assert.deepEqual([unknown.balance, unknown.balanceTime], ["0", null]);
+    assert.deepEqual([unknown.address, unknown.config.minBetAmount], [solver.address, "1"]);
+    node.paused = false;
+    const known = await eventually("the balance is known", async () => {
+      const found = await info();
+      return found.balanceTime === null ? undefined : found;
+    });
+    node.paused = true;
+    await untilReady(url, false);
+    assert.deepEqual(await info(), known);
+  }));
+
+Deno.test("ChainCheck: another chain is one error until it is gone, a node that is away is none", () =>
+  withLogs("info", async (records) => {
+    let chainId: () => Promise<number> = () => Promise.resolve(1337);
+    const check = new ChainCheck({ url: "http://node", chainId: () => chainId() }, 1337);
+    const connect = async (answer: () => Promise<number>) => {
+      chainId = answer;
+      check.connected();
+      await check.stop();
+    };
+    await connect(() => Promise.resolve(1337));
+    await connect(() => Promise.resolve(5));
+    await connect(away);
+    await connect(() => Promise.resolve(5));
+    await connect(() => Promise.resolve(1337));
+    await connect(() => Promise.resolve(1337));
+    assert.deepEqual(
+      records.map(({ level, properties }) => `${level} ${properties.event}`),
+      ["error chain_mismatch", "info chain_matches"],
+    );
+  }));

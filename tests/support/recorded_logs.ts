@@ -1,0 +1,23 @@
+import { configure, type LogLevel, type LogRecord, reset } from "@logtape/logtape";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
+
+/** Runs a test while everything that is logged from a level on is recorded. */
+export async function withLogs(
+  lowestLevel: LogLevel,
+  test: (records: readonly LogRecord[]) => Promise<void>,
+): Promise<void> {
+  const records: LogRecord[] = [];
+  await configure({
+    reset: true,
+    sinks: { memory: (record) => records.push(record) },
+    loggers: [
+      { category: LOG_ROOT, lowestLevel, sinks: ["memory"] },
+      { category: ["logtape", "meta"], lowestLevel: "error", sinks: [] },
+    ],
+  });
+  try {
+    await test(records);
+  } finally {
+    await reset();
+  }
+}
