@@ -93,8 +93,12 @@ export class WsClients {
 
   /** Turns a request into a WebSocket, or refuses it. */
   accept(request: Request, address: CallerAddress): Response {
-    const refusal = this.refusal(request.headers, address);
-    if (refusal !== undefined) return refusal;
+    const answer = this.refusal(request.headers, address) ?? this.#upgrade(request, address);
+    this.#options.metrics.countHandshake(answer.status);
+    return answer;
+  }
+
+  #upgrade(request: Request, address: CallerAddress): Response {
     let upgrade: Deno.WebSocketUpgrade;
     try {
       upgrade = Deno.upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });

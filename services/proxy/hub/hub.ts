@@ -160,6 +160,7 @@ export class Hub {
   receive(text: string): boolean {
     const frame = parseNodeFrame(text);
     if (frame === undefined) return false;
+    this.#options.events.received();
     if (typeof frame.id === "number") this.#answered(frame.id, text);
     else if (typeof frame.method === "string") this.#notified(frame, text);
     return true;
@@ -278,7 +279,6 @@ export class Hub {
   #notified(frame: NodeFrame, text: string): void {
     const upstreamId = frame.params?.subscription;
     if (typeof upstreamId !== "string") return;
-    this.#options.events.received();
     const subscription = this.#book.byUpstreamId(upstreamId);
     if (subscription === undefined) {
       this.#book.stray(upstreamId, String(frame.method).replace(/_subscription$/, ""));

@@ -27,7 +27,7 @@ export interface ClientSink {
 
 /** Events for metrics and the head watch. */
 export interface HubEvents {
-  /** A notification came from the node. */
+  /** A message came from the node. */
   received(): void;
   /** `count` notifications were sent to clients. */
   sent(count: number): void;
