@@ -29,5 +29,5 @@ VOLUME ["/app/data"]
 EXPOSE 3000 3001 8545 8546 8547 8550 8560
 # At the service's default port, or at HEALTH_URL.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=5s --retries=10 CMD ["deno", "run", "--no-config", "--no-prompt", "--no-remote", "--no-npm", "--allow-net", "--allow-env=HEALTH_URL", "/app/health_check.js"]
-ENTRYPOINT ["deno", "run", "--no-config", "--no-prompt", "--no-remote", "--no-npm", "--unstable-no-legacy-abort", "--allow-net", "--allow-env", "--allow-read", "--allow-write=/app/data", "/app/main.js"]
+ENTRYPOINT ["deno", "run", "--no-config", "--no-prompt", "--no-remote", "--no-npm", "--unstable-no-legacy-abort", "--unstable-net", "--allow-net", "--allow-env", "--allow-read", "--allow-write=/app/data", "/app/main.js"]
 CMD ["--help"]

@@ -59,6 +59,8 @@ export interface ListenOptions {
   drainDeadlineMs?: number;
   /** The option that gives the port, for the message where it is taken. */
   portFlag?: string;
+  /** Whether several processes may listen on the port: Linux spreads connections among them. */
+  reusePort?: boolean;
 }
 
 /**
@@ -70,13 +72,15 @@ export function listen(
   host: string,
   port: number,
   handler: RequestHandler,
-  { drainDeadlineMs = DRAIN_DEADLINE_MS, portFlag = "--port" }: ListenOptions = {},
+  { drainDeadlineMs = DRAIN_DEADLINE_MS, portFlag = "--port", reusePort = false }: ListenOptions =
+    {},
 ): Listener {
   const log = getLogger([LOG_ROOT, "http"]);
   const serve = (onPort: number): Deno.HttpServer<Deno.NetAddr> =>
     Deno.serve({
       hostname: host,
       port: onPort,
+      reusePort,
       onListen: () => {},
       onError(thrown) {
         log.error("Request failed: {error}", { error: thrown });

@@ -23,6 +23,8 @@ export interface ServiceDefinition {
   port: number;
   /** The option that gives the port, where it is not `--port`. */
   portFlag?: string;
+  /** Whether several processes may listen on the port; Linux only. */
+  reusePort?: boolean;
   /** Routes of the service; `GET /`, `GET /health` and `GET /metrics` are added here. */
   app: Hono;
   /** Answers `GET /health` in the service's own words. */
@@ -53,8 +55,8 @@ export function startService(definition: ServiceDefinition): RunningService {
   const handler: RequestHandler = (request, remote, served) =>
     definition.upgrade?.(request, remote) ?? definition.hot?.(request, remote, served) ??
       app.fetch(request, { remote });
-  const { host, port, portFlag } = definition;
-  const listener = listen(host, port, handler, { portFlag });
+  const { host, port, portFlag, reusePort } = definition;
+  const listener = listen(host, port, handler, { portFlag, reusePort });
   log.info(
     listener.isOnEveryInterface ? "Listening on {url}, every interface" : "Listening on {url}",
     { event: "listening", url: listener.boundUrl },

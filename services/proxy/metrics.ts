@@ -173,7 +173,7 @@ export class ProxyMetrics {
     });
     this.broadcastReceived = new Counter({
       name: "proxy_broadcast_messages_received",
-      help: "Notifications received from the read node.",
+      help: "Notifications, and answers to subscribe calls, received from the read node.",
       registers,
     });
     this.broadcastSent = new Counter({
@@ -223,6 +223,11 @@ export class ProxyMetrics {
     const label = HTTP_METHODS.has(method) ? method : "other";
     this.#requestTally(label)(target)(status).count += 1;
     this.#durationSeries(target)(tookMs / 1000);
+  }
+
+  /** Counts one WebSocket handshake, of either port: its status is 101 unless it was refused. */
+  countHandshake(status: number): void {
+    this.#requestTally("GET")("proxy")(status).count += 1;
   }
 
   /** Counts something that was refused, or closed, because of a limit. */

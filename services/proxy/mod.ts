@@ -2,6 +2,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { UsageError } from "../../lib/cli/options.ts";
+import { listen, type Listener, type RequestHandler } from "../../lib/http/listener.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
@@ -24,6 +25,8 @@ export interface RunningProxy extends RunningService {
   readonly wsUrl: string;
   /** WebSocket URL of the second port, if there is one. */
   readonly wsPortUrl?: string;
+  /** Base URL of the port for metrics, if there is one. */
+  readonly metricsUrl?: string;
 }
 
 /**
@@ -69,6 +72,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     overRate,
   });
   let wsListener: WsListener | undefined;
+  let metricsListener: Listener | undefined;
   let draining = false;
   const app = createApi({
     cors,
@@ -82,6 +86,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     name: "proxy",
     host: options.host,
     port: options.port,
+    reusePort: options.reusePort,
     app,
     registry,
     health: () => new Response("OK"),
@@ -95,17 +100,22 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       await clients.drain();
     },
     async close() {
-      await Promise.all([wsListener?.stop(), limiter?.stop()]);
+      await Promise.all([wsListener?.stop(), metricsListener?.stop(), limiter?.stop()]);
       stop();
     },
   });
   start();
   const wsUrl = `${service.url.replace("http", "ws")}/ws`;
-  if (options.wsPort === undefined) return { ...service, wsUrl };
   try {
-    wsListener = await WsListener.start({
+    if (options.metricsPort !== undefined) {
+      const answer: RequestHandler = (request, remote) => app.fetch(request, { remote });
+      const portFlag = "--metrics-port";
+      metricsListener = listen(options.host, options.metricsPort, answer, { portFlag });
+    }
+    wsListener = options.wsPort === undefined ? undefined : await WsListener.start({
       host: options.host,
       port: options.wsPort,
+      reusePort: options.reusePort,
       clock: systemClock,
       maxMessageBytes: maxBodyBytes,
       // Behind a load balancer all handshakes come from its address.
@@ -113,15 +123,26 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
         ? Math.floor(options.maxWsClients * PEER_SHARE)
         : options.maxConnectionsPerAddress,
       onRefusal: () => metrics.countRefusal("connections_per_address"),
-      refuse: (headers, remote) => clients.refusal(headers, addressOf(headers, remote)),
-      accepted: (connection, headers, remote) =>
-        clients.adopt(connection, addressOf(headers, remote)),
+      refuse(headers, remote) {
+        const refusal = clients.refusal(headers, addressOf(headers, remote));
+        if (refusal !== undefined) metrics.countHandshake(refusal.status);
+        return refusal;
+      },
+      accepted(connection, headers, remote) {
+        metrics.countHandshake(101);
+        clients.adopt(connection, addressOf(headers, remote));
+      },
     });
   } catch (thrown) {
     await service.stop();
     throw thrown;
   }
-  return { ...service, wsUrl, wsPortUrl: wsUrl.replace(/:\d+\/ws$/, `:${wsListener.port}/ws`) };
+  return {
+    ...service,
+    wsUrl,
+    wsPortUrl: wsListener && wsUrl.replace(/:\d+\/ws$/, `:${wsListener.port}/ws`),
+    metricsUrl: metricsListener?.url,
+  };
 }
 
 export const run = serviceCommand({

@@ -25,6 +25,20 @@ export const options = {
       "second port for WebSockets only, several times as fast with thousands of clients; " +
       "0 takes a free one",
   },
+  reusePort: {
+    flags: "--reuse-port",
+    kind: kinds.flag,
+    env: "REUSE_PORT",
+    description: "let several proxies listen on the same ports, one for each core; Linux only",
+    default: "false",
+  },
+  metricsPort: {
+    flags: "--metrics-port",
+    kind: kinds.port,
+    env: "METRICS_PORT",
+    description:
+      "further port for /metrics, /health and /ready of this process alone; 0 takes a free one",
+  },
   writeNodeUrl: {
     flags: "--write-node-url",
     kind: kinds.nodeUrl,

@@ -48,6 +48,7 @@ class Scene {
   client(from = address()): HubClient {
     return this.hub.connect({
       room: () => Infinity,
+      spareRoom: () => 0,
       send: (messages) => this.got.push(...messages.map(({ text }) => JSON.parse(text).params)),
       close: (code) => this.closed.push(code),
     }, from);

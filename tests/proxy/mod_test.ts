@@ -74,6 +74,7 @@ Deno.test("Proxy: health is OK, metrics carry the specification's names", () =>
     const text = await (await fetch(`${url}/metrics`)).text();
     for (
       const line of [
+        'proxy_http_requests_total{method="GET",target="proxy",status="101"} 1',
         'proxy_http_requests_total{method="POST",target="read",status="200"} 1',
         'proxy_http_request_duration_seconds_count{target="read"} 1',
         'proxy_rpc_methods_total{method="core_getAccount"} 1',
@@ -84,7 +85,7 @@ Deno.test("Proxy: health is OK, metrics carry the specification's names", () =>
         'proxy_ws_messages_total{direction="downstream"} 1',
         'proxy_ws_messages_total{direction="lagged"} 0',
         "proxy_broadcast_upstream_connected 1",
-        "proxy_broadcast_messages_received 0",
+        "proxy_broadcast_messages_received 1", // the answer to the subscribe
         "proxy_broadcast_messages_sent 0",
         "proxy_broadcast_reconnect_attempts 0",
         "proxy_broadcast_active_subscriptions 1",
@@ -108,6 +109,40 @@ Deno.test("Proxy: where the WebSocket port is taken it does not start, and leave
     startProxy(withDefaults(options, { ...given, wsPort: taken.addr.port })),
     ListenError,
   );
+});
+
+Deno.test("Proxy: with --reuse-port several share their ports, each with metrics of its own", () =>
+  withProxy(async ({ read }) => {
+    const given = { port: 0, wsPort: 0, metricsPort: 0, reusePort: true, readNodeUrl: read.url };
+    const first = await startProxy(withDefaults(options, given));
+    const portOf = (url: string | undefined) => Number(new URL(url ?? "").port);
+    const ports = { port: portOf(first.url), wsPort: portOf(first.wsPortUrl) };
+    const second = await startProxy(withDefaults(options, { ...given, ...ports }));
+    assert.equal(second.wsPortUrl, first.wsPortUrl);
+    const wsUrls = [first.wsUrl, first.wsPortUrl ?? ""];
+    const clients = await Promise.all(
+      Array.from({ length: 64 }, (_, n) => RpcSocket.open(wsUrls[n % 2] ?? "")),
+    );
+    const held = await Promise.all([first, second].map(async ({ metricsUrl }) => {
+      assert.equal(await (await fetch(`${metricsUrl}/health`)).text(), "OK");
+      const text = await (await fetch(`${metricsUrl}/metrics`)).text();
+      return Number(/^proxy_ws_connections_active (\d+)$/m.exec(text)?.[1]);
+    }));
+    // The kernel spreads them by a hash of both addresses.
+    assert(held.every((clients) => clients > 0), `${held}`);
+    assert.equal(held[0]! + held[1]!, clients.length);
+    await Promise.all(clients.map((client) => client.close()));
+    await Promise.all([first.stop(), second.stop()]);
+  }));
+
+Deno.test("Proxy: without --reuse-port, or on a port of others, it does not start", async () => {
+  const given = { port: 0, metricsPort: 0, readNodeUrl: "http://127.0.0.1:1" };
+  const first = await startProxy(withDefaults(options, given));
+  const port = Number(new URL(first.url).port);
+  for (const taken of [{ port }, { metricsPort: port }, { port, reusePort: true }]) {
+    await assert.rejects(startProxy(withDefaults(options, { ...given, ...taken })), ListenError);
+  }
+  await first.stop();
 });
 
 Deno.test("Proxy: a query behind the path of POST / is allowed, another path is not found", () =>

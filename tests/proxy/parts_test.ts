@@ -25,6 +25,8 @@ class Client implements ClientConnection {
   buffer: ClientConnection["buffer"];
   readonly unsentBytes = 0;
   readonly isCuttable = false;
+  onDrain = () => {};
+  spareRoom = () => 0;
   admit = () => true;
   roomBytes = Infinity;
   readonly frames: RpcFrame[] = [];

@@ -7,6 +7,8 @@ import { onBothPorts, type Scene } from "./support.ts";
 
 const CAPACITY = 16;
 const MESSAGES = 400;
+/** So small that a client which reads nothing soon gets no more than its queue. */
+const BUFFERED = 4 * 1024 * 1024;
 const padding = "x".repeat(50_000);
 
 /** The messages counted under a direction. */
@@ -49,7 +51,7 @@ onBothPorts(
       assert(numbers.length < MESSAGES);
       assert.equal(await counted(scene.url, "lagged"), MESSAGES - numbers.length);
       deaf.close();
-    }, { proxy: { broadcastCapacity: CAPACITY } }),
+    }, { proxy: { broadcastCapacity: CAPACITY, maxBufferedBytes: BUFFERED } }),
 );
 
 onBothPorts(
@@ -63,7 +65,30 @@ onBothPorts(
       });
       assert(await counted(scene.url, "lagged") > 0);
       deaf.close();
-    }, { proxy: { broadcastCapacity: CAPACITY, slowClients: "close" } }),
+    }, {
+      proxy: { broadcastCapacity: CAPACITY, maxBufferedBytes: BUFFERED, slowClients: "close" },
+    }),
+);
+
+onBothPorts(
+  "Proxy, fast client: gets every message of bursts that are longer than the ring",
+  (withProxy) =>
+    withProxy(async ({ wsUrl, read }) => {
+      const BURST = 100 * CAPACITY;
+      const fast = await RpcSocket.open(wsUrl);
+      const id = (await fast.call(1, "eth_subscribe", ["newHeads"])).result;
+      const all: unknown[] = [];
+      for (let burst = 0; burst < 3; burst += 1) {
+        for (let n = 0; n < BURST; n += 1) {
+          const result = { n: all.length, padding: padding.slice(0, 5_000) };
+          read.notify(["newHeads"], result);
+          all.push(result);
+        }
+        await fast.frame((frame) => isNumber(frame.params?.result, all.length - 1));
+      }
+      assert.deepEqual(fast.notifications(id), all);
+      await fast.close();
+    }, { proxy: { broadcastCapacity: CAPACITY } }),
 );
 
 onBothPorts(

@@ -21,8 +21,16 @@ interface Claim {
   sources: Map<number, string>;
 }
 
+/**
+ * A client that reads takes in the end all that it would miss otherwise, however slowly; one that
+ * dawdles takes some of it; a deaf one nothing.
+ */
+const READERS = ["reads", "dawdles", "deaf"] as const;
+
 interface Client extends ClientSink {
+  /** Whether its queue has room. */
   writable: boolean;
+  reader: typeof READERS[number];
   hub: HubClient;
   claims: Map<string, Claim>;
   /** Answers awaited, by token. */
@@ -169,11 +177,17 @@ export class HubWorld {
   #connectClient(): void {
     if (this.#clients.filter(({ gone }) => !gone).length >= CLIENTS_MAX) return;
     const below = (limit: number) => this.#below(limit);
+    const reader = this.#pick(READERS) ?? "reads";
     const client: Client = {
       writable: true,
+      reader,
       // A message has some 90 bytes, so that often not all that is due is taken at once.
       room() {
         return this.writable ? 1 + below(400) : 0;
+      },
+      spareRoom() {
+        if (reader === "dawdles") return below(400);
+        return reader === "reads" ? Infinity : 0;
       },
       send: (messages) => messages.forEach(({ text }) => this.#delivered(client, text)),
       close: () => assert.fail("No client is closed in mode lag"),
@@ -263,7 +277,8 @@ export class HubWorld {
 
   #delivered(client: Client, text: string): void {
     assert(!client.gone, "Nothing is sent to a client that left");
-    assert(client.writable, "Nothing is sent to a client that takes nothing");
+    const takes = client.writable || client.reader !== "deaf";
+    assert(takes, "Nothing is sent to a client that takes nothing");
     const { params: { subscription, result } } = JSON.parse(text);
     const claim = client.claims.get(subscription);
     assert(claim, "A client gets only its own");
@@ -281,7 +296,10 @@ export class HubWorld {
     const got = new Set(claim.got);
     const absent = claim.owed.filter((number) => !got.has(number));
     const missed = absent.filter((number) => number < this.#broadcast - this.#capacity);
-    if (missed.length > 0) assert(client.slow, "Only a client that was slow misses anything");
+    if (missed.length > 0) {
+      assert(client.slow, "Only a client that was slow misses anything");
+      assert.notEqual(client.reader, "reads", "A client that reads misses nothing");
+    }
     this.#missed += missed.length;
   }
 

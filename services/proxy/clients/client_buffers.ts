@@ -14,6 +14,21 @@ export interface BufferedConnection {
 /** The part of the budget that large answers to one address may take. */
 const ADDRESS_SHARE = 0.5;
 
+/** The part of the budget that notifications leave for answers. */
+const NOTIFICATION_SHARE = 0.5;
+
+/**
+ * Unsent bytes that every client may have whatever others use, so that clients that do not read
+ * cannot keep heads and short answers from others: 160 MiB for 10,000 clients.
+ */
+export const ENSURED_BYTES = 16 * 1024;
+
+/** Unsent bytes of one client, up to which it gets notifications that it would miss otherwise. */
+const SPARE_BYTES_MAX = 32 * 1024 * 1024;
+
+/** A client that took nothing for so long, while bytes waited for it, does not read. */
+const STALLED_MS = 1_000;
+
 /** Every connection is asked for its unsent bytes at most this often. */
 const REFRESH_EVERY_MS = 50;
 
@@ -22,14 +37,20 @@ interface Buffer {
   readonly key: string;
   /** What the budget counts for it: never less than it really holds. */
   counted: number;
+  /** Its unsent bytes when it was last asked. */
+  unsent: number;
+  /** When its client was last seen to read, or to have nothing to read. */
+  readAtMs: number;
 }
 
 /** Handle of one connection in {@link ClientBuffers}. */
 export interface ClientBuffer {
   /** Counts bytes that are about to be sent. */
   add(bytes: number): void;
-  /** Bytes that may still be queued in all clients together. */
+  /** Bytes of notifications that may still be queued in all clients together. */
   free(wanted: number): number;
+  /** Bytes of notifications that may be queued though its queue is full: none if it does not read. */
+  spare(): number;
   /** Whether an answer may be queued; if not, it must not be sent. */
   admit(bytes: number): boolean;
   /** Counts a refusal that the connection decided itself. */
@@ -58,11 +79,12 @@ export class ClientBuffers {
 
   /** Begins to count a connection; `key` is that of the client's address. */
   open(connection: BufferedConnection, key: string): ClientBuffer {
-    const buffer: Buffer = { connection, key, counted: 0 };
+    const buffer: Buffer = { connection, key, counted: 0, unsent: 0, readAtMs: this.#clock.now() };
     this.#buffers.add(buffer);
     return {
       add: (bytes) => this.#add(buffer, bytes),
       free: (wanted) => this.#free(wanted),
+      spare: () => this.#spare(buffer),
       admit: (bytes) => this.#admit(buffer, bytes),
       refused: this.#onRefusal,
       end: () => this.#end(buffer),
@@ -81,8 +103,18 @@ export class ClientBuffers {
   }
 
   #free(wanted: number): number {
-    if (!this.#budget.fits(wanted, true)) this.#refresh();
-    return this.#budget.max - this.#budget.used;
+    const shared = this.#budget.max * NOTIFICATION_SHARE;
+    if (this.#budget.used + wanted > shared) this.#refresh();
+    return shared - this.#budget.used;
+  }
+
+  #spare(buffer: Buffer): number {
+    const nowMs = this.#clock.now();
+    this.#recount(buffer, nowMs);
+    if (nowMs - buffer.readAtMs >= STALLED_MS) return 0;
+    const own = SPARE_BYTES_MAX - buffer.counted;
+    // No queue may be larger than what is free: so even many that grow leave something for the next.
+    return Math.min(own, this.#free(own) - buffer.counted);
   }
 
   #admit(buffer: Buffer, bytes: number): boolean {
@@ -95,6 +127,7 @@ export class ClientBuffers {
       }
     }
     const isSmall = buffer.counted + bytes <= SMALL_BYTES;
+    if (buffer.counted + bytes <= ENSURED_BYTES) return true;
     if (this.#budget.fits(bytes, isSmall)) return true;
     this.#refresh();
     while (!this.#budget.fits(bytes, isSmall)) {
@@ -134,10 +167,13 @@ export class ClientBuffers {
     const nowMs = this.#clock.now();
     if (nowMs - this.#refreshedAtMs < REFRESH_EVERY_MS) return;
     this.#refreshedAtMs = nowMs;
-    for (const buffer of this.#buffers) {
-      const { unsentBytes } = buffer.connection;
-      this.#budget.add(unsentBytes - buffer.counted);
-      buffer.counted = unsentBytes;
-    }
+    for (const buffer of this.#buffers) this.#recount(buffer, nowMs);
+  }
+
+  #recount(buffer: Buffer, nowMs: number): void {
+    const { unsentBytes } = buffer.connection;
+    if (unsentBytes < buffer.counted || buffer.unsent === 0) buffer.readAtMs = nowMs;
+    this.#budget.add(unsentBytes - buffer.counted);
+    buffer.counted = buffer.unsent = unsentBytes;
   }
 }

@@ -2,16 +2,15 @@ import type { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 // @ts-types="@types/ws"
 import type { WebSocket as WsSocket } from "ws";
-import { SMALL_BYTES } from "../byte_budget.ts";
 import { type ClientSink, CloseCode } from "../hub/hub_client.ts";
 import type { FrameJoiner, OutgoingMessage } from "../hub/messages.ts";
-import type { BufferedConnection, ClientBuffer } from "./client_buffers.ts";
+import { type BufferedConnection, type ClientBuffer, ENSURED_BYTES } from "./client_buffers.ts";
 
 /**
- * Bytes that may wait in a client's socket before notifications stay in the ring instead: enough for
- * a hundred heads.
+ * Bytes that may wait in a client's socket before notifications stay in the ring instead: what a turn
+ * of the event loop brings in a burst.
  */
-export const QUEUED_BYTES_MAX = SMALL_BYTES;
+export const QUEUED_BYTES_MAX = 256 * 1024;
 
 /** Unsent bytes of one client, answers included: one that reads nothing and asks on is closed. */
 export const UNREAD_BYTES_MAX = 64 * 1024 * 1024;
@@ -27,6 +26,8 @@ export interface ClientConnection extends ClientSink, BufferedConnection {
   onGone: () => void;
   /** Called when the client's frame is too large; the connection is being closed. */
   onTooLarge: () => void;
+  /** Called when its queue is empty after it was full, if its socket says so. */
+  onDrain: () => void;
   /** Counts its unsent bytes; set before anything is sent. */
   buffer: ClientBuffer | undefined;
   /** Whether an answer may be queued. */
@@ -38,6 +39,7 @@ abstract class CountedConnection implements ClientConnection {
   onText = (_text: string) => {};
   onGone = () => {};
   onTooLarge = () => {};
+  onDrain = () => {};
   buffer: ClientBuffer | undefined;
   abstract readonly unsentBytes: number;
   abstract readonly isCuttable: boolean;
@@ -51,7 +53,12 @@ abstract class CountedConnection implements ClientConnection {
   room(wanted: number): number {
     const own = this.ownRoom(wanted);
     if (this.buffer === undefined || own <= 0) return own;
-    return Math.min(own, this.buffer.free(Math.min(wanted, own)));
+    const ensured = own - (QUEUED_BYTES_MAX - ENSURED_BYTES);
+    return Math.min(own, Math.max(ensured, this.buffer.free(Math.min(wanted, own))));
+  }
+
+  spareRoom(): number {
+    return this.buffer?.spare() ?? 0;
   }
 
   admit(bytes: number): boolean {
@@ -158,6 +165,7 @@ export class TcpConnection extends CountedConnection {
       if ("code" in error && TOO_LARGE.test(String(error.code))) this.onTooLarge();
     });
     socket.on("close", () => this.onGone());
+    tcp.on("drain", () => this.onDrain());
   }
 
   get unsentBytes(): number {

@@ -103,6 +103,11 @@ export class ClientSession {
     }
   }
 
+  /** The connection has room again. */
+  resume(): void {
+    this.#options.hub.resume(this.#client);
+  }
+
   /** The connection is gone. */
   end(): void {
     this.#ended = true;

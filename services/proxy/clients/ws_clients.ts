@@ -37,8 +37,17 @@ export interface WsClientsOptions {
   overRate?: (address: CallerAddress) => Promise<number | undefined>;
 }
 
-/** A socket does not say when it can take more, so clients that are behind are polled this often. */
+/**
+ * The runtime's socket does not say when it can take more. So clients that are behind are looked at
+ * after each flush, and this often while they read.
+ */
+const RESUME_READING_MS = 1;
+
+/** The same for clients that do not read. */
 const RESUME_EVERY_MS = 20;
+
+/** Clients that are looked at together, so that thousands that are behind cost little time each. */
+const RESUMED_AT_ONCE = 256;
 
 /** How long clients may take to answer the close before the listener cuts them. */
 const CLOSE_DEADLINE_MS = 1_000;
@@ -62,6 +71,7 @@ export class WsClients {
   readonly #buffers: ClientBuffers;
   #cancelSweep: CancelTimer | undefined;
   #cancelResume: CancelTimer | undefined;
+  #cancelResumeReading: CancelTimer | undefined;
   #draining = false;
   #flushing = false;
   #drained: (() => void) | undefined;
@@ -83,8 +93,12 @@ export class WsClients {
 
   /** Turns a request into a WebSocket, or refuses it. */
   accept(request: Request, address: CallerAddress): Response {
-    const refusal = this.refusal(request.headers, address);
-    if (refusal !== undefined) return refusal;
+    const answer = this.refusal(request.headers, address) ?? this.#upgrade(request, address);
+    this.#options.metrics.countHandshake(answer.status);
+    return answer;
+  }
+
+  #upgrade(request: Request, address: CallerAddress): Response {
     let upgrade: Deno.WebSocketUpgrade;
     try {
       upgrade = Deno.upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
@@ -145,6 +159,7 @@ export class WsClients {
         connection.close(1011, "Internal error");
       });
     };
+    connection.onDrain = () => session.resume();
     connection.onGone = () => {
       session.end();
       buffer.end();
@@ -166,6 +181,7 @@ export class WsClients {
     setImmediate(() => {
       this.#flushing = false;
       this.#options.hub.flush();
+      this.#resumeReading();
       this.#resumeLater();
     });
   }
@@ -191,6 +207,7 @@ export class WsClients {
   stop(): void {
     this.#cancelSweep?.();
     this.#cancelResume?.();
+    this.#cancelResumeReading?.();
   }
 
   #noRoom(address: CallerAddress): ProxyError | undefined {
@@ -210,12 +227,27 @@ export class WsClients {
 
   #resumeLater(): void {
     const { hub, clock } = this.#options;
-    if (this.#cancelResume !== undefined || hub.stuck.size === 0) return;
-    this.#cancelResume = clock.after(RESUME_EVERY_MS, () => {
-      this.#cancelResume = undefined;
-      for (const client of [...hub.stuck]) hub.resume(client);
-      this.#resumeLater();
-    });
+    if (this.#cancelResume === undefined && hub.stuck.size > 0) {
+      this.#cancelResume = clock.after(RESUME_EVERY_MS, () => {
+        this.#cancelResume = undefined;
+        for (const client of [...hub.stuck]) hub.resume(client);
+        this.#resumeLater();
+      });
+    }
+    if (this.#cancelResumeReading === undefined && hub.reading.size > 0) {
+      this.#cancelResumeReading = clock.after(RESUME_READING_MS, () => {
+        this.#cancelResumeReading = undefined;
+        this.#resumeReading();
+        this.#resumeLater();
+      });
+    }
+  }
+
+  /** Looks at those clients that read, those that waited longest first. */
+  #resumeReading(): void {
+    const { hub } = this.#options;
+    if (hub.reading.size === 0) return;
+    for (const client of [...hub.reading].slice(0, RESUMED_AT_ONCE)) hub.resume(client);
   }
 
   #sweepLater(): void {

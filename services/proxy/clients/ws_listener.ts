@@ -29,6 +29,8 @@ export interface WsListenerOptions {
   host: string;
   /** 0 takes a free one. */
   port: number;
+  /** Whether several processes may listen on the port; Linux only. */
+  reusePort?: boolean;
   clock: Clock;
   /** A larger message closes its connection with 1009, as soon as its length is known. */
   maxMessageBytes: number;
@@ -79,13 +81,13 @@ export class WsListener {
 
   /** Starts listening. @throws {ListenError} If the address is taken or not this machine's. */
   static async start(options: WsListenerOptions): Promise<WsListener> {
-    const { host, port } = options;
+    const { host, port, reusePort = false } = options;
     const server = createServer({ maxHeaderSize: HEADER_BYTES_MAX }, (_request, response) => {
       response.writeHead(426, { upgrade: "websocket" }).end("Expected a WebSocket handshake");
     });
     await new Promise<void>((resolve, reject) => {
       server.once("error", (cause) => reject(new ListenError(host, port, cause, "--ws-port")));
-      server.listen(port, host, resolve);
+      server.listen({ port, host, reusePort }, resolve);
     });
     return new WsListener(options, server);
   }

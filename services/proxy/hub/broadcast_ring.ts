@@ -3,9 +3,10 @@
  * position, so memory does not grow with their number.
  */
 export class BroadcastRing<T> {
-  readonly #slots: T[] = [];
+  readonly #slots: (T | undefined)[] = [];
   readonly #capacity: number;
-  #next = 0;
+  #start = 0;
+  #end = 0;
 
   /** @throws {RangeError} If `capacity` is not a whole number of at least 1. */
   constructor(capacity: number) {
@@ -17,26 +18,37 @@ export class BroadcastRing<T> {
 
   /** Number of the next message. */
   get end(): number {
-    return this.#next;
+    return this.#end;
   }
 
   /** Number of the oldest message kept; equal to {@link end} while empty. */
   get start(): number {
-    return this.#next - this.#slots.length;
+    return this.#start;
   }
 
   /** Adds a message. @returns The one that it replaced. */
   push(message: T): T | undefined {
-    const slot = this.#next % this.#capacity;
+    const slot = this.#end % this.#capacity;
     const evicted = this.#slots[slot];
     this.#slots[slot] = message;
-    this.#next += 1;
+    if (this.#end - this.#start === this.#capacity) this.#start += 1;
+    this.#end += 1;
     return evicted;
   }
 
-  /** The message with that number; undefined if it was replaced or has not come. */
+  /** The message with that number; undefined if it is not kept any more or has not come. */
   at(position: number): T | undefined {
-    if (position < this.start || position >= this.#next) return undefined;
+    if (position < this.#start || position >= this.#end) return undefined;
     return this.#slots[position % this.#capacity];
+  }
+
+  /**
+   * Forgets all messages, which nobody needs any more. A message that lives as long as a turn of the
+   * event loop costs the garbage collector next to nothing.
+   */
+  clear(): void {
+    for (; this.#start < this.#end; this.#start += 1) {
+      this.#slots[this.#start % this.#capacity] = undefined;
+    }
   }
 }

@@ -33,6 +33,12 @@ export interface HubOptions {
 /** After this many refusals of a subscription that it granted before, the node is believed. */
 const REFUSALS_MAX = 5;
 
+/** A client that is behind and took nothing this often in a row does not read for now. */
+const VAIN_DRAINS_MAX = 32;
+
+/** How often clients that are about to miss notifications are looked for while the ring goes round. */
+const RESCUES_PER_RING = 8;
+
 /**
  * Shares one connection to the node among all clients (specification, "Subscription lifecycle in the
  * hub"). It uses no socket and no clock: its owner reports events with their time, and it calls `send`.
@@ -48,11 +54,18 @@ export class Hub {
   #freshFrom = 0;
   /** Clients whose connection could not take everything that was due. */
   readonly #stuck = new Set<HubClient>();
+  /** Those of them that read; the one that waited longest comes first. */
+  readonly #reading = new Set<HubClient>();
+  /** Notifications after which clients about to miss some are looked for. */
+  readonly #rescueEvery: number;
+  /** Ring position at which they are looked for next. */
+  #rescueAt = 0;
   #subscriptions = 0;
 
   constructor(options: HubOptions) {
     this.#options = options;
     this.#ring = new BroadcastRing(options.capacity);
+    this.#rescueEvery = Math.max(1, Math.floor(options.capacity / RESCUES_PER_RING));
     const { upstream, random, subscribeTimeoutMs: askTimeoutMs, maxSubscriptions } = options;
     this.#book = new SubscriptionTable({ upstream, random, askTimeoutMs, maxSubscriptions });
   }
@@ -67,6 +80,11 @@ export class Hub {
     return this.#stuck;
   }
 
+  /** Those of them that took something lately, longest ago first: they are to be resumed soon. */
+  get reading(): ReadonlySet<HubClient> {
+    return this.#reading;
+  }
+
   /** Adds a client. */
   connect(sink: ClientSink, address: CallerAddress): HubClient {
     const client = new HubClient(sink, address);
@@ -77,7 +95,7 @@ export class Hub {
   /** Step 5: removes a client, and unsubscribes at the node what nobody else uses. */
   disconnect(client: HubClient): void {
     if (!this.#clients.delete(client)) return;
-    this.#stuck.delete(client);
+    this.#caughtUp(client);
     for (const subscription of [...client.subscriptions()]) this.#leave(client, subscription);
     client.cursor = undefined;
     // A subscription that only this client waited for ends with the node's answer, or at the next sweep.
@@ -142,6 +160,7 @@ export class Hub {
   receive(text: string): boolean {
     const frame = parseNodeFrame(text);
     if (frame === undefined) return false;
+    this.#options.events.received();
     if (typeof frame.id === "number") this.#answered(frame.id, text);
     else if (typeof frame.method === "string") this.#notified(frame, text);
     return true;
@@ -169,6 +188,7 @@ export class Hub {
     this.#fresh = [];
     this.#freshFrom = this.#ring.end;
     for (const client of ringReaders) sent += this.#drain(client);
+    if (this.#stuck.size === 0) this.#ring.clear();
     this.#sent(sent);
   }
 
@@ -177,6 +197,23 @@ export class Hub {
     if (client.cursor === undefined) return;
     this.flush(); // or the ring would bring the same messages again
     this.#sent(this.#drain(client));
+  }
+
+  /**
+   * Hands clients that read what the ring would overwrite before the next call. Only then, because
+   * messages in the ring are shared, and those in the queue of a connection are not.
+   */
+  #rescue(): void {
+    this.#rescueAt = this.#ring.end + this.#rescueEvery;
+    this.flush(); // or the ring would bring the same messages again
+    const keptFrom = this.#rescueAt - this.#options.capacity;
+    let sent = 0;
+    for (const client of [...this.#stuck]) {
+      if (client.cursor === undefined || client.cursor >= keptFrom) continue;
+      const room = client.sink.spareRoom();
+      if (room > 0) sent += this.#drain(client, room);
+    }
+    this.#sent(sent);
   }
 
   /** Fails subscribes that took too long and asks the node again; call it about once a second. */
@@ -242,7 +279,6 @@ export class Hub {
   #notified(frame: NodeFrame, text: string): void {
     const upstreamId = frame.params?.subscription;
     if (typeof upstreamId !== "string") return;
-    this.#options.events.received();
     const subscription = this.#book.byUpstreamId(upstreamId);
     if (subscription === undefined) {
       this.#book.stray(upstreamId, String(frame.method).replace(/_subscription$/, ""));
@@ -250,6 +286,7 @@ export class Hub {
     }
     // A burst longer than the ring must not cost clients that are up to date anything.
     if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
+    if (this.#stuck.size > 0 && this.#ring.end >= this.#rescueAt) this.#rescue();
     if (this.#fresh.length === 0) this.#freshFrom = this.#ring.end;
     if (subscription.fresh.length === 0) this.#fresh.push(subscription);
     const message = new OutgoingMessage(underPublicId(text, upstreamId, subscription.publicId));
@@ -261,7 +298,7 @@ export class Hub {
   }
 
   /** Sends a client its messages from the ring. @returns How many. */
-  #drain(client: HubClient): number {
+  #drain(client: HubClient, room = client.sink.room(Infinity)): number {
     if (client.cursor === undefined) return 0;
     const missed = client.cursor < this.#ring.start ? client.skipMissed() : 0;
     this.#lagged(missed);
@@ -269,10 +306,21 @@ export class Hub {
       this.#close(client, `Too slow: ${missed} messages missed`);
       return 0;
     }
-    const sent = client.drain(this.#ring);
-    if (client.cursor === undefined) this.#stuck.delete(client);
-    else this.#stuck.add(client);
+    const sent = client.drain(this.#ring, room);
+    this.#reading.delete(client);
+    if (client.cursor === undefined) this.#caughtUp(client);
+    else {
+      this.#stuck.add(client);
+      client.vainDrains = sent > 0 ? 0 : client.vainDrains + 1;
+      if (client.vainDrains < VAIN_DRAINS_MAX) this.#reading.add(client);
+    }
     return sent;
+  }
+
+  #caughtUp(client: HubClient): void {
+    this.#stuck.delete(client);
+    this.#reading.delete(client);
+    client.vainDrains = 0;
   }
 
   #close(client: HubClient, reason: string): void {

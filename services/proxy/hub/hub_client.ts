@@ -14,6 +14,11 @@ export interface ClientSink {
    * @param wanted If this much is known to be free, the connection need not be asked again.
    */
   room(wanted: number): number;
+  /**
+   * Bytes that it takes in spite of a full queue, so that they are not missed; 0 or less: none, as
+   * for a client that does not read.
+   */
+  spareRoom(): number;
   /** Sends messages in order; at least the first is always accepted. */
   send(messages: readonly OutgoingMessage[]): void;
   /** Ends the connection with a WebSocket close code. */
@@ -22,7 +27,7 @@ export interface ClientSink {
 
 /** Events for metrics and the head watch. */
 export interface HubEvents {
-  /** A notification came from the node. */
+  /** A message came from the node. */
   received(): void;
   /** `count` notifications were sent to clients. */
   sent(count: number): void;
@@ -106,6 +111,8 @@ export class HubClient {
   readonly awaited = new Set<UpstreamSubscription>();
   /** Ring position from which it reads; undefined while it is up to date. */
   cursor: number | undefined;
+  /** How often in a row it was behind and its connection took nothing. */
+  vainDrains = 0;
   #holds = 0;
 
   constructor(sink: ClientSink, address: CallerAddress) {
@@ -180,11 +187,10 @@ export class HubClient {
     return missed;
   }
 
-  /** Sends as much of what is due as the connection takes. @returns How many were sent. */
-  drain(ring: BroadcastRing<Notification>): number {
+  /** Sends as much of what is due as there is room for. @returns How many were sent. */
+  drain(ring: BroadcastRing<Notification>, room: number): number {
     if (this.cursor === undefined || this.#holds > 0) return 0;
     const due: OutgoingMessage[] = [];
-    let room = this.sink.room(Infinity);
     let position = Math.max(this.cursor, ring.start);
     for (; position < ring.end && room > 0; position += 1) {
       const message = this.#take(ring.at(position));

@@ -9,6 +9,12 @@ import type { SocketLike } from "../../../lib/net/reconnecting_socket.ts";
 /** The largest frame that a node may send: far above any answer to a plain read. */
 const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
+/**
+ * Bytes of frames after which the event loop gets a turn. A read that finds data ends without one: in
+ * a long burst nothing could be sent to clients, and all of it would pile up.
+ */
+const BYTES_PER_TURN = 64 * 1024;
+
 /** Ping interval; the pong has to arrive before the next ping. */
 export const PING_EVERY_MS = 15_000;
 
@@ -28,6 +34,7 @@ export class NodeSocket implements SocketLike {
   readonly #clock: Clock;
   #cancelPing: CancelTimer | undefined;
   #corked = false;
+  #bytesInTurn = 0;
 
   /** Begins to connect. */
   constructor(url: string, clock: Clock) {
@@ -40,7 +47,8 @@ export class NodeSocket implements SocketLike {
     });
     // Text and binary frames are both read as UTF-8; each comes as one Buffer.
     this.#client.on("message", (data: Buffer) => {
-      this.onmessage?.(new MessageEvent("message", { data: data.toString() }));
+      this.#takeTurns(data.length);
+      this.onmessage?.({ data: data.toString() });
     });
     this.#client.on("close", (code, reason) => {
       this.#cancelPing?.();
@@ -69,6 +77,16 @@ export class NodeSocket implements SocketLike {
     this.#client.close(code, reason);
     // Do not wait for the node's close: a node that is gone would hold the socket for half a minute.
     this.#tcp?.destroySoon();
+  }
+
+  #takeTurns(bytes: number): void {
+    this.#bytesInTurn += bytes;
+    if (this.#bytesInTurn < BYTES_PER_TURN || this.#client.isPaused) return;
+    this.#client.pause();
+    setImmediate(() => {
+      this.#bytesInTurn = 0;
+      this.#client.resume();
+    });
   }
 
   #pingLater(): void {

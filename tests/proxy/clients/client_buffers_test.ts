@@ -4,6 +4,7 @@ import {
   type BufferedConnection,
   type ClientBuffer,
   ClientBuffers,
+  ENSURED_BYTES,
 } from "../../../services/proxy/clients/client_buffers.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
@@ -18,7 +19,7 @@ function scene() {
   return { budget, clock, buffers, refusals: () => refusals };
 }
 
-/** A connection whose peer reads nothing, unless the test sets its unsent bytes. */
+/** A connection whose client reads nothing, unless the test sets its unsent bytes. */
 class Connection implements BufferedConnection {
   unsentBytes = 0;
   isCut = false;
@@ -34,6 +35,12 @@ class Connection implements BufferedConnection {
     this.buffer.add(bytes);
     this.unsentBytes += bytes;
     return true;
+  }
+
+  /** Queues notifications, whether they fit or not. */
+  notify(bytes: number): void {
+    this.buffer.add(bytes);
+    this.unsentBytes += bytes;
   }
 
   cut(): void {
@@ -90,4 +97,56 @@ Deno.test("ClientBuffers: what was sent meanwhile, or went with its connection, 
   reader.buffer.end();
   deaf.buffer.end();
   assert.equal(budget.used, 0);
+});
+
+Deno.test("ClientBuffers: notifications leave half of the budget to answers", () => {
+  const { buffers } = scene();
+  const deaf = Array.from({ length: 4 }, (_, n) => new Connection(buffers, `${n}`, false));
+  for (const client of deaf) {
+    while (client.buffer.free(MIB) >= MIB) client.notify(MIB);
+  }
+  assert.equal(deaf[0]?.unsentBytes, MAX / 2);
+  const honest = new Connection(buffers, "honest", false);
+  assert(honest.answer(4 * MIB));
+});
+
+Deno.test("ClientBuffers: a full budget keeps nobody from a short answer", () => {
+  const { budget, buffers, refusals } = scene();
+  new Connection(buffers, "deaf", false).notify(MAX);
+  const honest = new Connection(buffers, "honest", false);
+  assert(honest.answer(ENSURED_BYTES));
+  assert(!honest.answer(1));
+  assert.deepEqual([budget.used, refusals()], [MAX + ENSURED_BYTES, 1]);
+});
+
+Deno.test("ClientBuffers: a client may have as much beyond its queue as it leaves free to others", () => {
+  const { buffers } = scene();
+  const free = [1, 2, 3].map((n) => {
+    const client = new Connection(buffers, `${n}`, true);
+    client.notify(client.buffer.spare() / 2);
+    assert.equal(client.buffer.spare(), 0);
+    return client.unsentBytes / MIB;
+  });
+  assert.deepEqual(free, [4, 2, 1], "of 8 MiB for notifications");
+});
+
+Deno.test("ClientBuffers: a client that took nothing for a second gets nothing beyond its queue, until it reads", () => {
+  const { clock, buffers } = scene();
+  const client = new Connection(buffers, "a", true);
+  clock.advance(60_000); // nothing to read is no reason
+  client.notify(1_000);
+  assert(client.buffer.spare() > 0);
+  clock.advance(999);
+  client.notify(1_000);
+  assert(client.buffer.spare() > 0);
+  clock.advance(1);
+  assert.equal(client.buffer.spare(), 0);
+  client.unsentBytes -= 1;
+  assert(client.buffer.spare() > 0);
+  clock.advance(1_000);
+  assert.equal(client.buffer.spare(), 0);
+  client.unsentBytes = 0;
+  clock.advance(60_000);
+  client.notify(1_000);
+  assert(client.buffer.spare() > 0);
 });

@@ -87,7 +87,7 @@ Deno.test("NativeConnection: a socket that is closing is sent nothing, and not c
 
 Deno.test("TcpConnection: a peer that reads nothing gets no pongs, so that they cannot pile up", () => {
   const socket = new FakeWsSocket();
-  const tcp = { writableLength: 0 };
+  const tcp = Object.assign(new EventEmitter(), { writableLength: 0 });
   // The parts that a connection touches until it sends.
   new TcpConnection(socket as never, tcp as never, new FrameJoiner());
   socket.emit("ping", Buffer.from("1"));
@@ -96,6 +96,19 @@ Deno.test("TcpConnection: a peer that reads nothing gets no pongs, so that they 
   tcp.writableLength = 0;
   socket.emit("ping", Buffer.from("3"));
   assert.deepEqual(socket.pongs, ["1", "3"]);
+});
+
+Deno.test("TcpConnection: says when its socket has room again", () => {
+  const tcp = Object.assign(new EventEmitter(), { writableLength: 0 });
+  const connection = new TcpConnection(
+    new FakeWsSocket() as never,
+    tcp as never,
+    new FrameJoiner(),
+  );
+  let drained = 0;
+  connection.onDrain = () => drained += 1;
+  tcp.emit("drain");
+  assert.equal(drained, 1);
 });
 
 /** A socket of `ws` that notes its pongs. */

@@ -59,6 +59,7 @@ function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
     }),
     sink: {
       room: () => Infinity,
+      spareRoom: () => 0,
       admit: () => true,
       send: (messages) => got.push(...messages.map(({ text }) => text)),
       close: (code) => closed.push(code),

@@ -2,16 +2,29 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { BroadcastRing } from "../../../services/proxy/hub/broadcast_ring.ts";
 
+/** Messages to add, and now and then that nobody needs those before. */
+const operations = fc.array(fc.oneof(
+  { weight: 9, arbitrary: fc.nat() },
+  { weight: 1, arbitrary: fc.constant("clear" as const) },
+));
+
 Deno.test("BroadcastRing: keeps what an array that forgets its head would keep", () => {
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 9 }), fc.array(fc.nat()), (capacity, messages) => {
+    fc.property(fc.integer({ min: 1, max: 9 }), operations, (capacity, operations) => {
       const ring = new BroadcastRing<number>(capacity);
       const all: number[] = [];
-      for (const message of messages) {
-        const gaveWay = ring.push(message);
-        assert.equal(gaveWay, all[all.length - capacity]);
-        all.push(message);
-        const start = Math.max(0, all.length - capacity);
+      let clearedTo = 0;
+      for (const message of operations) {
+        if (message === "clear") {
+          ring.clear();
+          clearedTo = all.length;
+        } else {
+          const replaced = all.length - capacity;
+          const gaveWay = ring.push(message);
+          assert.equal(gaveWay, replaced < clearedTo ? undefined : all[replaced]);
+          all.push(message);
+        }
+        const start = Math.max(clearedTo, all.length - capacity);
         assert.deepEqual([ring.start, ring.end], [start, all.length]);
         for (let position = -1; position <= all.length; position += 1) {
           assert.equal(ring.at(position), position < start ? undefined : all[position]);

@@ -61,6 +61,7 @@ class Scene {
 
 class Client {
   room = Infinity;
+  spare = 0;
   /** Lists of messages as they were handed to the connection. */
   readonly lists: (readonly OutgoingMessage[])[] = [];
   readonly client: HubClient;
@@ -70,6 +71,7 @@ class Client {
     this.#hub = hub;
     this.client = hub.connect({
       room: () => this.room,
+      spareRoom: () => this.spare,
       send: (messages) => this.lists.push(messages),
       close: () => assert.fail("Not closed"),
     }, address());
@@ -166,6 +168,51 @@ Deno.test("Hub: of a burst, a connection is handed what it has room for, the res
   scene.hub.resume(client.client);
   assert.deepEqual(client.got, [1, 2, 3]);
   assert.equal(scene.lagged, 0);
+});
+
+Deno.test("Hub: a client that reads is handed what the ring is about to lose, and not before", async () => {
+  const scene = new Scene();
+  const [slow, other] = [await scene.client("a"), await scene.client("a", "b")];
+  for (const client of [slow, other]) {
+    client.room = 0;
+    client.spare = Infinity;
+  }
+  for (let number = 0; number < 10 * CAPACITY; number += 1) {
+    scene.notify("a", number);
+    scene.hub.flush();
+    const lost = number - CAPACITY;
+    for (const { got } of [slow, other]) assert((got.at(-1) ?? -1) >= lost, `${number} came`);
+    if (number < CAPACITY - 1) assert.deepEqual(slow.got, [], "the ring still has all of it");
+  }
+  for (const client of [slow, other]) {
+    client.room = Infinity;
+    scene.hub.resume(client.client);
+    assert.deepEqual(client.got, Array.from({ length: 10 * CAPACITY }, (_, number) => number));
+  }
+  assert.equal(scene.lagged, 0);
+});
+
+Deno.test("Hub: a client that is behind counts as reading until its connection took nothing for long", async () => {
+  const scene = new Scene();
+  const client = await scene.client("a");
+  const look = () => {
+    scene.hub.resume(client.client);
+    return scene.hub.reading.has(client.client);
+  };
+  client.room = 1; // takes one message at a time
+  scene.notify("a", 1, 2, 3, 4);
+  scene.hub.flush();
+  assert.deepEqual([look(), client.got.length], [true, 2]);
+  client.room = 0;
+  let looks = 0;
+  while (look()) looks += 1;
+  assert(looks > 10 && looks < 100, `${looks} looks in vain`);
+  assert(scene.hub.stuck.has(client.client));
+  client.room = 1;
+  assert.equal(look(), true, "it reads again");
+  client.room = Infinity;
+  assert.equal(look(), false, "it has caught up");
+  assert.deepEqual([client.got, scene.hub.stuck.size], [[1, 2, 3, 4], 0]);
 });
 
 Deno.test("Hub: a client that is gone is refused what it still asks for, and holds no feed", async () => {

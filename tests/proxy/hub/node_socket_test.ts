@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers";
 import { NodeSocket, PING_EVERY_MS } from "../../../services/proxy/hub/node_socket.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -73,6 +74,34 @@ Deno.test("NodeSocket: a node that answers pings is kept; frames sent together a
   }
   assert.deepEqual(received, wanted);
   assert.deepEqual(answers, wanted.map((text) => `echo ${text}`));
+  const ended = new Promise((resolve) => socket.onclose = resolve);
+  socket.close();
+  await ended;
+  await server.shutdown();
+});
+
+Deno.test("NodeSocket: in a long burst the event loop gets its turns", async () => {
+  const MESSAGES = 5_000;
+  const text = "x".repeat(1_000);
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+    const { socket, response } = Deno.upgradeWebSocket(request);
+    socket.onopen = () => {
+      for (let n = 0; n < MESSAGES; n += 1) socket.send(text);
+    };
+    return response;
+  });
+  const socket = new NodeSocket(`ws://127.0.0.1:${server.addr.port}`, new FakeClock());
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  let [received, inTurn, mostInTurn] = [0, 0, 0];
+  socket.onmessage = () => {
+    received += 1;
+    inTurn += 1;
+    if (inTurn === 1) setImmediate(() => inTurn = 0);
+    mostInTurn = Math.max(mostInTurn, inTurn);
+    if (received === MESSAGES) resolve();
+  };
+  await over;
+  assert(mostInTurn < MESSAGES / 10, `${mostInTurn} messages came in one turn`);
   const ended = new Promise((resolve) => socket.onclose = resolve);
   socket.close();
   await ended;
