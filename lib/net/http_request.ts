@@ -22,6 +22,8 @@ export interface RequestOptions {
   json?: unknown;
   /** Covers the whole answer, its body included. */
   timeoutMs?: number;
+  /** Ends the request early. */
+  signal?: AbortSignal | undefined;
 }
 
 /** An answer of any status, read to its end. */
@@ -38,15 +40,19 @@ export interface HttpAnswer {
  */
 export async function request(
   url: string,
-  { json, timeoutMs = REQUEST_TIMEOUT_MS }: RequestOptions = {},
+  { json, timeoutMs = REQUEST_TIMEOUT_MS, signal }: RequestOptions = {},
 ): Promise<HttpAnswer> {
   const init = json === undefined ? {} : {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(json),
   };
+  const timeout = AbortSignal.timeout(timeoutMs);
   try {
-    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+    const response = await fetch(url, {
+      ...init,
+      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+    });
     return { status: response.status, headers: response.headers, text: await response.text() };
   } catch (cause) {
     if (cause instanceof Error && cause.name === "TimeoutError") {
