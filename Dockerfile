@@ -11,6 +11,8 @@ COPY services services
 COPY docs/deployment/health_check.ts ./
 # Only what the program reaches goes into the image: 3 MB in place of 140 MB of packages.
 RUN ["deno", "bundle", "--frozen", "--platform=deno", "--code-splitting", "--outdir=/app", "main.ts", "health_check.ts"]
+# The console's page, which its service would bundle itself where it has the sources.
+RUN ["deno", "bundle", "--frozen", "--platform=browser", "--minify", "--outdir=/app/console_page", "services/console/page/main.tsx"]
 # Empty, and the service's own: a volume mounted there takes over its owner.
 RUN ["mkdir", "/data"]
 
@@ -26,7 +28,7 @@ USER 65532:65532
 # Inside a container 127.0.0.1 reaches nobody.
 ENV HOST=0.0.0.0 DENO_NO_UPDATE_CHECK=1
 VOLUME ["/app/data"]
-EXPOSE 3000 3001 8545 8546 8547 8550 8560
+EXPOSE 3000 3001 8545 8546 8547 8550 8560 8600
 # At the service's default port, or at HEALTH_URL.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=5s --retries=10 CMD ["deno", "run", "--no-config", "--no-prompt", "--no-remote", "--no-npm", "--allow-net", "--allow-env=HEALTH_URL", "/app/health_check.js"]
 ENTRYPOINT ["deno", "run", "--no-config", "--no-prompt", "--no-remote", "--no-npm", "--unstable-no-legacy-abort", "--unstable-net", "--allow-net", "--allow-env", "--allow-read", "--allow-write=/app/data", "/app/main.js"]

@@ -43,6 +43,10 @@ export const commands: CommandEntries = {
     summary: "fills price history that the node missed, from an exchange's trades",
     open: () => import("./services/node/backfill/mod.ts"),
   },
+  console: {
+    summary: "a page to see the market, draw a box and bet on it",
+    open: () => import("./services/console/mod.ts"),
+  },
   exchanges: {
     summary: "simulated exchanges with the wire formats of the real ones",
     open: () => import("./services/exchanges/mod.ts"),

@@ -59,6 +59,8 @@ async function compile(name: string, target: string, outdir: string): Promise<vo
     `--target=${target}`,
     ...(isWindows ? ["--icon=docs/icon.ico"] : []), // only there does an executable hold one
     `--output=${outdir}/${target}/${file}${isWindows ? ".exe" : ""}`,
+    // The page of the console, which it would bundle itself where it has the sources.
+    ...(name === ALL || name === "console" ? [`--include=${outdir}/bundle/console_page`] : []),
     `${outdir}/bundle/main.js`,
     ...(name === ALL ? [] : [name]),
   );
@@ -86,4 +88,11 @@ if (unknown !== undefined) {
 // on the packages themselves (denoland/deno#36746).
 const { target: targets, outdir } = values;
 await deno("bundle", "--platform=deno", "--code-splitting", `--outdir=${outdir}/bundle`, "main.ts");
+await deno(
+  "bundle",
+  "--platform=browser",
+  "--minify",
+  `--outdir=${outdir}/bundle/console_page`,
+  "services/console/page/main.tsx",
+);
 for (const target of targets) for (const name of names) await compile(name, target, outdir);

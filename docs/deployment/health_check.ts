@@ -4,8 +4,8 @@
  * at the default port of each, since only one of them is there.
  */
 
-/** The default ports of solver and bridge, node, proxy, oracle and exchanges. */
-const PORTS = [3000, 8545, 8546, 8550, 8560];
+/** The default ports of solver and bridge, node, proxy, oracle, exchanges and console. */
+const PORTS = [3000, 8545, 8546, 8550, 8560, 8600];
 
 /** What an answer has to be: a service's own word for well, and of a bridge that its node answers. */
 function isWell(text: string): boolean {

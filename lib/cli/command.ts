@@ -46,10 +46,12 @@ export interface CommandContext {
 }
 
 /** A subcommand: its option table and what it does. */
-export interface Command<T extends OptionTable = OptionTable> extends CommandText {
+export interface Command<T extends OptionTable = OptionTable, L = void> extends CommandText {
   options: T;
+  /** Reads files of the program itself, before access to all but the options' paths is given up. */
+  load?: () => Promise<L>;
   /** @returns The exit code. */
-  run(options: OptionsOf<T>, context: CommandContext): Promise<number>;
+  run(options: OptionsOf<T>, context: CommandContext, loaded: L): Promise<number>;
   /** Default of `--log-level`. */
   defaultLogLevel?: "info" | "warning";
   /** Subcommands, run by naming one first. */
@@ -75,16 +77,16 @@ export interface CommandEntry {
 export type CommandEntries = Readonly<Record<string, CommandEntry>>;
 
 /** A subcommand that starts a service and runs it until a signal. */
-export function serviceCommand<T extends OptionTable>(
-  text: Omit<Command<T>, "run">,
-  start: (options: OptionsOf<T>) => Promise<RunningService>,
+export function serviceCommand<T extends OptionTable, L = void>(
+  text: Omit<Command<T, L>, "run">,
+  start: (options: OptionsOf<T>, loaded: L) => Promise<RunningService>,
 ): RunnableCommand {
-  return command({
+  return command<T, L>({
     ...text,
-    async run(options, context) {
+    async run(options, context, loaded) {
       // Listen before starting, so that no signal is lost while the service starts.
       const signal = context.untilSignal();
-      const service = await start(options);
+      const service = await start(options, loaded);
       await signal;
       return await stopInTime(service, context) ? ExitCode.ok : ExitCode.failed;
     },
@@ -95,7 +97,9 @@ export function serviceCommand<T extends OptionTable>(
  * Makes a command runnable. Wrong arguments print one line and exit with 2, any other expected error
  * prints one line and exits with 1; a stack trace means a bug.
  */
-export function command<T extends OptionTable>(definition: Command<T>): RunnableCommand {
+export function command<T extends OptionTable, L = void>(
+  definition: Command<T, L>,
+): RunnableCommand {
   const { subcommands = {}, defaultLogLevel } = definition;
   const logging = defaultLogLevel === undefined ? loggingOptions : {
     ...loggingOptions,
@@ -107,8 +111,10 @@ export function command<T extends OptionTable>(definition: Command<T>): Runnable
     // Parsed by the logging rows of the table; its generic type hides theirs.
     const { jsonLogs, logLevel } = values as Omit<LoggingOptions, "color">;
     await configureLogging({ jsonLogs, logLevel, color: context.color });
+    // Without a loader, L is void.
+    const loaded = await definition.load?.() as L;
     confineFiles(definition.name, options, values);
-    return await definition.run(values, context);
+    return await definition.run(values, context, loaded);
   };
   const run = (argv: readonly string[], context: CommandContext): Promise<number> =>
     reportErrors(definition.name, context, async () => {

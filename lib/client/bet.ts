@@ -1,5 +1,5 @@
-import type { z } from "zod";
-import type { estimateAnswerSchema } from "../protocol/answers.ts";
+import * as z from "zod";
+import { estimateAnswerSchema } from "../protocol/answers.ts";
 import { findMarketBySymbol, type Market, MARKETS } from "../protocol/markets.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { RangemakerError } from "./errors.ts";
@@ -18,7 +18,18 @@ export interface Bet {
 }
 
 /** What a bet would pay, amounts in USDC with 6 decimals. */
-export type Estimate = z.output<typeof estimateAnswerSchema>["estimate"];
+export type Estimate = z.output<typeof estimateAnswerSchema>["estimate"] & {
+  /** That the user wins, by the solver's model; absent if it has none. */
+  probability?: number | undefined;
+};
+
+/** An answer to an estimate; a solver with a model explains its price. */
+export const pricedEstimateSchema = estimateAnswerSchema.extend({
+  pricing: z.object({ probability: z.number() }).optional(),
+}).transform(({ estimate, pricing }): Estimate => ({
+  ...estimate,
+  probability: pricing?.probability,
+}));
 
 /** A bet that the chain took. */
 export interface Execution {

@@ -6,7 +6,6 @@ import { pagesOf } from "../net/pages.ts";
 import type { Account } from "../protocol/account.ts";
 import {
   depositAnswerSchema,
-  estimateAnswerSchema,
   executeAnswerSchema,
   quoteAnswerSchema,
   solverHealthSchema,
@@ -21,6 +20,7 @@ import {
   type Estimate,
   type Execution,
   marketOf,
+  pricedEstimateSchema,
   type PriceHistory,
   REQUEST_LIFE_MS,
   termsOf,
@@ -124,14 +124,15 @@ export class RangemakerClient {
   /**
    * What a bet would pay, without a signature.
    *
+   * @param signal Ends the request, such as when the user has changed the bet.
    * @example
    * ```ts
    * const { payout, multiplier } = await client.estimate(bet);
    * ```
    */
-  async estimate(bet: Bet): Promise<Estimate> {
+  async estimate(bet: Bet, signal?: AbortSignal): Promise<Estimate> {
     const url = `${this.#urls.solver}/estimate`;
-    return (await callJson(url, estimateAnswerSchema, termsOf(bet, this.#clock.now()))).estimate;
+    return await callJson(url, pricedEstimateSchema, termsOf(bet, this.#clock.now()), { signal });
   }
 
   /**

@@ -27,6 +27,8 @@ export interface ServiceDefinition {
   reusePort?: boolean;
   /** Routes of the service; `GET /`, `GET /health` and `GET /metrics` are added here. */
   app: Hono;
+  /** The app answers `GET /` itself. */
+  servesRoot?: true;
   /** Answers `GET /health` in the service's own words. */
   health: Handler;
   registry: Registry;
@@ -45,7 +47,7 @@ export function startService(definition: ServiceDefinition): RunningService {
   const { name, app, registry } = definition;
   const log = getLogger([LOG_ROOT, name]);
   const about = documented(aboutOperation, (c) => Promise.resolve(c.text(describe(definition))));
-  app.get("/", about);
+  if (!definition.servesRoot) app.get("/", about);
   app.get("/health", definition.health);
   const metrics = documented(metricsOperation, async (c) => {
     c.header("content-type", registry.contentType);

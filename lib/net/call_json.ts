@@ -43,6 +43,7 @@ const failureSchema = z.object({
 /**
  * `GET`s JSON or, with a body, `POST`s it, and parses the answer.
  *
+ * @param options `signal` ends the request early.
  * @throws {ServiceError} If the service refuses, or if the answer does not fit the schema.
  * @throws {NetworkError} If no answer came.
  */
@@ -50,8 +51,9 @@ export async function callJson<S extends z.ZodType>(
   url: string,
   schema: S,
   body?: unknown,
+  { signal }: { signal?: AbortSignal | undefined } = {},
 ): Promise<z.output<S>> {
-  const { status, text } = await request(url, { json: body });
+  const { status, text } = await request(url, { json: body, signal });
   const value = parseJson(text);
   const failure = failureSchema.safeParse(value);
   if (failure.success) {

@@ -4,7 +4,13 @@ import { type Account, accountSchema } from "../protocol/account.ts";
 import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { type NodePrice, nodePriceSchema } from "../protocol/price.ts";
 import { type Receipt, receiptSchema } from "../protocol/receipt.ts";
-import { type Address, type Hex, timestampSchema, uint64Schema } from "../protocol/scalars.ts";
+import {
+  type Address,
+  hash32Schema,
+  type Hex,
+  timestampSchema,
+  uint64Schema,
+} from "../protocol/scalars.ts";
 import { type Thesis, thesisSchema, type ThesisStatus } from "../protocol/thesis.ts";
 import type { Transaction } from "../protocol/transaction.ts";
 import { toWire } from "../protocol/wire.ts";
@@ -71,6 +77,8 @@ const headSchema = z.object({
   number: z.string().regex(/^0x[0-9a-f]+$/),
   timestampMs: timestampSchema,
 });
+
+const genesisSchema = z.object({ hash: hash32Schema });
 
 const needsBackfillSchema = z.object({
   code: z.literal("NeedsBackfill"),
@@ -161,6 +169,11 @@ export class CoreClient {
   async getHead(): Promise<{ number: number; timestampMs: number }> {
     const head = await this.#call("eth_getBlockByNumber", ["latest", false], headSchema);
     return { number: Number(head.number), timestampMs: head.timestampMs };
+  }
+
+  /** The hash of block 0: another one means another chain, such as after a reset. */
+  async getGenesisHash(): Promise<Hex> {
+    return (await this.#call("eth_getBlockByNumber", ["earliest", false], genesisSchema)).hash;
   }
 
   /** A page of recorded prices of a market, oldest first. */

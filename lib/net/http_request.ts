@@ -24,6 +24,8 @@ export interface RequestOptions {
   headers?: Readonly<Record<string, string>>;
   /** Covers the whole answer, its body included. */
   timeoutMs?: number;
+  /** Ends the request early. */
+  signal?: AbortSignal | undefined;
 }
 
 /** An answer of any status, read to its end. */
@@ -40,15 +42,19 @@ export interface HttpAnswer {
  */
 export async function request(
   url: string,
-  { json, headers, timeoutMs = REQUEST_TIMEOUT_MS }: RequestOptions = {},
+  { json, headers, timeoutMs = REQUEST_TIMEOUT_MS, signal }: RequestOptions = {},
 ): Promise<HttpAnswer> {
   const init = json === undefined ? { headers } : {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify(json),
   };
+  const timeout = AbortSignal.timeout(timeoutMs);
   try {
-    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+    const response = await fetch(url, {
+      ...init,
+      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+    });
     return { status: response.status, headers: response.headers, text: await response.text() };
   } catch (cause) {
     if (cause instanceof Error && cause.name === "TimeoutError") {

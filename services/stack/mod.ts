@@ -4,6 +4,7 @@ import { LOG_ROOT } from "../../lib/http/logging.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
 import { hostOption } from "../../lib/cli/shared_options.ts";
+import { loadPage } from "../console/mod.ts";
 import { pricingOptions } from "../solver/pricing/options.ts";
 import { priceOptions } from "./options.ts";
 import { PORT_OFFSET_MAX, portsAt } from "./ports.ts";
@@ -45,7 +46,8 @@ export function warnOfDevelopmentKeys(): void {
 export const run = command({
   name: "stack",
   description:
-    "Runs exchanges, oracle, node, proxy, bridge and solver in one process on their default ports. " +
+    "Runs console, exchanges, oracle, node, proxy, bridge and solver in one process on their default " +
+    "ports. " +
     "Only the bridge moves, to 3001: the solver uses 3000.",
   examples: [
     ["rangemaker stack", "simulated prices, the same every time"],
@@ -55,7 +57,8 @@ export const run = command({
     ["rangemaker stack --port-offset 100", "a second stack: the solver on 3100, and so on"],
   ],
   options,
-  async run({ seed, tape, live, portOffset, host, dataDir, ...pricing }, context) {
+  load: loadPage,
+  async run({ seed, tape, live, portOffset, host, dataDir, ...pricing }, context, page) {
     const signal = context.untilSignal();
     const stack = await startStack({
       ports: portsAt(portOffset),
@@ -65,6 +68,7 @@ export const run = command({
       live,
       dataDir,
       pricing,
+      page,
     });
     warnOfDevelopmentKeys();
     context.print("rangemaker stack is up:");

@@ -7,6 +7,8 @@ const ANSWER_MS = 1_000;
 
 /** Ports of a stack; 0 takes a free one. */
 export interface StackPorts {
+  /** Absent: no console. */
+  console?: number;
   exchanges: number;
   oracle: number;
   node: number;
@@ -17,7 +19,8 @@ export interface StackPorts {
 }
 
 /** The ports of the spec; the bridge moves to 3001, since solver and bridge both default to 3000. */
-const SPEC_PORTS: StackPorts = {
+const SPEC_PORTS: Required<StackPorts> = {
+  console: 8600,
   exchanges: 8560,
   oracle: 8550,
   node: 8545,
@@ -31,9 +34,10 @@ const SPEC_PORTS: StackPorts = {
 export const PORT_OFFSET_MAX = 65_535 - Math.max(...Object.values(SPEC_PORTS));
 
 /** The default ports, each moved by the same number. */
-export function portsAt(offset: number): StackPorts {
-  const { exchanges, oracle, node, nodeRead, proxy, bridge, solver } = SPEC_PORTS;
+export function portsAt(offset: number): Required<StackPorts> {
+  const { console, exchanges, oracle, node, nodeRead, proxy, bridge, solver } = SPEC_PORTS;
   return {
+    console: console + offset,
     exchanges: exchanges + offset,
     oracle: oracle + offset,
     node: node + offset,
@@ -44,7 +48,7 @@ export function portsAt(offset: number): StackPorts {
   };
 }
 
-/** Free ports throughout: for tests and the demo, next to anything else that runs. */
+/** Free ports throughout, and no console: for tests and the demo, next to anything else that runs. */
 export const FREE_PORTS: StackPorts = {
   exchanges: 0,
   oracle: 0,
@@ -96,7 +100,7 @@ async function ownerOf(host: string, port: number): Promise<string> {
   const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   try {
     const answer = await fetch(urlOf(name, port), { signal: AbortSignal.timeout(ANSWER_MS) });
-    const [, service] = /^rangemaker (\S+) /.exec(await answer.text()) ?? [];
+    const [, service] = /\brangemaker ([\w-]+) \d/.exec(await answer.text()) ?? [];
     if (service !== undefined) return `a running rangemaker ${service}`;
   } catch {
     // It speaks no HTTP, or is too slow.

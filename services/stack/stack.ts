@@ -6,6 +6,13 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { hostOption } from "../../lib/cli/shared_options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import { options as bridgeOptions, startBridge } from "../bridge/mod.ts";
+import {
+  configOf,
+  loadPage,
+  options as consoleOptions,
+  type PageFiles,
+  startConsole,
+} from "../console/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../node/mod.ts";
 import { options as oracleOptions, startOracle } from "../oracle/mod.ts";
@@ -34,12 +41,16 @@ export interface StackOptions {
   live?: boolean;
   /** Where node, bridge and solver keep their data; in memory by default. */
   dataDir?: string | undefined;
+  /** The files of the console; loaded by default. */
+  page?: PageFiles;
   /** How the solver prices. */
   pricing?: Partial<SolverOptions>;
 }
 
 /** Where everything is. */
 export interface StackUrls {
+  /** Absent without a port for it. */
+  console?: string;
   /** Absent when prices are live. */
   exchanges?: string;
   oracle: string;
@@ -79,11 +90,41 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
     options.live ? others : { exchanges, ...others },
   );
   try {
-    return { urls: await startAll(options, keep), stop };
+    const console = await startStackConsole(options, keep);
+    const urls = { ...console?.urls, ...await startAll(options, keep) };
+    console?.connect(urls);
+    return { urls, stop };
   } catch (thrown) {
     await stop();
     throw thrown;
   }
+}
+
+/** Starts the console first: services are told to allow its origin. */
+async function startStackConsole(
+  { ports, host = DEFAULT_HOST, page }: StackOptions,
+  keep: <S extends RunningService>(service: S) => S,
+): Promise<{ urls: { console: string }; connect(urls: StackUrls): void } | undefined> {
+  if (ports.console === undefined) return undefined;
+  const given = { host, port: ports.console, developmentChain: true };
+  let config: ReturnType<typeof configOf> | undefined;
+  const { url } = keep(
+    startConsole(withDefaults(consoleOptions, given), page ?? await loadPage(), () => config),
+  );
+  return {
+    urls: { console: url },
+    connect({ solver, bridge, proxy, proxyWs, oracle, node }) {
+      config = configOf(withDefaults(consoleOptions, {
+        ...given,
+        solverUrl: solver,
+        bridgeUrl: bridge,
+        proxyUrl: proxy,
+        proxyWsUrl: proxyWs,
+        oracleUrl: oracle,
+        nodeUrl: node,
+      }));
+    },
+  };
 }
 
 async function startAll(
@@ -170,6 +211,7 @@ async function startAll(
 /** The URLs and the development accounts with their keys, as lines for a person. */
 export function describeStack(urls: StackUrls): string[] {
   const rows: [string, string][] = [
+    ...(urls.console === undefined ? [] : [["console", urls.console] as [string, string]]),
     ...(urls.exchanges === undefined ? [] : [["exchanges", urls.exchanges] as [string, string]]),
     ["oracle", `${urls.oracle}/prices`],
     ["node, write", urls.node],

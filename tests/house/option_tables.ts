@@ -1,5 +1,6 @@
 import type { OptionTable } from "../../lib/cli/options.ts";
 import { options as bridge } from "../../services/bridge/mod.ts";
+import { options as console } from "../../services/console/mod.ts";
 import { options as exchanges } from "../../services/exchanges/mod.ts";
 import { options as backfill } from "../../services/node/backfill/mod.ts";
 import { options as node } from "../../services/node/mod.ts";
@@ -15,5 +16,6 @@ export const OPTION_TABLES: Record<string, OptionTable> = {
   oracle,
   node,
   backfill,
+  console,
   exchanges,
 };

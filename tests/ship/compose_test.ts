@@ -7,6 +7,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { loggingOptions } from "../../lib/cli/shared_options.ts";
 import { type OptionTable, parseOptions } from "../../lib/cli/options.ts";
 import { options as bridge } from "../../services/bridge/mod.ts";
+import { options as console } from "../../services/console/mod.ts";
 import { options as exchanges } from "../../services/exchanges/mod.ts";
 import { options as node } from "../../services/node/mod.ts";
 import { options as oracle } from "../../services/oracle/mod.ts";
@@ -14,7 +15,15 @@ import { options as proxy } from "../../services/proxy/mod.ts";
 import { options as solver } from "../../services/solver/mod.ts";
 import { fileUrl, readYaml } from "./support.ts";
 
-const tables: Record<string, OptionTable> = { exchanges, oracle, node, proxy, bridge, solver };
+const tables: Record<string, OptionTable> = {
+  console,
+  exchanges,
+  oracle,
+  node,
+  proxy,
+  bridge,
+  solver,
+};
 
 const serviceSchema = z.object({
   image: z.string(),

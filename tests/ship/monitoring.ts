@@ -54,6 +54,14 @@ export const prometheusConfig = configSchema.parse(readYaml("docs/monitoring/pro
 
 /** Where each job of prometheus.yml is in a stack on free ports. */
 export function urlsByJob({ urls }: RunningStack): Record<string, string> {
-  const { exchanges, oracle, node, proxy, bridge, solver } = urls;
-  return { exchanges: exchanges ?? assert.fail(), oracle, node, proxy, bridge, solver };
+  const { console, exchanges, oracle, node, proxy, bridge, solver } = urls;
+  return {
+    console: console ?? assert.fail(),
+    exchanges: exchanges ?? assert.fail(),
+    oracle,
+    node,
+    proxy,
+    bridge,
+    solver,
+  };
 }

@@ -28,9 +28,10 @@ export class Shell {
   readonly #folder = Deno.makeTempDirSync();
 
   constructor({ urls }: RunningStack) {
-    const { exchanges = "", oracle, node, proxy, nodeRead, solver, bridge } = urls;
+    const { console = "", exchanges = "", oracle, node, proxy, nodeRead, solver, bridge } = urls;
     this.#ports = new Map(
       Object.entries({
+        8600: console,
         8560: exchanges,
         8550: oracle,
         8545: node,

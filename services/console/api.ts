@@ -1,0 +1,67 @@
+import { type Context, Hono } from "hono";
+import type { PageConfig } from "./page_config.ts";
+import type { PageFile, PageFiles } from "./page_files.ts";
+
+/** What the routes need. */
+export interface ConsoleApi {
+  page: PageFiles;
+  /** Undefined until the services are known. */
+  config: () => PageConfig | undefined;
+}
+
+/** Headers of every answer: nothing of the page may be framed, sniffed or sent to others. */
+const SAFE_HEADERS = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+/** Routes of the console: files, and where the services are. */
+export function consoleApi({ page, config }: ConsoleApi): Hono {
+  const app = new Hono();
+  app.use(async (c, next) => {
+    await next();
+    for (const [name, value] of Object.entries(SAFE_HEADERS)) c.header(name, value);
+    c.header("content-security-policy", policyOf(config()));
+  });
+  app.get("/config.json", (c) => {
+    const body = config();
+    if (body === undefined) return c.json({ error: "The services are still starting" }, 503);
+    return c.json(body, 200, { "cache-control": "no-store" });
+  });
+  for (const [path, file] of page) {
+    const serve = (c: Context) => answerFile(c, file);
+    app.get(path, serve);
+    if (path === "/index.html") app.get("/", serve);
+  }
+  app.notFound((c) => c.json({ error: `No route ${c.req.method} ${c.req.path}` }, 404));
+  return app;
+}
+
+function answerFile(c: Context, { mediaType, etag, plain, gzip }: PageFile): Response {
+  const headers = { etag, "cache-control": "no-cache", vary: "accept-encoding" };
+  if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
+  const packs = /\bgzip\b/.test(c.req.header("accept-encoding") ?? "");
+  return c.body(packs ? gzip : plain, 200, {
+    ...headers,
+    "content-type": mediaType,
+    ...(packs && { "content-encoding": "gzip" }),
+  });
+}
+
+/** Only the page's own files, and connections to the services alone. */
+function policyOf(config: PageConfig | undefined): string {
+  const services = Object.values(config?.urls ?? {}).map((url) => new URL(url).origin);
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    `connect-src ${["'self'", ...new Set(services)].join(" ")}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+  ].join("; ");
+}

@@ -1,0 +1,74 @@
+/** The console: a page to bet on, served as files. What it shows, it reads from the services itself. */
+import config from "../../deno.json" with { type: "json" };
+import { serviceCommand } from "../../lib/cli/command.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { createRegistry } from "../../lib/http/metrics.ts";
+import { type RunningService, startService } from "../../lib/http/service.ts";
+import { consoleApi } from "./api.ts";
+import { type ConsoleOptions, options } from "./options.ts";
+import type { PageConfig } from "./page_config.ts";
+import { loadPage, type PageFiles } from "./page_files.ts";
+
+export { type ConsoleOptions, options };
+export { loadPage, type PageFiles };
+
+/** A running console. */
+export type RunningConsole = RunningService;
+
+/**
+ * Starts the console.
+ *
+ * @param page The files to serve.
+ * @param pageConfig Where the services are; undefined while that is not known yet.
+ * @throws {ListenError} If the port is taken.
+ */
+export function startConsole(
+  options: ConsoleOptions,
+  page: PageFiles,
+  pageConfig: () => PageConfig | undefined = () => configOf(options),
+): RunningConsole {
+  return startService({
+    name: "console",
+    host: options.host,
+    port: options.port,
+    app: consoleApi({ page, config: pageConfig }),
+    servesRoot: true,
+    health: () => Response.json({ status: "healthy" }),
+    registry: createRegistry(systemClock.now()),
+  });
+}
+
+/** What the page is given with these options. */
+export function configOf(options: ConsoleOptions): PageConfig {
+  const { solverUrl, bridgeUrl, proxyUrl, proxyWsUrl, oracleUrl, nodeUrl } = options;
+  return {
+    version: config.version,
+    urls: {
+      solver: solverUrl,
+      bridge: bridgeUrl,
+      proxy: proxyUrl,
+      proxyWs: proxyWsUrl ?? `${proxyUrl.replace(/^http/, "ws").replace(/\/+$/, "")}/ws`,
+      ...(oracleUrl !== undefined && { oracle: oracleUrl }),
+      ...(nodeUrl !== undefined && { node: nodeUrl }),
+    },
+    chainId: options.chainId,
+    isDevelopmentChain: options.developmentChain,
+  };
+}
+
+/** `rangemaker console`. */
+export const run = serviceCommand({
+  name: "console",
+  description:
+    "A page on which users see the market, draw a box and watch it win or lose. It talks to solver, " +
+    "bridge and proxy from the browser: they have to allow its origin.",
+  options,
+  examples: [
+    ["rangemaker console --development-chain", "beside a stack on its default ports"],
+    [
+      "rangemaker console --proxy-url https://rpc.example --solver-url https://solver.example",
+      "for a chain of your own",
+    ],
+  ],
+  load: loadPage,
+}, (options, page) => Promise.resolve(startConsole(options, page)));

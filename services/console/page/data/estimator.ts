@@ -1,0 +1,85 @@
+import { type Signal, signal } from "@preact/signals";
+import type { Bet, Estimate } from "../../../../lib/client/mod.ts";
+import type { CancelTimer, Clock } from "../../../../lib/clock.ts";
+
+/** Shortest time between two requests: a drag changes the bet 60 times a second. */
+const PAUSE_MS = 120;
+
+/** A request that takes longer is aborted. */
+const TIMEOUT_MS = 3_000;
+
+/** The newest estimate, or why there is none. */
+export type EstimateState =
+  | { estimate: Estimate; bet: Bet }
+  | { failure: unknown };
+
+/** What an {@link Estimator} works with. */
+export interface EstimatorOptions {
+  estimate(bet: Bet, signal: AbortSignal): Promise<Estimate>;
+  clock: Clock;
+}
+
+/**
+ * Estimates a bet that keeps changing. One request is under way at a time, and only the answer to the
+ * newest one is shown.
+ */
+export class Estimator {
+  /** Undefined while no bet is estimated. */
+  readonly state: Signal<EstimateState | undefined> = signal(undefined);
+  readonly #options: EstimatorOptions;
+  #wanted: Bet | undefined;
+  #newest = 0;
+  #running: AbortController | undefined;
+  #sentAtMs = -Infinity;
+  #cancelTimer: CancelTimer | undefined;
+
+  constructor(options: EstimatorOptions) {
+    this.#options = options;
+  }
+
+  /** Asks for an estimate, soon. */
+  ask(bet: Bet): void {
+    this.#wanted = bet;
+    this.#pump();
+  }
+
+  /** Forgets the estimate, and drops what is under way. */
+  clear(): void {
+    this.#wanted = undefined;
+    this.#newest += 1;
+    this.#running?.abort();
+    this.#running = undefined;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    this.state.value = undefined;
+  }
+
+  #pump(): void {
+    if (this.#wanted === undefined || this.#running || this.#cancelTimer) return;
+    const waitMs = this.#sentAtMs + PAUSE_MS - this.#options.clock.now();
+    if (waitMs <= 0) return void this.#send(this.#wanted);
+    this.#cancelTimer = this.#options.clock.after(waitMs, () => {
+      this.#cancelTimer = undefined;
+      this.#pump();
+    });
+  }
+
+  async #send(bet: Bet): Promise<void> {
+    const { clock, estimate } = this.#options;
+    this.#wanted = undefined;
+    this.#sentAtMs = clock.now();
+    const number = this.#newest += 1;
+    const running = new AbortController();
+    this.#running = running;
+    const cancelTimeout = clock.after(TIMEOUT_MS, () => running.abort());
+    const state = await estimate(bet, running.signal).then(
+      (estimate): EstimateState => ({ estimate, bet }),
+      (failure: unknown): EstimateState => ({ failure }),
+    );
+    cancelTimeout();
+    if (number !== this.#newest) return;
+    this.#running = undefined;
+    this.state.value = state;
+    this.#pump();
+  }
+}

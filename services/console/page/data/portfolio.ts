@@ -1,0 +1,140 @@
+import { type Signal, signal } from "@preact/signals";
+import {
+  type Account,
+  type Address,
+  isRangemakerError,
+  type RangemakerClient,
+  type Thesis,
+  type ThesisWatch,
+} from "../../../../lib/client/mod.ts";
+import type { CancelTimer, Clock } from "../../../../lib/clock.ts";
+import { messageOf } from "../../../../lib/errors.ts";
+import type { PendingBets } from "./pending_bets.ts";
+
+/** Between attempts to follow the user's bets. */
+const RETRY_MS = 1_000;
+
+/** Balances may change without a bet, such as by a deposit from elsewhere. */
+const REFRESH_MS = 10_000;
+
+/** What a {@link Portfolio} works with. */
+export interface PortfolioOptions {
+  client: RangemakerClient;
+  user: Address;
+  pending: PendingBets;
+  clock: Clock;
+  /** A bet of this page was won or lost. */
+  onSettled(thesis: Thesis): void;
+}
+
+/** What one user has: balance and bets, as they change. */
+export class Portfolio {
+  /** Undefined until the node has answered. */
+  readonly account: Signal<Account | undefined> = signal(undefined);
+  /** Newest first. */
+  readonly theses: Signal<readonly Thesis[]> = signal([]);
+  /** Why the bets may be out of date; undefined while they are not. */
+  readonly problem: Signal<string | undefined> = signal("connecting");
+  readonly #options: PortfolioOptions;
+  /** Ids that were seen unsettled: their outcome is news. */
+  readonly #unsettled = new Set<number>();
+  #watch: ThesisWatch | undefined;
+  #cancelTimer: CancelTimer = () => {};
+  #cancelRefresh: CancelTimer = () => {};
+  #closed = false;
+
+  constructor(options: PortfolioOptions) {
+    this.#options = options;
+  }
+
+  /** Starts to follow, and sends again what was signed but not answered. */
+  start(): void {
+    void this.#connect();
+    void this.refresh();
+    for (const { offer, signature } of this.#options.pending.of(this.#options.user)) {
+      void this.#resend(offer, signature);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancelTimer();
+    this.#cancelRefresh();
+    this.#watch?.close();
+  }
+
+  /** Reads the balance. */
+  async refresh(): Promise<void> {
+    const { client, user, clock } = this.#options;
+    this.#cancelRefresh();
+    const account = await client.account(user).catch(() => undefined);
+    if (this.#closed) return;
+    if (account !== undefined) this.account.value = account;
+    this.#cancelRefresh();
+    this.#cancelRefresh = clock.after(REFRESH_MS, () => void this.refresh());
+  }
+
+  async #connect(): Promise<void> {
+    const { client, user, clock } = this.#options;
+    try {
+      const watch = await client.watch({
+        onThesis: (thesis) => this.#take(thesis),
+        onState: (state) => {
+          this.problem.value = state === "live" ? undefined : "reconnecting";
+          if (state === "live") void this.refresh();
+        },
+      }, user);
+      if (this.#closed) return watch.close();
+      this.#watch = watch;
+    } catch (thrown) {
+      if (this.#closed) return;
+      this.problem.value = messageOf(thrown);
+      this.#cancelTimer = clock.after(RETRY_MS, () => void this.#connect());
+    }
+  }
+
+  #take(thesis: Thesis): void {
+    if (this.#closed) return;
+    const others = this.theses.value.filter(({ id }) => id !== thesis.id);
+    this.theses.value = [thesis, ...others].sort((a, b) => b.id - a.id);
+    this.#options.pending.remove(thesis.quoteHash);
+    const isSettled = thesis.status === "won" || thesis.status === "lost";
+    if (!isSettled) this.#unsettled.add(thesis.id);
+    else if (this.#unsettled.delete(thesis.id)) this.#options.onSettled(thesis);
+    if (this.problem.value === undefined) void this.refresh();
+  }
+
+  /** The same quote and signature give the first result again, so nothing is bet twice. */
+  async #resend(...[offer, signature]: Parameters<RangemakerClient["execute"]>): Promise<void> {
+    try {
+      await this.#options.client.execute(offer, signature);
+    } catch (thrown) {
+      if (isRangemakerError(thrown) && thrown.retryable) return; // kept for the next start
+    }
+    this.#options.pending.remove(offer.quoteHash);
+  }
+}
+
+/** Counts and money of bets. */
+export interface Summary {
+  open: number;
+  won: number;
+  lost: number;
+  /** What settled bets gained, USDC with 6 decimals. */
+  profit: bigint;
+}
+
+/** What the user's bets brought so far. */
+export function summaryOf(theses: readonly Thesis[]): Summary {
+  const summary = { open: 0, won: 0, lost: 0, profit: 0n };
+  for (const { status, betAmount, payout } of theses) {
+    if (status === "won") {
+      summary.won += 1;
+      summary.profit += payout - betAmount;
+    } else if (status === "lost") {
+      summary.lost += 1;
+      summary.profit -= betAmount;
+    } else summary.open += 1;
+  }
+  return summary;
+}

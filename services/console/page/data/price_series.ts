@@ -1,0 +1,63 @@
+/** Slots that are kept of a market: as many as the node has. */
+const POINTS_MAX = 65_536;
+
+/** Trimmed in steps, since cutting off the start of an array moves all of it. */
+const TRIM = 4_096;
+
+/** A price of a slot, in units of the quote token: for drawing only. */
+export interface Point {
+  time: number;
+  price: number;
+}
+
+/** Prices of one market in the order of time, one for each slot. */
+export class PriceSeries {
+  times: number[] = [];
+  prices: number[] = [];
+  /** Counts changes. */
+  version = 0;
+
+  /** Takes the price of the newest slot; a second one of a slot replaces the first. */
+  append(time: number, price: number): void {
+    const newest = this.times.at(-1) ?? -Infinity;
+    if (time < newest) return;
+    if (time === newest) this.prices[this.prices.length - 1] = price;
+    else {
+      this.times.push(time);
+      this.prices.push(price);
+    }
+    if (this.times.length > POINTS_MAX + TRIM) {
+      this.times.splice(0, TRIM);
+      this.prices.splice(0, TRIM);
+    }
+    this.version += 1;
+  }
+
+  /** Takes recorded prices, oldest first: they win over what came live. */
+  merge(recorded: readonly Point[]): void {
+    const byTime = new Map(this.times.map((time, index) => [time, this.prices[index]!]));
+    for (const { time, price } of recorded) byTime.set(time, price);
+    this.times = [...byTime.keys()].sort((a, b) => a - b).slice(-POINTS_MAX);
+    this.prices = this.times.map((time) => byTime.get(time)!);
+    this.version += 1;
+  }
+
+  /** Index of the first point at or after a time; the length if there is none. */
+  indexAt(time: number): number {
+    let low = 0;
+    let high = this.times.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.times[middle]! < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.times = [];
+    this.prices = [];
+    this.version += 1;
+  }
+}

@@ -1,0 +1,53 @@
+/** Amounts, prices and times as people read them. */
+import { formatPrice } from "../../../lib/client/mod.ts";
+
+const grouped = new Intl.NumberFormat("en-US", {
+  minimumFractionDigits: 2,
+  maximumFractionDigits: 2,
+});
+
+/** USDC with 6 decimals as text with two; further digits are cut off. */
+export function formatAmount(amount: bigint): string {
+  const sign = amount < 0n ? "−" : "";
+  const text = formatPrice(amount < 0n ? -amount : amount, 2);
+  return sign + grouped.format(Number(text));
+}
+
+/** An amount with its sign, for gains and losses. */
+export function formatGain(amount: bigint): string {
+  return (amount > 0n ? "+" : "") + formatAmount(amount);
+}
+
+/** Digits after the point that matter for a price of this size: six digits in all. */
+export function decimalsOf(price: number): number {
+  return Math.min(6, Math.max(0, 5 - Math.floor(Math.log10(Math.max(price, 1e-6)))));
+}
+
+/** A price for people, such as 2,998.41. */
+export function formatQuotePrice(price: number): string {
+  const digits = Math.min(4, decimalsOf(price));
+  return price.toLocaleString("en-US", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+}
+
+/** A duration such as `8.0 s`, `2 min 05 s`, `1 h 10 min`. */
+export function formatDuration(durationMs: number): string {
+  const seconds = Math.max(0, durationMs) / 1000;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const minutes = Math.floor(seconds / 60);
+  const rest = String(Math.floor(seconds % 60)).padStart(2, "0");
+  if (minutes < 60) return `${minutes} min ${rest} s`;
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
+}
+
+/** A time of day with seconds, in the zone of the user. */
+export function formatTime(timeMs: number): string {
+  return new Date(timeMs).toLocaleTimeString("en-GB");
+}
+
+/** An address as people compare it. */
+export function shortAddress(address: string): string {
+  return `${address.slice(0, 6)}…${address.slice(-4)}`;
+}

@@ -1,0 +1,36 @@
+import "./no_eval.ts";
+import "./styles.css";
+import { render } from "preact";
+import { messageOf } from "../../../lib/errors.ts";
+import { pageConfigSchema } from "../page_config.ts";
+import { openPageModel } from "./data/page_model.ts";
+import { Shell } from "./shell.tsx";
+import { openTradeView } from "./trade/trade_view.tsx";
+
+/** Between attempts to learn where the services are: a stack that starts knows it soon. */
+const RETRY_MS = 300;
+
+/** Reads where the services are, and tries until it knows. */
+async function readConfig(onFailure: (reason: string) => void) {
+  for (;;) {
+    try {
+      const response = await fetch("/config.json", { cache: "no-store" });
+      if (response.ok) return pageConfigSchema.parse(await response.json());
+      onFailure(response.status === 503 ? "The services are starting …" : "No configuration.");
+    } catch (thrown) {
+      onFailure(`The console does not answer: ${messageOf(thrown)}. Trying again …`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+const root = document.getElementById("page");
+if (root !== null) {
+  const config = await readConfig((reason) => {
+    const place = root.querySelector(".boot");
+    if (place !== null) place.textContent = reason;
+  });
+  const model = openPageModel(config, globalThis.window);
+  root.replaceChildren();
+  render(<Shell model={model} views={[openTradeView(model)]} />, root);
+}

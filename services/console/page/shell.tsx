@@ -1,0 +1,96 @@
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { PageModel } from "./data/page_model.ts";
+import { AccountChip } from "./account_chip.tsx";
+import type { View } from "./views.ts";
+
+/** What surrounds every view: name, tabs, account, and what is wrong. */
+export function Shell({ model, views }: { model: PageModel; views: readonly View[] }) {
+  const view = useHashView(views);
+  if (view === undefined) return null;
+  return (
+    <>
+      <header class="top">
+        <div class="brand">
+          <img src="/icon.svg" alt="" width="28" height="28" />
+          <h1>rangemaker</h1>
+        </div>
+        <p class="tagline">Bet that the price stays in the box.</p>
+        {views.length > 1 && <Tabs views={views} current={view} />}
+        <span class="spacer" />
+        <Connection model={model} />
+        <AccountChip session={model.session} />
+      </header>
+      <Problems model={model} />
+      <view.Body />
+      <Messages model={model} />
+      <footer class="foot">
+        <span>rangemaker {model.config.version}</span>
+        {model.config.isDevelopmentChain && (
+          <span>Development chain {model.config.chainId}: its money is worth nothing</span>
+        )}
+      </footer>
+    </>
+  );
+}
+
+function Tabs({ views, current }: { views: readonly View[]; current: View }) {
+  return (
+    <nav class="tabs" aria-label="Views">
+      {views.map(({ id, label }) => (
+        <a key={id} href={`#${id}`} aria-current={id === current.id ? "page" : undefined}>
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** The view that the address names; the first one otherwise. */
+function useHashView(views: readonly View[]): View | undefined {
+  const hash = useSignal(location.hash);
+  useEffect(() => {
+    const changed = () => hash.value = location.hash;
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return views.find(({ id }) => hash.value === `#${id}`) ?? views[0];
+}
+
+function Connection({ model }: { model: PageModel }) {
+  const isLive = model.feed.problem.value === undefined;
+  return (
+    <span class={`connection ${isLive ? "live" : "away"}`}>
+      {isLive ? "Live" : "Reconnecting"}
+    </span>
+  );
+}
+
+/** What is missing, in words; the page goes on by itself when it is back. */
+function Problems({ model }: { model: PageModel }) {
+  const problems = model.problems.value;
+  return (
+    <div class="problems" role="status">
+      {problems.map((text) => <p key={text}>{text}</p>)}
+    </div>
+  );
+}
+
+/** How long a message is shown. Screen readers read it at once. */
+const MESSAGE_MS = 8_000;
+
+function Messages({ model }: { model: PageModel }) {
+  const shown = useSignal("");
+  useSignalEffect(() => {
+    const text = model.announcement.value;
+    if (text === "") return;
+    shown.value = text;
+    const timer = setTimeout(() => shown.value = "", MESSAGE_MS);
+    return () => clearTimeout(timer);
+  });
+  return (
+    <div class="message" role="status" data-shown={shown.value !== ""}>
+      {shown.value}
+    </div>
+  );
+}

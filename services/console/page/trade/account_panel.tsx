@@ -1,0 +1,133 @@
+import { useSignal } from "@preact/signals";
+import { parsePrice } from "../../../../lib/client/mod.ts";
+import type { PageModel } from "../data/page_model.ts";
+import type { User } from "../data/session.ts";
+import { formatAmount } from "../format.ts";
+import { explain } from "./explain.ts";
+
+/** Who bets: choose a key, then take money. */
+export function AccountPanel({ model }: { model: PageModel }) {
+  const user = model.session.user.value;
+  return (
+    <section class="card" aria-label="Account">
+      {user === undefined ? <KeyChoice model={model} /> : <Money model={model} user={user} />}
+    </section>
+  );
+}
+
+function KeyChoice({ model }: { model: PageModel }) {
+  const { session, config, nodeChainId } = model;
+  const problem = useSignal("");
+  const wallets = session.injected.value;
+  // A key for tests is made only if the node agrees on what chain this is.
+  const mayMakeKey = session.mayMakeKeys && nodeChainId.value === config.chainId;
+  const connect = (wallet: typeof wallets[number]) => {
+    problem.value = "";
+    session.connect(wallet).catch((thrown) => problem.value = explain(thrown).text);
+  };
+  return (
+    <>
+      <h2>1. Choose who bets</h2>
+      {session.mayMakeKeys && (
+        <>
+          <button
+            type="button"
+            class="primary"
+            disabled={!mayMakeKey}
+            onClick={() => session.useDevelopmentKey()}
+          >
+            Make a test account
+          </button>
+          <p class="note">
+            A key for this development chain. It stays in this browser and is safe for nothing of
+            value.
+          </p>
+        </>
+      )}
+      {wallets.map((wallet) => (
+        <button
+          key={wallet.id}
+          type="button"
+          onClick={() => connect(wallet)}
+        >
+          Connect {wallet.name}
+        </button>
+      ))}
+      {wallets.length === 0 && !session.mayMakeKeys && (
+        <p class="note">
+          To bet, install a browser wallet. You can look at prices and draw boxes without one.
+        </p>
+      )}
+      <p class="failure" role="alert">{problem.value}</p>
+    </>
+  );
+}
+
+function Money({ model, user }: { model: PageModel; user: User }) {
+  const account = user.portfolio.account.value;
+  const isEmpty = account !== undefined && account.balance === 0n && account.locked === 0n;
+  return (
+    <>
+      <h2>{isEmpty ? "2. Take money to bet with" : "Account"}</h2>
+      <dl class="facts">
+        <dt>Balance</dt>
+        <dd data-balance>
+          {account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}
+        </dd>
+        <dt>In open bets</dt>
+        <dd>{account === undefined ? "…" : `${formatAmount(account.locked)} USDC`}</dd>
+        <dt>Key</dt>
+        <dd>{user.walletName}</dd>
+      </dl>
+      <Deposit model={model} user={user} isFirst={isEmpty} />
+      <button type="button" class="quiet" onClick={() => model.session.leave()}>
+        {user.isDevelopmentKey ? "Use another account" : "Disconnect"}
+      </button>
+    </>
+  );
+}
+
+function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFirst: boolean }) {
+  const amount = useSignal("1000");
+  const isBusy = useSignal(false);
+  const problem = useSignal("");
+  const isTest = model.config.isDevelopmentChain;
+  const deposit = async (event: Event) => {
+    event.preventDefault();
+    const units = parsePrice(amount.value.trim());
+    if (units === undefined) return void (problem.value = "Enter an amount above 0.");
+    isBusy.value = true;
+    problem.value = "";
+    try {
+      await user.client.deposit(units);
+      model.announce(`${formatAmount(units)} USDC arrived.`);
+      await user.portfolio.refresh();
+    } catch (thrown) {
+      problem.value = explain(thrown).text;
+    }
+    isBusy.value = false;
+  };
+  const form = (
+    <form class="deposit" onSubmit={deposit}>
+      <label>
+        {isTest ? "Test USDC" : "USDC"}
+        <input
+          inputMode="decimal"
+          value={amount.value}
+          onInput={(event) => amount.value = event.currentTarget.value}
+        />
+      </label>
+      <button type="submit" class={isFirst ? "primary" : ""} disabled={isBusy.value}>
+        {isBusy.value ? "Depositing …" : isTest ? "Take test money" : "Deposit"}
+      </button>
+      <p class="failure" role="alert">{problem.value}</p>
+    </form>
+  );
+  if (isFirst) return form;
+  return (
+    <details>
+      <summary>{isTest ? "Take more test money" : "Deposit"}</summary>
+      {form}
+    </details>
+  );
+}

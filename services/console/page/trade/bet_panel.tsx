@@ -1,0 +1,163 @@
+import type { PageModel } from "../data/page_model.ts";
+import { formatAmount } from "../format.ts";
+import type { BetSlip } from "./bet_slip.ts";
+import { type DraftFields, parseFields, suggestedDraft } from "./draft.ts";
+import { explain } from "./explain.ts";
+import { QuotePanel } from "./quote_panel.tsx";
+
+interface BetPanelProps {
+  model: PageModel;
+  slip: BetSlip;
+}
+
+/** The bet that is being made: the box in fields, what it pays, and the way to place it. */
+export function BetPanel({ model, slip }: BetPanelProps) {
+  const stage = slip.stage.value;
+  return (
+    <section class="card" aria-label="Your bet">
+      <h2>Your box</h2>
+      {"offer" in stage
+        ? <QuotePanel model={model} slip={slip} stage={stage} />
+        : <DraftPanel model={model} slip={slip} />}
+    </section>
+  );
+}
+
+const FIELDS: readonly { name: keyof DraftFields; label: string; unit: string }[] = [
+  { name: "upper", label: "Stays below", unit: "USDT" },
+  { name: "lower", label: "Stays above", unit: "USDT" },
+  { name: "startsIn", label: "Starts in", unit: "s" },
+  { name: "lasts", label: "Lasts", unit: "s" },
+  { name: "amount", label: "You bet", unit: "USDC" },
+];
+
+function DraftPanel({ model, slip }: BetPanelProps) {
+  const fields = slip.fields.value;
+  const parsed = parseFields(fields);
+  const isEmpty = fields.lower === "" && fields.upper === "";
+  const errors = "errors" in parsed && !isEmpty ? parsed.errors : {};
+  const price = model.feed.latest.value[slip.symbol.value]?.price;
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void slip.quote();
+  };
+  return (
+    <form onSubmit={submit} noValidate>
+      {isEmpty && (
+        <p class="note">
+          Drag on the chart to the right of “now”: how long, and between which prices. Or fill in
+          the fields.
+        </p>
+      )}
+      <div class="fields">
+        {FIELDS.map(({ name, label, unit }) => (
+          <label key={name} class={`field field-${name}`}>
+            {label}
+            <span class="input">
+              <input
+                name={name}
+                inputMode="decimal"
+                autocomplete="off"
+                value={fields[name]}
+                aria-invalid={errors[name] !== undefined}
+                aria-describedby={errors[name] && `error-${name}`}
+                onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
+              />
+              <span class="unit">{unit}</span>
+            </span>
+            {errors[name] && <span class="failure" id={`error-${name}`}>{errors[name]}</span>}
+          </label>
+        ))}
+      </div>
+      <div class="row">
+        <button
+          type="button"
+          disabled={price === undefined}
+          onClick={() => price !== undefined && slip.draw(suggestedDraft(price))}
+        >
+          Suggest a box
+        </button>
+        {!isEmpty && (
+          <button type="button" class="quiet" onClick={() => slip.clear()}>
+            Clear
+          </button>
+        )}
+      </div>
+      {!isEmpty && <EstimateCard slip={slip} />}
+      <QuoteButton model={model} slip={slip} isComplete={"draft" in parsed} />
+      <Failure model={model} slip={slip} />
+    </form>
+  );
+}
+
+/** What the box would pay, while it is drawn. */
+function EstimateCard({ slip }: { slip: BetSlip }) {
+  const state = slip.estimator.state.value;
+  if (state === undefined) return <p class="estimate note">Estimating …</p>;
+  if ("failure" in state) {
+    return <p class="estimate failure">No estimate: {explain(state.failure).text}</p>;
+  }
+  const { payout, multiplier, probability } = state.estimate;
+  return (
+    <div class="estimate">
+      <dl class="facts">
+        <dt>Pays if the price stays</dt>
+        <dd class="big">{formatAmount(payout)} USDC</dd>
+        <dt>Times your bet</dt>
+        <dd>× {multiplier}</dd>
+        <dt>Chance, says the maker</dt>
+        <dd>{probability === undefined ? "not given" : `${(probability * 100).toFixed(1)} %`}</dd>
+      </dl>
+      <p class="note">
+        {probability === undefined
+          ? "This maker prices at random, for tests: its payout says nothing about the chance."
+          : "The maker's model sees the price, how much it moves, and how long the box lasts."}
+      </p>
+    </div>
+  );
+}
+
+function QuoteButton({ model, slip, isComplete }: BetPanelProps & { isComplete: boolean }) {
+  const stage = slip.stage.value;
+  const user = model.session.user.value;
+  const isQuoting = stage.name === "quoting";
+  const missing = user === undefined
+    ? "Choose who bets first."
+    : user.portfolio.account.value?.balance === 0n
+    ? "Take money to bet with first."
+    : undefined;
+  return (
+    <>
+      <button
+        type="submit"
+        class="primary wide"
+        disabled={!isComplete || missing !== undefined || isQuoting}
+      >
+        {isQuoting ? "Asking the maker …" : "Get a firm quote"}
+      </button>
+      {isComplete && missing !== undefined && <p class="note">{missing}</p>}
+    </>
+  );
+}
+
+function Failure({ model, slip }: BetPanelProps) {
+  const stage = slip.stage.value;
+  const failure = stage.name === "draft" ? stage.failure : undefined;
+  const user = model.session.user.value;
+  const switchChain = () => {
+    user?.client.switchChain().then(
+      () => model.announce("The wallet is on the right chain now."),
+      (thrown) => model.announce(explain(thrown).text),
+    );
+  };
+  return (
+    <div role="alert">
+      {failure && <p class="failure" data-code={failure.code}>{failure.text}</p>}
+      {failure?.code === "WRONG_CHAIN" && (
+        <button type="button" onClick={switchChain}>
+          Switch the wallet to chain {model.config.chainId}
+        </button>
+      )}
+    </div>
+  );
+}

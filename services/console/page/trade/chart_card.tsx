@@ -1,0 +1,148 @@
+import type { Signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { type Market, MARKETS } from "../../../../lib/client/mod.ts";
+import type { PageModel } from "../data/page_model.ts";
+import { toNumber } from "../data/price_feed.ts";
+import { formatAmount, formatQuotePrice } from "../format.ts";
+import type { BetSlip } from "./bet_slip.ts";
+import { boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
+import { ChartPointer } from "./chart_pointer.ts";
+import { LiveChart } from "./live_chart.ts";
+
+/** Times that the chart can show, past and future together. */
+const SPANS = [
+  { label: "1 min", ms: 60_000 },
+  { label: "5 min", ms: 300_000 },
+  { label: "15 min", ms: 900_000 },
+  { label: "1 h", ms: 3_600_000 },
+];
+
+interface ChartCardProps {
+  model: PageModel;
+  slip: BetSlip;
+  market: Market;
+  spanMs: Signal<number>;
+}
+
+/** The market: its prices, the user's boxes, and the place to draw one. */
+export function ChartCard({ model, slip, market, spanMs }: ChartCardProps) {
+  return (
+    <section class="card chart-card" aria-label="Market">
+      <div class="market-bar">
+        <MarketChoice model={model} slip={slip} />
+        <div class="choice" role="group" aria-label="Time shown">
+          {SPANS.map(({ label, ms }) => (
+            <button
+              key={ms}
+              type="button"
+              aria-pressed={spanMs.value === ms}
+              onClick={() => spanMs.value = ms}
+            >
+              {label}
+            </button>
+          ))}
+        </div>
+      </div>
+      <Chart model={model} slip={slip} market={market} spanMs={spanMs} />
+      <ul class="legend" aria-label="Legend">
+        <li class="open">● open, fills as time passes</li>
+        <li class="won">✓ won: the price stayed inside</li>
+        <li class="lost">✕ lost: marked where it left</li>
+      </ul>
+    </section>
+  );
+}
+
+function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
+  return (
+    <div class="markets" role="group" aria-label="Market">
+      {MARKETS.map(({ symbol }) => {
+        const price = model.feed.latest.value[symbol];
+        return (
+          <button
+            key={symbol}
+            type="button"
+            aria-pressed={slip.symbol.value === symbol}
+            onClick={() => slip.choose(symbol)}
+          >
+            <span>{symbol}</span>
+            <strong data-price={symbol}>
+              {price === undefined ? "–" : formatQuotePrice(toNumber(price.price))}
+            </strong>
+            {price?.state === "stale" && <em>stale</em>}
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+function Chart({ model, slip, market, spanMs }: ChartCardProps) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const { symbol } = market;
+  useEffect(() => {
+    const element = canvas.current;
+    if (element === null) return;
+    const ended = new AbortController();
+    const content = contentOf({ model, slip, market, spanMs });
+    const chart = new LiveChart(element, content, ended.signal);
+    new ChartPointer(element, {
+      scales: () => chart.scales,
+      draft: () => slip.draft,
+      draw: (draft) => slip.draw(draft),
+      clear: () => slip.clear(),
+      hold: (isHeld) => chart.hold(isHeld),
+    }, ended.signal);
+    return () => ended.abort();
+  }, [symbol]);
+  useEffect(() => {
+    void model.feed.loadFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
+  }, [symbol, spanMs.value, model.feed.problem.value]);
+  const label = `Live prices of ${symbol}. Drag to the right of now to draw a box; ` +
+    "the fields beside the chart do the same.";
+  return (
+    <div class="chart">
+      <canvas ref={canvas} role="img" aria-label={label} />
+    </div>
+  );
+}
+
+/** What the chart shows at each frame. Boxes of bets are made when the bets change. */
+function contentOf({ model, slip, market, spanMs }: ChartCardProps) {
+  const { feed, serverClock, session } = model;
+  const series = feed.seriesOf(market.symbol);
+  let theses: unknown;
+  let placed: ChartBox[] = [];
+  return () => {
+    const newest = session.user.peek()?.portfolio.theses.peek() ?? [];
+    if (newest !== theses) {
+      theses = newest;
+      // Settled ones below, the oldest first.
+      placed = newest.filter(({ base }) => base === market.base).map(boxOfThesis).reverse();
+    }
+    const nowMs = serverClock.now();
+    const own = ownBox(slip, nowMs);
+    return {
+      series,
+      boxes: own === undefined ? placed : [...placed, own],
+      hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs)
+        ? "Draw your box here"
+        : undefined,
+      nowMs,
+      spanMs: spanMs.peek(),
+    };
+  };
+}
+
+/** The box that is being made: as drawn, or as quoted. */
+function ownBox(slip: BetSlip, nowMs: number): ChartBox | undefined {
+  const stage = slip.stage.peek();
+  if ("offer" in stage) return stage.name === "placed" ? undefined : boxOfQuote(stage.offer.quote);
+  const { draft } = slip;
+  if (draft === undefined) return undefined;
+  const estimate = slip.estimator.state.peek();
+  const label = estimate !== undefined && "estimate" in estimate
+    ? `pays ${formatAmount(estimate.estimate.payout)}`
+    : "";
+  return boxOfDraft(draft, nowMs, label);
+}

@@ -1,0 +1,180 @@
+/** Draws one frame of the chart. */
+import type { PriceSeries } from "../data/price_series.ts";
+import { formatQuotePrice } from "../format.ts";
+import type { ChartBox } from "./chart_boxes.ts";
+import { paintBox, paintBreach } from "./chart_box_painter.ts";
+import type { Palette } from "./chart_palette.ts";
+import { type Scales, timeTicks } from "./chart_scales.ts";
+
+/** What a frame shows. */
+export interface Frame {
+  scales: Scales;
+  series: PriceSeries;
+  /** Drawn in this order, the last on top. */
+  boxes: readonly ChartBox[];
+  /** Shown where a box could be, until there is one. */
+  hint: string | undefined;
+  palette: Palette;
+}
+
+type Context = CanvasRenderingContext2D;
+
+/** Two points of the line this far apart have a gap between them: prices were missing. */
+const GAP_MS = 1_000;
+
+/** Draws a frame. */
+export function paint(context: Context, frame: Frame, width: number, height: number): void {
+  const { palette, scales } = frame;
+  const { plot } = scales;
+  context.fillStyle = palette.surface;
+  context.fillRect(0, 0, width, height);
+  context.font = `12px ${palette.font}`;
+  paintFuture(context, frame);
+  paintGrid(context, frame);
+  context.save();
+  context.beginPath();
+  context.rect(plot.left, plot.top, plot.right - plot.left, plot.bottom - plot.top);
+  context.clip();
+  for (const box of frame.boxes) paintBox(context, scales, palette, box);
+  paintLine(context, frame);
+  for (const box of frame.boxes) paintBreach(context, scales, palette, box);
+  if (frame.hint !== undefined) paintHint(context, frame, frame.hint);
+  context.restore();
+  paintPrice(context, frame);
+}
+
+/** The future has its own ground, and begins at a line that says now. */
+function paintFuture(context: Context, { scales, palette }: Frame): void {
+  const { plot, x, nowMs } = scales;
+  const nowX = x(nowMs);
+  context.fillStyle = palette.future;
+  context.fillRect(nowX, plot.top, plot.right - nowX, plot.bottom - plot.top);
+  context.strokeStyle = palette["ink-soft"];
+  context.lineWidth = 1;
+  context.setLineDash([3, 4]);
+  strokeLine(context, nowX, plot.top, nowX, plot.bottom);
+  context.setLineDash([]);
+}
+
+function paintGrid(context: Context, { scales, palette }: Frame): void {
+  const { plot, x, y, nowMs } = scales;
+  context.strokeStyle = palette.grid;
+  context.fillStyle = palette["ink-soft"];
+  context.textBaseline = "middle";
+  context.textAlign = "left";
+  for (const price of y.ticks(Math.max(2, Math.floor((plot.bottom - plot.top) / 56)))) {
+    const at = Math.round(y(price)) + 0.5;
+    strokeLine(context, plot.left, at, plot.right, at);
+    context.fillText(formatQuotePrice(price), plot.right + 8, at);
+  }
+  context.textAlign = "center";
+  const nowX = x(nowMs);
+  for (const time of timeTicks(scales, 90)) {
+    const at = Math.round(x(time)) + 0.5;
+    strokeLine(context, at, plot.top, at, plot.bottom);
+    if (Math.abs(at - nowX) < 46 || at < 28 || at > plot.right - 28) continue;
+    context.fillText(new Date(time).toLocaleTimeString("en-GB"), at, plot.bottom + 13);
+  }
+  context.fillStyle = palette.ink;
+  context.font = `600 12px ${palette.font}`;
+  context.fillText("now", nowX, plot.bottom + 13);
+  context.font = `12px ${palette.font}`;
+}
+
+/** The line of prices: at most a lowest and a highest point in each pixel. */
+function paintLine(context: Context, { scales, series, palette }: Frame): void {
+  const { x, y } = scales;
+  const [fromMs = 0] = x.domain();
+  const { times, prices } = series;
+  let lastTime = -Infinity;
+  let column = NaN;
+  let low = 0;
+  let high = 0;
+  let last = 0;
+  context.beginPath();
+  const flush = () => {
+    if (Number.isNaN(column)) return;
+    context.lineTo(column, low);
+    if (high !== low) context.lineTo(column, high);
+    context.lineTo(column, last);
+  };
+  for (let index = Math.max(0, series.indexAt(fromMs) - 1); index < times.length; index++) {
+    const time = times[index]!; // below the length, and prices have the same one
+    const at = Math.round(x(time) * 2) / 2;
+    const level = y(prices[index]!);
+    const isGap = time - lastTime > GAP_MS;
+    if (at === column && !isGap) {
+      low = Math.min(low, level);
+      high = Math.max(high, level);
+    } else {
+      flush();
+      if (isGap) context.moveTo(at, level);
+      column = at;
+      low = high = level;
+    }
+    last = level;
+    lastTime = time;
+  }
+  flush();
+  context.strokeStyle = palette.line;
+  context.lineWidth = 1.75;
+  context.lineJoin = "round";
+  context.stroke();
+}
+
+function paintHint(context: Context, { scales, palette }: Frame, hint: string): void {
+  const { plot, x, nowMs } = scales;
+  const nowX = x(nowMs);
+  const width = plot.right - nowX;
+  const height = (plot.bottom - plot.top) * 0.44;
+  const left = nowX + width * 0.16;
+  const top = (plot.top + plot.bottom - height) / 2;
+  context.strokeStyle = palette["ink-soft"];
+  context.lineWidth = 1.5;
+  context.setLineDash([6, 6]);
+  context.strokeRect(left, top, width * 0.68, height);
+  context.setLineDash([]);
+  context.fillStyle = palette["ink-soft"];
+  context.font = `600 13px ${palette.font}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillText(hint, left + width * 0.34, top + height / 2, width * 0.62);
+  context.font = `12px ${palette.font}`;
+}
+
+/** The newest price: a dot at the end of the line, and its value at the axis. */
+function paintPrice(context: Context, { scales, series, palette }: Frame): void {
+  const price = series.prices.at(-1);
+  const time = series.times.at(-1);
+  if (price === undefined || time === undefined) return;
+  const { plot, x, y } = scales;
+  const level = Math.min(plot.bottom, Math.max(plot.top, y(price)));
+  const at = Math.min(x(time), plot.right);
+  if (at < plot.left) return;
+  context.strokeStyle = palette.line;
+  context.globalAlpha = 0.45;
+  context.lineWidth = 1;
+  context.setLineDash([2, 3]);
+  strokeLine(context, at, level, plot.right, level);
+  context.setLineDash([]);
+  context.globalAlpha = 1;
+  context.fillStyle = palette.line;
+  context.beginPath();
+  context.arc(at, level, 4, 0, 2 * Math.PI);
+  context.fill();
+  context.beginPath();
+  context.roundRect(plot.right + 2, level - 10, 71, 20, 4);
+  context.fill();
+  context.fillStyle = palette.surface;
+  context.font = `600 12px ${palette.font}`;
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  context.fillText(formatQuotePrice(price), plot.right + 8, level + 0.5);
+}
+
+function strokeLine(context: Context, x1: number, y1: number, x2: number, y2: number): void {
+  context.beginPath();
+  context.moveTo(x1, y1);
+  context.lineTo(x2, y2);
+  context.stroke();
+}

@@ -1,0 +1,114 @@
+/** Where times and prices are on the chart. */
+import { type ScaleLinear, scaleLinear } from "d3-scale";
+
+/** The part of the chart where prices are drawn, in CSS pixels. */
+export interface Plot {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+/** The scales of one frame. */
+export interface Scales {
+  plot: Plot;
+  /** Unix milliseconds to pixels. */
+  x: ScaleLinear<number, number>;
+  /** Prices to pixels. */
+  y: ScaleLinear<number, number>;
+  nowMs: number;
+}
+
+/** Room for the labels of prices at the right, and of times at the bottom. */
+const LABELS = { right: 74, bottom: 24, top: 8, left: 0 };
+
+/** Where now is: the larger part of the chart is the past, and the rest is for boxes. */
+const NOW_AT = 0.58;
+
+/** The scales of a chart. */
+export function scalesOf(
+  size: { width: number; height: number },
+  view: { nowMs: number; spanMs: number; low: number; high: number },
+): Scales {
+  const plot = {
+    left: LABELS.left,
+    right: Math.max(LABELS.left + 1, size.width - LABELS.right),
+    top: LABELS.top,
+    bottom: Math.max(LABELS.top + 1, size.height - LABELS.bottom),
+  };
+  const fromMs = view.nowMs - view.spanMs * NOW_AT;
+  return {
+    plot,
+    x: scaleLinear([fromMs, fromMs + view.spanMs], [plot.left, plot.right]),
+    y: scaleLinear([view.low, view.high], [plot.bottom, plot.top]),
+    nowMs: view.nowMs,
+  };
+}
+
+/** Whether a point is in the plot. */
+export function isInside({ left, right, top, bottom }: Plot, x: number, y: number): boolean {
+  return x >= left && x <= right && y >= top && y <= bottom;
+}
+
+/** Distances between labels of time, in milliseconds. */
+const TIME_STEPS = [
+  ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * 1_000),
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60_000),
+  ...[1, 2, 3, 6].map((hours) => hours * 3_600_000),
+];
+
+/** Full seconds, minutes or hours for labels, no closer than `minPixels`. */
+export function timeTicks({ x, plot }: Scales, minPixels: number): number[] {
+  const [fromMs = 0, toMs = 0] = x.domain();
+  const most = Math.max(1, (plot.right - plot.left) / minPixels);
+  const step = TIME_STEPS.find((step) => (toMs - fromMs) / step <= most) ?? TIME_STEPS.at(-1)!;
+  const ticks: number[] = [];
+  for (let time = Math.ceil(fromMs / step) * step; time <= toMs; time += step) ticks.push(time);
+  return ticks;
+}
+
+/** The lowest and the highest price that should be seen. */
+export interface PriceRange {
+  low: number;
+  high: number;
+}
+
+/** Space above and below what is shown, as a share of its height. */
+const PADDING = 0.35;
+
+/** The least height of the chart, as a share of the price: a flat line stays flat. */
+const HEIGHT_MIN_SHARE = 0.0006;
+
+/** How fast the range follows, in milliseconds: it glides, so that a box is not lost sight of. */
+const GLIDE_MS = 180;
+
+/** The range of prices on the chart: it follows what is shown, smoothly. */
+export class PriceWindow {
+  #range: PriceRange | undefined;
+
+  /** The range of the next frame. @param shown Everything that should be seen. */
+  next(shown: PriceRange | undefined, elapsedMs: number): PriceRange {
+    if (shown === undefined) return this.#range ?? { low: 0, high: 1 };
+    const target = padded(shown);
+    const range = this.#range;
+    const isFar = range === undefined || target.low > range.high || target.high < range.low;
+    const share = isFar ? 1 : 1 - Math.exp(-elapsedMs / GLIDE_MS);
+    const from = range ?? target;
+    this.#range = {
+      low: from.low + (target.low - from.low) * share,
+      high: from.high + (target.high - from.high) * share,
+    };
+    return this.#range;
+  }
+
+  /** Starts anew: another market. */
+  reset(): void {
+    this.#range = undefined;
+  }
+}
+
+function padded({ low, high }: PriceRange): PriceRange {
+  const middle = (low + high) / 2;
+  const half = Math.max(high - low, middle * HEIGHT_MIN_SHARE) * (0.5 + PADDING);
+  return { low: middle - half, high: middle + half };
+}

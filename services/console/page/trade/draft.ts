@@ -1,0 +1,152 @@
+/**
+ * The box that the user draws. Its times count from now, so that it stays where it was drawn until it
+ * is quoted.
+ */
+import { type Bet, formatPrice, parsePrice } from "../../../../lib/client/mod.ts";
+import { decimalsOf } from "../format.ts";
+
+/** A box before it is quoted: prices with 6 decimals, times in milliseconds. */
+export interface Draft {
+  lowerPrice: bigint;
+  upperPrice: bigint;
+  /** From the quote to the start of the window. */
+  startsInMs: number;
+  durationMs: number;
+}
+
+/** Shortest and longest window of a bet. */
+export const DURATION_MIN_MS = 1_000;
+export const DURATION_MAX_MS = 86_400_000;
+
+/** Times of a drawn box are multiples of this. */
+const STEP_MS = 100;
+
+/** Corners of a drawn box, in the units of the chart. */
+export interface Corners {
+  /** From now; those in the past count as now. */
+  fromMs: number;
+  toMs: number;
+  low: number;
+  high: number;
+}
+
+/** The draft of a drawn box, rounded to what people read; undefined if it is too small to mean it. */
+export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined {
+  const round = (ms: number) => Math.round(ms / STEP_MS) * STEP_MS;
+  const startsInMs = Math.max(0, round(Math.min(fromMs, toMs)));
+  const durationMs = round(Math.max(fromMs, toMs)) - startsInMs;
+  const digits = decimalsOf(Math.max(low, high));
+  const lowerPrice = parsePrice(Math.min(low, high).toFixed(digits));
+  const upperPrice = parsePrice(Math.max(low, high).toFixed(digits));
+  if (lowerPrice === undefined || upperPrice === undefined || lowerPrice >= upperPrice) {
+    return undefined;
+  }
+  if (durationMs <= 0) return undefined;
+  return {
+    lowerPrice,
+    upperPrice,
+    startsInMs,
+    durationMs: Math.min(Math.max(durationMs, DURATION_MIN_MS), DURATION_MAX_MS),
+  };
+}
+
+/** The fields of the form, as the user types them. */
+export interface DraftFields {
+  lower: string;
+  upper: string;
+  startsIn: string;
+  lasts: string;
+  amount: string;
+}
+
+/** The fields that show a draft; prices without useless zeros. */
+export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
+  const text = (price: bigint) => formatPrice(price).replace(/\.?0+$/, "");
+  return {
+    lower: text(draft.lowerPrice),
+    upper: text(draft.upperPrice),
+    startsIn: String(draft.startsInMs / 1000),
+    lasts: String(draft.durationMs / 1000),
+  };
+}
+
+/** What the fields say, or what is wrong with them, by field. */
+export type ParsedFields =
+  | { draft: Draft; betAmount: bigint }
+  | { errors: Partial<Record<keyof DraftFields, string>> };
+
+/** Reads the fields of the form. */
+export function parseFields(fields: DraftFields): ParsedFields {
+  const errors: Partial<Record<keyof DraftFields, string>> = {};
+  const lowerPrice = parsePrice(fields.lower.trim());
+  const upperPrice = parsePrice(fields.upper.trim());
+  const betAmount = parsePrice(fields.amount.trim());
+  const startsInMs = parseSeconds(fields.startsIn);
+  const durationMs = parseSeconds(fields.lasts);
+  if (lowerPrice === undefined) errors.lower = "Enter a price above 0";
+  if (upperPrice === undefined) errors.upper = "Enter a price above 0";
+  if (lowerPrice !== undefined && upperPrice !== undefined && lowerPrice >= upperPrice) {
+    errors.upper = "Enter a price above the lower one";
+  }
+  if (betAmount === undefined) errors.amount = "Enter an amount above 0";
+  if (startsInMs === undefined || startsInMs > DURATION_MAX_MS) {
+    errors.startsIn = "Enter seconds from 0 to 86400";
+  }
+  if (
+    durationMs === undefined || durationMs < DURATION_MIN_MS || durationMs > DURATION_MAX_MS
+  ) {
+    errors.lasts = "Enter seconds from 1 to 86400";
+  }
+  if (
+    lowerPrice === undefined || upperPrice === undefined || betAmount === undefined ||
+    startsInMs === undefined || durationMs === undefined || Object.keys(errors).length > 0
+  ) {
+    return { errors };
+  }
+  return { draft: { lowerPrice, upperPrice, startsInMs, durationMs }, betAmount };
+}
+
+function parseSeconds(text: string): number | undefined {
+  const trimmed = text.trim();
+  if (!/^\d{1,6}(\.\d{1,3})?$/.test(trimmed)) return undefined;
+  return Math.round(Number(trimmed) * 1000);
+}
+
+/** Half the height of a suggested box, as a share of the price. */
+const SUGGESTED_SHARE = 1_000n;
+
+/** A box around a price, to begin with. */
+export function suggestedDraft(price: bigint): Draft {
+  const half = price / SUGGESTED_SHARE;
+  const draft = draftOf({
+    fromMs: 3_000,
+    toMs: 18_000,
+    low: Number(price - half) / 1e6,
+    high: Number(price + half) / 1e6,
+  });
+  if (draft !== undefined) return draft;
+  return {
+    lowerPrice: price - half,
+    upperPrice: price + half,
+    startsInMs: 3_000,
+    durationMs: 15_000,
+  };
+}
+
+/** The bet that a draft stands for if it is quoted now. */
+export function betOf(symbol: string, draft: Draft, betAmount: bigint, nowMs: number): Bet {
+  const { lowerPrice, upperPrice, startsInMs, durationMs } = draft;
+  const startTime = Math.round(nowMs + startsInMs);
+  return {
+    symbol,
+    lowerPrice,
+    upperPrice,
+    betAmount,
+    startTime,
+    endTime: startTime + durationMs,
+    deadline: Math.round(nowMs + QUOTE_LIFE_MS),
+  };
+}
+
+/** How long a quote may be looked at before it is signed. */
+export const QUOTE_LIFE_MS = 30_000;

@@ -1,0 +1,47 @@
+import { useSignal } from "@preact/signals";
+import { systemClock } from "../../../../lib/clock.ts";
+import { MARKETS } from "../../../../lib/client/mod.ts";
+import { Estimator } from "../data/estimator.ts";
+import type { PageModel } from "../data/page_model.ts";
+import type { View } from "../views.ts";
+import { AccountPanel } from "./account_panel.tsx";
+import { BetPanel } from "./bet_panel.tsx";
+import { BetSlip } from "./bet_slip.ts";
+import { ChartCard } from "./chart_card.tsx";
+import { Positions } from "./positions.tsx";
+
+/** Shown first: the market whose prices move the most visibly. */
+const FIRST_MARKET = "ETH/USDT";
+
+/** The trade view, with a bet slip that survives a change of views. */
+export function openTradeView(model: PageModel): View {
+  const { client, session, serverClock, announce } = model;
+  const estimate = new Estimator({
+    estimate: (bet, signal) => client.estimate(bet, signal),
+    clock: systemClock,
+  });
+  const slip = new BetSlip(FIRST_MARKET, {
+    session,
+    estimate,
+    serverClock,
+    clock: systemClock,
+    announce,
+  });
+  return { id: "trade", label: "Trade", Body: () => <TradeView model={model} slip={slip} /> };
+}
+
+function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
+  const spanMs = useSignal(60_000);
+  const market = MARKETS.find(({ symbol }) => symbol === slip.symbol.value);
+  if (market === undefined) return null;
+  return (
+    <main class="trade">
+      <ChartCard model={model} slip={slip} market={market} spanMs={spanMs} />
+      <aside class="side">
+        <AccountPanel model={model} />
+        <BetPanel model={model} slip={slip} />
+      </aside>
+      <Positions model={model} />
+    </main>
+  );
+}

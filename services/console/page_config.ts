@@ -1,0 +1,24 @@
+import { z } from "zod";
+
+const url = z.string();
+
+/** `GET /config.json`: all that the page is given. Everything else it reads from the services. */
+export const pageConfigSchema = z.object({
+  version: z.string(),
+  urls: z.object({
+    solver: url,
+    bridge: url,
+    /** JSON-RPC over HTTP and over WebSocket. */
+    proxy: url,
+    proxyWs: url,
+    oracle: url.optional(),
+    node: url.optional(),
+  }),
+  /** The chain that users bet on; the page makes no key if the node has another one. */
+  chainId: z.number().int(),
+  /** The chain is for tests: the page may make keys. */
+  isDevelopmentChain: z.boolean(),
+});
+
+/** Where the services are, as browsers reach them. */
+export type PageConfig = z.output<typeof pageConfigSchema>;

@@ -1,0 +1,129 @@
+/** Real Chromium on the console's page. */
+import assert from "node:assert/strict";
+import puppeteer, { type Browser, type Page } from "puppeteer-core";
+
+const CHROMIUM = "/usr/bin/chromium";
+
+/** Whether this machine has the browser. */
+export const hasChromium = await Deno.stat(CHROMIUM).then(() => true, () => false);
+
+/** Starts a browser; close it after use. */
+export function launchBrowser(): Promise<Browser> {
+  const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en-GB"];
+  return puppeteer.launch({ executablePath: CHROMIUM, args });
+}
+
+/** How long something on the page may take: the machine may be busy. */
+const WAIT_MS = 20_000;
+
+/** Failed requests are part of an outage, and the browser reports each as an error. */
+const OUTAGE = /Failed to load resource|WebSocket connection to .* failed|ERR_CONNECTION/;
+
+/** A user on the page of a console, who notices everything that goes wrong in it. */
+export class Visitor {
+  readonly page: Page;
+  /** Errors of scripts, of the security policy, and on the browser's console. */
+  readonly problems: string[] = [];
+
+  private constructor(page: Page) {
+    this.page = page;
+  }
+
+  /** Opens the page in a profile of its own. @param prepare Runs before the page is loaded. */
+  static async open(
+    browser: Browser,
+    url: string,
+    prepare: (page: Page) => Promise<void> = async () => {},
+  ): Promise<Visitor> {
+    const context = await browser.createBrowserContext();
+    const page = await context.newPage();
+    page.setDefaultTimeout(WAIT_MS);
+    await page.setViewport({ width: 1360, height: 900 });
+    const visitor = new Visitor(page);
+    page.on("pageerror", (error) => visitor.problems.push(String(error)));
+    page.on("console", (message) => {
+      if (message.type() === "error") visitor.problems.push(message.text());
+    });
+    await prepare(page);
+    await page.goto(url);
+    return visitor;
+  }
+
+  /** Presses a button by its name, as soon as it can be pressed. */
+  async press(name: string): Promise<void> {
+    await this.page.locator(`::-p-aria([name="${name}"][role="button"])`).click();
+  }
+
+  /** Fills a field of the bet. */
+  async fill(field: string, text: string): Promise<void> {
+    await this.page.locator(`input[name="${field}"]`).fill(text);
+  }
+
+  /** Waits until the page shows a text that fits. @returns What it found. */
+  async sees(pattern: RegExp): Promise<string> {
+    const body = await this.page.$("body");
+    const found = await this.page.waitForFunction(
+      (source, body) => new RegExp(source).exec(body?.innerText ?? "")?.[0],
+      {},
+      pattern.source,
+      body,
+    ).catch(async (thrown) => {
+      const text = await this.page.$eval("body", ({ innerText }) => innerText);
+      throw new Error(`Not on the page: ${pattern}\n${text}`, { cause: thrown });
+    });
+    return String(await found.jsonValue());
+  }
+
+  /** Waits until the page does not show a text any more. */
+  async seesNo(pattern: RegExp): Promise<void> {
+    await this.page.waitForFunction(
+      (source, body) => !new RegExp(source).test(body?.innerText ?? ""),
+      {},
+      pattern.source,
+      await this.page.$("body"),
+    );
+  }
+
+  /** The text of an element, as soon as it is there. */
+  async textOf(selector: string): Promise<string> {
+    const element = await this.page.waitForSelector(selector);
+    return (await element?.evaluate((found) => found.textContent)) ?? "";
+  }
+
+  /** Waits for a bet's row with one of these outcomes. @returns The outcome. */
+  async outcomeOf(thesisId: number): Promise<string> {
+    const row = `tr[data-thesis="${thesisId}"]`;
+    await this.page.waitForSelector(
+      `${row}[data-status="won"], ${row}[data-status="lost"]`,
+    );
+    return await this.page.$eval(row, (found) => found.getAttribute("data-status") ?? "");
+  }
+
+  /** Drags with the mouse over the chart, from and to shares of its width and height. */
+  async drag(from: [number, number], to: [number, number]): Promise<void> {
+    const canvas = await this.page.waitForSelector(".chart canvas");
+    const box = await canvas?.boundingBox();
+    assert(box);
+    const at = ([x, y]: [number, number]) =>
+      [box.x + x * box.width, box.y + y * box.height] as const;
+    const { mouse } = this.page;
+    await mouse.move(...at(from));
+    await mouse.down();
+    await mouse.move(...at(to), { steps: 8 });
+    await mouse.up();
+  }
+
+  /** Makes a key in the browser and takes test money. */
+  async enter(): Promise<void> {
+    await this.press("Make a test account");
+    await this.press("Take test money");
+    await this.sees(/1,000\.00 USDC/);
+  }
+
+  /** Leaves, after making sure that nothing went wrong. */
+  async close({ outages = false } = {}): Promise<void> {
+    const unexpected = this.problems.filter((text) => !outages || !OUTAGE.test(text));
+    assert.deepEqual(unexpected, []);
+    await this.page.browserContext().close();
+  }
+}

@@ -1,0 +1,219 @@
+/** A stack's console in a real browser: bets from the first look to the outcome. */
+import assert from "node:assert/strict";
+import { RangemakerClient } from "../../lib/client/mod.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
+import { addressSchema } from "../../lib/protocol/scalars.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { formatAmount } from "../../services/console/page/format.ts";
+import { waitForPrices } from "../../services/stack/bet.ts";
+import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { seriousViolations } from "./accessibility.ts";
+import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
+import { injectWallet } from "./injected_wallet.ts";
+
+type Corners = [from: [number, number], to: [number, number]];
+
+/** A box a few seconds ahead: two seconds long, and as high as the chart. */
+const SOON: Corners = [[0.595, 0.05], [0.625, 0.9]];
+
+/** A box that begins only when everything about it was tried. */
+const LATER: Corners = [[0.8, 0.05], [0.9, 0.9]];
+
+Deno.test({
+  name: "Console: bets in a browser, from the first look to the outcome",
+  ignore: !hasChromium,
+  async fn(t) {
+    const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
+    const browser = await launchBrowser();
+    const url = stack.urls.console ?? assert.fail();
+    const node = new CoreClient({ url: stack.urls.nodeRead });
+    const open = (prepare?: Parameters<typeof Visitor.open>[2]) =>
+      Visitor.open(browser, url, prepare);
+    /** The newest bet of the account on the page, as the node has it. */
+    const newestBet = async ({ page }: Visitor): Promise<Thesis> => {
+      const title = await page.$eval(".account-chip", (chip) => chip.getAttribute("title"));
+      const user = addressSchema.parse(title?.split(": ")[1]);
+      const { theses } = await node.getTheses({ user });
+      return theses.at(-1) ?? assert.fail("No bet");
+    };
+    try {
+      await waitForPrices(stack.urls, new RangemakerClient({ urls: stack.urls }), systemClock);
+
+      await t.step("a stranger sees prices and what to do, and the page is light", async () => {
+        const visitor = await open();
+        await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
+        await visitor.sees(/Bet that the price stays in the box/);
+        await visitor.sees(/1\. Choose who bets/);
+        const bytes = await visitor.page.evaluate(() =>
+          [
+            ...performance.getEntriesByType("navigation"),
+            ...performance.getEntriesByType("resource"),
+          ]
+            .filter(({ name }) => name.startsWith(location.origin))
+            .reduce((sum, entry) => sum + Number(Reflect.get(entry, "transferSize")), 0)
+        );
+        assert(bytes > 10_000 && bytes < 500_000, `${bytes} bytes`);
+        await visitor.close();
+      });
+
+      await t.step(
+        "a box drawn with the mouse is placed, settled, and the same in the node",
+        async () => {
+          const visitor = await open();
+          await visitor.enter();
+          await visitor.drag(...SOON);
+          await visitor.sees(/Pays if the price stays\s+1\d\.\d\d USDC/);
+          const lower = await visitor.page.$eval("input[name=lower]", (input) => input.value);
+          await visitor.press("Get a firm quote");
+          const payout = await visitor.page.waitForSelector("[data-payout]");
+          const offered = await payout?.evaluate((found) => found.getAttribute("data-payout"));
+          await visitor.press("Sign and place the bet");
+          await visitor.sees(/Bet \d+ is placed/);
+          const { id } = await newestBet(visitor);
+          const outcome = await visitor.outcomeOf(id);
+          const bet = await newestBet(visitor);
+          assert.equal(outcome, bet.status);
+          assert.equal(offered, bet.payout.toString());
+          assert.equal(Number(lower), Number(bet.lowerPrice) / 1e6);
+          assert.equal(bet.betAmount, 10_000_000n);
+          const gain = bet.status === "won" ? bet.payout - bet.betAmount : -bet.betAmount;
+          const { balance } = await node.getAccount(bet.user);
+          assert.equal(balance, 1_000_000_000n + gain);
+          await visitor.sees(new RegExp(`Balance\\s+${formatAmount(balance)} USDC`));
+          await visitor.close();
+        },
+      );
+
+      await t.step("everything can be done with the keyboard; a lost bet says where", async () => {
+        const visitor = await open();
+        const { keyboard } = visitor.page;
+        await visitor.page.waitForSelector("button.primary:not(:disabled)");
+        await tabTo(visitor, "Make a test account");
+        await keyboard.press("Enter");
+        await visitor.sees(/Take test money/);
+        await tabTo(visitor, "Take test money");
+        await keyboard.press("Enter");
+        await visitor.sees(/1,000\.00 USDC/);
+        // Far above the price: it is lost at the first price.
+        const answers = { upper: "9000", lower: "8000", startsIn: "4", lasts: "1", amount: "5" };
+        for (const [field, text] of Object.entries(answers)) {
+          await tabTo(visitor, field);
+          await keyboard.down("Control");
+          await keyboard.press("a");
+          await keyboard.up("Control");
+          await keyboard.type(text);
+        }
+        await visitor.sees(/Times your bet/);
+        await tabTo(visitor, "Get a firm quote");
+        await keyboard.press("Enter");
+        await visitor.sees(/This quote can be signed for/);
+        await tabTo(visitor, "Sign and place the bet");
+        await keyboard.press("Enter");
+        await visitor.sees(/Bet \d+ is placed/);
+        const { id } = await newestBet(visitor);
+        assert.equal(await visitor.outcomeOf(id), "lost");
+        await visitor.sees(/✕ lost −5\.00: [23],\d{3}\.\d\d at /);
+        await visitor.close();
+      });
+
+      await t.step(
+        "a wallet of the browser signs; another chain and a refusal are said",
+        async () => {
+          const wallet = {
+            current: undefined as Awaited<ReturnType<typeof injectWallet>> | undefined,
+          };
+          const visitor = await open(async (page) => {
+            wallet.current = await injectWallet(page, "Testing Wallet");
+          });
+          const injected = wallet.current ?? assert.fail();
+          await visitor.press("Connect Testing Wallet");
+          await visitor.press("Take test money");
+          await visitor.sees(/1,000\.00 USDC/);
+          await visitor.drag(...LATER);
+          injected.chainId = 1;
+          await visitor.press("Get a firm quote");
+          await visitor.press("Sign and place the bet");
+          await visitor.sees(/The wallet is on another chain/);
+          await visitor.press("Switch the wallet to chain 1337");
+          await visitor.sees(/on the right chain now/);
+          injected.rejects = true;
+          await visitor.press("Get a firm quote");
+          await visitor.press("Sign and place the bet");
+          await visitor.sees(/You rejected the request in the wallet/);
+          injected.rejects = false;
+          await visitor.press("Get a firm quote");
+          await visitor.press("Sign and place the bet");
+          await visitor.sees(/Bet \d+ is placed/);
+          assert.equal((await newestBet(visitor)).user, injected.address);
+          await visitor.close();
+        },
+      );
+
+      await t.step("a refused bet shows its reason, and nothing is taken", async () => {
+        const visitor = await open();
+        await visitor.enter();
+        await visitor.drag(...LATER);
+        await visitor.fill("amount", "5000");
+        await visitor.press("Get a firm quote");
+        await visitor.press("Sign and place the bet");
+        await visitor.sees(/Your balance is too small for this bet/);
+        await visitor.sees(/1,000\.00 USDC/);
+        await visitor.fill("amount", "2000000000");
+        await visitor.sees(/No estimate: .*above/);
+        await visitor.close({ outages: true }); // a refusal is a status of 400
+      });
+
+      await t.step("a key and bets are there again after a reload", async () => {
+        const visitor = await open();
+        await visitor.enter();
+        await visitor.page.reload();
+        await visitor.sees(/1,000\.00 USDC/);
+        await visitor.close();
+      });
+
+      await t.step(
+        "no serious violation of accessibility, light and dark, and it fits a phone",
+        async () => {
+          const visitor = await open();
+          await visitor.enter();
+          await visitor.press("Suggest a box");
+          await visitor.sees(/Times your bet/);
+          for (const value of ["light", "dark"]) {
+            await visitor.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
+            assert.deepEqual(await seriousViolations(visitor.page), [], value);
+          }
+          await visitor.page.setViewport({
+            width: 360,
+            height: 740,
+            isMobile: true,
+            hasTouch: true,
+          });
+          const overflow = await visitor.page.$eval(
+            "html",
+            ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth,
+          );
+          assert.equal(overflow, 0);
+          assert.deepEqual(await seriousViolations(visitor.page), [], "phone");
+          await visitor.close();
+        },
+      );
+    } finally {
+      await browser.close();
+      await stack.stop();
+    }
+  },
+});
+
+/** Presses Tab until the focus is on a button of this text or a field of this name. */
+async function tabTo({ page }: Visitor, name: string): Promise<void> {
+  for (let pressed = 0; pressed < 60; pressed++) {
+    await page.keyboard.press("Tab");
+    const focused = await page.$eval(
+      ":focus",
+      (element) => [element.textContent?.trim() ?? "", element.getAttribute("name") ?? ""],
+    ).catch((): string[] => []); // nothing has it at the end of the page
+    if (focused.includes(name)) return;
+  }
+  assert.fail(`Tab does not reach ${name}`);
+}
