@@ -203,7 +203,8 @@ export class RangemakerClient {
    */
   async watch(handlers: WatchHandlers = {}, user?: Address): Promise<ThesisWatch> {
     if (this.#connect === undefined && typeof WebSocket === "undefined") {
-      const message = "This runtime has no WebSocket: give one in the option connect";
+      const message = "This runtime has no WebSocket: install the package ws, and give " +
+        "RangemakerClient the option connect: (url) => new WebSocket(url)";
       throw new WatchError("NO_WEBSOCKET", message);
     }
     const watch = new ThesisWatch({
