@@ -72,12 +72,23 @@ export class RangemakerClient {
    * The wallet's account; a browser wallet may ask the user to connect.
    *
    * @throws {WalletError} Without a wallet, or if it shares no account.
+   * @example
+   * ```ts
+   * const user = await client.address();
+   * ```
    */
   address(): Promise<Address> {
     return this.#wallet.address();
   }
 
-  /** The chain id of the node: what wallets have to be on. */
+  /**
+   * The chain id of the node: what wallets have to be on.
+   *
+   * @example
+   * ```ts
+   * const chainId = await client.chainId(); // 1337, unless the node was set otherwise
+   * ```
+   */
   chainId(): Promise<number> {
     return this.#node.chainId();
   }
