@@ -111,6 +111,15 @@ function manifestOf(packages: readonly string[]) {
   };
 }
 
+/** The client's document, with an example in place of the link to all of them. */
+async function readmeOf(): Promise<string> {
+  const text = await Deno.readTextFile(`${ROOT}docs/client.md`);
+  const example = await Deno.readTextFile(`${ROOT}docs/examples/bet.mjs`);
+  const link = /^\[Whole programs\][^]*?\n\n/m;
+  if (!link.test(text)) throw new Error("docs/client.md has no link to the examples");
+  return text.replace(link, () => `\`\`\`js\n${example}\`\`\`\n\n`);
+}
+
 const [folder = `${ROOT}dist/npm`] = Deno.args;
 await Deno.mkdir(folder, { recursive: true });
 await Deno.remove(`${folder}/types`, { recursive: true }).catch((thrown) => {
@@ -120,5 +129,5 @@ const packages = await writeModule(folder);
 await writeTypes(folder);
 const manifest = JSON.stringify(manifestOf(packages), null, 2);
 await Deno.writeTextFile(`${folder}/package.json`, `${manifest}\n`);
-await Deno.copyFile(`${ROOT}docs/client.md`, `${folder}/README.md`);
+await Deno.writeTextFile(`${folder}/README.md`, await readmeOf());
 await Deno.copyFile(`${ROOT}LICENSE`, `${folder}/LICENSE`);

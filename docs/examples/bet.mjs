@@ -1,4 +1,4 @@
-// A whole bet in Node 20 or newer, Bun or Deno, on a running stack (see README.md in this folder).
+// A whole bet in Node 20 or newer, Bun or Deno, on a running stack.
 import { isRangemakerError, RangemakerClient } from "@rangemaker/client";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import WebSocket from "ws";

@@ -72,12 +72,23 @@ export class RangemakerClient {
    * The wallet's account; a browser wallet may ask the user to connect.
    *
    * @throws {WalletError} Without a wallet, or if it shares no account.
+   * @example
+   * ```ts
+   * const user = await client.address();
+   * ```
    */
   address(): Promise<Address> {
     return this.#wallet.address();
   }
 
-  /** The chain id of the node: what wallets have to be on. */
+  /**
+   * The chain id of the node: what wallets have to be on.
+   *
+   * @example
+   * ```ts
+   * const chainId = await client.chainId(); // 1337, unless the node was set otherwise
+   * ```
+   */
   chainId(): Promise<number> {
     return this.#node.chainId();
   }
@@ -204,7 +215,8 @@ export class RangemakerClient {
    */
   async watch(handlers: WatchHandlers = {}, user?: Address): Promise<ThesisWatch> {
     if (this.#connect === undefined && typeof WebSocket === "undefined") {
-      const message = "This runtime has no WebSocket: give one in the option connect";
+      const message = "This runtime has no WebSocket: install the package ws, and give " +
+        "RangemakerClient the option connect: (url) => new WebSocket(url)";
       throw new WatchError("NO_WEBSOCKET", message);
     }
     const watch = new ThesisWatch({

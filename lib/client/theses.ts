@@ -171,7 +171,14 @@ export class ThesisWatch {
     });
   }
 
-  /** Ends the watch for good; everything that waits for it fails. */
+  /**
+   * Ends the watch for good; everything that waits for it fails.
+   *
+   * @example
+   * ```ts
+   * watch.close();
+   * ```
+   */
   close(): void {
     this.#subscriber.stop();
     this.#reader.pause();

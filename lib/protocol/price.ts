@@ -56,6 +56,10 @@ const PRICE_PATTERN = /^(0|[1-9]\d{0,29})(?:\.(\d{1,30}))?(?:[eE]([+-]?\d{1,2}))
  *
  * @returns Undefined if the text is not a positive decimal number, or the price rounds to 0 or exceeds
  * 64 bits.
+ * @example
+ * ```ts
+ * const price = parsePrice("2650.5"); // 2650500000n
+ * ```
  */
 export function parsePrice(text: string): bigint | undefined {
   const match = PRICE_PATTERN.exec(text);
@@ -75,7 +79,14 @@ function scale(value: bigint, power: number): bigint {
   return (value + divisor / 2n) / divisor;
 }
 
-/** Formats an integer price with `decimals` digits after the point; further digits are cut off. */
+/**
+ * Formats an integer price with `decimals` digits after the point; further digits are cut off.
+ *
+ * @example
+ * ```ts
+ * const text = formatPrice(2_650_500_000n, 2); // "2650.50"
+ * ```
+ */
 export function formatPrice(price: bigint, decimals: number = PRICE_DECIMALS): string {
   const digits = price.toString().padStart(PRICE_DECIMALS + 1, "0");
   const point = digits.length - PRICE_DECIMALS;

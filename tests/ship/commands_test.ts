@@ -90,6 +90,12 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^deno task compile\b/, elsewhere("tests/ship/compile_test.ts", '"compile"')],
   // It asks a public exchange: tests/node runs it against a stand-in, here its options are read.
   [/^deno task backfill /, here(readBackfillOptions)],
+  [
+    /^(deno task package|npm (pack|install)|npx esbuild|node bet)\b/,
+    elsewhere("tests/ship/package_test.ts", "bet.mjs"),
+  ],
+  [/^npm publish$/, elsewhere(".ci/package.ts", "npm publish")],
+  [/^python3 bet\.py$/, elsewhere("tests/ship/python_test.ts", "bet.py")],
   [/^deno compile$/, elsewhere(".ci/compile.ts", '"compile",')],
   [/^docker /, notRun],
   [

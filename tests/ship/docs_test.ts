@@ -109,6 +109,8 @@ Deno.test("Documents: every option that they name is one", () => {
     "--minify",
     "--platform",
     "--build",
+    "--bundle",
+    "--outfile",
     "--coverage",
     "--frozen",
     "--no-prompt",

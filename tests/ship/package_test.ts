@@ -12,7 +12,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import type { StackUrls } from "../../services/stack/stack.ts";
-import { fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
+import { exampleFor, fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
 
 /** Gzipped, with every package that it depends on. */
 const BUNDLE_BYTES_MAX = 60_000;
@@ -43,15 +43,6 @@ async function installInto(folder: string): Promise<string> {
   const install = ["install", "--silent", "--no-audit", "--no-fund", tarball, ...PACKAGES];
   await succeed("npm", install, folder);
   return tarball;
-}
-
-/** An example, at the URLs of a stack. */
-function exampleFor(path: string, urls: StackUrls): string {
-  return readText(`docs/examples/${path}`)
-    .replace("http://127.0.0.1:3000", urls.solver)
-    .replace("http://127.0.0.1:3001", urls.bridge)
-    .replace("ws://127.0.0.1:8546/ws", urls.proxyWs)
-    .replace("http://127.0.0.1:8546", urls.proxy);
 }
 
 async function gzippedBytes(content: Uint8Array<ArrayBuffer>): Promise<number> {

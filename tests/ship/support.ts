@@ -1,7 +1,12 @@
 import { parse } from "yaml";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
-import { FREE_PORTS, type RunningStack, startStack } from "../../services/stack/stack.ts";
+import {
+  FREE_PORTS,
+  type RunningStack,
+  type StackUrls,
+  startStack,
+} from "../../services/stack/stack.ts";
 import { Program } from "../support/process.ts";
 
 export { hasProgram } from "../support/process.ts";
@@ -93,4 +98,13 @@ export async function withStack(test: (stack: RunningStack) => Promise<void>): P
   } finally {
     await stack.stop();
   }
+}
+
+/** An example, at the URLs of a stack. */
+export function exampleFor(path: string, urls: StackUrls): string {
+  return readText(`docs/examples/${path}`)
+    .replace("http://127.0.0.1:3000", urls.solver)
+    .replace("http://127.0.0.1:3001", urls.bridge)
+    .replace("ws://127.0.0.1:8546/ws", urls.proxyWs)
+    .replace("http://127.0.0.1:8546", urls.proxy);
 }

@@ -1,0 +1,122 @@
+/** Every function of the client has an example in its documentation comment, and all of them run. */
+import assert from "node:assert/strict";
+import * as client from "../../lib/client/mod.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { waitForPrices } from "../../services/stack/bet.ts";
+import { fileUrl, readText, run, withStack } from "./support.ts";
+
+const FILES = ["mod", "client", "errors", "options", "theses"]
+  .map((name) => `lib/client/${name}.ts`)
+  .concat("lib/protocol/price.ts");
+
+/** A documentation comment and the line that it describes. */
+const DOCUMENTED = /\/\*\*((?:(?!\*\/)[^])*)\*\/\n *(.*)/g;
+
+interface Documented {
+  file: string;
+  line: string;
+  /** Programs of its `@example`s, without imports. */
+  examples: string[];
+}
+
+const documented: Documented[] = FILES.flatMap((file) =>
+  [...readText(file).matchAll(DOCUMENTED)].map(([, comment = "", line = ""]) => ({
+    file,
+    line,
+    examples: [...comment.matchAll(/```ts\n([^]*?)```/g)].map(([, code = ""]) =>
+      code.replaceAll(/^ *\* ?/gm, "").replaceAll(/^import .*\n/gm, "")
+    ),
+  }))
+);
+
+/** The name of a public function or method, by its first line; undefined for anything else. */
+function functionIn({ file, line }: Documented): string | undefined {
+  const isExported = /^export (?:async )?function /.test(line);
+  if (/^(async )?function /.test(line)) return undefined;
+  if (!isExported && !/^lib\/client\/(client|theses)\.ts$/.test(file)) return undefined;
+  const [, name] = /^(?:export )?(?:async )?(?:function )?([a-z]\w*)[(<]/.exec(line) ?? [];
+  if (isExported && !Object.hasOwn(client, name ?? "")) return undefined; // between its own files
+  return name === "constructor" ? undefined : name;
+}
+
+/** What `ThesisWatch` and `RangemakerClient` use between them. */
+const INTERNAL = ["open"];
+
+Deno.test("Client: every function has an example", () => {
+  const names: string[] = [];
+  for (const each of documented) {
+    const name = functionIn(each);
+    if (name === undefined || /^on[A-Z]/.test(name) || INTERNAL.includes(name)) continue;
+    if (/^get(Thesis|Theses)$/.test(name)) continue; // of an interface that the client fulfils
+    names.push(name);
+    assert(each.examples.length > 0, `${name} in ${each.file} has no example`);
+  }
+  for (const name of Object.getOwnPropertyNames(client.RangemakerClient.prototype)) {
+    assert(name === "constructor" || names.includes(name), `${name} is not documented`);
+  }
+});
+
+/** What the examples take for given, anew for each: a fresh bet around the price. */
+function programOf(urls: string): string {
+  const runs = documented.flatMap(({ file, line, examples }) =>
+    examples.map((code) =>
+      `[${JSON.stringify(`${file}, ${line}`)}, async (given) => {
+  const { bet, offer, thesisId, watch, error } = given;
+  {
+    ${code}
+  }
+}],`
+    )
+  ).join("\n");
+  const client = fileUrl("lib/client/mod.ts").href;
+  return `
+import {
+  formatPrice, isRangemakerError, parsePrice, RangemakerClient, WalletError,
+} from "${client}";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import WebSocket from "ws";
+const urls = ${urls};
+const window = { ethereum: privateKeyToAccount(generatePrivateKey()) };
+const client = new RangemakerClient({ urls, wallet: window.ethereum });
+const retryLater = () => { throw new Error("Not expected"); };
+const { price } = (await client.prices())["ETH/USDT"];
+await client.deposit(1_000_000_000n);
+const examples = [${runs}];
+for (const [name, run] of examples) {
+  const startTime = Date.now();
+  const range = { lowerPrice: price / 2n, upperPrice: price * 2n };
+  const bet = {
+    symbol: "ETH/USDT", ...range, betAmount: 1_000_000n, startTime, endTime: startTime + 1_000,
+  };
+  const offer = await client.quote(bet);
+  const { thesisId } = await client.execute(offer);
+  const watch = await client.watch();
+  const error = new WalletError("WRONG_CHAIN", "as if");
+  try {
+    await run({ bet, offer, thesisId, watch, error });
+  } catch (thrown) {
+    throw new Error("Example of " + name + ": " + thrown, { cause: thrown });
+  }
+  watch.close();
+}
+console.log(examples.length + " ran");
+Deno.exit(0); // an example that watches leaves that to its reader to end
+`;
+}
+
+Deno.test("Client: all examples run", () =>
+  withStack(async ({ urls }) => {
+    await waitForPrices(urls, new client.RangemakerClient({ urls }), systemClock);
+    const file = await Deno.makeTempFile({ suffix: ".js" });
+    try {
+      await Deno.writeTextFile(file, programOf(JSON.stringify(urls)));
+      const args = ["run", "--no-prompt", "--allow-all", "--config", fileUrl("deno.json").pathname];
+      const { code, text, stdout } = await run(Deno.execPath(), [...args, file]);
+      assert.equal(code, 0, text);
+      const count = documented.flatMap(({ examples }) => examples).length;
+      assert(count >= 18, `${count} examples`);
+      assert.equal(stdout.trim().split("\n").at(-1), `${count} ran`);
+    } finally {
+      await Deno.remove(file);
+    }
+  }));
