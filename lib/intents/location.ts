@@ -1,5 +1,8 @@
 import { z } from "zod";
 
+/** In place of a path: nothing is kept on a disk. */
+export const IN_MEMORY = ":memory:";
+
 /** Tells the URL of a PostgreSQL database from the path of a file. */
 export const POSTGRES_URL = /^postgres(ql)?:\/\//i;
 

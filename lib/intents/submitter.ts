@@ -39,6 +39,11 @@ export interface SubmitterOptions {
    * @throws {IntentRefusedError} If the intent must not be submitted after all.
    */
   sign(intent: Intent): Promise<SignedTransactionText>;
+  /**
+   * Throws unless the node has the chain that the store belongs to: nothing is sent then, and nothing
+   * that the node says is believed. Absent: there is only one chain.
+   */
+  requireChain?(): Promise<void>;
   /** Called after each attempt that got no answer, and after each final state that this one set. */
   observe?(event: "retry" | "final", intent: Intent): void;
   /** Called with each final state that an attempt found or set: another process may have set it. */
@@ -145,6 +150,7 @@ export class Submitter {
   }
 
   async #sendOrLookUp(intent: Intent): Promise<Intent> {
+    await this.#requireChain(intent);
     try {
       const signed = intent.transaction === null ? await this.#sign(intent) : intent;
       if (isFinal(signed.state)) return signed;
@@ -155,6 +161,17 @@ export class Submitter {
         return await this.#fail(intent, thrown.code, thrown.message);
       }
       throw thrown;
+    }
+  }
+
+  async #requireChain(intent: Intent): Promise<void> {
+    try {
+      await this.#options.requireChain?.();
+    } catch (thrown) {
+      if (thrown instanceof StoreError || !(thrown instanceof RangemakerError)) throw thrown;
+      this.#nodeLost = isNodeAway(thrown) ||
+        thrown instanceof RpcError && thrown.rpcCode === RpcCode.resourceUnavailable;
+      throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
     }
   }
 
