@@ -84,8 +84,11 @@ export function serviceCommand<T extends OptionTable>(
     async run(options, context) {
       // Listen before starting, so that no signal is lost while the service starts.
       const signal = context.untilSignal();
-      const service = await start(options);
+      const starting = start(options);
+      // A start that waits for something that is away must not keep the process from ending.
+      await Promise.race([starting, signal]);
       await signal;
+      const service = { stop: async () => await (await starting).stop() };
       return await stopInTime(service, context) ? ExitCode.ok : ExitCode.failed;
     },
   });

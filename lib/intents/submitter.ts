@@ -85,6 +85,8 @@ export class Submitter {
   readonly #retries: RetryLoop;
   readonly #inFlight = new Map<string, Promise<Intent>>();
   #nodeLost = false;
+  /** An attempt that lost its answer is left to the next start. */
+  #isStopping = false;
 
   constructor(options: SubmitterOptions) {
     this.#options = options;
@@ -125,6 +127,7 @@ export class Submitter {
 
   /** Stops retrying; resolves when no attempt is running. May be called again. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     await this.#retries.stop();
     await Promise.allSettled(this.#inFlight.values());
   }
@@ -196,7 +199,7 @@ export class Submitter {
       return await this.#sendOnce(intent);
     } catch (thrown) {
       if (!(thrown instanceof OutcomeUnknownError)) throw thrown;
-      if (!(thrown.cause instanceof NodeUnreachableError)) throw thrown;
+      if (!(thrown.cause instanceof NodeUnreachableError) || this.#isStopping) throw thrown;
     }
     const receipt = await this.#receiptOf(transactionOf(intent).txHash);
     if (receipt !== null) return await this.#finishBy(intent, receipt);

@@ -47,6 +47,9 @@ export { options, type SolverOptions };
 /** How long the node may take to answer; below the deadline of a stop. */
 const NODE_TIMEOUT_MS = 4_000;
 
+/** How long the node may take to tell which chain it has. */
+const PROBE_TIMEOUT_MS = 1_000;
+
 /** A running solver. */
 export type RunningSolver = RunningService;
 
@@ -72,7 +75,8 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   metrics.watchExposure(exposure);
   const pricing = createPricing(options, client, clock);
   const log = getLogger([LOG_ROOT, "solver"]);
-  const guard = new ChainGuard({ store, node: client, clock });
+  const probe = new CoreClient({ url: options.rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
+  const guard = new ChainGuard({ store, node: probe, clock });
   const storeHealth = new StoreHealth({ store, guard, clock, log });
   const retention = new Retention({ store, retainMs: options.retain, clock, log });
   const { require: requireChain } = guard;
