@@ -86,8 +86,11 @@ export function serviceCommand<T extends OptionTable, L = void>(
     async run(options, context, loaded) {
       // Listen before starting, so that no signal is lost while the service starts.
       const signal = context.untilSignal();
-      const service = await start(options, loaded);
+      const starting = start(options, loaded);
+      // A start that waits for something that is away must not keep the process from ending.
+      await Promise.race([starting, signal]);
       await signal;
+      const service = { stop: async () => await (await starting).stop() };
       return await stopInTime(service, context) ? ExitCode.ok : ExitCode.failed;
     },
   });

@@ -1,12 +1,14 @@
 import { z } from "zod";
 
+/** In place of a path: nothing is kept on a disk. */
+export const IN_MEMORY = ":memory:";
+
 /** Tells the URL of a PostgreSQL database from the path of a file. */
 export const POSTGRES_URL = /^postgres(ql)?:\/\//i;
 
 const DATABASE_RULE = "Expected a file or a URL with postgres:// or postgresql://";
-const HOSTS_RULE = "Expected a URL such as postgres://host:5432/name, or with several hosts " +
-  "postgres://one:5432,two:5432/name";
-const ROLE_RULE = "Only target_session_attrs=primary can work: a store is written to";
+const HOSTS_RULE = "Expected a URL such as postgres://host:5432/name";
+const ROLE_RULE = "Expected a URL without target_session_attrs or with primary";
 
 /**
  * A mistyped URL or a key. Taken as a path, it would put a password or a key into a file name. One

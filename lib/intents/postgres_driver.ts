@@ -97,13 +97,7 @@ export class PostgresDriver implements SqlDriver {
     this.#batches = undefined;
   }
 
-  async checkWritable(): Promise<void> {
-    const readOnly = "(current_setting('transaction_read_only') = 'on')::int";
-    if (await this.#count(readOnly) > 0) throw new StoreError("Database is read-only");
-  }
-
   async version(): Promise<number> {
-    await this.checkWritable();
     const tables = "to_regclass('migrations') IS NOT NULL AND to_regclass('intents') IS NOT NULL";
     if (await this.#count(`(${tables})::int`) > 0) {
       return await this.#count(`(${NEWEST_MIGRATION})`);

@@ -1,5 +1,5 @@
 import type { Logger } from "@logtape/logtape";
-import { Backoff } from "../net/backoff.ts";
+import { Backoff, SERVICE_WAIT_MAX_MS } from "../net/backoff.ts";
 import type { CancelTimer, Clock, RandomSource } from "../clock.ts";
 import { messageOf } from "../errors.ts";
 import type { Intent } from "./intent.ts";
@@ -8,12 +8,8 @@ import type { IntentStore } from "./store.ts";
 /** An intent is retried once it has not changed for this long, whichever process began it. */
 const RETRY_AFTER_MS = 1_000;
 
-/**
- * Time between two passes: at first, and after a backoff while the node is away. Also the longer one
- * is short, so that a node that is back is used soon; one intent a pass does not burden it.
- */
+/** Time between two passes; while the node is away, up to {@link SERVICE_WAIT_MAX_MS}. */
 const INTERVAL_MS = 1_000;
-const INTERVAL_MS_MAX = 2_000;
 
 /** Intents that are retried at the same time. */
 const PAGE = 50;
@@ -47,7 +43,7 @@ export class RetryLoop {
     this.#options = options;
     this.#backoff = new Backoff({
       initialMs: INTERVAL_MS,
-      maxMs: INTERVAL_MS_MAX,
+      maxMs: SERVICE_WAIT_MAX_MS,
       random: options.random,
     });
   }

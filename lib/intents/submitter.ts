@@ -39,6 +39,11 @@ export interface SubmitterOptions {
    * @throws {IntentRefusedError} If the intent must not be submitted after all.
    */
   sign(intent: Intent): Promise<SignedTransactionText>;
+  /**
+   * Throws unless the node has the chain that the store belongs to: nothing is sent then, and nothing
+   * that the node says is believed. Absent: there is only one chain.
+   */
+  requireChain?(): Promise<void>;
   /** Called after each attempt that got no answer, and after each final state that this one set. */
   observe?(event: "retry" | "final", intent: Intent): void;
   /** Called with each final state that an attempt found or set: another process may have set it. */
@@ -80,6 +85,8 @@ export class Submitter {
   readonly #retries: RetryLoop;
   readonly #inFlight = new Map<string, Promise<Intent>>();
   #nodeLost = false;
+  /** An attempt that lost its answer is left to the next start. */
+  #isStopping = false;
 
   constructor(options: SubmitterOptions) {
     this.#options = options;
@@ -120,6 +127,7 @@ export class Submitter {
 
   /** Stops retrying; resolves when no attempt is running. May be called again. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     await this.#retries.stop();
     await Promise.allSettled(this.#inFlight.values());
   }
@@ -145,6 +153,7 @@ export class Submitter {
   }
 
   async #sendOrLookUp(intent: Intent): Promise<Intent> {
+    await this.#requireChain(intent);
     try {
       const signed = intent.transaction === null ? await this.#sign(intent) : intent;
       if (isFinal(signed.state)) return signed;
@@ -155,6 +164,17 @@ export class Submitter {
         return await this.#fail(intent, thrown.code, thrown.message);
       }
       throw thrown;
+    }
+  }
+
+  async #requireChain(intent: Intent): Promise<void> {
+    try {
+      await this.#options.requireChain?.();
+    } catch (thrown) {
+      if (thrown instanceof StoreError || !(thrown instanceof RangemakerError)) throw thrown;
+      this.#nodeLost = isNodeAway(thrown) ||
+        thrown instanceof RpcError && thrown.rpcCode === RpcCode.resourceUnavailable;
+      throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
     }
   }
 
@@ -179,7 +199,7 @@ export class Submitter {
       return await this.#sendOnce(intent);
     } catch (thrown) {
       if (!(thrown instanceof OutcomeUnknownError)) throw thrown;
-      if (!(thrown.cause instanceof NodeUnreachableError)) throw thrown;
+      if (!(thrown.cause instanceof NodeUnreachableError) || this.#isStopping) throw thrown;
     }
     const receipt = await this.#receiptOf(transactionOf(intent).txHash);
     if (receipt !== null) return await this.#finishBy(intent, receipt);

@@ -78,8 +78,6 @@ const headSchema = z.object({
   timestampMs: timestampSchema,
 });
 
-const genesisSchema = z.object({ hash: hash32Schema });
-
 const needsBackfillSchema = z.object({
   code: z.literal("NeedsBackfill"),
   missing: z.array(spanSchema),
@@ -171,9 +169,15 @@ export class CoreClient {
     return { number: Number(head.number), timestampMs: head.timestampMs };
   }
 
-  /** The hash of block 0: another one means another chain, such as after a reset. */
-  async getGenesisHash(): Promise<Hex> {
-    return (await this.#call("eth_getBlockByNumber", ["earliest", false], genesisSchema)).hash;
+  /** Hash of the first block, which tells one chain from another; null if the node does not tell. */
+  async genesisHash(): Promise<Hex | null> {
+    try {
+      const schema = z.object({ hash: hash32Schema }).nullable();
+      return (await this.#call("eth_getBlockByNumber", ["0x0", false], schema))?.hash ?? null;
+    } catch (thrown) {
+      if (thrown instanceof RpcError && thrown.rpcCode === RpcCode.methodNotFound) return null;
+      throw thrown;
+    }
   }
 
   /** A page of recorded prices of a market, oldest first. */

@@ -1,10 +1,14 @@
 /** The deposit bridge: turns signed deposit requests into deposit transactions, each exactly once. */
 import { getLogger } from "@logtape/logtape";
+import type { Context } from "hono";
 import config from "../../deno.json" with { type: "json" };
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
+import { ChainGuard } from "../../lib/intents/chain_guard.ts";
+import { Retention } from "../../lib/intents/retention.ts";
+import { problemFields, StoreHealth } from "../../lib/intents/store_health.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
@@ -13,7 +17,7 @@ import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
-import { answering } from "../../lib/http/openapi.ts";
+import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
 import { Depositor } from "./depositor.ts";
@@ -59,12 +63,17 @@ export async function startBridge(
   const registry = createRegistry(clock.now());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const depositLog = new DepositLog(rpcUrl);
+  const log = getLogger([LOG_ROOT, "bridge"]);
+  const guard = new ChainGuard({ store, node: probe, clock });
+  const storeHealth = new StoreHealth({ store, guard, clock, log });
+  const retention = new Retention({ store, retainMs: options.retain, clock, log });
   const submitter: Submitter = new Submitter({
     store,
     node,
     clock,
     random: Math.random,
-    log: getLogger([LOG_ROOT, "bridge"]),
+    log,
+    requireChain: guard.require,
     sign: (intent) => Promise.resolve(depositor.resign(intent)),
     observe(event, intent) {
       depositLog.attempted(submitter.nodeLost);
@@ -73,18 +82,18 @@ export async function startBridge(
       depositLog.ended(intent);
     },
   });
-  const probeNode = () => probe.chainId();
   const depositor = new Depositor({
     store,
     submitter,
-    probeNode,
+    requireChain: guard.require,
     signer,
     chainId,
     clock,
     onRefused: DepositLog.refused,
   });
   const limiter = new RequestLimiter(options, registry);
-  const readiness = () => checkReadiness({ store, node: probe, relayer: signer.address, chainId });
+  const readiness = () =>
+    checkReadiness({ store, guard, node: probe, relayer: signer.address, chainId });
   const app = createBridgeApi({
     depositor,
     deposits: new DepositBook(store),
@@ -98,21 +107,27 @@ export async function startBridge(
     chainId,
   });
   const nodeAnswers = cached(
-    () => probeNode().then(() => true, () => false),
+    () => probe.chainId().then(() => true, () => false),
     NODE_ANSWER_MS,
     clock,
   );
-  const health = answering(operations.health, async () => ({
-    status: "healthy" as const,
-    rpc: await nodeAnswers(),
-    bridge: signer.address,
-    timestamp: clock.now(),
-  }));
+  const health = documented(operations.health, async (c: Context) => {
+    const [problem, rpc] = await Promise.all([storeHealth.problem(), nodeAnswers()]);
+    const about = { rpc, bridge: signer.address, timestamp: clock.now() };
+    if (problem === undefined) return c.json({ status: "healthy", ...about });
+    return c.json({ status: "failed", ...problemFields(problem), ...about }, 503);
+  });
   let firstLook: Promise<void> = Promise.resolve();
   // Stop submitting first: open requests finish, and no new work starts.
   const drain = () => void submitter.stop();
   const close = async () => {
-    await Promise.all([submitter.stop(), limiter.stop(), firstLook]);
+    await Promise.all([
+      submitter.stop(),
+      storeHealth.stop(),
+      retention.stop(),
+      limiter.stop(),
+      firstLook,
+    ]);
     await store.close();
   };
   try {
@@ -127,6 +142,8 @@ export async function startBridge(
       close,
     });
     submitter.start();
+    storeHealth.start();
+    retention.start();
     firstLook = logProblems(readiness);
     return service;
   } catch (thrown) {

@@ -9,7 +9,7 @@ export const readinessSchema = z.object({
   ready: z.boolean(),
   store: z.boolean().describe("The store can be written to"),
   node: z.boolean()
-    .describe("The node answers, and has the expected chain id"),
+    .describe("The node answers, and has the expected chain id and the chain of the store"),
   relayer: z.boolean().describe("The account of the bridge has the relayer permission"),
   problems: z.array(z.string()).describe("One sentence per problem"),
 }).meta({ id: "Readiness" });
@@ -20,6 +20,7 @@ export type Readiness = z.output<typeof readinessSchema>;
 /** What {@link checkReadiness} checks. */
 export interface ReadinessPorts {
   store: { check(): Promise<void> };
+  guard: { require(): Promise<void> };
   node: {
     readonly url: string;
     chainId(): Promise<number>;
@@ -31,14 +32,18 @@ export interface ReadinessPorts {
 
 /** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
 export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
-  const { store, node, relayer, chainId } = ports;
+  const { store, guard, node, relayer, chainId } = ports;
   const checks = new ReadinessChecks();
   const [storeWorks, nodeWorks, relayerKnown] = await Promise.all([
     checks.passes(async () => {
       await store.check();
       return undefined;
     }),
-    checks.passes(() => chainProblem(node, chainId)),
+    checks.passes(async () => {
+      const problem = await chainProblem(node, chainId);
+      if (problem === undefined) await guard.require();
+      return problem;
+    }),
     checks.passes(async () => {
       const { permissions } = await node.getAccount(relayer);
       if (permissions.includes("relayer")) return undefined;

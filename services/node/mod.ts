@@ -1,6 +1,7 @@
 import { type Clock, ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
+import { IN_MEMORY } from "../../lib/intents/location.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { nodeApi } from "./rpc/api.ts";
 import { CoreNode, type Development } from "./core_node.ts";
@@ -35,8 +36,9 @@ export async function startNode(
 ): Promise<RunningNode> {
   const file = given.config === undefined ? {} : await readSettingsFile(given.config);
   const settings = resolveSettings(given, file);
-  const storage = openStorage(settings, given.dataDir, { newChain: given.newChain, clock });
-  const development = given.dev ? developmentOf(settings, given, clock) : undefined;
+  const dataDir = given.dataDir === IN_MEMORY ? undefined : given.dataDir;
+  const storage = openStorage(settings, dataDir, { newChain: given.newChain, clock });
+  const development = given.dev ? developmentOf(settings, dataDir, clock) : undefined;
   const node = new CoreNode(settings, storage, development?.clock ?? clock, development);
   const listen = (name: string, port: number, isReadOnly: boolean) =>
     startService({
@@ -77,7 +79,7 @@ export async function startNode(
 
 function developmentOf(
   settings: NodeSettings,
-  { dataDir }: NodeOptions,
+  dataDir: string | undefined,
   clock: Clock,
 ): Development {
   return {
@@ -93,13 +95,11 @@ export const run: RunnableCommand = serviceCommand({
     "A development core node: a ledger of USDC balances and theses, a checkpoint every 100 ms that pulls prices from the oracle, and settlement.",
   options,
   examples: [
-    ["rangemaker node", "on port 8545, with development accounts"],
+    ["rangemaker node", "on port 8545, with development accounts, its chain in data/node"],
     ["rangemaker node --read-port 8547", "with a second port for readers"],
-    ["rangemaker node --dev", "with a faucet, snapshots and time travel, for tests"],
-    [
-      "rangemaker node --config node.toml --data-dir data/node",
-      "a chain that survives its process",
-    ],
+    ["rangemaker node --data-dir :memory:", "a new chain at each start: for tests only"],
+    ["rangemaker node --data-dir :memory: --dev", "with a faucet, snapshots and time travel"],
+    ["rangemaker node --config node.toml --data-dir /var/lib/rangemaker", "another chain"],
   ],
 }, (given) => startNode(given));
 

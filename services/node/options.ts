@@ -109,7 +109,8 @@ export const options = {
     flags: "-d, --data-dir",
     kind: kinds.directory,
     env: "NODE_DATA_DIR",
-    description: "directory of the chain; in memory by default",
+    description: "directory of the chain; :memory: keeps nothing",
+    default: "data/node",
   },
   newChain: {
     flags: "--new-chain",

@@ -155,7 +155,7 @@ async function startAll(
         port: ports.node,
         readPort: ports.nodeRead,
         oracleUrl: oracle.url,
-        dataDir: dataDir && join(dataDir, "node"),
+        dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
         dev: true,
       }),
       clock,

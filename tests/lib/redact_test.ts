@@ -9,6 +9,8 @@ const shown: readonly (readonly [text: string, expected: string])[] = [
   ["(https://user@node.example)", "(https://…@node.example)"],
   ["https://p@ss:w@rd@node.example/", "https://…@node.example/"],
   ["postgres://bridge:pw@db:5432/bridge?sslmode=require", "postgres://…@db:5432/bridge?…"],
+  ["at postgres://u:p,w@a:1,b:2/x?k=1", "at postgres://…@a:1,b:2/x?…"],
+  ["postgres://a:1,b:2/x?password=pw", "postgres://a:1,b:2/x?…"],
   ["https://node.example/v3/0123456789abcdef0123/x", "https://node.example/v3/…/x"],
   ["https://node.example/a?apikey=1#b", "https://node.example/a?…"],
   ["ws://u:p(w)x,y'z@node.example/ws", "ws://…@node.example/ws"],

@@ -36,6 +36,8 @@ export interface ExecutorOptions {
   checks: PreTradeChecks;
   exposure: ExposureBook;
   limit: Pick<ExposureLimit, "admission">;
+  /** Throws if the node cannot be reached, or has another chain than the store. */
+  requireChain(): Promise<void>;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   hedge: Hedge;
@@ -115,8 +117,9 @@ export class Executor {
 
   /** Checks an execution and makes it durable. What fails here leaves no trace. */
   async #record(quoteHash: Hex, execution: Execution): Promise<Intent> {
-    const { exposure, checks } = this.#options;
+    const { exposure, checks, requireChain } = this.#options;
     const { quote } = execution;
+    await requireChain();
     // Reserved before the checks, so that executions at the same time see each other's needs.
     exposure.reserve(quoteHash, quote);
     try {

@@ -3,10 +3,14 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import {
   command,
   type CommandEntries,
+  ExitCode,
   openCommand,
   type RunnableCommand,
+  serviceCommand,
+  STOP_DEADLINE_MS,
 } from "../../../lib/cli/command.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
+import type { RunningService } from "../../../lib/http/service.ts";
 import { recordedContext } from "../../support/command_context.ts";
 
 /** Runs a command. */
@@ -72,4 +76,18 @@ Deno.test("openCommand: names of every object are no commands", async () => {
     openCommand({ a: { summary: "", open: () => Promise.reject() } }, "toString"),
     UsageError,
   );
+});
+
+Deno.test("serviceCommand: a signal ends a service that still waits to start", async () => {
+  const signal = Promise.withResolvers<void>();
+  const { promise: never } = Promise.withResolvers<RunningService>();
+  const text = { name: "waiting", description: "", examples: [], options: {} };
+  const run = serviceCommand(text, () => {
+    signal.resolve();
+    return never;
+  });
+  const { context, errors } = recordedContext();
+  const code = await run([], { ...context, untilSignal: () => signal.promise });
+  assert.equal(code, ExitCode.failed);
+  assert.deepEqual(errors, [`Not stopped within ${STOP_DEADLINE_MS} ms: open work is cut off`]);
 });

@@ -17,6 +17,8 @@ const taken = [
   "C:/store.sqlite",
   "postgres://db.example/x",
   "postgresql://user:pw@db.example:5432/x",
+  "postgres://user:p,w@one.example:5432,two.example:5433/x",
+  "postgres://one.example,two.example/x?target_session_attrs=primary",
   "Postgres://user:pw@db.example/x",
   "POSTGRESQL://db.example/x",
 ];
@@ -37,6 +39,8 @@ const refused = [
   "=postgres://u:hunter2@h/x",
   "postgres+ssl://u:hunter2@h/x",
   "postgres://u:hunter2@h:port/x",
+  "postgres://u:hunter2@h:5432,i:port/x",
+  "postgres://u:hunter2@h,i/x?target_session_attrs=standby",
   "file:///hunter2.sqlite",
   `0x${"ab".repeat(32)}`,
   "ab".repeat(32),

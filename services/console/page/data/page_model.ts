@@ -86,8 +86,8 @@ class ChainIdentity {
   }
 
   async check(): Promise<void> {
-    const genesis = await this.#node.getGenesisHash().catch(() => undefined);
-    if (genesis === undefined) return; // asked again after the next connect
+    const genesis = await this.#node.genesisHash().catch(() => undefined);
+    if (genesis == null) return; // asked again after the next connect
     if (this.#genesis !== undefined && this.#genesis !== genesis) this.#onReset();
     this.#genesis = genesis;
   }
