@@ -1,7 +1,8 @@
 /**
  * The solver over HTTP on one core: quotes a second, and executions a second with every one flushed to
  * disk and a node that answers at once; each beside the same route on plain viem calls, quotes also
- * beside bare libsecp256k1 signing, executions also of quotes that the solver remembers having signed.
+ * beside bare libsecp256k1 signing, executions also of quotes that the solver remembers having signed,
+ * without and with `--max-exposure`, of which none is ever released.
  * Run with
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
@@ -37,6 +38,8 @@ import { CHAIN_ID, type Executing, signOnViem, viemExecutor, viemQuotes } from "
 const CONCURRENCY = 32;
 const ROUNDS = 3;
 const MAX_RISK = 10_000_000_000n;
+/** More than all executions risk. */
+const MAX_EXPOSURE = 10n ** 15n;
 const BET = 1_000_000n;
 
 const { privateKey, address: solver } = DEV_ACCOUNTS.solver;
@@ -88,8 +91,14 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
 }
 
 /** The solver's own executor, without a delay for the hedge. */
-function ownExecutor({ store, submitter }: Executing, quoteSigner: QuoteSigner): Executor {
-  const exposure = new ExposureBook(undefined);
+function ownExecutor(
+  { store, submitter }: Executing,
+  quoteSigner: QuoteSigner,
+  max: bigint | undefined,
+): Executor {
+  const exposure = new ExposureBook(max);
+  exposure.beginReading();
+  exposure.endReading([]);
   const hedge = new SimulatedHedge({ ...systemClock, after: (_ms, task) => (task(), () => {}) }, 0);
   const checks = new PreTradeChecks({
     node: instantNode,
@@ -107,7 +116,7 @@ function ownExecutor({ store, submitter }: Executing, quoteSigner: QuoteSigner):
     submitter,
     checks,
     exposure,
-    limit: new ExposureLimit({ max: undefined, book: exposure, decode }),
+    limit: new ExposureLimit({ max, book: exposure, decode }),
     releaseSettled: () => Promise.resolve(0),
     hedge,
     quoteSigner,
@@ -184,10 +193,14 @@ async function measureQuotes(app: Hono, bodies: string[]): Promise<Figures> {
   }
 }
 
-/** @param quoteSigner The solver's; without one it is viem that executes. */
+/**
+ * @param quoteSigner The solver's; without one it is viem that executes.
+ * @param max Bound on the exposure of the solver's executor.
+ */
 async function measureExecutions(
   bodies: string[],
   quoteSigner: QuoteSigner | undefined,
+  max?: bigint,
 ): Promise<Figures> {
   const directory = await Deno.makeTempDir();
   const store = new IntentStore(SqliteDriver.open(`${directory}/bench.sqlite`), "bench");
@@ -204,7 +217,7 @@ async function measureExecutions(
   });
   const executor = quoteSigner === undefined
     ? viemExecutor({ store, submitter, node: instantNode })
-    : ownExecutor({ store, submitter }, quoteSigner);
+    : ownExecutor({ store, submitter }, quoteSigner, max);
   const app = ownApp(executor);
   const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
   try {
@@ -284,6 +297,7 @@ async function main(): Promise<void> {
   const executed = await compare("executions", {
     solver: () => measureExecutions(executions, new QuoteSigner(signer)),
     remembered: () => measureExecutions(executions, remembering),
+    bounded: () => measureExecutions(executions, remembering, MAX_EXPOSURE),
     viem: () => measureExecutions(executions, undefined),
   });
   console.log(
@@ -291,7 +305,9 @@ async function main(): Promise<void> {
       (executed.solver / executed.viem).toFixed(2)
     } with every signature recovered, ${
       (executed.remembered / executed.viem).toFixed(2)
-    } with the solver's own remembered`,
+    } with the solver's own remembered; with --max-exposure / without ${
+      (executed.bounded / executed.remembered).toFixed(2)
+    }`,
   );
 }
 
