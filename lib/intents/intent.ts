@@ -79,8 +79,8 @@ export interface InsertOptions {
 
 /**
  * Decides whether a reservation fits beside all that are held, in the transaction that records it: no
- * other process that decides can come in between. It is told of the reservations one by one, so that
- * a decision need not look at all of them. The admissions of a store share one count.
+ * other process that decides can come in between. It gets the reservations one by one, so that a
+ * decision need not look at all of them. All admissions of a store share one count.
  */
 export interface Admission {
   /**

@@ -188,7 +188,7 @@ export class BetsWorld {
     }
   }
 
-  /** The oracle tells the price of the next checkpoint, of the one market that is bet on. */
+  /** The oracle answers for the next checkpoint, with the one market that is bet on. */
   #answerOfOracle(): void {
     const { base, quote, symbol } = ETH;
     const lastUpdate = this.now + SLOT_MS;

@@ -20,8 +20,8 @@ function newIntent(key: string, amount = 1): NewIntent {
 class Count {
   /** Amounts that count, by key. */
   readonly held = new Map<string, number>();
-  /** Every reservation that the store told of. */
-  readonly told: string[] = [];
+  /** Keys of the reservations that the store reported. */
+  readonly reported: string[] = [];
   readonly #max: number;
 
   constructor(max: number) {
@@ -40,7 +40,7 @@ class Count {
         this.held.set(key, amount);
       },
       hold: (reservation) => {
-        this.told.push(reservation.key);
+        this.reported.push(reservation.key);
         this.held.set(reservation.key, Number(reservation.payload));
       },
       free: (freed) => void this.held.delete(freed),
@@ -154,15 +154,15 @@ for (const { name, ignore, withDatabase } of engines) {
     }
   });
 
-  test("a decision knows what others hold, and is told of each once", async (store, other) => {
+  test("a decision knows what others hold, and gets each once", async (store, other) => {
     const count = new Count(1_000);
     for (let n = 0; n < 12; n++) await other.insert(newIntent(`k${n}`, n), { reserves: true });
     await count.reserve(store, "a", 1);
-    assert.deepEqual([count.told.length, count.sum], [12, 67]);
+    assert.deepEqual([count.reported.length, count.sum], [12, 67]);
     await other.insert(newIntent("z", 99), { reserves: true });
     await count.reserve(store, "b", 1);
     await count.reserve(store, "c", 1);
-    assert.deepEqual(count.told.slice(12), ["z"]);
+    assert.deepEqual(count.reported.slice(12), ["z"]);
     assert.equal(count.sum, 168);
   });
 
