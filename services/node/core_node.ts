@@ -44,6 +44,7 @@ export class CoreNode {
     this.metrics = createNodeMetrics(clock.now(), {
       unsettledTheses: () => storage.state.settler.unsettledCount,
       clients: () => this.clients.count,
+      journalBytes: () => storage.journalBytes,
     });
     for (const [{ symbol }, slots] of storage.damagedSlots) {
       this.metrics.slotsDamaged.set({ market: symbol }, slots);
@@ -61,6 +62,7 @@ export class CoreNode {
       createdAtMs: storage.createdAtMs,
       resumeFrom: storage.resumeFrom,
       numbers: storage.numbers,
+      archive: storage.archive,
       events: this.#chainEvents(subscriptions),
     });
     this.dispatcher = new Dispatcher({

@@ -18,12 +18,14 @@ export interface NodeMetrics {
   calls: Counter<"method" | "outcome">;
   clients: Gauge;
   slowClients: Counter;
+  journalBytes: Gauge;
 }
 
 /** Values that are read at each scrape. */
 export interface NodeGauges {
   unsettledTheses(): number;
   clients(): number;
+  journalBytes(): number;
 }
 
 const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
@@ -105,6 +107,14 @@ export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): Node
       registers,
       collect() {
         this.set(gauges.clients());
+      },
+    }),
+    journalBytes: new Gauge({
+      name: "node_journal_bytes",
+      help: "Length of the journal on the disk; 0 in memory.",
+      registers,
+      collect() {
+        this.set(gauges.journalBytes());
       },
     }),
     slowClients: new Counter({

@@ -10,6 +10,8 @@ import { openStorage } from "./storage/storage.ts";
 
 export { options };
 
+const DAY_MS = 86_400_000;
+
 /** Options of {@link startNode}. */
 export type NodeOptions = OptionsOf<typeof options>;
 
@@ -33,7 +35,11 @@ export async function startNode(
 ): Promise<RunningNode> {
   const file = given.config === undefined ? {} : await readSettingsFile(given.config);
   const settings = resolveSettings(given, file);
-  const storage = openStorage(settings, given.dataDir, { newChain: given.newChain, clock });
+  const storage = openStorage(settings, given.dataDir, {
+    newChain: given.newChain,
+    retainMs: given.retain * DAY_MS,
+    clock,
+  });
   const node = new CoreNode(settings, storage, clock);
   const listen = (name: string, port: number, isReadOnly: boolean) =>
     startService({

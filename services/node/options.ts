@@ -111,6 +111,12 @@ export const options = {
     env: "NODE_DATA_DIR",
     description: "directory of the chain; in memory by default",
   },
+  retain: {
+    flags: "--retain",
+    kind: { ...kinds.integer(1, 3_650), placeholder: "days" },
+    description: "how long settled theses and receipts can be read; with --data-dir",
+    default: "7",
+  },
   newChain: {
     flags: "--new-chain",
     kind: kinds.flag,

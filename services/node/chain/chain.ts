@@ -6,7 +6,9 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
+import { type Archive, emptyArchive } from "./archive.ts";
 import { type Block, genesisBlock, sealBlock } from "./block.ts";
+import { allNumbers, type BlockNumbers, headOnStart, type ResumePoint } from "./block_numbers.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext } from "./ledger.ts";
@@ -14,6 +16,7 @@ import type { OraclePrices } from "../oracle/oracle_prices.ts";
 import type { Journal, SettlementRecord } from "./journal.ts";
 import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
+import { StrangerFailures } from "./stranger_failures.ts";
 import { requireSender, verifyInside } from "./verify.ts";
 
 /** Sealed blocks that can be read: those of the last 409.6 s. */
@@ -24,12 +27,6 @@ export const BLOCKS_KEPT = 4_096;
  * checkpoints continue with the rest.
  */
 export const SETTLEMENTS_PER_CHECKPOINT_MAX = 5_000;
-
-/**
- * Failures of strangers that are kept in memory, oldest dropped first, so that a repeated transaction
- * gets its first receipt. Such failures are not recorded ({@link Ledger.recordsFailureOf}).
- */
-export const STRANGER_FAILURES_MAX = 1_024;
 
 /** How often backfilled prices that no open thesis needs any more are deleted. */
 const PRUNE_INTERVAL_MS = 60_000;
@@ -56,26 +53,13 @@ export interface ChainParts {
   /** How far ahead a window may start, in milliseconds. */
   maxStartAheadMs?: number;
   /** When the chain was created, in Unix milliseconds: now by default. */
-  createdAtMs?: number;
+  createdAtMs?: number | undefined;
   /** Where the chain stopped before. */
-  resumeFrom?: ResumePoint;
+  resumeFrom?: ResumePoint | undefined;
   /** Which numbers blocks may have; all by default. */
-  numbers?: BlockNumbers;
-}
-
-/** Where a stopped chain continues. */
-export interface ResumePoint {
-  /** The last block that is known. */
-  head: Block;
-  /** No block above this number was ever announced. */
-  announcedTo: number;
-}
-
-/** Which block numbers may be announced. */
-export interface BlockNumbers {
-  readonly reservedTo: number;
-  /** Reserves more numbers if few are left from `nextNumber` on. */
-  reserve(nextNumber: number): void;
+  numbers?: BlockNumbers | undefined;
+  /** What the ledger has dropped; nothing by default. */
+  archive?: Archive | undefined;
 }
 
 /**
@@ -86,6 +70,7 @@ export class Chain {
   readonly chainId: number;
   readonly oraclePrices: OraclePrices;
   readonly state: ChainState;
+  readonly archive: Archive;
   readonly #clock: Clock;
   readonly #journal: Journal;
   readonly #events: ChainEvents;
@@ -93,7 +78,7 @@ export class Chain {
   readonly #numbers: BlockNumbers;
   readonly #genesis: Block;
   readonly #blocks = new Map<number, Block>();
-  readonly #strangerFailures = new Map<Hex, Receipt>();
+  readonly #strangerFailures = new StrangerFailures();
   #head: Block;
   #nextNumber: number;
   #pending: Hex[] = [];
@@ -103,11 +88,12 @@ export class Chain {
     this.chainId = parts.chainId;
     this.oraclePrices = parts.oraclePrices;
     this.state = parts.state;
+    this.archive = parts.archive ?? emptyArchive;
     this.#clock = parts.clock;
     this.#journal = parts.journal;
     this.#events = parts.events;
     this.#maxStartAheadMs = parts.maxStartAheadMs ?? START_AHEAD_MAX_MS;
-    this.#numbers = parts.numbers ?? { reservedTo: Infinity, reserve: () => {} };
+    this.#numbers = parts.numbers ?? allNumbers;
     this.#genesis = genesisBlock(parts.createdAtMs ?? parts.clock.now());
     this.#head = headOnStart(this.#genesis, parts.resumeFrom, parts.clock.now());
     this.#nextNumber = this.#head.number + 1;
@@ -141,7 +127,12 @@ export class Chain {
 
   /** The receipt of a transaction; undefined if it is not known. */
   receipt(txHash: Hex): Receipt | undefined {
-    return this.state.ledger.receipt(txHash) ?? this.#strangerFailures.get(txHash);
+    return this.#recentReceipt(txHash) ?? this.archive.receipt(txHash);
+  }
+
+  /** The current state of a thesis; undefined if it never existed or is too old. */
+  thesis(id: number): Thesis | undefined {
+    return this.state.ledger.thesis(id) ?? this.archive.thesis(id);
   }
 
   /** The receipt that a transaction would get now. Changes nothing. Throws like {@link submit}. */
@@ -186,7 +177,7 @@ export class Chain {
    * and no recorded price is outside its range. @throws {JournalError}
    */
   settle(id: number): Thesis {
-    const thesis = this.state.ledger.thesis(id);
+    const thesis = this.thesis(id);
     if (thesis === undefined) throw new UnknownThesisError(id);
     if (!isUnsettled(thesis.status)) return thesis;
     const outcome = this.state.attempt(thesis);
@@ -205,13 +196,7 @@ export class Chain {
 
   #fail(tx: Transaction, receipt: Receipt): Receipt {
     if (!this.state.ledger.recordsFailureOf(tx)) {
-      this.#strangerFailures.set(receipt.txHash, receipt);
-      if (this.#strangerFailures.size > STRANGER_FAILURES_MAX) {
-        for (const oldest of this.#strangerFailures.keys()) {
-          this.#strangerFailures.delete(oldest);
-          break;
-        }
-      }
+      this.#strangerFailures.add(receipt);
       return receipt;
     }
     this.#journal.append([{ kind: "failure", atMs: this.#clock.now(), receipt }]);
@@ -240,17 +225,26 @@ export class Chain {
     const { ledger } = this.state;
     const txHash = hashTransaction(tx, this.chainId);
     requireSender(tx, txHash);
-    const earlier = this.receipt(txHash);
+    // A transaction that was dropped is this old: so is every one that is not looked for in the archive.
+    const isOld = tx.timestamp < ledger.droppedBeforeMs + TIMESTAMP_DRIFT_MAX_MS;
+    const earlier = isOld ? this.receipt(txHash) : this.#recentReceipt(txHash);
     if (earlier !== undefined) return { receipt: earlier, isKnown: true };
     const offMs = Math.abs(this.#clock.now() - tx.timestamp);
-    if (offMs > TIMESTAMP_DRIFT_MAX_MS) throw new RejectedTransactionError(tx.timestamp, offMs);
+    if (offMs > TIMESTAMP_DRIFT_MAX_MS || isOld) {
+      throw new RejectedTransactionError(tx.timestamp, offMs);
+    }
     const verified = verifyInside(tx, txHash, this.chainId);
     const receipt = ledger.judge(verified, this.#context());
     return { receipt, quoteHash: verified.quoteHash, isKnown: false };
   }
 
+  #recentReceipt(txHash: Hex): Receipt | undefined {
+    return this.state.ledger.receipt(txHash) ?? this.#strangerFailures.get(txHash);
+  }
+
   #context(): ExecutionContext {
-    const nowMs = this.#clock.now();
+    // Dropped quotes had ended by then: a clock that was set back cannot make them good again.
+    const nowMs = Math.max(this.#clock.now(), this.state.ledger.droppedBeforeMs);
     const isBehind = this.#head.timestampMs - nowMs > CHECKPOINT_LATE_MAX_MS;
     return {
       blockNumber: this.#nextNumber,
@@ -295,18 +289,6 @@ export class Chain {
     this.#blocks.set(block.number, block);
     this.#blocks.delete(block.number - BLOCKS_KEPT);
   }
-}
-
-/**
- * The newest block when a chain starts. If blocks after the last known one may have been announced, it
- * is a new one above all of them, so that the head never goes back.
- */
-function headOnStart(genesis: Block, resumeFrom: ResumePoint | undefined, nowMs: number): Block {
-  if (resumeFrom === undefined) return genesis;
-  const { head, announcedTo } = resumeFrom;
-  if (head.number >= announcedTo) return head;
-  const timestampMs = Math.max(head.timestampMs, nowMs - nowMs % SLOT_MS);
-  return sealBlock(announcedTo + 1, head.hash, timestampMs, []);
 }
 
 function settlementOf(thesis: Thesis, outcome: Outcome, atMs: number): SettlementRecord {
