@@ -5,10 +5,10 @@ const KEY_LENGTH_MIN = 20;
 
 /**
  * A URL inside a text. Commas, brackets and quotes around it do not belong to it, except inside a
- * password or query. The length of the scheme is bounded so that matching stays linear.
+ * password or query and between the hosts of a database. The length of the scheme is bounded so that matching stays linear.
  */
 const URL_IN_TEXT =
-  /\b[a-z][a-z0-9+.-]{0,15}:\/\/(?:[^\s\\\p{Cc}"<>/?#]*@)?[^\s\\\p{Cc}"'<>(),?#]*(?:[?#][^\s\\\p{Cc}"]*)?/giu;
+  /\b[a-z][a-z0-9+.-]{0,15}:\/\/(?:[^\s\\\p{Cc}"<>/?#]*@)?[^\s\\\p{Cc}"'<>(),?#]*(?:,[\w.[\]-]+:\d+[^\s\\\p{Cc}"'<>(),?#]*)*(?:[?#][^\s\\\p{Cc}"]*)?/giu;
 const KEY_IN_PATH = new RegExp(`/[\\w.~-]{${KEY_LENGTH_MIN},}`, "g");
 
 /** Redacts URLs as {@link redactUrls} does, and anything that could be a private key. */

@@ -24,3 +24,24 @@ export class Timers {
     this.#pending.clear();
   }
 }
+
+/**
+ * Waits for work, but not longer than `timeoutMs`; the work goes on then.
+ *
+ * @returns What it resolved to, or `late`.
+ */
+export async function withinMs<T, L>(
+  work: PromiseLike<T>,
+  timeoutMs: number,
+  late: L,
+): Promise<T | L> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const timeout = new Promise<L>((resolve) => {
+    timer = setTimeout(() => resolve(late), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

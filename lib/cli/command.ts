@@ -2,6 +2,7 @@ import { Command as Parser, CommanderError } from "commander";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { configureLogging, type LoggingOptions } from "../http/logging.ts";
 import type { RunningService } from "../http/service.ts";
+import { withinMs } from "../timers.ts";
 import { confineFiles } from "./file_access.ts";
 import {
   type CommandText,
@@ -174,15 +175,7 @@ export async function stopInTime(
   service: Pick<RunningService, "stop">,
   { printError }: Pick<CommandContext, "printError">,
 ): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), STOP_DEADLINE_MS);
-  });
-  try {
-    const stopped = await Promise.race([service.stop().then(() => true), late]);
-    if (!stopped) printError(`Not stopped within ${STOP_DEADLINE_MS} ms: open work is cut off`);
-    return stopped;
-  } finally {
-    clearTimeout(timer);
-  }
+  const stopped = await withinMs(service.stop().then(() => true), STOP_DEADLINE_MS, false);
+  if (!stopped) printError(`Not stopped within ${STOP_DEADLINE_MS} ms: open work is cut off`);
+  return stopped;
 }

@@ -2,7 +2,7 @@ import { Command as Parser, CommanderError, Option } from "commander";
 import { isAbsolute, join } from "node:path";
 import type { z } from "zod";
 import { RangemakerError } from "../errors.ts";
-import { POSTGRES_URL } from "../intents/location.ts";
+import { IN_MEMORY, POSTGRES_URL } from "../intents/location.ts";
 import { redact } from "../redact.ts";
 import type { OptionKind } from "./option_kinds.ts";
 
@@ -243,8 +243,10 @@ const USER_FOLDER_VARIABLE = "INIT_CWD";
 /** A path that the user gave, from where the user is. Other values stay as they are. */
 function fromUserFolder(value: unknown, { kind: { access } }: OptionSpec, env: Environment) {
   const isPath = access === "read" || access === "write" || access === "readWrite" ||
-    access === "database" && value !== ":memory:" && !POSTGRES_URL.test(String(value));
-  if (!isPath || typeof value !== "string" || isAbsolute(value)) return value;
+    access === "database" && !POSTGRES_URL.test(String(value));
+  if (!isPath || value === IN_MEMORY || typeof value !== "string" || isAbsolute(value)) {
+    return value;
+  }
   const folder = env(USER_FOLDER_VARIABLE);
   return folder === undefined || folder === "" ? value : join(folder, value);
 }

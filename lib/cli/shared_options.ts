@@ -2,6 +2,9 @@
 import * as kinds from "./option_kinds.ts";
 import type { OptionSpec, OptionTable } from "./options.ts";
 
+/** A request that arrives just before its deadline has to be over long before its key is forgotten. */
+const RETAIN_MS_MIN = 60_000;
+
 /** The logging options that every command takes. */
 export const loggingOptions = {
   jsonLogs: {
@@ -103,10 +106,19 @@ export function databaseOption(env: string, defaultPath: string) {
     kind: kinds.database,
     env,
     description:
-      "SQLite file (:memory: keeps nothing), or postgres://user@host/name with PGPASSWORD",
+      "SQLite file (:memory: keeps nothing), or postgres://user@host/name with PGPASSWORD; " +
+      "several hosts, separated by commas, are tried until one accepts writes",
     default: defaultPath,
   } satisfies OptionSpec;
 }
+
+/** How long a service keeps what is finished. */
+export const retainOption = {
+  flags: "--retain",
+  kind: kinds.duration(RETAIN_MS_MIN),
+  description: "how long finished intents are kept, after their end and after their deadline",
+  default: String(7 * 86_400_000),
+} satisfies OptionSpec;
 
 /** Stops a service at a place in its code; see `lib/fault_points.ts`. */
 export const faultPointOption = {

@@ -37,6 +37,7 @@ const STATUS_OF_CODE = {
   EXPOSURE_TOO_LARGE: 503,
   BALANCE_TOO_LOW: 503,
   STORE_UNAVAILABLE: 503,
+  CHAIN_MISMATCH: 503,
   NODE_UNREACHABLE: 503,
   NODE_TIMEOUT: 503,
   // The node's final word on our own transaction.

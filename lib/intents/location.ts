@@ -1,9 +1,15 @@
 import { z } from "zod";
 
+/** In place of a path: nothing is kept on a disk. */
+export const IN_MEMORY = ":memory:";
+
 /** Tells the URL of a PostgreSQL database from the path of a file. */
 export const POSTGRES_URL = /^postgres(ql)?:\/\//i;
 
 const DATABASE_RULE = "Expected a file or a URL with postgres:// or postgresql://";
+const HOSTS_RULE = "Expected a URL such as postgres://host:5432/name, or with several hosts " +
+  "postgres://one:5432,two:5432/name";
+const ROLE_RULE = "Only target_session_attrs=primary can work: a store is written to";
 
 /**
  * A mistyped URL or a key. Taken as a path, it would put a password or a key into a file name. One
@@ -11,10 +17,38 @@ const DATABASE_RULE = "Expected a file or a URL with postgres:// or postgresql:/
  */
 const NO_FILE = /^[a-z][a-z0-9+.-]+:\/|^postgres\w*:|:\/\/|^(0x)?[0-9a-f]{64}$/i;
 
+/** Scheme and user, the hosts, and the rest of a database URL. A host has no `@`, a password may. */
+const URL_PARTS = /^([^:]+:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/s;
+
+/** The parameter that asks for a primary. Every connection is checked for that anyway. */
+const ROLE_PARAMETER = "target_session_attrs";
+
 /** Where intents are stored: a SQLite file, `:memory:`, or a `postgres:` URL. */
 export const databaseSchema = z.string().min(1, DATABASE_RULE)
   .refine((text) => POSTGRES_URL.test(text) || !NO_FILE.test(text.trim()), DATABASE_RULE)
   .refine(
-    (text) => !POSTGRES_URL.test(text) || URL.canParse(text),
-    "Expected a URL such as postgres://host:5432/name",
-  );
+    (text) => !POSTGRES_URL.test(text) || splitHosts(text).every((one) => URL.canParse(one)),
+    HOSTS_RULE,
+  )
+  .refine((text) => !POSTGRES_URL.test(text) || asksForPrimary(text), ROLE_RULE);
+
+/** The URL of each server that the URL of a PostgreSQL database names, in its order. */
+export function postgresServers(url: string): URL[] {
+  return splitHosts(url).map((text) => {
+    const server = new URL(text);
+    server.searchParams.delete(ROLE_PARAMETER);
+    return server;
+  });
+}
+
+function splitHosts(url: string): string[] {
+  const [, start = "", hosts = "", rest = ""] = URL_PARTS.exec(url) ?? [];
+  return hosts.split(",").map((host) => `${start}${host}${rest}`);
+}
+
+function asksForPrimary(url: string): boolean {
+  return splitHosts(url).every((text) => {
+    const role = URL.parse(text)?.searchParams.get(ROLE_PARAMETER) ?? "primary";
+    return role === "primary" || role === "read-write";
+  });
+}

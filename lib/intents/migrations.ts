@@ -22,6 +22,16 @@ const RESERVATIONS = `
   CREATE TABLE reservation_locks (service TEXT PRIMARY KEY);`;
 
 /**
+ * One row for each service: the chain that its intents belong to, by the hash of its first block, and a
+ * number that checks of the store count up. The index finds what {@link IntentStore.deleteFinished}
+ * deletes.
+ */
+const SERVICES_AND_RETENTION = `
+  CREATE TABLE services (service TEXT PRIMARY KEY, genesis TEXT, checks BIGINT NOT NULL DEFAULT 0);
+  CREATE INDEX intents_finished ON intents (service, expires_at_ms)
+    WHERE state IN ('committed', 'failed') AND reserved = 0;`;
+
+/**
  * The steps from an empty database to the present tables, numbered from 1. A released step never
  * changes; a change of the tables is a new step at the end.
  */
@@ -31,6 +41,7 @@ export const MIGRATIONS: readonly Migration[] = [
     postgres: intentsTable("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "BIGINT", ""),
   },
   { sqlite: RESERVATIONS, postgres: RESERVATIONS },
+  { sqlite: SERVICES_AND_RETENTION, postgres: SERVICES_AND_RETENTION },
 ];
 
 /**

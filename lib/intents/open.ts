@@ -2,7 +2,7 @@
 import { dirname } from "node:path";
 import { statOf, whyFileIsClosed, whyFolderIsClosed } from "../files.ts";
 import { describeCause, StoreError } from "./intent.ts";
-import { POSTGRES_URL } from "./location.ts";
+import { IN_MEMORY, POSTGRES_URL } from "./location.ts";
 import { MIGRATIONS, missingMigrations } from "./migrations.ts";
 import { SqliteDriver } from "./sqlite_driver.ts";
 import type { SqlDriver } from "./sql.ts";
@@ -49,7 +49,7 @@ export async function inspectStore(
   service: string,
   stuckBeforeMs: number,
 ): Promise<StoreInspection | "new" | "memory"> {
-  if (database === ":memory:") return "memory";
+  if (database === IN_MEMORY) return "memory";
   const isFile = !POSTGRES_URL.test(database);
   if (isFile && !isExistingFile(database)) return "new";
   let driver: SqlDriver | undefined;

@@ -1,22 +1,18 @@
-import postgres from "postgres";
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
+import { postgresServers } from "./location.ts";
 import { missingMigrations } from "./migrations.ts";
-import { countOfRow, type SqlDriver, type SqlValue, type Steps } from "./sql.ts";
+import type { PostgresConnection } from "./postgres_connection.ts";
+import { PostgresPool, PostgresServers } from "./postgres_pool.ts";
+import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps } from "./sql.ts";
 
-/** Connections of one process. */
-const CONNECTIONS_MAX = 10;
-
-/** How long connecting may take before the call fails. */
-const CONNECT_TIMEOUT_SECONDS = 3;
-
-/** How long the server may work on one statement. */
-const STATEMENT_TIMEOUT_MS = 3_000;
-
-/** How long running statements may take when the driver is closed. */
-const CLOSE_TIMEOUT_SECONDS = 1;
+/** Connections of one process: for single statements, and one more for transactions. */
+const STATEMENT_CONNECTIONS_MAX = 9;
 
 /** Attempts at the migrations: a process that starts at the same time can make one fail. */
 const MIGRATION_ATTEMPTS = 5;
+
+/** How long one step of a migration may take: it may rewrite a large table. */
+const MIGRATION_DEADLINE_MS = 600_000;
 
 /** Transactions that share one commit. Each holds the locks of all, so there are not too many. */
 const BATCH_MAX = 100;
@@ -27,18 +23,6 @@ interface WaitingTransaction {
   reject: (cause: unknown) => void;
 }
 
-/** The library's codes for a connection that broke after something was sent. */
-const LOST_CODES = new Set([
-  "CONNECTION_CLOSED",
-  "CONNECTION_DESTROYED",
-  "ECONNABORTED",
-  "ECONNRESET",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "EPIPE",
-  "ETIMEDOUT",
-]);
-
 /** Errors of the slower of two processes that migrate: classes 23 and 40, and "already exists". */
 const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
 
@@ -47,29 +31,21 @@ const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
  * gets plain SQL only: no advisory locks, no notifications.
  */
 export class PostgresDriver implements SqlDriver {
-  readonly #sql: postgres.Sql;
+  readonly #statements: PostgresPool;
+  readonly #transactions: PostgresPool;
   readonly #waiting: WaitingTransaction[] = [];
   #batches: Promise<void> | undefined;
 
   /**
    * Connects with the first statement, and leaves the tables as they are.
    *
-   * @param url `postgres://user:password@host:port/database`; `?search_path=` chooses a schema.
+   * @param url `postgres://user:password@host:port,host:port/database`, with all servers of which one
+   * accepts writes; `?search_path=` chooses a schema.
    */
   constructor(url: string) {
-    this.#sql = postgres(url, {
-      max: CONNECTIONS_MAX,
-      connect_timeout: CONNECT_TIMEOUT_SECONDS,
-      // Reconnects with the next statement, not after a growing pause.
-      backoff: false,
-      onnotice: () => {},
-      connection: {
-        statement_timeout: STATEMENT_TIMEOUT_MS,
-        // A process that dies within a transaction must not keep its locks.
-        idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
-        synchronous_commit: "on",
-      },
-    });
+    const servers = new PostgresServers(postgresServers(url));
+    this.#statements = new PostgresPool(servers, STATEMENT_CONNECTIONS_MAX);
+    this.#transactions = new PostgresPool(servers, 1);
   }
 
   /**
@@ -80,11 +56,11 @@ export class PostgresDriver implements SqlDriver {
   static async open(url: string): Promise<PostgresDriver> {
     const driver = new PostgresDriver(url);
     try {
-      await migrate(driver.#sql);
+      await driver.#transactions.use(migrate);
       return driver;
     } catch (cause) {
       await driver.close();
-      throw storeErrorOf(cause);
+      throw asStoreError(cause);
     }
   }
 
@@ -110,22 +86,18 @@ export class PostgresDriver implements SqlDriver {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, BATCH_MAX);
       try {
-        const results = await this.#sql.begin((sql) => runInOrder(sql, batch));
+        const results = await this.#transactions.use((connection) =>
+          inTransaction(connection, () => runInOrder(connection, batch))
+        );
         batch.forEach(({ resolve }, index) => resolve(results[index]));
       } catch (cause) {
-        for (const { reject } of batch) reject(storeErrorOf(cause));
+        for (const { reject } of batch) reject(cause);
       }
     }
     this.#batches = undefined;
   }
 
-  async checkWritable(): Promise<void> {
-    const readOnly = "(current_setting('transaction_read_only') = 'on')::int";
-    if (await this.#count(readOnly) > 0) throw new StoreError("Database is read-only");
-  }
-
   async version(): Promise<number> {
-    await this.checkWritable();
     const tables = "to_regclass('migrations') IS NOT NULL AND to_regclass('intents') IS NOT NULL";
     if (await this.#count(`(${tables})::int`) > 0) {
       return await this.#count(`(${NEWEST_MIGRATION})`);
@@ -136,15 +108,11 @@ export class PostgresDriver implements SqlDriver {
   }
 
   async close(): Promise<void> {
-    await this.#sql.end({ timeout: CLOSE_TIMEOUT_SECONDS });
+    await Promise.all([this.#statements.close(), this.#transactions.close()]);
   }
 
-  async #run(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    try {
-      return await this.#sql.unsafe(numbered(sql), values, { prepare: true });
-    } catch (cause) {
-      throw storeErrorOf(cause);
-    }
+  #run(sql: string, values: SqlValue[]): Promise<unknown[]> {
+    return this.#statements.use((connection) => connection.run(numbered(sql), values));
   }
 
   async #count(expression: string): Promise<number> {
@@ -153,21 +121,48 @@ export class PostgresDriver implements SqlDriver {
   }
 }
 
+/**
+ * Runs work as one transaction. The outcome is unknown only if the connection is lost during the
+ * commit.
+ */
+async function inTransaction<T>(
+  connection: PostgresConnection,
+  work: () => Promise<T>,
+): Promise<T> {
+  let result: T;
+  try {
+    await connection.run("BEGIN");
+    result = await work();
+  } catch (thrown) {
+    // A session that cannot roll back must not be used again.
+    await connection.run("ROLLBACK").catch(() => connection.destroy());
+    throw asUncommitted(thrown);
+  }
+  await connection.run("COMMIT");
+  return result;
+}
+
+/** Nothing is recorded before the commit, so nothing is unknown. */
+function asUncommitted(thrown: unknown): unknown {
+  if (!(thrown instanceof StoreConnectionLostError)) return thrown;
+  return new StoreError("Database connection was lost: nothing was recorded", thrown.cause);
+}
+
 async function runInOrder(
-  sql: postgres.TransactionSql,
+  connection: PostgresConnection,
   batch: readonly WaitingTransaction[],
 ): Promise<unknown[]> {
   const results: unknown[] = [];
+  // Sent together, they run one after the other. All are over before the transaction goes on.
+  const run = async (statements: readonly Statement[]) => {
+    const rows = statements.map(({ sql, values }) => connection.run(numbered(sql), values));
+    await Promise.allSettled(rows);
+    return await Promise.all(rows);
+  };
   for (const { steps } of batch) {
     const running = steps();
     let step = running.next();
-    while (!step.done) {
-      // Sent together, they run one after the other.
-      const rows = step.value.map(({ sql: text, values }) =>
-        sql.unsafe(numbered(text), values, { prepare: true })
-      );
-      step = running.next(await Promise.all(rows));
-    }
+    while (!step.done) step = running.next(await run(step.value));
     results.push(step.value);
   }
   return results;
@@ -179,31 +174,31 @@ function numbered(sql: string): string {
   return sql.replaceAll("?", () => `$${number += 1}`);
 }
 
-function storeErrorOf(cause: unknown): StoreError {
-  return LOST_CODES.has(codeOf(cause)) ? new StoreConnectionLostError(cause) : asStoreError(cause);
-}
-
 /** Version of the tables. */
 const NEWEST_MIGRATION = "SELECT coalesce(max(number), 0) AS count FROM migrations";
 
 /** Runs the missing steps in one transaction. If processes race, one runs them and the others see it. */
-async function migrate(sql: postgres.Sql): Promise<void> {
+async function migrate(connection: PostgresConnection): Promise<void> {
   for (let attempt = 1;; attempt += 1) {
     try {
-      return await migrateOnce(sql);
-    } catch (cause) {
-      if (!LOST_RACE_CODE.test(codeOf(cause)) || attempt === MIGRATION_ATTEMPTS) throw cause;
+      return await migrateOnce(connection);
+    } catch (thrown) {
+      const cause = thrown instanceof StoreError ? thrown.cause : thrown;
+      if (!LOST_RACE_CODE.test(codeOf(cause)) || attempt === MIGRATION_ATTEMPTS) throw thrown;
     }
   }
 }
 
-async function migrateOnce(sql: postgres.Sql): Promise<void> {
-  await sql`CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)`;
-  await sql.begin(async (tx) => {
-    const [row] = await tx.unsafe(NEWEST_MIGRATION);
-    for (const { number, postgres } of missingMigrations(countOfRow(row))) {
-      await tx`INSERT INTO migrations (number) VALUES (${number})`;
-      await tx.unsafe(postgres);
+async function migrateOnce(connection: PostgresConnection): Promise<void> {
+  const run = (sql: string) => connection.run(sql, [], MIGRATION_DEADLINE_MS);
+  await run("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)");
+  await inTransaction(connection, async () => {
+    const [row] = await run(NEWEST_MIGRATION);
+    const missing = missingMigrations(countOfRow(row));
+    if (missing.length > 0) await run(`SET LOCAL statement_timeout = ${MIGRATION_DEADLINE_MS}`);
+    for (const { number, postgres } of missing) {
+      await run(`INSERT INTO migrations (number) VALUES (${number})`);
+      await run(postgres);
     }
   });
 }

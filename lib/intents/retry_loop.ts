@@ -1,5 +1,5 @@
 import type { Logger } from "@logtape/logtape";
-import { Backoff } from "../net/backoff.ts";
+import { Backoff, SERVICE_WAIT_MAX_MS } from "../net/backoff.ts";
 import type { CancelTimer, Clock, RandomSource } from "../clock.ts";
 import { messageOf } from "../errors.ts";
 import type { Intent } from "./intent.ts";
@@ -8,9 +8,8 @@ import type { IntentStore } from "./store.ts";
 /** An intent is retried once it has not changed for this long, whichever process began it. */
 const RETRY_AFTER_MS = 1_000;
 
-/** Time between two passes: at first, and after a backoff while the node is away. */
+/** Time between two passes; while the node is away, up to {@link SERVICE_WAIT_MAX_MS}. */
 const INTERVAL_MS = 1_000;
-const INTERVAL_MS_MAX = 30_000;
 
 /** Intents that are retried at the same time. */
 const PAGE = 50;
@@ -29,7 +28,8 @@ export interface RetryLoopOptions {
 
 /**
  * Retries intents that an earlier run, another process or a lost answer left unfinished: all of them
- * at start, later those that did not change for a while. Backs off while the node is away.
+ * at start, later those that did not change for a while. While the node is away, a pass tries one
+ * intent only, and the others once that one got an answer.
  */
 export class RetryLoop {
   readonly #options: RetryLoopOptions;
@@ -37,12 +37,13 @@ export class RetryLoop {
   #cancelNext: CancelTimer = () => {};
   #pass: Promise<void> = Promise.resolve();
   #stopped = false;
+  #isStoreLost = false;
 
   constructor(options: RetryLoopOptions) {
     this.#options = options;
     this.#backoff = new Backoff({
       initialMs: INTERVAL_MS,
-      maxMs: INTERVAL_MS_MAX,
+      maxMs: SERVICE_WAIT_MAX_MS,
       random: options.random,
     });
   }
@@ -65,8 +66,11 @@ export class RetryLoop {
     const { clock, log, nodeLost } = this.#options;
     try {
       await this.#retryAll(updatedAtMostMs);
+      this.#isStoreLost = false;
     } catch (thrown) {
-      log.error("Unfinished intents cannot be read: {error}", { error: thrown });
+      const reason = messageOf(thrown);
+      if (!this.#isStoreLost) log.error("Unfinished intents cannot be read: {reason}", { reason });
+      this.#isStoreLost = true;
     }
     if (this.#stopped) return;
     if (!nodeLost()) this.#backoff.reset();
@@ -79,19 +83,23 @@ export class RetryLoop {
     const { store, nodeLost } = this.#options;
     let after = 0;
     while (!this.#stopped) {
-      const page = await store.listUnfinished({ limit: PAGE, after, updatedAtMostMs });
-      await Promise.all(page.map((intent) => this.#retry(intent)));
-      if (page.length < PAGE || nodeLost()) return;
+      const isProbe = nodeLost();
+      const limit = isProbe ? 1 : PAGE;
+      const page = await store.listUnfinished({ limit, after, updatedAtMostMs });
+      await Promise.all(page.map((intent) => this.#retry(intent, isProbe)));
+      if (page.length < limit || nodeLost()) return;
       after = page.at(-1)?.sequence ?? after;
     }
   }
 
-  async #retry(intent: Intent): Promise<void> {
-    const { log, submit } = this.#options;
+  async #retry(intent: Intent, isProbe: boolean): Promise<void> {
+    const { log, submit, nodeLost } = this.#options;
     try {
       const { key, state } = await submit(intent);
       log.info("Intent {key} retried: {state}", { key, state });
     } catch (thrown) {
+      // Said when the node was lost.
+      if (isProbe && nodeLost()) return;
       const reason = messageOf(thrown);
       log.warning("Intent {key} is still unfinished: {reason}", { key: intent.key, reason });
     }

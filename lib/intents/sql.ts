@@ -37,8 +37,6 @@ export interface SqlDriver {
    * it is on disk.
    */
   transaction<T>(steps: () => Steps<T>): Promise<T>;
-  /** Fails unless the database accepts writes now. */
-  checkWritable(): Promise<void>;
   /** Version of the tables: 0 if there are none yet. @throws {StoreError} If they cannot be made. */
   version(): Promise<number>;
   /** Finishes the statements that are running, then disconnects. May be called again. */
@@ -60,6 +58,9 @@ export const reservationSchema = z.object({
   key: z.string(),
   payload: z.string(),
 });
+
+/** `RETURNING genesis`. */
+export const genesisSchema = z.object({ genesis: hash32Schema.nullable() });
 
 const countSchema = z.object({ count: integerSchema });
 

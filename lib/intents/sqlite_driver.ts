@@ -4,6 +4,7 @@ import { messageOf } from "../errors.ts";
 import { statOf } from "../files.ts";
 import { redact } from "../redact.ts";
 import { asStoreError, StoreError } from "./intent.ts";
+import { IN_MEMORY } from "./location.ts";
 import { missingMigrations } from "./migrations.ts";
 import { countOfRow, type SqlDriver, type SqlValue, type Steps } from "./sql.ts";
 import { WriteQueue } from "./write_queue.ts";
@@ -33,7 +34,7 @@ export class SqliteDriver implements SqlDriver {
   static open(path: string, pagesMax?: number): SqliteDriver {
     let db: DatabaseSync | undefined;
     try {
-      if (path !== ":memory:") createPrivately(path);
+      if (path !== IN_MEMORY) createPrivately(path);
       db = new DatabaseSync(path);
       db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
@@ -74,11 +75,6 @@ export class SqliteDriver implements SqlDriver {
       }
       return step.value;
     });
-  }
-
-  async checkWritable(): Promise<void> {
-    // An empty transaction still takes the write lock.
-    await this.#writes.run(() => {});
   }
 
   version(): Promise<number> {

@@ -7,10 +7,13 @@ import {
   recordedIntent,
   type Reservation,
   type SignedTransactionText,
+  StoreConnectionLostError,
   StoreError,
 } from "./intent.ts";
+import type { Hex } from "../protocol/scalars.ts";
 import {
   countOfRow,
+  genesisSchema,
   intentOfRow,
   parseRow,
   reservationSchema,
@@ -66,6 +69,18 @@ const SQL = {
   reservations: `SELECT sequence, key, payload FROM intents
     WHERE service = ? AND reserved = 1 AND sequence >= ?`,
   listReserved: `${SELECT} AND reserved = 1 AND sequence > ? ORDER BY sequence LIMIT ?`,
+  bindChain: `INSERT INTO services (service, genesis) VALUES (?, ?)
+    ON CONFLICT (service) DO UPDATE SET genesis = coalesce(services.genesis, excluded.genesis)
+    RETURNING genesis`,
+  // A transaction without a write would not notice a full disk, nor wait for a standby.
+  check: `INSERT INTO services (service, checks) VALUES (?, 1)
+    ON CONFLICT (service) DO UPDATE SET checks = services.checks + 1`,
+  // Conditions and order of the partial index.
+  deleteFinished: `DELETE FROM intents WHERE sequence IN (
+    SELECT sequence FROM intents
+    WHERE service = ? AND state IN ('committed', 'failed') AND reserved = 0
+      AND expires_at_ms < ? AND updated_at_ms < ?
+    ORDER BY expires_at_ms LIMIT ?) RETURNING sequence`,
   release: `UPDATE intents SET reserved = 0
     WHERE service = ? AND key = ? AND reserved = 1 AND NOT (${UNFINISHED}) RETURNING sequence`,
 };
@@ -73,8 +88,8 @@ const SQL = {
 /**
  * Durable intents of one service. A change that a method resolved for survives the death of the
  * process and of the machine. Several processes may share a database: its unique key and its
- * conditional updates decide, never the memory of one process. Nothing is deleted, because a used
- * key stays used: a deposit takes about 1.5 KB of SQLite for ever.
+ * conditional updates decide, never the memory of one process. A used key stays used until the intent
+ * is deleted ({@link deleteFinished}).
  *
  * Every method throws {@link StoreError} as {@link SqlDriver} does.
  */
@@ -92,6 +107,18 @@ export class IntentStore {
 
   /** Records an intent unless its key is taken. Throws what `admit` throws. */
   async insert(intent: NewIntent, options: InsertOptions = {}): Promise<Insertion> {
+    try {
+      return await this.#insertOnce(intent, options);
+    } catch (thrown) {
+      if (!(thrown instanceof StoreConnectionLostError)) throw thrown;
+      // Perhaps only the answer was lost. A read could see what no standby has: a write cannot.
+      const found = await this.noteAttempt(intent.key, intent.createdAtMs).catch(() => undefined);
+      if (found === undefined || !isSame(found, intent)) throw thrown;
+      return { inserted: true, intent: found };
+    }
+  }
+
+  async #insertOnce(intent: NewIntent, options: InsertOptions): Promise<Insertion> {
     const { key } = intent;
     const { admit } = options;
     if (admit !== undefined) return await this.#insertAdmitted(intent, options, admit);
@@ -256,9 +283,31 @@ export class IntentStore {
     return { ...intent, ...outcome, updatedAtMs: nowMs };
   }
 
-  /** Fails unless the store accepts writes now. */
-  check(): Promise<void> {
-    return this.#db.checkWritable();
+  /**
+   * Deletes finished intents without a reservation that last changed, and whose deadline passed,
+   * before a time.
+   *
+   * @returns How many, at most `limit`.
+   */
+  async deleteFinished({ beforeMs, limit }: { beforeMs: number; limit: number }): Promise<number> {
+    const values = [this.#service, beforeMs, beforeMs, limit];
+    return (await this.#db.write(SQL.deleteFinished, values)).length;
+  }
+
+  /**
+   * Gives the store the chain that it belongs to, unless it has one.
+   *
+   * @param genesis Hash of the first block; null only asks.
+   * @returns The chain of the store; null if it has none yet.
+   */
+  async bindChain(genesis: Hex | null): Promise<Hex | null> {
+    const [row] = await this.#db.write(SQL.bindChain, [this.#service, genesis]);
+    return parseRow(genesisSchema, row).genesis;
+  }
+
+  /** Fails unless the store accepts writes now: it makes one. */
+  async check(): Promise<void> {
+    await this.#db.write(SQL.check, [this.#service]);
   }
 
   /** Finishes what is running, then disconnects. */
@@ -286,6 +335,12 @@ interface Refusal {
 function inserted(intent: NewIntent, row: unknown): Insertion {
   const { sequence } = parseRow(sequenceSchema, row);
   return { inserted: true, intent: recordedIntent(intent, sequence) };
+}
+
+/** Whether a recorded intent is this one, and not another request for the same key. */
+function isSame(recorded: Intent, { payload, transaction, createdAtMs }: NewIntent): boolean {
+  return recorded.payload === payload && recorded.createdAtMs === createdAtMs &&
+    recorded.transaction?.txHash === transaction?.txHash;
 }
 
 function columnsOf(transaction: SignedTransactionText | null) {

@@ -1,7 +1,7 @@
 import type { Logger } from "@logtape/logtape";
 import type { Clock, RandomSource } from "../clock.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "../net/core_client.ts";
-import { RangemakerError } from "../errors.ts";
+import { messageOf, RangemakerError } from "../errors.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
@@ -39,6 +39,11 @@ export interface SubmitterOptions {
    * @throws {IntentRefusedError} If the intent must not be submitted after all.
    */
   sign(intent: Intent): Promise<SignedTransactionText>;
+  /**
+   * Throws unless the node has the chain that the store belongs to: nothing is sent then, and nothing
+   * that the node says is believed. Absent: there is only one chain.
+   */
+  requireChain?(): Promise<void>;
   /** Called after each attempt that got no answer, and after each final state that this one set. */
   observe?(event: "retry" | "final", intent: Intent): void;
   /** Called with each final state that an attempt found or set: another process may have set it. */
@@ -88,7 +93,7 @@ export class Submitter {
       clock: options.clock,
       random: options.random,
       log: options.log,
-      submit: (intent) => this.submit(intent),
+      submit: (intent) => this.#retry(intent),
       nodeLost: () => this.#nodeLost,
     });
   }
@@ -124,6 +129,12 @@ export class Submitter {
     await Promise.allSettled(this.#inFlight.values());
   }
 
+  /** What was read may be lost in a failover, what was written is not: only then it is acted on. */
+  async #retry({ key }: Intent): Promise<Intent> {
+    const { store, clock } = this.#options;
+    return await this.submit(await store.noteAttempt(key, clock.now()));
+  }
+
   async #attempt(intent: Intent): Promise<Intent> {
     try {
       const finished = await this.#sendOrLookUp(intent);
@@ -139,6 +150,7 @@ export class Submitter {
   }
 
   async #sendOrLookUp(intent: Intent): Promise<Intent> {
+    await this.#requireChain(intent);
     try {
       const signed = intent.transaction === null ? await this.#sign(intent) : intent;
       if (isFinal(signed.state)) return signed;
@@ -149,6 +161,17 @@ export class Submitter {
         return await this.#fail(intent, thrown.code, thrown.message);
       }
       throw thrown;
+    }
+  }
+
+  async #requireChain(intent: Intent): Promise<void> {
+    try {
+      await this.#options.requireChain?.();
+    } catch (thrown) {
+      if (thrown instanceof StoreError || !(thrown instanceof RangemakerError)) throw thrown;
+      this.#nodeLost = isNodeAway(thrown) ||
+        thrown instanceof RpcError && thrown.rpcCode === RpcCode.resourceUnavailable;
+      throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
     }
   }
 
@@ -269,7 +292,10 @@ export class Submitter {
       await store.noteAttempt(intent.key, clock.now());
     } catch (thrown) {
       const { key } = intent;
-      log.error("Attempt at intent {key} cannot be recorded: {error}", { key, error: thrown });
+      log.error("Attempt at intent {key} cannot be recorded: {reason}", {
+        key,
+        reason: messageOf(thrown),
+      });
     }
   }
 }

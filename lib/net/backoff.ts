@@ -1,5 +1,11 @@
 import type { RandomSource } from "../clock.ts";
 
+/**
+ * The longest wait before a service of our own is tried again, in milliseconds. With jitter it is back
+ * in use a second after its return on average, and until then it gets one attempt in one to two seconds.
+ */
+export const SERVICE_WAIT_MAX_MS = 2_000;
+
 /** How the waits between attempts grow. */
 export interface BackoffOptions {
   /** The first wait before jitter, in milliseconds. */

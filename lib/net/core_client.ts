@@ -1,10 +1,16 @@
 import { z } from "zod";
 import { reasonOf } from "../errors.ts";
 import { type Account, accountSchema } from "../protocol/account.ts";
-import { parseResponse, RpcError } from "../protocol/jsonrpc.ts";
+import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { type NodePrice, nodePriceSchema } from "../protocol/price.ts";
 import { type Receipt, receiptSchema } from "../protocol/receipt.ts";
-import { type Address, type Hex, timestampSchema, uint64Schema } from "../protocol/scalars.ts";
+import {
+  type Address,
+  hash32Schema,
+  type Hex,
+  timestampSchema,
+  uint64Schema,
+} from "../protocol/scalars.ts";
 import { type Thesis, thesisSchema, type ThesisStatus } from "../protocol/thesis.ts";
 import type { Transaction } from "../protocol/transaction.ts";
 import { toWire } from "../protocol/wire.ts";
@@ -147,6 +153,17 @@ export class CoreClient {
   async getHead(): Promise<{ number: number; timestampMs: number }> {
     const head = await this.#call("eth_getBlockByNumber", ["latest", false], headSchema);
     return { number: Number(head.number), timestampMs: head.timestampMs };
+  }
+
+  /** Hash of the first block, which tells one chain from another; null if the node does not tell. */
+  async genesisHash(): Promise<Hex | null> {
+    try {
+      const schema = z.object({ hash: hash32Schema }).nullable();
+      return (await this.#call("eth_getBlockByNumber", ["0x0", false], schema))?.hash ?? null;
+    } catch (thrown) {
+      if (thrown instanceof RpcError && thrown.rpcCode === RpcCode.methodNotFound) return null;
+      throw thrown;
+    }
   }
 
   /** A page of recorded prices of a market, oldest first. */

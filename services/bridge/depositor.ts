@@ -13,9 +13,9 @@ import { RangemakerError } from "../../lib/errors.ts";
 /** What a {@link Depositor} works with. */
 export interface DepositorOptions {
   store: IntentStore;
-  submitter: Pick<Submitter, "submit" | "nodeLost">;
-  /** Throws if the node cannot be reached. */
-  probeNode(): Promise<unknown>;
+  submitter: Pick<Submitter, "submit">;
+  /** Throws if the node cannot be reached, or has another chain than the store. */
+  requireChain(): Promise<void>;
   signer: Signer;
   chainId: number;
   clock: Clock;
@@ -69,10 +69,11 @@ export class Depositor {
    * @returns The hash of the committed deposit transaction.
    * @throws {RangemakerError} `DEADLINE_PASSED`, `NONCE_USED`, or the code of the failed transaction.
    * @throws {SignatureError} If the user did not sign the request.
+   * @throws {ChainMismatchError} If the node has another chain.
    * @throws {OutcomeUnknownError} If the node gave no answer yet.
    */
   async deposit(request: DepositRequest): Promise<Hex> {
-    const { store, submitter, clock, chainId, probeNode } = this.#options;
+    const { store, submitter, clock, chainId, requireChain } = this.#options;
     if (clock.now() > request.deadline) {
       throw new RangemakerError(
         "DEADLINE_PASSED",
@@ -84,7 +85,7 @@ export class Depositor {
     const digest = hashDepositRequest(request, chainId);
     requireSigner("Deposit signature", digest, request.signature, request.user);
     // While the node is away, a request would only wait: refuse it instead.
-    if (submitter.nodeLost) await probeNode();
+    await requireChain();
     const { inserted, intent } = await store.insert({
       key: depositKey(request.user, request.nonce),
       subject: request.user,

@@ -1,10 +1,14 @@
 /** The deposit bridge: turns signed deposit requests into deposit transactions, each exactly once. */
 import { getLogger } from "@logtape/logtape";
+import type { Context } from "hono";
 import config from "../../deno.json" with { type: "json" };
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
+import { ChainGuard } from "../../lib/intents/chain_guard.ts";
+import { Retention } from "../../lib/intents/retention.ts";
+import { problemFields, StoreHealth } from "../../lib/intents/store_health.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
@@ -13,7 +17,7 @@ import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
-import { answering } from "../../lib/http/openapi.ts";
+import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
 import { Depositor } from "./depositor.ts";
@@ -55,19 +59,25 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
   const store = withFaultPoints("store", await openIntentStore(options.database, "bridge"), faults);
   const registry = createRegistry(clock.now());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
+  const log = getLogger([LOG_ROOT, "bridge"]);
+  const guard = new ChainGuard({ store, node: probe, clock });
+  const storeHealth = new StoreHealth({ store, guard, clock, log });
+  const retention = new Retention({ store, retainMs: options.retain, clock, log });
   const submitter: Submitter = new Submitter({
     store,
     node,
     clock,
     random: Math.random,
-    log: getLogger([LOG_ROOT, "bridge"]),
+    log,
+    requireChain: guard.require,
     sign: (intent) => Promise.resolve(depositor.resign(intent)),
     observe: (event, intent) => event === "final" ? metrics.ended(intent) : metrics.retried(),
   });
-  const probeNode = () => probe.chainId();
-  const depositor = new Depositor({ store, submitter, probeNode, signer, chainId, clock });
+  const requireChain = guard.require;
+  const depositor = new Depositor({ store, submitter, requireChain, signer, chainId, clock });
   const limiter = new RequestLimiter(options);
-  const readiness = () => checkReadiness({ store, node: probe, relayer: signer.address, chainId });
+  const readiness = () =>
+    checkReadiness({ store, guard, node: probe, relayer: signer.address, chainId });
   const app = createBridgeApi({
     depositor,
     deposits: new DepositBook(store),
@@ -81,21 +91,27 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
     chainId,
   });
   const nodeAnswers = cached(
-    () => probeNode().then(() => true, () => false),
+    () => probe.chainId().then(() => true, () => false),
     NODE_ANSWER_MS,
     clock,
   );
-  const health = answering(operations.health, async () => ({
-    status: "healthy" as const,
-    rpc: await nodeAnswers(),
-    bridge: signer.address,
-    timestamp: clock.now(),
-  }));
+  const health = documented(operations.health, async (c: Context) => {
+    const [problem, rpc] = await Promise.all([storeHealth.problem(), nodeAnswers()]);
+    const about = { rpc, bridge: signer.address, timestamp: clock.now() };
+    if (problem === undefined) return c.json({ status: "healthy", ...about });
+    return c.json({ status: "failed", ...problemFields(problem), ...about }, 503);
+  });
   let firstLook: Promise<void> = Promise.resolve();
   // Stop submitting first: open requests finish, and no new work starts.
   const drain = () => void submitter.stop();
   const close = async () => {
-    await Promise.all([submitter.stop(), limiter.stop(), firstLook]);
+    await Promise.all([
+      submitter.stop(),
+      storeHealth.stop(),
+      retention.stop(),
+      limiter.stop(),
+      firstLook,
+    ]);
     await store.close();
   };
   try {
@@ -110,6 +126,8 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
       close,
     });
     submitter.start();
+    storeHealth.start();
+    retention.start();
     firstLook = logProblems(readiness);
     return service;
   } catch (thrown) {

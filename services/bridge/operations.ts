@@ -24,7 +24,9 @@ export const description: ServiceDescription = {
 };
 
 const healthSchema = z.object({
-  status: z.literal("healthy"),
+  status: z.enum(["healthy", "failed"]),
+  code: z.string().optional().describe("Code of the failure"),
+  reason: z.string().optional().describe("What cannot be used, and what to do"),
   rpc: z.boolean().describe("Whether the core node answers"),
   bridge: addressSchema.describe("Address of the relayer"),
   timestamp: timestampSchema,
@@ -51,7 +53,13 @@ export const operations = {
     id: "health",
     tag: "service",
     summary: "Liveness, and whether the core node answers",
-    answers: { 200: { description: "The bridge runs", body: healthSchema } },
+    answers: {
+      200: { description: "The bridge runs", body: healthSchema },
+      503: {
+        description: "The store cannot be used, or the node has another chain",
+        body: healthSchema,
+      },
+    },
   },
   ready: {
     id: "ready",
@@ -106,7 +114,13 @@ export const operations = {
       413: tooLarge,
       429: tooMany,
       503: failureAnswer(
-        [...NODE_FAILURES, "STORE_UNAVAILABLE", "PERMISSION_DENIED", "TRANSACTION_FAILED"],
+        [
+          ...NODE_FAILURES,
+          "STORE_UNAVAILABLE",
+          "CHAIN_MISMATCH",
+          "PERMISSION_DENIED",
+          "TRANSACTION_FAILED",
+        ],
         "Core node or store cannot be used, and nothing was recorded; or the node refused the " +
           "transaction for good",
       ),

@@ -8,6 +8,7 @@ import {
   hostOption,
   keystoreOptions,
   limiterOptions,
+  retainOption,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
 
@@ -31,6 +32,7 @@ export const options = {
   ...keystoreOptions,
   chainId: chainIdOption,
   database: databaseOption("BRIDGE_DATABASE", "data/bridge.sqlite"),
+  retain: retainOption,
   ...limiterOptions,
   faultPoint: faultPointOption,
 } satisfies OptionTable;

@@ -9,7 +9,7 @@ export const readinessSchema = z.object({
   ready: z.boolean(),
   store: z.boolean().describe("The store can be written to"),
   node: z.boolean()
-    .describe("The node answers, and has the expected chain id"),
+    .describe("The node answers, and has the expected chain id and the chain of the store"),
   relayer: z.boolean().describe("The account of the bridge has the relayer permission"),
   problems: z.array(z.string()).describe("One sentence per problem"),
 }).meta({ id: "Readiness" });
@@ -20,6 +20,7 @@ export type Readiness = z.output<typeof readinessSchema>;
 /** What {@link checkReadiness} checks. */
 export interface ReadinessPorts {
   store: { check(): Promise<void> };
+  guard: { require(): Promise<void> };
   node: {
     readonly url: string;
     chainId(): Promise<number>;
@@ -31,7 +32,7 @@ export interface ReadinessPorts {
 
 /** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
 export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
-  const { store, node, relayer, chainId } = ports;
+  const { store, guard, node, relayer, chainId } = ports;
   // The answer is public, and a URL may contain a password or a provider's key.
   const nodeUrl = redactUrls(node.url);
   const problems: string[] = [];
@@ -47,8 +48,11 @@ export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> 
     }),
     holds(async () => {
       const actual = await node.chainId();
-      if (actual === chainId) return undefined;
-      return `Core node at ${nodeUrl} has chain id ${actual}: expected ${chainId}`;
+      if (actual !== chainId) {
+        return `Core node at ${nodeUrl} has chain id ${actual}: expected ${chainId}`;
+      }
+      await guard.require();
+      return undefined;
     }),
     holds(async () => {
       const { permissions } = await node.getAccount(relayer);

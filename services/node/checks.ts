@@ -14,6 +14,7 @@ import { judgeClocks } from "../../lib/cli/checks/node.ts";
 import { getJson } from "../../lib/cli/checks/port.ts";
 import { optionLabel, type OptionsOf } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
+import { IN_MEMORY } from "../../lib/intents/location.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { options } from "./options.ts";
@@ -51,7 +52,10 @@ export const checks: ServiceChecks<typeof options> = {
       check(
         "data dir",
         values.dataDir,
-        (path) => settled((settings) => tryDataDir(path, settings))(),
+        (path) =>
+          path === IN_MEMORY
+            ? Promise.resolve(chainInMemory())
+            : settled((settings) => tryDataDir(path, settings))(),
       ),
     ];
   },
@@ -142,6 +146,13 @@ async function compareClocks(settings: NodeSettings, context: CheckContext): Pro
   if (prices.length === 0) throw new BlockedError("the oracle has no price", "the oracle");
   const newestMs = Math.max(...prices.map(({ lastUpdate }) => lastUpdate));
   return judgeClocks("the newest price of the oracle", context.clock.now() - newestMs);
+}
+
+function chainInMemory(): Finding {
+  return warn(
+    "The chain is lost with the process: databases of solver and bridge will not fit the next one",
+    `Use a directory: ${optionLabel(options.dataDir)}`,
+  );
 }
 
 function tryDataDir(path: string, settings: NodeSettings): Finding {

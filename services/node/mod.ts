@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
+import { IN_MEMORY } from "../../lib/intents/location.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { nodeApi } from "./rpc/api.ts";
 import { CoreNode } from "./core_node.ts";
@@ -9,8 +10,6 @@ import { readSettingsFile, resolveSettings } from "./settings.ts";
 import { openStorage } from "./storage/storage.ts";
 
 export { options };
-
-const DAY_MS = 86_400_000;
 
 /** Options of {@link startNode}. */
 export type NodeOptions = OptionsOf<typeof options>;
@@ -35,11 +34,9 @@ export async function startNode(
 ): Promise<RunningNode> {
   const file = given.config === undefined ? {} : await readSettingsFile(given.config);
   const settings = resolveSettings(given, file);
-  const storage = openStorage(settings, given.dataDir, {
-    newChain: given.newChain,
-    retainMs: given.retain * DAY_MS,
-    clock,
-  });
+  const dataDir = given.dataDir === IN_MEMORY ? undefined : given.dataDir;
+  const { newChain, retain: retainMs } = given;
+  const storage = openStorage(settings, dataDir, { newChain, retainMs, clock });
   const node = new CoreNode(settings, storage, clock);
   const listen = (name: string, port: number, isReadOnly: boolean) =>
     startService({
@@ -85,12 +82,10 @@ export const run: RunnableCommand = serviceCommand({
     "A development core node: a ledger of USDC balances and theses, a checkpoint every 100 ms that pulls prices from the oracle, and settlement.",
   options,
   examples: [
-    ["rangemaker node", "on port 8545, with development accounts"],
+    ["rangemaker node", "on port 8545, with development accounts, its chain in data/node"],
     ["rangemaker node --read-port 8547", "with a second port for readers"],
-    [
-      "rangemaker node --config node.toml --data-dir data/node",
-      "a chain that survives its process",
-    ],
+    ["rangemaker node --data-dir :memory:", "a new chain at each start: for tests only"],
+    ["rangemaker node --config node.toml --data-dir /var/lib/rangemaker", "another chain"],
   ],
 }, (given) => startNode(given));
 

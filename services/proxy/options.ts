@@ -1,4 +1,5 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
+import { SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
 import {
   corsOriginsOption,
@@ -173,7 +174,7 @@ export const options = {
     kind: kinds.duration(1, 600_000),
     env: "RECONNECT_MAX_MS",
     description: "longest delay before reconnecting to the read node",
-    default: "10000",
+    default: String(SERVICE_WAIT_MAX_MS),
   },
 } satisfies OptionTable;
 

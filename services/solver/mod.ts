@@ -1,10 +1,14 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
 import { getLogger } from "@logtape/logtape";
+import type { Context } from "hono";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
+import { ChainGuard } from "../../lib/intents/chain_guard.ts";
+import { Retention } from "../../lib/intents/retention.ts";
+import { problemFields, StoreHealth } from "../../lib/intents/store_health.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
@@ -14,7 +18,7 @@ import { RequestLimiter } from "../../lib/http/limiter.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
-import { answering } from "../../lib/http/openapi.ts";
+import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createSolverApi } from "./api.ts";
 import { decodeExecution } from "./execution/execution.ts";
@@ -67,7 +71,18 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   const exposure = new ExposureBook(options.maxExposure);
   metrics.watchExposure(exposure);
   const pricing = createPricing(options, client, clock);
-  const settled = new SettledReservations({ store, book: exposure, node: client, clock });
+  const log = getLogger([LOG_ROOT, "solver"]);
+  const guard = new ChainGuard({ store, node: client, clock });
+  const storeHealth = new StoreHealth({ store, guard, clock, log });
+  const retention = new Retention({ store, retainMs: options.retain, clock, log });
+  const { require: requireChain } = guard;
+  const settled = new SettledReservations({
+    store,
+    book: exposure,
+    node: client,
+    requireChain,
+    clock,
+  });
   const onThesis = (thesis: Thesis) => {
     exposure.apply(thesis);
     void settled.apply(thesis);
@@ -78,7 +93,8 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     node,
     clock,
     random: Math.random,
-    log: getLogger([LOG_ROOT, "solver"]),
+    log,
+    requireChain,
     sign: (intent) => executor.prepare(intent),
     observe(event, intent) {
       if (event === "final" && isFinal(intent.state)) metrics.executionEnded(intent.state);
@@ -104,6 +120,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     submitter,
     checks,
     exposure,
+    requireChain,
     limit: new ExposureLimit({ max: options.maxExposure, book: exposure, decode }),
     releaseSettled: cached(() => settled.reconcile(), NODE_ANSWER_MS, clock),
     hedge,
@@ -136,13 +153,20 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     corsOrigins: options.corsOrigins,
     clock,
   });
-  const health = answering(operations.health, () => ({ status: "ok" as const, solver, dryRun }));
+  const health = documented(operations.health, async (c: Context) => {
+    // A dry run needs neither store nor node.
+    const problem = dryRun ? undefined : await storeHealth.problem();
+    if (problem === undefined) return c.json({ status: "ok", solver, dryRun });
+    return c.json({ status: "failed", ...problemFields(problem), solver, dryRun }, 503);
+  });
   // Begun first, so that no retry starts while open requests are finished.
   const drain = () => void submitter.stop();
   const close = async () => {
     await Promise.all([
       submitter.stop(),
       reservations.stop(),
+      storeHealth.stop(),
+      retention.stop(),
       follower.stop(),
       pricing.stop(),
       limiter.stop(),
@@ -164,6 +188,8 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     if (!dryRun) {
       submitter.start();
       reservations.start();
+      storeHealth.start();
+      retention.start();
     }
     follower.start();
     pricing.start();

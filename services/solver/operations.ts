@@ -41,6 +41,12 @@ export const description: ServiceDescription = {
   },
 };
 
+const failedHealthSchema = solverHealthSchema.extend({
+  status: z.literal("failed"),
+  code: z.string().describe("Code of the failure"),
+  reason: z.string().describe("What cannot be used, and what to do"),
+});
+
 const infoSchema = z.object({
   address: addressSchema.describe("Address of the solver"),
   balance: uint256Schema.describe("Balance on the chain, up to 1 s old, USDC with 6 decimals"),
@@ -130,7 +136,13 @@ export const operations = {
     id: "health",
     tag: "service",
     summary: "Liveness",
-    answers: { 200: { description: "The solver runs", body: solverHealthSchema } },
+    answers: {
+      200: { description: "The solver runs", body: solverHealthSchema },
+      503: {
+        description: "The store cannot be used, or the node has another chain",
+        body: failedHealthSchema,
+      },
+    },
   },
   info: {
     id: "info",
@@ -235,6 +247,7 @@ export const operations = {
           "DRY_RUN",
           ...NODE_FAILURES,
           "STORE_UNAVAILABLE",
+          "CHAIN_MISMATCH",
           "PRICE_STALE",
           "BALANCE_TOO_LOW",
           "EXPOSURE_UNKNOWN",

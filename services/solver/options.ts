@@ -9,6 +9,7 @@ import {
   hostOption,
   keystoreOptions,
   limiterOptions,
+  retainOption,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
 import { pricingOptions } from "./pricing/options.ts";
@@ -104,6 +105,7 @@ export const options = {
   corsOrigins: corsOriginsOption,
   chainId: chainIdOption,
   database: databaseOption("SOLVER_DATABASE", "data/solver.sqlite"),
+  retain: retainOption,
   ...limiterOptions,
   faultPoint: faultPointOption,
 } satisfies OptionTable;

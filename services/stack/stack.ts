@@ -110,7 +110,7 @@ async function startAll(
       port: ports.node,
       readPort: ports.nodeRead,
       oracleUrl: oracle.url,
-      dataDir: dataDir && join(dataDir, "node"),
+      dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
     })),
   );
   const nodeRead = node.readUrl ?? node.url;

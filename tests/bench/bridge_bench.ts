@@ -58,7 +58,7 @@ const ours: Path = {
     new Depositor({
       store,
       submitter,
-      probeNode: () => Promise.resolve(),
+      requireChain: () => Promise.resolve(),
       signer: new Signer(relayer.privateKey),
       chainId: CHAIN_ID,
       clock: systemClock,

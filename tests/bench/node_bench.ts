@@ -192,7 +192,7 @@ async function benchTransactions(where: "memory" | "disk"): Promise<void> {
     oracleUrl: oracle.url,
     relayers: [actors.relayer.address],
     balances: new Map([[actors.solver.address, 10n ** 15n]]),
-    ...(where === "disk" ? { dataDir: directory } : {}),
+    dataDir: where === "disk" ? directory : ":memory:",
   }));
   for (const type of ["Deposit", "RfqSubmit"]) {
     const load = new Load(node.url, type);

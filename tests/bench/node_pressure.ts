@@ -39,7 +39,19 @@ oracle.answer = (request) => {
   return answer(request);
 };
 const children = [
-  deno("run", "-A", "--no-check", mainPath, "node", "-p", `${port}`, "-o", oracle.url),
+  deno(
+    "run",
+    "-A",
+    "--no-check",
+    mainPath,
+    "node",
+    "-p",
+    `${port}`,
+    "-o",
+    oracle.url,
+    "-d",
+    ":memory:",
+  ),
 ];
 try {
   while (!await isUp()) await new Promise((resolve) => setTimeout(resolve, 100));

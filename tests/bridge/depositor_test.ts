@@ -28,13 +28,12 @@ async function withDepositor(
   const depositor = new Depositor({
     store,
     submitter: {
-      nodeLost: false,
       submit(intent) {
         submitted.push(intent);
         return store.finish(intent, outcome, clock.now());
       },
     },
-    probeNode: () => Promise.resolve(),
+    requireChain: () => Promise.resolve(),
     signer: relayer,
     chainId: CHAIN_ID,
     clock,

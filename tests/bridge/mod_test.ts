@@ -6,6 +6,7 @@ import { StoreError } from "../../lib/intents/intent.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { kill, startMortal } from "../support/death.ts";
 import { assertFailure, post } from "../support/envelope.ts";
+import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { signedRequest, startTestBridge, user, withBridge } from "./support.ts";
 
@@ -52,12 +53,9 @@ Deno.test("Bridge: a locked database is 503 with nothing half done, and passes",
     }, { database });
   }));
 
-Deno.test("Bridge: with the node known to be away a request is refused and burns no nonce", () =>
+Deno.test("Bridge: with the node away a request is refused and burns no nonce", () =>
   withBridge(async ({ url }, node) => {
     node.down = true;
-    const first = await post(`${url}/deposit`, signedRequest());
-    assert.equal(first.status, 504);
-    assert.match(String(first.body.error), /the same request may be sent again/);
     await assertFailure(
       post(`${url}/deposit`, signedRequest({ nonce: 2n })),
       503,
@@ -67,7 +65,10 @@ Deno.test("Bridge: with the node known to be away a request is refused and burns
     assert.equal(unknown.status, 404);
     await unknown.body?.cancel();
     node.down = false;
-    assert.equal((await post(`${url}/deposit`, signedRequest({ nonce: 2n }))).status, 200);
+    await eventually("the bridge asks the node again", async () => {
+      const { status } = await post(`${url}/deposit`, signedRequest({ nonce: 2n }));
+      return status === 200 || undefined;
+    });
   }));
 
 Deno.test("Bridge: a caller over its rate gets 429 with Retry-After, and health stays open", () =>

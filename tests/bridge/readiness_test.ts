@@ -8,6 +8,7 @@ import { relayer, withBridge } from "./support.ts";
 function ports(given: Partial<ReadinessPorts["node"]> = {}): ReadinessPorts {
   return {
     store: { check: () => Promise.resolve() },
+    guard: { require: () => Promise.resolve() },
     node: {
       url: "http://node",
       chainId: () => Promise.resolve(1337),

@@ -48,6 +48,7 @@ async function withServices(
         relayers: [relayer],
         admins: [admin],
         balances: new Map([[solver, 1_000_000n]]),
+        dataDir: ":memory:",
       })),
     );
     await eventually("prices of every pair", async () => {

@@ -17,7 +17,10 @@ function silentPort() {
 
 /** Starts a node, and a request to it that never comes to its end. */
 async function busyNode(): Promise<{ program: Program; request: Deno.TcpConn }> {
-  const program = new Program(["node", "--port", "0", "--oracle-url", "127.0.0.1:9"]);
+  const program = new Program([
+    ...["node", "--port", "0", "--oracle-url", "127.0.0.1:9"],
+    ...["--data-dir", ":memory:"],
+  ]);
   await program.until(({ stderr }) => /Listening on \S+:\d+/.test(stderr));
   const [, port] = /Listening on \S+:(\d+)/.exec(program.stderr) ?? [];
   const request = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });

@@ -17,7 +17,12 @@ const RESTARTS = 50;
 
 /** A node without an oracle: its prices are stale, which is of no matter here. */
 function start(port = 0, readPort = 0): Promise<RunningNode> {
-  return startNode(withDefaults(nodeOptions, { port, readPort, oracleUrl: "http://127.0.0.1:1" }));
+  return startNode(withDefaults(nodeOptions, {
+    port,
+    readPort,
+    oracleUrl: "http://127.0.0.1:1",
+    dataDir: ":memory:",
+  }));
 }
 
 async function withNodeAndProxy(

@@ -131,7 +131,12 @@ Deno.test("Scaling: with two oracles behind one address, prices stay fresh when 
     const address = keep(inTurn([first, second]));
     const maxStaleMs = 1_000;
     const node = keep(
-      await startNode(withDefaults(nodeOptions, { port: 0, oracleUrl: address.url, maxStaleMs })),
+      await startNode(withDefaults(nodeOptions, {
+        port: 0,
+        oracleUrl: address.url,
+        maxStaleMs,
+        dataDir: ":memory:",
+      })),
     );
     const client = new CoreClient({ url: node.url });
     const priceAfter = (timeMs: number) =>

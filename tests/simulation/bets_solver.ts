@@ -76,9 +76,16 @@ export class BetsSolver {
       ended: (intent) => this.#executor.ended(intent),
     });
     const hedge = hedgeOf(world);
-    this.#settled = new SettledReservations({ store, book, node, clock });
+    this.#settled = new SettledReservations({
+      store,
+      book,
+      node,
+      requireChain: () => Promise.resolve(),
+      clock,
+    });
     const decode = (payload: string) => decodeExecution(payload).quote;
     this.#executor = new Executor({
+      requireChain: () => Promise.resolve(),
       store,
       submitter: this.#submitter,
       checks: new PreTradeChecks({

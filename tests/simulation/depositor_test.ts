@@ -142,7 +142,7 @@ class Bridge {
     this.depositor = new Depositor({
       store: ownStore,
       submitter: this.submitter,
-      probeNode: () => node.probe(),
+      requireChain: () => node.probe(),
       signer: new Signer(DEV_ACCOUNTS.relayer.privateKey),
       chainId: CHAIN_ID,
       clock,

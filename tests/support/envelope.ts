@@ -8,11 +8,14 @@ const failureSchema = z.strictObject({
   details: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** Posts JSON. @returns The status and the parsed body. */
-export async function post(
-  url: string,
-  body: unknown,
-): Promise<{ status: number; body: Record<string, unknown> }> {
+/** A status and a parsed body. */
+export interface Answer {
+  status: number;
+  body: Record<string, unknown>;
+}
+
+/** Posts JSON. */
+export async function post(url: string, body: unknown): Promise<Answer> {
   const response = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json" },

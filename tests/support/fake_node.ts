@@ -43,6 +43,8 @@ export class FakeNode {
   permissions: Permission[] = ["relayer"];
   /** Transactions older than this are rejected, in milliseconds. */
   timestampToleranceMs = 60_000;
+  /** Hash of the first block of its chain. */
+  genesis: Hex = `0x${"6e".repeat(32)}`;
   /** Answers of methods that this node does not have by itself, by name; they get the first parameter. */
   readonly methods = new Map<string, (param: unknown) => unknown>();
   /** Its WebSocket side. */
@@ -118,6 +120,7 @@ export class FakeNode {
       return this.#receipts.get(hash32Schema.parse(param)) ?? null;
     }
     if (method === "eth_chainId") return `0x${this.#chainId.toString(16)}`;
+    if (method === "eth_getBlockByNumber" && param === "0x0") return { hash: this.genesis };
     if (method === "core_getPrices") return this.#prices();
     if (method === "core_getAccount") {
       const address = addressSchema.parse(param);

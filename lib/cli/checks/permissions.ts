@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { POSTGRES_URL } from "../../intents/location.ts";
+import { IN_MEMORY, POSTGRES_URL, postgresServers } from "../../intents/location.ts";
 import type { OptionSpec, OptionTable } from "../options.ts";
 import { loggingOptions } from "../shared_options.ts";
 import {
@@ -56,10 +56,10 @@ export function requiredPermissions(
   if (access === "listen" && typeof value === "number" && host !== undefined) {
     return { net: [`${host}:${value}`] };
   }
-  if (access === undefined || typeof value !== "string") return {};
-  if (access === "database" && value === ":memory:") return {};
+  if (access === undefined || typeof value !== "string" || value === IN_MEMORY) return {};
   if (access === "database" && POSTGRES_URL.test(value)) {
-    return { net: [addressOf(value)], env: ["PGPASSWORD"] };
+    const net = postgresServers(value).map(({ href }) => addressOf(href));
+    return { net, env: ["PGPASSWORD"] };
   }
   // SQLite creates files beside the database.
   const path = access === "database" ? dirname(value) : value;

@@ -34,6 +34,8 @@ export interface ExecutorOptions {
   checks: PreTradeChecks;
   exposure: ExposureBook;
   limit: Pick<ExposureLimit, "admission">;
+  /** Throws if the node cannot be reached, or has another chain than the store. */
+  requireChain(): Promise<void>;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   hedge: Hedge;
@@ -101,8 +103,11 @@ export class Executor {
   }
 
   async #carryOut(quoteHash: Hex, execution: Execution): Promise<Intent> {
-    const { store, submitter } = this.#options;
-    const intent = await store.find(quoteHash) ?? await this.#record(quoteHash, execution);
+    const { store, submitter, clock } = this.#options;
+    let intent = await store.find(quoteHash);
+    if (intent === undefined) intent = await this.#record(quoteHash, execution);
+    // What was read may be lost in a failover, what was written is not: only then it is acted on.
+    else if (!isFinal(intent.state)) intent = await store.noteAttempt(quoteHash, clock.now());
     const finished = await submitter.submit(intent);
     this.ended(finished);
     return finished;
@@ -110,8 +115,9 @@ export class Executor {
 
   /** Checks an execution and makes it durable. What fails here leaves no trace. */
   async #record(quoteHash: Hex, execution: Execution): Promise<Intent> {
-    const { exposure, checks } = this.#options;
+    const { exposure, checks, requireChain } = this.#options;
     const { quote } = execution;
+    await requireChain();
     // Reserved before the checks, so that executions at the same time see each other's needs.
     exposure.reserve(quoteHash, quote);
     try {

@@ -14,8 +14,8 @@ import { decodeExecution } from "./execution.ts";
 const PAGE = 500;
 
 /**
- * A thesis that the node does not know this long after its end belongs to a chain that is gone, such
- * as that of a development node which was started anew.
+ * A thesis that the node does not know this long after its end was dropped by a node that keeps settled
+ * theses for a while only.
  */
 const UNKNOWN_AFTER_END_MS = 600_000;
 
@@ -24,6 +24,8 @@ export interface SettledReservationsOptions {
   store: Pick<IntentStore, "listReserved" | "release">;
   book: Pick<ExposureBook, "complete" | "isOpen">;
   node: Pick<CoreClient, "getThesis">;
+  /** Throws unless the node has the chain of the store: another one knows none of its theses. */
+  requireChain(): Promise<void>;
   clock: Clock;
 }
 
@@ -58,8 +60,9 @@ export class SettledReservations {
    * @throws {RangemakerError} If the store or the node cannot be used.
    */
   async reconcile(): Promise<number> {
-    const { store, book } = this.#options;
+    const { store, book, requireChain } = this.#options;
     if (!book.complete) return 0;
+    await requireChain();
     let released = 0;
     let after = 0;
     let page: Intent[];

@@ -1,6 +1,6 @@
 import { getLogger } from "@logtape/logtape";
 import { z } from "zod";
-import { Backoff } from "../../../lib/net/backoff.ts";
+import { Backoff, SERVICE_WAIT_MAX_MS } from "../../../lib/net/backoff.ts";
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import { type NodePrice, nodePriceSchema } from "../../../lib/protocol/price.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
@@ -37,7 +37,7 @@ export interface NodeFeedOptions {
 const SILENCE_MS = 10_000;
 
 /** Waits between attempts to connect. */
-const RECONNECT = { initialMs: 250, maxMs: 10_000 };
+export const RECONNECT = { initialMs: 250, maxMs: SERVICE_WAIT_MAX_MS };
 
 /** Follows the core node over WebSocket: own theses, and prices. */
 export class NodeFeed {

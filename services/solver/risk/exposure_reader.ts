@@ -1,6 +1,6 @@
 import { getLogger } from "@logtape/logtape";
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
-import { Backoff } from "../../../lib/net/backoff.ts";
+import { Backoff, SERVICE_WAIT_MAX_MS } from "../../../lib/net/backoff.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { pagesOf } from "../../../lib/net/pages.ts";
 import { PollingLoop } from "../../../lib/net/polling_loop.ts";
@@ -10,7 +10,7 @@ import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { ExposureBook } from "./exposure_book.ts";
 
 /** Waits after reads that failed. */
-const RETRY = { initialMs: 1_000, maxMs: 10_000 };
+const RETRY = { initialMs: 1_000, maxMs: SERVICE_WAIT_MAX_MS };
 
 /**
  * Everything is read again this often although it is followed: a proxy in between can lose

@@ -184,7 +184,33 @@ Deno.test("RetryLoop: passes come every second, back off while the node is lost,
       await bench.nextPass();
       waitsMs.push(bench.clock.now() - fromMs);
     }
-    assert.deepEqual(waitsMs, [1_000, 1_000, 1_000, 2_000, 4_000, 8_000, 1_000]);
+    assert.deepEqual(waitsMs, [1_000, 1_000, 1_000, 2_000, 2_000, 2_000, 1_000]);
+  }));
+
+Deno.test("RetryLoop: a node that is away gets one intent every 2 s, and all within 2 s of its return", () =>
+  withBench(async (bench) => {
+    const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
+    await bench.record(...keys);
+    const { submit } = bench;
+    bench.nodeLost = true;
+    bench.submit = () => Promise.reject(new Error("away"));
+    bench.loop.start();
+    await bench.untilScheduled();
+    bench.retried.length = 0;
+    const leftAtMs = bench.clock.now();
+    while (bench.clock.now() < leftAtMs + 60_000) {
+      bench.clock.advance(100);
+      await bench.untilScheduled();
+    }
+    assert.ok(bench.retried.length <= 31, `${bench.retried.length} attempts in a minute`);
+    bench.submit = (intent) => {
+      bench.nodeLost = false;
+      return submit(intent);
+    };
+    const backAtMs = bench.clock.now();
+    await bench.nextPass();
+    assert.ok(bench.clock.now() - backAtMs <= 2_000);
+    assert.equal(await bench.store.countUnfinished(), 0);
   }));
 
 for (const which of ["first", "later"] as const) {

@@ -24,6 +24,7 @@ export function testOptions(given: Partial<NodeOptions>): NodeOptions {
   return withDefaults(options, {
     port: 0,
     readPort: 0,
+    dataDir: ":memory:",
     oracleTimeoutMs: 90,
     relayers: [actors.relayer.address],
     admins: [actors.admin.address],

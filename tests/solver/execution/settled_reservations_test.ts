@@ -49,7 +49,13 @@ async function withReservations(
     };
     await store.finish(intent, outcome, 2);
   }
-  const settled = new SettledReservations({ store, book, node: { getThesis }, clock });
+  const settled = new SettledReservations({
+    store,
+    book,
+    node: { getThesis },
+    requireChain: () => Promise.resolve(),
+    clock,
+  });
   const held = async () =>
     (await store.listReserved({ limit: 9, after: 0 })).map(({ key }) => Number(BigInt(key)));
   try {

@@ -1,0 +1,165 @@
+/** Node and bridge as separate services: what a restart of the node does to what the bridge knows. */
+import assert from "node:assert/strict";
+import { CoreClient } from "../../lib/net/core_client.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
+import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
+import { signedRequest, startTestBridge, user } from "../bridge/support.ts";
+import { execution, startTestSolver, withSolver } from "../solver/support.ts";
+import { assertFailure, post } from "../support/envelope.ts";
+import { eventually } from "../support/eventually.ts";
+import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
+
+async function inFolder(test: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  try {
+    await test(folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+function startTestNode(dataDir: string, port = 0) {
+  const relayers = [DEV_ACCOUNTS.relayer.address];
+  return startNode(withDefaults(nodeOptions, {
+    ...{ port, dataDir, relayers, oracleUrl: "http://127.0.0.1:9" },
+  }));
+}
+
+async function healthOf(url: string): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`${url}/health`);
+  return { status: response.status, body: await response.json() };
+}
+
+Deno.test("Chain and store: after a restart with its directory the node has what the bridge says", () =>
+  inFolder(async (folder) => {
+    const database = `${folder}/bridge.sqlite`;
+    let node = await startTestNode(`${folder}/node`);
+    let bridge = await startTestBridge(node.url, { database });
+    const port = Number(new URL(node.url).port);
+    assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
+    await bridge.stop();
+    await node.stop();
+    node = await startTestNode(`${folder}/node`, port);
+    bridge = await startTestBridge(node.url, { database });
+    try {
+      await assertFailure(post(`${bridge.url}/deposit`, signedRequest()), 409, /is committed/);
+      const account = () => new CoreClient({ url: node.url }).getAccount(user.address);
+      assert.equal((await account()).balance, 25_000_000n);
+      const second = signedRequest({ nonce: 2n });
+      assert.equal((await post(`${bridge.url}/deposit`, second)).status, 200);
+      assert.equal((await account()).balance, 50_000_000n);
+    } finally {
+      await bridge.stop();
+      await node.stop();
+    }
+  }));
+
+Deno.test("Chain and store: a bridge refuses to mix two chains, and says so in its health", () =>
+  inFolder(async (folder) => {
+    let node = await startTestNode(":memory:");
+    const port = Number(new URL(node.url).port);
+    const bridge = await startTestBridge(node.url, { database: `${folder}/bridge.sqlite` });
+    try {
+      assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
+      await node.stop();
+      node = await startTestNode(":memory:", port);
+      const refused = post(`${bridge.url}/deposit`, signedRequest({ nonce: 2n }));
+      const error = await assertFailure(refused, 503, /belongs to the chain that begins with 0x/);
+      assert.match(error, /set --rpc-url to .*, or --database to a new database$/);
+      const health = await eventually("the health says so", async () => {
+        const answer = await healthOf(bridge.url);
+        return answer.status === 503 ? answer.body : undefined;
+      });
+      assert.deepEqual([health.status, health.code], ["failed", "CHAIN_MISMATCH"]);
+      const ready = await fetch(`${bridge.url}/ready`);
+      assert.equal(ready.status, 503);
+      assert.match((await ready.json()).problems.join(), /belongs to the chain/);
+      const { balance } = await new CoreClient({ url: node.url }).getAccount(user.address);
+      assert.equal(balance, 0n);
+    } finally {
+      await bridge.stop();
+      await node.stop();
+    }
+  }));
+
+Deno.test("Chain and store: work left unfinished waits for its own chain", () =>
+  inFolder(async (folder) => {
+    const database = `${folder}/bridge.sqlite`;
+    const node = FakeNode.start();
+    const own = node.genesis;
+    node.behaviour = () => {
+      node.down = true;
+      throw new ConnectionLost("Node dies");
+    };
+    const first = await startTestBridge(node.url, { database });
+    await post(`${first.url}/deposit`, signedRequest()).catch(() => {});
+    await first.stop();
+    node.down = false;
+    node.behaviour = (apply) => apply();
+    node.genesis = `0x${"77".repeat(32)}`;
+    const sent = node.received.length;
+    const bridge = await startTestBridge(node.url, { database });
+    try {
+      await eventually(
+        "the bridge looks at the chain",
+        () => (node.calls.get("eth_getBlockByNumber") ?? 0) > 2 || undefined,
+      );
+      await assertFailure(
+        post(`${bridge.url}/deposit`, signedRequest({ nonce: 2n })),
+        503,
+        /chain/,
+      );
+      assert.equal(node.received.length, sent);
+      node.genesis = own;
+      await eventually("the deposit is made", () => node.committed.length === 1 || undefined);
+    } finally {
+      await bridge.stop();
+      await node.stop();
+    }
+  }));
+
+Deno.test("Chain and store: a solver executes nothing on another chain than before", () =>
+  inFolder((folder) =>
+    withSolver(async (solver, node) => {
+      const done = await post(`${solver.url}/execute`, await execution(solver.url));
+      assert.equal(done.status, 200);
+      node.genesis = `0x${"77".repeat(32)}`;
+      const other = await startTestSolver(node, { database: `${folder}/solver.sqlite` });
+      try {
+        await assertFailure(post(`${other.url}/execute`, await execution(other.url)), 503, /chain/);
+        assert.equal(node.committed.length, 1);
+        const { status, body } = await healthOf(other.url);
+        assert.deepEqual([status, body.code], [503, "CHAIN_MISMATCH"]);
+      } finally {
+        await other.stop();
+      }
+    }, { database: `${folder}/solver.sqlite` })
+  ));
+
+Deno.test("Solver: a store that cannot be written shows in its health, and its return", () =>
+  inFolder(async (folder) => {
+    const { DatabaseSync } = await import("node:sqlite");
+    const database = `${folder}/solver.sqlite`;
+    await withSolver(async (solver) => {
+      assert.equal((await healthOf(solver.url)).body.status, "ok");
+      const other = new DatabaseSync(database);
+      other.exec("BEGIN IMMEDIATE");
+      const failed = await eventually("the health says so", async () => {
+        const answer = await healthOf(solver.url);
+        return answer.status === 503 ? answer.body : undefined;
+      });
+      const reason = "Database failed: database is locked";
+      assert.deepEqual([failed.status, failed.code, failed.reason], [
+        "failed",
+        "STORE_UNAVAILABLE",
+        reason,
+      ]);
+      other.exec("ROLLBACK");
+      other.close();
+      await eventually(
+        "it is well again",
+        async () => (await healthOf(solver.url)).body.status === "ok" || undefined,
+      );
+    }, { database });
+  }));

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { type NewIntent, StoreConnectionLostError } from "../../../lib/intents/intent.ts";
+import { openIntentStore } from "../../../lib/intents/open.ts";
+import { eventually } from "../../support/eventually.ts";
+import {
+  NEEDS_PGBOUNCER,
+  NEEDS_POSTGRES_PROGRAMS,
+  withPair,
+  withPgbouncer,
+} from "../../support/postgres_cluster.ts";
+
+function intentOf(key: string): NewIntent {
+  return {
+    key,
+    subject: "alice",
+    payload: "{}",
+    transaction: null,
+    expiresAtMs: 2,
+    createdAtMs: 1,
+  };
+}
+
+Deno.test({
+  name:
+    `PostgresDriver: a commit whose wait for the standby is cancelled is no success${NEEDS_POSTGRES_PROGRAMS}`,
+  ignore: NEEDS_POSTGRES_PROGRAMS !== "",
+  fn: () =>
+    withPair(["store"], async (pair) => {
+      const store = await openIntentStore(pair.url("store"), "test");
+      const admin = postgres(pair.primary.url("store"), { max: 1 });
+      try {
+        assert.equal((await store.insert(intentOf("before"))).inserted, true);
+        await pair.standby.end("SIGKILL");
+        const insert = assert.rejects(store.insert(intentOf("after")), StoreConnectionLostError);
+        // Cancels it, and then the attempt to find out whether it is recorded.
+        for (let cancelled = 0; cancelled < 2;) {
+          const rows = await admin`
+            SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`;
+          cancelled += rows.length;
+        }
+        await insert;
+        assert.equal((await admin`SELECT FROM intents WHERE key = 'after'`).length, 1);
+      } finally {
+        await admin.end();
+        await store.close();
+      }
+    }),
+});
+
+Deno.test({
+  name: `PostgresDriver: works through pgbouncer in transaction mode${NEEDS_PGBOUNCER}`,
+  ignore: NEEDS_PGBOUNCER !== "",
+  fn: () =>
+    withPgbouncer(async (url) => {
+      const stores = await Promise.all([
+        openIntentStore(url, "test"),
+        openIntentStore(`${url}?prepare=false`, "test"),
+      ]);
+      try {
+        const keys = Array.from({ length: 100 }, (_, index) => `key ${index}`);
+        const inserted = await Promise.all(keys.flatMap((key) =>
+          stores.map((store) => store.insert(intentOf(key), { reserves: true, admit: () => {} }))
+        ));
+        assert.equal(
+          inserted.filter((one) =>
+            one.inserted
+          ).length,
+          keys.length,
+        );
+        await Promise.all(
+          inserted.map(({ intent }) =>
+            stores[0].finish(intent, { state: "committed", receipt: null, failure: null }, 3)
+          ),
+        );
+        await eventually(
+          "every intent is finished",
+          async () => await stores[1].countUnfinished() === 0 || undefined,
+        );
+      } finally {
+        await Promise.all(stores.map((store) => store.close()));
+      }
+    }),
+});

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { getLogger } from "@logtape/logtape";
+import { Retention } from "../../../lib/intents/retention.ts";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const RETAIN_MS = 60_000;
+const DONE = { state: "committed", receipt: null, failure: null } as const;
+
+class World {
+  readonly clock = new FakeClock();
+  readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
+  readonly log = getLogger("test");
+  deletions = 0;
+  readonly retention = new Retention({
+    store: {
+      deleteFinished: async (given) => {
+        const deleted = await this.store.deleteFinished(given);
+        this.deletions += 1;
+        return deleted;
+      },
+    },
+    retainMs: RETAIN_MS,
+    clock: this.clock,
+    log: this.log,
+  });
+
+  async record(key: string, lifeMs: number, reserves = false): Promise<void> {
+    const nowMs = this.clock.now();
+    await this.store.insert({
+      ...{ key, subject: "s", payload: "{}", transaction: null },
+      ...{ expiresAtMs: nowMs + lifeMs, createdAtMs: nowMs },
+    }, { reserves });
+  }
+
+  async finish(key: string): Promise<void> {
+    const intent = await this.store.find(key) ?? assert.fail(key);
+    await this.store.finish(intent, DONE, this.clock.now());
+  }
+
+  async has(key: string): Promise<boolean> {
+    return await this.store.find(key) !== undefined;
+  }
+
+  /** Lets time pass, every pass that falls due with it. */
+  async pass(ms: number): Promise<void> {
+    for (let passedMs = 0; passedMs < ms; passedMs += 10_000) {
+      this.clock.advance(10_000);
+      while (this.clock.pending === 0) await setImmediate();
+    }
+  }
+}
+
+async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
+  const world = new World();
+  try {
+    world.retention.start();
+    await test(world);
+  } finally {
+    await world.retention.stop();
+    await world.store.close();
+  }
+}
+
+Deno.test("Retention: a finished intent is deleted once its end and its deadline are old enough", () =>
+  withWorld(async (world) => {
+    await world.record("short", 1_000);
+    await world.record("long", 600_000);
+    await world.finish("short");
+    await world.finish("long");
+    await world.pass(RETAIN_MS);
+    assert.equal(await world.has("short"), true);
+    await world.pass(20_000);
+    assert.equal(await world.has("short"), false);
+    // Until then the request could be sent again.
+    assert.equal(await world.has("long"), true);
+    await world.pass(600_000);
+    assert.equal(await world.has("long"), false);
+  }));
+
+Deno.test("Retention: unfinished intents and reservations are kept", () =>
+  withWorld(async (world) => {
+    await world.record("unfinished", 0);
+    await world.record("reserved", 0, true);
+    await world.finish("reserved");
+    await world.pass(10 * RETAIN_MS);
+    assert.equal(await world.has("unfinished"), true);
+    assert.equal(await world.has("reserved"), true);
+    await world.store.release("reserved");
+    await world.pass(10_000);
+    assert.equal(await world.has("reserved"), false);
+  }));
+
+Deno.test("Retention: many old intents go in small batches over several passes", () =>
+  withWorld(async (world) => {
+    const keys = Array.from({ length: 2_500 }, (_, index) => `key ${index}`);
+    await Promise.all(keys.map((key) => world.record(key, 0)));
+    await Promise.all(keys.map((key) => world.finish(key)));
+    world.clock.jump(2 * RETAIN_MS);
+    await world.pass(10_000);
+    assert.equal(world.deletions, 10);
+    assert.equal((await world.store.listBySubject("s", { limit: 3_000 })).length, 500);
+    await world.pass(10_000);
+    assert.equal((await world.store.listBySubject("s", { limit: 3_000 })).length, 0);
+  }));

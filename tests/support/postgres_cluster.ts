@@ -1,0 +1,211 @@
+/** PostgreSQL servers of a test's own: a primary with a synchronous standby, and pgbouncer. */
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { eventually } from "./eventually.ts";
+import { hasProgram } from "./process.ts";
+
+const USER = "rangemaker";
+const PGBOUNCER = "/usr/sbin/pgbouncer";
+
+/** Folder of Debian's server programs, if they are there and a test may start them. */
+const BIN = findBin();
+
+/** What the name of a test says where the server's programs are missing. */
+export const NEEDS_POSTGRES_PROGRAMS = BIN === undefined
+  ? " (left out: PostgreSQL's programs are not there, or the tests do not run as root)"
+  : "";
+
+/** What the name of a test says where pgbouncer is missing as well. */
+export const NEEDS_PGBOUNCER = BIN !== undefined && hasProgram(PGBOUNCER)
+  ? ""
+  : " (left out: pgbouncer or PostgreSQL's programs are not there, or the tests do not run as root)";
+
+function findBin(): string | undefined {
+  // PostgreSQL refuses to run as root, so root starts it as its own user.
+  if (Deno.uid() !== 0) return undefined;
+  const root = "/usr/lib/postgresql";
+  try {
+    const versions = [...Deno.readDirSync(root)].map(({ name }) => name).sort();
+    return versions.map((version) => `${root}/${version}/bin`)
+      .findLast((bin) => hasProgram(`${bin}/initdb`));
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.NotFound) return undefined;
+    throw thrown;
+  }
+}
+
+/** A program that runs as the user `postgres`. */
+function asPostgres(program: string, args: readonly string[]): Deno.Command {
+  return new Deno.Command("setpriv", {
+    args: ["--reuid=postgres", "--regid=postgres", "--init-groups", program, ...args],
+    cwd: "/",
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  });
+}
+
+async function runAsPostgres(program: string, args: readonly string[]): Promise<void> {
+  const { success, stderr } = await asPostgres(program, args).output();
+  assert.ok(success, new TextDecoder().decode(stderr));
+}
+
+function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
+
+/** A server program that is running. */
+class ServerProcess {
+  readonly port: number;
+  readonly #child: Deno.ChildProcess;
+  readonly #ended: Promise<unknown>;
+
+  constructor(program: string, args: readonly string[], port: number) {
+    this.port = port;
+    this.#child = asPostgres(program, args).spawn();
+    this.#ended = Promise.all([this.#child.status, new Response(this.#child.stderr).text()]);
+  }
+
+  /** URL of a database, or the part of it that names several servers. */
+  url(database: string, ...others: ServerProcess[]): string {
+    const hosts = [this, ...others].map(({ port }) => `127.0.0.1:${port}`);
+    return `postgres://${USER}@${hosts.join(",")}/${database}`;
+  }
+
+  /** Runs statements as the owner of the server. */
+  async sql(...statements: string[]): Promise<void> {
+    const admin = postgres(this.url("postgres"), { max: 1, onnotice: () => {} });
+    try {
+      for (const statement of statements) await admin.unsafe(statement);
+    } finally {
+      await admin.end();
+    }
+  }
+
+  /** Ends it with a signal. May be called again. */
+  async end(signal: Deno.Signal): Promise<void> {
+    try {
+      this.#child.kill(signal);
+    } catch (thrown) {
+      // It has ended by itself.
+      if (!(thrown instanceof TypeError)) throw thrown;
+    }
+    await this.#ended;
+  }
+}
+
+function startServer(bin: string, folder: string, settings: readonly string[]): ServerProcess {
+  const port = freePort();
+  const all = [
+    `port=${port}`,
+    "listen_addresses=127.0.0.1",
+    `unix_socket_directories=${folder}`,
+    // Processes die here, never the machine.
+    "fsync=off",
+    ...settings,
+  ];
+  const args = ["-D", folder, ...all.flatMap((setting) => ["-c", setting])];
+  return new ServerProcess(`${bin}/postgres`, args, port);
+}
+
+async function accepts(server: ServerProcess): Promise<void> {
+  await eventually(
+    `PostgreSQL on port ${server.port} accepts connections`,
+    () => server.sql("SELECT 1").then(() => true, () => undefined),
+  );
+}
+
+/** A primary and its standby. */
+export interface Pair {
+  primary: ServerProcess;
+  standby: ServerProcess;
+  /** URL with both servers, the standby first. */
+  url(database: string): string;
+  /** Makes the standby the primary. */
+  promote(): Promise<void>;
+}
+
+/** Runs a test with a primary that commits nothing before its standby has it. */
+export function withPair(databases: readonly string[], test: (pair: Pair) => Promise<void>) {
+  return withFolder(async (bin, folder, started) => {
+    await runAsPostgres(`${bin}/initdb`, ["-D", `${folder}/one`, "-U", USER, "-A", "trust", "-N"]);
+    const primary = startServer(bin, `${folder}/one`, []);
+    started.push(primary);
+    await accepts(primary);
+    await primary.sql(...databases.map((name) => `CREATE DATABASE ${name}`));
+    await runAsPostgres(`${bin}/pg_basebackup`, [
+      ...["-D", `${folder}/two`, "-R", "-N", "--checkpoint=fast"],
+      ...["-d", primary.url("postgres")],
+    ]);
+    const standby = startServer(bin, `${folder}/two`, []);
+    started.push(standby);
+    await accepts(standby);
+    await primary.sql(
+      "ALTER SYSTEM SET synchronous_standby_names = '*'",
+      "SELECT pg_reload_conf()",
+      // Waits for the standby from here on.
+      "CREATE TABLE replicated ()",
+    );
+    await test({
+      primary,
+      standby,
+      url: (database) => standby.url(database, primary),
+      promote: () => standby.sql("SELECT pg_promote()"),
+    });
+  });
+}
+
+/** Runs a test with one server behind pgbouncer in transaction mode. @param test Gets its URL. */
+export function withPgbouncer(test: (url: string) => Promise<void>) {
+  return withFolder(async (bin, folder, started) => {
+    await runAsPostgres(`${bin}/initdb`, ["-D", `${folder}/one`, "-U", USER, "-A", "trust", "-N"]);
+    const server = startServer(bin, `${folder}/one`, []);
+    started.push(server);
+    await accepts(server);
+    const port = freePort();
+    const settings = `[databases]
+postgres = host=127.0.0.1 port=${server.port} user=${USER}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 5
+`;
+    await Deno.writeTextFile(`${folder}/pgbouncer.ini`, settings);
+    const pooler = new ServerProcess(PGBOUNCER, [`${folder}/pgbouncer.ini`], port);
+    started.push(pooler);
+    await eventually(
+      "pgbouncer accepts connections",
+      () =>
+        Deno.connect({ hostname: "127.0.0.1", port }).then((connection) => {
+          connection.close();
+          return true;
+        }, () => undefined),
+    );
+    await test(pooler.url("postgres"));
+  });
+}
+
+async function withFolder(
+  test: (bin: string, folder: string, started: ServerProcess[]) => Promise<void>,
+): Promise<void> {
+  if (BIN === undefined) throw new Error("PostgreSQL's programs are not there");
+  const folder = await Deno.makeTempDir();
+  const started: ServerProcess[] = [];
+  try {
+    const { uid } = await ownerOf("postgres");
+    await Deno.chown(folder, uid, null);
+    await test(BIN, folder, started);
+  } finally {
+    await Promise.all(started.map((server) => server.end("SIGQUIT")));
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function ownerOf(name: string): Promise<{ uid: number }> {
+  const { stdout } = await new Deno.Command("id", { args: ["-u", name] }).output();
+  return { uid: Number(new TextDecoder().decode(stdout)) };
+}
