@@ -1,7 +1,9 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { getLogger } from "@logtape/logtape";
 import type { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import { statOf } from "../../../lib/files.ts";
+import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { type Receipt, receiptSchema } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";
@@ -26,6 +28,8 @@ export interface ArchivedRows {
 export class SqliteArchive implements Archive {
   readonly #db: DatabaseSync;
   readonly #statements: Readonly<Record<keyof typeof SQL, StatementSync>>;
+
+  #isDamaged = false;
 
   private constructor(db: DatabaseSync) {
     this.#db = db;
@@ -90,22 +94,22 @@ export class SqliteArchive implements Archive {
   }
 
   thesis(id: number): Thesis | undefined {
-    const thesis = fromRow(this.#statements.thesis.get(id), thesisSchema);
+    const thesis = fromRow(this.#rows("thesis", id)[0], thesisSchema);
     return thesis?.id === id ? thesis : undefined;
   }
 
   receipt(txHash: Hex): Receipt | undefined {
-    const receipt = fromRow(this.#statements.receipt.get(keyOf(txHash)), receiptSchema);
+    const receipt = fromRow(this.#rows("receipt", keyOf(txHash))[0], receiptSchema);
     return receipt?.txHash === txHash ? receipt : undefined;
   }
 
   theses(fromId: number, toId: number): Thesis[] {
-    const rows = this.#statements.theses.all(fromId, toId);
+    const rows = this.#rows("theses", fromId, toId);
     return rows.flatMap((row) => fromRow(row, thesisSchema) ?? []);
   }
 
   firstId(): number | undefined {
-    const id = Object(this.#statements.firstId.get()).id;
+    const { id } = Object(this.#rows("firstId")[0]);
     return typeof id === "number" ? id : undefined;
   }
 
@@ -113,6 +117,23 @@ export class SqliteArchive implements Archive {
   dropBefore(timeMs: number): number {
     const { dropTheses, dropReceipts } = this.#statements;
     return Number(dropTheses.run(timeMs).changes) + Number(dropReceipts.run(timeMs).changes);
+  }
+
+  /** The rows of a query: none if the file is damaged, which is logged once. */
+  #rows(name: keyof typeof SQL, ...values: (number | Uint8Array)[]): unknown[] {
+    try {
+      return this.#statements[name].all(...values);
+    } catch (thrown) {
+      if (!this.#isDamaged) {
+        const reason = messageOf(thrown);
+        getLogger([LOG_ROOT, "node"]).warning(
+          "The archive cannot be read, what it held counts as missing: {reason}",
+          { reason },
+        );
+      }
+      this.#isDamaged = true;
+      return [];
+    }
   }
 
   /** Closes the file. */
