@@ -57,6 +57,7 @@ export class CoreNode {
       unsettledTheses: () => this.chain.state.settler.unsettledCount,
       clients: () => this.clients.count,
       isWritable: () => storage.journal.failure === undefined,
+      journalBytes: () => storage.journalBytes,
     });
     for (const [{ symbol }, slots] of storage.damagedSlots) {
       this.metrics.slotsDamaged.set({ market: symbol }, slots);
@@ -74,6 +75,7 @@ export class CoreNode {
       createdAtMs: storage.createdAtMs,
       resumeFrom: storage.resumeFrom,
       numbers: storage.numbers,
+      archive: storage.archive,
       events: this.#chainEvents(subscriptions),
     });
     this.dispatcher = new Dispatcher({

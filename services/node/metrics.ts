@@ -19,6 +19,7 @@ export interface NodeMetrics {
   calls: Counter<"method" | "outcome">;
   clients: Gauge;
   slowClients: Counter;
+  journalBytes: Gauge;
 }
 
 /** Values that are read at each scrape. */
@@ -27,6 +28,7 @@ export interface NodeGauges {
   clients(): number;
   /** Whether the journal takes records. */
   isWritable(): boolean;
+  journalBytes(): number;
 }
 
 const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
@@ -117,6 +119,14 @@ export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): Node
       registers,
       collect() {
         this.set(gauges.clients());
+      },
+    }),
+    journalBytes: new Gauge({
+      name: "node_journal_bytes",
+      help: "Length of the journal on the disk; 0 in memory.",
+      registers,
+      collect() {
+        this.set(gauges.journalBytes());
       },
     }),
     slowClients: new Counter({

@@ -37,7 +37,8 @@ export async function startNode(
   const file = given.config === undefined ? {} : await readSettingsFile(given.config);
   const settings = resolveSettings(given, file);
   const dataDir = given.dataDir === IN_MEMORY ? undefined : given.dataDir;
-  const storage = openStorage(settings, dataDir, { newChain: given.newChain, clock });
+  const { newChain, retain: retainMs } = given;
+  const storage = openStorage(settings, dataDir, { newChain, retainMs, clock });
   const development = given.dev ? developmentOf(settings, dataDir, clock) : undefined;
   const node = new CoreNode(settings, storage, development?.clock ?? clock, development);
   const listen = (name: string, port: number, isReadOnly: boolean) =>

@@ -2,13 +2,14 @@ import { z } from "zod";
 import { type Address, addressSchema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
-import { chainIdOption, hostOption } from "../../lib/cli/shared_options.ts";
+import { chainIdOption, hostOption, retainOption } from "../../lib/cli/shared_options.ts";
 import {
   DEFAULTS,
   ORACLE_TIMEOUT_MAX_MS,
   ringBufferSizeSchema,
   serviceUrlSchema,
 } from "./settings.ts";
+import { KEEP_MS } from "./storage/compaction.ts";
 
 /** `address=amount` several times, as a map. */
 const balances = {
@@ -111,6 +112,11 @@ export const options = {
     env: "NODE_DATA_DIR",
     description: "directory of the chain; :memory: keeps nothing",
     default: "data/node",
+  },
+  retain: {
+    ...retainOption,
+    kind: kinds.duration(KEEP_MS),
+    description: "how long settled theses and receipts can be read; with --data-dir",
   },
   newChain: {
     flags: "--new-chain",

@@ -11,7 +11,7 @@ import {
   describeIssue,
   UINT64_MAX,
 } from "../../lib/protocol/scalars.ts";
-import type { Genesis } from "./chain/ledger.ts";
+import type { Genesis } from "./chain/accounts.ts";
 import { isServiceUrl } from "./oracle/oracle_client.ts";
 
 /** Settings of a node, from flags, the settings file and the defaults. */

@@ -1,24 +1,9 @@
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { type Block, genesisBlock, sealBlock } from "./block.ts";
+import { allNumbers, type BlockNumbers, headOnStart, type ResumePoint } from "./block_numbers.ts";
 
 /** Sealed blocks that can be read: those of the last 409.6 s, and the first. */
 export const BLOCKS_KEPT = 4_096;
-
-/** Where a stopped chain continues. */
-export interface ResumePoint {
-  /** The last block that is known. */
-  head: Block;
-  /** No block above this number was ever announced. */
-  announcedTo: number;
-}
-
-/** Which block numbers may be announced. */
-export interface BlockNumbers {
-  readonly reservedTo: number;
-  /** Reserves more numbers if few are left from `nextNumber` on. */
-  reserve(nextNumber: number): void;
-}
 
 /** A moment that {@link BlockLog.restore} can go back to. */
 export interface BlockLogPosition {
@@ -48,7 +33,7 @@ export class BlockLog {
 
   constructor({ nowMs, createdAtMs = nowMs, resumeFrom, numbers }: BlockLogOptions) {
     this.#genesis = genesisBlock(createdAtMs);
-    this.#numbers = numbers ?? { reservedTo: Infinity, reserve: () => {} };
+    this.#numbers = numbers ?? allNumbers;
     this.#head = headOnStart(this.#genesis, resumeFrom, nowMs);
     this.#blocks.set(this.#head.number, this.#head);
   }
@@ -96,16 +81,4 @@ export class BlockLog {
     this.#pending = [...pending];
     this.#blocks.set(head.number, head);
   }
-}
-
-/**
- * The newest block when a chain starts. If blocks after the last known one may have been announced, it
- * is a new one above all of them, so that the head never goes back.
- */
-function headOnStart(genesis: Block, resumeFrom: ResumePoint | undefined, nowMs: number): Block {
-  if (resumeFrom === undefined) return genesis;
-  const { head, announcedTo } = resumeFrom;
-  if (head.number >= announcedTo) return head;
-  const timestampMs = Math.max(head.timestampMs, nowMs - nowMs % SLOT_MS);
-  return sealBlock(announcedTo + 1, head.hash, timestampMs, []);
 }

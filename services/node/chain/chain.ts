@@ -6,13 +6,10 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
+import { type Archive, emptyArchive } from "./archive.ts";
 import type { Block } from "./block.ts";
-import {
-  BlockLog,
-  type BlockLogPosition,
-  type BlockNumbers,
-  type ResumePoint,
-} from "./block_log.ts";
+import { BlockLog, type BlockLogPosition } from "./block_log.ts";
+import type { BlockNumbers, ResumePoint } from "./block_numbers.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext } from "./ledger.ts";
@@ -20,6 +17,7 @@ import type { OraclePrices } from "../oracle/oracle_prices.ts";
 import type { Journal, SettlementRecord } from "./journal.ts";
 import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
+import { StrangerFailures } from "./stranger_failures.ts";
 import { requireSender, verifyInside } from "./verify.ts";
 
 /**
@@ -27,12 +25,6 @@ import { requireSender, verifyInside } from "./verify.ts";
  * checkpoints continue with the rest.
  */
 export const SETTLEMENTS_PER_CHECKPOINT_MAX = 5_000;
-
-/**
- * Failures of strangers that are kept in memory, oldest dropped first, so that a repeated transaction
- * gets its first receipt. Such failures are not recorded ({@link Ledger.recordsFailureOf}).
- */
-export const STRANGER_FAILURES_MAX = 1_024;
 
 /** How often backfilled prices that no open thesis needs any more are deleted. */
 const PRUNE_INTERVAL_MS = 60_000;
@@ -64,6 +56,8 @@ export interface ChainParts {
   resumeFrom?: ResumePoint | undefined;
   /** Which numbers blocks may have; all by default. */
   numbers?: BlockNumbers | undefined;
+  /** What the ledger has dropped; nothing by default. */
+  archive?: Archive | undefined;
 }
 
 /** The price that a checkpoint records for a market; undefined where there is none. */
@@ -76,12 +70,13 @@ export type RecordedPrice = (market: Market, dueMs: number) => bigint | undefine
 export class Chain {
   readonly chainId: number;
   readonly oraclePrices: OraclePrices;
+  readonly archive: Archive;
   readonly blocks: BlockLog;
   readonly #clock: Clock;
   readonly #journal: Journal;
   readonly #events: ChainEvents;
   readonly #maxStartAheadMs: number;
-  readonly #strangerFailures = new Map<Hex, Receipt>();
+  readonly #strangerFailures = new StrangerFailures();
   #state: ChainState;
   #prunedAtMs = 0;
 
@@ -89,6 +84,7 @@ export class Chain {
     this.chainId = parts.chainId;
     this.oraclePrices = parts.oraclePrices;
     this.#state = parts.state;
+    this.archive = parts.archive ?? emptyArchive;
     this.#clock = parts.clock;
     this.#journal = parts.journal;
     this.#events = parts.events;
@@ -124,7 +120,12 @@ export class Chain {
 
   /** The receipt of a transaction; undefined if it is not known. */
   receipt(txHash: Hex): Receipt | undefined {
-    return this.state.ledger.receipt(txHash) ?? this.#strangerFailures.get(txHash);
+    return this.#recentReceipt(txHash) ?? this.archive.receipt(txHash);
+  }
+
+  /** The current state of a thesis; undefined if it never existed or is too old. */
+  thesis(id: number): Thesis | undefined {
+    return this.state.ledger.thesis(id) ?? this.archive.thesis(id);
   }
 
   /** The receipt that a transaction would get now. Changes nothing. Throws like {@link submit}. */
@@ -185,7 +186,7 @@ export class Chain {
    * and no recorded price is outside its range. @throws {JournalError}
    */
   settle(id: number): Thesis {
-    const thesis = this.state.ledger.thesis(id);
+    const thesis = this.thesis(id);
     if (thesis === undefined) throw new UnknownThesisError(id);
     if (!isUnsettled(thesis.status)) return thesis;
     const outcome = this.state.attempt(thesis);
@@ -204,10 +205,7 @@ export class Chain {
 
   #fail(tx: Transaction, receipt: Receipt): Receipt {
     if (!this.state.ledger.recordsFailureOf(tx)) {
-      this.#strangerFailures.set(receipt.txHash, receipt);
-      const [oldest] = this.#strangerFailures.keys();
-      const isFull = this.#strangerFailures.size > STRANGER_FAILURES_MAX;
-      if (oldest !== undefined && isFull) this.#strangerFailures.delete(oldest);
+      this.#strangerFailures.add(receipt);
       return receipt;
     }
     this.#journal.append([{ kind: "failure", atMs: this.#clock.now(), receipt }]);
@@ -236,17 +234,26 @@ export class Chain {
     const { ledger } = this.state;
     const txHash = hashTransaction(tx, this.chainId);
     requireSender(tx, txHash);
-    const earlier = this.receipt(txHash);
+    // A transaction that was dropped is this old: so is every one that is not looked for in the archive.
+    const isOld = tx.timestamp < ledger.droppedBeforeMs + TIMESTAMP_DRIFT_MAX_MS;
+    const earlier = isOld ? this.receipt(txHash) : this.#recentReceipt(txHash);
     if (earlier !== undefined) return { receipt: earlier, isKnown: true };
     const offMs = Math.abs(this.#clock.now() - tx.timestamp);
-    if (offMs > TIMESTAMP_DRIFT_MAX_MS) throw new RejectedTransactionError(tx.timestamp, offMs);
+    if (offMs > TIMESTAMP_DRIFT_MAX_MS || isOld) {
+      throw new RejectedTransactionError(tx.timestamp, offMs);
+    }
     const verified = verifyInside(tx, txHash, this.chainId);
     const receipt = ledger.judge(verified, this.#context());
     return { receipt, quoteHash: verified.quoteHash, isKnown: false };
   }
 
+  #recentReceipt(txHash: Hex): Receipt | undefined {
+    return this.state.ledger.receipt(txHash) ?? this.#strangerFailures.get(txHash);
+  }
+
   #context(): ExecutionContext {
-    const nowMs = this.#clock.now();
+    // Dropped quotes had ended by then: a clock that was set back cannot make them good again.
+    const nowMs = Math.max(this.#clock.now(), this.state.ledger.droppedBeforeMs);
     const isBehind = this.head.timestampMs - nowMs > CHECKPOINT_LATE_MAX_MS;
     return {
       blockNumber: this.blocks.nextNumber,

@@ -1,4 +1,4 @@
-import type { Account, Permission } from "../../../lib/protocol/account.ts";
+import type { Account } from "../../../lib/protocol/account.ts";
 import { findMarket, type Market, type MarketPair } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
@@ -11,6 +11,7 @@ import type {
   Transaction,
 } from "../../../lib/protocol/transaction.ts";
 import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { Accounts, type Genesis } from "./accounts.ts";
 import {
   lacksPermission,
   rangeBroken,
@@ -20,17 +21,10 @@ import {
   unsupportedPair,
   windowRefusal,
 } from "./refusals.ts";
-import type { TransactionRecord } from "./journal.ts";
+import type { DroppedRecord, TransactionRecord } from "./journal.ts";
 import type { Box, Outcome } from "./settlement.ts";
+import { ThesisTable } from "./thesis_table.ts";
 import type { VerifiedTransaction } from "./verify.ts";
-
-/** The initial state of a chain. */
-export interface Genesis {
-  /** USDC with 6 decimals. */
-  balances: ReadonlyMap<Address, bigint>;
-  relayers: readonly Address[];
-  admins: readonly Address[];
-}
 
 /** The circumstances in which a transaction is judged. */
 export interface ExecutionContext {
@@ -53,25 +47,19 @@ export interface ExecutionContext {
  *
  * It is synchronous and knows no socket, clock or signature: transactions arrive parsed and verified,
  * with the context to judge them in. Balances plus unsettled theses always equal deposits plus
- * genesis ({@link holdings} and {@link issued}). The state grows with every recorded transaction.
+ * genesis ({@link holdings} and {@link issued}).
  */
 export class Ledger {
-  readonly #balances: Map<Address, bigint>;
-  readonly #locked = new Map<Address, bigint>();
-  readonly #permissions: ReadonlyMap<Permission, ReadonlySet<Address>>;
-  readonly #theses: Thesis[] = [];
+  readonly #accounts: Accounts;
+  readonly #theses = new ThesisTable();
   readonly #receipts = new Map<Hex, Receipt>();
   readonly #externalHashes = new Set<Hex>();
-  readonly #quoteHashes = new Set<Hex>();
-  #issued = 0n;
+  #issued: bigint;
+  #droppedBeforeMs = 0;
 
   constructor(genesis: Genesis) {
-    this.#balances = new Map(genesis.balances);
-    for (const balance of genesis.balances.values()) this.#issued += balance;
-    this.#permissions = new Map([
-      ["relayer", new Set(genesis.relayers)],
-      ["admin", new Set(genesis.admins)],
-    ]);
+    this.#accounts = new Accounts(genesis);
+    this.#issued = this.#accounts.total;
   }
 
   /** All money ever received: genesis and deposits. */
@@ -81,33 +69,39 @@ export class Ledger {
 
   /** All money held: balances and unsettled theses. Always equals {@link issued}. */
   get holdings(): bigint {
-    let sum = 0n;
-    for (const balance of this.#balances.values()) sum += balance;
-    for (const thesis of this.#theses) if (isUnsettled(thesis.status)) sum += thesis.payout;
+    let sum = this.#accounts.total;
+    for (const thesis of this.#theses.all) if (isUnsettled(thesis.status)) sum += thesis.payout;
     return sum;
   }
 
-  /** All theses, ordered by id from 1. */
+  /** Everything that was dropped is older than this, in Unix milliseconds. */
+  get droppedBeforeMs(): number {
+    return this.#droppedBeforeMs;
+  }
+
+  /** All theses that were not dropped, ordered by id. */
   get theses(): readonly Thesis[] {
-    return this.#theses;
+    return this.#theses.all;
   }
 
   /** The account of an address; its balance is 0 if it was never used. */
   account(address: Address): Account {
-    const permissions = [...this.#permissions]
-      .filter(([, holders]) => holders.has(address))
-      .map(([permission]) => permission);
-    return {
-      address,
-      balance: this.#balances.get(address) ?? 0n,
-      locked: this.#locked.get(address) ?? 0n,
-      permissions,
-    };
+    return this.#accounts.get(address);
   }
 
   /** The current state of a thesis. */
   thesis(id: number): Thesis | undefined {
-    return this.#theses[id - 1];
+    return this.#theses.get(id);
+  }
+
+  /** Theses with an id in `[fromId, toId)`, by id. */
+  thesesBetween(fromId: number, toId: number): readonly Thesis[] {
+    return this.#theses.between(fromId, toId);
+  }
+
+  /** The highest id of a thesis that was ever opened. */
+  get lastThesisId(): number {
+    return this.#theses.lastId;
   }
 
   /** The receipt of a recorded transaction. */
@@ -121,9 +115,9 @@ export class Ledger {
    * recording them would let strangers fill the disk.
    */
   recordsFailureOf(tx: Transaction): boolean {
-    if (tx.type === "Deposit") return this.#holds("relayer", tx.from);
-    if (tx.type === "BackfillOracle") return this.#holds("admin", tx.from);
-    return this.#balances.has(tx.from);
+    if (tx.type === "Deposit") return this.#accounts.holds("relayer", tx.from);
+    if (tx.type === "BackfillOracle") return this.#accounts.holds("admin", tx.from);
+    return this.#accounts.has(tx.from);
   }
 
   /** Keeps the receipt of a failed transaction. */
@@ -142,7 +136,7 @@ export class Ledger {
     const error = this.#refusalOf(verified, context);
     if (error !== undefined) return { txHash, status: "failed", blockNumber, error };
     const receipt: Receipt = { txHash, status: "committed", blockNumber };
-    return tx.type === "RfqSubmit" ? { ...receipt, thesisId: this.#theses.length + 1 } : receipt;
+    return tx.type === "RfqSubmit" ? { ...receipt, thesisId: this.#theses.lastId + 1 } : receipt;
   }
 
   /**
@@ -174,12 +168,38 @@ export class Ledger {
       settled.settledAt = settledAt;
       if (outcome.status === "lost") settled.breach = outcome.breach;
       const winner = outcome.status === "won" ? thesis.user : thesis.solver;
-      this.#credit(winner, thesis.payout);
-      this.#lock(thesis.user, -thesis.betAmount);
-      this.#lock(thesis.solver, thesis.betAmount - thesis.payout);
+      this.#accounts.credit(winner, thesis.payout);
+      this.#accounts.lock(thesis.user, -thesis.betAmount);
+      this.#accounts.lock(thesis.solver, thesis.betAmount - thesis.payout);
     }
-    this.#theses[id - 1] = settled;
+    this.#theses.replace(settled);
     return settled;
+  }
+
+  /** Applies what records had changed that were dropped from the journal. */
+  applyDropped({ beforeMs, lastThesisId, issued, balances }: Omit<DroppedRecord, "kind">): void {
+    this.#droppedBeforeMs = Math.max(this.#droppedBeforeMs, beforeMs);
+    this.#theses.skipTo(lastThesisId);
+    this.#issued += issued;
+    // Object.entries types the keys as strings; the schema has parsed them as addresses.
+    for (const [address, change] of Object.entries(balances)) {
+      this.#accounts.credit(address as Address, change);
+    }
+  }
+
+  /** Marks external transactions as credited whose deposits were dropped from the journal. */
+  applyDeposits(externalTxHashes: readonly Hex[]): void {
+    for (const hash of externalTxHashes) this.#externalHashes.add(hash);
+  }
+
+  /**
+   * Drops settled theses with their quotes, and receipts. Balances and the external hashes of deposits
+   * stay. A dropped quote cannot be used again: its window has ended.
+   */
+  drop(theses: readonly Thesis[], txHashes: readonly Hex[], beforeMs: number): void {
+    this.#droppedBeforeMs = Math.max(this.#droppedBeforeMs, beforeMs);
+    this.#theses.drop(theses);
+    for (const txHash of txHashes) this.#receipts.delete(txHash);
   }
 
   #refusalOf(verified: VerifiedTransaction, context: ExecutionContext): Refusal | undefined {
@@ -196,7 +216,7 @@ export class Ledger {
   }
 
   #depositRefusal(tx: Deposit): Refusal | undefined {
-    if (!this.#holds("relayer", tx.from)) return lacksPermission(tx.from, "relayer");
+    if (!this.#accounts.holds("relayer", tx.from)) return lacksPermission(tx.from, "relayer");
     if (this.#externalHashes.has(tx.externalTxHash)) {
       return refuse(
         "DEPOSIT_ALREADY_PROCESSED",
@@ -223,7 +243,7 @@ export class Ledger {
     }
     const badWindow = windowRefusal(tx, context.nowMs, context.maxStartAheadMs);
     if (badWindow !== undefined) return badWindow;
-    if (quoteHash !== undefined && this.#quoteHashes.has(quoteHash)) {
+    if (quoteHash !== undefined && this.#theses.hasQuote(quoteHash)) {
       return refuse("QUOTE_ALREADY_USED", `Quote ${quoteHash} has already opened a thesis`);
     }
     if (!context.isFresh(market)) {
@@ -232,7 +252,7 @@ export class Ledger {
     const breach = context.breachOf(tx);
     if (breach !== undefined) return rangeBroken(tx, breach);
     for (const [address, amount] of stakesOf(tx)) {
-      const balance = this.#balances.get(address) ?? 0n;
+      const balance = this.#accounts.balance(address);
       if (balance < amount) {
         return refuse(
           "INSUFFICIENT_BALANCE",
@@ -243,7 +263,7 @@ export class Ledger {
   }
 
   #backfillRefusal(tx: BackfillOracle, context: ExecutionContext): Refusal | undefined {
-    if (!this.#holds("admin", tx.from)) return lacksPermission(tx.from, "admin");
+    if (!this.#accounts.holds("admin", tx.from)) return lacksPermission(tx.from, "admin");
     if (findMarket(tx.base, tx.quote) === undefined) return unsupportedPair(tx);
     const lastMs = tx.startTime + (tx.prices.length - 1) * SLOT_MS;
     if (lastMs > context.newestSlotMs) {
@@ -256,39 +276,26 @@ export class Ledger {
 
   #deposit(tx: Deposit): void {
     this.#externalHashes.add(tx.externalTxHash);
-    this.#credit(tx.user, tx.amount);
+    this.#accounts.credit(tx.user, tx.amount);
     this.#issued += tx.amount;
   }
 
   #open(tx: RfqSubmit, { receipt, quoteHash, atMs }: TransactionRecord): Thesis {
     if (quoteHash === undefined) throw new TypeError("Record of RfqSubmit has no quote hash");
-    this.#quoteHashes.add(quoteHash);
     for (const [address, amount] of stakesOf(tx)) {
-      this.#credit(address, -amount);
-      this.#lock(address, amount);
+      this.#accounts.credit(address, -amount);
+      this.#accounts.lock(address, amount);
     }
     const { user, from: solver, payout } = tx;
     const thesis: Thesis = {
-      id: this.#theses.length + 1,
+      id: receipt.thesisId ?? this.#theses.lastId + 1,
       ...{ user, solver, ...betTermsOf(tx), payout },
       createdAt: atMs,
       quoteHash,
       txHash: receipt.txHash,
       status: "open",
     };
-    this.#theses.push(thesis);
+    this.#theses.add(thesis);
     return thesis;
-  }
-
-  #holds(permission: Permission, address: Address): boolean {
-    return this.#permissions.get(permission)?.has(address) ?? false;
-  }
-
-  #credit(address: Address, amount: bigint): void {
-    this.#balances.set(address, (this.#balances.get(address) ?? 0n) + amount);
-  }
-
-  #lock(address: Address, amount: bigint): void {
-    this.#locked.set(address, (this.#locked.get(address) ?? 0n) + amount);
   }
 }

@@ -1,10 +1,11 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
+import type { Genesis } from "../chain/accounts.ts";
 import type { BlockLogPosition } from "../chain/block_log.ts";
 import type { Chain } from "../chain/chain.ts";
 import { type Journal, type JournalRecord, memoryJournal } from "../chain/journal.ts";
-import { type Genesis, Ledger } from "../chain/ledger.ts";
+import { Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";
 import { ChainState } from "../chain/state.ts";
 

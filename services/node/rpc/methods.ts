@@ -89,7 +89,7 @@ function readMethods({ chain, clock, oracle }: MethodContext): Record<string, Me
     },
     core_getThesis: {
       call(params) {
-        const thesis = chain.state.ledger.thesis(...parse(thesisIdParams, params));
+        const thesis = chain.thesis(...parse(thesisIdParams, params));
         return thesis === undefined ? null : toWire(thesis);
       },
     },
@@ -97,7 +97,7 @@ function readMethods({ chain, clock, oracle }: MethodContext): Record<string, Me
       isCostly: true,
       call(params) {
         const [filter] = parse(thesesParams, params);
-        const { theses, nextCursor } = pageOfTheses(chain.state.ledger.theses, filter);
+        const { theses, nextCursor } = pageOfTheses(chain.state.ledger, chain.archive, filter);
         return { theses: theses.map((thesis) => toWire(thesis)), nextCursor };
       },
     },

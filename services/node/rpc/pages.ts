@@ -1,9 +1,11 @@
 import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis, ThesisStatus } from "../../../lib/protocol/thesis.ts";
+import type { Archive } from "../chain/archive.ts";
+import type { Ledger } from "../chain/ledger.ts";
 import type { PriceHistory } from "../chain/price_history.ts";
 
-/** Theses that one page looks at, so that a filter that matches few of them costs no more. */
+/** Ids that one page looks at, so that a filter that matches few theses costs no more. */
 export const THESES_SCANNED_MAX = 10_000;
 
 /** Selects theses. */
@@ -19,27 +21,51 @@ export interface ThesesQuery {
 
 /**
  * One page of the theses that match, oldest first. A page may hold fewer than `limit` theses, even
- * none, and still not be the last: {@link THESES_SCANNED_MAX} of them were looked at.
+ * none, and still not be the last: {@link THESES_SCANNED_MAX} ids were looked at.
  *
- * @param theses All theses, by id from 1 on.
  * @returns `nextCursor` is null on the last page.
  */
 export function pageOfTheses(
-  theses: readonly Thesis[],
+  ledger: Theses,
+  archive: Archive,
   query: ThesesQuery,
 ): { theses: Thesis[]; nextCursor: string | null } {
   const page: Thesis[] = [];
-  const first = Number(query.cursor ?? 0);
-  const end = Math.min(theses.length, first + THESES_SCANNED_MAX);
-  for (let index = first; index < end; index++) {
-    const thesis = theses[index]!; // below the length
+  // Ids below the first are of theses that are not kept any more.
+  const firstId = Math.min(archive.firstId() ?? Infinity, ledger.theses[0]?.id ?? Infinity);
+  const from = Math.max(Number(query.cursor ?? 0) + 1, Number.isFinite(firstId) ? firstId : 1);
+  const end = Math.min(ledger.lastThesisId + 1, from + THESES_SCANNED_MAX);
+  for (const thesis of thesesBetween(ledger, archive, from, end)) {
     if (!matches(thesis, query)) continue;
     if (page.length === query.limit) {
       return { theses: page, nextCursor: page.at(-1)!.id.toString() }; // a limit is at least 1
     }
     page.push(thesis);
   }
-  return { theses: page, nextCursor: end < theses.length ? end.toString() : null };
+  return { theses: page, nextCursor: end <= ledger.lastThesisId ? `${end - 1}` : null };
+}
+
+/** The theses of a ledger. */
+type Theses = Pick<Ledger, "theses" | "lastThesisId" | "thesis" | "thesesBetween">;
+
+/** How many ids are read from the archive at once. */
+const ARCHIVE_IDS = 500;
+
+/** Theses of archive and ledger with an id in `[fromId, toId)`, by id. */
+function* thesesBetween(
+  ledger: Theses,
+  archive: Archive,
+  fromId: number,
+  toId: number,
+): Generator<Thesis> {
+  for (let id = fromId; id < toId; id += ARCHIVE_IDS) {
+    const end = Math.min(toId, id + ARCHIVE_IDS);
+    const recent = ledger.thesesBetween(id, end);
+    // While theses move, some are in both.
+    const old = recent.length === end - id ? [] : archive.theses(id, end)
+      .filter((thesis) => ledger.thesis(thesis.id) === undefined);
+    yield* [...old, ...recent].sort((a, b) => a.id - b.id);
+  }
 }
 
 function matches(thesis: Thesis, { user, solver, status }: ThesesQuery): boolean {

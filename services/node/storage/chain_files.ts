@@ -2,7 +2,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { statOf } from "../../../lib/files.ts";
 import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
 import { type GenesisRecord, recordToJson } from "../chain/journal.ts";
-import { LINE_BYTES_MAX } from "./file_journal.ts";
+import { LINE_BYTES_MAX } from "./journal_text.ts";
 import {
   encodeLine,
   linesOf,
@@ -22,6 +22,11 @@ export function journalPath(path: string): string {
   return `${path}/chain.journal`;
 }
 
+/** Settled theses and receipts that the journal does not contain any more. */
+export function archivePath(path: string): string {
+  return `${path}/archive.sqlite`;
+}
+
 /** The file of the newest block. */
 export function headPath(path: string): string {
   return `${path}/head`;
@@ -35,7 +40,10 @@ export function imagePath(path: string, { symbol }: Market): string {
 /** Files of a chain apart from its journal. */
 export function leftFilesOf(path: string): string[] {
   const images = MARKETS.map((market) => imagePath(path, market));
-  return [headPath(path), ...images].filter((file) => (statOf(file)?.size ?? 0) > 0);
+  const archive = archivePath(path);
+  return [headPath(path), ...images, archive, `${archive}-wal`, `${archive}-shm`].filter((file) =>
+    (statOf(file)?.size ?? 0) > 0
+  );
 }
 
 /**
@@ -61,6 +69,12 @@ export function createJournal(path: string, genesis: GenesisRecord, openFile: Op
   }
   syncFolder(path);
   return true;
+}
+
+/** Removes what a rewrite of the journal left that did not end. */
+export function removeDraft(path: string): void {
+  const draft = `${journalPath(path)}.new`;
+  if (statOf(draft) !== undefined) Deno.removeSync(draft);
 }
 
 /** Moves the files of a chain whose journal is lost to a new subfolder. */

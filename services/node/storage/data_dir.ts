@@ -3,12 +3,14 @@ import { messageOf } from "../../../lib/errors.ts";
 import { statOf, whyFolderIsClosed } from "../../../lib/files.ts";
 import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
 import { type Block, genesisBlock } from "../chain/block.ts";
-import type { ResumePoint } from "../chain/block_log.ts";
-import { type Genesis, Ledger } from "../chain/ledger.ts";
+import type { ResumePoint } from "../chain/block_numbers.ts";
+import type { Genesis } from "../chain/accounts.ts";
+import { Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";
 import { ChainState, historiesOf } from "../chain/state.ts";
 import { BlockReservation } from "./block_reservation.ts";
 import {
+  archivePath,
   createJournal,
   headPath,
   imagePath,
@@ -17,11 +19,15 @@ import {
   lock,
   makeDirectories,
   moveAside,
+  removeDraft,
 } from "./chain_files.ts";
-import { FileJournal, readFirstRecord } from "./file_journal.ts";
+import { FileJournal } from "./file_journal.ts";
 import { type OpenFile, openOnDisk, syncFolder } from "./files.ts";
 import { DataDirError, HeadFile, PriceFile, type SavedHead } from "./images.ts";
+import { rewriteJournal, type RewritePace } from "./journal_rewrite.ts";
+import { readFirstRecord } from "./journal_text.ts";
 import { genesisRecordOf, isSameChain, journalLost, otherChain, Replay } from "./replay.ts";
+import { SqliteArchive } from "./sqlite_archive.ts";
 
 /** Options of {@link DataDir.open}. */
 export interface DataDirOptions {
@@ -47,8 +53,8 @@ export interface Repairs {
 }
 
 /**
- * A chain on the disk: `chain.journal` contains every transaction and settlement, `prices/` an image of
- * each price ring, and `head` the newest block. Only one process can have it open.
+ * A chain on the disk: `chain.journal` contains every change of balances and theses, `prices/` an image
+ * of each price ring, `head` the newest block, and `archive.sqlite` what is settled and old. Only one process can have it open.
  */
 export class DataDir {
   readonly journal: FileJournal;
@@ -60,10 +66,14 @@ export class DataDir {
   readonly resumeFrom: ResumePoint | undefined;
   readonly numbers: BlockReservation;
   readonly repairs: Repairs;
+  /** What the journal does not contain any more. */
+  readonly archive: SqliteArchive;
+  readonly #path: string;
+  readonly #openFile: OpenFile;
   readonly #prices: ReadonlyMap<Market, PriceFile>;
   readonly #head: HeadFile;
   readonly #lock: Deno.FsFile;
-  readonly #rewrites: number;
+  #rewrites: number;
 
   private constructor(path: string, options: DataDirOptions, opened: Disposable[]) {
     const keep = <T extends { close(): unknown }>(resource: T): T => {
@@ -71,8 +81,11 @@ export class DataDir {
       return resource;
     };
     const openFile = options.openFile ?? openOnDisk;
+    this.#path = path;
+    this.#openFile = openFile;
     makeDirectories(path);
     this.#lock = keep(lock(path));
+    removeDraft(path);
     if (options.newChain === true) moveAside(path);
     const genesis = genesisRecordOf(options, (options.clock ?? systemClock).now());
     const isNew = createJournal(path, genesis, openFile);
@@ -103,6 +116,7 @@ export class DataDir {
     if (replay.genesis === undefined) throw new DataDirError(journalLost(path));
     this.createdAtMs = replay.genesis.createdAtMs;
     this.#rewrites = replay.genesis.rewrites;
+    this.archive = keep(SqliteArchive.open(archivePath(path)));
     this.resumeFrom = this.#resumePoint(head, replay);
     this.numbers = new BlockReservation(journal, replay.reservedTo);
     syncFolder(path);
@@ -143,6 +157,19 @@ export class DataDir {
   }
 
   /**
+   * Makes the journal shorter, see {@link rewriteJournal}.
+   *
+   * @throws {Error} If that fails; the journal then stays as it is.
+   */
+  async rewrite(beforeMs: number, pace: RewritePace): Promise<void> {
+    const { journal, state, archive } = this;
+    const files = { folder: this.#path, path: journalPath(this.#path), openFile: this.#openFile };
+    await rewriteJournal({ ...files, journal, state, archive, pace }, beforeMs, () => {
+      this.#rewrites += 1;
+    });
+  }
+
+  /**
    * Closes the directory after the journal is synced. With the newest block, saves that and all prices
    * before; without it, the next start continues as after a crash.
    */
@@ -152,6 +179,7 @@ export class DataDir {
     } finally {
       for (const file of this.#prices.values()) file.close();
       this.#head.close();
+      this.archive.close();
       try {
         await this.journal.close();
       } finally {

@@ -1,24 +1,16 @@
 import { messageOf } from "../../../lib/errors.ts";
-import {
-  type Journal,
-  JournalError,
-  type JournalRecord,
-  recordSchema,
-  recordToJson,
-} from "../chain/journal.ts";
+import { type Journal, JournalError, type JournalRecord, recordToJson } from "../chain/journal.ts";
 import {
   decodeLine,
   encodeLine,
+  joined,
   linesOf,
   type OpenFile,
   openOnDisk,
-  PRIVATE_FILE,
   type StorageFile,
   writeAt,
 } from "./files.ts";
-
-/** Longest line: a `BackfillOracle` of 6,000 prices of 20 digits is 140 kB. */
-export const LINE_BYTES_MAX = 1024 * 1024;
+import { damagedAt, keepCut, LINE_BYTES_MAX, parseRecord, tooShort } from "./journal_text.ts";
 
 /** After a failed write, the journal accepts records again once it could write so many bytes. */
 const PROBE_BYTES = 64 * 1024;
@@ -81,6 +73,11 @@ export class FileJournal implements Journal {
       if (!(cause instanceof RangeError)) throw cause;
       throw new JournalError(`Journal ${path} ${cause.message}`, cause);
     }
+  }
+
+  /** Length of the file in bytes. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** How much of the file is known to be on the disk. */
@@ -150,6 +147,36 @@ export class FileJournal implements Journal {
     }
   }
 
+  /**
+   * The texts of the records in `[from, bytes)`.
+   *
+   * @param before Checksum of the line before `from`; 0 at the start.
+   * @throws {JournalError} If a record is damaged.
+   */
+  *texts(from: number, before: number): Generator<{ text: string; checksum: number; end: number }> {
+    let checksum = before;
+    for (const { bytes, offset } of linesOf(this.#file, LINE_BYTES_MAX, from, this.#bytes)) {
+      const line = decodeLine(bytes, checksum);
+      if (line === undefined) throw damagedAt(this.#path, offset);
+      ({ checksum } = line);
+      yield { ...line, end: offset + bytes.length + 1 };
+    }
+  }
+
+  /**
+   * Continues in another file, which has the same state on the disk.
+   *
+   * @param bytes Length of that file. @param checksum Of its last line.
+   */
+  continueIn(file: StorageFile, bytes: number, checksum: number): void {
+    const old = this.#file;
+    this.#file = file;
+    this.#bytes = bytes;
+    this.#checksum = checksum;
+    this.#synced = this.#appended;
+    this.#syncing.finally(() => old.close());
+  }
+
   /** Closes the file after everything is synced. */
   async close(): Promise<void> {
     try {
@@ -164,13 +191,15 @@ export class FileJournal implements Journal {
     // A second sync could succeed although the failed one lost bytes.
     if (this.#failure !== undefined) throw this.#failure;
     const upTo = this.#appended;
-    const sync = this.#file.syncData();
+    const file = this.#file;
+    const sync = file.syncData();
     this.#syncing = sync.catch(() => {});
     try {
       await sync;
       this.#synced = Math.max(this.#synced, upTo);
     } catch (cause) {
-      throw this.#failed("synced", cause);
+      // Since it began, the file may have been replaced by one that has all of it on the disk.
+      if (this.#file === file) throw this.#failed("synced", cause);
     }
   }
 
@@ -216,68 +245,4 @@ export class FileJournal implements Journal {
     if (lacksNewline) writeAt(this.#file, this.#bytes - 1, new TextEncoder().encode("\n"));
     return torn.length;
   }
-}
-
-/** The text of a journal line as a record. @throws {JournalError} If its kind is not known. */
-export function parseRecord(json: string, offset: number, path: string): JournalRecord {
-  const parsed = recordSchema.safeParse(JSON.parse(json));
-  if (parsed.success) return parsed.data;
-  throw new JournalError(
-    `Journal ${path} has an unknown record at byte ${offset}: another version wrote it; use that version, or another directory`,
-    parsed.error,
-  );
-}
-
-/**
- * Reads the first record of a journal without changing it.
- *
- * @returns Undefined for a journal without a complete record.
- * @throws {JournalError} If the file cannot be read, or its first record is invalid.
- */
-export function readFirstRecord(path: string): JournalRecord | undefined {
-  try {
-    using file = Deno.openSync(path);
-    for (const { bytes, offset } of linesOf(file, LINE_BYTES_MAX)) {
-      const line = decodeLine(bytes);
-      return line === undefined ? undefined : parseRecord(line.text, offset, path);
-    }
-    return undefined;
-  } catch (cause) {
-    if (cause instanceof JournalError) throw cause;
-    throw new JournalError(`Journal ${path} cannot be opened: ${messageOf(cause)}`, cause);
-  }
-}
-
-function damagedAt(path: string, offset: number): JournalError {
-  return new JournalError(
-    `Journal ${path} is damaged at byte ${offset}: the record there is complete, but its checksum is wrong. ` +
-      "It may have been answered, so the node does not remove it. Restore the whole directory from a backup; " +
-      `or copy the journal, cut it at that byte (truncate --size ${offset}), delete the file head, and accept that everything after it is lost`,
-  );
-}
-
-function tooShort(path: string, bytes: number, synced: number): JournalError {
-  return new JournalError(
-    `Journal ${path} has ${bytes} valid bytes, but ${synced} were on the disk before: its end is lost. ` +
-      "Restore the whole directory from a backup; or delete the file head, and accept the loss",
-  );
-}
-
-/** Keeps removed bytes, since they may be needed to find out what happened. */
-function keepCut(path: string, bytes: Uint8Array): void {
-  using file = Deno.openSync(path, { append: true, create: true, mode: PRIVATE_FILE });
-  for (let done = 0; done < bytes.length;) done += file.writeSync(bytes.subarray(done));
-  file.syncSync();
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const first = parts[0];
-  if (parts.length === 1 && first !== undefined) return first;
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }

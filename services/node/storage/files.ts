@@ -42,6 +42,19 @@ export function readAt(file: StorageFile, offset: number, length: number): Uint8
   return bytes.subarray(0, done);
 }
 
+/** The parts, one after the other. */
+export function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const first = parts[0];
+  if (parts.length === 1 && first !== undefined) return first;
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}
+
 /** Makes the names of new and renamed files survive a power loss. */
 export function syncFolder(path: string): void {
   if (Deno.build.os === "windows") return; // folders cannot be opened there

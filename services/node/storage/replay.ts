@@ -1,5 +1,5 @@
 import { type GenesisRecord, type JournalRecord, recordToJson } from "../chain/journal.ts";
-import type { Genesis } from "../chain/ledger.ts";
+import type { Genesis } from "../chain/accounts.ts";
 import type { ChainState } from "../chain/state.ts";
 import { DataDirError, type SavedHead } from "./images.ts";
 
@@ -31,6 +31,8 @@ export class Replay {
     if (record.kind === "settlement") this.#state.applySettlement(record);
     if (record.kind === "transaction") this.#state.applyTransaction(record);
     if (record.kind === "failure") this.#state.ledger.recordFailure(record.receipt);
+    if (record.kind === "dropped") this.#state.ledger.applyDropped(record);
+    if (record.kind === "deposits") this.#state.ledger.applyDeposits(record.externalTxHashes);
     if (record.kind === "reservation") this.reservedTo = record.upTo;
     if (record.kind === "transaction" || record.kind === "failure") {
       this.lastBlockNumber = Math.max(this.lastBlockNumber, record.receipt.blockNumber);

@@ -4,18 +4,23 @@ import { messageOf } from "../../../lib/errors.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
+import type { Archive } from "../chain/archive.ts";
 import type { Block } from "../chain/block.ts";
-import type { BlockNumbers, ResumePoint } from "../chain/block_log.ts";
+import type { BlockNumbers, ResumePoint } from "../chain/block_numbers.ts";
 import { type Journal, memoryJournal } from "../chain/journal.ts";
 import { Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";
 import { ChainState, historiesOf } from "../chain/state.ts";
 import type { NodeSettings } from "../settings.ts";
+import { Compaction } from "./compaction.ts";
 import { DataDir, holdsChain } from "./data_dir.ts";
 import type { OpenFile } from "./files.ts";
 
 /** Prices and the head are written every so many checkpoints: once a second. */
 export const FLUSH_CHECKPOINTS = 10;
+
+/** How long settled theses and receipts can be read by default: 7 days. */
+const RETAIN_MS = 7 * 86_400_000;
 
 /** Why something cannot be written now. */
 export interface StorageProblem {
@@ -32,9 +37,13 @@ export interface Storage {
   readonly createdAtMs: number | undefined;
   readonly resumeFrom: ResumePoint | undefined;
   readonly numbers: BlockNumbers | undefined;
+  /** Settled theses and receipts that the state does not contain any more. */
+  readonly archive: Archive | undefined;
   /** Slots that were damaged or missing in the price images. */
   readonly damagedSlots: ReadonlyMap<Market, number>;
   readonly problem: StorageProblem | undefined;
+  /** Length of the journal; 0 in memory. */
+  readonly journalBytes: number;
   /** Has to be called after each checkpoint, to write prices and the head from time to time. */
   afterCheckpoint(head: Block): void;
   /** Writes everything to the disk and closes the files. */
@@ -44,6 +53,10 @@ export interface Storage {
 /** Options of {@link openStorage}. */
 export interface StorageOptions {
   newChain?: boolean | undefined;
+  /** How long settled theses and receipts can be read, in milliseconds. */
+  retainMs?: number;
+  /** Size from which on the journal is rewritten. */
+  rewriteBytesMin?: number;
   clock?: Clock;
   /** Opens the files: on the disk by default. */
   openFile?: OpenFile;
@@ -57,7 +70,8 @@ export interface StorageOptions {
 export function openStorage(
   settings: NodeSettings,
   dataDir: string | undefined,
-  { newChain = false, clock = systemClock, openFile }: StorageOptions = {},
+  { newChain = false, clock = systemClock, openFile, retainMs = RETAIN_MS, rewriteBytesMin }:
+    StorageOptions = {},
 ): Storage {
   const { chainId, genesis, oracle: { ringBufferSize: ringSlots } } = settings;
   if (dataDir !== undefined) {
@@ -69,7 +83,11 @@ export function openStorage(
     const directory = DataDir.open(dataDir, options);
     if (isNew) log.info("New chain in {dataDir}", { dataDir });
     else logResumed(directory);
-    return new DiskStorage(directory);
+    return new DiskStorage(
+      directory,
+      new Compaction(directory, { retainMs, rewriteBytesMin }),
+      clock,
+    );
   }
   return {
     state: new ChainState(
@@ -80,6 +98,8 @@ export function openStorage(
     createdAtMs: undefined,
     resumeFrom: undefined,
     numbers: undefined,
+    archive: undefined,
+    journalBytes: 0,
     damagedSlots: new Map(),
     problem: undefined,
     afterCheckpoint: () => {},
@@ -115,13 +135,17 @@ function logResumed({ state, repairs }: DataDir): void {
 /** The storage of a chain on the disk: writes once a second, and logs what cannot be written. */
 class DiskStorage implements Storage {
   readonly #directory: DataDir;
+  readonly #compaction: Compaction;
+  readonly #clock: Clock;
   readonly #log = getLogger([LOG_ROOT, "node"]);
   #checkpoints = 0;
   #priceProblem: string | undefined;
   #logged: string | undefined;
 
-  constructor(directory: DataDir) {
+  constructor(directory: DataDir, compaction: Compaction, clock: Clock) {
     this.#directory = directory;
+    this.#compaction = compaction;
+    this.#clock = clock;
   }
 
   get state(): ChainState {
@@ -144,6 +168,14 @@ class DiskStorage implements Storage {
     return this.#directory.numbers;
   }
 
+  get archive(): Archive {
+    return this.#directory.archive;
+  }
+
+  get journalBytes(): number {
+    return this.#directory.journal.bytes;
+  }
+
   get damagedSlots(): ReadonlyMap<Market, number> {
     return this.#directory.repairs.damagedSlots;
   }
@@ -161,12 +193,14 @@ class DiskStorage implements Storage {
       this.#flush(head);
       this.#directory.journal.probe();
       this.#directory.journal.synced().catch(() => {}); // the journal keeps its failure
+      this.#compaction.check(this.#clock.now());
     }
     this.#logChange();
   }
 
-  close(head: Block): Promise<void> {
-    return this.#directory.close(head);
+  async close(head: Block): Promise<void> {
+    await this.#compaction.stop();
+    await this.#directory.close(head);
   }
 
   #flush(head: Block): void {

@@ -16,6 +16,8 @@ import {
   THESES_SCANNED_MAX,
 } from "../../../services/node/rpc/pages.ts";
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
+import { emptyArchive } from "../../../services/node/chain/archive.ts";
+import { ThesisTable } from "../../../services/node/chain/thesis_table.ts";
 import { actors } from "../support/actors.ts";
 import { TestChain } from "../support/test_chain.ts";
 
@@ -153,14 +155,21 @@ Deno.test("Dispatcher: a batch whose answers are long runs no further calls", as
 Deno.test("pageOfTheses: a filter that matches little is answered page by page", () => {
   const { user, stranger } = actors;
   const total = 2 * THESES_SCANNED_MAX + 5;
-  const theses = Array.from({ length: total }, (_, index) => {
-    const owner = index === total - 1 ? stranger : user;
-    return { id: index + 1, user: owner.address, status: "open" } as Thesis; // all that is read
-  });
+  const table = new ThesisTable();
+  for (let id = 1; id <= total; id++) {
+    const owner = id === total ? stranger : user;
+    table.add({ id, user: owner.address, status: "open" } as Thesis); // all that is read
+  }
+  const ledger = {
+    theses: table.all,
+    lastThesisId: table.lastId,
+    thesis: (id: number) => table.get(id),
+    thesesBetween: (fromId: number, toId: number) => table.between(fromId, toId),
+  };
   const pages = [];
   let cursor: string | undefined;
   do {
-    const page = pageOfTheses(theses, { user: stranger.address, limit: 10, cursor });
+    const page = pageOfTheses(ledger, emptyArchive, { user: stranger.address, limit: 10, cursor });
     pages.push(page.theses.map(({ id }) => id));
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);

@@ -4,7 +4,8 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Block } from "../../../services/node/chain/block.ts";
 import { Chain } from "../../../services/node/chain/chain.ts";
-import { type Genesis, Ledger } from "../../../services/node/chain/ledger.ts";
+import type { Genesis } from "../../../services/node/chain/accounts.ts";
+import { Ledger } from "../../../services/node/chain/ledger.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import {
