@@ -1,12 +1,14 @@
 /**
  * Notifications of 600 bytes to 1,000 clients, through the proxy, through a relay of Bun's publish and
- * through the bare loop that is the floor of this runtime, in turns; then what idle clients cost.
+ * through the bare loop that is the floor of this runtime, in turns; then what clients that read as
+ * fast as they can lose; then what idle clients cost.
  *
  *     deno run -A tests/bench/proxy_fanout_bench.ts [ROUNDS]
  *
  * It needs `npx` to fetch Bun, which also plays the node and the clients. A tick begins with the
  * node's first frame and ends with the last byte at the last client; then the next one begins. Beside
- * the rate stands what the relay's process used of the CPU, by which relays compare on a busy machine.
+ * the rate stands what the relay's process used of the CPU (`/proc/PID/stat`), by which relays compare
+ * on a busy machine, and both are printed as ratios to the two rivals measured in the same round.
  */
 import {
   freePort,
@@ -21,6 +23,13 @@ import {
 const CLIENTS = 1_000;
 const IDLE_CLIENTS = 5_000;
 const ROUND_S = 2;
+/** What the loss of clients that read is measured with: clients, messages a burst, time between, bursts. */
+const BURSTS = [
+  { what: "1 client, 6 MB/s", clients: 1, perBurst: 1_000, everyMs: 100, bursts: 30 },
+  { what: "1 client, 30 MB/s", clients: 1, perBurst: 5_000, everyMs: 100, bursts: 30 },
+  { what: "1 client, 10,000 at once", clients: 1, perBurst: 10_000, everyMs: 0, bursts: 5 },
+  { what: "1,000 clients, 2,000 at once", clients: 1_000, perBurst: 2_000, everyMs: 0, bursts: 2 },
+];
 const rounds = Number(Deno.args[0] ?? 5);
 
 interface Figures {
@@ -62,9 +71,11 @@ async function startProxyWithWsPort(nodePort: number): Promise<Rival> {
   return { ...proxy, port, [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose]() };
 }
 
+const BUN = "Bun publish";
+const BARE = "bare loop";
 const relays: Record<string, (nodePort: number) => Promise<Rival>> = {
-  "Bun publish": startRelay,
-  "bare loop": startBare,
+  [BUN]: startRelay,
+  [BARE]: startBare,
   "proxy": (nodePort) => startOwnProxy(nodePort, QUICK),
   "proxy, --ws-port": startProxyWithWsPort,
 };
@@ -84,21 +95,41 @@ for (const perTick of [1, 20]) {
     }
   }
   console.log(`${perTick} a tick, ${CLIENTS} clients`);
-  const rival = figures.get("Bun publish") ?? [];
   for (const [name, taken] of figures) {
     const of = (pick: (figure: Figures) => number) => median(taken.map(pick));
+    const ratio = (rival: string, pick: (figure: Figures) => number) => {
+      const rivals = figures.get(rival) ?? [];
+      const ratios = taken.map((figure, round) => {
+        const beside = rivals[round];
+        return beside === undefined ? NaN : pick(figure) / pick(beside);
+      });
+      return median(ratios).toFixed(2);
+    };
     const perSecond = String(Math.round(of((figure) => figure.perSecond))).padStart(9);
     const p50 = of((figure) => figure.p50Ms).toFixed(1);
     const p99 = of((figure) => figure.p99Ms).toFixed(1);
     const cpu = `${of((figure) => figure.cpuUs).toFixed(2)} µs of CPU each`;
     const latency = `last client p50 ${p50} ms, p99 ${p99} ms`;
-    const ratios = taken.map((figure, round) =>
-      figure.perSecond / (rival[round]?.perSecond ?? NaN)
-    );
-    const ratio = median(ratios).toFixed(2);
+    const rate = `${ratio(BUN, ({ perSecond }) => perSecond)} of Bun's rate`;
+    const cpuRatios = [BUN, BARE].map((rival) => ratio(rival, ({ cpuUs }) => cpuUs));
     console.log(
-      `  ${name.padEnd(17)} ${perSecond} deliveries/s, ${cpu}   ${latency}   ${ratio} of Bun`,
+      `  ${name.padEnd(17)} ${perSecond} deliveries/s, ${cpu}   ${latency}   ${rate}, ` +
+        `CPU ${cpuRatios[0]} of Bun's, ${cpuRatios[1]} of the bare loop's`,
     );
+  }
+}
+
+for (const { what, clients, perBurst, everyMs, bursts } of BURSTS) {
+  console.log(what);
+  for (const [name, startOne] of Object.entries(relays)) {
+    const nodePort = freePort();
+    await using relay = await startOne(nodePort);
+    const load = [clients, perBurst, everyMs, bursts];
+    const args = [nodePort, relay.port, relay.pid, ...load].map(String);
+    const taken = JSON.parse(await output(bun, [file("proxy_fanout_loss.js"), ...args]));
+    const rate = `${taken.megabytesPerSecond.toFixed(1)} MB/s`;
+    const cpu = `${taken.cpuUs?.toFixed(2)} µs of CPU each`;
+    console.log(`  ${name.padEnd(17)} ${taken.lost} of ${taken.due} lost, ${rate}, ${cpu}`);
   }
 }
 

@@ -30,7 +30,7 @@ const SPARE_BYTES_MAX = 32 * 1024 * 1024;
 const STALLED_MS = 1_000;
 
 /** Every connection is asked for its unsent bytes at most this often. */
-const REFRESH_EVERY_MS = 50;
+const REFRESH_EVERY_MS = 10;
 
 interface Buffer {
   readonly connection: BufferedConnection;

@@ -49,6 +49,9 @@ const RESUME_EVERY_MS = 20;
 /** Clients that are looked at together, so that thousands that are behind cost little time each. */
 const RESUMED_AT_ONCE = 256;
 
+/** Turns of the event loop after which notifications are sent though more of them keep coming. */
+const FLUSH_TURNS_MAX = 3;
+
 /** How long clients may take to answer the close before the listener cuts them. */
 const CLOSE_DEADLINE_MS = 1_000;
 
@@ -74,6 +77,8 @@ export class WsClients {
   #cancelResumeReading: CancelTimer | undefined;
   #draining = false;
   #flushing = false;
+  /** Whether notifications came since the end of the last turn of the event loop. */
+  #isArriving = false;
   #drained: (() => void) | undefined;
 
   constructor(options: WsClientsOptions) {
@@ -172,13 +177,22 @@ export class WsClients {
   }
 
   /**
-   * Sends new notifications at the end of this turn of the event loop, so that those that came
-   * together leave together. Clients that are behind are retried until they have caught up.
+   * Sends new notifications after the first turn of the event loop that brings no more, so that those
+   * that the node sent together leave together: to send to thousands of clients twice takes twice as
+   * long. Clients that are behind are retried until they have caught up.
    */
   flushSoon(): void {
+    this.#isArriving = true;
     if (this.#flushing) return;
     this.#flushing = true;
+    this.#flushAfter(FLUSH_TURNS_MAX);
+  }
+
+  #flushAfter(turns: number): void {
     setImmediate(() => {
+      const isArriving = this.#isArriving;
+      this.#isArriving = false;
+      if (isArriving && turns > 1) return this.#flushAfter(turns - 1);
       this.#flushing = false;
       this.#options.hub.flush();
       this.#resumeReading();

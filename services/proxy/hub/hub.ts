@@ -1,6 +1,7 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { BroadcastRing } from "./broadcast_ring.ts";
+import { ClientsBehind } from "./clients_behind.ts";
 import { REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import { SubscriptionTable, type UpstreamPort } from "./subscription_table.ts";
 import {
@@ -33,12 +34,6 @@ export interface HubOptions {
 /** After this many refusals of a subscription that it granted before, the node is believed. */
 const REFUSALS_MAX = 5;
 
-/** A client that is behind and took nothing this often in a row does not read for now. */
-const VAIN_DRAINS_MAX = 32;
-
-/** How often clients that are about to miss notifications are looked for while the ring goes round. */
-const RESCUES_PER_RING = 8;
-
 /**
  * Shares one connection to the node among all clients (specification, "Subscription lifecycle in the
  * hub"). It uses no socket and no clock: its owner reports events with their time, and it calls `send`.
@@ -52,20 +47,13 @@ export class Hub {
   #fresh: UpstreamSubscription[] = [];
   /** Ring position of the first message of the next flush. */
   #freshFrom = 0;
-  /** Clients whose connection could not take everything that was due. */
-  readonly #stuck = new Set<HubClient>();
-  /** Those of them that read; the one that waited longest comes first. */
-  readonly #reading = new Set<HubClient>();
-  /** Notifications after which clients about to miss some are looked for. */
-  readonly #rescueEvery: number;
-  /** Ring position at which they are looked for next. */
-  #rescueAt = 0;
+  readonly #behind: ClientsBehind;
   #subscriptions = 0;
 
   constructor(options: HubOptions) {
     this.#options = options;
     this.#ring = new BroadcastRing(options.capacity);
-    this.#rescueEvery = Math.max(1, Math.floor(options.capacity / RESCUES_PER_RING));
+    this.#behind = new ClientsBehind(options.capacity);
     const { upstream, random, subscribeTimeoutMs: askTimeoutMs, maxSubscriptions } = options;
     this.#book = new SubscriptionTable({ upstream, random, askTimeoutMs, maxSubscriptions });
   }
@@ -77,12 +65,12 @@ export class Hub {
 
   /** Clients that are behind: the owner calls {@link resume} for them. */
   get stuck(): ReadonlySet<HubClient> {
-    return this.#stuck;
+    return this.#behind.all;
   }
 
   /** Those of them that took something lately, longest ago first: they are to be resumed soon. */
   get reading(): ReadonlySet<HubClient> {
-    return this.#reading;
+    return this.#behind.reading;
   }
 
   /** Adds a client. */
@@ -95,7 +83,7 @@ export class Hub {
   /** Step 5: removes a client, and unsubscribes at the node what nobody else uses. */
   disconnect(client: HubClient): void {
     if (!this.#clients.delete(client)) return;
-    this.#caughtUp(client);
+    this.#behind.remove(client);
     for (const subscription of [...client.subscriptions()]) this.#leave(client, subscription);
     client.cursor = undefined;
     // A subscription that only this client waited for ends with the node's answer, or at the next sweep.
@@ -188,7 +176,7 @@ export class Hub {
     this.#fresh = [];
     this.#freshFrom = this.#ring.end;
     for (const client of ringReaders) sent += this.#drain(client);
-    if (this.#stuck.size === 0) this.#ring.clear();
+    if (this.#behind.all.size === 0) this.#ring.clear();
     this.#sent(sent);
   }
 
@@ -204,12 +192,9 @@ export class Hub {
    * messages in the ring are shared, and those in the queue of a connection are not.
    */
   #rescue(): void {
-    this.#rescueAt = this.#ring.end + this.#rescueEvery;
     this.flush(); // or the ring would bring the same messages again
-    const keptFrom = this.#rescueAt - this.#options.capacity;
     let sent = 0;
-    for (const client of [...this.#stuck]) {
-      if (client.cursor === undefined || client.cursor >= keptFrom) continue;
+    for (const client of this.#behind.atRisk(this.#ring.end)) {
       const room = client.sink.spareRoom();
       if (room > 0) sent += this.#drain(client, room);
     }
@@ -286,7 +271,7 @@ export class Hub {
     }
     // A burst longer than the ring must not cost clients that are up to date anything.
     if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
-    if (this.#stuck.size > 0 && this.#ring.end >= this.#rescueAt) this.#rescue();
+    if (this.#behind.isRescueDue(this.#ring.end)) this.#rescue();
     if (this.#fresh.length === 0) this.#freshFrom = this.#ring.end;
     if (subscription.fresh.length === 0) this.#fresh.push(subscription);
     const message = new OutgoingMessage(underPublicId(text, upstreamId, subscription.publicId));
@@ -307,20 +292,9 @@ export class Hub {
       return 0;
     }
     const sent = client.drain(this.#ring, room);
-    this.#reading.delete(client);
-    if (client.cursor === undefined) this.#caughtUp(client);
-    else {
-      this.#stuck.add(client);
-      client.vainDrains = sent > 0 ? 0 : client.vainDrains + 1;
-      if (client.vainDrains < VAIN_DRAINS_MAX) this.#reading.add(client);
-    }
+    if (client.cursor === undefined) this.#behind.remove(client);
+    else this.#behind.note(client, sent);
     return sent;
-  }
-
-  #caughtUp(client: HubClient): void {
-    this.#stuck.delete(client);
-    this.#reading.delete(client);
-    client.vainDrains = 0;
   }
 
   #close(client: HubClient, reason: string): void {
