@@ -67,7 +67,7 @@ function Connection({ model }: { model: PageModel }) {
 
 /** What is missing, in words; the page goes on by itself when it is back. */
 function Problems({ model }: { model: PageModel }) {
-  const problems = model.problems.value;
+  const problems = model.problems.value.split("\n").filter((text) => text !== "");
   return (
     <div class="problems" role="status">
       {problems.map((text) => <p key={text}>{text}</p>)}

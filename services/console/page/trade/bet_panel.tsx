@@ -13,9 +13,11 @@ interface BetPanelProps {
 /** The bet that is being made: the box in fields, what it pays, and the way to place it. */
 export function BetPanel({ model, slip }: BetPanelProps) {
   const stage = slip.stage.value;
+  const portfolio = model.session.user.value?.portfolio;
+  const isFirst = stage.name === "draft" && portfolio?.theses.value.length === 0;
   return (
     <section class="card" aria-label="Your bet">
-      <h2>Your box</h2>
+      <h2>{isFirst ? "3. Draw your box" : "Your box"}</h2>
       {"offer" in stage
         ? <QuotePanel model={model} slip={slip} stage={stage} />
         : <DraftPanel model={model} slip={slip} />}
@@ -136,6 +138,8 @@ function QuoteButton({ model, slip, isComplete }: BetPanelProps & { isComplete: 
     ? "Choose who bets first."
     : user.portfolio.account.value?.balance === 0n
     ? "Take money to bet with first."
+    : model.nodeChainId.value !== model.config.chainId
+    ? "The node does not have the chain that this page is for."
     : undefined;
   return (
     <>
