@@ -100,7 +100,7 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   }
 }
 
-/** Starts the console first: services are told to allow its origin. */
+/** Starts the console; it learns where the services are once they run. */
 async function startStackConsole(
   { ports, host = DEFAULT_HOST, page }: StackOptions,
   keep: <S extends RunningService>(service: S) => S,

@@ -51,12 +51,18 @@ export class Visitor {
 
   /** Presses a button by its name, as soon as it can be pressed. */
   async press(name: string): Promise<void> {
-    await this.page.locator(`::-p-aria([name="${name}"][role="button"])`).click();
+    await this.page.locator(`::-p-aria([name="${name}"][role="button"])`).click()
+      .catch((thrown) => this.#fail(`Cannot press ${name}`, thrown));
   }
 
   /** Fills a field of the bet. */
   async fill(field: string, text: string): Promise<void> {
-    await this.page.locator(`input[name="${field}"]`).fill(text);
+    const { keyboard } = this.page;
+    await this.page.focus(`input[name="${field}"]`);
+    await keyboard.down("Control");
+    await keyboard.press("a");
+    await keyboard.up("Control");
+    await keyboard.type(text);
   }
 
   /** Waits until the page shows a text that fits. @returns What it found. */
@@ -67,10 +73,7 @@ export class Visitor {
       {},
       pattern.source,
       body,
-    ).catch(async (thrown) => {
-      const text = await this.page.$eval("body", ({ innerText }) => innerText);
-      throw new Error(`Not on the page: ${pattern}\n${text}`, { cause: thrown });
-    });
+    ).catch((thrown) => this.#fail(`Not on the page: ${pattern}`, thrown));
     return String(await found.jsonValue());
   }
 
@@ -82,6 +85,11 @@ export class Visitor {
       pattern.source,
       await this.page.$("body"),
     );
+  }
+
+  async #fail(what: string, cause: unknown): Promise<never> {
+    const text = await this.page.$eval("body", ({ innerText }) => innerText);
+    throw new Error(`${what}\n${text}`, { cause });
   }
 
   /** The text of an element, as soon as it is there. */

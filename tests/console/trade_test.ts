@@ -63,7 +63,7 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.drag(...SOON);
-          await visitor.sees(/Pays if the price stays\s+1\d\.\d\d USDC/);
+          await visitor.sees(/Pays if it stays\s+1\d\.\d\d USDC/);
           const lower = await visitor.page.$eval("input[name=lower]", (input) => input.value);
           await visitor.press("Get a firm quote");
           const payout = await visitor.page.waitForSelector("[data-payout]");
@@ -99,10 +99,7 @@ Deno.test({
         const answers = { upper: "9000", lower: "8000", startsIn: "4", lasts: "1", amount: "5" };
         for (const [field, text] of Object.entries(answers)) {
           await tabTo(visitor, field);
-          await keyboard.down("Control");
-          await keyboard.press("a");
-          await keyboard.up("Control");
-          await keyboard.type(text);
+          await visitor.fill(field, text);
         }
         await visitor.sees(/Times your bet/);
         await tabTo(visitor, "Get a firm quote");

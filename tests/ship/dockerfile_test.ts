@@ -105,7 +105,7 @@ async function filesBelow(root: string): Promise<string> {
   return (await run("find", [root, "-not", "-path", `${root}/app/data/*`])).text;
 }
 
-Deno.test("Dockerfile: in the tree of its steps a bridge and a demo run, and write nothing outside data", async () => {
+Deno.test("Dockerfile: in the tree of its steps a bridge, a console and a demo run, and write nothing outside data", async () => {
   await withImage(async (root, [command = "", ...args]) => {
     const before = await filesBelow(root);
     const launch = {
@@ -134,6 +134,16 @@ Deno.test("Dockerfile: in the tree of its steps a bridge and a demo run, and wri
     const { code, stderr } = await bridge.finished();
     assert.equal(code, 0, stderr);
     assert((await Deno.stat(`${root}/app/data/bridge.sqlite`)).isFile);
+    const page = new Program(["console", "--port", "0"], { ...home, HOST: "0.0.0.0" }, launch);
+    await page.until(({ stderr }) => stderr.includes("Listening on"));
+    const [, pagePort = ""] = /Listening on http:\/\/[^:]+:(\d+)/.exec(page.stderr) ?? [];
+    for (const file of ["", "main.js", "main.css"]) {
+      const answer = await fetch(`http://127.0.0.1:${pagePort}/${file}`);
+      assert.equal(answer.status, 200, file);
+      assert((await answer.text()).length > 500, file);
+    }
+    page.kill("SIGTERM");
+    assert.equal((await page.finished()).code, 0);
     const demo = await new Program(["demo"], home, launch).finished();
     assert.equal(demo.code, 0, demo.stderr);
     assert.equal(await filesBelow(root), before, "something was written outside data");

@@ -57,18 +57,17 @@ function useHashView(views: readonly View[]): View | undefined {
   return views.find(({ id }) => hash.value === `#${id}`) ?? views[0];
 }
 
+const CONNECTION_TEXTS = { live: "Live", connecting: "Connecting", away: "Reconnecting" };
+
 function Connection({ model }: { model: PageModel }) {
-  const isLive = model.feed.problem.value === undefined;
-  return (
-    <span class={`connection ${isLive ? "live" : "away"}`}>
-      {isLive ? "Live" : "Reconnecting"}
-    </span>
-  );
+  const { isLive, problem } = model.feed;
+  const state = isLive.value ? "live" : problem.value === undefined ? "connecting" : "away";
+  return <span class={`connection ${state}`}>{CONNECTION_TEXTS[state]}</span>;
 }
 
 /** What is missing, in words; the page goes on by itself when it is back. */
 function Problems({ model }: { model: PageModel }) {
-  const problems = model.problems.value;
+  const problems = model.problems.value.split("\n").filter((text) => text !== "");
   return (
     <div class="problems" role="status">
       {problems.map((text) => <p key={text}>{text}</p>)}

@@ -38,6 +38,25 @@ Deno.test("callJson: parses the answer of a GET, and of a POST with its body", (
     assert.deepEqual(await callJson(url, schema, { n: "8" }), { n: 8n });
   }));
 
+Deno.test("callJson: a request that is not wanted any more is ended", async () => {
+  const answer = Promise.withResolvers<Response>();
+  const received = Promise.withResolvers<void>();
+  await withAnswer(() => {
+    received.resolve();
+    return answer.promise;
+  }, async (url) => {
+    const unwanted = new AbortController();
+    const failure = failureOf(
+      callJson(url, schema, { n: "8" }, { signal: unwanted.signal }),
+      NetworkError,
+    );
+    await received.promise;
+    unwanted.abort();
+    await failure;
+    answer.resolve(Response.json({ n: "8" }));
+  });
+});
+
 Deno.test("callJson: a refusal keeps its code, details and status", async () => {
   const refusal = { success: false, error: "Used", code: "NONCE_USED", details: { nonce: "1" } };
   for (

@@ -94,6 +94,14 @@ Deno.test("CoreClient: reads the newest block with its time in milliseconds", ()
     },
   ));
 
+Deno.test("CoreClient: the hash of block 0 tells one chain from another", () => {
+  const hash = `0x${"ab".repeat(32)}`;
+  return withAnswer(
+    () => result({ hash }),
+    async (client) => assert.equal(await client.getGenesisHash(), hash),
+  );
+});
+
 Deno.test("missingSpansOf: reads the spans of NeedsBackfill, and nothing else", () => {
   const missing = [{ from: 100, to: 300 }];
   const lacking = new RpcError(-32010, "", { data: { code: "NeedsBackfill", missing } });

@@ -19,8 +19,8 @@ export interface PageModel {
   session: Session;
   /** The node's chain id, once it has answered. */
   nodeChainId: ReadonlySignal<number | undefined>;
-  /** What is missing right now, in words; empty if nothing is. */
-  problems: ReadonlySignal<readonly string[]>;
+  /** What is missing right now, one sentence a line; empty if nothing is. */
+  problems: ReadonlySignal<string>;
   /** The newest event, for screen readers and the message line. */
   announcement: ReadonlySignal<string>;
   announce(text: string): void;
@@ -58,7 +58,7 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
     },
   });
-  const problems = computed(() => problemsOf(config, feed, session, nodeChainId.value));
+  const problems = computed(() => problemsOf(config, feed, session, nodeChainId.value).join("\n"));
   feed.start();
   session.restore();
   return {

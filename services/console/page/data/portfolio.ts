@@ -33,8 +33,8 @@ export class Portfolio {
   readonly account: Signal<Account | undefined> = signal(undefined);
   /** Newest first. */
   readonly theses: Signal<readonly Thesis[]> = signal([]);
-  /** Why the bets may be out of date; undefined while they are not. */
-  readonly problem: Signal<string | undefined> = signal("connecting");
+  /** Why the bets may be out of date; undefined while they are not, and at the start. */
+  readonly problem: Signal<string | undefined> = signal(undefined);
   readonly #options: PortfolioOptions;
   /** Ids that were seen unsettled: their outcome is news. */
   readonly #unsettled = new Set<number>();
@@ -101,7 +101,7 @@ export class Portfolio {
     const isSettled = thesis.status === "won" || thesis.status === "lost";
     if (!isSettled) this.#unsettled.add(thesis.id);
     else if (this.#unsettled.delete(thesis.id)) this.#options.onSettled(thesis);
-    if (this.problem.value === undefined) void this.refresh();
+    void this.refresh();
   }
 
   /** The same quote and signature give the first result again, so nothing is bet twice. */

@@ -42,8 +42,10 @@ export interface PriceFeedOptions {
 export class PriceFeed {
   /** Newest price of each market, by symbol. */
   readonly latest: Signal<Record<string, NodePrice>> = signal({});
-  /** Why there are no live prices; undefined while there are. */
-  readonly problem: Signal<string | undefined> = signal("connecting");
+  /** Whether prices arrive. */
+  readonly isLive: Signal<boolean> = signal(false);
+  /** Why they do not; undefined while they do, and while the page connects for the first time. */
+  readonly problem: Signal<string | undefined> = signal(undefined);
   readonly #options: PriceFeedOptions;
   readonly #series = new Map(MARKETS.map(({ symbol }) => [symbol, new PriceSeries()]));
   /** Where the loaded history of a market begins. */
@@ -61,12 +63,14 @@ export class PriceFeed {
       silenceMs: SILENCE_MS,
       subscriptions: [subscription(["prices"], pricesSchema, (prices) => this.#take(prices))],
       onSubscribed: () => {
+        this.isLive.value = true;
         this.problem.value = undefined;
         options.onConnected();
         void this.#fillGaps();
       },
       onLost: (reason) => {
         this.#lostAtMs ??= options.serverClock.now();
+        this.isLive.value = false;
         this.problem.value = reason;
       },
     });
@@ -95,7 +99,7 @@ export class PriceFeed {
     const wanted = Math.max(fromMs, nowMs - HISTORY_MAX_MS);
     for (;;) {
       const to = this.#loadedFrom.get(symbol) ?? nowMs;
-      if (to <= wanted || this.problem.value !== undefined) return;
+      if (to <= wanted || !this.isLive.value) return;
       const from = Math.max(wanted, to - PAGE_MS);
       // Set first, so that nobody else asks for the same; taken back if it fails.
       this.#loadedFrom.set(symbol, from);

@@ -55,6 +55,12 @@ export class Session {
     return this.#options.config.isDevelopmentChain;
   }
 
+  /** Whether this browser has such a key. */
+  get hasKey(): boolean {
+    const { store, config } = this.#options;
+    return this.mayMakeKeys && storedDevelopmentKey(store, config.chainId) !== undefined;
+  }
+
   /** Goes on with the key that this browser made earlier. */
   restore(): void {
     if (!this.mayMakeKeys) return;

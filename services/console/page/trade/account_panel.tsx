@@ -36,7 +36,7 @@ function KeyChoice({ model }: { model: PageModel }) {
             disabled={!mayMakeKey}
             onClick={() => session.useDevelopmentKey()}
           >
-            Make a test account
+            {session.hasKey ? "Use your test account" : "Make a test account"}
           </button>
           <p class="note">
             A key for this development chain. It stays in this browser and is safe for nothing of
@@ -81,7 +81,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
       </dl>
       <Deposit model={model} user={user} isFirst={isEmpty} />
       <button type="button" class="quiet" onClick={() => model.session.leave()}>
-        {user.isDevelopmentKey ? "Use another account" : "Disconnect"}
+        {user.isDevelopmentKey ? "Leave this account" : "Disconnect"}
       </button>
     </>
   );

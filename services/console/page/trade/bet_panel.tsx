@@ -13,9 +13,11 @@ interface BetPanelProps {
 /** The bet that is being made: the box in fields, what it pays, and the way to place it. */
 export function BetPanel({ model, slip }: BetPanelProps) {
   const stage = slip.stage.value;
+  const portfolio = model.session.user.value?.portfolio;
+  const isFirst = stage.name === "draft" && portfolio?.theses.value.length === 0;
   return (
     <section class="card" aria-label="Your bet">
-      <h2>Your box</h2>
+      <h2>{isFirst ? "3. Draw your box" : "Your box"}</h2>
       {"offer" in stage
         ? <QuotePanel model={model} slip={slip} stage={stage} />
         : <DraftPanel model={model} slip={slip} />}
@@ -24,8 +26,8 @@ export function BetPanel({ model, slip }: BetPanelProps) {
 }
 
 const FIELDS: readonly { name: keyof DraftFields; label: string; unit: string }[] = [
-  { name: "upper", label: "Stays below", unit: "USDT" },
   { name: "lower", label: "Stays above", unit: "USDT" },
+  { name: "upper", label: "Stays below", unit: "USDT" },
   { name: "startsIn", label: "Starts in", unit: "s" },
   { name: "lasts", label: "Lasts", unit: "s" },
   { name: "amount", label: "You bet", unit: "USDC" },
@@ -36,7 +38,6 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   const parsed = parseFields(fields);
   const isEmpty = fields.lower === "" && fields.upper === "";
   const errors = "errors" in parsed && !isEmpty ? parsed.errors : {};
-  const price = model.feed.latest.value[slip.symbol.value]?.price;
   const submit = (event: Event) => {
     event.preventDefault();
     void slip.quote();
@@ -70,13 +71,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
         ))}
       </div>
       <div class="row">
-        <button
-          type="button"
-          disabled={price === undefined}
-          onClick={() => price !== undefined && slip.draw(suggestedDraft(price))}
-        >
-          Suggest a box
-        </button>
+        <SuggestButton model={model} slip={slip} />
         {!isEmpty && (
           <button type="button" class="quiet" onClick={() => slip.clear()}>
             Clear
@@ -87,6 +82,20 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       <QuoteButton model={model} slip={slip} isComplete={"draft" in parsed} />
       <Failure model={model} slip={slip} />
     </form>
+  );
+}
+
+/** Draws a box around the price. A part of its own, since the price changes all the time. */
+function SuggestButton({ model, slip }: BetPanelProps) {
+  const price = model.feed.latest.value[slip.symbol.value]?.price;
+  return (
+    <button
+      type="button"
+      disabled={price === undefined}
+      onClick={() => price !== undefined && slip.draw(suggestedDraft(price))}
+    >
+      Suggest a box
+    </button>
   );
 }
 
@@ -101,12 +110,16 @@ function EstimateCard({ slip }: { slip: BetSlip }) {
   return (
     <div class="estimate">
       <dl class="facts">
-        <dt>Pays if the price stays</dt>
+        <dt>Pays if it stays</dt>
         <dd class="big">{formatAmount(payout)} USDC</dd>
         <dt>Times your bet</dt>
         <dd>× {multiplier}</dd>
-        <dt>Chance, says the maker</dt>
-        <dd>{probability === undefined ? "not given" : `${(probability * 100).toFixed(1)} %`}</dd>
+        {probability !== undefined && (
+          <>
+            <dt>Chance, by the maker</dt>
+            <dd>{(probability * 100).toFixed(1)} %</dd>
+          </>
+        )}
       </dl>
       <p class="note">
         {probability === undefined
@@ -125,6 +138,8 @@ function QuoteButton({ model, slip, isComplete }: BetPanelProps & { isComplete: 
     ? "Choose who bets first."
     : user.portfolio.account.value?.balance === 0n
     ? "Take money to bet with first."
+    : model.nodeChainId.value !== model.config.chainId
+    ? "The node does not have the chain that this page is for."
     : undefined;
   return (
     <>

@@ -114,7 +114,7 @@ function paintLabel(
   context.font = `600 12px ${palette.font}`;
   const width = context.measureText(label).width + 12;
   const at = Math.max(2, Math.min(left, right - width));
-  const level = Math.max(12, top - 11);
+  const level = Math.max(18, top - 11); // below the edge of the chart
   context.fillStyle = color;
   context.beginPath();
   context.roundRect(at, level - 9, width, 18, 5);

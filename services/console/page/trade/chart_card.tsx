@@ -97,7 +97,7 @@ function Chart({ model, slip, market, spanMs }: ChartCardProps) {
   }, [symbol]);
   useEffect(() => {
     void model.feed.loadFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
-  }, [symbol, spanMs.value, model.feed.problem.value]);
+  }, [symbol, spanMs.value, model.feed.isLive.value]);
   const label = `Live prices of ${symbol}. Drag to the right of now to draw a box; ` +
     "the fields beside the chart do the same.";
   return (

@@ -56,8 +56,9 @@ function paintFuture(context: Context, { scales, palette }: Frame): void {
   context.setLineDash([]);
 }
 
-function paintGrid(context: Context, { scales, palette }: Frame): void {
+function paintGrid(context: Context, { scales, series, palette }: Frame): void {
   const { plot, x, y, nowMs } = scales;
+  const newestY = y(series.prices.at(-1) ?? -Infinity);
   context.strokeStyle = palette.grid;
   context.fillStyle = palette["ink-soft"];
   context.textBaseline = "middle";
@@ -65,6 +66,7 @@ function paintGrid(context: Context, { scales, palette }: Frame): void {
   for (const price of y.ticks(Math.max(2, Math.floor((plot.bottom - plot.top) / 56)))) {
     const at = Math.round(y(price)) + 0.5;
     strokeLine(context, plot.left, at, plot.right, at);
+    if (Math.abs(at - newestY) < 18) continue; // the newest price is there
     context.fillText(formatQuotePrice(price), plot.right + 8, at);
   }
   context.textAlign = "center";
@@ -122,13 +124,14 @@ function paintLine(context: Context, { scales, series, palette }: Frame): void {
   context.stroke();
 }
 
-function paintHint(context: Context, { scales, palette }: Frame, hint: string): void {
-  const { plot, x, nowMs } = scales;
+function paintHint(context: Context, { scales, series, palette }: Frame, hint: string): void {
+  const { plot, x, y, nowMs } = scales;
   const nowX = x(nowMs);
   const width = plot.right - nowX;
   const height = (plot.bottom - plot.top) * 0.44;
   const left = nowX + width * 0.16;
-  const top = (plot.top + plot.bottom - height) / 2;
+  const middle = y(series.prices.at(-1) ?? y.invert((plot.top + plot.bottom) / 2));
+  const top = Math.min(plot.bottom - height, Math.max(plot.top, middle - height / 2));
   context.strokeStyle = palette["ink-soft"];
   context.lineWidth = 1.5;
   context.setLineDash([6, 6]);
@@ -138,7 +141,9 @@ function paintHint(context: Context, { scales, palette }: Frame, hint: string): 
   context.font = `600 13px ${palette.font}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  context.fillText(hint, left + width * 0.34, top + height / 2, width * 0.62);
+  const isNarrow = context.measureText(hint).width > width * 0.62;
+  const text = isNarrow ? "Draw here" : hint;
+  context.fillText(text, left + width * 0.34, top + height * 0.3, width * 0.64);
   context.font = `12px ${palette.font}`;
 }
 

@@ -16,20 +16,34 @@ const TEXTS: Readonly<Record<string, string>> = {
   RANGE_TOO_NARROW: "The box is too low for the maker to price. Make it taller.",
   WINDOW_ENDED: "The box lies in the past. Draw another one.",
   PAYOUT_TOO_LOW: "The maker would pay no more than you bet. Make the box smaller.",
-  QUOTE_EXPIRED: "The quote has expired. Ask for another one.",
+  QUOTE_EXPIRED: "The quote has expired. Get a new one.",
   ORACLE_STALE: "The chain has no fresh price of this market. Try again when prices move.",
   PRICE_UNAVAILABLE: "The maker has no price of this market right now. Try again soon.",
   VOLATILITY_UNAVAILABLE: "The maker has too little price history yet. Try again in a minute.",
   HISTORY_UNAVAILABLE: "The maker has too little price history yet. Try again in a minute.",
-  EXPOSURE_LIMIT: "The maker takes no more risk right now. Bet less, or later.",
+  PRICE_MOVED: "The price moved, and the maker takes this bet no more. Get a new quote.",
+  PRICE_IMPROVED: "The price moved, and the bet pays more now. Get a new quote.",
+  PRICE_STALE: "The chain has no fresh price of this market. Try again when prices move.",
+  DEADLINE_PASSED: "The quote has expired. Get a new one.",
+  RISK_TOO_LARGE: "The maker does not risk that much on one bet. Bet less.",
+  EXPOSURE_TOO_LARGE: "The maker takes no more risk right now. Bet less, or later.",
+  EXPOSURE_UNKNOWN: "The maker is starting. Try again in a few seconds.",
+  BALANCE_TOO_LOW: "The maker lacks the money for this bet. Bet less, or later.",
+  DRY_RUN: "This maker quotes only, and takes no bets (--dry-run).",
+  RATE_LIMITED: "Too many requests. Wait a moment.",
+  OUTCOME_UNKNOWN:
+    "Nobody knows yet whether the bet was taken. If it was, it will show up in your bets.",
   USER_REJECTED: "You rejected the request in the wallet. Nothing was signed.",
   WALLET_BUSY: "Another request waits in the wallet: open it and answer.",
-  WRONG_CHAIN: "The wallet is on another chain. Switch it, and ask for a quote again.",
+  WRONG_CHAIN: "The wallet is on another chain. Switch it, and get a new quote.",
   SERVICE_UNREACHABLE: "The service does not answer. It may be starting; try again.",
   SERVICE_TIMEOUT: "The service took too long to answer. Try again.",
   NODE_UNREACHABLE: "The chain does not answer. Try again.",
   NODE_TIMEOUT: "The chain took too long to answer. Try again.",
 };
+
+/** Codes that have an explanation of their own. */
+export const EXPLAINED_CODES: readonly string[] = Object.keys(TEXTS);
 
 /** What to tell the user about an error. */
 export function explain(thrown: unknown): Explanation {

@@ -34,12 +34,16 @@ function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
   const spanMs = useSignal(60_000);
   const market = MARKETS.find(({ symbol }) => symbol === slip.symbol.value);
   if (market === undefined) return null;
+  // What is to be done next is on top.
+  const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
+  const isReady = balance > 0n;
+  const account = <AccountPanel key="account" model={model} />;
+  const bet = <BetPanel key="bet" model={model} slip={slip} />;
   return (
     <main class="trade">
       <ChartCard model={model} slip={slip} market={market} spanMs={spanMs} />
-      <aside class="side">
-        <AccountPanel model={model} />
-        <BetPanel model={model} slip={slip} />
+      <aside class="side" aria-label="Bet">
+        {isReady ? [bet, account] : [account, bet]}
       </aside>
       <Positions model={model} />
     </main>

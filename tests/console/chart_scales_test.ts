@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import {
+  PriceWindow,
+  scalesOf,
+  timeTicks,
+} from "../../services/console/page/trade/chart_scales.ts";
+
+const view = { nowMs: 1_000_000_000, spanMs: 60_000, low: 10, high: 20 };
+
+Deno.test("scalesOf: now divides the plot, and prices rise upwards", () => {
+  const { plot, x, y } = scalesOf({ width: 800, height: 400 }, view);
+  const share = (x(view.nowMs) - plot.left) / (plot.right - plot.left);
+  assert(Math.abs(share - 0.58) < 1e-9);
+  assert.equal(y(10), plot.bottom);
+  assert.equal(y(20), plot.top);
+});
+
+Deno.test("timeTicks: full seconds and minutes, no closer than asked", () => {
+  for (const spanMs of [20_000, 60_000, 300_000, 3_600_000]) {
+    const scales = scalesOf({ width: 800, height: 400 }, { ...view, spanMs });
+    const ticks = timeTicks(scales, 90);
+    assert(ticks.length >= 3, `${spanMs}`);
+    for (const [index, time] of ticks.entries()) {
+      assert.equal(time % 1_000, 0);
+      const next = ticks[index + 1];
+      if (next !== undefined) assert(scales.x(next) - scales.x(time) >= 90);
+    }
+  }
+});
+
+Deno.test("PriceWindow: glides to what is shown, and jumps where that is far away", () => {
+  const window = new PriceWindow();
+  const first = window.next({ low: 100, high: 101 }, 16);
+  assert(first.low < 100 && first.high > 101);
+  const second = window.next({ low: 100, high: 103 }, 16);
+  assert(second.high > first.high && second.high < 103, "on its way");
+  let range = second;
+  for (let frame = 0; frame < 200; frame++) range = window.next({ low: 100, high: 103 }, 16);
+  assert(range.high > 103);
+  const other = window.next({ low: 5_000, high: 5_001 }, 16);
+  assert(other.low < 5_000 && other.high > 5_001 && other.low > 4_000);
+});
+
+Deno.test("PriceWindow: a price that never moves has a height", () => {
+  const { low, high } = new PriceWindow().next({ low: 100, high: 100 }, 16);
+  assert(low < 100 && high > 100);
+});

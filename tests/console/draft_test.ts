@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import {
+  betOf,
+  type DraftFields,
+  draftOf,
+  fieldsOf,
+  parseFields,
+  suggestedDraft,
+} from "../../services/console/page/trade/draft.ts";
+
+const FIELDS: DraftFields = {
+  lower: "2990.5",
+  upper: "3010",
+  startsIn: "3",
+  lasts: "15",
+  amount: "10",
+};
+
+Deno.test("draftOf: corners in any order make the same box, rounded to what people read", () => {
+  const corners = { fromMs: 3_012, toMs: 18_044, low: 2990.123456, high: 3010.987654 };
+  const draft = {
+    lowerPrice: 2_990_120_000n,
+    upperPrice: 3_010_990_000n,
+    startsInMs: 3_000,
+    durationMs: 15_000,
+  };
+  assert.deepEqual(draftOf(corners), draft);
+  const turned = { fromMs: 18_044, toMs: 3_012, low: corners.high, high: corners.low };
+  assert.deepEqual(draftOf(turned), draft);
+});
+
+Deno.test("draftOf: a box begins now at the earliest, and lasts a second at least", () => {
+  const draft = draftOf({ fromMs: -5_000, toMs: 300, low: 1, high: 2 });
+  assert.deepEqual([draft?.startsInMs, draft?.durationMs], [0, 1_000]);
+});
+
+Deno.test("draftOf: no box without height, without length, or below zero", () => {
+  const corners = { fromMs: 0, toMs: 5_000, low: 100, high: 101 };
+  assert.equal(draftOf({ ...corners, high: 100.0001 }), undefined);
+  assert.equal(draftOf({ ...corners, toMs: 0 }), undefined);
+  assert.equal(draftOf({ ...corners, low: -1 }), undefined);
+});
+
+Deno.test("parseFields: what fieldsOf shows is read as the same box", () => {
+  const draft = draftOf({ fromMs: 1_200, toMs: 9_900, low: 149.8, high: 150.2 });
+  assert(draft);
+  const parsed = parseFields({ ...fieldsOf(draft), amount: "0.51" });
+  assert.deepEqual(parsed, { draft, betAmount: 510_000n });
+});
+
+const mistakes: readonly (readonly [keyof DraftFields, string])[] = [
+  ["lower", ""],
+  ["lower", "abc"],
+  ["upper", "2990.5"],
+  ["upper", "-1"],
+  ["startsIn", "-1"],
+  ["startsIn", "86401"],
+  ["lasts", "0.9"],
+  ["lasts", "90000"],
+  ["lasts", "1e3"],
+  ["amount", "0"],
+  ["amount", "ten"],
+];
+
+for (const [field, text] of mistakes) {
+  Deno.test(`parseFields: ${field} ${JSON.stringify(text)} is refused at its field`, () => {
+    const parsed = parseFields({ ...FIELDS, [field]: text });
+    assert("errors" in parsed);
+    assert.deepEqual(Object.keys(parsed.errors), [field]);
+  });
+}
+
+Deno.test("betOf: times count from the moment of the quote", () => {
+  const parsed = parseFields(FIELDS);
+  assert("draft" in parsed);
+  const bet = betOf("ETH/USDT", parsed.draft, parsed.betAmount, 1_000_000.4);
+  assert.equal(bet.startTime, 1_003_000);
+  assert.equal(bet.endTime, 1_018_000);
+  assert.equal(bet.deadline, 1_030_000);
+});
+
+Deno.test("suggestedDraft: lies around the price, whatever its size", () => {
+  for (const price of [60_000_000_000n, 3_000_000_000n, 150_000_000n, 1_000n]) {
+    const { lowerPrice, upperPrice } = suggestedDraft(price);
+    assert(lowerPrice < price && price < upperPrice, `${price}`);
+  }
+});

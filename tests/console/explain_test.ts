@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { RangemakerError } from "../../lib/client/mod.ts";
+import { explain, EXPLAINED_CODES } from "../../services/console/page/trade/explain.ts";
+
+Deno.test("explain: every explained code is one of the documents", () => {
+  const documents = ["reference", "protocol", "client"]
+    .map((name) => Deno.readTextFileSync(new URL(`../../docs/${name}.md`, import.meta.url)));
+  for (const code of EXPLAINED_CODES) {
+    assert(documents.some((text) => text.includes(`\`${code}\``)), code);
+  }
+});
+
+Deno.test("explain: other messages of services stay, without the address that was called", () => {
+  const message = "http://127.0.0.1:3000/estimate answered 400: BET_TOO_LARGE: Bet 2 is above 1";
+  assert.deepEqual(explain(new RangemakerError("BET_TOO_LARGE", message)), {
+    code: "BET_TOO_LARGE",
+    text: "Bet 2 is above 1",
+  });
+});

@@ -1,0 +1,51 @@
+/** The node's time, and prices in the order of time. */
+import assert from "node:assert/strict";
+import { PriceSeries } from "../../services/console/page/data/price_series.ts";
+import { ServerClock } from "../../services/console/page/data/server_clock.ts";
+
+Deno.test("ServerClock: the message that travelled fastest counts", () => {
+  let local = 10_000;
+  const clock = new ServerClock(() => local);
+  for (const [sent, arrived] of [[10_400, 10_000], [10_500, 10_020], [10_550, 10_200]] as const) {
+    local = arrived;
+    clock.observe(sent);
+  }
+  assert.equal(clock.offsetMs, 480);
+  assert.equal(clock.now(), 10_680);
+});
+
+Deno.test("ServerClock: a clock ahead of the node's, and one that was set, are followed", () => {
+  let local = 100_000;
+  const clock = new ServerClock(() => local);
+  clock.observe(90_000);
+  assert.equal(clock.now(), 90_000);
+  local = 0;
+  clock.observe(90_100);
+  assert.equal(clock.now(), 90_100);
+});
+
+Deno.test("PriceSeries: one price a slot, the latest; an older one is ignored", () => {
+  const series = new PriceSeries();
+  series.append(100, 1);
+  series.append(200, 2);
+  series.append(200, 3);
+  series.append(100, 9);
+  assert.deepEqual([series.times, series.prices], [[100, 200], [1, 3]]);
+});
+
+Deno.test("PriceSeries: history fills gaps, and wins over what came live", () => {
+  const series = new PriceSeries();
+  series.append(300, 3);
+  series.append(500, 5);
+  series.merge([{ time: 100, price: 1 }, { time: 300, price: 33 }, { time: 400, price: 4 }]);
+  assert.deepEqual(series.times, [100, 300, 400, 500]);
+  assert.deepEqual(series.prices, [1, 33, 4, 5]);
+  assert.deepEqual([0, 100, 101, 500, 501].map((time) => series.indexAt(time)), [0, 0, 1, 3, 4]);
+});
+
+Deno.test("PriceSeries: memory is bounded, by the oldest prices", () => {
+  const series = new PriceSeries();
+  for (let slot = 0; slot < 150_000; slot++) series.append(slot * 100, slot);
+  assert(series.times.length <= 65_536 + 4_096);
+  assert.equal(series.prices.at(-1), 149_999);
+});
