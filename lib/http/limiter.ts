@@ -1,5 +1,6 @@
 /** Limits how often callers may send requests, each by its address and all together. */
 import type { MiddlewareHandler } from "hono";
+import { Counter, type Registry } from "prom-client";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { RangemakerError } from "../errors.ts";
 import { type CallerAddress, callerAddress } from "./caller_address.ts";
@@ -32,12 +33,20 @@ export class RequestLimiter {
   readonly #byConnection: RateLimiterMemory | undefined;
   readonly #total: RateLimiterMemory | undefined;
   readonly #trustProxy: boolean;
+  readonly #refusals: Counter<"limit"> | undefined;
 
-  constructor({ rateLimit, rateLimitTotal, trustProxy }: LimiterSettings) {
+  /** @param registry Where `http_rate_limited_total` is registered; without it nothing is counted. */
+  constructor({ rateLimit, rateLimitTotal, trustProxy }: LimiterSettings, registry?: Registry) {
     this.#byCaller = limiterOf(rateLimit);
     this.#byConnection = limiterOf(connectionRate(rateLimit, rateLimitTotal));
     this.#total = limiterOf(rateLimitTotal);
     this.#trustProxy = trustProxy;
+    this.#refusals = registry && new Counter({
+      name: "http_rate_limited_total",
+      help: "Requests refused with 429, by limit: address, connection (of a proxy) or total.",
+      labelNames: ["limit"],
+      registers: [registry],
+    });
   }
 
   /** Refuses requests over the limits with 429 and `Retry-After`. */
@@ -54,15 +63,31 @@ export class RequestLimiter {
   };
 
   /** Counts a request. @returns Seconds until the next one is accepted, if this one is not. */
-  async count({ key, peerKey }: CallerAddress): Promise<number | undefined> {
+  async count(
+    { key, peerKey }: Pick<CallerAddress, "key" | "peerKey">,
+  ): Promise<number | undefined> {
     const isForwarded = key !== peerKey;
     // Counted per connection: forging another caller's address must not use up its limit.
     const caller = isForwarded ? `${key} via ${peerKey}` : key;
     // From the narrowest to the widest: a caller over its own limit must not use up a shared one.
-    const over = await consume(this.#byCaller, caller) ??
-      (isForwarded ? await consume(this.#byConnection, peerKey) : undefined) ??
-      await consume(this.#total, "all");
-    return over && Math.max(1, Math.ceil(over.msBeforeNext / 1000));
+    return await this.#consume("address", this.#byCaller, caller) ??
+      (isForwarded ? await this.#consume("connection", this.#byConnection, peerKey) : undefined) ??
+      await this.#consume("total", this.#total, "all");
+  }
+
+  async #consume(
+    limit: "address" | "connection" | "total",
+    limiter: RateLimiterMemory | undefined,
+    key: string,
+  ): Promise<number | undefined> {
+    try {
+      await limiter?.consume(key);
+      return undefined;
+    } catch (thrown) {
+      if (!(thrown instanceof RateLimiterRes)) throw thrown;
+      this.#refusals?.inc({ limit });
+      return Math.max(1, Math.ceil(thrown.msBeforeNext / 1000));
+    }
   }
 
   /** Drops all counts and their timers. */
@@ -86,17 +111,4 @@ function limiterOf(ratePerSecond: number): RateLimiterMemory | undefined {
     points: ratePerSecond * WINDOW_SECONDS,
     duration: WINDOW_SECONDS,
   });
-}
-
-async function consume(
-  limiter: RateLimiterMemory | undefined,
-  key: string,
-): Promise<RateLimiterRes | undefined> {
-  try {
-    await limiter?.consume(key);
-    return undefined;
-  } catch (thrown) {
-    if (thrown instanceof RateLimiterRes) return thrown;
-    throw thrown;
-  }
 }

@@ -20,6 +20,8 @@ export class NetworkError extends RangemakerError {
 export interface RequestOptions {
   /** Sent as the JSON body of a POST; without it the request is a GET. */
   json?: unknown;
+  /** Sent besides the content type. */
+  headers?: Readonly<Record<string, string>>;
   /** Covers the whole answer, its body included. */
   timeoutMs?: number;
 }
@@ -38,11 +40,11 @@ export interface HttpAnswer {
  */
 export async function request(
   url: string,
-  { json, timeoutMs = REQUEST_TIMEOUT_MS }: RequestOptions = {},
+  { json, headers, timeoutMs = REQUEST_TIMEOUT_MS }: RequestOptions = {},
 ): Promise<HttpAnswer> {
-  const init = json === undefined ? {} : {
+  const init = json === undefined ? { headers } : {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify(json),
   };
   try {

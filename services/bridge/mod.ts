@@ -81,7 +81,7 @@ export async function startBridge(options: BridgeOptions): Promise<RunningBridge
     clock,
     onRefused: DepositLog.refused,
   });
-  const limiter = new RequestLimiter(options);
+  const limiter = new RequestLimiter(options, registry);
   const readiness = () => checkReadiness({ store, node: probe, relayer: signer.address, chainId });
   const app = createBridgeApi({
     depositor,

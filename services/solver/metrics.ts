@@ -21,7 +21,7 @@ export class SolverMetrics {
   readonly #executions: Counter<"outcome">;
   readonly #executeAnswers: Counter<"outcome">;
   readonly #signatureFailures: Counter;
-  readonly #hedgeTime: Histogram;
+  readonly #hedgeTime: Histogram<"outcome">;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -58,7 +58,8 @@ export class SolverMetrics {
     });
     this.#hedgeTime = new Histogram({
       name: "solver_hedge_seconds",
-      help: "Time that hedges took.",
+      help: "Time that hedges took, by outcome: hedged, or the code of the failure.",
+      labelNames: ["outcome"],
       buckets: HEDGE_BUCKETS,
       registers,
     });
@@ -107,14 +108,21 @@ export class SolverMetrics {
     this.#executions.inc({ outcome });
   }
 
-  /** Measures how long a hedge takes. */
+  /** Measures how long a hedge takes, and how it ends. */
   timed(hedge: Hedge): Hedge {
     return {
       expectedMs: hedge.expectedMs,
-      cover: async (quoteHash, terms) => {
+      cover: async (quoteHash, quote) => {
         const startedMs = performance.now();
-        await hedge.cover(quoteHash, terms);
-        this.#hedgeTime.observe((performance.now() - startedMs) / 1000);
+        let outcome = "hedged";
+        try {
+          await hedge.cover(quoteHash, quote);
+        } catch (thrown) {
+          outcome = thrown instanceof RangemakerError ? thrown.code : "INTERNAL_ERROR";
+          throw thrown;
+        } finally {
+          this.#hedgeTime.observe({ outcome }, (performance.now() - startedMs) / 1000);
+        }
       },
     };
   }

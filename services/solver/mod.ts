@@ -22,7 +22,7 @@ import { Executor } from "./execution/executor.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { SettledReservations } from "./execution/settled_reservations.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
-import { SimulatedHedge } from "./execution/hedge.ts";
+import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
 import { HistoryReader } from "./market/history_reader.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 import { followNode, type Running } from "./follow_node.ts";
@@ -33,7 +33,8 @@ import { options, type SolverOptions } from "./options.ts";
 import { OwnAccount } from "./own_account.ts";
 import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
 import { MockStrategy } from "./pricing/mock_strategy.ts";
-import type { PricingStrategy, StrategyName } from "./pricing/strategy.ts";
+import { loadStrategy } from "./pricing/load_strategy.ts";
+import { type PricingStrategy, strategyContext } from "./pricing/strategy.ts";
 import { QuoteSigner } from "./quoting/quote_signer.ts";
 import { Quoter } from "./quoting/quoter.ts";
 import { checkReadiness } from "./readiness.ts";
@@ -67,7 +68,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   const store = withFaultPoints("store", await openIntentStore(options.database, "solver"), faults);
   const exposure = new ExposureBook(options.maxExposure);
   metrics.watchExposure(exposure);
-  const pricing = createPricing(options, client, clock);
+  const pricing = await createPricing(options, client, clock);
   const settled = new SettledReservations({ store, book: exposure, node: client, clock });
   const onThesis = (thesis: Thesis) => {
     exposure.apply(thesis);
@@ -89,7 +90,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     ended: (intent) => executor.ended(intent),
   });
   const hedge = metrics.timed(
-    withFaultPoints("hedge", new SimulatedHedge(clock, options.hedgeDelayMs), faults),
+    withFaultPoints("hedge", createHedge(options, clock), faults),
   );
   const checks = new PreTradeChecks({
     node,
@@ -122,7 +123,7 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
     dryRun,
   });
   const reservations = new ReservationReconciler({ store, exposure, executor, settled, clock });
-  const limiter = new RequestLimiter(options);
+  const limiter = new RequestLimiter(options, registry);
   const account = new OwnAccount(client, solver, clock);
   const app = createSolverApi({
     quoter: new Quoter({
@@ -199,6 +200,12 @@ export async function startSolver(options: SolverOptions): Promise<RunningSolver
   }
 }
 
+function createHedge(options: SolverOptions, clock: Clock): Hedge {
+  const { hedgeUrl: url, hedgeDelayMs: expectedMs, hedgeTimeoutMs: timeoutMs } = options;
+  if (url === undefined) return new SimulatedHedge(clock, expectedMs);
+  return new HttpHedge({ url, expectedMs, timeoutMs });
+}
+
 /** The default follows the specification; it is not a price. */
 function warnOfMock(): void {
   getLogger([LOG_ROOT, "solver"]).warn(
@@ -208,11 +215,11 @@ function warnOfMock(): void {
 }
 
 /** The strategy, and the reader that keeps its prices up to date. */
-function createPricing(
+async function createPricing(
   options: SolverOptions,
   node: CoreClient,
   clock: Clock,
-): Running & { strategy: PricingStrategy<StrategyName>; book: MarketData | undefined } {
+): Promise<Running & { strategy: PricingStrategy; book: MarketData | undefined }> {
   if (options.pricing === "mock") {
     const strategy = new MockStrategy(Math.random);
     return { strategy, book: undefined, start() {}, stop: () => Promise.resolve() };
@@ -221,16 +228,18 @@ function createPricing(
     floor: options.volatilityFloor,
     minHistoryMs: options.volatilityHistoryMs,
   });
+  const parts = { marketView: book.of.bind(book), clock };
   const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
-  const strategy = new BarrierStrategy({
-    marketView: book.of.bind(book),
-    clock,
-    margin,
-    userLeadMs,
-    maxPriceAgeMs,
-    minDurationMs,
-    minWidthTicks,
-  });
+  const strategy = options.pricing === "barrier"
+    ? new BarrierStrategy({
+      ...parts,
+      margin,
+      userLeadMs,
+      maxPriceAgeMs,
+      minDurationMs,
+      minWidthTicks,
+    })
+    : (await loadStrategy(options.pricing))(strategyContext(parts));
   const reader = new HistoryReader({ node, book, clock });
   return { strategy, book, start: () => reader.start(), stop: () => reader.stop() };
 }

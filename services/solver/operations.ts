@@ -21,7 +21,6 @@ import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
 import { pricingDetailsSchema } from "./pricing/details.ts";
-import { STRATEGY_NAMES } from "./pricing/strategy.ts";
 import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULES } from "./limits.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./risk/theses.ts";
@@ -47,7 +46,7 @@ const infoSchema = z.object({
   balanceTime: timestampSchema.nullable()
     .describe("When the balance was read, Unix milliseconds; null before the node's first answer"),
   dryRun: z.boolean().describe("Quotes and estimates only"),
-  pricing: z.enum(STRATEGY_NAMES).describe("How bets are priced"),
+  pricing: z.string().describe("Strategy that prices bets: mock, barrier or the name of your own"),
   config: z.object({
     basePayoutMultiplier: z.number(),
     maxPayoutRatio: z.number().describe("Highest payout, as a multiple of the bet"),
@@ -251,13 +250,15 @@ export const operations = {
           ...NODE_FAILURES,
           "STORE_UNAVAILABLE",
           "PRICE_STALE",
+          "HEDGE_REFUSED",
           "BALANCE_TOO_LOW",
           "EXPOSURE_UNKNOWN",
           "EXPOSURE_TOO_LARGE",
           ...PRICE_MISSING,
         ],
         "Dry run; or node or store cannot be used, or exposure, price or the solver's balance do " +
-          "not allow it now: nothing was recorded. Or the node refused the transaction for good",
+          "not allow it now: nothing was recorded. Or the hedging service refused the execution, or the " +
+          "node the transaction, for good",
       ),
       504: failureAnswer(
         ["OUTCOME_UNKNOWN", "STORE_CONNECTION_LOST"],

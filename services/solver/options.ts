@@ -78,8 +78,21 @@ export const options = {
   hedgeDelayMs: {
     flags: "--hedge-delay-ms",
     kind: kinds.duration(0, HEDGE_DELAY_MS_MAX),
-    description: "duration of the simulated hedge",
+    description:
+      "duration of the simulated hedge; with --hedge-url, how long a hedge usually takes",
     default: "50",
+  },
+  hedgeUrl: {
+    flags: "--hedge-url",
+    kind: kinds.httpUrl,
+    env: "HEDGE_URL",
+    description: "service of your own that hedges executions: POST { quoteHash, quote, risk }",
+  },
+  hedgeTimeoutMs: {
+    flags: "--hedge-timeout-ms",
+    kind: kinds.duration(1, HEDGE_DELAY_MS_MAX),
+    description: "how long the service at --hedge-url may take to answer",
+    default: "2000",
   },
   ...pricingOptions,
   maxStartAheadMs: {

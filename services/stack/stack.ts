@@ -17,7 +17,7 @@ export { FREE_PORTS } from "./ports.ts";
 /** Sources a price needs, as in the reference deployment (spec: price oracle, "Deployment constants"). */
 const MIN_SOURCES = 2;
 
-/** Where services listen unless told otherwise. */
+/** Where services listen by default. */
 const DEFAULT_HOST = hostOption.default;
 
 /** How to start a stack. */

@@ -3,7 +3,7 @@
 
 interface Job {
   port: number;
-  /** Route that the bodies go to; the bridge's unless told otherwise. */
+  /** Route that the bodies go to; by default the bridge's. */
   path?: string;
   bodies: string[];
   concurrency: number;

@@ -34,7 +34,7 @@ async function isUp(): Promise<boolean> {
 const oracle = startFakeOracle();
 const { answer } = oracle;
 oracle.answer = (request) => {
-  // A price that tells when it was made, so that a repeated one shows.
+  // A price that contains the time it was made, so that a repeated one shows.
   oracle.prices["ETH/USDT"] = BigInt(Date.now());
   return answer(request);
 };

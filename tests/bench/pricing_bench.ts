@@ -12,7 +12,7 @@ import { FirstBarrier } from "../../services/solver/backtest/rivals/first_barrie
 import { slotBar } from "../../services/solver/backtest/trade_bars.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
 import { StandingPrices } from "../../services/solver/pricing/standing_prices.ts";
-import type { PricingStrategy, StrategyName } from "../../services/solver/pricing/strategy.ts";
+import type { PricingStrategy } from "../../services/solver/pricing/strategy.ts";
 import { YEAR_MS } from "../../services/solver/pricing/units.ts";
 import { MarketVolatility } from "../../services/solver/pricing/volatility.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";
@@ -55,7 +55,7 @@ const barrier = new BarrierStrategy({
 });
 
 /** The first version behind the interface of today. */
-const firstStrategy: PricingStrategy<StrategyName> = {
+const firstStrategy: PricingStrategy = {
   name: "barrier",
   price({ lowerPrice, upperPrice, startTime, endTime, betAmount }) {
     const box = {
@@ -121,7 +121,7 @@ const cases: [name: string, durationMs: number, aheadMs: number][] = [
 ];
 const signer = new Signer(DEV_ACCOUNTS.solver.privateKey);
 const user = new Signer(`0x${"11".repeat(32)}`).address;
-const quoterOf = (strategy: PricingStrategy<StrategyName>) =>
+const quoterOf = (strategy: PricingStrategy) =>
   new Quoter({
     strategy,
     signer,

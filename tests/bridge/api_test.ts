@@ -157,7 +157,7 @@ Deno.test("Bridge: unknown routes and methods answer 404 in the envelope", () =>
     }
   }));
 
-Deno.test("Bridge: a refusal by the node's rules is told with its code", () =>
+Deno.test("Bridge: a refusal by the node's rules has its code", () =>
   withBridge(async ({ url }, node) => {
     node.refusal = "PERMISSION_DENIED";
     await assertFailure(post(`${url}/deposit`, signedRequest()), 503, "PERMISSION_DENIED");

@@ -10,7 +10,7 @@ import {
 } from "../support/death.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { FakeNode } from "../support/fake_node.ts";
-import { ILL, makeWell, type NodeMood, WELL } from "../support/node_moods.ts";
+import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
 import { signedRequest, startTestBridge, user } from "./support.ts";
 
@@ -69,7 +69,7 @@ async function dieAt(place: string, mood: NodeMood, engine: Engine): Promise<voi
   await withNode(mood, engine, async (node, service, database) => {
     const request = signedRequest();
     const answer = await playUntilDeath(service, place, (url) => post(`${url}/deposit`, request));
-    makeWell(node);
+    makeHealthy(node);
 
     // Only what dies needs a process of its own: what starts after it finds the same database.
     const restarted = await startTestBridge(node.url, { database });
@@ -107,12 +107,12 @@ async function dieEverywhere(t: Deno.TestContext, mood: NodeMood, engine: Engine
   for (const place of places) {
     // Until the transaction has been sent all moods are the same.
     const early = places.indexOf(place) <= places.indexOf("node.sendTransactionText:before");
-    if (early && mood !== WELL) continue;
+    if (early && mood !== HEALTHY) continue;
     await t.step(place, () => dieAt(place, mood, engine));
   }
 }
 
-for (const mood of [WELL, ...ILL]) {
+for (const mood of [HEALTHY, ...FAULTY]) {
   Deno.test(
     `Bridge: killed at every step with the node ${mood.name}: one deposit, one truth`,
     (t) => dieEverywhere(t, mood, onSqlite),
@@ -122,11 +122,11 @@ for (const mood of [WELL, ...ILL]) {
 Deno.test({
   name: `Bridge: killed at every step on PostgreSQL: one deposit, one truth${NEEDS_POSTGRES}`,
   ignore: POSTGRES_URL === undefined,
-  fn: (t) => dieEverywhere(t, WELL, withSchema),
+  fn: (t) => dieEverywhere(t, HEALTHY, withSchema),
 });
 
 Deno.test("Bridge: killed while the node works on the transaction: one deposit, one truth", async () => {
-  await withNode(WELL, onSqlite, async (node, service) => {
+  await withNode(HEALTHY, onSqlite, async (node, service) => {
     const request = signedRequest();
     const started = await startMortal(service);
     let release = () => {};

@@ -44,11 +44,11 @@ Deno.test("Readiness: each thing that is missing is named", async () => {
     ],
   });
   const secret = "http://user:hunter2@node/v3/0123456789abcdef0123456789abcdef?key=hunter2";
-  const told = await checkReadiness(
+  const readiness = await checkReadiness(
     ports({ getAccount, chainId: () => Promise.resolve(1), url: secret }),
   );
-  assert.equal(told.problems.length, 2);
-  assert(!/hunter2|0123456789abcdef/.test(told.problems.join()), told.problems.join());
+  assert.equal(readiness.problems.length, 2);
+  assert(!/hunter2|0123456789abcdef/.test(readiness.problems.join()), readiness.problems.join());
   const { node, relayer: isRelayer, ...rest } = await checkReadiness(ports({ getAccount }));
   assert.deepEqual([rest.ready, node, isRelayer], [false, true, false], "the relayer alone");
   const broken = { ...ports(), store: { check: () => Promise.reject(new StoreError("Full")) } };

@@ -16,7 +16,7 @@ export const user = new Signer(`0x${"11".repeat(32)}`);
 /** The key of the bridge. */
 export const relayer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
 
-/** A deposit request as JSON, signed; `nonce` 1 and a minute to live unless told otherwise. */
+/** A deposit request as JSON, signed; `nonce` 1 and valid for a minute by default. */
 export function signedRequest(
   given: Partial<Omit<DepositRequest, "signature">> = {},
   options: { signer?: Signer; chainId?: number } = {},

@@ -7,7 +7,7 @@ import { Program, runProgram } from "../support/process.ts";
 
 const commands = Object.keys(entries);
 
-Deno.test("rangemaker --version: tells the version of deno.json", async () => {
+Deno.test("rangemaker --version: prints the version of deno.json", async () => {
   const { code, stdout } = await runHere(["--version"]);
   assert.equal(code, 0);
   assert.equal(stdout.trim(), `rangemaker ${config.version}`);

@@ -81,7 +81,7 @@ Deno.test("Exchanges: what is no WebSocket, and what is not there, is answered s
   });
 });
 
-Deno.test("Exchanges: a client that sends bytes is told that text is expected", async () => {
+Deno.test("Exchanges: a client that sends bytes gets an error: text is expected", async () => {
   await withExchanges({}, async ({ providerUrls }) => {
     const socket = new WebSocket(providerUrls.provider_b);
     const closed = new Promise<CloseEvent>((resolve) => socket.onclose = resolve);

@@ -48,7 +48,7 @@ function kinds(name: ProviderName, frames: string[]): string[] {
 }
 
 for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
-  Deno.test(`Venue ${name}: acknowledges, then tells every trade, a little late`, () => {
+  Deno.test(`Venue ${name}: acknowledges, then sends every trade, a little late`, () => {
     const { connect, trade, venue } = setUp(name);
     trade(3n);
     const { subscribe, news, connection } = connect();
@@ -186,7 +186,7 @@ Deno.test("Venue: Binance ends a connection after 24 hours", () => {
   assert.deepEqual(connect().news(86_400_000), ["closed 1001 Too old"]);
 });
 
-Deno.test("Venue: Coinbase wants a subscription within 5 s, and sends a heartbeat a second", () => {
+Deno.test("Venue: Coinbase requires a subscription within 5 s, and sends a heartbeat a second", () => {
   const { connect, trade } = setUp("provider_b");
   assert.deepEqual(connect().news(5_000), ["closed 1008 Not subscribed in time"]);
   const { subscribe, news } = connect();

@@ -37,7 +37,7 @@ Deno.test("Node: one bet over HTTP, from deposit to payout", () =>
     await socket.close();
   }));
 
-Deno.test("Node: a theses subscription tells what matches its filter", () =>
+Deno.test("Node: a theses subscription sends what matches its filter", () =>
   withSteppedNode(async (parts) => {
     const socket = await RpcSocket.open(parts.node.readWsUrl!);
     const [all, mine, wrongSolver, bySolver] = [

@@ -88,7 +88,7 @@ function pricesIn(text: string): Set<string> {
   const found = new Set<string>();
   // The keys' values as text, whichever of the four formats this is; numbers keep their digits.
   for (const [, digits = ""] of text.matchAll(/"(?:p|price|last)"\s*:\s*"?([-+.\deE]+)/g)) {
-    // A broken one may be no number any more, such as 12-7: then no price may be told of it.
+    // A broken one may be no number any more, such as 12-7: then it may give no price.
     if (Number.isFinite(Number(digits))) found.add(digits);
   }
   return found;
@@ -112,9 +112,9 @@ for (const dialect of DIALECTS) {
         const text = mutate(frameOf(dialect, random, input), random);
         const frame = provider.parse(text);
         if (frame.kind !== "prints") continue;
-        const told = [...pricesIn(text)].map(naivePrice);
+        const expected = [...pricesIn(text)].map(naivePrice);
         for (const print of frame.prints) {
-          assert(told.includes(print.price), `${print.price} is not in ${text}`);
+          assert(expected.includes(print.price), `${print.price} is not in ${text}`);
           assert(text.includes(print.symbol) || text.includes("\\"), `${print.symbol}: ${text}`);
           prints += 1;
         }

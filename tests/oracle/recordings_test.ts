@@ -1,4 +1,4 @@
-/** Replays recorded traffic through the parsers, where the recordings are at hand. */
+/** Replays recorded traffic through the parsers, where the recordings are available. */
 import assert from "node:assert/strict";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
@@ -38,7 +38,7 @@ function micros(digits: string): bigint {
 for (const [name, file] of recordings) {
   const lines = read(file);
   const ignore = lines === undefined;
-  if (ignore) console.warn(`Skipped: ${file} is not at hand`);
+  if (ignore) console.warn(`Skipped: ${file} is missing`);
   Deno.test({
     name: `Provider ${name}: every frame of ${file} is understood, every price exact`,
     ignore,

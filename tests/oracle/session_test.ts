@@ -85,7 +85,7 @@ Deno.test("Session: a subscription without acknowledgement ends the connection",
   ]);
 });
 
-Deno.test("Session: a refused market is told, the others go on, and all are asked again later", () => {
+Deno.test("Session: a refused market is reported, the others continue, and all are requested again later", () => {
   const { session, clock, news } = setUp(kraken);
   session.receive(krakenAnswer("ETH/USDT", false));
   session.receive(krakenAnswer("BTC/USDT", true));
@@ -179,7 +179,7 @@ Deno.test("Session: a stuck exchange time ends the connection, and what its fram
   ]);
 });
 
-Deno.test("Session: a gap is told, many gaps earn a new connection", () => {
+Deno.test("Session: a gap is reported, many gaps cause a new connection", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(ACK);
   news();
@@ -257,7 +257,7 @@ Deno.test("Session: Kraken's heartbeat says that it is idle; its status and OKX'
   for (const { session } of [krakenSide, okxSide]) session.end();
 });
 
-Deno.test("Session: a count that starts again is told, its price is taken", () => {
+Deno.test("Session: a count that restarts is reported, its price is used", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(aggTrade(900, clock.now()));
   news();

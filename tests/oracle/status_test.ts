@@ -104,7 +104,7 @@ Deno.test("providersBody: keeps the ages of connection, subscription and last tr
   oracle.stop();
 });
 
-Deno.test("providersBody: a source far off the median of three is told, and outvoted", () => {
+Deno.test("providersBody: a source far off the median of three is reported, and outvoted", () => {
   const { clock, oracle } = setUp();
   const price = (text: string) => BigInt(text) * 1_000_000n;
   oracle.board.update("provider_a", "BTC/USDT", price("60000"), clock.now());

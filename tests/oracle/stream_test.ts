@@ -62,7 +62,7 @@ Deno.test("Stream: a time that stands still while prints come is stuck, a pause 
   assert(!stream.stuck(T + 60_001 + STUCK_TIME_MS));
 });
 
-Deno.test("Stream: a trade that a heartbeat tells of but that does not come is lost, once", () => {
+Deno.test("Stream: a trade that a heartbeat announces and that never arrives is lost, once", () => {
   const stream = new Stream("BTC/USDT", "rising");
   stream.take(print(5, T), T);
   assert(!stream.missed(5, T));
@@ -115,7 +115,7 @@ Deno.test("Stream: the lag is that of the last print that counts, a late one lea
   assert.equal(stream.lagMs, -10, "the exchange's clock may be ahead");
 });
 
-Deno.test("Stream: a print that comes ends the wait for the trade that a heartbeat told of", () => {
+Deno.test("Stream: an arriving print ends the wait for the trade that a heartbeat announced", () => {
   const stream = new Stream("BTC/USDT", "rising");
   stream.take(print(5, T), T);
   assert(!stream.missed(7, T));

@@ -9,7 +9,7 @@ function from(header: string | undefined, trusted: boolean, remote = REMOTE) {
   return callerAddress(headers, remote, trusted);
 }
 
-Deno.test("Caller address: what logs show and nodes are told, trusted or not", () => {
+Deno.test("Caller address: what logs show and nodes receive, trusted or not", () => {
   const rows: [said: string | undefined, trusted: boolean, shown: string, forwarded: string][] = [
     [undefined, true, REMOTE, REMOTE],
     ["", true, REMOTE, REMOTE],

@@ -1,4 +1,4 @@
-/** A WebSocket client on a bare connection: it sends, and reads only when told to. */
+/** A WebSocket client on a bare connection: it sends, and reads only on request. */
 export interface DeafClient {
   send(message: unknown): Promise<void>;
   /** Reads until `last` has come. @returns All that came, without any letter x. */

@@ -1,4 +1,4 @@
-/** A node that does what a test tells it to, over real sockets. */
+/** A node that behaves as a test says, over real sockets. */
 
 /** A request as the node got it. */
 export interface Received {

@@ -77,7 +77,7 @@ Deno.test("Proxy, HTTP: a mixed batch is split, sent side by side and joined in 
   }, { read: { answer }, write: { answer } });
 });
 
-Deno.test("Proxy, HTTP: in a batch, calls of one id are answered in turn, and one left out is told", () =>
+Deno.test("Proxy, HTTP: in a batch, calls of one id are answered in turn, and a missing answer is an error", () =>
   withProxy(async ({ url }) => {
     const batch = [call(1, "a"), call(1, "b"), call(2, "c")];
     const answers: unknown[] = await (await post(url, batch)).json();

@@ -1,4 +1,4 @@
-/** What callers are told, and what nodes are asked, when something breaks in the middle. */
+/** What callers and nodes receive when something breaks in the middle of a call. */
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { eventually } from "../support/eventually.ts";
@@ -6,7 +6,7 @@ import { hasProgram, Program } from "../support/process.ts";
 import { RpcSocket } from "./rpc_socket.ts";
 import { call, post, withProxy } from "./support.ts";
 
-/** A node that does with each POST, read whole, what it is told; it can speak TLS. */
+/** A node that handles each complete POST as the test says; it can speak TLS. */
 class RawNode {
   readonly requests: string[] = [];
   readonly #listener: Deno.Listener;
@@ -170,7 +170,7 @@ Deno.test("Proxy, faults: a caller that goes away in the middle of its body is c
   }));
 
 Deno.test(
-  "Proxy, faults: a node behind TLS is told its caller, trusted by --cert alone, and sent a write once",
+  "Proxy, faults: a node behind TLS gets the caller's address, is trusted by --cert alone, and gets a write once",
   {
     ignore: !hasProgram("openssl", "version"),
   },

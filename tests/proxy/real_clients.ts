@@ -2,7 +2,7 @@ import { WebSocketProvider } from "ethers";
 import { createPublicClient, webSocket } from "viem";
 import { RpcSocket } from "./rpc_socket.ts";
 
-/** A client of another project, unmodified, that counts the heads it is told of. */
+/** A client of another project, unmodified, that counts the heads it receives. */
 export interface HeadFollower extends AsyncDisposable {
   name: string;
   heads: number;

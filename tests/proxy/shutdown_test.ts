@@ -40,7 +40,7 @@ onBothPorts(
 );
 
 onBothPorts(
-  "Proxy, shutdown: whoever was refused and keeps its connection holds nothing up",
+  "Proxy, shutdown: a refused client that keeps its connection delays nothing",
   (withProxy) =>
     withProxy(async ({ wsUrl, stopProxy }) => {
       const { hostname, port, pathname } = new URL(wsUrl);

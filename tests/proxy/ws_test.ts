@@ -23,7 +23,7 @@ onBothPorts(
 );
 
 onBothPorts(
-  "Proxy, WebSocket: a client is told the node's own id",
+  "Proxy, WebSocket: a client gets the node's own id",
   (withProxy) =>
     withProxy(async ({ wsUrl }) => {
       const client = await RpcSocket.open(wsUrl);

@@ -15,7 +15,7 @@ export const DOCUMENTS = [
   ...markdownIn("services/", 1),
 ].map((path) => path.replace("./", "")).toSorted();
 
-/** A command that a document tells its reader to give. */
+/** A command in a document. */
 export interface DocumentedCommand {
   /** As written, on one line or several, without the prompt. */
   text: string;

@@ -44,7 +44,7 @@ export const queries = panels.flatMap(({ title, targets }) =>
 
 /** The metrics that a query names, a histogram without the suffix of its parts. */
 export function metricsOf(expr: string): string[] {
-  return (expr.match(/\b(proxy|oracle|node|bridge|solver|exchanges|process)_\w+/g) ?? [])
+  return (expr.match(/\b(proxy|oracle|node|bridge|solver|exchanges|process|http)_\w+/g) ?? [])
     .map((name) => name.replace(/_bucket$/, ""));
 }
 

@@ -48,7 +48,7 @@ export class BetsWorld {
   readonly listeners: ((thesis: Thesis) => void)[] = [];
   /** What each address has agreed to, as {@link agreementOf} writes it: no hash is trusted here. */
   readonly #signed = new Map<Address, Set<string>>();
-  /** The price of every slot, also of those that the oracle never told. */
+  /** The price of every slot, also of those that the oracle never reported. */
   readonly #path = new Map<number, bigint>();
   price = 3_000_000_000n;
   #deposits = 0;

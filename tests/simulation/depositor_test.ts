@@ -80,7 +80,7 @@ class World implements SubmissionNode {
     return answer;
   }
 
-  /** Whoever sent it does not hear of it. */
+  /** The sender gets no answer. */
   #late(tx: Deposit): void {
     try {
       this.#take(tx);

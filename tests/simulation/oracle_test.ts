@@ -30,7 +30,7 @@ const FAULT_MS_MAX = 90_000;
 const SYMBOLS = MARKETS.map((market) => market.symbol);
 
 /**
- * Lets one venue break and recover, again and again, until told to stop: every fault in an order drawn
+ * Lets one venue break and recover, again and again, until stopped: every fault in an order drawn
  * by lot, then again in another.
  */
 function breakAtRandom(venue: Venue, clock: FakeClock, random: RandomSource): () => void {

@@ -38,7 +38,7 @@ export interface Line {
 export interface Eavesdropper {
   onAttempt(line: Line): void;
   onFrame(line: Line, text: string): void;
-  /** The line is gone, whoever ended it. */
+  /** The connection is gone, from either side. */
   onGone(line: Line): void;
 }
 

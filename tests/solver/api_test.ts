@@ -112,7 +112,7 @@ for (const path of ["quote", "estimate"]) {
         [{ startTime: now, endTime: now + 86_400_001 }, "DURATION_TOO_LONG: "],
         [{ lowerPrice: "5", upperPrice: "5" }, "INVALID_PRICE_RANGE: "],
         [{ lowerPrice: "6", upperPrice: "5" }, "INVALID_PRICE_RANGE: "],
-        // The first rule broken is the one told: pair, bet, duration, range.
+        // The answer names the first rule broken: pair, bet, duration, range.
         [{ base: user.address, betAmount: "0" }, "UNSUPPORTED_PAIR: "],
         [{ betAmount: "0", endTime: now, startTime: now }, "BET_TOO_SMALL: "],
         [

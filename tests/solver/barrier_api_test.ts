@@ -3,33 +3,8 @@ import { z } from "zod";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
-import type { FakeNode } from "../support/fake_node.ts";
-import { market, quoteRequest, withSolver } from "./support.ts";
-
-const SPOT = 3_000_000_000;
-
-const querySchema = z.object({ from: z.number(), to: z.number() });
-
-/** Gives the node ten minutes of prices that swing a little, up to now. */
-function giveHistory(node: FakeNode): void {
-  node.methods.set("core_getPriceHistory", (param) => {
-    const { from, to } = querySchema.parse(param);
-    const prices = [];
-    for (let time = Math.max(from, to - 600_000); time < to; time += 100) {
-      // Up and down by a hundredth of a percent every ten seconds, in steps.
-      const phase = Math.floor(time / 100) % 100;
-      const price = SPOT + Math.min(phase, 100 - phase) * 6_000;
-      prices.push({ time, price: String(price) });
-    }
-    return { prices, missing: [], nextCursor: null };
-  });
-}
-
-function tellPrice(node: FakeNode, price = SPOT): void {
-  const { base, quote, symbol } = market;
-  const entry = { base, quote, decimals: 6, lastUpdate: Date.now(), ageMs: 0, state: "fresh" };
-  node.feed.tell("prices", { [symbol]: { ...entry, price: String(price) } });
-}
+import { giveHistory, publishPrice, SPOT } from "./prices.ts";
+import { quoteRequest, withSolver } from "./support.ts";
 
 function around(spot: number): Record<string, string> {
   return {
@@ -53,11 +28,11 @@ Deno.test("Solver with --pricing barrier: quotes and estimates say how their pri
   withSolver(async ({ url }, node) => {
     giveHistory(node);
     await node.feed.subscribed("prices");
-    tellPrice(node);
+    publishPrice(node);
     const request = quoteRequest(around(SPOT));
     // The history is read by itself, every second.
     const { body } = await eventually("a quote", async () => {
-      tellPrice(node);
+      publishPrice(node);
       const answer = await post(`${url}/quote`, request);
       return answer.status === 200 ? answer : undefined;
     });
@@ -66,7 +41,7 @@ Deno.test("Solver with --pricing barrier: quotes and estimates say how their pri
     const expected = 0.95 / pricing.chargedProbability * Number(betAmount);
     assert.ok(Math.abs(Number(payout) - expected) <= 1);
     const { user: _user, ...terms } = request;
-    tellPrice(node);
+    publishPrice(node);
     const estimate = await post(`${url}/estimate`, terms);
     pricingSchema.parse(estimate.body.pricing);
     assert.deepEqual(Object.keys(estimate.body), ["success", "estimate", "pricing"]);
@@ -81,7 +56,7 @@ Deno.test("Solver with --pricing barrier: without prices or history quotes fail 
       await assertFailure(post(`${url}/${path}`, request), 503, /^PRICE_UNAVAILABLE: /);
     }
     await node.feed.subscribed("prices");
-    tellPrice(node);
+    publishPrice(node);
     const refusal = await eventually("the price to arrive", async () => {
       const { status, body } = await post(`${url}/quote`, request);
       return String(body.error).startsWith("PRICE_UNAVAILABLE") ? undefined : { status, body };

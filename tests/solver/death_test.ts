@@ -1,48 +1,25 @@
 /** The solver is killed at every statement that touches store, node or hedge: one thesis, one truth. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { hashQuote } from "../../lib/protocol/hashes.ts";
-import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import { type MortalService, playUntilDeath, tracePlaces } from "../support/death.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { FakeNode } from "../support/fake_node.ts";
-import { ILL, makeWell, type NodeMood, WELL } from "../support/node_moods.ts";
-import {
-  CHAIN_ID,
-  market,
-  solver,
-  SOLVER_BALANCE,
-  startTestSolver,
-  user,
-  USER_BALANCE,
-} from "./support.ts";
+import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";
+import { solver, SOLVER_BALANCE, startTestSolver, user, USER_BALANCE } from "./support.ts";
+import { executeBody, termsAt } from "./theses.ts";
 
-/** No feed of the node is to be had here. */
+/** Nothing listens here: the solver has no feed. */
 const NO_FEED = "ws://127.0.0.1:9";
 
 /** The last place before the node hears of the transaction. */
 const FIRST_SEND = "node.sendTransactionText:before";
 
-/** A body of `POST /execute` that solver and user have signed, made without the solver's help. */
-function signedExecution() {
-  const now = Date.now();
-  const terms: QuoteTerms = {
-    solver: solver.address,
-    user: user.address,
-    thesisType: "box",
-    base: market.base,
-    quote: market.quote,
-    lowerPrice: 1_600_000_000n,
-    upperPrice: 1_700_000_000n,
-    betAmount: 10_000_000n,
-    payout: 10_700_000n,
-    startTime: now,
-    endTime: now + 60_000,
-    deadline: now + 30_000,
-  };
-  const quoteHash = hashQuote(terms, CHAIN_ID);
-  const quote = quoteToWire({ ...terms, signature: solver.sign(quoteHash) });
-  return { quote, userSignature: user.sign(quoteHash) };
+/** A body of `POST /execute` that the solver accepts. */
+function freshBody() {
+  const prices = { lowerPrice: 1_600_000_000n, upperPrice: 1_700_000_000n };
+  return executeBody(
+    termsAt(Date.now(), { ...prices, betAmount: 10_000_000n, payout: 10_700_000n }),
+  );
 }
 
 async function withNode(
@@ -70,9 +47,9 @@ async function withNode(
 
 async function dieAt(place: string, mood: NodeMood): Promise<void> {
   await withNode(mood, async (node, service, database) => {
-    const body = signedExecution();
+    const body = freshBody();
     const answer = await playUntilDeath(service, place, (url) => post(`${url}/execute`, body));
-    makeWell(node);
+    makeHealthy(node);
     // Only what dies needs a process of its own: what starts after it finds the same database.
     const restarted = await startTestSolver({ url: node.url, wsUrl: NO_FEED }, { database });
     try {
@@ -99,13 +76,13 @@ async function dieAt(place: string, mood: NodeMood): Promise<void> {
 }
 
 // What a slow or repeating node does to the shared submitter is shown by the bridge's test.
-const moods = ILL.filter(({ name }) => name !== "slow" && name !== "answering twice");
+const moods = FAULTY.filter(({ name }) => name !== "slow" && name !== "answering twice");
 
-for (const mood of [WELL, ...moods]) {
+for (const mood of [HEALTHY, ...moods]) {
   Deno.test(`Solver: killed at every step with the node ${mood.name}: one thesis, one truth`, async (t) => {
     let places: string[] = [];
     await withNode(mood, async (_node, service) => {
-      places = await tracePlaces(service, (url) => post(`${url}/execute`, signedExecution()));
+      places = await tracePlaces(service, (url) => post(`${url}/execute`, freshBody()));
     });
     for (const needed of ["store.insert:after", "hedge.cover:after", FIRST_SEND]) {
       assert.ok(places.includes(needed), `${needed} is passed`);
@@ -113,7 +90,7 @@ for (const mood of [WELL, ...moods]) {
     for (const place of places) {
       // Until the transaction has been sent all moods are the same.
       const early = places.indexOf(place) <= places.indexOf(FIRST_SEND);
-      if (early && mood !== WELL) continue;
+      if (early && mood !== HEALTHY) continue;
       await t.step(place, () => dieAt(place, mood));
     }
   });

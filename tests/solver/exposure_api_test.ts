@@ -33,7 +33,7 @@ function riskOf(body: { quote: unknown }): bigint {
   return payout - betAmount;
 }
 
-/** The thesis that an execution opened, as the node tells it. */
+/** The thesis that an execution opened, as the node reports it. */
 function openedBy(body: { quote: unknown }, id: number): Thesis {
   const quote = quoteSchema.parse(body.quote);
   const { payout, betAmount } = quote;
@@ -55,12 +55,12 @@ function hold(node: FakeNode, theses: readonly Thesis[]): void {
 const BOUND = 21_000_000n;
 const BET = { betAmount: "100000000" };
 
-Deno.test("Solver: GET /theses tells own open theses and the exposure, page by page", () =>
+Deno.test("Solver: GET /theses lists own open theses and the exposure, page by page", () =>
   withSolver(async ({ url }, node) => {
     await untilComplete(url);
     const none = { exposure: 0n, maxExposure: null, complete: true, count: 0, theses: [] };
     assert.deepEqual(await viewOf(url), { ...none, nextCursor: null });
-    for (const id of [1, 2, 3]) node.feed.tell("theses", toWire(thesisOf(id)));
+    for (const id of [1, 2, 3]) node.feed.publish("theses", toWire(thesisOf(id)));
     const first = await eventually("three theses", async () => {
       const view = await viewOf(url, "?limit=2");
       return view.count === 3 ? view : undefined;
@@ -111,10 +111,10 @@ Deno.test("Solver: exposure is released when the submission fails, and when the 
     assert.equal((await viewOf(url)).exposure, riskOf(body));
     // The node knows the thesis by the hash of its quote.
     const thesis = openedBy(body, 1);
-    node.feed.tell("theses", toWire(thesis));
+    node.feed.publish("theses", toWire(thesis));
     await eventually("the thesis", async () => (await viewOf(url)).count === 1 || undefined);
     assert.equal((await viewOf(url)).exposure, riskOf(body));
-    node.feed.tell("theses", toWire({ ...thesis, status: "lost" }));
+    node.feed.publish("theses", toWire({ ...thesis, status: "lost" }));
     await eventually("the settlement", async () => (await viewOf(url)).count === 0 || undefined);
     assert.equal((await viewOf(url)).exposure, 0n);
   }, { maxExposure: BOUND }));

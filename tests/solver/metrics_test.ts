@@ -37,7 +37,7 @@ Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and si
       ['solver_execute_answers_total{outcome="PRICE_STALE"}', 1],
       ['solver_executions_total{outcome="committed"}', 1],
       ["solver_signature_failures_total", 1],
-      ["solver_hedge_seconds_count", 1],
+      ['solver_hedge_seconds_count{outcome="hedged"}', 1],
     ];
     for (const [name, value] of expected) assert.equal(found.get(name), value, name);
     const risk = BigInt(body.quote.payout) - BigInt(body.quote.betAmount);

@@ -6,7 +6,6 @@ import type { RunningService } from "../../lib/http/service.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
-import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import { toWire } from "../../lib/protocol/wire.ts";
 import { kill, startMortal } from "../support/death.ts";
@@ -17,14 +16,13 @@ import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts
 import { withSeed } from "../support/random.ts";
 import {
   CHAIN_ID,
-  market,
   solver,
   SOLVER_BALANCE,
   startTestSolver,
   user,
   USER_BALANCE,
 } from "./support.ts";
-import { thesisOf } from "./theses.ts";
+import { executeBody, termsAt, thesisOf } from "./theses.ts";
 
 const BOUND = 20_000_000n;
 const BET = 10_000_000n;
@@ -75,7 +73,7 @@ class LedgerNode {
   }
 
   #report(thesis: Thesis): void {
-    this.node.feed.tell("theses", toWire(thesis));
+    this.node.feed.publish("theses", toWire(thesis));
   }
 }
 
@@ -83,24 +81,8 @@ let lastLower = 1_600_000_000n;
 
 /** A body of `POST /execute` that both sides have signed, with this much at risk. */
 function executionOf(risk: bigint) {
-  const now = Date.now();
-  const terms: QuoteTerms = {
-    solver: solver.address,
-    user: user.address,
-    thesisType: "box",
-    base: market.base,
-    quote: market.quote,
-    lowerPrice: lastLower += 1n,
-    upperPrice: 1_700_000_000n,
-    betAmount: BET,
-    payout: BET + risk,
-    startTime: now,
-    endTime: now + 60_000,
-    deadline: now + 60_000,
-  };
-  const quoteHash = hashQuote(terms, CHAIN_ID);
-  const quote = quoteToWire({ ...terms, signature: solver.sign(quoteHash) });
-  return { quote, userSignature: user.sign(quoteHash) };
+  const prices = { lowerPrice: lastLower += 1n, upperPrice: 1_700_000_000n };
+  return executeBody(termsAt(Date.now(), { ...prices, betAmount: BET, payout: BET + risk }));
 }
 
 function randomExecution(random: RandomSource) {

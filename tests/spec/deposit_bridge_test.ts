@@ -256,7 +256,7 @@ row(
 );
 
 row(
-  "deposit bridge, Deposit rules, 4: the transaction is submitted, and told by its hash",
+  "deposit bridge, Deposit rules, 4: the transaction is submitted, and the answer has its hash",
   async () => {
     const wallet = newWallet();
     const { txHash } = answerSchema.parse((await send(wallet)).body);

@@ -32,7 +32,7 @@ const pricesSchema = z.strictObject({
   timestamp: wire.timeMs,
   prices: z.record(z.string(), entrySchema),
 });
-/** The service tells more of a provider and of a source than the document asks for. */
+/** The service reports more about a provider and a source than the document requires. */
 const providerSchema = z.looseObject({
   name: z.enum(NAMES),
   ready: z.boolean(),

@@ -37,7 +37,7 @@ const quoteSchema = z.strictObject(quoteFields);
 /** A quote as it came. */
 export type PlainQuote = z.output<typeof quoteSchema>;
 
-/** A body of `POST /quote`: 100 USDC on a minute of ETH/USDT, unless told otherwise. */
+/** A body of `POST /quote`: 100 USDC on a minute of ETH/USDT, by default. */
 export function quoteBody(given: Record<string, unknown> = {}): Record<string, unknown> {
   const now = Date.now();
   return {

@@ -69,8 +69,8 @@ row("RPC proxy, GET /ws and Events: a notification of the node arrives unchanged
     const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
     return () => client.notifications(id).map((head) => headSchema.parse(head));
   }));
-  const pair = await eventually("a head that both were told", () => {
-    const [proxied = [], direct = []] = heads.map((told) => told());
+  const pair = await eventually("a head that both received", () => {
+    const [proxied = [], direct = []] = heads.map((received) => received());
     const both = proxied.map((head) => [head, direct.find(({ hash }) => hash === head.hash)]);
     return both.find(([, other]) => other !== undefined);
   });

@@ -262,7 +262,7 @@ Deno.test("RPC proxy, States, upstream failure: attempts come with exponential b
 
 for (const [behind, missed] of [[1, 0], [4096, 0], [4097, 1], [5000, 904]] as const) {
   Deno.test(`RPC proxy, Limits, broadcast capacity 4096: of ${behind} messages the ring has evicted ${missed}`, () => {
-    // That a client which lags is told nothing old, counted and kept: tests/proxy/slow_client_test.ts.
+    // A lagging client skips old messages, is counted and stays connected: tests/proxy/slow_client_test.ts.
     const ring = new BroadcastRing<number>(withDefaults(options, {}).broadcastCapacity);
     let evicted = 0;
     for (let n = 0; n < behind; n += 1) if (ring.push(n) !== undefined) evicted += 1;

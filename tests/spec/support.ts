@@ -139,7 +139,7 @@ const describedSchema = z.object({
   primaryType: z.string(),
 });
 
-/** What a service tells wallets to sign by. */
+/** The typed data that a service gives to wallets. */
 export function describedTypedData(serviceUrl: string) {
   return get(`${serviceUrl}/typed-data`, describedSchema);
 }

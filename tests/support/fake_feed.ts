@@ -7,7 +7,7 @@ const requestSchema = z.object({
   params: z.tuple([z.string()], z.unknown()),
 });
 
-/** The WebSocket side of a fake node: takes subscriptions, and tells what the test says. */
+/** The WebSocket side of a fake node: takes subscriptions, and sends what the test says. */
 export class FakeFeed {
   readonly #sockets = new Set<WebSocket>();
   readonly #waiting: (() => void)[] = [];
@@ -36,8 +36,8 @@ export class FakeFeed {
     }
   }
 
-  /** Tells everyone who is subscribed to a kind. */
-  tell(kind: string, result: unknown): void {
+  /** Notifies every subscriber of a kind. */
+  publish(kind: string, result: unknown): void {
     for (const { id, socket } of this.#subscriptions.filter((one) => one.kind === kind)) {
       socket.send(JSON.stringify(subscriptionNotice(id, result)));
     }

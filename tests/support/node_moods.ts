@@ -10,13 +10,13 @@ export interface NodeMood {
 }
 
 /** A node as it should be. */
-export const WELL: NodeMood = { name: "well", set: () => {}, commits: true };
+export const HEALTHY: NodeMood = { name: "healthy", set: () => {}, commits: true };
 
 /** How long a slow node takes. */
 const SLOW_MS = 100;
 
 /** Nodes as they should not be. */
-export const ILL: readonly NodeMood[] = [
+export const FAULTY: readonly NodeMood[] = [
   {
     name: "slow",
     set(node) {
@@ -74,7 +74,7 @@ export const ILL: readonly NodeMood[] = [
 ];
 
 /** The node is up and answers; what its rules refuse they go on refusing. */
-export function makeWell(node: FakeNode): void {
+export function makeHealthy(node: FakeNode): void {
   node.down = false;
   node.behaviour = (apply) => apply();
 }

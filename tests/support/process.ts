@@ -99,7 +99,7 @@ export function runProgram(
   return new Program(args, env).finished();
 }
 
-/** Whether a program of the operating system is there, told by its answer to `argument`. */
+/** Whether a program of the operating system is installed: whether it answers to `argument`. */
 export function hasProgram(name: string, argument = "--version"): boolean {
   try {
     return new Deno.Command(name, { args: [argument], stdout: "null", stderr: "null" })

@@ -64,7 +64,8 @@ export function requiredPermissions(
   // SQLite creates files beside the database.
   const path = access === "database" ? dirname(value) : value;
   if (access === "connect") return { net: [addressOf(value)] };
-  if (access === "modules") return { read: [dirname(value)] };
+  // A word is the name of something built in.
+  if (access === "modules") return /[\\/.]/.test(value) ? { read: [dirname(value)] } : {};
   if (access === "read") return { read: [path] };
   return access === "write" ? { write: [path] } : { read: [path], write: [path] };
 }

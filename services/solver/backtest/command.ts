@@ -12,7 +12,7 @@ import { BacktestError, type BarSource } from "./bars.ts";
 import { openCandles } from "./candle_file.ts";
 import { drawReport } from "./charts.ts";
 import { type BacktestPlan, type Participants, runBacktest } from "./engine.ts";
-import { loadStrategy } from "./load_strategy.ts";
+import { loadStrategy } from "../pricing/load_strategy.ts";
 import type { Maker } from "./maker.ts";
 import { options } from "./options.ts";
 import { reportOn } from "./report.ts";

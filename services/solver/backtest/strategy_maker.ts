@@ -2,7 +2,7 @@ import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { PricingRefusedError } from "../pricing/refusals.ts";
 import {
   type PricingStrategy,
-  STRATEGY_VERSION,
+  strategyContext,
   type StrategyFactory,
 } from "../pricing/strategy.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
@@ -23,11 +23,10 @@ export class StrategyMaker implements Maker {
 
   /** @param market Fed by the caller, since strategies share it. */
   constructor(create: StrategyFactory, market: TapeMarket) {
-    this.#strategy = create({
-      version: STRATEGY_VERSION,
+    this.#strategy = create(strategyContext({
       clock: { now: () => market.nowMs },
       marketView: () => market,
-    });
+    }));
     this.name = this.#strategy.name;
   }
 

@@ -192,10 +192,12 @@ export class Executor {
     const quote = { ...recorded, solver };
     // Another process may have recorded it.
     exposure.reserve(intent.key, quote);
-    refusing(() => checks.requireStillGood(quote));
-    await hedge.cover(hash32Schema.parse(intent.key), quote);
-    businessLog.hedged(intent.key, quote);
-    refusing(() => checks.requireTimeLeft(quote, 0));
+    await refusing(async () => {
+      checks.requireStillGood(quote);
+      await hedge.cover(hash32Schema.parse(intent.key), quote);
+      businessLog.hedged(intent.key, quote);
+      checks.requireTimeLeft(quote, 0);
+    });
     const { tx, txHash } = signTransaction(
       {
         type: "RfqSubmit" as const,
@@ -227,10 +229,10 @@ function quoteWithoutSolver(solver: Address): IntentRefusedError {
   );
 }
 
-/** Runs a check of a recorded execution: a failure is final unless time may help. */
-function refusing(check: () => void): void {
+/** Takes the last steps of a recorded execution: a failure is final unless it is retryable. */
+async function refusing(steps: () => Promise<void>): Promise<void> {
   try {
-    check();
+    await steps();
   } catch (thrown) {
     if (!(thrown instanceof RangemakerError)) throw thrown;
     if (thrown.retryable) throw new OutcomeUnknownError(null, thrown);

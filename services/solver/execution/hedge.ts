@@ -1,5 +1,8 @@
+import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
-import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { request } from "../../../lib/net/http_request.ts";
+import { type Quote, quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 
 /** Covers the solver's risk elsewhere before a thesis is submitted. */
@@ -9,8 +12,10 @@ export interface Hedge {
   /**
    * Resolves when the risk of a quote is covered. Idempotent by the quote hash: it is called again
    * after a crash.
+   *
+   * @throws {RangemakerError} If it is not. A retryable error leaves open whether it is.
    */
-  cover(quoteHash: Hex, terms: QuoteTerms): Promise<void>;
+  cover(quoteHash: Hex, quote: Quote): Promise<void>;
 }
 
 /** Waits and covers nothing (spec: quote solver, flow step 4). */
@@ -25,5 +30,76 @@ export class SimulatedHedge implements Hedge {
 
   cover(): Promise<void> {
     return new Promise((resolve) => this.#clock.after(this.expectedMs, resolve));
+  }
+}
+
+/** Longest reason of a refusal that is passed on. */
+const REASON_LENGTH_MAX = 200;
+
+/** What a hedging service answers. */
+const answerSchema = z.discriminatedUnion("hedged", [
+  z.object({ hedged: z.literal(true) }),
+  z.object({ hedged: z.literal(false), reason: z.string().optional() }),
+]);
+
+/** What {@link HttpHedge} works with. */
+export interface HttpHedgeOptions {
+  /** `--hedge-url`: receives `POST { quoteHash, quote, risk }`. */
+  url: string;
+  expectedMs: number;
+  /** How long one answer may take, in milliseconds. */
+  timeoutMs: number;
+}
+
+/**
+ * Asks the maker's own service to cover each execution, and waits for its word. The same execution may
+ * be sent again, with the same `Idempotency-Key`: the quote hash.
+ */
+export class HttpHedge implements Hedge {
+  readonly #options: HttpHedgeOptions;
+
+  constructor(options: HttpHedgeOptions) {
+    this.#options = options;
+  }
+
+  get expectedMs(): number {
+    return this.#options.expectedMs;
+  }
+
+  /**
+   * @throws {RangemakerError} `HEDGE_REFUSED` if the service refuses, which is final.
+   * @throws {RangemakerError} `HEDGE_UNAVAILABLE`, retryable, if it did not answer, or not as it should.
+   */
+  async cover(quoteHash: Hex, quote: Quote): Promise<void> {
+    const { url, timeoutMs } = this.#options;
+    const risk = String(quote.payout - quote.betAmount);
+    const json = { quoteHash, quote: quoteToWire(quote), risk };
+    const headers = { "idempotency-key": quoteHash };
+    let answer: { status: number; text: string };
+    try {
+      answer = await request(url, { json, headers, timeoutMs });
+    } catch (cause) {
+      throw unavailable("the hedging service did not answer", cause);
+    }
+    const parsed = answerSchema.safeParse(parseJson(answer.text));
+    if (answer.status !== 200 || !parsed.success) {
+      throw unavailable(`the hedging service answered with status ${answer.status}`, parsed.error);
+    }
+    if (parsed.data.hedged) return;
+    const reason = parsed.data.reason?.slice(0, REASON_LENGTH_MAX) ?? "no reason given";
+    throw new RangemakerError("HEDGE_REFUSED", `Execution was not hedged: ${reason}`);
+  }
+}
+
+function unavailable(what: string, cause: unknown): RangemakerError {
+  const message = `Execution is not hedged yet: ${what}`;
+  return new RangemakerError("HEDGE_UNAVAILABLE", message, { retryable: true, cause });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // fits no answer
   }
 }

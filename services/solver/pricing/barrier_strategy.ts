@@ -9,7 +9,7 @@ import type { SigmaForecast } from "./sigma_mixture.ts";
 import type { MarketView, Price, PricingStrategy, StrategyContext } from "./strategy.ts";
 
 /** What a {@link BarrierStrategy} works with. */
-export interface BarrierOptions extends Charges, Omit<StrategyContext, "version"> {
+export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
   /** The oldest price that quotes are made from, in milliseconds. */
   maxPriceAgeMs: number;
   /** Shortest window, in milliseconds. */
@@ -28,7 +28,7 @@ interface Valuation extends BoxPrice {
 }
 
 /** Prices a box as a double no-touch option on the oracle's prices. */
-export class BarrierStrategy implements PricingStrategy<"barrier"> {
+export class BarrierStrategy implements PricingStrategy {
   readonly name = "barrier";
   readonly #options: BarrierOptions;
 

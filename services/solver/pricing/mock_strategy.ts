@@ -10,7 +10,7 @@ const RANDOM_BITS = 53n;
  * drawn from, so rounding never leaves the range; where no integer lies in it the bet is so small
  * (below 10) that the payout is the bet itself.
  */
-export class MockStrategy implements PricingStrategy<"mock"> {
+export class MockStrategy implements PricingStrategy {
   readonly name = "mock";
   readonly #random: RandomSource;
 

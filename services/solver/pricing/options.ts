@@ -26,6 +26,20 @@ export const volatility = {
   placeholder: "volatility",
 } satisfies kinds.OptionKind;
 
+const STRATEGY_RULE = `Expected ${
+  STRATEGY_NAMES.join(", ")
+} or the path of a strategy, such as ./mine.ts`;
+
+/** A built-in strategy by its name, or the path of a module: with a slash or an extension. */
+const strategy = {
+  ...kinds.module,
+  schema: z.string().refine(
+    (text) => STRATEGY_NAMES.some((name) => name === text) || /[\\/]|\.[cm]?[jt]s$/.test(text),
+    STRATEGY_RULE,
+  ),
+  placeholder: "strategy",
+} satisfies kinds.OptionKind;
+
 /** What the maker charges, as options. */
 export const chargeOptions = {
   margin: {
@@ -62,8 +76,9 @@ export const volatilityOptions = {
 export const pricingOptions = {
   pricing: {
     flags: "--pricing <strategy>",
-    description: "mock: 1.05 to 1.10 times the bet at random; barrier: by a model of the price",
-    kind: kinds.choice(STRATEGY_NAMES),
+    description: "mock: 1.05 to 1.10 times the bet at random; barrier: by a model of the price; " +
+      "or the path of your own, such as ./mine.ts",
+    kind: strategy,
     default: "mock",
   },
   ...chargeOptions,

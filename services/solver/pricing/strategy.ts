@@ -1,18 +1,16 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { PriceReader } from "../../../lib/prices/price_slots.ts";
-import type { Market } from "../../../lib/protocol/markets.ts";
+import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import type { PricingDetails } from "./details.ts";
+import { type PricingRefusal, PricingRefusedError } from "./refusals.ts";
 import type { VolatilityForecaster } from "./volatility.ts";
 
 /** Version of {@link PricingStrategy} and {@link StrategyContext}; incompatible changes raise it. */
 export const STRATEGY_VERSION = 1;
 
-/** The strategies that `--pricing` takes. */
+/** The built-in strategies. */
 export const STRATEGY_NAMES = ["mock", "barrier"] as const;
-
-/** Name of a built-in strategy; `GET /info` reports which is in use. */
-export type StrategyName = (typeof STRATEGY_NAMES)[number];
 
 /** The price of a bet. */
 export interface Price {
@@ -23,9 +21,9 @@ export interface Price {
 }
 
 /** How bets are priced. Calls are synchronous: a quote reads no file and asks no service. */
-export interface PricingStrategy<Name extends string = string> {
+export interface PricingStrategy {
   /** Reported by `GET /info`. */
-  readonly name: Name;
+  readonly name: string;
   /** @throws {PricingRefusedError} If this bet has no price, or has none now. */
   price(bet: BetTerms): Price;
   /**
@@ -56,25 +54,38 @@ export interface MarketView {
 export interface StrategyContext {
   readonly version: typeof STRATEGY_VERSION;
   clock: Pick<Clock, "now">;
+  /** The market that a bet names. */
+  market(bet: BetTerms): MarketView;
   marketView(market: Market): MarketView;
+  /**
+   * Refuses a bet: the caller gets the code and the message.
+   *
+   * @throws {PricingRefusedError} Always.
+   */
+  refuse(code: PricingRefusal, message: string): never;
+}
+
+/** The context of a strategy that a file exports. */
+export function strategyContext(
+  parts: Pick<StrategyContext, "clock" | "marketView">,
+): StrategyContext {
+  const refuse = (code: PricingRefusal, message: string): never => {
+    throw new PricingRefusedError(code, message);
+  };
+  return {
+    version: STRATEGY_VERSION,
+    ...parts,
+    market({ base, quote }) {
+      const market = findMarket(base, quote);
+      if (market === undefined) return refuse("PRICE_UNAVAILABLE", `No market ${base} / ${quote}`);
+      return parts.marketView(market);
+    },
+    refuse,
+  };
 }
 
 /**
- * What the file of a strategy exports by default.
- *
- * @example
- * ```ts
- * import type { StrategyFactory } from "…/services/solver/pricing/strategy.ts";
- *
- * const create: StrategyFactory = ({ version }) => {
- *   if (version !== 1) throw new Error(`Strategy needs version 1: received ${version}`);
- *   return {
- *     name: "double",
- *     price: ({ betAmount }) => ({ payout: betAmount * 2n }),
- *     recheck() {},
- *   };
- * };
- * export default create;
- * ```
+ * What the file of a strategy exports by default; `docs/examples/strategy.ts` is one. A payout that is
+ * not above the bet is refused with `PAYOUT_TOO_LOW`, one above a hundred bets is cut.
  */
 export type StrategyFactory = (context: StrategyContext) => PricingStrategy;

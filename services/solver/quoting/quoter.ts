@@ -7,11 +7,11 @@ import { LIMITS, requireDeadline, requireRules, requireStart, type TimeBounds } 
 import type { QuoteSigner } from "./quote_signer.ts";
 import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
 import type { PricingDetails } from "../pricing/details.ts";
-import type { Price, PricingStrategy, StrategyName } from "../pricing/strategy.ts";
+import type { Price, PricingStrategy } from "../pricing/strategy.ts";
 
 /** What a {@link Quoter} works with. */
 export interface QuoterOptions {
-  strategy: Pick<PricingStrategy<StrategyName>, "name" | "price">;
+  strategy: Pick<PricingStrategy, "name" | "price">;
   signer: Pick<QuoteSigner, "sign">;
   /** The address of the signer: every quote names it. */
   solver: Address;
@@ -44,7 +44,7 @@ export class Quoter {
   }
 
   /** How bets are priced. */
-  get strategyName(): StrategyName {
+  get strategyName(): string {
     return this.#options.strategy.name;
   }
 

@@ -24,7 +24,7 @@ Deno.test("progressOn: an empty text where nothing is drawn writes nothing", () 
 
 Deno.test("progressOn: never as wide as the terminal, where a line would wrap", () => {
   assert.equal(drawn(true, 5, "longer"), "\rlong");
-  assert.equal(drawn(true, 0, "no width told"), "\rno width told");
+  assert.equal(drawn(true, 0, "no width known"), "\rno width known");
 });
 
 Deno.test("progressOn: writes nothing where there is no terminal", () => {

@@ -44,7 +44,7 @@ for (const [error, status, code] of thrown) {
   });
 }
 
-Deno.test("useEnvelope: a bug is 500 and tells nothing of itself", async () => {
+Deno.test("useEnvelope: a bug is 500 and reveals nothing", async () => {
   const response = await appThatThrows(new TypeError("secret detail")).request("/");
   assert.equal(response.status, 500);
   const { error } = await response.json();

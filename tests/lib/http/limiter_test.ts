@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
+import { Registry } from "prom-client";
 import { useEnvelope } from "../../../lib/http/envelope.ts";
 import { type LimiterSettings, RequestLimiter } from "../../../lib/http/limiter.ts";
 
@@ -41,7 +42,7 @@ Deno.test("RequestLimiter: an address passes in bursts of three seconds' worth, 
     assert.equal((await ask("2.2.2.2")).status, 200);
   }));
 
-Deno.test("RequestLimiter: the total holds whoever asks, and one caller cannot use it up", () =>
+Deno.test("RequestLimiter: the total applies to all callers, and one caller cannot use it up", () =>
   withLimiter({ rateLimit: 1, rateLimitTotal: 2 }, async (ask) => {
     assert.equal(await passes(() => ask("1.1.1.1"), 50), 3);
     assert.equal(await passes(() => ask("2.2.2.2"), 50), 3);
@@ -97,3 +98,21 @@ Deno.test("RequestLimiter: a caller over its own limit does not use up its proxy
     assert.equal(await passes(() => ask("1.1.1.1", "5.5.5.5"), 100), 3);
     assert.equal(await passes(() => ask("1.1.1.1", "6.6.6.6"), 100), 3);
   }));
+
+Deno.test("RequestLimiter: refusals are counted by the limit that was reached", async () => {
+  const registry = new Registry();
+  const limiter = new RequestLimiter(
+    { rateLimit: 1, rateLimitTotal: 2, trustProxy: true },
+    registry,
+  );
+  const count = (key: string, peerKey = key) => limiter.count({ key, peerKey });
+  for (let i = 0; i < 5; i += 1) await count("1.1.1.1"); // two over the address's limit
+  for (let i = 0; i < 4; i += 1) await count(`2.2.2.${i}`, "9.9.9.9"); // one over the connection's
+  for (let i = 0; i < 4; i += 1) await count(`3.3.3.${i}`); // four over the total, three are used
+  await limiter.stop();
+  const values = await registry.getSingleMetric("http_rate_limited_total")?.get();
+  assert.deepEqual(
+    Object.fromEntries(values?.values.map(({ labels, value }) => [labels.limit, value]) ?? []),
+    { address: 2, connection: 1, total: 4 },
+  );
+});

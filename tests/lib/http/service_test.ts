@@ -102,7 +102,7 @@ async function connectDeafPeer(url: string): Promise<Deno.TcpConn> {
 
 Deno.test({
   name: "startService: ends in time though a WebSocket client reads nothing",
-  // The operation that sends the close frame ends with the peer, and no event tells of it.
+  // The operation that sends the close frame ends with the peer, without an event.
   sanitizeOps: false,
   async fn() {
     const flooded = Promise.withResolvers<WebSocket>();

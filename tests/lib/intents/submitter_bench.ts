@@ -111,7 +111,7 @@ export class Bench {
     return intent;
   }
 
-  /** Resolves when the submitter tells of the next event. */
+  /** Resolves at the submitter's next event. */
   nextEvent(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }

@@ -108,7 +108,7 @@ Deno.test("ReconnectingSocket: health resets the backoff, Infinity leaves that t
   }
 });
 
-Deno.test("ReconnectingSocket: a dropped connection tells nothing more, and is followed by another", () => {
+Deno.test("ReconnectingSocket: a dropped connection reports nothing more, and another follows", () => {
   const { clock, network, events, socket } = setUp();
   socket.start();
   const first = network.newest;

@@ -64,7 +64,7 @@ Deno.test("recoverSigner: agrees with ethers on any digest and key", () => {
   );
 });
 
-Deno.test("requireSigner: a signature by another key is told with digest, recovered and expected", () => {
+Deno.test("requireSigner: the error for another key has digest, recovered and expected", () => {
   const expected = DEV_ACCOUNTS.relayer.address;
   assert.throws(() => requireSigner("User signature", digest, good, expected), (thrown) => {
     assert(thrown instanceof SignatureError);
@@ -74,7 +74,7 @@ Deno.test("requireSigner: a signature by another key is told with digest, recove
   });
 });
 
-Deno.test("requireSigner: a malformed signature is told with its reason, digest and expected", () => {
+Deno.test("requireSigner: the error for a malformed signature has reason, digest and expected", () => {
   const short = good.slice(0, 130) as Hex;
   assert.throws(() => requireSigner("User signature", digest, short, signer.address), (thrown) => {
     assert(thrown instanceof SignatureError);

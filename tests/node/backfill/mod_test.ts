@@ -60,7 +60,7 @@ function fakeBackfiller(trades: Trade[], stopAfter = Infinity) {
 /** A trade every second for half an hour. */
 const halfAnHour = Array.from({ length: 1_800 }, (_, second) => trade(second * 1_000, 5n));
 
-Deno.test("Backfiller: works in batches of at most ten minutes, and tells how far it is", async () => {
+Deno.test("Backfiller: works in batches of at most ten minutes, and reports progress", async () => {
   const { backfiller, sent, asked, progress } = fakeBackfiller(halfAnHour);
   const span = { from: START, to: START + 1_500_000 };
   assert.deepEqual(await backfiller.fill(ETH, [span]), [
@@ -84,7 +84,7 @@ Deno.test("Backfiller: leaves out what had no trade, and says how much", async (
   assert.deepEqual([report?.filledSlots, report?.slotsWithoutTrade], [700 - 489, 489]);
 });
 
-Deno.test("Backfiller: begins no batch after it was told to stop", async () => {
+Deno.test("Backfiller: starts no batch after a stop", async () => {
   const { backfiller, sent } = fakeBackfiller(halfAnHour, 1);
   const span = { from: START, to: START + 1_500_000 };
   const [report] = await backfiller.fill(ETH, [span]);

@@ -87,7 +87,7 @@ Deno.test("BinanceTradeHistory: pages by fromId and stops at the end of the span
   await history.stop();
 });
 
-Deno.test("BinanceTradeHistory: waits as long as it is told, and tries again", async () => {
+Deno.test("BinanceTradeHistory: waits as long as Retry-After says, then retries", async () => {
   const history = startFakeHistory([trade(0, 7n)]);
   history.failures = [
     new Response("slow down", { status: 429, headers: { "retry-after": "30" } }),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { actors, deposit, hashOf } from "../support/actors.ts";
 import { TestChain } from "../support/test_chain.ts";
 
-Deno.test("Chain: blocks follow each other by hash, and old ones are let go", () => {
+Deno.test("Chain: blocks follow each other by hash, and old ones are dropped", () => {
   const test = new TestChain();
   test.run(4_100, null);
   const { head } = test.chain;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { withNode } from "../support/running_node.ts";
 
-Deno.test("Node: eth_subscribe tells its id before the first notification", () =>
+Deno.test("Node: eth_subscribe answers with the id before the first notification", () =>
   withNode(async ({ node }) => {
     const socket = await RpcSocket.open(node.wsUrl);
     const ids = [
@@ -14,9 +14,9 @@ Deno.test("Node: eth_subscribe tells its id before the first notification", () =
     for (const id of ids) {
       assert.match(id, /^0x[1-9a-f][0-9a-f]{0,31}$/);
       await socket.waitFor(({ params }) => params?.subscription === id);
-      const told = socket.messages.findIndex(({ result }) => result === id);
+      const answer = socket.messages.findIndex(({ result }) => result === id);
       const first = socket.messages.findIndex(({ params }) => params?.subscription === id);
-      assert.ok(told < first);
+      assert.ok(answer < first);
     }
     assert.equal((await socket.call("eth_subscribe", ["logs"])).error?.code, -32602);
     const heads = socket.notifications(ids[0]!);

@@ -22,7 +22,7 @@ function numbered(): Subscriptions {
   return new Subscriptions(() => `0x${(last += 1).toString(16)}`);
 }
 
-Deno.test("Subscriptions: nothing is sent before the id was told", () => {
+Deno.test("Subscriptions: nothing is sent before the answer with the id", () => {
   const subscriptions = numbered();
   const { client, sent } = newClient(subscriptions);
   const id = client.subscribe("newHeads");

@@ -53,7 +53,7 @@ export interface QuoteFields extends Partial<Omit<RfqSubmit, "type" | "from" | "
   from?: Signer;
 }
 
-/** A signed `RfqSubmit`: from now for a second, unless told otherwise. */
+/** A signed `RfqSubmit`: from now for a second, by default. */
 export function rfqSubmit(fields: QuoteFields): RfqSubmit {
   const { user = actors.user, solver = actors.solver, solverSigner, userSigner, from, ...rest } =
     fields;

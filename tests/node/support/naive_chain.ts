@@ -50,7 +50,7 @@ export class NaiveChain {
     return "committed";
   }
 
-  /** @param quote Whatever tells equal quotes from others. */
+  /** @param quote Identifies a quote. */
   submit(tx: RfqSubmit, quote: string, nowMs: number): string {
     if (this.quotes.has(quote)) return "QUOTE_ALREADY_USED";
     if (!this.#isFresh(nowMs)) return "ORACLE_STALE";

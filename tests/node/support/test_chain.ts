@@ -27,7 +27,7 @@ export const GENESIS: Genesis = {
   admins: [actors.admin.address],
 };
 
-/** A chain that a test drives checkpoint by checkpoint, and all that it told. */
+/** A chain that a test drives checkpoint by checkpoint, and everything that it announced. */
 export class TestChain {
   readonly clock = new FakeClock();
   readonly heads: Block[] = [];

@@ -10,7 +10,7 @@ import {
 import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 import { TcpConnection } from "../../../services/proxy/clients/client_connection.ts";
 
-/** A socket that writes nothing out until it is told to. */
+/** A socket that writes nothing until the test says so. */
 class FakeSocket implements NativeSocket {
   readyState: number = WebSocket.OPEN;
   binaryType: BinaryType = "blob";

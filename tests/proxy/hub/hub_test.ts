@@ -10,7 +10,7 @@ const CAPACITY = 4;
 class Scene {
   sent = 0;
   lagged = 0;
-  /** How often the hub told how many were sent. */
+  /** How often the hub reported how many were sent. */
   sentReports = 0;
   readonly hub: Hub;
 

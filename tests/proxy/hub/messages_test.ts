@@ -36,7 +36,7 @@ Deno.test("OutgoingMessage: frames of every length are read as they were written
   }));
 });
 
-Deno.test("FrameJoiner: whoever asks gets its own messages, whatever was asked before", () => {
+Deno.test("FrameJoiner: each caller gets its own messages, independent of earlier calls", () => {
   const messages = [..."abcd"].map((letter) => new OutgoingMessage(letter.repeat(200)));
   fc.assert(fc.property(
     fc.array(fc.subarray(messages, { minLength: 1 }), { maxLength: 5 }),

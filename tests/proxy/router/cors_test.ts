@@ -7,7 +7,7 @@ Deno.test("Cors: which origins may call, and what a browser is answered", () => 
   const anyone = new Cors(["*"]);
   const some = new Cors([GOOD]);
   const vary = ["vary", "origin"];
-  // A cache must not serve one origin's answer to another, so it varies where origins are told apart.
+  // A cache must not serve one origin's answer to another, so answers vary by origin.
   const rows: [cors: Cors, origin: string | null, allowed: boolean, headers: string[][]][] = [
     [anyone, null, true, []],
     [anyone, BAD, true, [["access-control-allow-origin", "*"]]],

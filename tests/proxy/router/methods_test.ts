@@ -67,7 +67,7 @@ Deno.test("MethodTable: only what is known to change nothing is a plain read", (
   for (const method of others) assert(!table.kindOf(method).isPlainRead, method);
 });
 
-Deno.test("Subscription methods of any namespace are told from all others", () => {
+Deno.test("Subscription methods of any namespace are recognised", () => {
   assert.deepEqual(subscriptionMethod("eth_subscribe"), { namespace: "eth", verb: "subscribe" });
   assert.deepEqual(subscriptionMethod("core_unsubscribe"), {
     namespace: "core",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { seededRandom } from "../../../lib/random.ts";
 import { runHere } from "../../support/command_context.ts";
 import { runProgram } from "../../support/process.ts";
@@ -39,20 +40,8 @@ Deno.test("solver backtest: prints scores, calibration and gains of trades, and 
     }
   }));
 
-Deno.test("solver backtest: candles, with a strategy of one's own", () =>
-  withFiles(async ({ candles, folder }) => {
-    const strategy = `${folder}/triple.ts`;
-    await Deno.writeTextFile(
-      strategy,
-      `export default ({ version, marketView }) => ({
-        name: "triple " + version,
-        price: ({ betAmount, startTime, endTime }) => {
-          const forecast = marketView().volatility.forecast(startTime, endTime);
-          return { payout: betAmount * (forecast === undefined ? 2n : 3n) };
-        },
-        recheck() {},
-      });`,
-    );
+Deno.test("solver backtest: candles, with docs/examples/strategy.ts", () =>
+  withFiles(async ({ candles }) => {
     const { code, stdout, stderr } = await runHere(
       [
         "solver",
@@ -60,13 +49,13 @@ Deno.test("solver backtest: candles, with a strategy of one's own", () =>
         "--candles",
         candles,
         "--strategy",
-        strategy,
+        fileURLToPath(new URL("../../../docs/examples/strategy.ts", import.meta.url)),
         "--durations-ms",
         "900000",
       ],
     );
     assert.equal(code, 0, stderr);
-    const row = /^bets on everything +triple 1 +(\d+) +([+-]\d\.\d+) +n\/a/m.exec(stdout);
+    const row = /^bets on everything +nearer-bound +(\d+) +([+-]\d\.\d+) +n\/a/m.exec(stdout);
     assert.ok(row !== null && Number(row[1]) > 1_000, stdout);
   }));
 

@@ -34,7 +34,7 @@ function estimateOf(estimator: TwoScaleVolatility): number {
   return estimator.volatility ?? assert.fail("There is enough history");
 }
 
-Deno.test("Two-scale volatility: an hour of prices tells it within 15 %, with and without noise", () =>
+Deno.test("Two-scale volatility: an hour of prices gives it within 15 %, with and without noise", () =>
   withSeed((random) => {
     for (const noise of [0, 1e-4]) {
       const estimator = new TwoScaleVolatility(settings);

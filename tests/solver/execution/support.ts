@@ -4,8 +4,7 @@ import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
+import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
 import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
@@ -16,27 +15,11 @@ import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts"
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { CHAIN_ID, market, solver, user } from "../support.ts";
+import { signedExecution, termsAt } from "../theses.ts";
 
-/** A quote signed by both sides. */
+/** A quote of one second, signed by both sides. */
 export function signed(clock: FakeClock, given: Partial<QuoteTerms> = {}) {
-  const terms: QuoteTerms = {
-    solver: solver.address,
-    user: user.address,
-    thesisType: "box",
-    base: market.base,
-    quote: market.quote,
-    lowerPrice: 1n,
-    upperPrice: 2n,
-    betAmount: 100n,
-    payout: 110n,
-    startTime: clock.now(),
-    endTime: clock.now() + 60_000,
-    deadline: clock.now() + 1_000,
-    ...given,
-  };
-  const quoteHash = hashQuote(terms, CHAIN_ID);
-  const quote: Quote = { ...terms, signature: solver.sign(quoteHash) };
-  return { quoteHash, execution: { quote, userSignature: user.sign(quoteHash) } };
+  return signedExecution(termsAt(clock.now(), { deadline: clock.now() + 1_000, ...given }));
 }
 
 /** An execution as it is recorded, its transaction not signed yet. */
@@ -55,7 +38,7 @@ export function recorded(clock: FakeClock): NewIntent {
 /** Covers at once. */
 export const noHedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
 
-/** An executor on a store in memory, a well node and a hedge that the test plays. */
+/** An executor on a store in memory, a healthy node and a hedge that the test controls. */
 export async function withExecutor(
   hedge: Hedge,
   test: (parts: {

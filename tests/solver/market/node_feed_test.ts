@@ -48,7 +48,7 @@ function accept(network: FakeNetwork): void {
   network.newest.deliver('{"jsonrpc":"2.0","id":2,"result":"0xb"}');
 }
 
-Deno.test("Node feed: subscribes to own theses and to prices, and tells both", () => {
+Deno.test("Node feed: subscribes to own theses and to prices, and passes both on", () => {
   const { node, network, events } = feed();
   accept(network);
   assert.deepEqual(network.newest.sent.map((text) => JSON.parse(text)), [
@@ -62,9 +62,9 @@ Deno.test("Node feed: subscribes to own theses and to prices, and tells both", (
   ]);
   network.newest.deliver(JSON.stringify(subscriptionNotice("0xa", toWire(thesis))));
   network.newest.deliver(JSON.stringify(subscriptionNotice("0xb", prices)));
-  const [first, told, price] = events;
+  const [first, second, price] = events;
   assert.equal(first, "subscribed");
-  assert.deepEqual(told, thesis);
+  assert.deepEqual(second, thesis);
   assert.equal(price, 3_000_000_000n);
   node.stop();
 });

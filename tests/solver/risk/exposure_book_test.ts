@@ -108,7 +108,7 @@ Deno.test("Exposure: a reading that a lost connection cut short cannot end", () 
   assert.deepEqual([book.complete, book.total], [false, 0n]);
 });
 
-/** A chain with many executions under way at once, told to a book over a feed that comes and goes. */
+/** A chain with many executions under way at once, reported to a book by a feed that comes and goes. */
 class World {
   readonly max = 200n;
   readonly book = new ExposureBook(this.max);

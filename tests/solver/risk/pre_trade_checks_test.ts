@@ -8,26 +8,13 @@ import {
 } from "../../../services/solver/risk/pre_trade_checks.ts";
 import { PricingRefusedError } from "../../../services/solver/pricing/refusals.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { market, solver, user } from "../support.ts";
+import { market, solver, type user } from "../support.ts";
+import { termsAt } from "../theses.ts";
 
 const clock = new FakeClock();
 const nowMs = clock.now();
 
-const quote: Quote = {
-  solver: solver.address,
-  user: user.address,
-  thesisType: "box",
-  base: market.base,
-  quote: market.quote,
-  lowerPrice: 1n,
-  upperPrice: 2n,
-  betAmount: 100n,
-  payout: 150n,
-  startTime: nowMs,
-  endTime: nowMs + 60_000,
-  deadline: nowMs + 50,
-  signature: "0x",
-};
+const quote: Quote = { ...termsAt(nowMs, { payout: 150n, deadline: nowMs + 50 }), signature: "0x" };
 
 /** What executions under way take from solver and user. */
 function bookOf(reserved: bigint, reservedOfUser: bigint) {

@@ -29,7 +29,7 @@ function start(...checks: ServiceCheck[]) {
   return { clock, reported, waited, done };
 }
 
-Deno.test("runChecks: runs side by side, and tells results in the order of the checks", async () => {
+Deno.test("runChecks: runs side by side, and prints results in the order of the checks", async () => {
   const slow = Promise.withResolvers<Finding>();
   const run = start(
     checkOf("slow", () => slow.promise),

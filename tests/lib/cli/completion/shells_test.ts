@@ -28,7 +28,7 @@ const completed: readonly (readonly [typed: string, becomes: string])[] = [
   ["bridge --keystore ./some\t", "bridge --keystore ./some key.json"],
   ["node -d ./fo\t", "node -d ./folder"],
   ["completion f\t", "completion fish"],
-  // What an option takes is no command, and not every option's value can be told.
+  // An option's value is no command, and not every option's value is known.
   ["solver --database back\t", "solver --database back"],
   ["bridge --port 3\t", "bridge --port 3"],
 ];

@@ -1,0 +1,40 @@
+/**
+ * A pricing strategy of your own. Try it on recorded prices, then quote with it:
+ *
+ *     deno task backtest --candles candles.csv --strategy docs/examples/strategy.ts
+ *     deno task solver --pricing docs/examples/strategy.ts
+ */
+import type { StrategyFactory } from "../../services/solver/pricing/strategy.ts";
+import type { BetTerms } from "../../lib/protocol/terms.ts";
+
+/** Paid on top of the bet where the nearer bound is one standard deviation away. */
+const EXTRA_PER_DEVIATION = 0.5;
+
+const YEAR_MS = 365 * 86_400_000;
+
+const create: StrategyFactory = ({ version, clock, market, refuse }) => {
+  if (version !== 1) throw new Error(`Expected strategies of version 1: received ${version}`);
+
+  function payoutOf(bet: BetTerms): bigint {
+    const { spot, volatility } = market(bet);
+    if (!spot?.fresh) return refuse("PRICE_UNAVAILABLE", "There is no fresh price");
+    const forecast = volatility.forecast(clock.now(), bet.endTime);
+    if (!forecast) return refuse("VOLATILITY_UNAVAILABLE", "There is too little price history");
+    const room = Math.min(Number(bet.upperPrice - spot.price), Number(spot.price - bet.lowerPrice));
+    if (room <= 0) return refuse("OUTSIDE_RANGE", "The price is outside the range");
+    const years = (bet.endTime - clock.now()) / YEAR_MS;
+    const deviation = Number(spot.price) * forecast.volatility * Math.sqrt(Math.max(0, years));
+    const extra = EXTRA_PER_DEVIATION * deviation / room;
+    return bet.betAmount + BigInt(Math.floor(Number(bet.betAmount) * extra));
+  }
+
+  return {
+    name: "nearer-bound",
+    price: (bet) => ({ payout: payoutOf(bet) }),
+    recheck(bet, payout) {
+      if (payoutOf(bet) < payout) refuse("PRICE_MOVED", "The price moved since the quote");
+    },
+  };
+};
+
+export default create;

@@ -1,0 +1,75 @@
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import type { PricingStrategy, StrategyContext, StrategyFactory } from "./strategy.ts";
+
+/** The file of a strategy cannot be used; the message names it and what is missing. */
+export class StrategyError extends RangemakerError {
+  constructor(message: string) {
+    super("STRATEGY", message);
+  }
+}
+
+/**
+ * Loads the strategy that a TypeScript or JavaScript file exports by default.
+ *
+ * @returns A factory that checks what the file's own factory returns.
+ * @throws {StrategyError} If the file cannot be loaded or exports no function.
+ */
+export async function loadStrategy(path: string): Promise<StrategyFactory> {
+  let module: { default?: unknown };
+  try {
+    module = await import(pathToFileURL(resolve(path)).href);
+  } catch (thrown) {
+    throw new StrategyError(`Strategy ${path} cannot be loaded: ${messageOf(thrown)}`);
+  }
+  const { default: factory } = module;
+  if (typeof factory !== "function") {
+    throw new StrategyError(
+      `Strategy ${path} cannot be used: expected a StrategyFactory as default export`,
+    );
+  }
+  return (context) => createChecked(path, factory, context);
+}
+
+// Parameters and results of a function cannot be checked in advance: what it returns is.
+function createChecked(
+  path: string,
+  // deno-lint-ignore ban-types -- nothing else is known of it
+  factory: Function,
+  context: StrategyContext,
+): PricingStrategy {
+  let strategy: unknown;
+  try {
+    strategy = Reflect.apply(factory, undefined, [context]);
+  } catch (thrown) {
+    throw new StrategyError(`Strategy ${path} cannot be created: ${messageOf(thrown)}`);
+  }
+  const fields: Record<string, unknown> = Object(strategy);
+  const missing = [
+    ...(typeof fields.name === "string" ? [] : ["name: string"]),
+    ...["price", "recheck"].filter((name) => typeof fields[name] !== "function")
+      .map((name) => `${name}()`),
+  ];
+  if (missing.length > 0) {
+    throw new StrategyError(
+      `Strategy ${path} cannot be used: what its factory returns lacks ${missing.join(", ")}`,
+    );
+  }
+  const checked = strategy as PricingStrategy; // its members are what was just checked
+  return {
+    name: checked.name,
+    price(bet) {
+      const price = checked.price(bet);
+      if (typeof price?.payout !== "bigint") {
+        throw new StrategyError(`Strategy ${path} gave no payout: expected { payout: bigint }`);
+      }
+      if (price.payout > bet.betAmount) return price;
+      return context.refuse(
+        "PAYOUT_TOO_LOW",
+        `Bet ${bet.betAmount} would not pay more than itself`,
+      );
+    },
+    recheck: (bet, payout) => checked.recheck(bet, payout),
+  };
+}

@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { quoteToWire, type QuoteWire } from "../../../lib/protocol/quote.ts";
+import { HttpHedge } from "../../../services/solver/execution/hedge.ts";
+import { signed, withExecutor } from "./support.ts";
+
+interface Received {
+  key: string | null;
+  body: { quoteHash: string; risk: string; quote: QuoteWire };
+}
+
+/** A hedging service of a market maker, which answers as the test says. */
+async function withService(
+  answer: (attempt: number) => Response | Promise<Response>,
+  test: (hedge: HttpHedge, received: Received[]) => Promise<void>,
+): Promise<void> {
+  const received: Received[] = [];
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    async (request) => {
+      const key = request.headers.get("idempotency-key");
+      received.push({ key, body: await request.json() });
+      return await answer(received.length);
+    },
+  );
+  const url = `http://127.0.0.1:${server.addr.port}/hedge`;
+  try {
+    await test(new HttpHedge({ url, expectedMs: 0, timeoutMs: 200 }), received);
+  } finally {
+    await server.shutdown();
+  }
+}
+
+Deno.test("--hedge-url: an execution is posted with its quote and risk, and submitted once hedged", () =>
+  withService(() => Response.json({ hedged: true }), async (hedge, received) => {
+    await withExecutor(hedge, async ({ executor, clock, sent }) => {
+      const { execution, quoteHash } = signed(clock);
+      assert.equal((await executor.execute(execution)).status, "committed");
+      const [{ key, body }] = received as [Received];
+      assert.deepEqual([key, body.quoteHash, body.risk], [quoteHash, quoteHash, "10"]);
+      assert.deepEqual(body.quote, quoteToWire(execution.quote));
+      assert.equal(sent.length, 1);
+    });
+  }));
+
+Deno.test("--hedge-url: a refusal ends the execution for good, with the service's reason", () =>
+  withService(
+    () => Response.json({ hedged: false, reason: "book is full" }),
+    async (hedge, received) => {
+      await withExecutor(hedge, async ({ executor, exposure, clock, sent }) => {
+        const { execution } = signed(clock);
+        for (let attempt = 0; attempt < 2; attempt++) {
+          await assert.rejects(executor.execute(execution), {
+            code: "HEDGE_REFUSED",
+            message: "Execution was not hedged: book is full",
+          });
+        }
+        assert.deepEqual([received.length, sent, exposure.total], [1, [], 0n]);
+      });
+    },
+  ));
+
+const failures: readonly [name: string, answer: () => Response | Promise<Response>][] = [
+  ["an error", () => Response.json({ error: "bug" }, { status: 500 })],
+  ["a success without a word", () => new Response("ok")],
+  ["an error that says hedged", () => Response.json({ hedged: true }, { status: 502 })],
+  ["no answer in time", () => new Promise((resolve) => setTimeout(resolve, 400, new Response()))],
+];
+
+for (const [name, failure] of failures) {
+  Deno.test(`--hedge-url: after ${name} the same execution is sent again under the same key`, () =>
+    withService(
+      (attempt) => attempt === 1 ? failure() : Response.json({ hedged: true }),
+      async (hedge, received) => {
+        await withExecutor(hedge, async ({ executor, exposure, clock, sent }) => {
+          const { execution, quoteHash } = signed(clock);
+          await assert.rejects(executor.execute(execution), {
+            code: "OUTCOME_UNKNOWN",
+            message: /not hedged yet: the hedging service/,
+          });
+          assert.equal(exposure.total, 10n, "the risk stays reserved");
+          assert.equal((await executor.execute(execution)).status, "committed");
+          assert.deepEqual(received.map(({ key }) => key), [quoteHash, quoteHash]);
+          assert.equal(sent.length, 1);
+        });
+      },
+    ));
+}

@@ -1,0 +1,86 @@
+/** `--pricing ./file.ts`: a strategy of the operator's own. */
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { quoteSchema } from "../../lib/protocol/quote.ts";
+import { loadStrategy } from "../../services/solver/pricing/load_strategy.ts";
+import { strategyContext } from "../../services/solver/pricing/strategy.ts";
+import { assertFailure, post } from "../support/envelope.ts";
+import { eventually } from "../support/eventually.ts";
+import { giveHistory, publishPrice, SPOT } from "./prices.ts";
+import { quoteRequest, startTestSolver, withSolver } from "./support.ts";
+import { termsAt } from "./theses.ts";
+
+const EXAMPLE = fileURLToPath(new URL("../../docs/examples/strategy.ts", import.meta.url));
+
+const context = strategyContext({
+  clock: { now: () => 0 },
+  marketView: () => assert.fail("No market is looked at"),
+});
+
+/** Writes a strategy and loads it. */
+async function withFile(code: string, test: (path: string) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  try {
+    await Deno.writeTextFile(`${folder}/mine.ts`, code);
+    await test(`${folder}/mine.ts`);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+const range = { lowerPrice: String(SPOT - 30_000_000), upperPrice: String(SPOT + 30_000_000) };
+
+Deno.test("Solver with --pricing docs/examples/strategy.ts: quotes, refuses with a code, and reports its name", () =>
+  withSolver(async ({ url }, node) => {
+    await assertFailure(post(`${url}/quote`, quoteRequest(range)), 503, /^PRICE_UNAVAILABLE: /);
+    giveHistory(node);
+    await node.feed.subscribed("prices");
+    const { body } = await eventually("a quote", async () => {
+      publishPrice(node);
+      const answer = await post(`${url}/quote`, quoteRequest(range));
+      return answer.status === 200 ? answer : undefined;
+    });
+    const { payout, betAmount } = quoteSchema.parse(body.quote);
+    assert.ok(payout > betAmount && payout < 2n * betAmount, String(payout));
+    const outside = quoteRequest({ lowerPrice: "1", upperPrice: "2" });
+    await assertFailure(post(`${url}/quote`, outside), 400, /^OUTSIDE_RANGE: /);
+    const info = await (await fetch(`${url}/info`)).json();
+    assert.equal(info.pricing, "nearer-bound");
+  }, { pricing: EXAMPLE, volatilityHistoryMs: 1_000 }));
+
+Deno.test("loadStrategy: a payout not above the bet is refused, whatever the file says", () =>
+  withFile(
+    "export default () => ({ name: 'x', price: (bet) => ({ payout: bet.betAmount }), recheck() {} });",
+    async (path) => {
+      const strategy = (await loadStrategy(path))(context);
+      assert.throws(() => strategy.price(termsAt(0)), { code: "PAYOUT_TOO_LOW" });
+    },
+  ));
+
+const broken: readonly [what: string, code: string, words: RegExp][] = [
+  ["a syntax error", "export default (", /mine\.ts cannot be loaded: /],
+  ["no default export", "export const strategy = 1;", /expected a StrategyFactory/],
+  ["a factory that throws", "export default () => { throw new Error('old'); }", /created: old/],
+  ["no members", "export default () => undefined;", /lacks name: string, price\(\), recheck\(\)/],
+  ["no recheck", "export default () => ({ name: 'x', price() {} });", /lacks recheck\(\)$/],
+];
+
+for (const [what, code, words] of broken) {
+  Deno.test(`Solver with --pricing: a file with ${what} ends the start, naming file and fault`, () =>
+    withFile(code, async (pricing) => {
+      const url = "http://127.0.0.1:9";
+      await assert.rejects(startTestSolver({ url, wsUrl: "ws://127.0.0.1:9" }, { pricing }), {
+        code: "STRATEGY",
+        message: words,
+      });
+    }));
+}
+
+Deno.test("loadStrategy: a price without a payout is an error that names the file", () =>
+  withFile(
+    "export default () => ({ name: 'x', price: () => ({ payout: 5 }), recheck() {} });",
+    async (path) => {
+      const strategy = (await loadStrategy(path))(context);
+      assert.throws(() => strategy.price(termsAt(0)), /mine\.ts gave no payout/);
+    },
+  ));
