@@ -28,7 +28,7 @@ Deno.test("Logs: a whole bet leaves a line for each thing that happened to it, a
       upperPrice: price * 2n,
       betAmount: amount,
       startTime: systemClock.now(),
-      endTime: systemClock.now() + 1_000,
+      endTime: systemClock.now() + 3_000,
     });
     await withLogs("debug", async (records) => {
       await client.deposit(5_000_000n, 7n);

@@ -100,8 +100,12 @@ row("quote solver, What the service does, flow step 6: settlement needs no solve
 
 for (const { symbol, base, quote } of PAIRS) {
   row(`quote solver, Supported pairs, ${symbol}: listed, quoted and estimated`, async () => {
-    const { pairs } = await get(`${stack.urls.solver}/pairs`, z.object({ pairs: z.unknown() }));
-    assert.ok(JSON.stringify(pairs).includes(JSON.stringify({ base, quote })));
+    const pair = z.object({ symbol: z.string(), base: z.string(), quote: z.string() });
+    const { pairs } = await get(
+      `${stack.urls.solver}/pairs`,
+      z.object({ pairs: z.array(pair) }),
+    );
+    assert.deepEqual(pairs.find((listed) => listed.symbol === symbol), { symbol, base, quote });
     const signed = await askQuote(stack.urls.solver, newWallet(), { base, quote });
     assert.deepEqual(signed.oraclePair, { base, quote });
     const estimate = await post(`${stack.urls.solver}/estimate`, quoteBody({ base, quote }));
