@@ -118,6 +118,15 @@ Deno.test("Solver: each documented status comes, and its answer is as documented
       }),
   );
 
+  await t.step("a node with another chain", () =>
+    withSolver(async ({ url }, node) => {
+      const service = await at(url);
+      assert.equal((await service.call("health")).status, 200);
+      node.genesis = `0x${"77".repeat(32)}`;
+      await eventually("the health says so", async () =>
+        (await service.call("health")).status === 503 || undefined);
+    }));
+
   await t.step("a node that has paused", () =>
     withSolver(async ({ url }, node) => {
       node.paused = true;
@@ -183,6 +192,15 @@ Deno.test("Bridge: each documented status comes, and its answer is as documented
         await posted(service, "deposit", signedRequest({ nonce: 4n }), 504);
       }),
   );
+
+  await t.step("a node with another chain", () =>
+    withBridge(async ({ url }, node) => {
+      const service = await at(url);
+      assert.equal((await service.call("health")).status, 200);
+      node.genesis = `0x${"77".repeat(32)}`;
+      await eventually("the health says so", async () =>
+        (await service.call("health")).status === 503 || undefined);
+    }));
 
   await t.step("a node that has paused", () =>
     withBridge(async ({ url }, node) => {

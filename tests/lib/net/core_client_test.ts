@@ -98,7 +98,7 @@ Deno.test("CoreClient: the hash of block 0 tells one chain from another", () => 
   const hash = `0x${"ab".repeat(32)}`;
   return withAnswer(
     () => result({ hash }),
-    async (client) => assert.equal(await client.getGenesisHash(), hash),
+    async (client) => assert.equal(await client.genesisHash(), hash),
   );
 });
 
