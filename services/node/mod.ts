@@ -1,5 +1,6 @@
 import { type Clock, ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { nodeApi } from "./rpc/api.ts";
@@ -34,7 +35,7 @@ export async function startNode(
   clock: Clock = systemClock,
 ): Promise<RunningNode> {
   const file = given.config === undefined ? {} : await readSettingsFile(given.config);
-  const settings = resolveSettings(given, file);
+  const settings = resolveSettings(given, file, await readMarkets(given.markets));
   const storage = openStorage(settings, given.dataDir);
   const development = given.dev ? developmentOf(settings, given, clock) : undefined;
   const node = new CoreNode(settings, storage, development?.clock ?? clock, development);

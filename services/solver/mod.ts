@@ -7,10 +7,12 @@ import { isFinal } from "../../lib/intents/intent.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
+import type { Markets } from "../../lib/protocol/markets.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
@@ -60,8 +62,9 @@ export async function startSolver(
   const { host, port, chainId, maxRisk, dryRun } = options;
   const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
+  const markets = await readMarkets(options.markets);
   const registry = createRegistry(clock.now());
-  const metrics = new SolverMetrics(registry);
+  const metrics = new SolverMetrics(registry, markets);
   const faults = faultPointsAt(options.faultPoint);
   const client = new CoreClient({ url: options.rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
   const node = withFaultPoints("node", client, faults);
@@ -70,7 +73,7 @@ export async function startSolver(
   metrics.watchExposure(exposure);
   const ownAccount = cached(() => client.getAccount(solver), NODE_ANSWER_MS, clock);
   metrics.watchAccount(ownAccount);
-  const pricing = createPricing(options, client, clock);
+  const pricing = createPricing(options, markets, client, clock);
   const settled = new SettledReservations({ store, book: exposure, node: client, clock });
   const onThesis = (thesis: Thesis) => {
     exposure.apply(thesis);
@@ -99,6 +102,7 @@ export async function startSolver(
     node,
     solver,
     clock,
+    markets,
     maxRisk,
     hedgeMs: hedge.expectedMs,
     strategy: pricing.strategy,
@@ -128,6 +132,7 @@ export async function startSolver(
       solver,
       chainId,
       clock,
+      markets,
       timeBounds: options.pricing === "mock" ? undefined : options,
     }),
     executor,
@@ -141,6 +146,7 @@ export async function startSolver(
     basePayoutMultiplier: options.multiplier,
     corsOrigins: options.corsOrigins,
     clock,
+    markets,
   });
   const health = answering(operations.health, () => ({ status: "ok" as const, solver, dryRun }));
   // Begun first, so that no retry starts while open requests are finished.
@@ -199,6 +205,7 @@ interface Running {
 /** The strategy, and the reader that keeps its prices up to date. */
 function createPricing(
   options: SolverOptions,
+  markets: Markets,
   node: CoreClient,
   clock: Clock,
 ): Running & { strategy: PricingStrategy<StrategyName>; book: MarketData | undefined } {
@@ -209,11 +216,12 @@ function createPricing(
   const book = new MarketData({
     floor: options.volatilityFloor,
     minHistoryMs: options.volatilityHistoryMs,
-  });
+  }, markets);
   const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
   const strategy = new BarrierStrategy({
     marketView: book.of.bind(book),
     clock,
+    markets,
     margin,
     userLeadMs,
     maxPriceAgeMs,

@@ -9,6 +9,7 @@ import {
   hostOption,
   keystoreOptions,
   limiterOptions,
+  marketsOption,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
 import { pricingOptions } from "./pricing/options.ts";
@@ -36,6 +37,7 @@ export const options = {
     default: "false",
   },
   rpcUrl: rpcUrlOption,
+  markets: marketsOption,
   wsUrl: {
     flags: "-w, --ws-url",
     kind: kinds.wsUrl,

@@ -3,7 +3,7 @@ import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
-import { hostOption } from "../../lib/cli/shared_options.ts";
+import { hostOption, marketsOption } from "../../lib/cli/shared_options.ts";
 import { pricingOptions } from "../solver/pricing/options.ts";
 import { priceOptions } from "./options.ts";
 import { PORT_OFFSET_MAX, portsAt } from "./ports.ts";
@@ -25,6 +25,7 @@ export const options = {
     default: "0",
   },
   host: hostOption,
+  markets: marketsOption,
   dataDir: {
     flags: "-d, --data-dir",
     kind: kinds.directory,
@@ -55,7 +56,7 @@ export const run = command({
     ["rangemaker stack --port-offset 100", "a second stack: the solver on 3100, and so on"],
   ],
   options,
-  async run({ seed, tape, live, portOffset, host, dataDir, ...pricing }, context) {
+  async run({ seed, tape, live, portOffset, host, markets, dataDir, ...pricing }, context) {
     const signal = context.untilSignal();
     const stack = await startStack({
       ports: portsAt(portOffset),
@@ -63,6 +64,7 @@ export const run = command({
       seed,
       tape,
       live,
+      markets,
       dataDir,
       pricing,
     });

@@ -34,6 +34,8 @@ export interface StackOptions {
   live?: boolean;
   /** Where node, bridge and solver keep their data; in memory by default. */
   dataDir?: string | undefined;
+  /** File of the markets; those of the specification by default. */
+  markets?: string | undefined;
   /** How the solver prices. */
   pricing?: Partial<SolverOptions>;
 }
@@ -87,7 +89,7 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
 }
 
 async function startAll(
-  { ports, host = DEFAULT_HOST, seed, tape, live = false, dataDir, pricing }: StackOptions,
+  { ports, host = DEFAULT_HOST, seed, tape, live = false, dataDir, markets, pricing }: StackOptions,
   keep: <S extends RunningService>(service: S) => S,
 ): Promise<StackUrls> {
   const databaseOf = (service: string) =>
@@ -96,12 +98,13 @@ async function startAll(
   const clock = new ShiftedClock(systemClock);
   const exchanges = live ? undefined : keep(
     await startExchanges(
-      withDefaults(exchangesOptions, { host, port: ports.exchanges, seed, tape }),
+      withDefaults(exchangesOptions, { host, markets, port: ports.exchanges, seed, tape }),
     ),
   );
   const oracle = keep(
     await startOracle(withDefaults(oracleOptions, {
       host,
+      markets,
       port: ports.oracle,
       minSources: MIN_SOURCES,
       ...(exchanges && { providerUrls: exchanges.providerUrls }),
@@ -112,6 +115,7 @@ async function startAll(
       withDefaults(nodeOptions, {
         host,
         port: ports.node,
+        markets,
         readPort: ports.nodeRead,
         oracleUrl: oracle.url,
         dataDir: dataDir && join(dataDir, "node"),
@@ -146,6 +150,7 @@ async function startAll(
       withDefaults(solverOptions, {
         ...pricing,
         host,
+        markets,
         port: ports.solver,
         rpcUrl: node.url,
         wsUrl: proxy.wsUrl,

@@ -241,6 +241,7 @@ export class Chain {
     return {
       blockNumber: this.blocks.nextNumber,
       nowMs,
+      marketOf: (pair) => this.state.marketOf(pair),
       isFresh: (market) => this.oraclePrices.isFresh(market, nowMs),
       maxStartAheadMs: this.#maxStartAheadMs,
       breachOf: (box) => this.state.breachOf(box),

@@ -2,7 +2,6 @@ import { toWire } from "../../../lib/protocol/wire.ts";
 import { z } from "zod";
 import config from "../../../deno.json" with { type: "json" };
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { findMarket } from "../../../lib/protocol/markets.ts";
 import {
   addressSchema,
   describeIssue,
@@ -199,7 +198,7 @@ export function pricesToWire(chain: Chain, nowMs: number) {
 }
 
 function pricesPage(chain: Chain, query: z.output<typeof historyParams>[0]) {
-  const market = findMarket(query.base, query.quote);
+  const market = chain.state.marketOf(query);
   const history = market && chain.state.histories.get(market);
   if (history === undefined) {
     throw new RpcError(

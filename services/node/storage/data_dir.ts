@@ -1,6 +1,7 @@
 import { messageOf } from "../../../lib/errors.ts";
 import { statOf, whyFolderIsClosed } from "../../../lib/files.ts";
-import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
+import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { isUnsettled } from "../../../lib/protocol/thesis.ts";
 import { type Block, genesisBlock } from "../chain/block.ts";
 import type { ResumePoint } from "../chain/chain.ts";
 import { DataDirError, HeadFile, PriceFile } from "./images.ts";
@@ -25,6 +26,8 @@ const PRIVATE_FOLDER = 0o700;
 export interface DataDirOptions {
   chainId: number;
   genesis: Genesis;
+  /** Those of the specification by default. */
+  markets?: Markets;
   /** Slots of each price ring. */
   ringSlots: number;
   /** Opens the journal file: on the disk by default. */
@@ -54,8 +57,9 @@ export class DataDir {
     };
     makeDirectories(path);
     this.#lock = keep(lock(path));
+    const { markets = SPEC_MARKETS } = options;
     const files = new Map<Market, PriceFile>();
-    for (const market of MARKETS) {
+    for (const market of markets.list) {
       const name = market.symbol.replace("/", "-");
       files.set(market, keep(PriceFile.open(`${path}/prices/${name}.ring`, options.ringSlots)));
     }
@@ -65,7 +69,8 @@ export class DataDir {
     // Time had reached the head, whether there were prices or not.
     if (head !== undefined) { for (const { ring } of this.#prices) ring.skipTo(head.timestampMs); }
     const historyOf = (market: Market) => new PriceHistory(files.get(market)!.ring); // one for each
-    this.state = new ChainState(new Ledger(options.genesis), historiesOf(historyOf));
+    const histories = historiesOf(markets, historyOf);
+    this.state = new ChainState(new Ledger(options.genesis), histories);
     const genesis = genesisRecordOf(options);
     const replay = new Replay(this.state, genesis, path);
     const { journal, cutBytes } = FileJournal.open(
@@ -75,6 +80,7 @@ export class DataDir {
     );
     this.journal = keep(journal);
     this.cutBytes = cutBytes;
+    requireMarkets(this.state, path);
     if (replay.isEmpty) journal.append([genesis]);
     this.resumeFrom = resumePoint(head, replay);
   }
@@ -143,6 +149,18 @@ class Replay {
       this.lastBlockNumber = Math.max(this.lastBlockNumber, record.receipt.blockNumber);
     }
   }
+}
+
+/** A thesis on a pair that is no market any more could never be settled. */
+function requireMarkets(state: ChainState, path: string): void {
+  const lost = state.ledger.theses.find((thesis) =>
+    isUnsettled(thesis.status) && state.marketOf(thesis) === undefined
+  );
+  if (lost === undefined) return;
+  throw new DataDirError(
+    `${path} contains the open thesis ${lost.id} on ${lost.base} / ${lost.quote}, which is no ` +
+      "market: add it to the file of --markets",
+  );
 }
 
 /** The error for a directory that was created with other settings. */

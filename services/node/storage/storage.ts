@@ -33,13 +33,15 @@ export function openStorage(
   dataDir: string | undefined,
   openJournalFile?: OpenJournalFile,
 ): Storage {
-  const { chainId, genesis, oracle: { ringBufferSize: ringSlots } } = settings;
+  const { chainId, genesis, markets, oracle: { ringBufferSize: ringSlots } } = settings;
   if (dataDir !== undefined) {
     const log = getLogger([LOG_ROOT, "node"]);
     const isNew = !holdsChain(dataDir);
     // Logged first: reading a long chain takes time.
     if (!isNew) log.info("Reading the chain in {dataDir}", { dataDir });
-    const directory = DataDir.open(dataDir, { chainId, genesis, ringSlots, openJournalFile });
+    const directory = DataDir.open(dataDir, {
+      ...{ chainId, genesis, markets, ringSlots, openJournalFile },
+    });
     if (isNew) log.info("New chain in {dataDir}", { dataDir });
     else logResumed(directory);
     return onDisk(directory);
@@ -47,7 +49,7 @@ export function openStorage(
   return {
     state: new ChainState(
       new Ledger(genesis),
-      historiesOf(() => new PriceHistory(new PriceRing(ringSlots))),
+      historiesOf(markets, () => new PriceHistory(new PriceRing(ringSlots))),
     ),
     journal: memoryJournal,
     resumeFrom: undefined,
