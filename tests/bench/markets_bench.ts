@@ -1,13 +1,14 @@
 /**
- * What more markets cost: a whole stack with the specification's three beside one with `[markets]`, 50
- * by default, each in a process of its own and measured in turn. Run with
+ * What more markets cost: a deployment with the specification's three beside one with `[markets]`, 50
+ * by default. Each service has a process of its own, and the two are measured in turn. Run with
  * `deno run --allow-all tests/bench/markets_bench.ts [markets] [seconds]`.
  *
  * It shows how late checkpoints are, how long `GET /prices` takes eight nodes that pull every 100 ms,
- * quotes a second, and the memory of the process.
+ * quotes a second, and the memory of the node.
  */
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { FREE_PORTS, type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { marketsToml, withMarketsFile } from "../support/markets_file.ts";
 
 const NODES = 8;
@@ -18,31 +19,70 @@ const WARM_UP_MS = 8_000;
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A stack in a process of its own. */
-class StackProcess {
+const main = new URL("../../main.ts", import.meta.url).pathname;
+
+/** Starts a service, and waits until its log says where it listens. */
+async function serve(args: string[]): Promise<{ url: string; stop(): Promise<void> }> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", main, ...args, "--port", "0"],
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  const log = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  let url: string | undefined;
+  while (url === undefined) {
+    const { value, done } = await log.read();
+    if (done) throw new Error(`Ended before it listened: ${text}`);
+    text += value;
+    url = /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0];
+  }
+  const drained = (async () => {
+    while (!(await log.read()).done);
+  })();
+  const stop = async () => {
+    child.kill("SIGTERM");
+    await Promise.all([child.status, drained]);
+  };
+  return { url, stop };
+}
+
+/** Exchanges, oracle, node and solver, each in a process of its own. */
+class Deployment {
   readonly quotesPerSecond: number[] = [];
   readonly pullsMs: number[] = [];
-  readonly #child: Deno.ChildProcess;
-  readonly #urls: StackUrls;
-  readonly #quote: string;
   readonly lateness = new Map<string, number>();
+  readonly #urls: Record<"oracle" | "node" | "solver", string>;
+  readonly #quote: string;
+  readonly #services: { stop(): Promise<void> }[];
 
-  private constructor(child: Deno.ChildProcess, urls: StackUrls, quote: string) {
-    this.#child = child;
+  private constructor(
+    urls: Record<"oracle" | "node" | "solver", string>,
+    quote: string,
+    services: { stop(): Promise<void> }[],
+  ) {
     this.#urls = urls;
     this.#quote = quote;
+    this.#services = services;
   }
 
   /** @param path File of the markets; the specification's without one. */
-  static async start(path: string | undefined): Promise<StackProcess> {
-    const child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", new URL(import.meta.url).pathname, "stack", path ?? ""],
-      stdin: "null",
-      stdout: "piped",
-      stderr: "inherit",
-    }).spawn();
-    const lines = child.stdout.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
-    const urls: StackUrls = JSON.parse((await lines.next()).value ?? "");
+  static async start(path: string | undefined): Promise<Deployment> {
+    const markets = path === undefined ? [] : ["--markets", path];
+    const exchanges = await serve(["exchanges", ...markets]);
+    const sources = DIALECTS.flatMap(({ provider, path }) => [
+      "--provider-url",
+      `${provider}=${exchanges.url.replace("http", "ws")}${path}`,
+    ]);
+    const oracle = await serve(["oracle", ...markets, ...sources]);
+    const node = await serve(["node", ...markets, "--oracle-url", oracle.url]);
+    const solver = await serve([
+      ...["solver", ...markets, "--rpc-url", node.url],
+      ...["--ws-url", node.url.replace("http", "ws"), "--database", ":memory:"],
+      ...["--private-key", DEV_ACCOUNTS.solver.privateKey],
+      ...["--rate-limit", "0", "--rate-limit-total", "0"],
+    ]);
     const { base, quote } = (await readMarkets(path)).list.at(-1)!; // there is one at least
     const now = Date.now();
     const body = JSON.stringify({
@@ -50,7 +90,8 @@ class StackProcess {
       ...{ lowerPrice: "1", upperPrice: "1000000000000" },
       ...{ startTime: now, endTime: now + 60_000, deadline: now + 3_600_000 },
     });
-    return new StackProcess(child, urls, body);
+    const urls = { oracle: oracle.url, node: node.url, solver: solver.url };
+    return new Deployment(urls, body, [solver, node, oracle, exchanges]);
   }
 
   async pull(seconds: number): Promise<void> {
@@ -97,8 +138,7 @@ class StackProcess {
   }
 
   async stop(): Promise<void> {
-    this.#child.kill("SIGTERM");
-    await this.#child.status;
+    for (const service of this.#services) await service.stop();
   }
 
   async #latenessBuckets(): Promise<Map<string, number>> {
@@ -113,42 +153,34 @@ function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 }
 
-async function report(name: string, stack: StackProcess): Promise<void> {
-  const total = stack.lateness.get("+Inf") ?? 0;
+async function report(name: string, deployment: Deployment): Promise<void> {
+  const total = deployment.lateness.get("+Inf") ?? 0;
   const boundOf = (share: number) =>
-    [...stack.lateness].find(([, count]) => count >= share * total)?.[0];
-  const pulls = [0.5, 0.99, 0.999].map((share) => quantile(stack.pullsMs, share).toFixed(1));
+    [...deployment.lateness].find(([, count]) => count >= share * total)?.[0];
+  const pulls = [0.5, 0.99, 0.999].map((share) => quantile(deployment.pullsMs, share).toFixed(1));
   console.log(
     `${name.padStart(3)} markets: ${total} checkpoints within ${boundOf(0.5)} s (median), ` +
       `${boundOf(0.99)} s (p99) of their time; /prices p50 ${pulls[0]}, p99 ${pulls[1]}, p99.9 ` +
-      `${pulls[2]} ms; ${quantile(stack.quotesPerSecond, 0.5).toFixed(0)} quotes/s; ` +
-      `${(await stack.memoryMiB()).toFixed(0)} MiB`,
+      `${pulls[2]} ms; ${quantile(deployment.quotesPerSecond, 0.5).toFixed(0)} quotes/s; ` +
+      `${(await deployment.memoryMiB()).toFixed(0)} MiB`,
   );
-}
-
-async function runStack(path: string | undefined): Promise<void> {
-  const pricing = { rateLimit: 0, rateLimitTotal: 0 };
-  const stack = await startStack({ ports: FREE_PORTS, seed: 1, markets: path, pricing });
-  console.log(JSON.stringify(stack.urls));
-  Deno.addSignalListener("SIGTERM", () => stack.stop().finally(() => Deno.exit(0)));
 }
 
 async function compare(count: number, seconds: number): Promise<void> {
   await withMarketsFile(marketsToml(count), async (path) => {
-    const stacks = [await StackProcess.start(undefined), await StackProcess.start(path)] as const;
+    const deployments = [await Deployment.start(undefined), await Deployment.start(path)] as const;
     await sleep(WARM_UP_MS);
     for (let round = 0; round < ROUNDS; round++) {
-      for (const stack of stacks) await stack.pull(seconds / ROUNDS);
-      for (const stack of stacks) await stack.askQuotes(seconds / ROUNDS / 2);
+      for (const deployment of deployments) await deployment.pull(seconds / ROUNDS);
+      for (const deployment of deployments) await deployment.askQuotes(seconds / ROUNDS / 2);
     }
-    const [three, many] = stacks;
+    const [three, many] = deployments;
     await report("3", three);
     await report(String(count), many);
     const share = quantile(many.quotesPerSecond, 0.5) / quantile(three.quotesPerSecond, 0.5);
     console.log(`Quotes a second with ${count} markets beside three: ${share.toFixed(2)}`);
-    for (const stack of stacks) await stack.stop();
+    for (const deployment of deployments) await deployment.stop();
   });
 }
 
-if (Deno.args[0] === "stack") await runStack(Deno.args[1] || undefined);
-else await compare(Number(Deno.args[0] ?? 50), Number(Deno.args[1] ?? 30));
+await compare(Number(Deno.args[0] ?? 50), Number(Deno.args[1] ?? 30));
