@@ -58,6 +58,7 @@ export class RangemakerClient {
   readonly #signing: Signing | undefined;
   readonly #clock: Clock;
   readonly #markets: Markets;
+  readonly #termsOf = (bet: Bet) => termsOf(bet, this.#clock.now(), this.#markets);
   readonly #connect: ClientOptions["connect"];
 
   /** @throws {WalletError} `UNSUPPORTED_WALLET` if the wallet has none of the known shapes. */
@@ -133,11 +134,7 @@ export class RangemakerClient {
    */
   async estimate(bet: Bet): Promise<Estimate> {
     const url = `${this.#urls.solver}/estimate`;
-    return (await callJson(
-      url,
-      estimateAnswerSchema,
-      termsOf(bet, this.#clock.now(), this.#markets),
-    )).estimate;
+    return (await callJson(url, estimateAnswerSchema, this.#termsOf(bet))).estimate;
   }
 
   /**
@@ -152,10 +149,7 @@ export class RangemakerClient {
    */
   async quote(bet: Bet): Promise<Offer> {
     const url = this.#urls.solver;
-    const request = {
-      user: await this.address(),
-      ...termsOf(bet, this.#clock.now(), this.#markets),
-    };
+    const request = { user: await this.address(), ...this.#termsOf(bet) };
     const [{ quote, quoteHash: claimedHash }, { solver }, chainId] = await Promise.all([
       callJson(`${url}/quote`, quoteWithHashSchema, request),
       callJson(`${url}/health`, identitySchema),
