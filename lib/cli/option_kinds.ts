@@ -6,6 +6,7 @@ import { z } from "zod";
 import { addressSchema, chainIdSchema, uint64Schema } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
 import { LOG_LEVELS } from "../http/logging.ts";
+import { SPEC_MARKETS, SYMBOL_PATTERN } from "../protocol/markets.ts";
 import { databaseSchema } from "../intents/location.ts";
 
 /** One kind of option. */
@@ -67,6 +68,18 @@ export const file = {
   placeholder: "file",
   completes: "file",
   access: "read",
+} satisfies OptionKind;
+
+/** The path of a file of markets. */
+export const marketsFile = { ...file } satisfies OptionKind;
+
+/** The symbol of a market, in capital letters or not; which ones there are is in the markets file. */
+export const marketSymbol = {
+  schema: z.string().toUpperCase().pipe(
+    z.string().regex(SYMBOL_PATTERN, "Expected a symbol such as BTC/USDT"),
+  ),
+  placeholder: "symbol",
+  completes: SPEC_MARKETS.symbols,
 } satisfies OptionKind;
 
 /** The path of a TypeScript or JavaScript module. It may import others of its folder. */

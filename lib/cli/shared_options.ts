@@ -85,6 +85,14 @@ export const chainIdOption = {
   default: "1337",
 } satisfies OptionSpec;
 
+/** The markets of a deployment. */
+export const marketsOption = {
+  flags: "--markets",
+  kind: kinds.marketsFile,
+  description:
+    "TOML file of the markets, the same for every service; the specification's by default",
+} satisfies OptionSpec;
+
 /** The keystore options of a service that signs. */
 export const keystoreOptions = {
   keystore: {

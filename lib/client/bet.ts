@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { estimateAnswerSchema } from "../protocol/answers.ts";
-import { findMarketBySymbol, type Market, MARKETS } from "../protocol/markets.ts";
+import type { Market, Markets } from "../protocol/markets.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { RangemakerError } from "./errors.ts";
 
@@ -47,8 +47,8 @@ export interface PriceHistory {
 export const REQUEST_LIFE_MS = 60_000;
 
 /** The terms of a bet as solver requests carry them. */
-export function termsOf(bet: Bet, nowMs: number) {
-  const { base, quote } = marketOf(bet.symbol);
+export function termsOf(bet: Bet, nowMs: number, markets: Markets) {
+  const { base, quote } = marketOf(bet.symbol, markets);
   return {
     thesisType: "box",
     base,
@@ -63,9 +63,9 @@ export function termsOf(bet: Bet, nowMs: number) {
 }
 
 /** A market by its symbol. @throws {RangemakerError} `UNSUPPORTED_PAIR` */
-export function marketOf(symbol: string): Market {
-  const market = findMarketBySymbol(symbol);
+export function marketOf(symbol: string, markets: Markets): Market {
+  const market = markets.bySymbol(symbol);
   if (market !== undefined) return market;
-  const known = MARKETS.map((market) => market.symbol).join(", ");
+  const known = markets.symbols.join(", ");
   throw new RangemakerError("UNSUPPORTED_PAIR", `No market ${symbol}: expected one of ${known}`);
 }

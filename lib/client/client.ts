@@ -11,6 +11,7 @@ import {
   solverHealthSchema,
 } from "../protocol/answers.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../protocol/deposit.ts";
+import { Markets, SPEC_MARKETS } from "../protocol/markets.ts";
 import type { NodePrice } from "../protocol/price.ts";
 import { quoteToWire } from "../protocol/quote.ts";
 import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
@@ -57,14 +58,17 @@ export class RangemakerClient {
   readonly #node: CoreClient;
   readonly #signing: Signing | undefined;
   readonly #clock: Clock;
+  readonly #markets: Markets;
+  readonly #termsOf = (bet: Bet) => termsOf(bet, this.#clock.now(), this.#markets);
   readonly #connect: ClientOptions["connect"];
 
   /** @throws {WalletError} `UNSUPPORTED_WALLET` if the wallet has none of the known shapes. */
-  constructor({ urls, wallet, clock = systemClock, connect }: ClientOptions) {
+  constructor({ urls, wallet, clock = systemClock, connect, markets }: ClientOptions) {
     this.#urls = baseUrls(urls);
     this.#node = new CoreClient({ url: urls.proxy });
     this.#signing = wallet && signingOf(wallet);
     this.#clock = clock;
+    this.#markets = markets === undefined ? SPEC_MARKETS : new Markets(markets);
     this.#connect = connect;
   }
 
@@ -143,7 +147,7 @@ export class RangemakerClient {
    */
   async estimate(bet: Bet, signal?: AbortSignal): Promise<Estimate> {
     const url = `${this.#urls.solver}/estimate`;
-    return await callJson(url, pricedEstimateSchema, termsOf(bet, this.#clock.now()), { signal });
+    return await callJson(url, pricedEstimateSchema, this.#termsOf(bet), { signal });
   }
 
   /**
@@ -158,7 +162,7 @@ export class RangemakerClient {
    */
   async quote(bet: Bet): Promise<Offer> {
     const url = this.#urls.solver;
-    const request = { user: await this.address(), ...termsOf(bet, this.#clock.now()) };
+    const request = { user: await this.address(), ...this.#termsOf(bet) };
     const [{ quote, quoteHash: claimedHash }, { solver }, chainId] = await Promise.all([
       callJson(`${url}/quote`, quoteWithHashSchema, request),
       callJson(`${url}/health`, identitySchema),
@@ -292,7 +296,7 @@ export class RangemakerClient {
    * ```
    */
   async history(symbol: string, from: number, to: number): Promise<PriceHistory> {
-    const { base, quote } = marketOf(symbol);
+    const { base, quote } = marketOf(symbol, this.#markets);
     const history: PriceHistory = { prices: [], missing: [] };
     const read = (cursor?: string) => this.#node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices, missing } of pagesOf(read)) {

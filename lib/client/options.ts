@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
+import type { Market } from "../protocol/markets.ts";
 import type { Wallet } from "./wallet.ts";
 
 /** Base URLs of the services that a user talks to. */
@@ -19,6 +20,8 @@ export interface ClientOptions {
   wallet?: Wallet | undefined;
   /** Unix time; the machine's own by default. */
   clock?: Clock;
+  /** The markets of the deployment; those of the specification by default. */
+  markets?: readonly Market[];
   /**
    * Opens a WebSocket, where the runtime has none. Node before version 22 takes the package `ws`:
    *

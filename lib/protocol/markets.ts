@@ -1,4 +1,5 @@
 import { type Address, checksumAddress } from "./address.ts";
+import type { ProviderName } from "./providers.ts";
 
 /** Addresses of a base and a quote token. */
 export interface MarketPair {
@@ -10,6 +11,8 @@ export interface MarketPair {
 export interface Market extends MarketPair {
   /** `<BASE>/<QUOTE>`, the key of `prices` in the oracle's answer. */
   readonly symbol: string;
+  /** What an exchange calls it, where that does not follow from the symbol; by provider. */
+  readonly exchangeSymbols?: Partial<Readonly<Record<ProviderName, string>>>;
 }
 
 /** Decimals of every price: an integer price is the quoted price times 10^6. */
@@ -22,19 +25,52 @@ function market(symbol: string, base: string): Market {
   return { symbol, base: checksumAddress(base), quote: USDT };
 }
 
-/** The supported pairs, in the order of the spec's tables. */
+/** The pairs of the specification, in the order of the spec's tables. */
 export const MARKETS: readonly Market[] = [
   market("BTC/USDT", "0x0000000000000000000000000000000000000001"),
   market("ETH/USDT", "0x0000000000000000000000000000000000000002"),
   market("SOL/USDT", "0x0000000000000000000000000000000000000003"),
 ];
 
-/** The market of a pair of addresses in EIP-55 form, or undefined if it is not supported. */
-export function findMarket(base: Address, quote: Address): Market | undefined {
-  return MARKETS.find((market) => market.base === base && market.quote === quote);
+/** What a symbol looks like: it is the name of a file, too. */
+export const SYMBOL_PATTERN = /^[A-Z0-9]{1,16}\/[A-Z0-9]{1,16}$/;
+
+/** The markets of a deployment, found by their addresses or their symbol. */
+export class Markets {
+  /** In the order of the settings. */
+  readonly list: readonly Market[];
+  readonly #byPair: ReadonlyMap<string, Market>;
+  readonly #bySymbol: ReadonlyMap<string, Market>;
+
+  /** @throws {RangeError} If there is none, or two have the same symbol or addresses. */
+  constructor(list: readonly Market[]) {
+    this.list = list;
+    this.#byPair = new Map(list.map((market) => [market.base + market.quote, market]));
+    this.#bySymbol = new Map(list.map((market) => [market.symbol, market]));
+    if (list.length === 0) throw new RangeError("Markets needs one market at least");
+    for (const market of list) {
+      const { base, quote, symbol } = market;
+      if (this.find(base, quote) !== market || this.bySymbol(symbol) !== market) {
+        throw new RangeError(`Markets has ${symbol} or its addresses ${base}, ${quote} twice`);
+      }
+    }
+  }
+
+  /** The symbols, in order. */
+  get symbols(): string[] {
+    return this.list.map(({ symbol }) => symbol);
+  }
+
+  /** The market of a pair of addresses in EIP-55 form, or undefined if it is not supported. */
+  find(base: Address, quote: Address): Market | undefined {
+    return this.#byPair.get(base + quote);
+  }
+
+  /** The market of a symbol such as `ETH/USDT`, or undefined. */
+  bySymbol(symbol: string): Market | undefined {
+    return this.#bySymbol.get(symbol);
+  }
 }
 
-/** The market of a symbol such as `ETH/USDT`, or undefined. */
-export function findMarketBySymbol(symbol: string): Market | undefined {
-  return MARKETS.find((market) => market.symbol === symbol);
-}
+/** The markets of the specification: used where no others are given. */
+export const SPEC_MARKETS: Markets = new Markets(MARKETS);

@@ -1,8 +1,10 @@
 import { systemClock } from "../../lib/clock.ts";
-import { MARKETS } from "../../lib/protocol/markets.ts";
+import type { Markets } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
+import { UsageError } from "../../lib/cli/options.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { readTape } from "../../lib/prices/tape.ts";
@@ -22,8 +24,11 @@ export { type ExchangesOptions, options };
 /** The venue whose history is served: the one with the finest resolution of the four. */
 const HISTORY_PROVIDER = "provider_a";
 
-/** Trades kept per market for history: nearly three hours at the default rate, longer than the node's ring. */
-const TRADES_KEPT = 50_000;
+/**
+ * Trades kept for history, of all markets together. With three markets that is nearly three hours at
+ * the default rate, longer than the node's ring.
+ */
+const TRADES_KEPT = 150_000;
 
 /** The stand-ins, running. */
 export interface RunningExchanges extends RunningService {
@@ -45,14 +50,19 @@ export interface RunningExchanges extends RunningService {
  */
 export async function startExchanges(options: ExchangesOptions): Promise<RunningExchanges> {
   const clock = systemClock;
-  const sources = await openSources(options, clock.now());
+  const markets = await readMarkets(options.markets);
+  const sources = await openSources(options, markets, clock.now());
   const registry = createRegistry(clock.now());
-  const symbols = MARKETS.map((market) => market.symbol);
+  const tradesKept = Math.ceil(TRADES_KEPT / markets.list.length);
   const venues = DIALECTS.map((dialect) =>
     new Venue({
-      dialect,
-      markets: symbols,
-      tradesKept: dialect.provider === HISTORY_PROVIDER ? TRADES_KEPT : undefined,
+      dialect: {
+        ...dialect,
+        symbolOf: (market) =>
+          markets.bySymbol(market)?.exchangeSymbols?.[dialect.provider] ?? dialect.symbolOf(market),
+      },
+      markets: markets.symbols,
+      tradesKept: dialect.provider === HISTORY_PROVIDER ? tradesKept : undefined,
       clock,
     })
   );
@@ -88,12 +98,20 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
 }
 
 /** The simulation, and the tape in place of its market. */
-async function openSources(options: ExchangesOptions, startMs: number): Promise<TradeSource[]> {
+async function openSources(
+  options: ExchangesOptions,
+  { symbols }: Markets,
+  startMs: number,
+): Promise<TradeSource[]> {
   const { tape, tapeMarket, seed, rate } = options;
+  if (tape !== undefined && !symbols.includes(tapeMarket)) {
+    throw new UsageError(
+      `Invalid --tape-market: Expected one of ${symbols.join(", ")}: received ${tapeMarket}`,
+    );
+  }
   const rows = tape === undefined ? undefined : await readTape(tape);
   const simulation = new Simulation({
-    markets: MARKETS.map((market) => market.symbol)
-      .filter((symbol) => rows === undefined || symbol !== tapeMarket),
+    markets: symbols.filter((symbol) => rows === undefined || symbol !== tapeMarket),
     random: seededRandom(seed),
     startMs,
     tradesPerSecond: rate,

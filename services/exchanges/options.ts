@@ -1,11 +1,8 @@
 import { z } from "zod";
-import { MARKETS } from "../../lib/protocol/markets.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
-import { hostOption } from "../../lib/cli/shared_options.ts";
+import { hostOption, marketsOption } from "../../lib/cli/shared_options.ts";
 import { plannedFaultSchema, VENUE_FAULT_NAMES } from "./faults.ts";
-
-const SYMBOLS = MARKETS.map((market) => market.symbol);
 
 const fault = {
   schema: z.array(plannedFaultSchema),
@@ -22,6 +19,7 @@ export const options = {
     default: "8560",
   },
   host: hostOption,
+  markets: marketsOption,
   seed: {
     flags: "--seed",
     kind: kinds.seed,
@@ -40,8 +38,8 @@ export const options = {
     description: "CSV of trades to replay in a loop: time_ms,trade_id,side,price,amount",
   },
   tapeMarket: {
-    flags: "--tape-market <symbol>",
-    kind: kinds.choice(SYMBOLS, `Expected one of ${SYMBOLS.join(", ")}`),
+    flags: "--tape-market",
+    kind: kinds.marketSymbol,
     description: "market of the tape; the other markets are simulated",
     default: "ETH/USDT",
   },

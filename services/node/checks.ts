@@ -15,7 +15,7 @@ import { getJson } from "../../lib/cli/checks/port.ts";
 import { optionLabel, type OptionsOf } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { IN_MEMORY } from "../../lib/intents/location.ts";
-import { MARKETS } from "../../lib/protocol/markets.ts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { options } from "./options.ts";
 import { oracleUrl } from "./oracle/oracle_client.ts";
@@ -66,7 +66,7 @@ function settingsReader(values: Partial<OptionsOf<typeof options>>): ReadSetting
   let file: Promise<GivenSettings> | undefined;
   return async () => {
     file ??= values.config === undefined ? Promise.resolve({}) : readSettingsFile(values.config);
-    return resolveSettings(values, await file);
+    return resolveSettings(values, await file, await readMarkets(values.markets));
   };
 }
 
@@ -120,7 +120,7 @@ async function tryOracle(settings: NodeSettings, context: CheckContext): Promise
       `Start the oracle, or correct its URL: ${optionLabel(options.oracleUrl)}`,
     );
   }
-  const missing = MARKETS.map(({ symbol }) => symbol)
+  const missing = settings.markets.symbols
     .filter((symbol) => first.value.prices[symbol] === undefined);
   if (missing.length > 0) {
     return warn(
@@ -131,7 +131,7 @@ async function tryOracle(settings: NodeSettings, context: CheckContext): Promise
   // Again over the open connection, as the node pulls.
   const second = await getPrices(settings, context);
   if ("value" in second && second.tookMs <= pullTimeoutMs) {
-    return ok(`${serviceUrl} has all ${MARKETS.length} prices`);
+    return ok(`${serviceUrl} has all ${settings.markets.list.length} prices`);
   }
   return warn(
     `${serviceUrl} took longer than the ${pullTimeoutMs} ms that a checkpoint waits`,
@@ -156,9 +156,9 @@ function chainInMemory(): Finding {
 }
 
 function tryDataDir(path: string, settings: NodeSettings): Finding {
-  const { chainId, genesis, oracle: { ringBufferSize: ringSlots } } = settings;
+  const { chainId, genesis, markets, oracle: { ringBufferSize: ringSlots } } = settings;
   try {
-    const found = inspectDataDir(path, { chainId, genesis, ringSlots });
+    const found = inspectDataDir(path, { chainId, genesis, markets, ringSlots });
     if (found === undefined) return ok(`${path} is empty: the first start creates the chain`);
     const text = `${path} contains this chain, ${found.journalBytes} bytes of journal`;
     return ok(found.isHeld ? `${text}; a running node has it open` : text);

@@ -50,10 +50,10 @@ export class CoreNode {
     }
     this.#clock = clock;
     this.#storage = storage;
-    const oraclePrices = new OraclePrices(settings.oracle.maxStaleMs);
+    const oraclePrices = new OraclePrices(settings.oracle.maxStaleMs, settings.markets);
     const subscriptions = new Subscriptions();
     const queue = new SerialQueue();
-    this.metrics = createNodeMetrics(clock.now(), {
+    this.metrics = createNodeMetrics(clock.now(), settings.markets, {
       unsettledTheses: () => this.chain.state.settler.unsettledCount,
       clients: () => this.clients.count,
       isWritable: () => storage.journal.failure === undefined,

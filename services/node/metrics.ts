@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import { MARKETS } from "../../lib/protocol/markets.ts";
+import type { Markets } from "../../lib/protocol/markets.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 
 /** The node's metrics. */
@@ -34,7 +34,11 @@ export interface NodeGauges {
 const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
 
 /** Declares the metrics in a new registry. */
-export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): NodeMetrics {
+export function createNodeMetrics(
+  startedAtMs: number,
+  { symbols }: Markets,
+  gauges: NodeGauges,
+): NodeMetrics {
   const registry = createRegistry(startedAtMs);
   const registers = [registry];
   const metrics = {
@@ -136,9 +140,9 @@ export function createNodeMetrics(startedAtMs: number, gauges: NodeGauges): Node
     }),
   };
   // Present from the start: the first event is then an increase, not a new series.
-  for (const { symbol } of MARKETS) {
-    metrics.slotsWithoutPrice.inc({ market: symbol }, 0);
-    metrics.slotsDamaged.set({ market: symbol }, 0);
+  for (const market of symbols) {
+    metrics.slotsWithoutPrice.inc({ market }, 0);
+    metrics.slotsDamaged.set({ market }, 0);
   }
   for (const status of ["won", "lost", "needs_backfill"]) metrics.thesesSettled.inc({ status }, 0);
   return metrics;

@@ -1,5 +1,6 @@
 import { type Clock, ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { IN_MEMORY } from "../../lib/intents/location.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
@@ -35,7 +36,7 @@ export async function startNode(
   clock: Clock = systemClock,
 ): Promise<RunningNode> {
   const file = given.config === undefined ? {} : await readSettingsFile(given.config);
-  const settings = resolveSettings(given, file);
+  const settings = resolveSettings(given, file, await readMarkets(given.markets));
   const dataDir = given.dataDir === IN_MEMORY ? undefined : given.dataDir;
   const { newChain, retain: retainMs } = given;
   const storage = openStorage(settings, dataDir, { newChain, retainMs, clock });

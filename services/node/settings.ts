@@ -5,6 +5,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
 import { START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { type Markets, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import {
   type Address,
   addressSchema,
@@ -16,6 +17,7 @@ import { isServiceUrl } from "./oracle/oracle_client.ts";
 
 /** Settings of a node, from flags, the settings file and the defaults. */
 export interface NodeSettings {
+  markets: Markets;
   chainId: number;
   oracle: OracleSettings;
   theses: ThesesSettings;
@@ -83,12 +85,17 @@ export const serviceUrlSchema = z.string({ error: "Expected a URL as text" })
 export const DEV_SOLVER_BALANCE = 1_000_000_000_000n;
 
 /** Combines settings: options win over the file, and the file over the defaults. */
-export function resolveSettings(options: GivenSettings, file: GivenSettings = {}): NodeSettings {
+export function resolveSettings(
+  options: GivenSettings,
+  file: GivenSettings = {},
+  markets: Markets = SPEC_MARKETS,
+): NodeSettings {
   const pick = <K extends keyof GivenSettings>(key: K): GivenSettings[K] =>
     options[key] ?? file[key];
   const [relayers, admins, balances] = [pick("relayers"), pick("admins"), pick("balances")];
   const isDevGenesis = relayers === undefined && admins === undefined && balances === undefined;
   return {
+    markets,
     chainId: pick("chainId") ?? DEFAULTS.chainId,
     oracle: {
       serviceUrl: pick("oracleUrl") ?? DEFAULTS.oracleUrl,

@@ -11,13 +11,12 @@ import {
 } from "../../lib/cli/checks/check.ts";
 import { addressOf } from "../../lib/cli/checks/permissions.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
-import { MARKETS } from "../../lib/protocol/markets.ts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
 import { options, type OracleOptions } from "./options.ts";
 import { probeProvider, type ProbeResult, shortfalls, sourcesOf } from "./probe.ts";
 import { endpoints } from "./providers.ts";
-
-const SYMBOLS = MARKETS.map(({ symbol }) => symbol);
 
 export const checks: ServiceChecks<typeof options> = {
   service: "oracle",
@@ -27,7 +26,7 @@ export const checks: ServiceChecks<typeof options> = {
   special(values, context) {
     const probes = targetsOf(values).map((target) => ({
       ...target,
-      probe: probeOnce(target, context),
+      ...probeOnce(target, values, context),
     }));
     return [
       ...probes.map((target) => check(EXCHANGE_OF[target.provider.name], target, judgeProvider)),
@@ -36,28 +35,46 @@ export const checks: ServiceChecks<typeof options> = {
   },
 };
 
+/** The providers and their URLs; what they call the markets is found out at the probe. */
 function targetsOf({ providers = [], providerUrls = {} }: Partial<OracleOptions>) {
-  return endpoints({ providers, providerUrls });
+  return endpoints({ providers, providerUrls }, SPEC_MARKETS);
 }
 
 type Target = ReturnType<typeof endpoints>[number];
 
 /** A provider, and a probe of it that is run once for all checks. */
-type Probe = Target & { probe(): Promise<ProbeResult> };
+interface Probe extends Target {
+  probe(): Promise<ProbeResult>;
+  symbols(): Promise<string[]>;
+}
 
-function probeOnce(target: Target, context: CheckContext): Probe["probe"] {
+function probeOnce(
+  { provider }: Target,
+  { providerUrls = {}, markets: path }: Partial<OracleOptions>,
+  context: CheckContext,
+): Pick<Probe, "probe" | "symbols"> {
   let result: Promise<ProbeResult> | undefined;
-  return () => result ??= probeProvider({ ...target, symbols: SYMBOLS, ...context });
+  const probe = async () => {
+    const markets = await readMarkets(path);
+    const [target] = endpoints({ providers: [provider.name], providerUrls }, markets);
+    if (target === undefined) throw new TypeError(`No endpoint of ${provider.name}`);
+    return await probeProvider({ ...target, symbols: markets.symbols, ...context });
+  };
+  return {
+    probe: () => result ??= probe(),
+    symbols: async () => (await readMarkets(path)).symbols,
+  };
 }
 
 /** Never fails: without one provider there may still be enough sources. */
-async function judgeProvider({ provider, url, probe }: Probe): Promise<Finding> {
+async function judgeProvider({ provider, url, probe, symbols }: Probe): Promise<Finding> {
+  const { length } = await symbols();
   const { prices, firstPriceMs, problem } = await probe();
-  if (prices.size === SYMBOLS.length) {
+  if (prices.size === length) {
     return ok(`${url}: prices of all ${prices.size} pairs, the first after ${firstPriceMs} ms`);
   }
   return warn(
-    `${url}: prices of ${prices.size} of ${SYMBOLS.length} pairs: ${problem}`,
+    `${url}: prices of ${prices.size} of ${length} pairs: ${problem}`,
     `Make it reachable, use another URL with --provider-url ${EXCHANGE_OF[provider.name]}=, ` +
       "or leave it out with --providers",
   );
@@ -66,9 +83,10 @@ async function judgeProvider({ provider, url, probe }: Probe): Promise<Finding> 
 /** Every pair has at least `--min-sources` sources. */
 async function judgeSources(probes: readonly Probe[], minSources: number): Promise<Finding> {
   const results = await Promise.all(probes.map(({ probe }) => probe()));
-  const missing = shortfalls(results, SYMBOLS, minSources);
+  const symbols = await probes[0]?.symbols() ?? [];
+  const missing = shortfalls(results, symbols, minSources);
   if (missing.length === 0) return ok(`Every pair has at least ${minSources}`);
-  const least = Math.min(...SYMBOLS.map((symbol) => sourcesOf(results, symbol)));
+  const least = Math.min(...symbols.map((symbol) => sourcesOf(results, symbol)));
   const fewer = least === 0
     ? ""
     : `, or require at most ${least}: ${optionLabel(options.minSources)}`;

@@ -1,6 +1,6 @@
 import { systemClock } from "../../lib/clock.ts";
-import { MARKETS } from "../../lib/protocol/markets.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { healthHandler, oracleApi } from "./api.ts";
@@ -20,20 +20,17 @@ export type RunningOracle = RunningService;
  * @throws {UsageError} If there are fewer providers than sources required.
  * @throws {ListenError} If the port is taken.
  */
-export function startOracle(options: OracleOptions): Promise<RunningOracle> {
-  return Promise.resolve().then(() => start(options));
-}
-
-function start(options: OracleOptions): RunningOracle {
+export async function startOracle(options: OracleOptions): Promise<RunningOracle> {
   const { minSources, aggregation, maxSourceAgeMs } = options;
   requireSources(options);
+  const markets = await readMarkets(options.markets);
   const clock = systemClock;
   const startedAtMs = clock.now();
   const registry = createRegistry(startedAtMs);
   const metrics = createOracleMetrics([registry]);
   const oracle = new Oracle({
-    providers: endpoints(options),
-    markets: MARKETS,
+    providers: endpoints(options, markets),
+    markets: markets.list,
     board: { aggregation, minSources, maxSourceAgeMs },
     clock,
     random: Math.random,

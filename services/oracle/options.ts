@@ -2,7 +2,7 @@ import { z } from "zod";
 import { findProvider, PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "../../lib/cli/options.ts";
-import { hostOption } from "../../lib/cli/shared_options.ts";
+import { hostOption, marketsOption } from "../../lib/cli/shared_options.ts";
 
 const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange name`;
 
@@ -51,6 +51,7 @@ export const options = {
     description: "comma-separated providers, by provider or exchange name",
     default: "all",
   },
+  markets: marketsOption,
   aggregation: {
     flags: "-a, --aggregation <method>",
     kind: kinds.choice(["median", "average"]),

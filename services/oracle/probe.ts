@@ -1,6 +1,6 @@
 import { Backoff } from "../../lib/net/backoff.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
-import { MARKETS } from "../../lib/protocol/markets.ts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
 import { command, type CommandContext, ExitCode } from "../../lib/cli/command.ts";
@@ -15,6 +15,7 @@ import { Session } from "./session.ts";
 /** Options of `rangemaker oracle probe`: those of the oracle that select providers. */
 export const probeOptions = {
   providers: oracleOptions.providers,
+  markets: oracleOptions.markets,
   minSources: oracleOptions.minSources,
   providerUrls: oracleOptions.providerUrls,
   timeoutMs: {
@@ -154,14 +155,15 @@ async function probe(
   { print, progress }: Pick<CommandContext, "print" | "progress">,
 ): Promise<number> {
   requireSources(options);
-  const symbols = MARKETS.map((market) => market.symbol);
+  const markets = await readMarkets(options.markets);
+  const { symbols } = markets;
   const { timeoutMs, minSources } = options;
   const waiting = new Set(options.providers);
   const showWaiting = () =>
     progress(waiting.size === 0 ? "" : `Waiting for ${[...waiting].join(", ")}`);
   showWaiting();
   const results = await Promise.all(
-    endpoints(options).map(async ({ provider, url }) => {
+    endpoints(options, markets).map(async ({ provider, url }) => {
       const result = await probeProvider({ provider, url, symbols, timeoutMs, clock: systemClock });
       waiting.delete(provider.name);
       showWaiting();

@@ -1,3 +1,4 @@
+import type { Markets } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import type { OracleOptions } from "./options.ts";
 import type { Provider } from "./provider.ts";
@@ -14,12 +15,15 @@ export const PROVIDERS: Readonly<Record<ProviderName, Provider>> = {
   provider_d: okx,
 };
 
-/** The selected providers, each with its configured URL or its public one. */
+/** The selected providers, each with its configured URL or its public one, and the markets' names. */
 export function endpoints(
   { providers, providerUrls }: Pick<OracleOptions, "providers" | "providerUrls">,
+  markets: Markets,
 ): { provider: Provider; url: string }[] {
   return providers.map((name) => {
     const provider = PROVIDERS[name];
-    return { provider, url: providerUrls[name] ?? provider.url };
+    const symbolOf = (market: string) =>
+      markets.bySymbol(market)?.exchangeSymbols?.[name] ?? provider.symbolOf(market);
+    return { provider: { ...provider, symbolOf }, url: providerUrls[name] ?? provider.url };
   });
 }

@@ -1,6 +1,6 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import type { Clock } from "../../lib/clock.ts";
-import { MARKETS, PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
+import { type Markets, PRICE_DECIMALS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { QUOTE_TYPE, quoteToWire } from "../../lib/protocol/quote.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
@@ -40,11 +40,14 @@ export interface SolverApi {
   dryRun: boolean;
   basePayoutMultiplier: number;
   clock: Clock;
+  /** Those of the specification by default. */
+  markets?: Markets;
 }
 
 /** The routes of the solver (spec: quote solver, "Endpoints"). */
 export function createSolverApi(api: SolverApi): Hono {
   const { quoter, executor, exposure, metrics, limiter, solver, chainId, dryRun, clock } = api;
+  const { markets = SPEC_MARKETS } = api;
   const app = new Hono();
   useEnvelope(app, "solver", api.corsOrigins);
   serveDocument(app, description);
@@ -72,7 +75,7 @@ export function createSolverApi(api: SolverApi): Hono {
   app.get(
     "/pairs",
     answering(operations.pairs, () => ({
-      pairs: MARKETS.map(({ symbol, base, quote }) => ({
+      pairs: markets.list.map(({ symbol, base, quote }) => ({
         symbol,
         base,
         quote,

@@ -1,5 +1,5 @@
 import { THESIS_DURATION_MAX_MS } from "../../lib/protocol/constants.ts";
-import { findMarket } from "../../lib/protocol/markets.ts";
+import type { Markets } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 
@@ -50,8 +50,8 @@ export class QuoteRuleError extends RangemakerError {
  *
  * @throws {QuoteRuleError} The first rule broken.
  */
-export function requireRules(bet: BetTerms): void {
-  requirePair(bet);
+export function requireRules(bet: BetTerms, markets: Markets): void {
+  requirePair(bet, markets);
   requireBetAmount(bet.betAmount);
   requireDuration(bet.endTime - bet.startTime);
   requirePriceRange(bet.lowerPrice, bet.upperPrice);
@@ -93,8 +93,8 @@ export function requireDeadline(deadline: number, nowMs: number, bounds: TimeBou
   );
 }
 
-function requirePair({ base, quote }: BetTerms): void {
-  if (findMarket(base, quote) === undefined) {
+function requirePair({ base, quote }: BetTerms, markets: Markets): void {
+  if (markets.find(base, quote) === undefined) {
     throw new QuoteRuleError("UNSUPPORTED_PAIR", `Pair ${base} / ${quote} is not supported`);
   }
 }

@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { RangemakerError } from "../../lib/errors.ts";
 import type { Account } from "../../lib/protocol/account.ts";
-import { findMarket, type MarketPair, MARKETS } from "../../lib/protocol/markets.ts";
+import { type MarketPair, type Markets, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import type { Hedge } from "./execution/hedge.ts";
@@ -19,6 +19,7 @@ const USDC_UNITS = 1e6;
 /** Prometheus metrics of the solver. */
 export class SolverMetrics {
   readonly #registry: Registry;
+  readonly #markets: Markets;
   readonly #quotes: Counter<"kind" | "outcome">;
   readonly #quoteTime: Histogram<"kind">;
   readonly #executions: Counter<"outcome">;
@@ -28,7 +29,8 @@ export class SolverMetrics {
   readonly #hedgeTime: Histogram<"outcome">;
   #reading: Promise<unknown> = Promise.resolve();
 
-  constructor(registry: Registry) {
+  constructor(registry: Registry, markets: Markets = SPEC_MARKETS) {
+    this.#markets = markets;
     const registers = [registry];
     this.#registry = registry;
     this.#quotes = new Counter({
@@ -62,7 +64,7 @@ export class SolverMetrics {
       labelNames: ["market"],
       registers,
     });
-    for (const { symbol } of MARKETS) this.#bets.inc({ market: symbol }, 0);
+    for (const market of markets.symbols) this.#bets.inc({ market }, 0);
     this.#signatureFailures = new Counter({
       name: "solver_signature_failures_total",
       help: "Executions whose signature of solver or user failed its check.",
@@ -151,7 +153,7 @@ export class SolverMetrics {
 
   /** Counts the stake of a bet that was committed. */
   betCommitted({ base, quote, betAmount }: MarketPair & Pick<BetTerms, "betAmount">): void {
-    const market = findMarket(base, quote)?.symbol ?? "unknown";
+    const market = this.#markets.find(base, quote)?.symbol ?? "unknown";
     this.#bets.inc({ market }, Number(betAmount) / USDC_UNITS);
   }
 

@@ -11,9 +11,11 @@ import { Retention } from "../../lib/intents/retention.ts";
 import { problemFields, StoreHealth } from "../../lib/intents/store_health.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
+import type { Markets } from "../../lib/protocol/markets.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
@@ -70,8 +72,9 @@ export async function startSolver(
   const { host, port, chainId, maxRisk, dryRun } = options;
   const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
+  const markets = await readMarkets(options.markets);
   const registry = createRegistry(clock.now());
-  const metrics = new SolverMetrics(registry);
+  const metrics = new SolverMetrics(registry, markets);
   const faults = faultPointsAt(options.faultPoint);
   const client = new CoreClient({ url: options.rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
   const node = withFaultPoints("node", client, faults);
@@ -80,7 +83,7 @@ export async function startSolver(
   metrics.watchExposure(exposure);
   const account = new OwnAccount(client, solver, clock);
   metrics.watchAccount(account.read);
-  const pricing = await createPricing(options, client, clock);
+  const pricing = await createPricing(options, markets, client, clock);
   const log = getLogger([LOG_ROOT, "solver"]);
   const probe = new CoreClient({ url: options.rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
   const guard = new ChainGuard({ store, node: probe, clock });
@@ -123,6 +126,7 @@ export async function startSolver(
     node,
     solver,
     clock,
+    markets,
     maxRisk,
     hedgeMs: hedge.expectedMs,
     strategy: pricing.strategy,
@@ -159,6 +163,7 @@ export async function startSolver(
       solver,
       chainId,
       clock,
+      markets,
       timeBounds: options.pricing === "mock" ? undefined : options,
     }),
     executor,
@@ -187,6 +192,7 @@ export async function startSolver(
     basePayoutMultiplier: options.multiplier,
     corsOrigins: options.corsOrigins,
     clock,
+    markets,
   });
   const health = documented(operations.health, async (c: Context) => {
     // A dry run needs neither store nor node.
@@ -254,6 +260,7 @@ function warnOfMock(): void {
 /** The strategy, and the reader that keeps its prices up to date. */
 async function createPricing(
   options: SolverOptions,
+  markets: Markets,
   node: CoreClient,
   clock: Clock,
 ): Promise<Running & { strategy: PricingStrategy; book: MarketData | undefined }> {
@@ -264,8 +271,8 @@ async function createPricing(
   const book = new MarketData({
     floor: options.volatilityFloor,
     minHistoryMs: options.volatilityHistoryMs,
-  });
-  const parts = { marketView: book.of.bind(book), clock };
+  }, markets);
+  const parts = { marketView: book.of.bind(book), clock, markets };
   const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
   const strategy = options.pricing === "barrier"
     ? new BarrierStrategy({

@@ -9,6 +9,7 @@ import {
   hostOption,
   keystoreOptions,
   limiterOptions,
+  marketsOption,
   retainOption,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
@@ -37,6 +38,7 @@ export const options = {
     default: "false",
   },
   rpcUrl: rpcUrlOption,
+  markets: marketsOption,
   wsUrl: {
     flags: "-w, --ws-url",
     kind: kinds.wsUrl,

@@ -3,7 +3,7 @@ import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
-import { hostOption } from "../../lib/cli/shared_options.ts";
+import { hostOption, marketsOption } from "../../lib/cli/shared_options.ts";
 import { loadPage } from "../console/mod.ts";
 import { pricingOptions } from "../solver/pricing/options.ts";
 import { priceOptions } from "./options.ts";
@@ -26,6 +26,7 @@ export const options = {
     default: "0",
   },
   host: hostOption,
+  markets: marketsOption,
   dataDir: {
     flags: "-d, --data-dir",
     kind: kinds.directory,
@@ -58,7 +59,7 @@ export const run = command({
   ],
   options,
   load: loadPage,
-  async run({ seed, tape, live, portOffset, host, dataDir, ...pricing }, context, page) {
+  async run({ seed, tape, live, portOffset, host, markets, dataDir, ...pricing }, context, page) {
     const signal = context.untilSignal();
     const stack = await startStack({
       ports: portsAt(portOffset),
@@ -66,6 +67,7 @@ export const run = command({
       seed,
       tape,
       live,
+      markets,
       dataDir,
       pricing,
       page,

@@ -43,6 +43,8 @@ export interface StackOptions {
   dataDir?: string | undefined;
   /** The files of the console; loaded by default. */
   page?: PageFiles;
+  /** File of the markets; those of the specification by default. */
+  markets?: string | undefined;
   /** How the solver prices. */
   pricing?: Partial<SolverOptions>;
 }
@@ -128,7 +130,7 @@ async function startStackConsole(
 }
 
 async function startAll(
-  { ports, host = DEFAULT_HOST, seed, tape, live = false, dataDir, pricing }: StackOptions,
+  { ports, host = DEFAULT_HOST, seed, tape, live = false, dataDir, markets, pricing }: StackOptions,
   keep: <S extends RunningService>(service: S) => S,
 ): Promise<StackUrls> {
   const databaseOf = (service: string) =>
@@ -137,12 +139,13 @@ async function startAll(
   const clock = new ShiftedClock(systemClock);
   const exchanges = live ? undefined : keep(
     await startExchanges(
-      withDefaults(exchangesOptions, { host, port: ports.exchanges, seed, tape }),
+      withDefaults(exchangesOptions, { host, markets, port: ports.exchanges, seed, tape }),
     ),
   );
   const oracle = keep(
     await startOracle(withDefaults(oracleOptions, {
       host,
+      markets,
       port: ports.oracle,
       minSources: MIN_SOURCES,
       ...(exchanges && { providerUrls: exchanges.providerUrls }),
@@ -153,6 +156,7 @@ async function startAll(
       withDefaults(nodeOptions, {
         host,
         port: ports.node,
+        markets,
         readPort: ports.nodeRead,
         oracleUrl: oracle.url,
         dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
@@ -187,6 +191,7 @@ async function startAll(
       withDefaults(solverOptions, {
         ...pricing,
         host,
+        markets,
         port: ports.solver,
         rpcUrl: node.url,
         wsUrl: proxy.wsUrl,

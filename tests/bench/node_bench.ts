@@ -9,6 +9,7 @@
  * memory, 2,800 and 1,200 on the disk, checkpoints within 20 ms of their time (p99.9). When the two
  * cores were shared with other work, transactions fell to a third, and that p99.9 rose to 0.25 s.
  */
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
 import {
@@ -116,7 +117,7 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   const state = dataDir?.state ??
     new ChainState(
       new Ledger(genesis),
-      historiesOf(() => new PriceHistory(new PriceRing())),
+      historiesOf(SPEC_MARKETS, () => new PriceHistory(new PriceRing())),
     );
   const feed = new OraclePrices(3_000);
   const journal = dataDir?.journal ?? memoryJournal;

@@ -1,4 +1,5 @@
 /** What the solver's benchmark is measured against: the same work with hashes and signatures by viem. */
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { Hono } from "hono";
 import { hashTypedData, recoverTypedDataAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
@@ -54,7 +55,7 @@ export function viemQuotes(): Hono {
   useEnvelope(app, "solver", ["*"]);
   app.post("/quote", limitBody(), async (c) => {
     const request = await readBody(c, quoteRequestSchema);
-    requireRules(request);
+    requireRules(request, SPEC_MARKETS);
     const terms: QuoteTerms = {
       ...request,
       solver: account.address,

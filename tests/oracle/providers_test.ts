@@ -1,3 +1,4 @@
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import assert from "node:assert/strict";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import type { Frame, Print } from "../../services/oracle/provider.ts";
@@ -187,7 +188,7 @@ Deno.test("endpoints: the public one unless another is given", () => {
   const found = endpoints({
     providers: ["provider_a", "provider_d"],
     providerUrls: { provider_d: "ws://127.0.0.1:1/okx" },
-  });
+  }, SPEC_MARKETS);
   assert.deepEqual(found.map(({ provider, url }) => [provider.name, url]), [
     ["provider_a", "wss://stream.binance.com:9443/stream"],
     ["provider_d", "ws://127.0.0.1:1/okx"],

@@ -4,6 +4,8 @@
  * what they name is there.
  */
 import assert from "node:assert/strict";
+import { parseMarkets } from "../../lib/cli/markets_file.ts";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { parseSettings, resolveSettings } from "../../services/node/settings.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import { DOCUMENTS } from "./documents.ts";
@@ -81,8 +83,20 @@ Deno.test("Documents: every file of the repository that they name exists", () =>
   }
 });
 
+/** The TOML files of a document, in order. */
+function tomlOf(path: string): string[] {
+  return [...readText(path).matchAll(/```toml\n([^]*?)```/g)].map(([, text = ""]) => text);
+}
+
+Deno.test("docs/operating.md: the markets file is read", () => {
+  const { list } = parseMarkets(tomlOf("docs/operating.md")[1] ?? "", "operating.md");
+  assert.deepEqual(list.map(({ symbol }) => symbol), ["BTC/USDT", "DOGE/USDT"]);
+  assert.deepEqual(list[0], SPEC_MARKETS.list[0]);
+  assert.deepEqual(list[1]?.exchangeSymbols, { provider_c: "XDG/USDT" });
+});
+
 Deno.test("docs/operating.md: the node's settings file is read, and has the defaults", () => {
-  const [, text = ""] = /```toml\n([^]*?)```/.exec(readText("docs/operating.md")) ?? [];
+  const [text = ""] = tomlOf("docs/operating.md");
   const settings = resolveSettings(parseSettings(text, "docs/operating.md"));
   assert.deepEqual(settings, { ...resolveSettings({}), isDevGenesis: false });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { findMarketBySymbol, USDT } from "../../lib/protocol/markets.ts";
+import { SPEC_MARKETS, USDT } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema, type QuoteWire } from "../../lib/protocol/quote.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
@@ -26,7 +26,7 @@ export const SOLVER_BALANCE = 1_000_000_000_000n;
 export const USER_BALANCE = 1_000_000_000_000n;
 
 /** ETH/USDT. */
-export const market = findMarketBySymbol("ETH/USDT") ?? assert.fail("ETH/USDT is a market");
+export const market = SPEC_MARKETS.bySymbol("ETH/USDT") ?? assert.fail("ETH/USDT is a market");
 
 /** A good body of `POST /quote`. */
 export function quoteRequest(given: Record<string, unknown> = {}) {

@@ -7,6 +7,7 @@ import type { Address } from "../../protocol/scalars.ts";
 import { inspectStore } from "../../intents/open.ts";
 import { StoreError } from "../../intents/intent.ts";
 import { KeystoreError } from "../keystore.ts";
+import { readMarkets } from "../markets_file.ts";
 import * as kinds from "../option_kinds.ts";
 import { optionLabel, type OptionSpec, type ParsedOptions, UsageError } from "../options.ts";
 import {
@@ -68,6 +69,9 @@ export function checksOf(
     ),
     ...Object.entries(options).filter(([key, { kind }]) => kind === kinds.key && key in values)
       .map(([, option]) => check("key", context.signer, (signer) => tryKey(signer, option))),
+    ...ofKind(kinds.marketsFile).map(({ option, value }) =>
+      check("markets", value, (path) => tryMarkets(path, option))
+    ),
     ...nodes.map(({ key, option, value }) =>
       check(
         nodes.length === 1 ? "node" : wordsOf(key.replace(/Url$/, "")),
@@ -85,6 +89,16 @@ export function checksOf(
     ...ports,
   ];
   return checks.filter((each) => each !== undefined).map((each) => ({ ...each, service }));
+}
+
+async function tryMarkets(path: string, option: OptionSpec): Promise<Finding> {
+  try {
+    const { symbols } = await readMarkets(path);
+    return ok(`${path} has ${symbols.length}: ${symbols.join(", ")}`);
+  } catch (thrown) {
+    if (!(thrown instanceof UsageError)) throw thrown;
+    return fail(thrown.message, `Fix the file, or use another one: ${optionLabel(option)}`);
+  }
 }
 
 /** `readPort` as `read port`. */

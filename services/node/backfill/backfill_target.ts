@@ -2,7 +2,7 @@ import { type CoreClient, missingSpansOf } from "../../../lib/net/core_client.ts
 import { pagesOf } from "../../../lib/net/pages.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slots.ts";
-import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
+import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 
 /** What to fill: all prices that a thesis lacks, or all missing prices of a market in a span. */
@@ -26,14 +26,19 @@ export interface BackfillTarget {
 export async function targetOf(
   request: BackfillRequest,
   client: CoreClient,
+  markets: Markets,
 ): Promise<BackfillTarget> {
-  if ("thesis" in request) return await thesisTarget(request.thesis, client);
+  if ("thesis" in request) return await thesisTarget(request.thesis, client, markets);
   return { market: request.market, missing: await missingOf(request.market, request.span, client) };
 }
 
-async function thesisTarget(id: number, client: CoreClient): Promise<BackfillTarget> {
+async function thesisTarget(
+  id: number,
+  client: CoreClient,
+  markets: Markets,
+): Promise<BackfillTarget> {
   const thesis = await client.getThesis(id);
-  const market = thesis && findMarket(thesis.base, thesis.quote);
+  const market = thesis && markets.find(thesis.base, thesis.quote);
   if (!thesis || !market) {
     throw new RangemakerError("UNKNOWN_THESIS", `The node has no thesis with the id ${id}`);
   }

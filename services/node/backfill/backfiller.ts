@@ -84,7 +84,11 @@ export class Backfiller {
   #runsOf(market: Market, batch: TimeSpan): Promise<SlotRun[]> {
     const { history, maxCarryMs } = this.#parts;
     const from = Math.max(0, batch.from - maxCarryMs);
-    return slotPrices(history.trades(market.symbol, { from, to: batch.to }), batch, maxCarryMs);
+    return slotPrices(
+      history.trades(symbolAtBinance(market), { from, to: batch.to }),
+      batch,
+      maxCarryMs,
+    );
   }
 
   /** @returns Number of filled slots. */
@@ -154,4 +158,9 @@ export async function slotPrices(
   }
   fillBefore(span.to);
   return runs;
+}
+
+/** What Binance, whose history this is, calls a market. */
+function symbolAtBinance({ symbol, exchangeSymbols }: Market): string {
+  return exchangeSymbols?.provider_a ?? symbol;
 }

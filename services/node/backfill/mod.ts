@@ -2,11 +2,12 @@ import { z } from "zod";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { CoreClient } from "../../../lib/net/core_client.ts";
 import { THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
-import { findMarketBySymbol, type Market, MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import { command, type CommandContext, ExitCode } from "../../../lib/cli/command.ts";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
+import { readMarkets } from "../../../lib/cli/markets_file.ts";
 import { type OptionsOf, type OptionTable, UsageError } from "../../../lib/cli/options.ts";
-import { chainIdOption, rpcUrlOption } from "../../../lib/cli/shared_options.ts";
+import { chainIdOption, marketsOption, rpcUrlOption } from "../../../lib/cli/shared_options.ts";
 import { progressBar } from "../../../lib/cli/progress.ts";
 import { type BackfillRequest, targetOf } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
@@ -29,16 +30,6 @@ const time = {
   placeholder: "time",
 } satisfies kinds.OptionKind;
 
-const SYMBOLS = MARKETS.map(({ symbol }) => symbol);
-
-const market = {
-  schema: z.string().toUpperCase()
-    .pipe(z.enum(SYMBOLS, { error: `Expected one of ${SYMBOLS.join(", ")}` }))
-    .transform((symbol) => findMarketBySymbol(symbol)!), // each symbol is a market's
-  placeholder: "symbol",
-  completes: SYMBOLS,
-} satisfies kinds.OptionKind;
-
 /** Options of `rangemaker backfill`. */
 export const options = {
   thesis: {
@@ -48,9 +39,10 @@ export const options = {
   },
   market: {
     flags: "-m, --market",
-    kind: market,
+    kind: kinds.marketSymbol,
     description: "fill the missing slots of this market, with --from and --to",
   },
+  markets: marketsOption,
   from: {
     flags: "--from",
     kind: time,
@@ -121,12 +113,13 @@ async function backfill(
   context: CommandContext,
   clock: Clock,
 ): Promise<number> {
-  const request = requestOf(options);
+  const markets = await readMarkets(options.markets);
+  const request = requestOf(options, markets);
   const client = new CoreClient({ url: options.rpcUrl });
   let isStopping = false;
   context.untilSignal().then(() => isStopping = true);
   context.progress("Asking the node for missing slots …");
-  const { market, missing, thesis } = await targetOf(request, client);
+  const { market, missing, thesis } = await targetOf(request, client, markets);
   const backfiller = new Backfiller({
     client,
     signer: options.privateKey,
@@ -153,12 +146,20 @@ async function backfill(
   return isComplete ? ExitCode.ok : ExitCode.failed;
 }
 
-function requestOf({ thesis, market, from, to }: BackfillOptions): BackfillRequest {
-  if (thesis !== undefined && market === undefined && from === undefined && to === undefined) {
+function requestOf(
+  { thesis, market: symbol, from, to }: BackfillOptions,
+  markets: Markets,
+): BackfillRequest {
+  if (thesis !== undefined && symbol === undefined && from === undefined && to === undefined) {
     return { thesis };
   }
-  if (thesis !== undefined || market === undefined || from === undefined || to === undefined) {
+  if (thesis !== undefined || symbol === undefined || from === undefined || to === undefined) {
     throw new UsageError("Give either --thesis, or --market with --from and --to");
+  }
+  const market = markets.bySymbol(symbol);
+  if (market === undefined) {
+    const known = markets.symbols.join(", ");
+    throw new UsageError(`Invalid --market: Expected one of ${known}: received ${symbol}`);
   }
   if (from >= to || to - from > SPAN_MAX_MS) {
     throw new UsageError(`Expected --from before --to, a day at most: received ${from} and ${to}`);

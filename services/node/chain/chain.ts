@@ -258,6 +258,7 @@ export class Chain {
     return {
       blockNumber: this.blocks.nextNumber,
       nowMs,
+      marketOf: (pair) => this.state.marketOf(pair),
       // While the clock is behind the newest block, no prices are pulled.
       isFresh: (market) => !isBehind && this.oraclePrices.isFresh(market, nowMs),
       maxStartAheadMs: this.#maxStartAheadMs,

@@ -1,5 +1,5 @@
 import type { Account } from "../../../lib/protocol/account.ts";
-import { findMarket, type Market, type MarketPair } from "../../../lib/protocol/markets.ts";
+import type { Market, MarketPair } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
@@ -32,6 +32,8 @@ export interface ExecutionContext {
   blockNumber: number;
   /** Unix milliseconds. */
   nowMs: number;
+  /** The market of a pair, or undefined. */
+  marketOf(pair: MarketPair): Market | undefined;
   /** Whether bets on a market are accepted (spec: price oracle, States: fresh). */
   isFresh(market: Market): boolean;
   /** How far ahead a window may start, in milliseconds. */
@@ -230,7 +232,7 @@ export class Ledger {
     quoteHash: Hex | undefined,
     context: ExecutionContext,
   ): Refusal | undefined {
-    const market = findMarket(tx.base, tx.quote);
+    const market = context.marketOf(tx);
     if (market === undefined) return unsupportedPair(tx);
     if (tx.lowerPrice >= tx.upperPrice) {
       return refuse(
@@ -264,7 +266,7 @@ export class Ledger {
 
   #backfillRefusal(tx: BackfillOracle, context: ExecutionContext): Refusal | undefined {
     if (!this.#accounts.holds("admin", tx.from)) return lacksPermission(tx.from, "admin");
-    if (findMarket(tx.base, tx.quote) === undefined) return unsupportedPair(tx);
+    if (context.marketOf(tx) === undefined) return unsupportedPair(tx);
     const lastMs = tx.startTime + (tx.prices.length - 1) * SLOT_MS;
     if (lastMs > context.newestSlotMs) {
       return refuse(

@@ -1,10 +1,5 @@
 import { type PricePoint, SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
-import {
-  findMarket,
-  type Market,
-  type MarketPair,
-  MARKETS,
-} from "../../../lib/protocol/markets.ts";
+import { type Market, type MarketPair, Markets } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
 import type { Ledger } from "./ledger.ts";
@@ -21,10 +16,12 @@ export class ChainState {
   /** One per market. */
   readonly histories: ReadonlyMap<Market, PriceHistory>;
   readonly settler = new Settler();
+  readonly #markets: Markets;
 
   constructor(ledger: Ledger, histories: ReadonlyMap<Market, PriceHistory>) {
     this.ledger = ledger;
     this.histories = histories;
+    this.#markets = new Markets([...histories.keys()]);
   }
 
   /** Applies a record of a journal; that of the genesis changes nothing. */
@@ -83,15 +80,22 @@ export class ChainState {
     }
   }
 
+  /** The market of a pair, or undefined. */
+  marketOf({ base, quote }: MarketPair): Market | undefined {
+    return this.#markets.find(base, quote);
+  }
+
   /** The price history of a supported pair. */
   historyOf(pair: MarketPair): PriceHistory {
-    const market = findMarket(pair.base, pair.quote);
+    const market = this.marketOf(pair);
     const history = market && this.histories.get(market);
     if (history !== undefined) return history;
     throw new TypeError(`Chain has no price history of ${pair.base} in ${pair.quote}`);
   }
 
   #fill(tx: BackfillOracle, filled: readonly TimeSpan[]): void {
+    // A market that was in the settings when this was recorded, and is not any more.
+    if (this.marketOf(tx) === undefined) return;
     const history = this.historyOf(tx);
     const last = filled.at(-1);
     if (last === undefined) return;
@@ -118,7 +122,10 @@ export class ChainState {
   }
 }
 
-/** Makes a history for each supported market. */
-export function historiesOf(make: (market: Market) => PriceHistory): Map<Market, PriceHistory> {
-  return new Map(MARKETS.map((market) => [market, make(market)]));
+/** Makes a history for each market. */
+export function historiesOf(
+  { list }: Markets,
+  make: (market: Market) => PriceHistory,
+): Map<Market, PriceHistory> {
+  return new Map(list.map((market) => [market, make(market)]));
 }

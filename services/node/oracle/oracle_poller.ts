@@ -1,6 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { OraclePrices } from "./oracle_prices.ts";
 import type { PullResult } from "./oracle_client.ts";
 
@@ -53,14 +52,16 @@ export class OraclePoller {
 
   /** `fresh` while every market has a fresh price, so that bets on all of them are accepted. */
   state(nowMs: number): "fresh" | "stale" {
-    return MARKETS.every((market) => this.#parts.prices.isFresh(market, nowMs)) ? "fresh" : "stale";
+    const { prices } = this.#parts;
+    const isFresh = prices.markets.every((market) => prices.isFresh(market, nowMs));
+    return isFresh ? "fresh" : "stale";
   }
 
   /** The answer of `core_getOracleStatus`; times in Unix milliseconds. */
   describe(nowMs: number) {
     const { prices, url } = this.#parts;
     const view = prices.view(nowMs);
-    const markets = MARKETS.map(({ symbol }) => {
+    const markets = prices.markets.map(({ symbol }) => {
       const { state = "stale", lastUpdate = null, ageMs = null } = view[symbol] ?? {};
       return [symbol, { state, lastUpdate, ageMs }];
     });
@@ -136,7 +137,7 @@ class StalenessMonitor {
     const canBeStale = nowMs - this.#firstCheckMs > this.#prices.maxStaleMs;
     const stale: string[] = [];
     const fresh: string[] = [];
-    for (const market of MARKETS) {
+    for (const market of this.#prices.markets) {
       const { symbol } = market;
       if (this.#prices.isFresh(market, nowMs)) {
         if (this.#stale.delete(symbol)) fresh.push(symbol);

@@ -1,5 +1,10 @@
 import { z } from "zod";
-import { type Market, MARKETS, PRICE_DECIMALS } from "../../../lib/protocol/markets.ts";
+import {
+  type Market,
+  type Markets,
+  PRICE_DECIMALS,
+  SPEC_MARKETS,
+} from "../../../lib/protocol/markets.ts";
 import { type NodePrice, type PriceEntry, priceEntrySchema } from "../../../lib/protocol/price.ts";
 
 /** The last price of a market that the oracle reported. */
@@ -27,12 +32,14 @@ export interface PriceUpdate {
  */
 export class OraclePrices {
   readonly maxStaleMs: number;
+  readonly markets: readonly Market[];
   readonly #known = new Map<Market, KnownPrice>();
   #shiftMs = 0;
 
   /** @param maxStaleMs The greatest age, in milliseconds, at which a price is fresh. */
-  constructor(maxStaleMs: number) {
+  constructor(maxStaleMs: number, { list }: Markets = SPEC_MARKETS) {
     this.maxStaleMs = maxStaleMs;
+    this.markets = list;
   }
 
   /**
@@ -44,7 +51,7 @@ export class OraclePrices {
   update(body: unknown, nowMs: number, isLate = false): PriceUpdate {
     const { prices } = bodySchema.parse(body);
     const outcome = { updated: 0, rejected: 0 };
-    for (const market of MARKETS) {
+    for (const market of this.markets) {
       const entry = priceEntrySchema.safeParse(prices[market.symbol]);
       if (
         !entry.success || entry.data.base !== market.base || entry.data.quote !== market.quote

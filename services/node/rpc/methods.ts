@@ -2,7 +2,6 @@ import { toWire } from "../../../lib/protocol/wire.ts";
 import type { z } from "zod";
 import config from "../../../deno.json" with { type: "json" };
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { findMarket } from "../../../lib/protocol/markets.ts";
 import { describeIssue } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { toEthereumBlock } from "../chain/block.ts";
@@ -170,7 +169,7 @@ export function pricesToWire(chain: Chain, nowMs: number) {
 }
 
 function pricesPage(chain: Chain, query: z.output<typeof historyParams>[0]) {
-  const market = findMarket(query.base, query.quote);
+  const market = chain.state.marketOf(query);
   const history = market && chain.state.histories.get(market);
   if (history === undefined) {
     throw new RpcError(

@@ -1,6 +1,6 @@
 import { messageOf } from "../../../lib/errors.ts";
 import { statOf } from "../../../lib/files.ts";
-import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import { type GenesisRecord, recordToJson } from "../chain/journal.ts";
 import { LINE_BYTES_MAX } from "./journal_text.ts";
 import {
@@ -38,8 +38,8 @@ export function imagePath(path: string, { symbol }: Market): string {
 }
 
 /** Files of a chain apart from its journal. */
-export function leftFilesOf(path: string): string[] {
-  const images = MARKETS.map((market) => imagePath(path, market));
+export function leftFilesOf(path: string, markets: Markets): string[] {
+  const images = markets.list.map((market) => imagePath(path, market));
   const archive = archivePath(path);
   return [headPath(path), ...images, archive, `${archive}-wal`, `${archive}-shm`].filter((file) =>
     (statOf(file)?.size ?? 0) > 0
@@ -52,8 +52,13 @@ export function leftFilesOf(path: string): string[] {
  *
  * @returns Whether the chain is new.
  */
-export function createJournal(path: string, genesis: GenesisRecord, openFile: OpenFile): boolean {
-  if (leftFilesOf(path).length > 0) return false;
+export function createJournal(
+  path: string,
+  markets: Markets,
+  genesis: GenesisRecord,
+  openFile: OpenFile,
+): boolean {
+  if (leftFilesOf(path, markets).length > 0) return false;
   let file: StorageFile | undefined;
   try {
     file = openFile(journalPath(path));
@@ -78,13 +83,13 @@ export function removeDraft(path: string): void {
 }
 
 /** Moves the files of a chain whose journal is lost to a new subfolder. */
-export function moveAside(path: string): void {
+export function moveAside(path: string, markets: Markets): void {
   if ((statOf(journalPath(path))?.size ?? 0) > 0) {
     throw new DataDirError(
       `${path} contains a chain: remove --new-chain to continue it, or choose another directory for a new one`,
     );
   }
-  const left = leftFilesOf(path);
+  const left = leftFilesOf(path, markets);
   if (left.length === 0) return;
   let number = 1;
   while (statOf(`${path}/old-${number}`) !== undefined) number += 1;

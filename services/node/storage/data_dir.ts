@@ -1,7 +1,8 @@
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { statOf, whyFolderIsClosed } from "../../../lib/files.ts";
-import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
+import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { isUnsettled } from "../../../lib/protocol/thesis.ts";
 import { type Block, genesisBlock } from "../chain/block.ts";
 import type { ResumePoint } from "../chain/block_numbers.ts";
 import type { Genesis } from "../chain/accounts.ts";
@@ -33,6 +34,8 @@ import { SqliteArchive } from "./sqlite_archive.ts";
 export interface DataDirOptions {
   chainId: number;
   genesis: Genesis;
+  /** Those of the specification by default. */
+  markets?: Markets;
   /** Slots of each price ring. */
   ringSlots: number;
   /** Start a new chain although files of an earlier one are left; they are moved to a subfolder. */
@@ -85,14 +88,15 @@ export class DataDir {
     this.#openFile = openFile;
     makeDirectories(path);
     this.#lock = keep(lock(path));
+    const { markets = SPEC_MARKETS } = options;
     removeDraft(path);
-    if (options.newChain === true) moveAside(path);
+    if (options.newChain === true) moveAside(path, markets);
     const genesis = genesisRecordOf(options, (options.clock ?? systemClock).now());
-    const isNew = createJournal(path, genesis, openFile);
+    const isNew = createJournal(path, markets, genesis, openFile);
 
     const openPrices = (market: Market) =>
       keep(PriceFile.open(imagePath(path, market), market, options.ringSlots, openFile));
-    const prices = new Map(MARKETS.map((market) => [market, openPrices(market)]));
+    const prices = new Map(markets.list.map((market) => [market, openPrices(market)]));
     this.#prices = prices;
     this.#head = keep(new HeadFile(headPath(path), openFile));
     const saved = this.#head.read();
@@ -104,7 +108,7 @@ export class DataDir {
       }
     }
     const historyOf = (market: Market) => new PriceHistory(prices.get(market)!.ring); // one for each
-    this.state = new ChainState(new Ledger(options.genesis), historiesOf(historyOf));
+    this.state = new ChainState(new Ledger(options.genesis), historiesOf(markets, historyOf));
 
     const replay = new Replay(this.state, genesis, path);
     const { journal, cutBytes } = FileJournal.open(
@@ -114,6 +118,7 @@ export class DataDir {
     );
     this.journal = keep(journal);
     if (replay.genesis === undefined) throw new DataDirError(journalLost(path));
+    requireMarkets(this.state, path);
     this.createdAtMs = replay.genesis.createdAtMs;
     this.#rewrites = replay.genesis.rewrites;
     this.archive = keep(SqliteArchive.open(archivePath(path)));
@@ -206,6 +211,18 @@ export class DataDir {
   }
 }
 
+/** A thesis on a pair that is no market any more could never be settled. */
+function requireMarkets(state: ChainState, path: string): void {
+  const lost = state.ledger.theses.find((thesis) =>
+    isUnsettled(thesis.status) && state.marketOf(thesis) === undefined
+  );
+  if (lost === undefined) return;
+  throw new DataDirError(
+    `${path} contains the open thesis ${lost.id} on ${lost.base} / ${lost.quote}, which is no ` +
+      "market: add it to the file of --markets",
+  );
+}
+
 /** Whether a data directory contains a chain. */
 export function holdsChain(path: string): boolean {
   return statOf(journalPath(path)) !== undefined;
@@ -233,7 +250,9 @@ export function inspectDataDir(
   if (problem !== undefined) throw new DataDirError(problem);
   const journalBytes = statOf(journalPath(path))?.size ?? 0;
   if (journalBytes === 0) {
-    if (leftFilesOf(path).length > 0) throw new DataDirError(journalLost(path));
+    if (leftFilesOf(path, options.markets ?? SPEC_MARKETS).length > 0) {
+      throw new DataDirError(journalLost(path));
+    }
     return undefined;
   }
   const first = readFirstRecord(journalPath(path));

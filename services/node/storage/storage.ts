@@ -73,13 +73,13 @@ export function openStorage(
   { newChain = false, clock = systemClock, openFile, retainMs = RETAIN_MS, rewriteBytesMin }:
     StorageOptions = {},
 ): Storage {
-  const { chainId, genesis, oracle: { ringBufferSize: ringSlots } } = settings;
+  const { chainId, genesis, markets, oracle: { ringBufferSize: ringSlots } } = settings;
   if (dataDir !== undefined) {
     const log = getLogger([LOG_ROOT, "node"]);
     const isNew = !holdsChain(dataDir);
     // Logged first: reading a long chain takes time.
     if (!isNew) log.info("Reading the chain in {dataDir}", { dataDir });
-    const options = { chainId, genesis, ringSlots, newChain, clock, openFile };
+    const options = { chainId, genesis, markets, ringSlots, retainMs, newChain, clock, openFile };
     const directory = DataDir.open(dataDir, options);
     if (isNew) log.info("New chain in {dataDir}", { dataDir });
     else logResumed(directory);
@@ -92,7 +92,7 @@ export function openStorage(
   return {
     state: new ChainState(
       new Ledger(genesis),
-      historiesOf(() => new PriceHistory(new PriceRing(ringSlots))),
+      historiesOf(markets, () => new PriceHistory(new PriceRing(ringSlots))),
     ),
     journal: memoryJournal,
     createdAtMs: undefined,

@@ -5,7 +5,7 @@ import { pagesOf } from "../../../lib/net/pages.ts";
 import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import { RING_SLOTS_DEFAULT } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
-import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Market } from "../../../lib/protocol/markets.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { MarketData } from "./market_data.ts";
 
@@ -39,7 +39,7 @@ export class HistoryReader {
       clock: options.clock,
       intervalMs: INTERVAL_MS,
       poll: async (signal) => {
-        for (const market of MARKETS) await this.#read(market, signal);
+        for (const market of options.book.markets) await this.#read(market, signal);
       },
       // Missing prices also show in the quotes that are refused.
       onFailure: ({ message }) =>

@@ -1,6 +1,6 @@
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
-import { type Market, MARKETS } from "../../../lib/protocol/markets.ts";
+import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import { StandingPrices } from "../pricing/standing_prices.ts";
 import type { MarketView } from "../pricing/strategy.ts";
@@ -60,8 +60,13 @@ export class MarketPrices implements MarketView {
 export class MarketData {
   readonly #prices: ReadonlyMap<Market, MarketPrices>;
 
-  constructor(options: VolatilityOptions) {
-    this.#prices = new Map(MARKETS.map((market) => [market, new MarketPrices(options)]));
+  constructor(options: VolatilityOptions, { list }: Markets = SPEC_MARKETS) {
+    this.#prices = new Map(list.map((market) => [market, new MarketPrices(options)]));
+  }
+
+  /** The markets, in order. */
+  get markets(): Iterable<Market> {
+    return this.#prices.keys();
   }
 
   /** The prices of a market. */

@@ -1,4 +1,4 @@
-import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
+import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { type BoxPrice, type Charges, type MarketModel, payoutFor, priceBox } from "./box_price.ts";
@@ -10,6 +10,8 @@ import type { MarketView, Price, PricingStrategy, StrategyContext } from "./stra
 
 /** What a {@link BarrierStrategy} works with. */
 export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
+  /** Those of the specification by default. */
+  markets?: Markets;
   /** The oldest price that quotes are made from, in milliseconds. */
   maxPriceAgeMs: number;
   /** Shortest window, in milliseconds. */
@@ -67,10 +69,10 @@ export class BarrierStrategy implements PricingStrategy {
 
   /** @throws {PricingRefusedError} If the bet has no price now, whatever it pays. */
   #value(bet: BetTerms): Valuation {
-    const { marketView, clock, userLeadMs } = this.#options;
+    const { marketView, clock, userLeadMs, markets = SPEC_MARKETS } = this.#options;
     const nowMs = clock.now();
     this.#requireWindow(bet, nowMs);
-    const market = findMarket(bet.base, bet.quote);
+    const market = markets.find(bet.base, bet.quote);
     if (market === undefined) {
       throw new TypeError(`No market has base ${bet.base}: the rules are checked before the price`);
     }

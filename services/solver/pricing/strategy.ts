@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { PriceReader } from "../../../lib/prices/price_slots.ts";
-import { findMarket, type Market } from "../../../lib/protocol/markets.ts";
+import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import type { PricingDetails } from "./details.ts";
 import { type PricingRefusal, PricingRefusedError } from "./refusals.ts";
@@ -67,7 +67,9 @@ export interface StrategyContext {
 
 /** The context of a strategy that a file exports. */
 export function strategyContext(
-  parts: Pick<StrategyContext, "clock" | "marketView">,
+  { markets = SPEC_MARKETS, ...parts }:
+    & Pick<StrategyContext, "clock" | "marketView">
+    & { markets?: Markets },
 ): StrategyContext {
   const refuse = (code: PricingRefusal, message: string): never => {
     throw new PricingRefusedError(code, message);
@@ -76,7 +78,7 @@ export function strategyContext(
     version: STRATEGY_VERSION,
     ...parts,
     market({ base, quote }) {
-      const market = findMarket(base, quote);
+      const market = markets.find(base, quote);
       if (market === undefined) return refuse("PRICE_UNAVAILABLE", `No market ${base} / ${quote}`);
       return parts.marketView(market);
     },

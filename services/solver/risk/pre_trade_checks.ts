@@ -1,7 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { SubmissionFailure } from "../../../lib/intents/submitter.ts";
 import type { Account } from "../../../lib/protocol/account.ts";
-import { findMarket } from "../../../lib/protocol/markets.ts";
+import { type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
@@ -17,6 +17,8 @@ export interface PreTradeChecksOptions {
   };
   solver: Address;
   clock: Clock;
+  /** Those of the specification by default. */
+  markets?: Markets;
   /** Most that the solver may lose on one thesis (payout minus bet), USDC with 6 decimals. */
   maxRisk: bigint;
   /** How long a hedge takes. */
@@ -41,7 +43,7 @@ export class PreTradeChecks {
    */
   async require(quote: Quote): Promise<void> {
     this.requireStillGood(quote);
-    const { node, solver, book } = this.#options;
+    const { node, solver, book, markets = SPEC_MARKETS } = this.#options;
     // Read before the balances: what is committed meanwhile is in one of the two at least, and what is
     // reserved meanwhile is checked after this one.
     const needed = book.reserved;
@@ -51,7 +53,8 @@ export class PreTradeChecks {
       node.getAccount(solver),
       node.getAccount(quote.user),
     ]);
-    requireFreshPrice(quote, prices);
+    const symbol = markets.find(quote.base, quote.quote)?.symbol ?? "this pair";
+    requireFreshPrice(symbol, prices[symbol]);
     requireUserBalance(quote, users.balance, neededOfUser);
     requireSolverBalance(own.balance, needed);
   }
@@ -119,9 +122,7 @@ function requireSolverBalance(balance: bigint, needed: bigint): void {
   );
 }
 
-function requireFreshPrice({ base, quote }: Quote, prices: Record<string, NodePrice>): void {
-  const symbol = findMarket(base, quote)?.symbol ?? "this pair";
-  const price = prices[symbol];
+function requireFreshPrice(symbol: string, price: NodePrice | undefined): void {
   if (price?.state === "fresh") return;
   const age = price === undefined ? "it never had one" : `the last is ${price.ageMs} ms old`;
   throw new RangemakerError("PRICE_STALE", `Core node has no fresh price of ${symbol}: ${age}`, {

@@ -12,7 +12,7 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import { findMarketBySymbol } from "../../../lib/protocol/markets.ts";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { quoteMessage, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -31,7 +31,7 @@ const bet = {
   endTime: clock.now() + 4_000,
 };
 
-const { base, quote } = findMarketBySymbol("ETH/USDT")!; // a market of the specification
+const { base, quote } = SPEC_MARKETS.bySymbol("ETH/USDT")!; // a market of the specification
 const { symbol: _, ...plainBet } = bet;
 const terms = {
   ...plainBet,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { MARKETS } from "../../../lib/protocol/markets.ts";
+import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
@@ -12,6 +12,7 @@ const NOW = 1_700_000_000_000;
 const context: ExecutionContext = {
   blockNumber: 1,
   nowMs: NOW,
+  marketOf: ({ base, quote }) => SPEC_MARKETS.find(base, quote),
   isFresh: () => true,
   maxStartAheadMs: 86_400_000,
   breachOf: () => undefined,

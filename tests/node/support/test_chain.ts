@@ -1,5 +1,5 @@
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import type { Market } from "../../../lib/protocol/markets.ts";
+import { type Market, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Block } from "../../../services/node/chain/block.ts";
@@ -63,7 +63,10 @@ export class TestChain {
       clock: this.travelClock,
       state: new ChainState(
         new Ledger(genesis),
-        historiesOf(() => new PriceHistory(new PriceRing(options.ringSlots ?? 1_024))),
+        historiesOf(
+          SPEC_MARKETS,
+          () => new PriceHistory(new PriceRing(options.ringSlots ?? 1_024)),
+        ),
       ),
       journal: { ...memoryJournal, append: (records) => this.#append(records) },
       oraclePrices: new OraclePrices(options.maxStaleMs ?? 3_000),

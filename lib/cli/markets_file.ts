@@ -1,0 +1,81 @@
+import { parse, TomlError } from "smol-toml";
+import { z } from "zod";
+import { messageOf } from "../errors.ts";
+import {
+  type Market,
+  Markets,
+  PRICE_DECIMALS,
+  SPEC_MARKETS,
+  SYMBOL_PATTERN,
+} from "../protocol/markets.ts";
+import { EXCHANGE_OF, findProvider, type ProviderName } from "../protocol/providers.ts";
+import { addressSchema, describeIssue } from "../protocol/scalars.ts";
+import { UsageError } from "./options.ts";
+
+/** Each market has a ring of 1 MiB on the node, and its place in every answer of the oracle. */
+export const MARKETS_MAX = 256;
+
+const EXCHANGE_RULE = `Expected ${Object.values(EXCHANGE_OF).join(", ")}`;
+
+const exchangeSymbolsSchema = z.record(z.string(), z.string().regex(/^[\x21-\x7e]{1,32}$/))
+  .transform((given, context): Partial<Record<ProviderName, string>> => {
+    const symbols: Partial<Record<ProviderName, string>> = {};
+    for (const [exchange, symbol] of Object.entries(given)) {
+      const provider = findProvider(exchange);
+      if (provider === undefined) context.addIssue(`${EXCHANGE_RULE}: received ${exchange}`);
+      else symbols[provider] = symbol;
+    }
+    return symbols;
+  });
+
+const marketSchema = z.strictObject({
+  symbol: z.string().regex(
+    SYMBOL_PATTERN,
+    "Expected a symbol such as BTC/USDT",
+  ),
+  base: addressSchema,
+  quote: addressSchema,
+  decimals: z.literal(PRICE_DECIMALS, { error: `Expected ${PRICE_DECIMALS}: prices have no other` })
+    .default(PRICE_DECIMALS),
+  exchanges: exchangeSymbolsSchema.optional(),
+});
+
+const fileSchema = z.strictObject({
+  market: z.array(marketSchema, { error: "Expected a list: [[market]]" }).min(1).max(MARKETS_MAX),
+});
+
+/**
+ * The markets of a file, or those of the specification without one.
+ *
+ * @throws {UsageError} If it cannot be read or is invalid; the message has one line.
+ */
+export async function readMarkets(path: string | undefined): Promise<Markets> {
+  if (path === undefined) return SPEC_MARKETS;
+  let text: string;
+  try {
+    text = await Deno.readTextFile(path);
+  } catch (thrown) {
+    throw new UsageError(`Markets file ${path} cannot be read: ${messageOf(thrown)}`);
+  }
+  return parseMarkets(text, path);
+}
+
+/** Parses the text of a markets file. @throws {UsageError} Like {@link readMarkets}. */
+export function parseMarkets(text: string, path: string): Markets {
+  try {
+    const { market: list } = fileSchema.parse(parse(text));
+    return new Markets(list.map(toMarket));
+  } catch (thrown) {
+    const [reason] = thrown instanceof z.ZodError
+      ? [describeIssue(thrown)]
+      : messageOf(thrown).split("\n");
+    const place = thrown instanceof TomlError
+      ? `line ${thrown.line}, column ${thrown.column}: `
+      : "";
+    throw new UsageError(`Invalid markets file ${path}: ${place}${reason}`);
+  }
+}
+
+function toMarket({ symbol, base, quote, exchanges }: z.output<typeof marketSchema>): Market {
+  return { symbol, base, quote, ...(exchanges && { exchangeSymbols: exchanges }) };
+}

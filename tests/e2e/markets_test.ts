@@ -1,0 +1,127 @@
+/** Markets are settings: every service takes them from one file, and none knows others. */
+import assert from "node:assert/strict";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
+import { RangemakerClient } from "../../lib/client/mod.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { callJson } from "../../lib/net/call_json.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
+import { oraclePricesSchema } from "../../lib/protocol/price.ts";
+import {
+  FREE_PORTS,
+  type RunningStack,
+  type StackOptions,
+  startStack,
+} from "../../services/stack/stack.ts";
+import { eventually } from "../support/eventually.ts";
+import { marketsToml, withMarketsFile } from "../support/markets_file.ts";
+
+/** The number of markets that the specification counts its memory for. */
+const COUNT = 50;
+
+/** The exchanges' own names for the first market. */
+const NAMED = `${marketsToml(1)}[market.exchanges]
+binance = "FIRST"
+coinbase = "FIRST-COIN"
+kraken = "FIRST/KRAKEN"
+okx = "FIRST-OKX"
+`;
+
+/** Runs a stack with markets that are not the specification's, until the node has all prices. */
+async function withMarkets(
+  text: string,
+  options: Pick<StackOptions, "dataDir" | "pricing">,
+  test: (stack: RunningStack, path: string) => Promise<void>,
+): Promise<void> {
+  await withMarketsFile(text, async (path) => {
+    const { symbols } = await readMarkets(path);
+    const stack = await startStack({ ports: FREE_PORTS, seed: 1, markets: path, ...options });
+    try {
+      const node = new CoreClient({ url: stack.urls.node });
+      await eventually("fresh prices of all markets", async () => {
+        const prices = await node.getPrices();
+        assert.deepEqual(Object.keys(prices).filter((symbol) => !symbols.includes(symbol)), []);
+        return symbols.every((symbol) => prices[symbol]?.state === "fresh") || undefined;
+      });
+      await test(stack, path);
+    } finally {
+      await stack.stop();
+    }
+  });
+}
+
+Deno.test("stack --markets: a bet on a market of the file; the specification's are unknown", async () => {
+  await withMarkets(NAMED, {}, async ({ urls }, path) => {
+    const { list } = await readMarkets(path);
+    const [market] = list;
+    const answer = await fetch(`${urls.solver}/pairs`);
+    const { base, quote } = market!;
+    assert.deepEqual((await answer.json()).pairs, [{ base, quote }]);
+    const { prices } = await callJson(`${urls.oracle}/prices`, oraclePricesSchema);
+    assert.deepEqual(Object.keys(prices), ["T1/EUR"]);
+    // All four exchanges know the market by the names of the file.
+    await eventually("four sources", async () => {
+      const { prices } = await callJson(`${urls.oracle}/prices`, oraclePricesSchema);
+      return prices["T1/EUR"]?.sources.length === 4 || undefined;
+    });
+
+    const wallet = privateKeyToAccount(generatePrivateKey());
+    const client = new RangemakerClient({ urls, wallet, markets: list });
+    await client.deposit(10_000_000n);
+    const startTime = systemClock.now();
+    const { price } = (await client.prices())["T1/EUR"]!;
+    const bet = {
+      symbol: "T1/EUR",
+      lowerPrice: price / 2n,
+      upperPrice: price * 2n,
+      betAmount: 1_000_000n,
+      startTime,
+      endTime: startTime + 1_000,
+    };
+    const { thesisId } = await client.execute(await client.quote(bet));
+    assert.equal((await client.settled(thesisId, 10_000)).status, "won");
+    assert.equal((await client.history("T1/EUR", startTime, startTime + 500)).prices.length, 5);
+    await assert.rejects(client.quote({ ...bet, symbol: "ETH/USDT" }), /expected one of T1\/EUR/);
+    const ofSpec = new RangemakerClient({ urls, wallet });
+    await assert.rejects(ofSpec.quote({ ...bet, symbol: "ETH/USDT" }), /UNSUPPORTED_PAIR/);
+    const metrics = await (await fetch(`${urls.solver}/metrics`)).text();
+    assert.match(metrics, /^solver_bets_usdc_total\{market="T1\/EUR"\} 1$/m);
+  });
+});
+
+Deno.test("stack --markets: fifty markets have prices everywhere, and a place on the disk", async () => {
+  const dataDir = await Deno.makeTempDir();
+  try {
+    const pricing = { pricing: "barrier", volatilityHistoryMs: 1_000 } as const;
+    await withMarkets(marketsToml(COUNT), { dataDir, pricing }, async ({ urls }, path) => {
+      const { pairs } = await (await fetch(`${urls.solver}/pairs`)).json();
+      assert.equal(pairs.length, COUNT);
+      const { prices } = await callJson(`${urls.oracle}/prices`, oraclePricesSchema);
+      assert.equal(Object.keys(prices).length, COUNT);
+      const { list } = await readMarkets(path);
+      const client = new RangemakerClient({ urls, markets: list });
+      const { symbol } = list[COUNT - 1]!;
+      const { price } = prices[symbol]!;
+      const startTime = systemClock.now();
+      const bet = {
+        symbol,
+        lowerPrice: price * 999n / 1_000n,
+        upperPrice: price * 1_001n / 1_000n,
+        betAmount: 1_000_000n,
+        startTime,
+        endTime: startTime + 3_600_000,
+      };
+      // The model of the market knows it: there is a price, or not enough history for one yet.
+      const code = await client.estimate(bet).then(() => "quoted", ({ code }) => code);
+      assert.match(code, /^(quoted|(PRICE|VOLATILITY|HISTORY)_UNAVAILABLE)$/);
+    });
+    const images = [...Deno.readDirSync(`${dataDir}/node/prices`)].map(({ name }) => name);
+    const bytes = images.map((name) => Deno.statSync(`${dataDir}/node/prices/${name}`).size);
+    assert.equal(images.length, COUNT);
+    // Specification, "Price history ring buffer": about 50 MB for 50 markets.
+    const megabytes = bytes.reduce((sum, size) => sum + size, 0) / 2 ** 20;
+    assert(megabytes >= 50 && megabytes < 51, `${megabytes} MiB`);
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});

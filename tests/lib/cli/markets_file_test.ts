@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { MARKETS_MAX, parseMarkets, readMarkets } from "../../../lib/cli/markets_file.ts";
+import { UsageError } from "../../../lib/cli/options.ts";
+import { MARKETS, Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { marketsToml, withMarketsFile } from "../../support/markets_file.ts";
+
+const BASE = `0x${"0".repeat(39)}7`;
+const QUOTE = `0x${"0".repeat(37)}100`;
+const MARKET = `[[market]]\nsymbol = "DOGE/USDT"\nbase = "${BASE}"\nquote = "${QUOTE}"\n`;
+
+Deno.test("Markets: without a file they are the specification's three", async () => {
+  const markets = await readMarkets(undefined);
+  assert.deepEqual(markets.list, MARKETS);
+  assert.deepEqual(markets.symbols, ["BTC/USDT", "ETH/USDT", "SOL/USDT"]);
+  const [btc] = MARKETS;
+  assert.equal(SPEC_MARKETS.find(btc!.base, btc!.quote), btc);
+  assert.equal(SPEC_MARKETS.find(btc!.quote, btc!.base), undefined);
+  assert.equal(SPEC_MARKETS.bySymbol("btc/usdt"), undefined);
+});
+
+Deno.test("Markets file: symbols, addresses in EIP-55 form, and what exchanges call a market", async () => {
+  const text =
+    `${MARKET}decimals = 6\n[market.exchanges]\nbinance = "DOGEUSDT2"\nKraken = "XDG/USDT"\n` +
+    marketsToml(49);
+  await withMarketsFile(text, async (path) => {
+    const { list } = await readMarkets(path);
+    assert.equal(list.length, 50);
+    assert.deepEqual(list[0], {
+      symbol: "DOGE/USDT",
+      base: BASE,
+      quote: QUOTE,
+      exchangeSymbols: { provider_a: "DOGEUSDT2", provider_c: "XDG/USDT" },
+    });
+    assert.match(list[1]!.base, /[A-F]/);
+    assert.match(list[1]!.base, /[a-f]/);
+  });
+});
+
+const invalid: [what: string, text: string, message: RegExp][] = [
+  ["not TOML", "[[market", /line 1, column \d+: /],
+  ["no market", "", /market: Expected a list: \[\[market\]\]$/],
+  ["an unknown key", `${MARKET}fee = 1\n`, /fee/],
+  [
+    "a small symbol",
+    MARKET.replace("DOGE", "doge"),
+    /market\.0\.symbol: Expected a symbol such as/,
+  ],
+  ["a path as symbol", MARKET.replace("DOGE/USDT", "../USDT"), /Expected a symbol such as/],
+  ["a short address", MARKET.replace(BASE, "0x12"), /market\.0\.base/],
+  ["other decimals", `${MARKET}decimals = 8\n`, /decimals: Expected 6/],
+  ["an unknown exchange", `${MARKET}exchanges = { mtgox = "X" }\n`, /okx: received mtgox/],
+  ["the same symbol twice", MARKET + MARKET.replace(BASE, QUOTE), /DOGE\/USDT .* twice/],
+  ["the same addresses twice", MARKET + MARKET.replace("DOGE", "XDG"), /twice/],
+  ["too many", marketsToml(MARKETS_MAX + 1), /market/],
+];
+
+for (const [what, text, message] of invalid) {
+  Deno.test(`Markets file: ${what} is one clear line with the file`, () => {
+    assert.throws(() => parseMarkets(text, "my.toml"), (thrown) => {
+      assert(thrown instanceof UsageError);
+      assert.match(thrown.message, /^Invalid markets file my\.toml: /);
+      assert.match(thrown.message, message);
+      assert(!thrown.message.includes("\n"));
+      return true;
+    });
+  });
+}
+
+Deno.test("Markets file: one that is not there is named", async () => {
+  await assert.rejects(
+    readMarkets("/none/markets.toml"),
+    /^UsageError: Markets file \/none\/.* cannot be read: /,
+  );
+});
+
+Deno.test("Markets: an empty list is refused", () => {
+  assert.throws(() => new Markets([]), RangeError);
+});
