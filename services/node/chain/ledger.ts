@@ -127,9 +127,7 @@ export class Ledger {
     this.#receipts.set(receipt.txHash, receipt);
   }
 
-  /**
-   * The receipt that a transaction gets now, or the one that it already has. Changes nothing.
-   */
+  /** The receipt that a transaction gets now, or the one that it already has. Changes nothing. */
   judge(verified: VerifiedTransaction, context: ExecutionContext): Receipt {
     const { tx, txHash } = verified;
     const earlier = this.#receipts.get(txHash);

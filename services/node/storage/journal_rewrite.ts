@@ -68,6 +68,7 @@ export async function rewriteJournal(
     }
     for (const record of sorter.summary()) draft.add(record);
     archive.add(sorter.takeRows());
+    await archive.synced();
     do {
       for (const text of source.read()) {
         draft.addText(text);

@@ -26,15 +26,17 @@ export interface ArchivedRows {
  * on them. Each row has a checksum: a damaged one is treated as missing. Nothing here decides money.
  */
 export class SqliteArchive implements Archive {
+  readonly #path: string;
   readonly #db: DatabaseSync;
   readonly #statements: Readonly<Record<keyof typeof SQL, StatementSync>>;
 
   #isDamaged = false;
 
-  private constructor(db: DatabaseSync) {
+  private constructor(path: string, db: DatabaseSync) {
+    this.#path = path;
     this.#db = db;
     db.exec(
-      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 200",
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 200",
     );
     db.exec(TABLES);
     this.#statements = {
@@ -61,7 +63,7 @@ export class SqliteArchive implements Archive {
         Deno.openSync(path, { write: true, create: true, mode: PRIVATE_FILE }).close();
       }
       db = new DatabaseSync(path);
-      return new SqliteArchive(db);
+      return new SqliteArchive(path, db);
     } catch (cause) {
       db?.close();
       throw new DataDirError(
@@ -74,7 +76,7 @@ export class SqliteArchive implements Archive {
     }
   }
 
-  /** Adds rows; they are on the disk when it returns. @throws {Error} If that fails. */
+  /** Adds rows, which {@link synced} makes durable. @throws {Error} If that fails. */
   add({ theses, receipts }: ArchivedRows): void {
     if (theses.length + receipts.length === 0) return;
     const { putThesis, putReceipt } = this.#statements;
@@ -91,6 +93,12 @@ export class SqliteArchive implements Archive {
       this.#db.exec("ROLLBACK");
       throw thrown;
     }
+  }
+
+  /** Resolves when all rows are on the disk. It does not block, unlike a commit that syncs. */
+  async synced(): Promise<void> {
+    using log = await Deno.open(`${this.#path}-wal`);
+    await log.syncData();
   }
 
   thesis(id: number): Thesis | undefined {

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { CoreClient } from "../../../lib/net/core_client.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Deposit } from "../../../lib/protocol/transaction.ts";
-import { encodeLine } from "../../../services/node/storage/files.ts";
 import { DataDir, inspectDataDir } from "../../../services/node/storage/data_dir.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -275,17 +274,6 @@ Deno.test("inspectDataDir: tells what is there, and leaves it as it is", () =>
     assert.equal((await Deno.stat(`${path}/chain.journal`)).size, size);
   }));
 
-Deno.test("inspectDataDir: a journal of something else is told of", () =>
-  withDirectory(async (directory) => {
-    const { bytes } = encodeLine('{"kind":"song"}');
-    await Deno.writeFile(`${directory}/chain.journal`, bytes);
-    const genesis = { relayers: [], admins: [], balances: new Map() };
-    assert.throws(
-      () => inspectDataDir(directory, { chainId: 1, genesis, ringSlots: 1_024 }),
-      /has an unknown record at byte 0/,
-    );
-  }));
-
 Deno.test({
   name: "Data directory: only the owner can read its files and enter its folders",
   ignore: Deno.build.os === "windows",
@@ -295,7 +283,7 @@ Deno.test({
       const node = await startNode(testOptions({ oracleUrl, dataDir }));
       await node.stop();
       const modeOf = async (path: string) => ((await Deno.stat(path)).mode ?? 0) & 0o777;
-      const files = ["chain.journal", "head", "lock", "prices/ETH-USDT.ring"];
+      const files = ["chain.journal", "head", "lock", "prices/ETH-USDT.ring", "archive.sqlite"];
       for (const folder of ["", "prices"]) {
         assert.equal(await modeOf(`${dataDir}/${folder}`), 0o700);
       }

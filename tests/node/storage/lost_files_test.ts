@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { genesisBlock, sealBlock } from "../../../services/node/chain/block.ts";
 import { DataDir, inspectDataDir } from "../../../services/node/storage/data_dir.ts";
+import { encodeLine } from "../../../services/node/storage/files.ts";
+import { withFolder } from "../support/with_folder.ts";
 import { copyFolder } from "../support/copy_folder.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf } from "../support/actors.ts";
 import { GENESIS } from "../support/test_chain.ts";
@@ -166,3 +168,14 @@ Deno.test({
     }
   },
 });
+
+Deno.test("inspectDataDir: a journal of something else is told of", () =>
+  withFolder(async (directory) => {
+    const { bytes } = encodeLine('{"kind":"song"}');
+    await Deno.writeFile(`${directory}/chain.journal`, bytes);
+    const genesis = { relayers: [], admins: [], balances: new Map() };
+    assert.throws(
+      () => inspectDataDir(directory, { chainId: 1, genesis, ringSlots: 1_024 }),
+      /has an unknown record at byte 0/,
+    );
+  }));
