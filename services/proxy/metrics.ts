@@ -1,4 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
+import { registerNodeMetrics } from "./read_nodes/node_metrics.ts";
+import type { ReadNodes } from "./read_nodes/read_nodes.ts";
 import { PresetHistogram } from "../../lib/http/preset_histogram.ts";
 
 /** Further method names are counted as `other`, because callers choose names freely. */
@@ -96,6 +98,7 @@ export class ProxyMetrics {
   readonly #upstreamLatency: PresetHistogram<"target">;
   readonly #requests: Tally<"method" | "target" | "status">[] = [];
   readonly #registry: Registry;
+  #readNodes: ReadNodes | undefined;
   #inventedMethods = 0;
   readonly #calls = new Map<string, Tally<"method">>();
   readonly #requestTally = oncePer((method: string) =>
@@ -197,6 +200,7 @@ export class ProxyMetrics {
       labelNames: ["limit"],
       registers,
     });
+    registerNodeMetrics(registry, () => this.#readNodes?.states ?? []);
     for (const limit of LIMITS) this.#refusals.inc({ limit }, 0);
     for (const direction of ["upstream", "downstream", "lagged"] as const) {
       this.wsMessages.inc({ direction }, 0);
@@ -240,6 +244,11 @@ export class ProxyMetrics {
         this.set(read());
       },
     });
+  }
+
+  /** Shows the state of several read nodes. */
+  showReadNodes(nodes: ReadNodes): void {
+    this.#readNodes = nodes;
   }
 
   /** Observes how long a node took to answer. */

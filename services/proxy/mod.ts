@@ -13,6 +13,7 @@ import { ProxyMetrics } from "./metrics.ts";
 import { options, type ProxyOptions } from "./options.ts";
 import { assemble } from "./parts.ts";
 import { RpcEndpoint } from "./router/rpc_endpoint.ts";
+import type { ReadNodes } from "./read_nodes/read_nodes.ts";
 import { WsListener } from "./clients/ws_listener.ts";
 
 export { options };
@@ -46,7 +47,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
   const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
   const overRate = limiter && ((address: CallerAddress) => limiter.count(address));
-  const { budget, router, clients, upstream, start, stop } = assemble(
+  const { budget, router, clients, upstream, readNodes, start, stop } = assemble(
     options,
     metrics,
     cors,
@@ -75,7 +76,8 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     metrics,
     notReady() {
       if (draining) return "Shutting down";
-      if (!upstream.connected) return "The read node cannot be reached";
+      const isReachable = upstream.connected || readNodes?.isAnyAlive;
+      if (!isReachable) return "The read node cannot be reached";
     },
   });
   const service = startService({
@@ -84,7 +86,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     port: options.port,
     app,
     registry,
-    health: () => new Response("OK"),
+    health: () => new Response(["OK", ...outOf(readNodes)].join("\n")),
     upgrade: (request, remote) =>
       isHandshake(request)
         ? clients.accept(request, addressOf(request.headers, remote))
@@ -122,6 +124,12 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     throw thrown;
   }
   return { ...service, wsUrl, wsPortUrl: wsUrl.replace(/:\d+\/ws$/, `:${wsListener.port}/ws`) };
+}
+
+/** A line for each read node that is out. */
+function outOf(readNodes: ReadNodes | undefined): string[] {
+  return (readNodes?.states ?? []).filter(({ isUp }) => !isUp)
+    .map(({ name, reason }) => `Read node ${name} is out: ${reason}`);
 }
 
 export const run = serviceCommand({
