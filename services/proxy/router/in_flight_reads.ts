@@ -7,6 +7,9 @@ import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
  */
 const ID_LENGTH_MAX = 64;
 
+/** How most callers write what comes before the id: joining it to the rest would cost a copy. */
+const USUAL_START = '{"jsonrpc":"2.0","id":';
+
 /** A read that was sent and not answered yet. */
 export interface Flight {
   readonly key: string;
@@ -29,7 +32,8 @@ export class InFlightReads {
    */
   begin(call: Cut): Flight | Promise<NodeReply | undefined> | undefined {
     if (call.value.length > ID_LENGTH_MAX) return undefined;
-    const key = call.before + call.after;
+    // Most reads begin alike. What follows the id is never the text of a whole call.
+    const key = call.before === USUAL_START ? call.after : call.before + call.after;
     const flight = this.#flights.get(key);
     if (flight !== undefined) return this.#join(flight, call.value);
     const own: Flight = { key, id: call.value, waiting: undefined };

@@ -57,6 +57,7 @@ export interface NodeHttpOptions {
 /** Connections to one node over HTTP that count what they do and fail with JSON-RPC errors. */
 export function nodeHttp(options: NodeHttpOptions): HttpPool {
   const { target, url, timeoutMs, clock, budget, metrics, onEnd, elsewhere } = options;
+  const observe = metrics.upstreamLatency(target);
   return new HttpPool({
     url: new URL(url),
     timeoutMs,
@@ -64,7 +65,7 @@ export function nodeHttp(options: NodeHttpOptions): HttpPool {
     budget,
     elsewhere,
     onEnd(tookMs, status, error) {
-      metrics.observeUpstream(target, tookMs);
+      observe(tookMs / 1000);
       if (error !== undefined) metrics.upstreamErrors.inc({ target });
       onEnd?.(tookMs, status, error);
     },

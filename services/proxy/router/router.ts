@@ -21,8 +21,8 @@ import { ReadLostError, type UpstreamReads } from "./upstream_reads.ts";
 
 /** What a message is answered with depends on. */
 export interface MessageContext {
-  /** Value of `X-Forwarded-For` for the node; called only if it is sent. */
-  forwardedFor(): string;
+  /** Value of `X-Forwarded-For` for the node. */
+  readonly forwardedFor: string;
   /** Takes subscription calls of a WebSocket; undefined for any other call, and over HTTP. */
   subscriptions?: (call: Call) => Promise<string> | undefined;
 }
@@ -50,7 +50,8 @@ export interface RouterOptions {
   metrics: ProxyMetrics;
 }
 
-const OPENS_JSON = new Set([0x7b, 0x5b]); // { and [
+const OPEN_BRACE = 0x7b;
+const OPEN_BRACKET = 0x5b;
 const SPACES = new Set([0x20, 0x0a, 0x0d, 0x09]);
 
 /** Longer reads go over HTTP: nodes close a WebSocket on a large message, here everybody's. */
@@ -106,7 +107,7 @@ export class Router {
           const isOverWs = upstreamReads?.usable && text.length <= OVER_WS_LENGTH_MAX &&
             place?.node === several?.leader;
           if (isOverWs && cut !== undefined) reply ??= await overWs(upstreamReads, cut);
-          reply ??= await nodes.read.post(text, context.forwardedFor(), true, true, place?.node);
+          reply ??= await nodes.read.post(text, context.forwardedFor, true, true, place?.node);
         } finally {
           if (flight !== undefined) this.#reads?.land(flight, reply);
         }
@@ -207,7 +208,7 @@ export class Router {
   ): Promise<NodeReply> {
     try {
       const { nodes } = this.#options;
-      return await nodes[target].post(text, context.forwardedFor(), false, isPlain, node);
+      return await nodes[target].post(text, context.forwardedFor, false, isPlain, node);
     } finally {
       // After a change, even if its answer was lost, a read must not share an older read's answer.
       if (!isPlain) this.#reads?.forget();
@@ -262,7 +263,7 @@ function jsonBody({ status, body }: NodeReply, target: Target): NodeReply["body"
   const first = typeof body === "string"
     ? body.charCodeAt(0)
     : body.find((byte) => !SPACES.has(byte)) ?? NaN;
-  if (OPENS_JSON.has(first)) return body;
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) return body;
   if (typeof body === "string" && /^\s*[{[]/.test(body)) return body;
   throw answerLost(target, `HTTP status ${status} without a JSON body`);
 }
