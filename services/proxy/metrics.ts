@@ -257,7 +257,7 @@ export class ProxyMetrics {
     });
   }
 
-  /** Shows the state of several read nodes. */
+  /** Shows the state of the read nodes. */
   showReadNodes(nodes: ReadNodes): void {
     this.#readNodes = nodes;
   }

@@ -90,9 +90,14 @@ export function assemble(
     clock,
     probe: (node) => several.probe(node),
   });
-  if (several !== undefined) metrics.showReadNodes(readNodes);
+  metrics.showReadNodes(readNodes);
   const nodes = {
-    read: several ?? nodeHttp({ target: "read", url: options.readNodeUrl, ...httpOptions }),
+    read: several ?? nodeHttp({
+      target: "read",
+      url: options.readNodeUrl,
+      ...httpOptions,
+      onEnd: (_tookMs, _status, error) => error ? readNodes.erred(0) : readNodes.answered(0),
+    }),
     write: nodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions }),
   };
   const upstream: Upstream = new Upstream({
@@ -104,7 +109,9 @@ export function assemble(
     reconnectMaxMs,
     metrics,
     events: {
-      opened() {
+      opened(node) {
+        // A node that is alone is not probed.
+        if (several === undefined) readNodes.opened(node);
         headWatch.restart();
         hub.upstreamOpened(clock.now());
       },
@@ -112,7 +119,7 @@ export function assemble(
         upstreamReads?.lost(reason);
         hub.upstreamClosed(isRefusal);
         // A socket that was closed because of a client says nothing about the node.
-        if (several !== undefined && node !== undefined && !isRefusal) {
+        if (node !== undefined && !isRefusal) {
           readNodes.died(node, `its WebSocket is lost: ${reason}`);
         }
       },

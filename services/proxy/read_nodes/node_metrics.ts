@@ -10,22 +10,23 @@ interface NodeMetric {
 const GAUGES: readonly NodeMetric[] = [
   {
     name: "proxy_read_node_up",
-    help: "0 while one of several read nodes is out or does not answer, else 1.",
+    help: "0 while a read node is out or does not answer, else 1.",
     value: ({ isUp }) => isUp ? 1 : 0,
   },
   {
     name: "proxy_read_node_leads",
-    help: "1 for the one of several read nodes that reads and subscriptions go to, else 0.",
+    help: "1 for the read node that reads and subscriptions go to, 0 for the others.",
     value: ({ leads }) => leads ? 1 : 0,
   },
   {
     name: "proxy_read_node_head",
-    help: "Newest block number of each of several read nodes.",
+    help: "Newest block number of each read node, 0 before any is known.",
     value: ({ head = 0 }) => head,
   },
   {
     name: "proxy_read_node_probe_seconds",
-    help: "How long each of several read nodes takes to answer a probe, on average.",
+    help:
+      "How long each of several read nodes takes to answer a probe; a single one is not probed: 0.",
     value: ({ tookMs }) => tookMs === Infinity ? 0 : tookMs / 1000,
   },
 ];
@@ -33,22 +34,23 @@ const GAUGES: readonly NodeMetric[] = [
 const COUNTERS: readonly NodeMetric[] = [
   {
     name: "proxy_read_node_requests_total",
-    help: "Requests to each of several read nodes, without probes.",
+    help: "Requests over HTTP to each read node, without probes.",
     value: ({ readsTotal }) => readsTotal,
   },
   {
     name: "proxy_read_node_errors_total",
-    help: "Requests that one of several read nodes did not answer, or answered with 429 or 5xx.",
+    help:
+      "Requests over HTTP that a read node did not answer; of several, also those with 429 or 5xx.",
     value: ({ errorsTotal }) => errorsTotal,
   },
   {
     name: "proxy_read_node_outs_total",
-    help: "How often each of several read nodes was taken out.",
+    help: "How often each of several read nodes was taken out, 0 for a single one.",
     value: ({ outsTotal }) => outsTotal,
   },
 ];
 
-/** Registers the metrics of each of several read nodes; `states` is called at every scrape. */
+/** Registers the metrics of each read node; `states` is called at every scrape. */
 export function registerNodeMetrics(registry: Registry, states: () => readonly NodeState[]): void {
   const options = ({ name, help, value }: NodeMetric) => ({
     name,

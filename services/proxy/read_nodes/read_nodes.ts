@@ -145,6 +145,11 @@ export class ReadNodes {
     node.errorsTotal += 1;
   }
 
+  /** A node has accepted a connection. */
+  opened(index: number): void {
+    this.#at(index).isDead = false;
+  }
+
   /** A node refused or closed a connection, or is silent. */
   died(index: number, reason: string): void {
     this.#at(index).isDead = true;
