@@ -1,3 +1,4 @@
+import { USUAL_START } from "./calls.ts";
 import { type Cut, memberSpan, replaceMember } from "../json_text.ts";
 import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
 
@@ -6,9 +7,6 @@ import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
  * so a huge id could make the node refuse what it would have answered to everybody else.
  */
 const ID_LENGTH_MAX = 64;
-
-/** How most callers write what comes before the id: joining it to the rest would cost a copy. */
-const USUAL_START = '{"jsonrpc":"2.0","id":';
 
 /** A read that was sent and not answered yet. */
 export interface Flight {
@@ -32,7 +30,7 @@ export class InFlightReads {
    */
   begin(call: Cut): Flight | Promise<NodeReply | undefined> | undefined {
     if (call.value.length > ID_LENGTH_MAX) return undefined;
-    // Most reads begin alike. What follows the id is never the text of a whole call.
+    // Joining the two would cost a copy. What follows the id is never the text of a whole call.
     const key = call.before === USUAL_START ? call.after : call.before + call.after;
     const flight = this.#flights.get(key);
     if (flight !== undefined) return this.#join(flight, call.value);

@@ -1,11 +1,12 @@
 import type { RpcId } from "../../../lib/protocol/jsonrpc.ts";
-import { type Cut, cutAtMember } from "../json_text.ts";
+import type { Cut } from "../json_text.ts";
 import type { NodeReply } from "../http_pool/reply_body.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
 import { splitBatchReply } from "./batch.ts";
 import {
   type BrokenCall,
   type Call,
+  cutAtId,
   idText,
   isBroken,
   type Message,
@@ -99,7 +100,7 @@ export class Router {
         reply = await this.#deliver(part, context);
         if (place !== undefined) reply = several?.shownReply(call, place.node, reply) ?? reply;
       } else {
-        const cut = this.#needsCut ? cutAtMember(call.text, "id") : undefined;
+        const cut = this.#needsCut ? cutAtId(call) : undefined;
         const begun = cut && this.#reads?.begin(cut);
         if (begun instanceof Promise) reply = await begun;
         else flight = begun;
