@@ -59,8 +59,34 @@ export const httpUrl = {
 /** The `http:` or `https:` URL of a core node's JSON-RPC. */
 export const nodeUrl = { ...httpUrl } satisfies OptionKind;
 
+/** One such URL or several, comma-separated, of nodes of one chain. The value is the text. */
+export const nodeUrls = { ...nodeUrl, schema: listOf(nodeUrl.schema) } satisfies OptionKind;
+
 /** The `ws:` or `wss:` URL of a WebSocket that takes the core node's subscriptions. */
 export const wsUrl = { ...httpUrl, schema: urlSchema(["ws:", "wss:"]) } satisfies OptionKind;
+
+/** One such URL or several, comma-separated. */
+export const wsUrls = { ...wsUrl, schema: listOf(wsUrl.schema) } satisfies OptionKind;
+
+/** The items of a comma-separated text. A comma inside a URL is written as %2C. */
+export function itemsOf(text: string): string[] {
+  return text.split(",").map((item) => item.trim());
+}
+
+/** A schema for comma-separated items of another one. */
+function listOf(item: z.ZodType<string>) {
+  return z.string().transform((text, context) => {
+    for (const part of itemsOf(text)) {
+      const parsed = item.safeParse(part);
+      if (!parsed.success) context.addIssue({ code: "custom", message: messageOf(parsed.error) });
+    }
+    return itemsOf(text).join(",");
+  });
+}
+
+function messageOf({ issues }: z.ZodError): string {
+  return issues[0]?.message ?? "";
+}
 
 /** The path of a file to read. */
 export const file = {

@@ -105,6 +105,13 @@ export class ReconnectingSocket {
     this.#lose(reason, "dropped");
   }
 
+  /** Ends the wait for the next attempt; does nothing while there is a connection or an attempt. */
+  hurry(): void {
+    if (this.#stopped || this.#socket !== undefined) return;
+    this.#timers.clear();
+    this.#connect();
+  }
+
   /** Ends for good. */
   stop(): void {
     this.#stopped = true;

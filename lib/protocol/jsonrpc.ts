@@ -9,6 +9,7 @@ export const RpcCode = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internalError: -32603,
+  serverError: -32000,
   resourceUnavailable: -32002,
   transactionRejected: -32003,
   limitExceeded: -32005,

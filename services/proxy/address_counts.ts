@@ -11,8 +11,8 @@ export class AddressCounts {
   readonly #perAddress: number;
   readonly #perPeer: number;
   // Bounded by what is counted: an entry goes with its last one.
-  readonly #counts = new Map<string, number>();
-  readonly #peerCounts = new Map<string, number>();
+  readonly #counts = new Map<string, Count>();
+  readonly #peerCounts = new Map<string, Count>();
 
   constructor(perAddress: number, perPeer: number) {
     this.#perAddress = perAddress;
@@ -20,33 +20,50 @@ export class AddressCounts {
   }
 
   /** Counts one more. @returns False if the address or its peer is at its limit. */
-  tryAdd(address: CallerAddress): boolean {
-    if (!this.hasRoom(address)) return false;
-    this.add(address);
+  tryAdd({ key, peerKey }: CallerAddress): boolean {
+    const count = this.#counts.get(key);
+    if (count !== undefined && count.number >= this.#perAddress) return false;
+    if (key !== peerKey) {
+      const peerCount = this.#peerCounts.get(peerKey);
+      if (peerCount !== undefined && peerCount.number >= this.#perPeer) return false;
+      add(this.#peerCounts, peerKey, peerCount);
+    }
+    add(this.#counts, key, count);
     return true;
   }
 
   /** Whether one more is within the limits. */
   hasRoom({ key, peerKey }: CallerAddress): boolean {
-    if ((this.#counts.get(key) ?? 0) >= this.#perAddress) return false;
-    return key === peerKey || (this.#peerCounts.get(peerKey) ?? 0) < this.#perPeer;
+    if ((this.#counts.get(key)?.number ?? 0) >= this.#perAddress) return false;
+    return key === peerKey || (this.#peerCounts.get(peerKey)?.number ?? 0) < this.#perPeer;
   }
 
   /** Counts one more, limit or not. */
   add({ key, peerKey }: CallerAddress): void {
-    change(this.#counts, key, 1);
-    if (key !== peerKey) change(this.#peerCounts, peerKey, 1);
+    add(this.#counts, key, this.#counts.get(key));
+    if (key !== peerKey) add(this.#peerCounts, peerKey, this.#peerCounts.get(peerKey));
   }
 
   /** Counts one less. */
   remove({ key, peerKey }: CallerAddress): void {
-    change(this.#counts, key, -1);
-    if (key !== peerKey) change(this.#peerCounts, peerKey, -1);
+    remove(this.#counts, key);
+    if (key !== peerKey) remove(this.#peerCounts, peerKey);
   }
 }
 
-function change(counts: Map<string, number>, key: string, by: 1 | -1): void {
-  const count = (counts.get(key) ?? 0) + by;
-  if (count === 0) counts.delete(key);
-  else counts.set(key, count);
+/** An object, so that a change of the number is no change of the map. */
+interface Count {
+  number: number;
+}
+
+function add(counts: Map<string, Count>, key: string, count: Count | undefined): void {
+  if (count === undefined) counts.set(key, { number: 1 });
+  else count.number += 1;
+}
+
+function remove(counts: Map<string, Count>, key: string): void {
+  const count = counts.get(key);
+  if (count === undefined) return;
+  count.number -= 1;
+  if (count.number === 0) counts.delete(key);
 }

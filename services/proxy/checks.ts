@@ -10,20 +10,22 @@ import {
   type ServiceChecks,
 } from "../../lib/cli/checks/check.ts";
 import { tryWrites } from "../../lib/cli/checks/node.ts";
+import { itemsOf } from "../../lib/cli/option_kinds.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { options } from "./options.ts";
 
 export const checks: ServiceChecks<typeof options> = {
   service: "proxy",
   options,
-  health: z.literal("OK").transform((status) => ({ status })),
+  // Behind it are the read nodes that are out.
+  health: z.string().startsWith("OK").transform(() => ({ status: "OK" })),
   resolve: (values) => ({
     ...values,
-    readNodeWsUrl: values.readNodeWsUrl ?? values.readNodeUrl?.replace(/^http/, "ws"),
+    readNodeWsUrl: values.readNodeWsUrl ?? values.readNodeUrl?.replace(/\bhttp(?=s?:)/g, "ws"),
   }),
   special({ writeNodeUrl, readNodeUrl }, context) {
     const isOneUnknown = writeNodeUrl === undefined || readNodeUrl === undefined;
-    const urls = isOneUnknown ? undefined : [writeNodeUrl, readNodeUrl];
+    const urls = isOneUnknown ? undefined : [writeNodeUrl, ...itemsOf(readNodeUrl)];
     return [
       check("writes", writeNodeUrl, (url) => tryWrites(url, options.writeNodeUrl, context)),
       check("chains", urls, (urls) => compareChains(urls, context)),
@@ -35,14 +37,21 @@ async function compareChains(
   urls: readonly string[],
   { timeoutMs }: CheckContext,
 ): Promise<Finding> {
-  const [write, read] = await Promise.all(
+  const [write, ...reads] = await Promise.all(
     urls.map((url) => new CoreClient({ url, timeoutMs }).chainId()),
   ).catch(() => {
     throw new BlockedError("a node did not answer", "the nodes");
   });
-  if (write === read) return ok(`Both nodes have chain ${write}`);
+  const read = reads.find((chain) => chain !== write);
+  if (read === undefined) {
+    return ok(`${reads.length === 1 ? "Both" : "All"} nodes have chain ${write}`);
+  }
   return fail(
-    `The write node has chain ${write}, the read node chain ${read}`,
-    "Use two nodes of one chain: --write-node-url and --read-node-url",
+    `The write node has chain ${write}, ${
+      reads.length === 1 ? "the" : "a"
+    } read node chain ${read}`,
+    `Use ${
+      reads.length === 1 ? "two " : ""
+    }nodes of one chain: --write-node-url and --read-node-url`,
   );
 }

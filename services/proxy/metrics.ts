@@ -1,4 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
+import { copyTallies, oncePer, type Tally } from "./tally.ts";
+import { registerNodeMetrics } from "./read_nodes/node_metrics.ts";
+import type { ReadNodes } from "./read_nodes/read_nodes.ts";
 import { PresetHistogram } from "../../lib/http/preset_histogram.ts";
 
 /** Further method names are counted as `other`, because callers choose names freely. */
@@ -75,10 +78,13 @@ const HTTP_METHODS = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
 /** A node, by what it is asked for: a label of the metrics. */
 export type Target = "read" | "write";
 
-/** One series of a counter. Adding to it is an addition; prom-client reads it at a scrape. */
-interface Tally<L extends string> {
-  readonly labels: Record<L, string>;
-  count: number;
+/** The series of the last request: the next one mostly is like it. */
+interface RequestSeries {
+  method: string;
+  target: string;
+  status: number;
+  tally: Tally<"method" | "target" | "status">;
+  observe: (seconds: number) => void;
 }
 
 /** The metrics of the proxy, under the names of the specification ("Proxy metrics"). */
@@ -96,7 +102,9 @@ export class ProxyMetrics {
   readonly #upstreamLatency: PresetHistogram<"target">;
   readonly #requests: Tally<"method" | "target" | "status">[] = [];
   readonly #registry: Registry;
+  #readNodes: ReadNodes | undefined;
   #inventedMethods = 0;
+  #lastRequest: RequestSeries | undefined;
   readonly #calls = new Map<string, Tally<"method">>();
   readonly #requestTally = oncePer((method: string) =>
     oncePer((target: string) =>
@@ -197,6 +205,7 @@ export class ProxyMetrics {
       labelNames: ["limit"],
       registers,
     });
+    registerNodeMetrics(registry, () => this.#readNodes?.states ?? []);
     for (const limit of LIMITS) this.#refusals.inc({ limit }, 0);
     for (const direction of ["upstream", "downstream", "lagged"] as const) {
       this.wsMessages.inc({ direction }, 0);
@@ -220,9 +229,15 @@ export class ProxyMetrics {
 
   /** Counts one HTTP request; `method` is that of HTTP, `target` says who answered. */
   countHttp(method: string, target: string, status: number, tookMs: number): void {
-    const label = HTTP_METHODS.has(method) ? method : "other";
-    this.#requestTally(label)(target)(status).count += 1;
-    this.#durationSeries(target)(tookMs / 1000);
+    let last = this.#lastRequest;
+    if (last?.status !== status || last.target !== target || last.method !== method) {
+      const label = HTTP_METHODS.has(method) ? method : "other";
+      const tally = this.#requestTally(label)(target)(status);
+      last = { method, target, status, tally, observe: this.#durationSeries(target) };
+      this.#lastRequest = last;
+    }
+    last.tally.count += 1;
+    last.observe(tookMs / 1000);
   }
 
   /** Counts one WebSocket handshake, of either port: its status is 101 unless it was refused. */
@@ -247,9 +262,19 @@ export class ProxyMetrics {
     });
   }
 
+  /** Shows the state of the read nodes. */
+  showReadNodes(nodes: ReadNodes): void {
+    this.#readNodes = nodes;
+  }
+
   /** Observes how long a node took to answer. */
   observeUpstream(target: Target, tookMs: number): void {
-    this.#latencySeries(target)(tookMs / 1000);
+    this.upstreamLatency(target)(tookMs / 1000);
+  }
+
+  /** Observes, in seconds, how long a node took to answer: looked up once, for the hot path. */
+  upstreamLatency(target: Target): (seconds: number) => void {
+    return this.#latencySeries(target);
   }
 
   /** Counts one call of a method. */
@@ -268,23 +293,4 @@ export class ProxyMetrics {
     this.#calls.set(label, tally);
     return tally;
   }
-}
-
-/** Gives prom-client the numbers at a scrape. */
-function copyTallies<L extends string>(counter: Counter<L>, tallies: Iterable<Tally<L>>): void {
-  counter.reset();
-  for (const { labels, count } of tallies) counter.inc(labels, count);
-}
-
-/** Makes a value once per label. Labels are bounded; a lookup by prom-client takes much longer. */
-function oncePer<K, V>(make: (label: K) => V): (label: K) => V {
-  const made = new Map<K, V>();
-  return (label) => {
-    let thing = made.get(label);
-    if (thing === undefined) {
-      thing = make(label);
-      made.set(label, thing);
-    }
-    return thing;
-  };
 }

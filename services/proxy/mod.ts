@@ -14,6 +14,7 @@ import { ProxyMetrics } from "./metrics.ts";
 import { options, type ProxyOptions } from "./options.ts";
 import { assemble } from "./parts.ts";
 import { RpcEndpoint } from "./router/rpc_endpoint.ts";
+import type { ReadNodes } from "./read_nodes/read_nodes.ts";
 import { WsListener } from "./clients/ws_listener.ts";
 
 export { options };
@@ -49,7 +50,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
   const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
   const overRate = limiter && ((address: CallerAddress) => limiter.count(address));
-  const { budget, router, clients, upstream, start, stop } = assemble(
+  const { budget, router, clients, upstream, readNodes, start, stop } = assemble(
     options,
     metrics,
     cors,
@@ -79,7 +80,8 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     metrics,
     notReady() {
       if (draining) return "Shutting down";
-      if (!upstream.connected) return "The read node cannot be reached";
+      const isReachable = upstream.connected || readNodes?.isAnyAlive;
+      if (!isReachable) return "The read node cannot be reached";
     },
   });
   const service = startService({
@@ -89,7 +91,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     reusePort: options.reusePort,
     app,
     registry,
-    health: () => new Response("OK"),
+    health: () => new Response(["OK", ...outOf(readNodes)].join("\n")),
     upgrade: (request, remote) =>
       isHandshake(request)
         ? clients.accept(request, addressOf(request.headers, remote))
@@ -143,6 +145,12 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     wsPortUrl: wsListener && wsUrl.replace(/:\d+\/ws$/, `:${wsListener.port}/ws`),
     metricsUrl: metricsListener?.url,
   };
+}
+
+/** A line for each read node that is out. */
+function outOf(readNodes: ReadNodes | undefined): string[] {
+  return (readNodes?.states ?? []).filter(({ isUp }) => !isUp)
+    .map(({ name, reason }) => `Read node ${name} is out: ${reason}`);
 }
 
 export const run = serviceCommand({

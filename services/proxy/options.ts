@@ -49,16 +49,24 @@ export const options = {
   },
   readNodeUrl: {
     flags: "--read-node-url",
-    kind: kinds.nodeUrl,
+    kind: kinds.nodeUrls,
     env: "READ_NODE_URL",
-    description: "read node for queries",
+    description: "read node for queries, or several of one chain, comma-separated",
     default: "http://localhost:8547",
   },
   readNodeWsUrl: {
     flags: "--read-node-ws-url",
-    kind: kinds.wsUrl,
+    kind: kinds.wsUrls,
     env: "READ_NODE_WS_URL",
-    description: "read node WebSocket URL; derived from --read-node-url by default",
+    description:
+      "read node WebSocket URL, one for each read node; derived from --read-node-url by default",
+  },
+  readNodeMaxLag: {
+    flags: "--read-node-max-lag <blocks>",
+    kind: kinds.integer(0, 1_000_000),
+    env: "READ_NODE_MAX_LAG",
+    description: "how many blocks one of several read nodes may be behind before it is out",
+    default: "3",
   },
   broadcastCapacity: {
     flags: "--broadcast-capacity <messages>",

@@ -1,17 +1,29 @@
+import { getLogger } from "@logtape/logtape";
 import type { CallerAddress } from "../../lib/http/caller_address.ts";
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
+import { itemsOf } from "../../lib/cli/option_kinds.ts";
+import { UsageError } from "../../lib/cli/options.ts";
+import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { ByteBudget } from "./byte_budget.ts";
 import { WsClients } from "./clients/ws_clients.ts";
 import type { Cors } from "./router/cors.ts";
-import { HeadWatch } from "./hub/head_watch.ts";
+import { announcedHead, HeadWatch } from "./hub/head_watch.ts";
+import { HeadSequence } from "./hub/head_sequence.ts";
 import { Hub } from "./hub/hub.ts";
 import { MethodTable } from "./router/methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
+import { NEW_HEADS_KEY } from "./hub/subscription_request.ts";
 import { nodeHttp, readHead } from "./router/node_http.ts";
 import type { ProxyOptions } from "./options.ts";
+import { ProbeRounds } from "./read_nodes/probe_rounds.ts";
+import { ReadNodes } from "./read_nodes/read_nodes.ts";
+import { ReadPool } from "./router/read_pool.ts";
 import { Router } from "./router/router.ts";
+import { READ_NODES_MAX, SeveralNodes } from "./router/several_nodes.ts";
 import { Upstream } from "./hub/upstream.ts";
 import { UpstreamReads } from "./router/upstream_reads.ts";
+
+const log = getLogger([LOG_ROOT, "proxy"]);
 
 /** The parts of a proxy, connected with each other. */
 export interface ProxyParts {
@@ -20,6 +32,8 @@ export interface ProxyParts {
   router: Router;
   clients: WsClients;
   upstream: Upstream;
+  /** Set if there are several read nodes. */
+  readNodes: ReadNodes | undefined;
   /** Connects to the nodes and starts all timers. */
   start(): void;
   /** Ends what {@link start} began. */
@@ -52,25 +66,62 @@ export function assemble(
     () => budget.used,
   );
   const httpOptions = { timeoutMs, clock: monotonicClock, budget, metrics };
+  const { urls, wsUrls } = readNodeUrls(options);
+  const readNodes = new ReadNodes({
+    names: namesOf(urls),
+    maxLag: options.readNodeMaxLag,
+    clock,
+    random: Math.random,
+    moved(leader, reason) {
+      log.warn("{node} leads the read nodes now: {reason}", { node: names[leader], reason });
+      upstream.move();
+    },
+    changed(node, reason) {
+      if (reason === undefined) log.info("Read node {node} is in", { node: names[node] });
+      else log.warn("Read node {node} is out: {reason}", { node: names[node], reason });
+    },
+  });
+  const { names } = readNodes;
+  const several = urls.length > 1
+    ? new ReadPool({ urls, nodes: readNodes, ...httpOptions })
+    : undefined;
+  const rounds = several && new ProbeRounds({
+    nodes: readNodes,
+    clock,
+    probe: (node) => several.probe(node),
+  });
+  metrics.showReadNodes(readNodes);
   const nodes = {
-    read: nodeHttp({ target: "read", url: options.readNodeUrl, ...httpOptions }),
+    read: several ?? nodeHttp({
+      target: "read",
+      url: options.readNodeUrl,
+      ...httpOptions,
+      onEnd: (_tookMs, _status, error) => error ? readNodes.erred(0) : readNodes.answered(0),
+    }),
     write: nodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions }),
   };
   const upstream: Upstream = new Upstream({
-    url: options.readNodeWsUrl ?? webSocketUrl(options.readNodeUrl),
+    urls: wsUrls,
+    leader: () => readNodes.leader,
     clock,
     random: Math.random,
     reconnectInitialMs,
     reconnectMaxMs,
     metrics,
     events: {
-      opened() {
+      opened(node) {
+        // A node that is alone is not probed.
+        if (several === undefined) readNodes.opened(node);
         headWatch.restart();
         hub.upstreamOpened(clock.now());
       },
-      closed(reason, isRefusal) {
+      closed(reason, isRefusal, node) {
         upstreamReads?.lost(reason);
         hub.upstreamClosed(isRefusal);
+        // A socket that was closed because of a client says nothing about the node.
+        if (node !== undefined && !isRefusal) {
+          readNodes.died(node, `its WebSocket is lost: ${reason}`);
+        }
       },
       received(text) {
         if (upstreamReads?.answered(text)) return true;
@@ -87,6 +138,7 @@ export function assemble(
     methods: new MethodTable(options.writeMethods),
     nodes,
     upstreamReads,
+    several: several && new SeveralNodes(readNodes),
     maxBatch: options.maxBatch,
     coalesceReads: options.coalesceReads,
     metrics,
@@ -100,8 +152,17 @@ export function assemble(
     slowClients: options.slowClients,
     events: {
       ...metrics.hubEvents(),
-      noticed: (key, frame) => headWatch.noticed(key, frame),
+      noticed(key, frame) {
+        headWatch.noticed(key, frame);
+        const head = key === NEW_HEADS_KEY ? announcedHead(frame) : undefined;
+        if (head !== undefined) readNodes.announced(upstream.node, head);
+      },
     },
+    heads: several && new HeadSequence({
+      clock,
+      blocks: (from, to) => several.blocks(upstream.node, from, to),
+      sent: () => clients.flushSoon(),
+    }),
   });
   const headWatch = new HeadWatch({
     clock,
@@ -123,12 +184,13 @@ export function assemble(
     maxMessageBytes: options.maxBodyBytes,
     maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
   });
-  const running = [clients, headWatch, upstream];
+  const running = [clients, headWatch, upstream, ...(rounds === undefined ? [] : [rounds])];
   return {
     budget,
     router,
     clients,
     upstream,
+    readNodes: several && readNodes,
     start: () => running.forEach((part) => part.start()),
     stop() {
       upstreamReads?.lost("the proxy stops");
@@ -137,7 +199,31 @@ export function assemble(
   };
 }
 
-/** The WebSocket URL of a node that answers both on one port, as most do. */
-function webSocketUrl(httpUrl: string): string {
-  return httpUrl.replace(/^http/i, "ws");
+/** Where the read nodes are. @throws {UsageError} If their WebSockets do not match them. */
+function readNodeUrls(options: ProxyOptions): { urls: string[]; wsUrls: string[] } {
+  const urls = itemsOf(options.readNodeUrl);
+  const wsUrls = options.readNodeWsUrl === undefined
+    ? urls.map((url) => url.replace(/^http/i, "ws")) // most nodes answer both on one port
+    : itemsOf(options.readNodeWsUrl);
+  if (wsUrls.length !== urls.length) {
+    throw new UsageError(
+      `--read-node-ws-url must have a URL for each of --read-node-url: received ${wsUrls.length} ` +
+        `and ${urls.length}`,
+    );
+  }
+  if (urls.length > READ_NODES_MAX) {
+    throw new UsageError(
+      `--read-node-url may have ${READ_NODES_MAX} URLs: received ${urls.length}`,
+    );
+  }
+  return { urls, wsUrls };
+}
+
+/** Host and port of each node, which hide passwords; equal ones are numbered. */
+function namesOf(urls: readonly string[]): string[] {
+  const hosts = urls.map((url) => new URL(url).host);
+  return hosts.map((host, index) => {
+    const isUnique = hosts.every((other, at) => at === index || other !== host);
+    return isUnique ? host : `${host} ${index + 1}`;
+  });
 }

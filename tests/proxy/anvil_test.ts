@@ -56,8 +56,8 @@ async function listens(port: number): Promise<boolean> {
   }
 }
 
-async function startAnvil(port: number): Promise<Deno.ChildProcess> {
-  const args = ["--port", String(port), "--silent", "--chain-id", "1337"];
+async function startAnvil(port: number, ...more: string[]): Promise<Deno.ChildProcess> {
+  const args = ["--port", String(port), "--silent", "--chain-id", "1337", ...more];
   const child = new Deno.Command(anvil ?? "", { args, stdout: "null", stderr: "null" }).spawn();
   await eventually("Anvil listens", async () => await listens(port) || undefined);
   return child;
@@ -159,4 +159,129 @@ Deno.test(
         });
       }
     }),
+);
+
+/** When the chain of {@link AnvilTwin} begins, Unix seconds. */
+const GENESIS_S = 1_700_000_000;
+
+/**
+ * One of several Anvils with the same chain. Anvils share no network, but those that mine blocks with
+ * the same times have the same blocks, hash by hash.
+ */
+class AnvilTwin {
+  readonly port = freePort();
+  #child: Deno.ChildProcess | undefined;
+  #head = 0;
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get lives(): boolean {
+    return this.#child !== undefined;
+  }
+
+  /** Starts with an empty chain and mines up to a block. */
+  async start(head: number): Promise<void> {
+    this.#child = await startAnvil(this.port, "--no-mining", "--timestamp", String(GENESIS_S));
+    this.#head = 0;
+    await this.mineTo(head);
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child !== undefined) await killAnvil(child, this.port);
+  }
+
+  async mineTo(head: number): Promise<void> {
+    for (; this.#head < head; this.#head += 1) {
+      await this.call("evm_mine", [{ timestamp: GENESIS_S + (this.#head + 1) * 10, blocks: 1 }]);
+    }
+  }
+
+  async call(method: string, params: unknown[]): Promise<{ number: string; hash: string }> {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const headers = { "content-type": "application/json" };
+    return (await (await fetch(this.url, { method: "POST", headers, body })).json()).result;
+  }
+}
+
+Deno.test(
+  "Proxy, Anvil: the kill of each of three nodes in turn loses no read, head or subscription of viem, ethers or a bare socket",
+  test,
+  async () => {
+    await using stack = new AsyncDisposableStack();
+    const nodes = [1, 2, 3].map(() => new AnvilTwin());
+    for (const node of nodes) {
+      stack.defer(() => node.kill());
+      await node.start(1);
+    }
+    const proxy = await startProxy(withDefaults(options, {
+      port: 0,
+      writeNodeUrl: nodes[0]!.url,
+      readNodeUrl: nodes.map(({ url }) => url).join(","),
+      reconnectInitialMs: 5,
+      reconnectMaxMs: 20,
+    }));
+    stack.defer(() => proxy.stop());
+    let head = 1;
+    const mine = async () => {
+      head += 1;
+      await Promise.all(nodes.filter(({ lives }) => lives).map((node) => node.mineTo(head)));
+    };
+    const metric = async (name: string, { port }: AnvilTwin) => {
+      const text = await (await fetch(`${proxy.url}/metrics`)).text();
+      return text.includes(`proxy_read_node_${name}{node="127.0.0.1:${port}"} 1\n`);
+    };
+    const leader = () =>
+      eventually("a node leads", async () => {
+        for (const node of nodes) if (node.lives && await metric("leads", node)) return node;
+      });
+    const clients = (await followers(proxy.wsUrl)).map((client) => stack.use(client));
+    const reader = createWalletClient({
+      account,
+      chain,
+      transport: http(proxy.url, { retryCount: 0 }),
+    }).extend(publicActions);
+    const everybodyHasAll = () =>
+      eventually("every client has every head", () => {
+        return clients.every(({ numbers }) => numbers.at(-1) === head) || undefined;
+      });
+    const killed = new Set<AnvilTwin>();
+    await mine();
+    await everybodyHasAll();
+    const first = clients.map(({ numbers }) => numbers[0] ?? assert.fail());
+    for (let kills = 0; kills < nodes.length; kills += 1) {
+      const node = await leader();
+      assert(!killed.has(node));
+      killed.add(node);
+      await node.kill();
+      for (let n = 0; n < 5; n += 1) {
+        await mine();
+        assert.equal(await reader.getChainId(), chain.id);
+        assert.equal(await reader.getBalance({ address: account.address }) > 0n, true);
+      }
+      await everybodyHasAll();
+      if (kills === 0) continue;
+      for (const dead of nodes.filter(({ lives }) => !lives)) {
+        await dead.start(head);
+        const hashes = await Promise.all(
+          [dead, await leader()].map((each) =>
+            each.call("eth_getBlockByNumber", ["latest", false])
+          ),
+        );
+        assert.equal(hashes[0]?.hash, hashes[1]?.hash, "The nodes have one chain");
+        await eventually("it is in again", async () => await metric("up", dead) || undefined);
+      }
+    }
+    await mine();
+    await everybodyHasAll();
+    for (const [index, { name, numbers }] of clients.entries()) {
+      const from = first[index] ?? assert.fail();
+      const all = Array.from({ length: head - from + 1 }, (_, at) => from + at);
+      assert.deepEqual(numbers, all, `${name}: each head once, in order`);
+    }
+    assert.equal(killed.size, 3);
+  },
 );

@@ -209,7 +209,7 @@ Deno.test("Proxy, parts: reads under way on the socket are answered when the pro
   return withParts(
     async ({ node, parts }) => {
       const reply = parts.router.answer(JSON.stringify(call(1, "eth_chainId")), {
-        forwardedFor: () => "x",
+        forwardedFor: "x",
       });
       await node.until(() => node.requests.length === 1);
       assert.equal(node.requests[0]?.over, "ws");

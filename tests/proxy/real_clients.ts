@@ -2,10 +2,12 @@ import { WebSocketProvider } from "ethers";
 import { createPublicClient, webSocket } from "viem";
 import { RpcSocket } from "./rpc_socket.ts";
 
-/** A client of another project, unmodified, that counts the heads it receives. */
+/** A client of another project, unmodified, that notes the heads it is notified of. */
 export interface HeadFollower extends AsyncDisposable {
   name: string;
-  heads: number;
+  /** Numbers of the heads, in the order in which they came. */
+  readonly numbers: readonly number[];
+  readonly heads: number;
 }
 
 /** viem, ethers and a bare socket, each following `newHeads` on a connection of its own. */
@@ -16,42 +18,45 @@ export async function followers(wsUrl: string): Promise<HeadFollower[]> {
 async function followWithViem(wsUrl: string): Promise<HeadFollower> {
   const transport = webSocket(wsUrl, { keepAlive: false, reconnect: false, retryCount: 0 });
   const client = createPublicClient({ transport });
+  const numbers: number[] = [];
   const subscription = await client.transport.subscribe({
     params: ["newHeads"],
-    onData: () => follower.heads += 1,
+    onData: ({ result }) => numbers.push(Number(result.number)),
   });
-  const follower: HeadFollower = {
-    name: "viem",
-    heads: 0,
-    async [Symbol.asyncDispose]() {
-      await subscription.unsubscribe();
-      (await client.transport.getRpcClient()).close();
-    },
-  };
-  return follower;
+  return follower("viem", () => numbers, async () => {
+    await subscription.unsubscribe();
+    (await client.transport.getRpcClient()).close();
+  });
 }
 
 async function followWithEthers(wsUrl: string): Promise<HeadFollower> {
   const provider = new WebSocketProvider(wsUrl, undefined, { cacheTimeout: -1 });
-  const follower: HeadFollower = {
-    name: "ethers",
-    heads: 0,
-    async [Symbol.asyncDispose]() {
-      await provider.destroy();
-    },
-  };
-  await provider.on("block", () => follower.heads += 1);
-  return follower;
+  const numbers: number[] = [];
+  await provider.on("block", (number: number) => numbers.push(number));
+  return follower("ethers", () => numbers, () => provider.destroy());
 }
 
 async function followBare(wsUrl: string): Promise<HeadFollower> {
   const socket = await RpcSocket.open(wsUrl);
   const { result } = await socket.call(1, "eth_subscribe", ["newHeads"]);
+  const numberOf = (head: unknown) => Number((head as { number: string }).number); // of newHeads
+  const numbers = () => socket.notifications(result).map(numberOf);
+  return follower("bare socket", numbers, () => socket.close());
+}
+
+function follower(
+  name: string,
+  numbers: () => number[],
+  close: () => Promise<void>,
+): HeadFollower {
   return {
-    name: "bare socket",
-    get heads() {
-      return socket.notifications(result).length;
+    name,
+    get numbers() {
+      return numbers();
     },
-    [Symbol.asyncDispose]: () => socket.close(),
+    get heads() {
+      return numbers().length;
+    },
+    [Symbol.asyncDispose]: close,
   };
 }

@@ -46,7 +46,14 @@ export function checksOf(
       Promise.reject(new UsageError("Missing key"));
   // Opened once for all checks: a keystore is slow on purpose.
   const context = { clock, timeoutMs, signer: () => opened ??= openSigner() };
-  const nodes = ofKind(kinds.nodeUrl);
+  /** Options with one URL or several, each URL for itself. */
+  const urlsOf = (...urlKinds: kinds.OptionKind<z.ZodType<string>>[]) =>
+    Object.entries(options).flatMap(([key, option]) => {
+      const value = values[key];
+      if (!urlKinds.some((kind) => kind === option.kind) || typeof value !== "string") return [];
+      return kinds.itemsOf(value).map((url) => ({ key, option, value: url }));
+    });
+  const nodes = urlsOf(kinds.nodeUrl, kinds.nodeUrls);
   const [chain] = ofKind(kinds.chainId);
   const [host] = ofKind(kinds.host);
   const ports = host === undefined || health === undefined ? [] : ofKind(kinds.port).map(
@@ -80,7 +87,7 @@ export function checksOf(
       )
     ),
     ...target.special?.(values, context) ?? [],
-    ...ofKind(kinds.wsUrl).map(({ option, value }) =>
+    ...urlsOf(kinds.wsUrl, kinds.wsUrls).map(({ option, value }) =>
       check("websocket", value, (url) => trySocket(url, option, context))
     ),
     ...ofKind(kinds.database).map(({ option, value }) =>

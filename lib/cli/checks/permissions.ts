@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { IN_MEMORY, POSTGRES_URL, postgresServers } from "../../intents/location.ts";
+import { itemsOf } from "../option_kinds.ts";
 import type { OptionSpec, OptionTable } from "../options.ts";
 import { loggingOptions } from "../shared_options.ts";
 import {
@@ -63,7 +64,7 @@ export function requiredPermissions(
   }
   // SQLite creates files beside the database.
   const path = access === "database" ? dirname(value) : value;
-  if (access === "connect") return { net: [addressOf(value)] };
+  if (access === "connect") return { net: itemsOf(value).map(addressOf) };
   // A word is the name of something built in.
   if (access === "modules") return /[\\/.]/.test(value) ? { read: [dirname(value)] } : {};
   if (access === "read") return { read: [path] };

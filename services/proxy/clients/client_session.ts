@@ -92,7 +92,7 @@ export class ClientSession {
       return answer;
     };
     try {
-      const forwardedFor = () => address.forwardedFor;
+      const { forwardedFor } = address;
       const { body } = await router.answer(text, { forwardedFor, subscriptions });
       if (body !== null) this.#answer(bodyText(body));
     } finally {

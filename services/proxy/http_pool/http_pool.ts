@@ -7,7 +7,7 @@ import { ByteBudget } from "../byte_budget.ts";
 import { Deadlines } from "./deadlines.ts";
 import { ConnectionError, type Exchange, NodeConnection } from "./node_connection.ts";
 import { bodyOf, type NodeReply } from "./reply_body.ts";
-import type { HttpReply } from "./reply_reader.ts";
+import { type HttpReply, ReplyBudgetError } from "./reply_reader.ts";
 
 /** Connections to one node, and so open requests: the default of an nginx worker. */
 export const CONNECTIONS_MAX = 1_024;
@@ -24,8 +24,10 @@ export interface HttpPoolOptions {
   clock: Clock;
   /** Counts the bytes of answers that are being read; without one, only each answer is bounded. */
   budget?: ByteBudget;
-  /** Called at the end of every post, with its duration. */
-  onEnd?: (tookMs: number, isAnswered: boolean) => void;
+  /** Called when a request is answered, with the status, or failed. */
+  onEnd?: (tookMs: number, status: number | undefined, error?: ConnectionError | BusyError) => void;
+  /** Where to send a read that this node refused or did not answer; undefined to give up. */
+  elsewhere?: () => HttpPool | undefined;
   /** Turns an error into the one that {@link HttpPool.post} rejects with. */
   failure?: (error: ConnectionError | BusyError) => Error;
 }
@@ -34,6 +36,13 @@ export interface HttpPoolOptions {
 export class ReplyTimeoutError extends RangemakerError {
   constructor(timeoutMs: number) {
     super("NODE_TIMEOUT", `No answer within ${timeoutMs} ms`);
+  }
+}
+
+/** The node answers nobody, so its open requests are given up. */
+export class AbandonedError extends RangemakerError {
+  constructor(reason: string) {
+    super("NODE_ABANDONED", reason);
   }
 }
 
@@ -82,16 +91,27 @@ export class HttpPool {
    *
    * @param forwardedFor Value of `X-Forwarded-For`.
    * @param mayRepeat Send it again if a reused connection turns out to be closed.
+   * @param mayMove Send it once more to another node, where there are several.
    * @throws {ConnectionError} If no answer came; its cause may be a ReplyTimeoutError.
    * @throws {BusyError} If too many requests are open.
    */
-  post(text: string, forwardedFor: string, mayRepeat = false): Promise<NodeReply> {
+  post(
+    text: string,
+    forwardedFor: string,
+    mayRepeat = false,
+    mayMove = mayRepeat,
+  ): Promise<NodeReply> {
     // A header value cannot contain a line end: the HTTP parser that read it made sure.
-    const request = `${this.#head}${forwardedFor}\r\n` +
-      `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
+    const rest = `${forwardedFor}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
     return new Promise((resolve, reject) => {
-      this.#send(new Post(this, request, mayRepeat, this.#options.clock.now(), resolve, reject));
+      const startedAtMs = this.#options.clock.now();
+      this.#send(new Post(this, rest, mayRepeat, mayMove, startedAtMs, resolve, reject));
     });
+  }
+
+  /** Ends the connections with an open request, so that reads among those move to another node. */
+  abandon(reason: string): void {
+    for (const connection of this.#busy.clear()) connection.destroy(new AbandonedError(reason));
   }
 
   /** Fails open requests and closes every connection; later posts fail. */
@@ -108,7 +128,8 @@ export class HttpPool {
     const nowMs = this.#options.clock.now();
     this.#busy.delete(connection);
     if (reply.reusable && !this.#stopped) this.#keep(connection, nowMs);
-    this.#options.onEnd?.(nowMs - post.startedAtMs, true);
+    this.#options.onEnd?.(nowMs - post.startedAtMs, reply.status);
+    if (isRefusal(reply.status) && this.#move(post, nowMs)) return;
     if (typeof reply.body !== "string") reply.body = bodyOf(reply.body);
     post.resolve(reply);
   }
@@ -118,13 +139,26 @@ export class HttpPool {
     const nowMs = this.#options.clock.now();
     this.#busy.delete(connection);
     const isRepeatable = post.mayRepeat && error.stage === "kept" &&
-      !(error.cause instanceof ReplyTimeoutError);
+      !(error.cause instanceof ReplyTimeoutError || error.cause instanceof AbandonedError);
     if (!isRepeatable) return this.#reject(post, error, nowMs);
     post.mayRepeat = false;
     this.#open(post);
   }
 
+  /** Sends a read to another node. @returns False if it was sent to another one, or there is none. */
+  #move(post: Post, nowMs: number): boolean {
+    const other = post.mayMove ? this.#options.elsewhere?.() : undefined;
+    if (other === undefined) return false;
+    post.mayMove = false;
+    post.mayRepeat = true;
+    post.pool = other;
+    post.startedAtMs = nowMs;
+    other.#send(post);
+    return true;
+  }
+
   #send(post: Post): void {
+    post.request = this.#head + post.rest;
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
       if (!idle.connection.usable) continue;
       this.#busy.add(idle.connection, post.startedAtMs);
@@ -134,7 +168,11 @@ export class HttpPool {
   }
 
   #reject(post: Post, error: ConnectionError | BusyError, nowMs: number): void {
-    this.#options.onEnd?.(nowMs - post.startedAtMs, false);
+    this.#options.onEnd?.(nowMs - post.startedAtMs, undefined, error);
+    // Another node would take as long to answer, or send as much.
+    const isOwnLimit = error.cause instanceof ReplyTimeoutError ||
+      error.cause instanceof ReplyBudgetError;
+    if (!isOwnLimit && this.#move(post, nowMs)) return;
     post.reject(this.#options.failure?.(error) ?? error);
   }
 
@@ -205,11 +243,15 @@ export class HttpPool {
 
 /** One call of {@link HttpPool.post}: an object, because a closure for each step would cost more. */
 class Post implements Exchange {
+  request = "";
+
   constructor(
-    readonly pool: HttpPool,
-    readonly request: string,
+    public pool: HttpPool,
+    /** The request behind the part that is the same for all requests to a node. */
+    readonly rest: string,
     public mayRepeat: boolean,
-    readonly startedAtMs: number,
+    public mayMove: boolean,
+    public startedAtMs: number,
     readonly resolve: (reply: NodeReply) => void,
     readonly reject: (error: Error) => void,
   ) {}
@@ -221,6 +263,11 @@ class Post implements Exchange {
   failed(connection: NodeConnection, error: ConnectionError): void {
     this.pool.failed(this, connection, error);
   }
+}
+
+/** Whether an answer says that the node cannot serve now. */
+function isRefusal(status: number): boolean {
+  return status === 429 || status >= 500;
 }
 
 /** User and password of a URL as a header line (RFC 7617), or an empty text. */

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import type { Head } from "../read_nodes/lag.ts";
 import { NEW_HEADS_KEY } from "./subscription_request.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
@@ -13,8 +14,21 @@ const CONFIRM_MS = 1_000;
 /** A number as Ethereum writes it. */
 export const quantitySchema = z.string().regex(/^0x[0-9a-fA-F]{1,16}$/).transform(BigInt);
 const headNoticeSchema = z.object({
-  params: z.object({ result: z.object({ number: quantitySchema }) }),
+  params: z.object({
+    result: z.object({
+      number: quantitySchema,
+      timestamp: quantitySchema.optional().catch(undefined),
+    }),
+  }),
 });
+
+/** The head in a notification of `newHeads`; undefined if it has another form. */
+export function announcedHead(frame: unknown): Head | undefined {
+  const parsed = headNoticeSchema.safeParse(frame);
+  if (!parsed.success) return undefined;
+  const { number, timestamp = 0n } = parsed.data.params.result;
+  return { number: Number(number), timestampS: Number(timestamp) };
+}
 
 /** Options of a {@link HeadWatch}. */
 export interface HeadWatchOptions {

@@ -2,6 +2,7 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { BroadcastRing } from "./broadcast_ring.ts";
 import { ClientsBehind } from "./clients_behind.ts";
+import type { HeadSequence } from "./head_sequence.ts";
 import { REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import { SubscriptionTable, type UpstreamPort } from "./subscription_table.ts";
 import {
@@ -14,7 +15,7 @@ import {
   type UpstreamSubscription,
 } from "./hub_client.ts";
 import { type NodeFrame, OutgoingMessage, parseNodeFrame, underPublicId } from "./messages.ts";
-import type { SubscriptionRequest } from "./subscription_request.ts";
+import { NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
 /** Options of a {@link Hub}. */
 export interface HubOptions {
@@ -29,6 +30,8 @@ export interface HubOptions {
   /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
   events: HubEvents;
+  /** Keeps `newHeads` in sequence over several nodes. */
+  heads?: HeadSequence;
 }
 
 /** After this many refusals of a subscription that it granted before, the node is believed. */
@@ -219,7 +222,8 @@ export class Hub {
     for (const client of [...subscription.waiters.keys()]) {
       this.#endWait(subscription, client, errorText === undefined ? undefined : { errorText });
     }
-    if (errorText !== undefined && subscription.members.size > 0) this.#refused(subscription);
+    if (errorText === undefined) this.#options.heads?.resumed(subscription);
+    else if (subscription.members.size > 0) this.#refused(subscription);
     this.#book.retire(subscription);
   }
 
@@ -269,17 +273,25 @@ export class Hub {
       this.#book.stray(upstreamId, String(frame.method).replace(/_subscription$/, ""));
       return;
     }
+    const { events, heads } = this.#options;
+    events.noticed?.(subscription.request.key, frame);
+    const shown = underPublicId(text, upstreamId, subscription.publicId);
+    if (heads === undefined || subscription.request.key !== NEW_HEADS_KEY) {
+      this.#publish(subscription, shown);
+    } else heads.take(subscription, frame, shown, (text) => this.#publish(subscription, text));
+  }
+
+  #publish(subscription: UpstreamSubscription, text: string): void {
     // A burst longer than the ring must not cost clients that are up to date anything.
     if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
     if (this.#behind.isRescueDue(this.#ring.end)) this.#rescue();
     if (this.#fresh.length === 0) this.#freshFrom = this.#ring.end;
     if (subscription.fresh.length === 0) this.#fresh.push(subscription);
-    const message = new OutgoingMessage(underPublicId(text, upstreamId, subscription.publicId));
+    const message = new OutgoingMessage(text);
     const evicted = this.#ring.push({ subscription, index: subscription.emitted, message });
     if (evicted !== undefined) evicted.subscription.evicted = evicted.index + 1;
     subscription.emitted += 1;
     subscription.fresh.push(message);
-    this.#options.events.noticed?.(subscription.request.key, frame);
   }
 
   /** Sends a client its messages from the ring. @returns How many. */

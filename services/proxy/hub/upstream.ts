@@ -11,17 +11,22 @@ const log = getLogger([LOG_ROOT, "proxy"]);
 
 /** Events of an {@link Upstream}. */
 export interface UpstreamEvents {
-  opened(): void;
-  /** @param isRefusal The node closed the connection because of what it was sent. */
-  closed(reason: string, isRefusal: boolean): void;
+  opened(node: number): void;
+  /**
+   * @param isRefusal The node closed the connection because of what it was sent.
+   * @param node The node that it went to; undefined if the proxy moved away from it.
+   */
+  closed(reason: string, isRefusal: boolean, node: number | undefined): void;
   /** A frame of the node. @returns False if it is not JSON-RPC. */
   received(text: string): boolean;
 }
 
 /** Options of an {@link Upstream}. */
 export interface UpstreamOptions {
-  /** WebSocket URL of the read node. */
-  url: string;
+  /** WebSocket URLs of the read nodes. */
+  urls: readonly string[];
+  /** The node to connect to; asked at every attempt. */
+  leader: () => number;
   clock: Clock;
   random: RandomSource;
   /** First wait before connecting again, in milliseconds; it doubles with every attempt. */
@@ -35,48 +40,67 @@ export interface UpstreamOptions {
 /** Close codes that blame what was sent (RFC 6455, section 7.4.1): 1009 is a message too large. */
 const REFUSAL = /^closed with (?:1002|1003|1007|1008|1009)\b/;
 
-/** The one WebSocket to the read node. */
+/** The one WebSocket to a read node: the one that leads, where there are several. */
 export class Upstream implements UpstreamPort {
+  readonly #options: UpstreamOptions;
+  readonly #backoff: Backoff;
   readonly #socket: ReconnectingSocket;
+  #node = 0;
+  #isMoving = false;
 
   constructor(options: UpstreamOptions) {
-    const { url, clock, random, metrics, events } = options;
+    this.#options = options;
+    const { leader, clock, random, metrics, events } = options;
     const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
     metrics.upstreamConnected.set(0);
+    this.#backoff = new Backoff({ initialMs, maxMs, random });
     let isLost = false;
     this.#socket = new ReconnectingSocket({
-      url,
-      connect: (url) => new NodeSocket(url, clock),
+      url: "",
+      connect: () => {
+        this.#node = leader();
+        return new NodeSocket(this.#url, clock);
+      },
       clock,
-      backoff: new Backoff({ initialMs, maxMs, random }),
+      backoff: this.#backoff,
       handlers: {
         onAttempt(attempt) {
           if (attempt > 1) metrics.reconnectAttempts.inc();
         },
-        onOpen() {
+        onOpen: () => {
           metrics.upstreamConnected.set(1);
           const event = isLost ? "node_back" : "node_connected";
-          log.info("Connected to the read node at {url}", { event, url });
+          log.info("Connected to the read node at {url}", { event, url: this.#url });
           isLost = false;
-          events.opened();
+          events.opened(this.#node);
         },
         onText(text) {
           if (events.received(text)) return;
           metrics.upstreamErrors.inc({ target: "read" });
           log.warn("The read node sent a frame that is not JSON-RPC");
         },
-        onDown(reason) {
+        onDown: (reason) => {
           metrics.upstreamConnected.set(0);
+          if (this.#isMoving) return events.closed(reason, false, undefined);
           metrics.upstreamErrors.inc({ target: "read" });
           if (!isLost) {
-            const facts = { event: "node_lost", url, reason };
+            const facts = { event: "node_lost", url: this.#url, reason };
             log.warn("No connection to the read node at {url}: {reason}", facts);
           }
           isLost = true;
-          events.closed(reason, REFUSAL.test(reason));
+          events.closed(reason, REFUSAL.test(reason), this.#node);
         },
       },
     });
+  }
+
+  get #url(): string {
+    return this.#options.urls[this.#node] ?? "";
+  }
+
+  /** The node of the present connection or attempt, or of the last one. */
+  get node(): number {
+    return this.#node;
   }
 
   /** Whether the connection is open. */
@@ -98,5 +122,15 @@ export class Upstream implements UpstreamPort {
 
   drop(reason: string): void {
     this.#socket.drop(reason);
+  }
+
+  /** Another node leads: connects to it now. */
+  move(): void {
+    if (this.#node === this.#options.leader()) return;
+    this.#isMoving = true;
+    this.#socket.drop("another node leads");
+    this.#isMoving = false;
+    this.#backoff.reset();
+    this.#socket.hurry();
   }
 }

@@ -6,11 +6,13 @@ import {
   type RpcId,
   type RpcRequest,
 } from "../../../lib/protocol/jsonrpc.ts";
-import { arrayElements, memberText } from "../json_text.ts";
+import { arrayElements, type Cut, cutAtMember, memberText } from "../json_text.ts";
 import { badRequest, limitExceeded, ProxyError } from "./failures.ts";
 
 /** Method names longer than this are refused; the schema of requests has the same bound. */
 const METHOD_LENGTH_MAX = 256;
+
+const COMMA = 0x2c;
 
 /** One call as it came. */
 export interface Call extends RpcRequest {
@@ -32,6 +34,22 @@ export type Message = Call | (Call | BrokenCall)[];
 export function idText({ id = null, text }: Call): string {
   const isExact = typeof id !== "number" || Number.isSafeInteger(id);
   return (isExact ? undefined : memberText(text, "id")) ?? JSON.stringify(id);
+}
+
+/** How most callers begin a call with a number as its id. */
+export const USUAL_START = '{"jsonrpc":"2.0","id":';
+
+/** The text of a call, cut at its id; undefined if it has none. */
+export function cutAtId({ id, text }: Call): Cut | undefined {
+  const value = String(id);
+  const end = USUAL_START.length + value.length;
+  const isUsual = typeof id === "number" && text.charCodeAt(end) === COMMA &&
+    text.startsWith(USUAL_START) && text.startsWith(value, USUAL_START.length);
+  // A second id would be the one that counts; it may be written with an escape.
+  if (!isUsual || text.includes('"id"', end) || text.includes("\\", end)) {
+    return cutAtMember(text, "id");
+  }
+  return { before: USUAL_START, value, after: text.slice(end) };
 }
 
 /** Tells the two kinds of batch elements apart. */

@@ -1,3 +1,4 @@
+import { USUAL_START } from "./calls.ts";
 import { type Cut, memberSpan, replaceMember } from "../json_text.ts";
 import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
 
@@ -29,7 +30,8 @@ export class InFlightReads {
    */
   begin(call: Cut): Flight | Promise<NodeReply | undefined> | undefined {
     if (call.value.length > ID_LENGTH_MAX) return undefined;
-    const key = call.before + call.after;
+    // Joining the two would cost a copy. What follows the id is never the text of a whole call.
+    const key = call.before === USUAL_START ? call.after : call.before + call.after;
     const flight = this.#flights.get(key);
     if (flight !== undefined) return this.#join(flight, call.value);
     const own: Flight = { key, id: call.value, waiting: undefined };

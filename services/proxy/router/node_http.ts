@@ -5,7 +5,12 @@ import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../byte_budget.ts";
 import { quantitySchema } from "../hub/head_watch.ts";
-import { BusyError, HttpPool, ReplyTimeoutError } from "../http_pool/http_pool.ts";
+import {
+  BusyError,
+  HttpPool,
+  type HttpPoolOptions,
+  ReplyTimeoutError,
+} from "../http_pool/http_pool.ts";
 import type { ConnectionError } from "../http_pool/node_connection.ts";
 import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
 import { ReplyBudgetError } from "../http_pool/reply_reader.ts";
@@ -20,11 +25,19 @@ export interface NodePort {
    * Posts a message.
    *
    * @param mayRepeat Send it a second time if a reused connection turns out to be closed; otherwise
-   *   it is never sent twice.
+   *   it is never sent twice to the node.
+   * @param mayMove Send it once more to another node, if there are several and this one failed it.
+   * @param node Which one of several; by default the one that leads.
    * @throws {ProxyError} -32002 if no answer came (502) or not in time (504); -32005 (429) if too
    *   many requests are open or too many bytes of answers are in memory.
    */
-  post(text: string, forwardedFor: string, mayRepeat?: boolean): Promise<NodeReply>;
+  post(
+    text: string,
+    forwardedFor: string,
+    mayRepeat?: boolean,
+    mayMove?: boolean,
+    node?: number,
+  ): Promise<NodeReply>;
 }
 
 /** Where a node is, and how long it may take. */
@@ -36,19 +49,25 @@ export interface NodeHttpOptions {
   clock: Clock;
   budget: ByteBudget;
   metrics: ProxyMetrics;
+  /** Set for one of several nodes. */
+  onEnd?: HttpPoolOptions["onEnd"];
+  elsewhere?: HttpPoolOptions["elsewhere"];
 }
 
 /** Connections to one node over HTTP that count what they do and fail with JSON-RPC errors. */
 export function nodeHttp(options: NodeHttpOptions): HttpPool {
-  const { target, url, timeoutMs, clock, budget, metrics } = options;
+  const { target, url, timeoutMs, clock, budget, metrics, onEnd, elsewhere } = options;
+  const observe = metrics.upstreamLatency(target);
   return new HttpPool({
     url: new URL(url),
     timeoutMs,
     clock,
     budget,
-    onEnd(tookMs, isAnswered) {
-      metrics.observeUpstream(target, tookMs);
-      if (!isAnswered) metrics.upstreamErrors.inc({ target });
+    elsewhere,
+    onEnd(tookMs, status, error) {
+      observe(tookMs / 1000);
+      if (error !== undefined) metrics.upstreamErrors.inc({ target });
+      onEnd?.(tookMs, status, error);
     },
     failure(error) {
       if (error.cause instanceof ReplyBudgetError) metrics.countRefusal("buffered_bytes");

@@ -1,11 +1,12 @@
 import type { RpcId } from "../../../lib/protocol/jsonrpc.ts";
-import { type Cut, cutAtMember } from "../json_text.ts";
+import type { Cut } from "../json_text.ts";
 import type { NodeReply } from "../http_pool/reply_body.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
 import { splitBatchReply } from "./batch.ts";
 import {
   type BrokenCall,
   type Call,
+  cutAtId,
   idText,
   isBroken,
   type Message,
@@ -16,12 +17,13 @@ import { answerLost, ProxyError } from "./failures.ts";
 import { type Flight, InFlightReads } from "./in_flight_reads.ts";
 import type { MethodTable } from "./methods.ts";
 import type { NodePort } from "./node_http.ts";
+import type { SeveralNodes } from "./several_nodes.ts";
 import { ReadLostError, type UpstreamReads } from "./upstream_reads.ts";
 
 /** What a message is answered with depends on. */
 export interface MessageContext {
-  /** Value of `X-Forwarded-For` for the node; called only if it is sent. */
-  forwardedFor(): string;
+  /** Value of `X-Forwarded-For` for the node. */
+  readonly forwardedFor: string;
   /** Takes subscription calls of a WebSocket; undefined for any other call, and over HTTP. */
   subscriptions?: (call: Call) => Promise<string> | undefined;
 }
@@ -41,13 +43,16 @@ export interface RouterOptions {
   nodes: Readonly<Record<Target, NodePort>>;
   /** Another way to the read node for plain reads; while it is not usable they go over HTTP. */
   upstreamReads?: UpstreamReads;
+  /** Set if there are several read nodes. */
+  several?: SeveralNodes;
   maxBatch: number;
   /** Send equal reads in flight once. */
   coalesceReads: boolean;
   metrics: ProxyMetrics;
 }
 
-const OPENS_JSON = new Set([0x7b, 0x5b]); // { and [
+const OPEN_BRACE = 0x7b;
+const OPEN_BRACKET = 0x5b;
 const SPACES = new Set([0x20, 0x0a, 0x0d, 0x09]);
 
 /** Longer reads go over HTTP: nodes close a WebSocket on a large message, here everybody's. */
@@ -68,7 +73,7 @@ export class Router {
 
   /** Answers one message; never throws for what a caller or a node does wrong. */
   async answer(text: string, context: MessageContext): Promise<RoutedAnswer> {
-    const { maxBatch, metrics, methods, nodes, upstreamReads } = this.#options;
+    const { maxBatch, metrics, methods, nodes, upstreamReads, several } = this.#options;
     let message: Message;
     try {
       message = readMessage(text, maxBatch);
@@ -87,20 +92,23 @@ export class Router {
         const body = await subscription;
         return { status: 200, body: isAnswered ? body : null, target };
       }
+      const place = target === "read" ? several?.place(call) : undefined;
       let reply: NodeReply | undefined;
       let flight: Flight | undefined;
       if (!isPlainRead || !isAnswered) {
-        reply = await this.#deliver(call.text, target, context, false);
+        const part = { target, node: place?.node, text: place?.text ?? text, isPlain: false };
+        reply = await this.#deliver(part, context);
+        if (place !== undefined) reply = several?.shownReply(call, place.node, reply) ?? reply;
       } else {
-        const cut = this.#needsCut ? cutAtMember(call.text, "id") : undefined;
+        const cut = this.#needsCut ? cutAtId(call) : undefined;
         const begun = cut && this.#reads?.begin(cut);
         if (begun instanceof Promise) reply = await begun;
         else flight = begun;
         try {
-          if (cut !== undefined && upstreamReads?.usable && text.length <= OVER_WS_LENGTH_MAX) {
-            reply ??= await overWs(upstreamReads, cut);
-          }
-          reply ??= await nodes.read.post(call.text, context.forwardedFor(), true);
+          const isOverWs = upstreamReads?.usable && text.length <= OVER_WS_LENGTH_MAX &&
+            place?.node === several?.leader;
+          if (isOverWs && cut !== undefined) reply ??= await overWs(upstreamReads, cut);
+          reply ??= await nodes.read.post(text, context.forwardedFor, true, true, place?.node);
         } finally {
           if (flight !== undefined) this.#reads?.land(flight, reply);
         }
@@ -110,7 +118,8 @@ export class Router {
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       if (!isAnswered) return { status: 204, body: null, target };
-      return { status: thrown.status, body: failureOf(call, thrown), target };
+      const error = several?.shownFailure(call, thrown) ?? thrown;
+      return { status: error.status, body: failureOf(call, error), target };
     }
   }
 
@@ -119,37 +128,46 @@ export class Router {
     context: MessageContext,
   ): Promise<RoutedAnswer> {
     const answers: (string | undefined)[] = new Array(batch.length);
-    const groups: Record<Target, number[]> = { read: [], write: [] };
+    const parts = new Map<string, BatchPart>();
+    const targets = new Set<Target>();
     const work: Promise<void>[] = [];
-    const calls = new Map<number, Call>();
     for (const [index, item] of batch.entries()) {
       if (isBroken(item)) {
         answers[index] = failureText(item.id, item.error);
         continue;
       }
-      calls.set(index, item);
       this.#options.metrics.countCall(item.method);
       const subscription = context.subscriptions?.(item);
-      if (subscription === undefined) {
-        groups[this.#options.methods.kindOf(item.method).target].push(index);
-      } else {
+      if (subscription !== undefined) {
         work.push(subscription.then((text) => {
           if (item.id !== undefined) answers[index] = text;
         }));
+        continue;
+      }
+      const { target } = this.#options.methods.kindOf(item.method);
+      targets.add(target);
+      try {
+        const place = target === "read" ? this.#options.several?.place(item) : undefined;
+        const key = `${target} ${place?.node ?? ""}`;
+        const part = parts.get(key) ?? { target, node: place?.node, calls: [] };
+        part.calls.push({ index, call: item, text: place?.text ?? item.text });
+        parts.set(key, part);
+      } catch (thrown) {
+        if (!(thrown instanceof ProxyError)) throw thrown;
+        if (item.id !== undefined) answers[index] = failureOf(item, thrown);
       }
     }
-    for (const target of ["read", "write"] as const) {
-      const indexes = groups[target];
-      if (indexes.length === 0) continue;
-      const part = indexes.map((index) => calls.get(index)).filter((call) => call !== undefined);
+    for (const part of parts.values()) {
       work.push(
-        this.#sendBatch(part, target, context).then((texts) => {
-          for (const [position, index] of indexes.entries()) answers[index] = texts[position];
+        this.#sendBatch(part, context).then((texts) => {
+          for (const [position, { index }] of part.calls.entries()) {
+            answers[index] = texts[position];
+          }
         }),
       );
     }
     await Promise.all(work);
-    const target = batchTarget(groups);
+    const target = targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
     const texts = answers.filter((text) => text !== undefined);
     if (texts.length === 0) return { status: 204, body: null, target };
     return { status: 200, body: `[${texts.join(",")}]`, target };
@@ -157,35 +175,63 @@ export class Router {
 
   /** One node's answers to its calls of a batch, in their order; undefined for a notification. */
   async #sendBatch(
-    calls: readonly Call[],
-    target: Target,
+    { target, node, calls: sent }: BatchPart,
     context: MessageContext,
   ): Promise<(string | undefined)[]> {
+    const { methods, several } = this.#options;
+    const calls = sent.map(({ call }) => call);
     try {
-      const text = `[${calls.map((call) => call.text).join(",")}]`;
-      const { methods } = this.#options;
-      const arePlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
-      const reply = await this.#deliver(text, target, context, arePlain);
-      return splitBatchReply(calls, reply, target);
+      const text = `[${sent.map(({ text }) => text).join(",")}]`;
+      const isPlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
+      const reply = await this.#deliver({ target, node, text, isPlain }, context);
+      const texts = splitBatchReply(calls, reply, target);
+      if (several === undefined || node === undefined) return texts;
+      return texts.map((text, index) => {
+        const call = calls[index];
+        return text === undefined || call === undefined
+          ? text
+          : several.shownText(call, node, text);
+      });
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      return calls.map((call) => call.id === undefined ? undefined : failureOf(call, thrown));
+      return calls.map((call) =>
+        call.id === undefined
+          ? undefined
+          : failureOf(call, several?.shownFailure(call, thrown) ?? thrown)
+      );
     }
   }
 
+  /** Posts a message that must not be sent to the same node twice. */
   async #deliver(
-    text: string,
-    target: Target,
+    { target, node, text, isPlain }: Delivery,
     context: MessageContext,
-    arePlainReads: boolean,
   ): Promise<NodeReply> {
     try {
-      return await this.#options.nodes[target].post(text, context.forwardedFor(), false);
+      const { nodes } = this.#options;
+      return await nodes[target].post(text, context.forwardedFor, false, isPlain, node);
     } finally {
       // After a change, even if its answer was lost, a read must not share an older read's answer.
-      if (!arePlainReads) this.#reads?.forget();
+      if (!isPlain) this.#reads?.forget();
     }
   }
+}
+
+/** A message for one node. */
+interface Delivery {
+  target: Target;
+  /** Which one of several read nodes. */
+  node: number | undefined;
+  text: string;
+  /** All of it are plain reads. */
+  isPlain: boolean;
+}
+
+/** The calls of a batch that go to one node. */
+interface BatchPart {
+  target: Target;
+  node: number | undefined;
+  calls: { index: number; call: Call; text: string }[];
 }
 
 /** The text of a failure answer. */
@@ -213,17 +259,12 @@ async function overWs(reads: UpstreamReads, call: Cut): Promise<NodeReply | unde
   }
 }
 
-function batchTarget(groups: Record<Target, number[]>): RoutedAnswer["target"] {
-  if (groups.read.length > 0) return groups.write.length > 0 ? "mixed" : "read";
-  return groups.write.length > 0 ? "write" : "proxy";
-}
-
 /** @throws {ProxyError} 502 if the node answered something other than JSON, such as an error page. */
 function jsonBody({ status, body }: NodeReply, target: Target): NodeReply["body"] {
   const first = typeof body === "string"
     ? body.charCodeAt(0)
     : body.find((byte) => !SPACES.has(byte)) ?? NaN;
-  if (OPENS_JSON.has(first)) return body;
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) return body;
   if (typeof body === "string" && /^\s*[{[]/.test(body)) return body;
   throw answerLost(target, `HTTP status ${status} without a JSON body`);
 }

@@ -9,7 +9,7 @@ import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import type { Cors } from "./cors.ts";
 import { badRequest, limitExceeded, originRefused, ProxyError } from "./failures.ts";
-import { failureText, type MessageContext, type RoutedAnswer, type Router } from "./router.ts";
+import { failureText, type RoutedAnswer, type Router } from "./router.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
@@ -77,7 +77,7 @@ export class RpcEndpoint {
           text = await textWithin(request, maxBodyBytes);
         }
         if (text === undefined) throw bodyTooLarge(maxBodyBytes);
-        answer = await router.answer(text, new HttpContext(address));
+        answer = await router.answer(text, address);
       } catch (thrown) {
         answer = refusal(thrown);
       } finally {
@@ -129,19 +129,6 @@ export class RpcEndpoint {
     const release = () => budget.remove(bytes);
     served.completed.then(release, release);
     return answer;
-  }
-}
-
-/** A class, because a closure for each request would cost more. */
-class HttpContext implements MessageContext {
-  readonly #address: CallerAddress;
-
-  constructor(address: CallerAddress) {
-    this.#address = address;
-  }
-
-  forwardedFor(): string {
-    return this.#address.forwardedFor;
   }
 }
 

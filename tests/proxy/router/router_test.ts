@@ -34,7 +34,7 @@ function scene() {
     metrics: new ProxyMetrics(new Registry()),
   });
   const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>
-    router.answer(JSON.stringify(message), { forwardedFor: () => "x", ...caller });
+    router.answer(JSON.stringify(message), { forwardedFor: "x", ...caller });
   return { posted, ask };
 }
 

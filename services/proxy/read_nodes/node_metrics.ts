@@ -1,0 +1,67 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { NodeState } from "./read_node.ts";
+
+interface NodeMetric {
+  name: string;
+  help: string;
+  value: (state: NodeState) => number;
+}
+
+const GAUGES: readonly NodeMetric[] = [
+  {
+    name: "proxy_read_node_up",
+    help: "0 while a read node is out or does not answer, else 1.",
+    value: ({ isUp }) => isUp ? 1 : 0,
+  },
+  {
+    name: "proxy_read_node_leads",
+    help: "1 for the read node that reads and subscriptions go to, 0 for the others.",
+    value: ({ leads }) => leads ? 1 : 0,
+  },
+  {
+    name: "proxy_read_node_head",
+    help: "Newest block number of each read node, 0 before any is known.",
+    value: ({ head = 0 }) => head,
+  },
+  {
+    name: "proxy_read_node_probe_seconds",
+    help:
+      "How long each of several read nodes takes to answer a probe; a single one is not probed: 0.",
+    value: ({ tookMs }) => tookMs === Infinity ? 0 : tookMs / 1000,
+  },
+];
+
+const COUNTERS: readonly NodeMetric[] = [
+  {
+    name: "proxy_read_node_requests_total",
+    help: "Requests over HTTP to each read node, without probes.",
+    value: ({ readsTotal }) => readsTotal,
+  },
+  {
+    name: "proxy_read_node_errors_total",
+    help:
+      "Requests over HTTP that a read node did not answer; of several, also those with 429 or 5xx.",
+    value: ({ errorsTotal }) => errorsTotal,
+  },
+  {
+    name: "proxy_read_node_outs_total",
+    help: "How often each of several read nodes was taken out, 0 for a single one.",
+    value: ({ outsTotal }) => outsTotal,
+  },
+];
+
+/** Registers the metrics of each read node; `states` is called at every scrape. */
+export function registerNodeMetrics(registry: Registry, states: () => readonly NodeState[]): void {
+  const options = ({ name, help, value }: NodeMetric) => ({
+    name,
+    help,
+    labelNames: ["node"] as const,
+    registers: [registry],
+    collect(this: Gauge<"node"> | Counter<"node">) {
+      this.reset();
+      for (const state of states()) this.inc({ node: state.name }, value(state));
+    },
+  });
+  for (const metric of GAUGES) new Gauge(options(metric));
+  for (const metric of COUNTERS) new Counter(options(metric));
+}

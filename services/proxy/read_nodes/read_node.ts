@@ -1,0 +1,83 @@
+import { Backoff } from "../../../lib/net/backoff.ts";
+import type { RandomSource } from "../../../lib/clock.ts";
+import type { Head } from "./lag.ts";
+
+/** Waits before a node that does not answer is tried again. */
+const RETRY = { initialMs: 1_000, maxMs: 10_000 };
+
+/** Weight of the newest probe in a node's average time. */
+const NEWEST_WEIGHT = 0.3;
+
+/** A node as people and metrics see it. */
+export interface NodeState {
+  name: string;
+  /** Why it is out or dead; undefined if it is neither. */
+  reason: string | undefined;
+  isUp: boolean;
+  leads: boolean;
+  head: number | undefined;
+  /** Average time of its probes; Infinity before the first. */
+  tookMs: number;
+  readsTotal: number;
+  errorsTotal: number;
+  outsTotal: number;
+}
+
+/** What is known about one of several read nodes. */
+export class ReadNode {
+  readonly name: string;
+  head: Head | undefined;
+  headAtMs = -Infinity;
+  /** Its answer of this round. */
+  probed: Head | undefined;
+  /** Average time of its probes: other reads differ too much to be compared. */
+  tookMs = Infinity;
+  /** Probes without an answer, in a row. */
+  failures = 0;
+  /** It refused or closed a connection, or answered no probe, and has not answered one since. */
+  isDead = false;
+  /** Rounds in a row in which it was behind while in, or in step while out. */
+  rounds = 0;
+  /** Reads of this round, and those of them that failed. */
+  reads = 0;
+  errors = 0;
+  readsTotal = 0;
+  errorsTotal = 0;
+  outsTotal = 0;
+  /** Why it is out. */
+  out: string | undefined;
+  readonly retry: Backoff;
+  retryAtMs = -Infinity;
+
+  /** @param random For the waits before it is tried again. */
+  constructor(name: string, random: RandomSource) {
+    this.name = name;
+    this.retry = new Backoff({ ...RETRY, random });
+  }
+
+  /** It has a block. */
+  reached(head: Head, nowMs: number): void {
+    this.head = head;
+    this.headAtMs = nowMs;
+  }
+
+  /** It answered a probe with its newest block. */
+  answeredProbe(head: Head, tookMs: number, nowMs: number): void {
+    this.reached(head, nowMs);
+    this.probed = head;
+    const before = this.tookMs === Infinity ? tookMs : this.tookMs;
+    this.tookMs = before + (tookMs - before) * NEWEST_WEIGHT;
+    this.failures = 0;
+    this.isDead = false;
+    this.retry.reset();
+    this.retryAtMs = -Infinity;
+  }
+
+  /** The node as it is now. */
+  state(leads: boolean): NodeState {
+    const { name, head, tookMs, readsTotal, errorsTotal, outsTotal } = this;
+    const reason = this.out ?? (this.isDead ? "it does not answer" : undefined);
+    const counts = { readsTotal, errorsTotal, outsTotal };
+    return { name, reason, isUp: !reason, leads, head: head?.number, tookMs, ...counts };
+  }
+}

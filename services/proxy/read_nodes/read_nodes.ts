@@ -1,0 +1,262 @@
+import type { Clock, RandomSource } from "../../../lib/clock.ts";
+import { blocksBehind, type Head } from "./lag.ts";
+import { type NodeState, ReadNode } from "./read_node.ts";
+
+/** Probes without an answer in a row after which a node is dead; a refused connection needs one. */
+export const FAILURES_MAX = 3;
+
+/** Rounds in a row with the same verdict before a node is out for it, or in again. */
+export const ROUNDS = 3;
+
+/** The leader is not replaced more often, unless it is dead. */
+export const MOVE_EVERY_MS = 30_000;
+
+/** Reads of a round before their errors count, and the part of them that takes a node out. */
+const ERRORS = { readsMin: 10, share: 0.5 };
+
+/** A leader is slow if another node takes less than half as long, and at least this much less. */
+const SLOWER_MS = 50;
+
+/** Nodes this close to the fastest count as equally fast; one of them is chosen at random. */
+const AS_FAST_MS = 5;
+
+/** Options of {@link ReadNodes}. */
+export interface ReadNodesOptions {
+  /** Names for logs, metrics and people, one per node. */
+  names: readonly string[];
+  /** How many blocks a node may be behind. */
+  maxLag: number;
+  clock: Clock;
+  random: RandomSource;
+  /** Another node leads. */
+  moved?: (leader: number, reason: string) => void;
+  /** A node is out for a reason, or in again without one. */
+  changed?: (node: number, reason: string | undefined) => void;
+}
+
+/**
+ * Decides which read node serves. One node leads: reads go to it and the hub follows it, so that a
+ * client can read the block that it was just notified of. The first of the list leads first. When it
+ * is out, the fastest of the others leads, and keeps doing so. This class knows no socket: its owner
+ * reports what happens, and asks every node for its head once a round.
+ */
+export class ReadNodes {
+  readonly #options: ReadNodesOptions;
+  readonly #nodes: readonly ReadNode[];
+  #leader = 0;
+  #movedAtMs = -Infinity;
+  /** Rounds in a row in which another node was much faster than the leader. */
+  #slowRounds = 0;
+  /** Heads of the round before: on a fast chain, those of one round are from different moments. */
+  #before: (Head | undefined)[] = [];
+
+  constructor(options: ReadNodesOptions) {
+    this.#options = options;
+    this.#nodes = options.names.map((name) => new ReadNode(name, options.random));
+  }
+
+  /** The node that serves now. */
+  get leader(): number {
+    return this.#leader;
+  }
+
+  /** Names of the nodes. */
+  get names(): readonly string[] {
+    return this.#options.names;
+  }
+
+  /** Whether a node is in that answers. */
+  get isAnyAlive(): boolean {
+    return this.#nodes.some(({ out, isDead }) => out === undefined && !isDead);
+  }
+
+  /** All nodes as they are now. */
+  get states(): NodeState[] {
+    return this.#nodes.map((node, index) => node.state(index === this.#leader));
+  }
+
+  /** Whether a node refused or closed its last connection, or answers no probes. */
+  isDead(index: number): boolean {
+    return this.#at(index).isDead;
+  }
+
+  /** The newest block that a node is known to have. */
+  headOf(index: number): number | undefined {
+    return this.#at(index).head?.number;
+  }
+
+  /** Another node for a read that one could not answer; undefined if there is none. */
+  other(than: number, block = -1): number | undefined {
+    return this.#best((index) => index !== than && this.#serves(index, block));
+  }
+
+  /**
+   * The node for a read of a block: the leader if it has it, or if no node has had it.
+   *
+   * @returns Undefined if only nodes that are away have had it.
+   */
+  having(block: number): number | undefined {
+    const hasCome = this.#nodes.some(({ head }) => head !== undefined && head.number >= block);
+    if (!hasCome || this.#serves(this.#leader, block)) return this.#leader;
+    return this.other(this.#leader, block);
+  }
+
+  /** Whether a node is to be asked for its head this round. */
+  isDue(index: number): boolean {
+    return this.#options.clock.now() >= this.#at(index).retryAtMs;
+  }
+
+  /** A node announced a block. */
+  announced(index: number, head: Head): void {
+    this.#at(index).reached(head, this.#options.clock.now());
+  }
+
+  /** A node answered with its newest block. */
+  probed(index: number, head: Head, tookMs: number): void {
+    const node = this.#at(index);
+    node.answeredProbe(head, tookMs, this.#options.clock.now());
+    // The last node stays in, dead or not, until another one answers.
+    const leader = this.#at(this.#leader);
+    if (leader.isDead) this.#takeOut(this.#leader, "it does not answer", true);
+  }
+
+  /** A node did not answer a probe. @param isDead It refused the connection. */
+  probeFailed(index: number, reason: string, isDead: boolean): void {
+    const node = this.#at(index);
+    node.failures += 1;
+    node.rounds = 0;
+    if (!isDead && node.failures < FAILURES_MAX) return;
+    node.retryAtMs = this.#options.clock.now() + node.retry.nextMs();
+    this.died(index, reason);
+  }
+
+  /** A node answered a read. */
+  answered(index: number): void {
+    const node = this.#at(index);
+    node.reads += 1;
+    node.readsTotal += 1;
+  }
+
+  /** A node answered a read with an error of its own, or lost it. */
+  erred(index: number): void {
+    this.answered(index);
+    const node = this.#at(index);
+    node.errors += 1;
+    node.errorsTotal += 1;
+  }
+
+  /** A node has accepted a connection. */
+  opened(index: number): void {
+    this.#at(index).isDead = false;
+  }
+
+  /** A node refused or closed a connection, or is silent. */
+  died(index: number, reason: string): void {
+    this.#at(index).isDead = true;
+    this.#takeOut(index, reason, true);
+  }
+
+  /** All nodes that were asked in this round have answered, or had their time. */
+  endRound(): void {
+    const nowMs = this.#options.clock.now();
+    for (const [index, node] of this.#nodes.entries()) {
+      const { reads, errors, probed, out } = node;
+      node.reads = node.errors = 0;
+      // Nobody waits for ever for the blocks of a node that is gone.
+      if (nowMs - node.headAtMs >= MOVE_EVERY_MS) node.head = undefined;
+      if (reads >= ERRORS.readsMin && errors >= reads * ERRORS.share) {
+        node.rounds = 0;
+        this.#takeOut(index, `${errors} of ${reads} reads failed`, false);
+      } else if (probed !== undefined) {
+        const others = this.#before.filter((_, at) => at !== index);
+        const lag = blocksBehind(probed, others.filter((head) => head !== undefined), nowMs);
+        const isBehind = lag > this.#options.maxLag;
+        node.rounds = isBehind === (out === undefined) ? node.rounds + 1 : 0;
+        if (node.rounds >= ROUNDS) {
+          node.rounds = 0;
+          if (isBehind) this.#takeOut(index, `it is ${lag} blocks behind`, false);
+          else this.#takeIn(index);
+        }
+      }
+    }
+    this.#before = this.#nodes.map(({ probed }) => probed);
+    for (const node of this.#nodes) node.probed = undefined;
+    this.#replaceSlowLeader();
+  }
+
+  #takeOut(index: number, reason: string, isUrgent: boolean): void {
+    const node = this.#at(index);
+    if (index === this.#leader) this.#replaceLeader(reason, isUrgent);
+    const isLast = this.#nodes.every((other) => other === node || other.out !== undefined);
+    if (node.out !== undefined || isLast) return;
+    node.rounds = 0;
+    node.out = reason;
+    node.outsTotal += 1;
+    this.#options.changed?.(index, reason);
+  }
+
+  #takeIn(index: number): void {
+    const node = this.#at(index);
+    if (node.out === undefined) return;
+    node.out = undefined;
+    node.rounds = 0;
+    this.#options.changed?.(index, undefined);
+  }
+
+  #replaceLeader(reason: string, isUrgent: boolean): void {
+    const nowMs = this.#options.clock.now();
+    if (!isUrgent && nowMs - this.#movedAtMs < MOVE_EVERY_MS) return;
+    const candidate = this.other(this.#leader) ??
+      (isUrgent
+        ? this.#best((index) => index !== this.#leader && !this.#at(index).isDead)
+        : undefined);
+    if (candidate === undefined) return;
+    this.#leader = candidate;
+    this.#movedAtMs = nowMs;
+    this.#slowRounds = 0;
+    this.#takeIn(candidate); // it may lag, and is the best there is
+    this.#options.moved?.(candidate, reason);
+  }
+
+  #replaceSlowLeader(): void {
+    const leader = this.#at(this.#leader);
+    // It lagged before it could be replaced.
+    if (leader.out !== undefined) return this.#replaceLeader(leader.out, leader.isDead);
+    const limitMs = Math.min(leader.tookMs / 2, leader.tookMs - SLOWER_MS);
+    const isSlow = this.#indexes().some((index) =>
+      this.#serves(index, -1) && this.#at(index).tookMs < limitMs
+    );
+    this.#slowRounds = isSlow ? this.#slowRounds + 1 : 0;
+    if (this.#slowRounds >= ROUNDS) this.#replaceLeader("it is slow", false);
+  }
+
+  #serves(index: number, block: number): boolean {
+    const { out, isDead, head } = this.#at(index);
+    return out === undefined && !isDead &&
+      (block < 0 || (head !== undefined && head.number >= block));
+  }
+
+  /** The fastest of some nodes; of those that are out, the one furthest ahead. */
+  #best(isCandidate: (index: number) => boolean): number | undefined {
+    const all = this.#indexes().filter(isCandidate);
+    // A node that has not answered yet may be anywhere behind.
+    const known = all.filter((index) => this.#at(index).head !== undefined);
+    const candidates = known.length > 0 ? known : all;
+    if (candidates.some((index) => this.#at(index).out !== undefined)) {
+      return candidates.toSorted((a, b) => (this.headOf(b) ?? -1) - (this.headOf(a) ?? -1))[0];
+    }
+    const fastestMs = Math.min(...candidates.map((index) => this.#at(index).tookMs));
+    const fast = candidates.filter((index) => this.#at(index).tookMs - AS_FAST_MS <= fastestMs);
+    return fast[Math.floor(this.#options.random() * fast.length)];
+  }
+
+  #indexes(): number[] {
+    return this.#nodes.map((_, index) => index);
+  }
+
+  #at(index: number): ReadNode {
+    const node = this.#nodes[index];
+    if (node === undefined) throw new RangeError(`There is no read node ${index}`);
+    return node;
+  }
+}

@@ -1,0 +1,139 @@
+import { z } from "zod";
+import type { Clock } from "../../../lib/clock.ts";
+import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
+import { quantitySchema } from "../hub/head_watch.ts";
+import { BusyError, HttpPool, ReplyTimeoutError } from "../http_pool/http_pool.ts";
+import { ConnectionError } from "../http_pool/node_connection.ts";
+import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
+import { ReplyBudgetError } from "../http_pool/reply_reader.ts";
+import type { Head } from "../read_nodes/lag.ts";
+import type { ReadNodes } from "../read_nodes/read_nodes.ts";
+import { nodeHttp, type NodeHttpOptions, type NodePort } from "./node_http.ts";
+
+/** How long a node may take to answer a probe. */
+export const PROBE_TIMEOUT_MS = 2_000;
+
+const quantity = quantitySchema.transform(Number);
+/** The part of a block that says how far a node is. */
+export const headSchema = z.object({ number: quantity, timestamp: quantity })
+  .transform(({ number, timestamp }): Head => ({ number, timestampS: timestamp }));
+const blocksSchema = z.array(z.looseObject({ number: z.string() }).nullable());
+
+/** Errors that say nothing about the node. */
+const OWN_LIMITS = [ReplyTimeoutError, BusyError, ReplyBudgetError];
+
+/** Where the read nodes are; the rest is the same for all of them. */
+export interface ReadPoolOptions extends Omit<NodeHttpOptions, "target" | "url" | "onEnd"> {
+  urls: readonly string[];
+  nodes: ReadNodes;
+}
+
+/** Connections to several read nodes: reads go to the one that leads, and move if it fails them. */
+export class ReadPool implements NodePort {
+  readonly #nodes: ReadNodes;
+  readonly #pools: readonly HttpPool[];
+  /** Probes have connections and a deadline of their own. */
+  readonly #probes: readonly HttpPool[];
+  readonly #clock: Clock;
+  #stopped = false;
+
+  constructor({ urls, nodes, ...options }: ReadPoolOptions) {
+    this.#nodes = nodes;
+    this.#clock = options.clock;
+    this.#pools = urls.map((url, node) =>
+      nodeHttp({
+        ...options,
+        target: "read",
+        url,
+        onEnd: (_tookMs, status, error) => this.#report(node, status, error),
+        elsewhere: () => this.#elsewhere(node),
+      })
+    );
+    this.#probes = urls.map((url) =>
+      new HttpPool({ url: new URL(url), timeoutMs: PROBE_TIMEOUT_MS, clock: options.clock })
+    );
+  }
+
+  /** Posts to the node that leads, or to one that is given. */
+  post(
+    text: string,
+    forwardedFor: string,
+    mayRepeat?: boolean,
+    mayMove?: boolean,
+    node = this.#nodes.leader,
+  ): Promise<NodeReply> {
+    return this.#at(this.#pools, node).post(text, forwardedFor, mayRepeat, mayMove);
+  }
+
+  /** Asks a node for its newest block and reports the answer, or that there is none. */
+  async probe(node: number): Promise<void> {
+    const startedAtMs = this.#clock.now();
+    try {
+      const head = headSchema.parse(
+        await this.#ask(node, "eth_getBlockByNumber", ["latest", false]),
+      );
+      this.#nodes.probed(node, head, this.#clock.now() - startedAtMs);
+    } catch (thrown) {
+      if (this.#stopped) return;
+      this.#nodes.probeFailed(node, reasonOf(thrown), isDead(thrown));
+      if (this.#nodes.isDead(node)) this.#at(this.#pools, node).abandon("It answers nobody");
+    }
+  }
+
+  /** Blocks of a node by number, without those that it does not have. */
+  async blocks(node: number, from: number, to: number): Promise<Record<string, unknown>[]> {
+    const calls = Array.from({ length: to - from + 1 }, (_, index) => {
+      const params = [`0x${(from + index).toString(16)}`, false];
+      return { jsonrpc: "2.0", id: index, method: "eth_getBlockByNumber", params };
+    });
+    const reply = await this.#at(this.#probes, node).post(JSON.stringify(calls), "127.0.0.1");
+    const answers = z.array(z.unknown()).parse(parseJson(bodyText(reply.body))).map(parseResponse);
+    const byId = answers.toSorted((a, b) => Number(a.id) - Number(b.id));
+    return blocksSchema.parse(byId.map(({ result }) => result)).filter((block) => block !== null);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const pool of [...this.#pools, ...this.#probes]) pool.stop();
+  }
+
+  async #ask(node: number, method: string, params: unknown[]): Promise<unknown> {
+    const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const reply = await this.#at(this.#probes, node).post(text, "127.0.0.1");
+    return parseResponse(parseJson(bodyText(reply.body))).result;
+  }
+
+  #report(node: number, status: number | undefined, error?: ConnectionError | BusyError): void {
+    if (this.#stopped) return;
+    const isRefused = status === 429 || Number(status) >= 500;
+    if (error === undefined && !isRefused) return this.#nodes.answered(node);
+    // A caller can make a read slow or large; whether a node hangs is seen by the probes.
+    const isOwnLimit = OWN_LIMITS.some((limit) =>
+      error instanceof limit || error?.cause instanceof limit
+    );
+    if (!isOwnLimit) this.#nodes.erred(node);
+    if (isDead(error)) this.#nodes.died(node, reasonOf(error));
+  }
+
+  #elsewhere(failed: number): HttpPool | undefined {
+    const other = this.#stopped ? undefined : this.#nodes.other(failed);
+    return other === undefined ? undefined : this.#pools[other];
+  }
+
+  #at(pools: readonly HttpPool[], node: number): HttpPool {
+    const pool = pools[node];
+    if (pool === undefined) throw new RangeError(`There is no read node ${node}`);
+    return pool;
+  }
+}
+
+/** Whether nobody listens there. */
+function isDead(thrown: unknown): boolean {
+  return thrown instanceof ConnectionError && thrown.stage === "connecting" &&
+    !(thrown.cause instanceof ReplyTimeoutError);
+}
+
+/** A short reason for logs and `/health`, without addresses. */
+function reasonOf(thrown: unknown): string {
+  return thrown instanceof ConnectionError ? thrown.message : "it answers with something else";
+}

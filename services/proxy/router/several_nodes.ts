@@ -1,0 +1,93 @@
+import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
+import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
+import { memberText, replaceMember } from "../json_text.ts";
+import type { ReadNodes } from "../read_nodes/read_nodes.ts";
+import { blockOf } from "./block_of.ts";
+import type { Call } from "./calls.ts";
+import { ProxyError } from "./failures.ts";
+
+/** Calls that create a filter, which lives on the node that answered. */
+const NEW_FILTER = /^[^_]+_new(?:Block|PendingTransaction)?Filter$/;
+
+/** Calls that use one. */
+const FILTER_USE = /^[^_]+_(?:getFilterChanges|getFilterLogs|uninstallFilter)$/;
+
+/** The id of a filter as clients know it: the node's, then two digits for the node. */
+const FILTER_ID = /^(0x[0-9a-fA-F]*)([0-9a-fA-F]{2})$/;
+
+/** As many nodes as {@link FILTER_ID} can name. */
+export const READ_NODES_MAX = 256;
+
+/** Where a read goes. */
+export interface Place {
+  node: number;
+  /** The call as that node is sent it. */
+  text: string;
+}
+
+/**
+ * What several read nodes need that one does not: a filter lives on one of them, and a block is not on
+ * all of them at the same moment.
+ */
+export class SeveralNodes {
+  readonly #nodes: ReadNodes;
+
+  constructor(nodes: ReadNodes) {
+    this.#nodes = nodes;
+  }
+
+  /** The node that leads. */
+  get leader(): number {
+    return this.#nodes.leader;
+  }
+
+  /**
+   * Finds the node for a read.
+   *
+   * @throws {ProxyError} -32000 for the id of an unknown filter; 503 / -32002 if no node that answers
+   *   has the block: another one would answer with too few logs, or with nothing.
+   */
+  place(call: Call): Place {
+    const { text, method } = call;
+    if (FILTER_USE.test(method)) return this.#placeOfFilter(call);
+    const block = blockOf(call);
+    const node = block === undefined ? this.#nodes.leader : this.#nodes.having(block);
+    if (node === undefined) {
+      const message = `No read node that answers has block ${block} yet: ask again`;
+      throw new ProxyError(503, RpcCode.resourceUnavailable, message);
+    }
+    return { node, text };
+  }
+
+  /** The reply to a call as its caller sees it. */
+  shownReply(call: Call, node: number, reply: NodeReply): NodeReply {
+    if (!NEW_FILTER.test(call.method)) return reply;
+    return { ...reply, body: this.shownText(call, node, bodyText(reply.body)) };
+  }
+
+  /** The answer to a call as its caller sees it: the id of a new filter names the node, too. */
+  shownText(call: Call, node: number, text: string): string {
+    const result = NEW_FILTER.test(call.method) ? memberText(text, "result") : undefined;
+    if (result === undefined || !/^"0x[0-9a-fA-F]*"$/.test(result)) return text;
+    const suffix = node.toString(16).padStart(2, "0");
+    return replaceMember(text, "result", `${result.slice(0, -1)}${suffix}"`);
+  }
+
+  /** The failure of a call as its caller sees it: a filter is gone with its node. */
+  shownFailure(call: Call, error: ProxyError): ProxyError {
+    return error.status === 502 && FILTER_USE.test(call.method) ? filterNotFound(error) : error;
+  }
+
+  #placeOfFilter({ text, params }: Call): Place {
+    const [id, ...rest]: unknown[] = Array.isArray(params) ? params : [];
+    const [, own, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
+    const node = parseInt(digits ?? "", 16);
+    if (own === undefined || !(node < this.#nodes.names.length)) throw filterNotFound();
+    return { node, text: replaceMember(text, "params", JSON.stringify([own, ...rest])) };
+  }
+}
+
+/** What geth says; clients create the filter again. */
+function filterNotFound(cause?: unknown): ProxyError {
+  return new ProxyError(200, RpcCode.serverError, "filter not found", cause);
+}

@@ -1,0 +1,104 @@
+/** Reads that move to another node. */
+import assert from "node:assert/strict";
+import { bodyText } from "../../../services/proxy/http_pool/reply_body.ts";
+import {
+  AbandonedError,
+  HttpPool,
+  ReplyTimeoutError,
+} from "../../../services/proxy/http_pool/http_pool.ts";
+import { ConnectionError } from "../../../services/proxy/http_pool/node_connection.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { type Asked, echo, Server, TIMEOUT_MS } from "./http_pool_scene.ts";
+
+interface Scene {
+  clock: FakeClock;
+  first: HttpPool;
+  asked: string[];
+  /** Requests that the first node got and has not answered. */
+  open: Asked[];
+}
+
+/** Plays with a node that answers nothing by itself, and another one that echoes. */
+async function play(scene: (scene: Scene) => Promise<void>): Promise<void> {
+  const [asked, open]: [string[], Asked[]] = [[], []];
+  const servers = [
+    new Server((each) => {
+      asked.push(`first ${each.text}`);
+      open.push(each);
+    }),
+    new Server((each) => {
+      asked.push(`second ${each.text}`);
+      echo(each);
+    }),
+  ];
+  const clock = new FakeClock();
+  const pools: HttpPool[] = [];
+  for (const [index, server] of servers.entries()) {
+    const url = new URL(`http://127.0.0.1:${await server.listen()}/${index}`);
+    const elsewhere = () => pools[1 - index];
+    pools.push(new HttpPool({ url, clock, timeoutMs: TIMEOUT_MS, elsewhere }));
+  }
+  try {
+    await scene({ clock, first: pools[0] ?? assert.fail(), asked, open });
+  } finally {
+    for (const pool of pools) pool.stop();
+    for (const server of servers) await server.stop();
+    assert.equal(clock.pending, 0, "A timer was left behind");
+  }
+}
+
+Deno.test("HttpPool: when a node is abandoned its open reads move, and other requests fail", () =>
+  play(async ({ first, asked, open }) => {
+    const read = first.post("read", "x", true);
+    const batch = first.post("batch", "x", false, true);
+    const change = first.post("change", "x");
+    await eventually("all were sent", () => open.length === 3 || undefined);
+    first.abandon("it hangs");
+    await assert.rejects(
+      change,
+      (thrown) => thrown instanceof ConnectionError && thrown.cause instanceof AbandonedError,
+    );
+    assert.equal(bodyText((await read).body), "read");
+    assert.equal(bodyText((await batch).body), "batch");
+    assert.deepEqual(asked.slice(3).sort(), ["second batch", "second read"]);
+    assert.equal(first.open, 0);
+  }));
+
+Deno.test("HttpPool: a read on a reused connection that was closed is sent again; if the node is abandoned, only elsewhere", () =>
+  play(async ({ first, asked, open }) => {
+    const used = first.post("0", "x", true);
+    await eventually("it was sent", () => open.length === 1 || undefined);
+    open[0]?.response.end("0");
+    await used;
+    const read = first.post("1", "x", true);
+    await eventually("it was sent", () => open.length === 2 || undefined);
+    first.abandon("it hangs");
+    assert.equal(bodyText((await read).body), "1");
+    assert.deepEqual(asked, ["first 0", "first 1", "second 1"]);
+  }));
+
+Deno.test("HttpPool: a read that takes too long fails, and no other node is kept busy with it", () =>
+  play(async ({ clock, first, asked, open }) => {
+    const read = first.post("read", "x", true);
+    const failed = assert.rejects(
+      read,
+      (thrown) => thrown instanceof ConnectionError && thrown.cause instanceof ReplyTimeoutError,
+    );
+    await eventually("it was sent", () => open.length === 1 || undefined);
+    clock.advance(TIMEOUT_MS);
+    await failed;
+    assert.deepEqual(asked, ["first read"]);
+  }));
+
+Deno.test("HttpPool: an answer that says that the node is busy moves a read, and is passed on otherwise", () =>
+  play(async ({ first, asked, open }) => {
+    const change = first.post("change", "x");
+    await eventually("it was sent", () => open.length === 1 || undefined);
+    open[0]?.response.writeHead(503).end("busy");
+    assert.equal((await change).status, 503);
+    const read = first.post("read", "x", true);
+    await eventually("it was sent", () => open.length === 2 || undefined);
+    open[1]?.response.writeHead(429).end("busy");
+    assert.deepEqual([(await read).status, asked.at(-1)], [200, "second read"]);
+  }));

@@ -1,0 +1,244 @@
+/** A proxy in front of three read nodes of one chain. */
+import assert from "node:assert/strict";
+import { UsageError, withDefaults } from "../../lib/cli/options.ts";
+import { options, startProxy } from "../../services/proxy/mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { ChainNode } from "./chain_nodes.ts";
+import { FakeNode } from "./fake_node.ts";
+import { RpcSocket } from "./rpc_socket.ts";
+import { call, post } from "./support.ts";
+
+interface Scene {
+  url: string;
+  wsUrl: string;
+  nodes: ChainNode[];
+  write: FakeNode;
+  metric: (name: string) => Promise<number>;
+}
+
+async function withNodes(play: (scene: Scene) => Promise<void>): Promise<void> {
+  const nodes = [1, 2, 3].map(() => new ChainNode(100));
+  const write = new FakeNode();
+  const proxy = await startProxy(withDefaults(options, {
+    port: 0,
+    readNodeUrl: nodes.map(({ node }) => node.url).join(", "),
+    writeNodeUrl: write.url,
+    reconnectInitialMs: 5,
+    reconnectMaxMs: 20,
+  }));
+  const metric = async (name: string) => {
+    const text = await (await fetch(`${proxy.url}/metrics`)).text();
+    return Number(text.split("\n").find((line) => line.startsWith(`${name} `))?.split(" ").at(-1));
+  };
+  try {
+    await eventually("every node was probed", async () => {
+      const heads = nodes.map(({ node }) =>
+        metric(`proxy_read_node_head{node="127.0.0.1:${node.port}"}`)
+      );
+      return (await Promise.all(heads)).every((head) => head === 100) || undefined;
+    });
+    await eventually(
+      "the first node has the socket",
+      () => nodes[0]!.node.connections || undefined,
+    );
+    await play({ url: proxy.url, wsUrl: proxy.wsUrl, nodes, write, metric });
+  } finally {
+    await proxy.stop();
+    await Promise.all([...nodes.map(({ node }) => node), write].map((node) => node.stop()));
+  }
+}
+
+/** The result of a call, or its error. */
+async function ask(url: string, message: unknown) {
+  const answer = await post(url, message);
+  return { status: answer.status, ...await answer.json() };
+}
+
+Deno.test("Several read nodes: a plain read that one does not answer is answered by another, once", () =>
+  withNodes(async ({ url, nodes: [first, second, third] }) => {
+    assert(first && second && third);
+    for (const status of [429, 500, 503]) {
+      for (const node of [first, second, third]) {
+        node.node.requests.length = 0;
+        node.answer = ({ method }) =>
+          method === "eth_call" && node === first ? new Response("busy", { status }) : undefined;
+      }
+      assert.equal((await ask(url, call(1, "eth_call"))).result.method, "eth_call", `${status}`);
+      assert.equal((await ask(url, [call(1, "eth_call")]))[0].id, 1);
+      const elsewhere: string[] = [...second.asked, ...third.asked];
+      assert.deepEqual(
+        [first.asked, elsewhere],
+        [["eth_call", "eth_call"], ["eth_call"]],
+        `${status}`,
+      );
+    }
+    for (const node of [first, second, third]) {
+      node.node.requests.length = 0;
+      node.answer = ({ method }) =>
+        method === "eth_call" ? Response.json({ error: "busy" }, { status: 503 }) : undefined;
+    }
+    assert.equal((await ask(url, call(1, "eth_call"))).status, 503, "the second one's own answer");
+    assert.equal([first, second, third].flatMap(({ asked }) => asked).length, 2);
+  }));
+
+Deno.test("Several read nodes: a call that may change something is sent to one node, and a write to its own once", () =>
+  withNodes(async ({ url, nodes, write }) => {
+    for (const node of nodes) {
+      node.answer = ({ method }) =>
+        method === "evm_mine" ? Response.json({ id: 1, error: {} }, { status: 503 }) : undefined;
+    }
+    assert.equal((await ask(url, call(1, "evm_mine"))).status, 503);
+    assert.deepEqual(nodes.map(({ asked }) => asked), [["evm_mine"], [], []]);
+    await write.stop();
+    const lost = await ask(url, call(1, "core_sendTransaction"));
+    assert.deepEqual([lost.status, lost.error.code], [502, -32002]);
+    assert.deepEqual(nodes.flatMap(({ asked }) => asked), ["evm_mine"]);
+  }));
+
+Deno.test("Several read nodes: a filter stays with its node, and is not found once that node is gone", () =>
+  withNodes(async ({ url, nodes }) => {
+    const created = await ask(url, call(1, "eth_newFilter", [{}]));
+    assert.equal(created.result, "0x100");
+    const poll = () => ask(url, call(2, "eth_getFilterChanges", [created.result]));
+    const { port } = nodes[0]!.node;
+    assert.deepEqual((await poll()).result, {
+      method: "eth_getFilterChanges",
+      params: ["0x1"],
+      port,
+    });
+    await nodes[0]!.node.stop();
+    await eventually("another node leads", async () => {
+      const { result } = await ask(url, call(3, "eth_newBlockFilter"));
+      return result !== undefined && result !== "0x100" || undefined;
+    });
+    const gone = await poll();
+    assert.deepEqual([gone.status, gone.error], [200, {
+      code: -32000,
+      message: "filter not found",
+    }]);
+    const [other] = await (await post(url, [call(4, "eth_newBlockFilter")])).json();
+    const at = parseInt(other.result.slice(-2), 16);
+    const mixed = [
+      call(5, "eth_getFilterChanges", [other.result]),
+      call(6, "eth_getFilterChanges", [created.result]),
+      call(7, "eth_chainId"),
+      call(8, "eth_uninstallFilter", ["0x1ff"]),
+      call(9, "eth_getFilterLogs", [7]),
+    ];
+    const answers = await (await post(url, mixed)).json();
+    assert.equal(answers[0].result.port, nodes[at]!.node.port);
+    assert.deepEqual(answers.map(({ id }: { id: number }) => id), [5, 6, 7, 8, 9]);
+    assert.equal(answers[2].result.method, "eth_chainId");
+    for (const at of [1, 3, 4]) assert.equal(answers[at].error.message, "filter not found");
+  }));
+
+Deno.test("Several read nodes: when the one that the hub follows is gone, clients keep their ids and see each head once", () =>
+  withNodes(async ({ url, wsUrl, nodes }) => {
+    const client = await RpcSocket.open(wsUrl);
+    const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
+    const numbers = () =>
+      client.notifications(id).map((head) => Number((head as { number: string }).number));
+    const expected: number[] = [];
+    const living = [...nodes];
+    while (living.length > 0) {
+      const leader = await eventually(
+        "one node is followed",
+        () => living.find(({ node }) => node.subscriptions.length > 0),
+      );
+      for (const node of living) node.announce();
+      expected.push(leader.head);
+      await eventually("the head", () => numbers().at(-1) === leader.head || undefined);
+      living.splice(living.indexOf(leader), 1);
+      if (living.length === 0) break;
+      await leader.node.stop();
+      // What the others announce while nobody listens is fetched by number.
+      for (const node of living) for (let n = 0; n < 3; n += 1) node.announce();
+      expected.push(leader.head + 1, leader.head + 2, leader.head + 3);
+      await eventually("the gap is filled", () => numbers().length >= expected.length || undefined);
+      assert.deepEqual(numbers(), expected);
+      assert.equal(await (await fetch(`${url}/ready`)).text(), "OK");
+      assert.equal((await ask(url, call(1, "eth_chainId"))).result.method, "eth_chainId");
+    }
+    assert.deepEqual(numbers(), expected);
+    const filled = client.notifications(id).at(1);
+    assert.deepEqual(Object.keys(filled as object), ["number", "hash", "timestamp"]);
+    await client.close();
+  }));
+
+Deno.test("Several read nodes: heads that clients have seen are dropped when the next node is behind", () =>
+  withNodes(async ({ wsUrl, nodes }) => {
+    const client = await RpcSocket.open(wsUrl);
+    const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
+    const [first, ...others] = nodes;
+    assert(first);
+    await first.node.until(() => first.node.subscriptions.length === 1);
+    for (let n = 0; n < 3; n += 1) first.announce();
+    await eventually("three heads", () => client.notifications(id).length === 3 || undefined);
+    await first.node.stop();
+    const next = await eventually(
+      "another node is followed",
+      () => others.find(({ node }) => node.subscriptions.length > 0),
+    );
+    for (let n = 0; n < 5; n += 1) next.announce();
+    await eventually("two further heads", () => client.notifications(id).length >= 5 || undefined);
+    const numbers = client.notifications(id).map((head) => (head as { number: string }).number);
+    assert.deepEqual(numbers, ["0x65", "0x66", "0x67", "0x68", "0x69"]);
+    await client.close();
+  }));
+
+Deno.test("Several read nodes: a read of a block goes to the node that has it, and fails if that one is gone", () =>
+  withNodes(async ({ url, nodes: [first, second, third], metric }) => {
+    assert(first && second && third);
+    second.head = 102;
+    await eventually(
+      "it is known",
+      async () =>
+        await metric(`proxy_read_node_head{node="127.0.0.1:${second.node.port}"}`) === 102 ||
+        undefined,
+    );
+    const logs = (block: string) =>
+      ask(url, call(1, "eth_getLogs", [{ fromBlock: "0x1", toBlock: block }]));
+    assert.equal((await logs("0x64")).result.port, first.node.port);
+    assert.equal((await logs("0x66")).result.port, second.node.port);
+    assert.equal((await logs("0x67")).result.port, first.node.port, "nobody is known to have it");
+    await second.node.stop();
+    const away = await eventually("it is known to be gone", async () => {
+      const answer = await logs("0x66");
+      return answer.status === 503 ? answer : undefined;
+    });
+    assert.deepEqual(away.error, {
+      code: -32002,
+      message: "No read node that answers has block 102 yet: ask again",
+    });
+    const batch = [call(1, "eth_getBlockByNumber", ["0x66", false]), call(2, "eth_chainId")];
+    const [one, two] = await (await post(url, batch)).json();
+    assert.deepEqual([one.error.code, two.result.method], [-32002, "eth_chainId"]);
+  }));
+
+Deno.test("Several read nodes: health and metrics name the node that is out", () =>
+  withNodes(async ({ url, nodes, metric }) => {
+    assert.equal(await (await fetch(`${url}/health`)).text(), "OK");
+    const label = `{node="127.0.0.1:${nodes[0]!.node.port}"}`;
+    assert.deepEqual(
+      await Promise.all(["up", "leads"].map((name) => metric(`proxy_read_node_${name}${label}`))),
+      [1, 1],
+    );
+    await nodes[0]!.node.stop();
+    await eventually(
+      "it is out",
+      async () => await metric(`proxy_read_node_up${label}`) === 0 || undefined,
+    );
+    assert.equal(await metric(`proxy_read_node_leads${label}`), 0);
+    const health = await fetch(`${url}/health`);
+    const text = await health.text();
+    assert.equal(health.status, 200);
+    assert(text.startsWith(`OK\nRead node 127.0.0.1:${nodes[0]!.node.port} is out: `), text);
+  }));
+
+Deno.test("Several read nodes: each needs its WebSocket, where one is given", async () => {
+  const given = { port: 0, readNodeUrl: "http://127.0.0.1:1,http://127.0.0.1:2" };
+  await assert.rejects(
+    startProxy(withDefaults(options, { ...given, readNodeWsUrl: "ws://127.0.0.1:1" })),
+    UsageError,
+  );
+});
