@@ -49,3 +49,12 @@ Deno.test("PriceSeries: memory is bounded, by the oldest prices", () => {
   assert(series.times.length <= 65_536 + 4_096);
   assert.equal(series.prices.at(-1), 149_999);
 });
+
+Deno.test("PriceSeries: forgets a chain that is gone", () => {
+  const series = new PriceSeries();
+  series.append(100, 1);
+  const { version } = series;
+  series.clear();
+  assert.deepEqual(series.times, []);
+  assert(series.version > version, "what is drawn has changed");
+});

@@ -51,3 +51,8 @@ export function formatTime(timeMs: number): string {
 export function shortAddress(address: string): string {
   return `${address.slice(0, 6)}…${address.slice(-4)}`;
 }
+
+/** A price for drawing: exact prices stay bigints. */
+export function toNumber(price: bigint): number {
+  return Number(price) / 1e6;
+}

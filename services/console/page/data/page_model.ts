@@ -1,5 +1,5 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { RangemakerClient, type Thesis } from "../../../../lib/client/mod.ts";
+import { MARKETS, RangemakerClient, type Thesis } from "../../../../lib/client/mod.ts";
 import { systemClock } from "../../../../lib/clock.ts";
 import { CoreClient } from "../../../../lib/net/core_client.ts";
 import type { PageConfig } from "../../page_config.ts";
@@ -105,9 +105,9 @@ function problemsOf(
       `No live prices: the connection to the proxy at ${urls.proxyWs} is down (${feed.problem.value}). Trying again.`,
     );
   } else {
-    const stale = Object.entries(feed.latest.value).filter(([, { state }]) => state === "stale");
+    const stale = MARKETS.filter(({ symbol }) => feed.latest.value[symbol]?.state === "stale");
     if (stale.length > 0) {
-      const names = stale.map(([symbol]) => symbol).join(", ");
+      const names = stale.map(({ symbol }) => symbol).join(", ");
       problems.push(
         `No fresh price of ${names}: the oracle is away or lacks sources. Bets on it are not taken until it is back.`,
       );

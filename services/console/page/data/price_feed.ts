@@ -8,6 +8,7 @@ import { Backoff } from "../../../../lib/net/backoff.ts";
 import { RpcSubscriber, subscription } from "../../../../lib/net/rpc_subscriber.ts";
 import { SLOT_MS } from "../../../../lib/protocol/constants.ts";
 import { nodePriceSchema } from "../../../../lib/protocol/price.ts";
+import { toNumber } from "../format.ts";
 import { PriceSeries } from "./price_series.ts";
 import type { ServerClock } from "./server_clock.ts";
 
@@ -148,9 +149,4 @@ export class PriceFeed {
     }
     this.latest.value = prices;
   }
-}
-
-/** A price for drawing: exact prices stay bigints. */
-export function toNumber(price: bigint): number {
-  return Number(price) / 1e6;
 }

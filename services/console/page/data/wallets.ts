@@ -25,7 +25,7 @@ function isProvider(value: unknown): value is ProviderWallet {
 /**
  * The wallets of this browser (EIP-6963), as they announce themselves; `window.ethereum` if none does.
  */
-export function watchInjectedWallets(target: Window): Signal<readonly InjectedWallet[]> {
+export function watchInjectedWallets(target: EventTarget): Signal<readonly InjectedWallet[]> {
   const legacy: unknown = Reflect.get(target, "ethereum");
   const wallets = signal<readonly InjectedWallet[]>(
     isProvider(legacy) ? [{ id: "legacy", name: "Browser wallet", provider: legacy }] : [],

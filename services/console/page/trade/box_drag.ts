@@ -1,5 +1,5 @@
 /** Turns a drag on the chart into a box: a new one, or the drawn one moved or resized. */
-import { toNumber } from "../data/price_feed.ts";
+import { toNumber } from "../format.ts";
 import type { Scales } from "./chart_scales.ts";
 import { type Corners, type Draft, draftOf } from "./draft.ts";
 

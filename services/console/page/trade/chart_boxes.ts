@@ -1,7 +1,6 @@
 /** What stands on the chart: the user's bets, and the box that is being made. */
 import type { Quote, Thesis } from "../../../../lib/client/mod.ts";
-import { toNumber } from "../data/price_feed.ts";
-import { formatAmount, formatGain } from "../format.ts";
+import { formatAmount, formatGain, toNumber } from "../format.ts";
 import type { Draft } from "./draft.ts";
 
 /** How a box looks: by state, never by colour alone. */

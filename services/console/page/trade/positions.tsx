@@ -1,13 +1,13 @@
 import { MARKETS, type Thesis } from "../../../../lib/client/mod.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { summaryOf } from "../data/portfolio.ts";
-import { toNumber } from "../data/price_feed.ts";
 import {
   formatAmount,
   formatDuration,
   formatGain,
   formatQuotePrice,
   formatTime,
+  toNumber,
 } from "../format.ts";
 import { useNow } from "../use_now.ts";
 

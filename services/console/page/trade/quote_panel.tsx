@@ -1,11 +1,11 @@
 import type { PageModel } from "../data/page_model.ts";
-import { toNumber } from "../data/price_feed.ts";
 import {
   formatAmount,
   formatDuration,
   formatGain,
   formatQuotePrice,
   formatTime,
+  toNumber,
 } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip, Stage } from "./bet_slip.ts";

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import {
+  decimalsOf,
+  formatAmount,
+  formatDuration,
+  formatGain,
+  formatQuotePrice,
+  formatTime,
+  shortAddress,
+  toNumber,
+} from "../../services/console/page/format.ts";
+
+Deno.test("formatAmount: two digits, cut off, never rounded up", () => {
+  assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.89");
+  assert.equal(formatAmount(9_999n), "0.00");
+  assert.equal(formatAmount(-510_000n), "−0.51");
+  assert.equal(formatGain(970_000n), "+0.97");
+  assert.equal(formatGain(-10_000_000n), "−10.00");
+  assert.equal(formatGain(0n), "0.00");
+});
+
+Deno.test("formatQuotePrice: six digits in all, for prices of any size", () => {
+  assert.equal(formatQuotePrice(60_009.68), "60,009.7");
+  assert.equal(formatQuotePrice(2_999.5), "2,999.50");
+  assert.equal(formatQuotePrice(149.9), "149.900");
+  assert.equal(formatQuotePrice(0.5), "0.5000");
+  assert.deepEqual([0, 1e-9, 1e9].map(decimalsOf), [6, 6, 0]);
+});
+
+Deno.test("formatDuration, formatTime, shortAddress: what people read", () => {
+  assert.equal(formatDuration(-5), "0.0 s");
+  assert.equal(formatDuration(7_840), "7.8 s");
+  assert.equal(formatDuration(125_000), "2 min 05 s");
+  assert.equal(formatDuration(4_200_000), "1 h 10 min");
+  assert.match(formatTime(1_700_000_000_000), /^\d\d:\d\d:\d\d$/);
+  assert.equal(shortAddress("0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A"), "0x19E7…ff2A");
+  assert.equal(toNumber(2_999_500_000n), 2_999.5);
+});

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import {
+  makeDevelopmentKey,
+  onAccountsChanged,
+  storedDevelopmentKey,
+  watchInjectedWallets,
+} from "../../services/console/page/data/wallets.ts";
+import { memoryStore } from "./memory_store.ts";
+
+const provider = { request: () => Promise.resolve(null) };
+
+/** A page with or without `window.ethereum`. */
+function pageWith(ethereum?: unknown) {
+  return Object.assign(new EventTarget(), { ethereum });
+}
+
+function announcement(uuid: string, name: unknown): Event {
+  const detail = { info: { uuid, name }, provider };
+  return new CustomEvent("eip6963:announceProvider", { detail });
+}
+
+Deno.test("Wallets: each that announces itself is listed once, by its newest name", () => {
+  const page = pageWith();
+  let requests = 0;
+  page.addEventListener("eip6963:requestProvider", () => requests += 1);
+  const wallets = watchInjectedWallets(page);
+  assert.equal(requests, 1);
+  page.dispatchEvent(announcement("1", "One"));
+  page.dispatchEvent(announcement("2", "Two"));
+  page.dispatchEvent(announcement("1", "One again"));
+  page.dispatchEvent(announcement("3", 42));
+  page.dispatchEvent(new Event("eip6963:announceProvider"));
+  assert.deepEqual(wallets.value.map(({ name }) => name), ["Two", "One again"]);
+});
+
+Deno.test("Wallets: window.ethereum counts until a wallet announces itself", () => {
+  const page = pageWith(provider);
+  const wallets = watchInjectedWallets(page);
+  assert.deepEqual(wallets.value.map(({ name }) => name), ["Browser wallet"]);
+  page.dispatchEvent(announcement("1", "One"));
+  assert.deepEqual(wallets.value.map(({ name }) => name), ["One"]);
+  assert.deepEqual(watchInjectedWallets(pageWith("no wallet")).value, []);
+});
+
+Deno.test("Wallets: another account is noticed where the wallet tells", () => {
+  const changes: string[] = [];
+  const on = (event: string, changed: () => void) => (changes.push(event), changed());
+  const telling = { ...provider, on };
+  onAccountsChanged(telling, () => changes.push("changed"));
+  onAccountsChanged(provider, () => changes.push("never"));
+  assert.deepEqual(changes, ["accountsChanged", "changed"]);
+});
+
+Deno.test("Development key: the same one again in this browser, another one on another chain", () => {
+  const store = memoryStore();
+  assert.equal(storedDevelopmentKey(store, 1337), undefined);
+  const { address } = makeDevelopmentKey(store, 1337);
+  assert.equal(storedDevelopmentKey(store, 1337)?.address, address);
+  assert.equal(storedDevelopmentKey(store, 1), undefined);
+  store.setItem("rangemaker.development-key.1", "broken");
+  assert.equal(storedDevelopmentKey(store, 1), undefined);
+});
