@@ -1,7 +1,7 @@
 // A whole bet in Node 20 or newer, Bun or Deno, on a running stack.
 import { isRangemakerError, RangemakerClient } from "@rangemaker/client";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import WebSocket from "ws";
+import WebSocket from "ws"; // only for Node 20; newer versions, Bun and Deno have one
 
 const client = new RangemakerClient({
   urls: {
@@ -11,7 +11,7 @@ const client = new RangemakerClient({
     proxyWs: "ws://127.0.0.1:8546/ws",
   },
   wallet: privateKeyToAccount(generatePrivateKey()),
-  connect: (url) => new WebSocket(url), // from Node 22 on, leave this out
+  connect: (url) => new WebSocket(url), // the same
 });
 try {
   await client.deposit(100_000_000n); // amounts and prices have 6 decimals

@@ -75,6 +75,6 @@ result = call(f"{SOLVER}/execute", {"quote": quote, "userSignature": signature})
 if result["status"] != "committed":
     raise SystemExit(f"{result['error']['code']}: {result['error']['message']}")
 
-while (thesis := rpc("core_getThesis", result["thesisId"]))["status"] == "open":
+while (thesis := rpc("core_getThesis", result["thesisId"]))["status"] in ("open", "needs_backfill"):
     time.sleep(0.2)
 print(thesis["status"], thesis["payout"])

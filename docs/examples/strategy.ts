@@ -2,7 +2,7 @@
  * A pricing strategy of your own. Try it on recorded prices, then quote with it:
  *
  *     deno task backtest --candles candles.csv --strategy docs/examples/strategy.ts
- *     deno task solver --pricing docs/examples/strategy.ts
+ *     SOLVER_PRIVATE_KEY=0x… deno task solver --pricing docs/examples/strategy.ts
  */
 import type { StrategyFactory } from "../../services/solver/pricing/strategy.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";

@@ -3,11 +3,12 @@ import { redactUrls } from "../redact.ts";
 
 /** Collects what a service lacks, one sentence per problem. */
 export class ReadinessChecks {
-  readonly #problems = new Set<string>();
+  /** By check, in the order in which they began. */
+  readonly #problems: (string | undefined)[] = [];
 
   /** Problems found so far; what several checks found counts once. */
   get problems(): string[] {
-    return [...this.#problems];
+    return [...new Set(this.#problems)].filter((problem) => problem !== undefined);
   }
 
   /**
@@ -19,13 +20,14 @@ export class ReadinessChecks {
   async passes(
     check: () => string | undefined | Promise<string | undefined>,
   ): Promise<boolean> {
+    const index = this.#problems.push(undefined) - 1;
     let problem: string | undefined;
     try {
       problem = await check();
     } catch (thrown) {
       problem = messageOf(thrown);
     }
-    if (problem !== undefined) this.#problems.add(problem);
+    this.#problems[index] = problem;
     return problem === undefined;
   }
 }

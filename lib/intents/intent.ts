@@ -100,7 +100,7 @@ export function recordedIntent(intent: NewIntent, sequence: number): Intent {
   return { ...intent, sequence, state: "accepted", receipt: null, failure: null, updatedAtMs };
 }
 
-/** Whether an intent in this state can still change. */
+/** Whether an intent in this state is finished and can no longer change. */
 export function isFinal(state: IntentState): state is IntentOutcome["state"] {
   return state === "committed" || state === "failed";
 }

@@ -17,10 +17,10 @@ import {
 } from "./sql.ts";
 import { WRITES_WAITING_MAX } from "./write_queue.ts";
 
-/** Intents that share one transaction. It holds the lock, so there are not too many. */
+/** Maximum intents per transaction: a large batch would hold the row lock too long. */
 const BATCH_MAX = 100;
 
-/** Reservations that are counted since all were read; others may have released as many meanwhile. */
+/** Reload after about this many new reservations: other processes may have released some. */
 const COUNTED_MAX = 1_000;
 
 const SQL = {
@@ -29,7 +29,7 @@ const SQL = {
     ON CONFLICT (service) DO UPDATE SET service = excluded.service`,
   newer: `SELECT sequence, key, payload FROM intents
     WHERE service = ? AND reserved = 1 AND sequence > ? ORDER BY sequence`,
-  // One row whatever the number: reading a thousand rows would cost more than the decisions.
+  // Aggregated into one row: reading a thousand rows would cost more than the admission checks.
   sequences: `SELECT string_agg(CAST(sequence AS TEXT), ',') AS sequences
     FROM intents WHERE service = ? AND reserved = 1`,
 };
@@ -54,7 +54,7 @@ type Outcome = Insertion | { refusal: unknown };
  * each transaction locks makes the processes take turns. In its turn, a process reads the reservations
  * that others have made since its last one, and decides about all intents that wait.
  *
- * Releases by others are read only before a refusal, and once in a while: until then too much counts.
+ * Releases by other processes are read periodically and before a refusal, so the total may be high.
  */
 export class SharedReservations {
   readonly #db: SqlDriver;
@@ -63,10 +63,10 @@ export class SharedReservations {
   #isScheduled = false;
   /** Keys of the reservations that count, by their sequence. */
   readonly #counted = new Map<number, string>();
-  /** The same keys, and those that the present transaction is about to record. */
+  /** The same keys, plus those the current transaction is about to insert. */
   readonly #keys = new Set<string>();
   #newest = 0;
-  /** How many were held when all were read. */
+  /** Number of active reservations at the last full reload. */
   #countedAtReading = 0;
 
   constructor(db: SqlDriver, service: string) {
@@ -110,7 +110,7 @@ export class SharedReservations {
       });
     } catch (thrown) {
       const failed = batch ?? take();
-      // What counts may not be recorded, and SQLite gives its sequence to another intent.
+      // The transaction rolled back, and SQLite may reuse its sequence numbers: rebuild the counts.
       const [first] = failed;
       if (first !== undefined) this.#freeAll(first.admission);
       for (const { reject } of failed) reject(thrown);
@@ -139,12 +139,12 @@ export class SharedReservations {
     return batch.map((one) => outcomes.get(one)!); // one each
   }
 
-  /** Decides in turn; what is accepted counts for the next. @returns Why others are refused. */
+  /** Checks intents in order, each against those accepted before it. @returns The refusals. */
   #decide(batch: readonly Waiting[], accepted: Waiting[]): Map<Waiting, unknown> {
     const refusals = new Map<Waiting, unknown>();
     for (const one of batch) {
       const { intent: { key }, admission } = one;
-      // Recorded already, and counted.
+      // The intent is already recorded and counted.
       if (this.#keys.has(key)) continue;
       try {
         admission.decide();
@@ -169,7 +169,7 @@ export class SharedReservations {
       const [row] = rows[index] ?? [];
       const { intent, admission } = one;
       if (row === undefined) {
-        // Another process recorded it without a bound, and it has ended since.
+        // The key belongs to an intent without an active reservation, so do not count this one.
         admission.free(intent.key);
         this.#keys.delete(intent.key);
         return;
@@ -191,7 +191,7 @@ export class SharedReservations {
     return outcomes;
   }
 
-  /** Makes what counts the reservations that are held now. */
+  /** Reloads the set of active reservations from the database. */
   *#readAgain(admission: Admission): Steps<void> {
     const [[row] = []] = yield [{ sql: SQL.sequences, values: [this.#service] }];
     const { sequences: text } = parseRow(sequencesSchema, row);
@@ -202,7 +202,7 @@ export class SharedReservations {
       this.#keys.delete(key);
       admission.free(key);
     }
-    // A process without a bound records without the lock, so a lower sequence can come later.
+    // Processes without an exposure limit skip the lock, so lower sequences can commit later.
     const missed = [...held].filter((sequence) => !this.#counted.has(sequence));
     if (missed.length > 0) {
       const values = [this.#service, Math.min(...missed) - 1];

@@ -22,13 +22,13 @@ import {
 } from "./sql.ts";
 import { SharedReservations } from "./shared_reservations.ts";
 
-/** Bound of a page that is not given one. */
+/** Default `before` bound: no upper limit. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
 
 const COLUMNS = "sequence, key, subject, payload, state, tx_hash, transaction_text, receipt, " +
   "failure_code, failure_message, expires_at_ms, created_at_ms, updated_at_ms";
 
-/** The text of the partial index, so that it is used. */
+/** Must match the partial index's condition literally, or the database does not use the index. */
 const UNFINISHED = "state IN ('accepted', 'submitted')";
 
 const SELECT = `SELECT ${COLUMNS} FROM intents WHERE service = ?`;
@@ -61,7 +61,7 @@ const SQL = {
   bindChain: `INSERT INTO services (service, genesis) VALUES (?, ?)
     ON CONFLICT (service) DO UPDATE SET genesis = coalesce(services.genesis, excluded.genesis)
     RETURNING genesis`,
-  // A transaction without a write would not notice a full disk, nor wait for a standby.
+  // Writes on purpose: a read would not detect a full disk or a missing standby.
   check: `INSERT INTO services (service, checks) VALUES (?, 1)
     ON CONFLICT (service) DO UPDATE SET checks = services.checks + 1`,
   // Conditions and order of the partial index.
@@ -75,9 +75,9 @@ const SQL = {
 };
 
 /**
- * Durable intents of one service. A change that a method resolved for survives the death of the
+ * Durable intents of one service. Once a method resolves, its change survives a crash of the
  * process and of the machine. Several processes may share a database: its unique key and its
- * conditional updates decide, never the memory of one process. A used key stays used until the intent
+ * conditional updates resolve races between them. A used key stays used until the intent
  * is deleted ({@link deleteFinished}).
  *
  * Every method throws {@link StoreError} as {@link SqlDriver} does.
@@ -100,7 +100,7 @@ export class IntentStore {
       return await this.#insertOnce(intent, options);
     } catch (thrown) {
       if (!(thrown instanceof StoreConnectionLostError)) throw thrown;
-      // Perhaps only the answer was lost. A read could see what no standby has: a write cannot.
+      // The insert may have succeeded. Check with a write: unlike a read, it waits for the standby.
       const found = await this.noteAttempt(intent.key, intent.createdAtMs).catch(() => undefined);
       if (found === undefined || !isSame(found, intent)) throw thrown;
       return { inserted: true, intent: found };
@@ -176,7 +176,7 @@ export class IntentStore {
    * Gives an unfinished intent its transaction, in place of the one it was read with if any, and
    * makes it `submitted`.
    *
-   * @returns The intent as it is now: if another process was first, with its transaction.
+   * @returns The current intent. If another process was first, it has that process's transaction.
    */
   async setTransaction(
     intent: Intent,
@@ -215,8 +215,8 @@ export class IntentStore {
   }
 
   /**
-   * Deletes finished intents without a reservation that last changed, and whose deadline passed,
-   * before a time.
+   * Deletes finished intents without a reservation whose last change and deadline are both before
+   * `beforeMs`.
    *
    * @returns How many, at most `limit`.
    */
@@ -226,9 +226,9 @@ export class IntentStore {
   }
 
   /**
-   * Gives the store the chain that it belongs to, unless it has one.
+   * Binds the store to a chain, unless it is already bound.
    *
-   * @param genesis Hash of the first block; null only asks.
+   * @param genesis Hash of the first block; null reads the binding without setting it.
    * @returns The chain of the store; null if it has none yet.
    */
   async bindChain(genesis: Hex | null): Promise<Hex | null> {
@@ -246,7 +246,7 @@ export class IntentStore {
     return this.#db.close();
   }
 
-  /** The values that a conditional update compares: it changes nothing if they differ by now. */
+  /** WHERE values of a conditional update: it changes nothing if the row was modified meanwhile. */
   #versionRead(intent: Intent): SqlValue[] {
     return [this.#service, intent.key, columnsOf(intent.transaction).txHash];
   }

@@ -64,14 +64,14 @@ Deno.test("Chain and store: a bridge refuses to mix two chains, and says so in i
       assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
       await node.stop();
       node = await startTestNode(":memory:", port);
-      const refused = post(`${bridge.url}/deposit`, signedRequest({ nonce: 2n }));
-      const error = await assertFailure(refused, 503, /belongs to the chain that begins with 0x/);
-      assert.match(error, /set --rpc-url to .*, or --database to a new database$/);
       const health = await eventually("the health says so", async () => {
         const answer = await healthOf(bridge.url);
         return answer.status === 503 ? answer.body : undefined;
       });
       assert.deepEqual([health.status, health.code], ["failed", "CHAIN_MISMATCH"]);
+      const refused = post(`${bridge.url}/deposit`, signedRequest({ nonce: 2n }));
+      const error = await assertFailure(refused, 503, /belongs to the chain that begins with 0x/);
+      assert.match(error, /set --rpc-url to .*, or --database to a new database$/);
       const ready = await fetch(`${bridge.url}/ready`);
       assert.equal(ready.status, 503);
       assert.match((await ready.json()).problems.join(), /belongs to the chain/);

@@ -92,7 +92,7 @@ Deno.test("Solver: executions at once cannot pass --max-exposure together", () =
       await assertFailure(
         Promise.resolve(answer),
         503,
-        /^Exposure would be \d+ .* above 21000000$/,
+        /^Exposure would be \d+, above --max-exposure 21000000: /,
       );
     }
   }, { maxExposure: BOUND, hedgeDelayMs: 20 }));
@@ -126,7 +126,7 @@ Deno.test("Solver: with --max-exposure nothing is executed while the theses are 
     hold(node, [thesisOf(1, { betAmount: 1n, payout: BOUND + 1n })]);
     await node.feed.disconnect();
     await eventually("the loss", async () => (await viewOf(url)).complete ? undefined : true);
-    await assertFailure(post(`${url}/execute`, body), 503, /^Exposure is not known/);
+    await assertFailure(post(`${url}/execute`, body), 503, /^Exposure is unknown/);
     await untilComplete(url);
     await assertFailure(post(`${url}/execute`, body), 503, /^Exposure would be /);
     assert.equal(node.received.length, 0);

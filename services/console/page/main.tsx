@@ -7,16 +7,20 @@ import { openPageModel } from "./data/page_model.ts";
 import { Shell } from "./shell.tsx";
 import { openTradeView } from "./trade/trade_view.tsx";
 
-/** Between attempts to learn where the services are: a stack that starts knows it soon. */
+/** Retry delay for `/config.json`: short, because a starting stack is ready within a second. */
 const RETRY_MS = 300;
 
-/** Reads where the services are, and tries until it knows. */
+/** Fetches the service URLs and retries until it succeeds. */
 async function readConfig(onFailure: (reason: string) => void) {
   for (;;) {
     try {
       const response = await fetch("/config.json", { cache: "no-store" });
       if (response.ok) return pageConfigSchema.parse(await response.json());
-      onFailure(response.status === 503 ? "The services are starting …" : "No configuration.");
+      onFailure(
+        response.status === 503
+          ? "The services are starting …"
+          : `GET /config.json failed with HTTP ${response.status}. Trying again …`,
+      );
     } catch (thrown) {
       onFailure(`The console does not answer: ${messageOf(thrown)}. Trying again …`);
     }

@@ -39,9 +39,13 @@ function hashOf(parts: readonly Hex[]): Hex {
   return `0x${keccak256(hexToBytes(concatHex(parts))).toHex()}`;
 }
 
-/** The block before the first checkpoint; its time is the start of the current slot. */
+/**
+ * The block before the first checkpoint; its time is the start of the current slot. Its hash covers the
+ * millisecond, so that two chains created in one slot can be told apart.
+ */
 export function genesisBlock(nowMs: number): Block {
-  return sealBlock(0, ZERO_HASH, nowMs - nowMs % SLOT_MS, []);
+  const block = sealBlock(0, ZERO_HASH, nowMs - nowMs % SLOT_MS, []);
+  return { ...block, hash: hashOf([block.hash, numberToHex(nowMs, { size: 8 })]) };
 }
 
 /**

@@ -48,15 +48,15 @@ export interface ChainParts {
   oraclePrices: OraclePrices;
   journal: Journal;
   events: ChainEvents;
-  /** How far ahead a window may start, in milliseconds. */
+  /** Maximum time from now to the start of a window, in milliseconds. */
   maxStartAheadMs?: number;
   /** When the chain was created, in Unix milliseconds: now by default. */
   createdAtMs?: number | undefined;
   /** Where the chain stopped before. */
   resumeFrom?: ResumePoint | undefined;
-  /** Which numbers blocks may have; all by default. */
+  /** Reserves block numbers, so none is reused after a crash; unrestricted by default. */
   numbers?: BlockNumbers | undefined;
-  /** What the ledger has dropped; nothing by default. */
+  /** Settled theses and old receipts that were moved out of the ledger; empty by default. */
   archive?: Archive | undefined;
 }
 
@@ -64,8 +64,8 @@ export interface ChainParts {
 export type RecordedPrice = (market: Market, dueMs: number) => bigint | undefined;
 
 /**
- * The core node's state machine: transactions, checkpoints and settlement. Each change is decided,
- * written to the journal and applied, all of it synchronously, so that no change is half done.
+ * The core node's state machine: transactions, checkpoints and settlement. Each change is checked,
+ * journaled and applied synchronously, so no other code sees a partial change.
  */
 export class Chain {
   readonly chainId: number;
@@ -104,8 +104,8 @@ export class Chain {
   }
 
   /**
-   * Applies a transaction; the next checkpoint seals its block. The same transaction again returns the
-   * first receipt.
+   * Applies a transaction; the next checkpoint seals its block. Idempotent: submitting it again
+   * returns the first receipt.
    *
    * @throws {SignatureError} If `from` did not sign it. @throws {RejectedTransactionError} If its
    * timestamp is too far off. @throws {JournalError} If it cannot be written. Nothing is recorded
@@ -164,8 +164,8 @@ export class Chain {
   }
 
   /**
-   * Goes back to a snapshot of a development chain: reports its head, and the theses that are open
-   * again. Theses opened since are gone, and nobody is notified of that.
+   * Restores a snapshot of a development chain, then emits its head and every thesis whose status
+   * changed. Theses created after the snapshot disappear without an event.
    */
   restore(state: ChainState, position: BlockLogPosition): void {
     const { theses } = this.#state.ledger;
@@ -234,7 +234,7 @@ export class Chain {
     const { ledger } = this.state;
     const txHash = hashTransaction(tx, this.chainId);
     requireSender(tx, txHash);
-    // A transaction that was dropped is this old: so is every one that is not looked for in the archive.
+    // Only transactions this old can have been moved to the archive, so newer ones skip the lookup.
     const isOld = tx.timestamp < ledger.droppedBeforeMs + TIMESTAMP_DRIFT_MAX_MS;
     const earlier = isOld ? this.receipt(txHash) : this.#recentReceipt(txHash);
     if (earlier !== undefined) return { receipt: earlier, isKnown: true };
@@ -252,14 +252,14 @@ export class Chain {
   }
 
   #context(): ExecutionContext {
-    // Dropped quotes had ended by then: a clock that was set back cannot make them good again.
+    // Quotes dropped from the ledger have expired and must stay expired if the clock is set back.
     const nowMs = Math.max(this.#clock.now(), this.state.ledger.droppedBeforeMs);
     const isBehind = this.head.timestampMs - nowMs > CHECKPOINT_LATE_MAX_MS;
     return {
       blockNumber: this.blocks.nextNumber,
       nowMs,
       marketOf: (pair) => this.state.marketOf(pair),
-      // While the clock is behind the newest block, no prices are pulled.
+      // If the clock is behind the newest block, prices are not updated, so none counts as fresh.
       isFresh: (market) => !isBehind && this.oraclePrices.isFresh(market, nowMs),
       maxStartAheadMs: this.#maxStartAheadMs,
       breachOf: (box) => this.state.breachOf(box),

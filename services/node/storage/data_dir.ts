@@ -38,14 +38,14 @@ export interface DataDirOptions {
   markets?: Markets;
   /** Slots of each price ring. */
   ringSlots: number;
-  /** Start a new chain although files of an earlier one are left; they are moved to a subfolder. */
+  /** Starts a new chain even if files of an earlier one remain; they move to a subfolder. */
   newChain?: boolean;
   clock?: Clock;
   /** Opens the files: on the disk by default. */
   openFile?: OpenFile | undefined;
 }
 
-/** What was wrong with the files, and was put right. */
+/** Problems found in the files and repaired on open. */
 export interface Repairs {
   /** Bytes of an incomplete last record that were removed from the journal. */
   cutBytes: number;
@@ -57,7 +57,8 @@ export interface Repairs {
 
 /**
  * A chain on the disk: `chain.journal` contains every change of balances and theses, `prices/` an image
- * of each price ring, `head` the newest block, and `archive.sqlite` what is settled and old. Only one process can have it open.
+ * of each price ring, `head` the newest block, `archive.sqlite` old settled theses and receipts. A
+ * lock file ensures that only one process opens it.
  */
 export class DataDir {
   readonly journal: FileJournal;
@@ -69,7 +70,7 @@ export class DataDir {
   readonly resumeFrom: ResumePoint | undefined;
   readonly numbers: BlockReservation;
   readonly repairs: Repairs;
-  /** What the journal does not contain any more. */
+  /** Settled theses and receipts that were removed from the journal. */
   readonly archive: SqliteArchive;
   readonly #path: string;
   readonly #openFile: OpenFile;
@@ -101,7 +102,7 @@ export class DataDir {
     this.#head = keep(new HeadFile(headPath(path), openFile));
     const saved = this.#head.read();
     const head = saved === "damaged" ? undefined : saved;
-    // Time had reached the head, whether there were prices or not.
+    // Time had passed up to the saved head: slots without a price before it are missing prices.
     if (head !== undefined) {
       for (const { ring } of prices.values()) {
         ring.skipTo(head.timestampMs);
@@ -164,7 +165,7 @@ export class DataDir {
   /**
    * Makes the journal shorter, see {@link rewriteJournal}.
    *
-   * @throws {Error} If that fails; the journal then stays as it is.
+   * @throws {Error} If the rewrite fails; the journal is then unchanged.
    */
   async rewrite(beforeMs: number, pace: RewritePace): Promise<void> {
     const { journal, state, archive } = this;
@@ -175,8 +176,8 @@ export class DataDir {
   }
 
   /**
-   * Closes the directory after the journal is synced. With the newest block, saves that and all prices
-   * before; without it, the next start continues as after a crash.
+   * Syncs the journal and closes the directory. If `head` is given, saves it and all prices first;
+   * otherwise the next start recovers as after a crash.
    */
   async close(head?: Block): Promise<void> {
     try {
@@ -211,7 +212,7 @@ export class DataDir {
   }
 }
 
-/** A thesis on a pair that is no market any more could never be settled. */
+/** Fails if an open thesis refers to a removed market: it could never be settled. */
 function requireMarkets(state: ChainState, path: string): void {
   const lost = state.ledger.theses.find((thesis) =>
     isUnsettled(thesis.status) && state.marketOf(thesis) === undefined
@@ -219,7 +220,7 @@ function requireMarkets(state: ChainState, path: string): void {
   if (lost === undefined) return;
   throw new DataDirError(
     `${path} contains the open thesis ${lost.id} on ${lost.base} / ${lost.quote}, which is no ` +
-      "market: add it to the file of --markets",
+      "configured market: add the market to the --markets file",
   );
 }
 
@@ -265,6 +266,6 @@ export function inspectDataDir(
 function isHeld(path: string): boolean {
   if (statOf(path) === undefined) return false;
   using file = Deno.openSync(path);
-  // A shared lock: two inspections at the same time do not mistake each other for a node.
+  // A shared lock: concurrent inspections must not be reported as a running node.
   return !file.tryLockSync(false);
 }

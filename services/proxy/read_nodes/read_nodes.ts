@@ -2,19 +2,19 @@ import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import { blocksBehind, type Head } from "./lag.ts";
 import { type NodeState, ReadNode } from "./read_node.ts";
 
-/** Probes without an answer in a row after which a node is dead; a refused connection needs one. */
+/** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
 
-/** Rounds in a row with the same verdict before a node is out for it, or in again. */
+/** Consecutive rounds a node must lag, or keep up, before it leaves or rejoins the rotation. */
 export const ROUNDS = 3;
 
-/** The leader is not replaced more often, unless it is dead. */
+/** Minimum time between two leader changes, unless the leader is dead. */
 export const MOVE_EVERY_MS = 30_000;
 
-/** Reads of a round before their errors count, and the part of them that takes a node out. */
+/** A node leaves the rotation if this share of its reads in a round fail, given enough reads. */
 const ERRORS = { readsMin: 10, share: 0.5 };
 
-/** A leader is slow if another node takes less than half as long, and at least this much less. */
+/** A leader is slow if another node is more than twice as fast and faster by at least this much. */
 const SLOWER_MS = 50;
 
 /** Nodes this close to the fastest count as equally fast; one of them is chosen at random. */
@@ -28,16 +28,16 @@ export interface ReadNodesOptions {
   maxLag: number;
   clock: Clock;
   random: RandomSource;
-  /** Another node leads. */
+  /** Called when another node becomes the leader. */
   moved?: (leader: number, reason: string) => void;
-  /** A node is out for a reason, or in again without one. */
+  /** Called when a node leaves the rotation, with the reason, or rejoins it, without one. */
   changed?: (node: number, reason: string | undefined) => void;
 }
 
 /**
  * Decides which read node serves. One node leads: reads go to it and the hub follows it, so that a
  * client can read the block that it was just notified of. The first of the list leads first. When it
- * is out, the fastest of the others leads, and keeps doing so. This class knows no socket: its owner
+ * is out of rotation, the fastest other node becomes leader. This class does no I/O: its owner
  * reports what happens, and asks every node for its head once a round.
  */
 export class ReadNodes {
@@ -47,7 +47,7 @@ export class ReadNodes {
   #movedAtMs = -Infinity;
   /** Rounds in a row in which another node was much faster than the leader. */
   #slowRounds = 0;
-  /** Heads of the round before: on a fast chain, those of one round are from different moments. */
+  /** Heads of the previous round: on a fast chain, heads of one round differ in timing. */
   #before: (Head | undefined)[] = [];
 
   constructor(options: ReadNodesOptions) {
@@ -65,7 +65,7 @@ export class ReadNodes {
     return this.#options.names;
   }
 
-  /** Whether a node is in that answers. */
+  /** Whether at least one node is in rotation and responding. */
   get isAnyAlive(): boolean {
     return this.#nodes.some(({ out, isDead }) => out === undefined && !isDead);
   }
@@ -91,9 +91,10 @@ export class ReadNodes {
   }
 
   /**
-   * The node for a read of a block: the leader if it has it, or if no node has had it.
+   * Picks the node for reading a block: the leader if it has the block or if no node has it yet,
+   * otherwise another node that has it.
    *
-   * @returns Undefined if only nodes that are away have had it.
+   * @returns Undefined if the block exists only on nodes that are out of rotation or dead.
    */
   having(block: number): number | undefined {
     const hasCome = this.#nodes.some(({ head }) => head !== undefined && head.number >= block);
@@ -120,7 +121,7 @@ export class ReadNodes {
     if (leader.isDead) this.#takeOut(this.#leader, "it does not answer", true);
   }
 
-  /** A node did not answer a probe. @param isDead It refused the connection. */
+  /** Records a failed probe. @param isDead The node refused the connection. */
   probeFailed(index: number, reason: string, isDead: boolean): void {
     const node = this.#at(index);
     node.failures += 1;
@@ -137,7 +138,7 @@ export class ReadNodes {
     node.readsTotal += 1;
   }
 
-  /** A node answered a read with an error of its own, or lost it. */
+  /** Records a failed read: the node returned an internal error or dropped the request. */
   erred(index: number): void {
     this.answered(index);
     const node = this.#at(index);
@@ -150,19 +151,19 @@ export class ReadNodes {
     this.#at(index).isDead = false;
   }
 
-  /** A node refused or closed a connection, or is silent. */
+  /** Marks a node dead: it refused or closed a connection, or stopped answering. */
   died(index: number, reason: string): void {
     this.#at(index).isDead = true;
     this.#takeOut(index, reason, true);
   }
 
-  /** All nodes that were asked in this round have answered, or had their time. */
+  /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
   endRound(): void {
     const nowMs = this.#options.clock.now();
     for (const [index, node] of this.#nodes.entries()) {
       const { reads, errors, probed, out } = node;
       node.reads = node.errors = 0;
-      // Nobody waits for ever for the blocks of a node that is gone.
+      // Forget the head of a silent node, so that reads of its blocks do not wait for it.
       if (nowMs - node.headAtMs >= MOVE_EVERY_MS) node.head = undefined;
       if (reads >= ERRORS.readsMin && errors >= reads * ERRORS.share) {
         node.rounds = 0;
@@ -214,13 +215,13 @@ export class ReadNodes {
     this.#leader = candidate;
     this.#movedAtMs = nowMs;
     this.#slowRounds = 0;
-    this.#takeIn(candidate); // it may lag, and is the best there is
+    this.#takeIn(candidate); // it may lag, but no better node is available
     this.#options.moved?.(candidate, reason);
   }
 
   #replaceSlowLeader(): void {
     const leader = this.#at(this.#leader);
-    // It lagged before it could be replaced.
+    // The leader is already out of rotation; no replacement was available earlier.
     if (leader.out !== undefined) return this.#replaceLeader(leader.out, leader.isDead);
     const limitMs = Math.min(leader.tookMs / 2, leader.tookMs - SLOWER_MS);
     const isSlow = this.#indexes().some((index) =>
@@ -239,7 +240,7 @@ export class ReadNodes {
   /** The fastest of some nodes; of those that are out, the one furthest ahead. */
   #best(isCandidate: (index: number) => boolean): number | undefined {
     const all = this.#indexes().filter(isCandidate);
-    // A node that has not answered yet may be anywhere behind.
+    // Prefer nodes whose head is known: the lag of the others is unknown.
     const known = all.filter((index) => this.#at(index).head !== undefined);
     const candidates = known.length > 0 ? known : all;
     if (candidates.some((index) => this.#at(index).out !== undefined)) {

@@ -38,6 +38,7 @@ const strategy = {
     STRATEGY_RULE,
   ),
   placeholder: "strategy",
+  completes: STRATEGY_NAMES,
 } satisfies kinds.OptionKind;
 
 /** What the maker charges, as options. */

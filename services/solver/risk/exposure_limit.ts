@@ -3,8 +3,8 @@ import type { Admission } from "../../../lib/intents/intent.ts";
 import { type BetAtRisk, type ExposureBook, riskOf } from "./exposure_book.ts";
 
 /**
- * The most that a set of bets can cost the solver, USDC with 6 decimals: never more than the sum of what
- * each can lose.
+ * Calculates the maximum loss on a set of bets, in USDC with 6 decimals: at most the sum of their
+ * individual losses.
  */
 export type RiskMeasure = (bets: Iterable<BetAtRisk>) => bigint;
 
@@ -16,13 +16,13 @@ export interface ExposureLimitOptions {
   book: Pick<ExposureBook, "complete" | "atRisk" | "betsAtRisk" | "hold" | "free">;
   /** Reads the bet from the payload of a reservation. */
   decode(payload: string): BetAtRisk;
-  /** Absent: the sum of what each bet can lose, as if the users won them all. */
+  /** Maximum loss on a set of bets; by default the sum, as if users won every bet. */
   measure?: RiskMeasure;
-  /** The measure came near its bound, or is far from it again. */
+  /** Called when exposure comes near the limit (true) or drops well below it again (false). */
   onNear?(isNear: boolean, total: bigint, max: bigint): void;
 }
 
-/** In percent of the bound: near from the first on, and far again below the second. */
+/** Warning hysteresis in percent of the limit: warn at `from`, clear below `until`. */
 const NEAR_PERCENT = { from: 80n, until: 70n };
 
 /** `--max-exposure`: decides whether a bet fits beside all others of the solver. */
@@ -39,7 +39,7 @@ export class ExposureLimit {
    * within the bound together. Reservations last from before the hedge until the settlement; open
    * theses of the chain count too, since some may come from another database.
    *
-   * @returns Undefined without a bound. Otherwise one that refuses with {@link RangemakerError}
+   * @returns Undefined without a limit. Otherwise an admission that throws {@link RangemakerError}
    * `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`.
    */
   admission(quoteHash: string, bet: BetAtRisk): Admission | undefined {
@@ -60,7 +60,7 @@ export class ExposureLimit {
     if (!book.complete) {
       throw new RangemakerError(
         "EXPOSURE_UNKNOWN",
-        "Exposure is not known: the open theses could not be read from the core node yet",
+        "Exposure is unknown: the open theses have not been loaded from the core node yet; retry",
         { retryable: true },
       );
     }
@@ -69,14 +69,14 @@ export class ExposureLimit {
     if (total <= max) return;
     throw new RangemakerError(
       "EXPOSURE_TOO_LARGE",
-      `Exposure would be ${total} with ${riskOf(bet)} more at risk, ${total - max} above ${max}`,
+      `Exposure would be ${total}, above --max-exposure ${max}: this bet adds ${riskOf(bet)}`,
       { retryable: true },
     );
   }
 
   #measureWith(bet: BetAtRisk, max: bigint): bigint {
     const { book, measure } = this.#options;
-    // The book keeps the sum, so far from the bound a decision looks at no other bet.
+    // Well below the limit the cached sum is enough; computing the exact loss reads every bet.
     const sum = book.atRisk + riskOf(bet);
     const isFar = sum * 100n < max * NEAR_PERCENT.until;
     return measure === undefined || isFar ? sum : measure([...book.betsAtRisk, bet]);

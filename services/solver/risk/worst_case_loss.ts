@@ -14,10 +14,10 @@ interface Box {
  * The most that bets can cost the solver wherever prices go, USDC with 6 decimals: never less than the
  * true worst case, never more than the sum of all risks.
  *
- * One price decides all boxes that are checked in the same slot, so of these only the ones that share a
- * price can win together. Each market's bets are divided into groups that have a slot in common; a
- * group can cost as much as its boxes around the worst price, and groups and markets add up. Exact for
- * bets that all run at the same time; O(n log n).
+ * Boxes checked in the same slot see the same price, so they win together only where their ranges
+ * overlap. Each market's boxes are split into groups that share a slot. A group loses what it loses
+ * at the worst price; the result is the sum over all groups and markets. Exact if the boxes of each
+ * market share a slot. O(n log n) for few groups, O(n²) if every box is its own group.
  */
 export function worstCaseLoss(bets: Iterable<BetAtRisk>): bigint {
   const markets = new Map<string, Box[]>();
@@ -47,7 +47,7 @@ function groupsOf(boxes: Box[]): Box[][] {
   const groups: Box[][] = [];
   let rest = boxes;
   while (rest.length > 0) {
-    // The last slot of the box that ends first: whatever has begun by then is checked in it too.
+    // The last slot of the box that ends first. Every box that has started by then includes it.
     const slot = rest[0]!.lastSlot;
     const group: Box[] = [];
     const later: Box[] = [];
@@ -60,7 +60,7 @@ function groupsOf(boxes: Box[]): Box[][] {
   return groups;
 }
 
-/** What boxes lose at the price that lies in the costliest of them. */
+/** The solver's loss at the price where the boxes that contain it have the largest total risk. */
 function worstPriceLoss(boxes: readonly Box[]): bigint {
   const edges = boxes.flatMap(({ lowerPrice, upperPrice, risk }) => [
     { price: lowerPrice, change: risk },

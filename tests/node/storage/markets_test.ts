@@ -31,7 +31,7 @@ Deno.test("Node --data-dir: a market with an open thesis cannot be removed, one 
       await assert.rejects(startNode(testOptions({ dataDir, markets }), clock), {
         code: "DATA_DIR",
         message: new RegExp(
-          `contains the open thesis 1 on ${ETH.base} / ${ETH.quote}, .* to the file of --markets$`,
+          `contains the open thesis 1 on ${ETH.base} / ${ETH.quote}, .* to the --markets file$`,
         ),
       });
     });

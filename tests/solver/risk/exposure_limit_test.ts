@@ -43,10 +43,10 @@ function refused(decide: () => void, code: string, message: RegExp): void {
 Deno.test("ExposureLimit: the bound holds to the unit, and says by how much it would be passed", () => {
   const { limit } = limitOf(25n, [thesisOf(1)]);
   decide(limit, 5n, reservation(2, 10n));
-  const words = /^Exposure would be 26 with 6 more at risk, 1 above 25$/;
+  const words = /^Exposure would be 26, above --max-exposure 25: this bet adds 6$/;
   refused(() => decide(limit, 6n), "EXPOSURE_TOO_LARGE", words);
   limit.admission(quoteHashOf(3), betOf(5n))?.decide();
-  refused(() => decide(limit, 1n), "EXPOSURE_TOO_LARGE", /^Exposure would be 26 with 1 more/);
+  refused(() => decide(limit, 1n), "EXPOSURE_TOO_LARGE", /^Exposure would be 26, .* adds 1$/);
 });
 
 Deno.test("ExposureLimit: a bet that is both reserved and open counts once", () => {
@@ -65,7 +65,7 @@ Deno.test("ExposureLimit: a bet that is both reserved and open counts once", () 
 
 Deno.test("ExposureLimit: refuses everything while the open theses are not all known", () => {
   const { limit, book } = limitOf(1_000n);
-  const words = /^Exposure is not known/;
+  const words = /^Exposure is unknown/;
   refused(() => decide(limit, 1n), "EXPOSURE_UNKNOWN", words);
   book.endReading([]);
   decide(limit, 1n);
@@ -108,5 +108,5 @@ Deno.test("ExposureLimit: reports once that the bound is near, and once that it 
   });
   for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) decide(limit, risk);
   assert.deepEqual(reports, ["true 80/100", "false 69/100", "true 80/100"]);
-  refused(() => decide(limit, 101n), "EXPOSURE_TOO_LARGE", /1 above 100/);
+  refused(() => decide(limit, 101n), "EXPOSURE_TOO_LARGE", /above --max-exposure 100/);
 });
