@@ -77,6 +77,8 @@ export class SolverMetrics {
       buckets: HEDGE_BUCKETS,
       registers,
     });
+    // There from the start, so that the first hedge is an increase and not a new series.
+    this.#hedgeTime.zero({ outcome: "hedged" });
   }
 
   /** Reports the exposure at every scrape. */

@@ -34,7 +34,10 @@ Deno.test({
       const nodeAt = async (port: number) =>
         keep(
           await startNode(
-            withDefaults(nodeOptions, { port, oracleUrl: oracle.url, maxStaleMs: 1_000 }),
+            withDefaults(nodeOptions, {
+              ...{ port, oracleUrl: oracle.url, maxStaleMs: 1_000 },
+              dataDir: ":memory:",
+            }),
           ),
         );
       const node = await nodeAt(0);

@@ -42,7 +42,10 @@ Deno.test("price oracle, pull cycle, step 1: the node asks GET /prices, once a c
     return Response.json(pricesBody(clock.now()));
   });
   const oracleUrl = `127.0.0.1:${oracle.addr.port}`;
-  const stepped = await SteppedNode.start(withDefaults(options, { port: 0, oracleUrl }), clock);
+  const stepped = await SteppedNode.start(
+    withDefaults(options, { port: 0, oracleUrl, dataDir: ":memory:" }),
+    clock,
+  );
   try {
     await stepped.run(7);
     assert.deepEqual(asked, Array(7).fill("GET /prices"));
