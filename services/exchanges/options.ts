@@ -2,7 +2,7 @@ import { z } from "zod";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
-import { hostOption } from "../../lib/cli/shared_options.ts";
+import { hostOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
 import { plannedFaultSchema, VENUE_FAULT_NAMES } from "./faults.ts";
 
 const SYMBOLS = MARKETS.map((market) => market.symbol);
@@ -22,6 +22,7 @@ export const options = {
     default: "8560",
   },
   host: hostOption,
+  corsOrigins: readerOriginsOption,
   seed: {
     flags: "--seed",
     kind: kinds.seed,

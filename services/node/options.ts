@@ -2,7 +2,12 @@ import { z } from "zod";
 import { type Address, addressSchema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
-import { chainIdOption, hostOption, retainOption } from "../../lib/cli/shared_options.ts";
+import {
+  chainIdOption,
+  hostOption,
+  readerOriginsOption,
+  retainOption,
+} from "../../lib/cli/shared_options.ts";
 import {
   DEFAULTS,
   ORACLE_TIMEOUT_MAX_MS,
@@ -48,6 +53,7 @@ export const options = {
     default: "8545",
   },
   host: hostOption,
+  corsOrigins: readerOriginsOption,
   readPort: {
     flags: "--read-port",
     kind: kinds.port,

@@ -25,7 +25,7 @@ export function startOracle(options: OracleOptions): Promise<RunningOracle> {
 }
 
 function start(options: OracleOptions): RunningOracle {
-  const { minSources, aggregation, maxSourceAgeMs } = options;
+  const { minSources, aggregation, maxSourceAgeMs, corsOrigins } = options;
   requireSources(options);
   const clock = systemClock;
   const startedAtMs = clock.now();
@@ -40,7 +40,7 @@ function start(options: OracleOptions): RunningOracle {
     metrics,
   });
   observeBoard([registry], oracle.board, clock);
-  const api = { oracle, clock, metrics, startedAtMs };
+  const api = { oracle, clock, metrics, startedAtMs, corsOrigins };
   const service = startService({
     name: "oracle",
     host: options.host,

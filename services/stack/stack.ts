@@ -91,7 +91,10 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   );
   try {
     const console = await startStackConsole(options, keep);
-    const urls = { ...console?.urls, ...await startAll(options, keep) };
+    const urls = {
+      ...console?.urls,
+      ...await startAll(options, keep, readersOf(console?.urls.console)),
+    };
     console?.connect(urls);
     return { urls, stop };
   } catch (thrown) {
@@ -113,7 +116,7 @@ async function startStackConsole(
   );
   return {
     urls: { console: url },
-    connect({ solver, bridge, proxy, proxyWs, oracle, node }) {
+    connect({ solver, bridge, proxy, proxyWs, oracle, node, exchanges }) {
       config = configOf(withDefaults(consoleOptions, {
         ...given,
         solverUrl: solver,
@@ -122,14 +125,23 @@ async function startStackConsole(
         proxyWsUrl: proxyWs,
         oracleUrl: oracle,
         nodeUrl: node,
+        exchangesUrl: exchanges,
       }));
     },
   };
 }
 
+/** The origins of the console, which is on this machine under two names. */
+function readersOf(consoleUrl: string | undefined): string[] | undefined {
+  return consoleUrl === undefined
+    ? undefined
+    : [consoleUrl, consoleUrl.replace("//127.0.0.1", "//localhost")];
+}
+
 async function startAll(
   { ports, host = DEFAULT_HOST, seed, tape, live = false, dataDir, pricing }: StackOptions,
   keep: <S extends RunningService>(service: S) => S,
+  corsOrigins: string[] | undefined,
 ): Promise<StackUrls> {
   const databaseOf = (service: string) =>
     dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
@@ -137,13 +149,14 @@ async function startAll(
   const clock = new ShiftedClock(systemClock);
   const exchanges = live ? undefined : keep(
     await startExchanges(
-      withDefaults(exchangesOptions, { host, port: ports.exchanges, seed, tape }),
+      withDefaults(exchangesOptions, { host, port: ports.exchanges, seed, tape, corsOrigins }),
     ),
   );
   const oracle = keep(
     await startOracle(withDefaults(oracleOptions, {
       host,
       port: ports.oracle,
+      corsOrigins,
       minSources: MIN_SOURCES,
       ...(exchanges && { providerUrls: exchanges.providerUrls }),
     })),
@@ -153,6 +166,7 @@ async function startAll(
       withDefaults(nodeOptions, {
         host,
         port: ports.node,
+        corsOrigins,
         readPort: ports.nodeRead,
         oracleUrl: oracle.url,
         dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
