@@ -34,7 +34,7 @@ export function figuresOf(name: ServiceName, history: MetricsHistory): Figure[] 
   const now = (metric: string, labels?: Record<string, string>) =>
     count(history.latest.sum(metric, labels));
   const recent = (metric: string, labels?: Record<string, string>) =>
-    count(history.increase(metric, labels));
+    count(history.spanMs === 0 ? undefined : history.increase(metric, labels));
   switch (name) {
     case "exchanges":
       return [
