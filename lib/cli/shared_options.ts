@@ -41,6 +41,14 @@ export const corsOriginsOption = {
   default: "*",
 } satisfies OptionSpec;
 
+/** Web pages, such as the console, that may read an operator's view of a service. */
+export const readerOriginsOption = {
+  flags: "--cors-origins",
+  kind: kinds.origins,
+  env: "CORS_ORIGINS",
+  description: "web pages that may read GET routes, comma-separated; none by default",
+} satisfies OptionSpec;
+
 /** Whether `X-Forwarded-For` names the caller. */
 export const trustProxyOption = {
   flags: "--trust-proxy",

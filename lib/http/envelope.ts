@@ -91,6 +91,15 @@ export function parseInput<S extends z.ZodType>(value: unknown, schema: S): z.ou
 }
 
 /**
+ * Lets pages of these origins read the answers to `GET`, and nothing else. Call it before routes are
+ * added.
+ */
+export function allowReaders(app: Hono, origins: readonly string[] = []): void {
+  if (origins.length === 0) return;
+  app.get("*", cors({ origin: origins.includes("*") ? "*" : [...origins] }));
+}
+
+/**
  * Answers unknown routes and thrown errors in the envelope, and lets pages of the given origins read
  * all answers; `*` allows every origin.
  */

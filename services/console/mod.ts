@@ -40,7 +40,7 @@ export function startConsole(
 
 /** What the page is given with these options. */
 export function configOf(options: ConsoleOptions): PageConfig {
-  const { solverUrl, bridgeUrl, proxyUrl, proxyWsUrl, oracleUrl, nodeUrl } = options;
+  const { solverUrl, bridgeUrl, proxyUrl, proxyWsUrl, oracleUrl, nodeUrl, exchangesUrl } = options;
   return {
     version: config.version,
     urls: {
@@ -50,6 +50,7 @@ export function configOf(options: ConsoleOptions): PageConfig {
       proxyWs: proxyWsUrl ?? `${proxyUrl.replace(/^http/, "ws").replace(/\/+$/, "")}/ws`,
       ...(oracleUrl !== undefined && { oracle: oracleUrl }),
       ...(nodeUrl !== undefined && { node: nodeUrl }),
+      ...(exchangesUrl !== undefined && { exchanges: exchangesUrl }),
     },
     chainId: options.chainId,
     isDevelopmentChain: options.developmentChain,

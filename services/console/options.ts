@@ -55,6 +55,12 @@ export const options = {
     env: "NODE_URL",
     description: "the write node, as browsers reach it, to show its state",
   },
+  exchangesUrl: {
+    flags: "--exchanges-url",
+    kind: browserUrl,
+    env: "EXCHANGES_URL",
+    description: "stand-ins for the exchanges, as browsers reach them, to show their state",
+  },
   chainId: chainIdOption,
   developmentChain: {
     flags: "--development-chain",

@@ -13,6 +13,7 @@ export const pageConfigSchema = z.object({
     proxyWs: url,
     oracle: url.optional(),
     node: url.optional(),
+    exchanges: url.optional(),
   }),
   /** The chain that users bet on; the page makes no key if the node has another one. */
   chainId: z.number().int(),

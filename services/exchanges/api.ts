@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { z } from "zod";
+import { allowReaders } from "../../lib/http/envelope.ts";
 import { describeIssue } from "../../lib/protocol/scalars.ts";
 import { aggregateTrade } from "./dialects/binance.ts";
 import type { TradeLog } from "./trades.ts";
@@ -50,8 +51,12 @@ function refusal(code: number, msg: string): HistoryAnswer {
 }
 
 /** HTTP routes: the history that a backfill reads. Prints themselves go over WebSockets. */
-export function exchangesApi(historyOf: (symbol: string) => TradeLog | undefined): Hono {
+export function exchangesApi(
+  historyOf: (symbol: string) => TradeLog | undefined,
+  corsOrigins?: readonly string[],
+): Hono {
   const app = new Hono();
+  allowReaders(app, corsOrigins);
   app.get("/api/v3/aggTrades", (c) => {
     const { status, body } = aggTrades(c.req.query(), historyOf);
     return c.json(body, status);

@@ -76,7 +76,10 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     name: "exchanges",
     host: options.host,
     port: options.port,
-    app: exchangesApi((symbol) => byProvider.get(HISTORY_PROVIDER)?.log(symbol)),
+    app: exchangesApi(
+      (symbol) => byProvider.get(HISTORY_PROVIDER)?.log(symbol),
+      options.corsOrigins,
+    ),
     upgrade: (request) => upgradeToVenue(request, venues),
     health: () => Response.json({ status: "healthy" }),
     registry,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
-import { hostOption, marketsOption } from "../../lib/cli/shared_options.ts";
+import { hostOption, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
 import { plannedFaultSchema, VENUE_FAULT_NAMES } from "./faults.ts";
 
 const fault = {
@@ -20,6 +20,7 @@ export const options = {
   },
   host: hostOption,
   markets: marketsOption,
+  corsOrigins: readerOriginsOption,
   seed: {
     flags: "--seed",
     kind: kinds.seed,

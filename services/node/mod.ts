@@ -48,7 +48,7 @@ export async function startNode(
       host: given.host,
       port,
       portFlag: isReadOnly ? "--read-port" : "--port",
-      app: nodeApi(node.dispatcher, isReadOnly),
+      app: nodeApi(node.dispatcher, isReadOnly, given.corsOrigins),
       health: () => node.health(),
       registry: node.metrics.registry,
       upgrade: (request) => node.clients.accept(request, isReadOnly),

@@ -6,6 +6,7 @@ import {
   chainIdOption,
   hostOption,
   marketsOption,
+  readerOriginsOption,
   retainOption,
 } from "../../lib/cli/shared_options.ts";
 import {
@@ -53,6 +54,7 @@ export const options = {
     default: "8545",
   },
   host: hostOption,
+  corsOrigins: readerOriginsOption,
   readPort: {
     flags: "--read-port",
     kind: kinds.port,

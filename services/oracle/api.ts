@@ -1,5 +1,6 @@
 import { type Handler, Hono } from "hono";
 import type { Clock } from "../../lib/clock.ts";
+import { allowReaders } from "../../lib/http/envelope.ts";
 import { answering, documented, serveDocument } from "../../lib/http/openapi.ts";
 import type { OracleMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
@@ -12,11 +13,14 @@ export interface OracleApi {
   clock: Clock;
   metrics: OracleMetrics;
   startedAtMs: number;
+  /** Pages that may read all answers. */
+  corsOrigins?: readonly string[] | undefined;
 }
 
 /** Routes of the oracle (spec: price oracle, "Endpoints"); `/health` is {@link healthHandler}. */
-export function oracleApi({ oracle, clock, metrics }: OracleApi): Hono {
+export function oracleApi({ oracle, clock, metrics, corsOrigins }: OracleApi): Hono {
   const app = new Hono();
+  allowReaders(app, corsOrigins);
   serveDocument(app, description);
   const prices = documented(operations.prices, () => {
     const end = metrics.requestSeconds.startTimer({ path: "/prices" });

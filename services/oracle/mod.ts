@@ -21,7 +21,7 @@ export type RunningOracle = RunningService;
  * @throws {ListenError} If the port is taken.
  */
 export async function startOracle(options: OracleOptions): Promise<RunningOracle> {
-  const { minSources, aggregation, maxSourceAgeMs } = options;
+  const { minSources, aggregation, maxSourceAgeMs, corsOrigins } = options;
   requireSources(options);
   const markets = await readMarkets(options.markets);
   const clock = systemClock;
@@ -37,7 +37,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningOracle
     metrics,
   });
   observeBoard([registry], oracle.board, clock);
-  const api = { oracle, clock, metrics, startedAtMs };
+  const api = { oracle, clock, metrics, startedAtMs, corsOrigins };
   const service = startService({
     name: "oracle",
     host: options.host,

@@ -93,7 +93,10 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   );
   try {
     const console = await startStackConsole(options, keep);
-    const urls = { ...console?.urls, ...await startAll(options, keep) };
+    const urls = {
+      ...console?.urls,
+      ...await startAll(options, keep, readersOf(console?.urls.console)),
+    };
     console?.connect(urls);
     return { urls, stop };
   } catch (thrown) {
@@ -115,7 +118,7 @@ async function startStackConsole(
   );
   return {
     urls: { console: url },
-    connect({ solver, bridge, proxy, proxyWs, oracle, node }) {
+    connect({ solver, bridge, proxy, proxyWs, oracle, node, exchanges }) {
       config = configOf(withDefaults(consoleOptions, {
         ...given,
         solverUrl: solver,
@@ -124,14 +127,23 @@ async function startStackConsole(
         proxyWsUrl: proxyWs,
         oracleUrl: oracle,
         nodeUrl: node,
+        exchangesUrl: exchanges,
       }));
     },
   };
 }
 
+/** The origins of the console, which is on this machine under two names. */
+function readersOf(consoleUrl: string | undefined): string[] | undefined {
+  return consoleUrl === undefined
+    ? undefined
+    : [consoleUrl, consoleUrl.replace("//127.0.0.1", "//localhost")];
+}
+
 async function startAll(
   { ports, host = DEFAULT_HOST, seed, tape, live = false, dataDir, markets, pricing }: StackOptions,
   keep: <S extends RunningService>(service: S) => S,
+  corsOrigins: string[] | undefined,
 ): Promise<StackUrls> {
   const databaseOf = (service: string) =>
     dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
@@ -139,7 +151,9 @@ async function startAll(
   const clock = new ShiftedClock(systemClock);
   const exchanges = live ? undefined : keep(
     await startExchanges(
-      withDefaults(exchangesOptions, { host, markets, port: ports.exchanges, seed, tape }),
+      withDefaults(exchangesOptions, {
+        ...{ host, markets, port: ports.exchanges, seed, tape, corsOrigins },
+      }),
     ),
   );
   const oracle = keep(
@@ -147,6 +161,7 @@ async function startAll(
       host,
       markets,
       port: ports.oracle,
+      corsOrigins,
       minSources: MIN_SOURCES,
       ...(exchanges && { providerUrls: exchanges.providerUrls }),
     })),
@@ -157,6 +172,7 @@ async function startAll(
         host,
         port: ports.node,
         markets,
+        corsOrigins,
         readPort: ports.nodeRead,
         oracleUrl: oracle.url,
         dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),

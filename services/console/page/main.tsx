@@ -4,6 +4,8 @@ import { render } from "preact";
 import { messageOf } from "../../../lib/errors.ts";
 import { pageConfigSchema } from "../page_config.ts";
 import { openPageModel } from "./data/page_model.ts";
+import { openMakerView } from "./maker/maker_view.tsx";
+import { openOperatorView } from "./operator/operator_view.tsx";
 import { Shell } from "./shell.tsx";
 import { openTradeView } from "./trade/trade_view.tsx";
 
@@ -36,5 +38,6 @@ if (root !== null) {
   });
   const model = openPageModel(config, globalThis.window);
   root.replaceChildren();
-  render(<Shell model={model} views={[openTradeView(model)]} />, root);
+  const views = [openTradeView(model), openMakerView(model), openOperatorView(model)];
+  render(<Shell model={model} views={views} />, root);
 }

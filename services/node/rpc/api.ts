@@ -1,14 +1,24 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import { allowReaders } from "../../../lib/http/envelope.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
 /** The largest body of a request: a `BackfillOracle` of 6,000 prices has a seventh of it. */
 export const BODY_BYTES_MAX = 1024 * 1024;
 
-/** JSON-RPC over HTTP: `POST /`. */
-export function nodeApi(dispatcher: Dispatcher, isReadOnly: boolean): Hono {
+/**
+ * JSON-RPC over HTTP: `POST /`.
+ *
+ * @param corsOrigins Pages that may read health and metrics; pages never call methods here.
+ */
+export function nodeApi(
+  dispatcher: Dispatcher,
+  isReadOnly: boolean,
+  corsOrigins?: readonly string[],
+): Hono {
   const app = new Hono();
+  allowReaders(app, corsOrigins);
   const limit = bodyLimit({
     maxSize: BODY_BYTES_MAX,
     onError: (c) =>

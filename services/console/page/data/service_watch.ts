@@ -1,0 +1,149 @@
+import { type Signal, signal } from "@preact/signals";
+import { z } from "zod";
+import type { Clock } from "../../../../lib/clock.ts";
+import { isRangemakerError } from "../../../../lib/client/mod.ts";
+import { type HttpAnswer, request } from "../../../../lib/net/http_request.ts";
+import { PollingLoop } from "../../../../lib/net/polling_loop.ts";
+import { MetricsHistory, parseMetrics } from "./metrics.ts";
+
+/** Between two looks at a service. */
+const POLL_MS = 1_500;
+
+/** A service that takes longer counts as away. */
+const TIMEOUT_MS = 3_000;
+
+/** The services that an operator looks after. */
+export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
+
+/** Those that say at `GET /ready` whether they can work. */
+const WITH_READY: ReadonlySet<ServiceName> = new Set(["proxy", "bridge", "solver"]);
+
+/** What is known of a service. */
+export interface ServiceState {
+  name: ServiceName;
+  url: string;
+  /** Undefined before the first answer, or the first lack of one. */
+  isUp: boolean | undefined;
+  /** Why it is away. */
+  reason: string;
+  version: string | undefined;
+  /** Its own word for its health. */
+  health: string;
+  /** Whether it calls itself healthy. */
+  isHealthy: boolean;
+  /** Undefined for services that do not say. */
+  isReady: boolean | undefined;
+  /** What it lacks, in its own words. */
+  complaints: readonly string[];
+  history: MetricsHistory;
+}
+
+/** The parts of the services' answers to `/health` and `/ready` that are shown. */
+const statusSchema = z.object({
+  status: z.string().optional(),
+  reason: z.string().optional(),
+  error: z.string().optional(),
+  problems: z.array(z.string()).optional(),
+});
+
+/** Looks at one service again and again, while it is started. */
+export class ServiceWatch {
+  readonly state: Signal<ServiceState>;
+  readonly #clock: Clock;
+  readonly #loop: PollingLoop;
+
+  constructor(name: ServiceName, url: string, clock: Clock) {
+    this.#clock = clock;
+    this.state = signal({
+      name,
+      url: url.replace(/\/+$/, ""),
+      isUp: undefined,
+      reason: "",
+      version: undefined,
+      health: "",
+      isHealthy: true,
+      isReady: undefined,
+      complaints: [],
+      history: new MetricsHistory(),
+    });
+    this.#loop = new PollingLoop({
+      clock,
+      intervalMs: POLL_MS,
+      poll: (signal) => this.#look(signal),
+      onFailure() {},
+    });
+  }
+
+  start(): void {
+    this.#loop.start();
+  }
+
+  /** Ends the request under way, too. */
+  stop(): void {
+    this.#loop.pause();
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { url, name, version } = this.state.value;
+    const get = (path: string) => request(url + path, { signal, timeoutMs: TIMEOUT_MS });
+    try {
+      const [metrics, health, ready, about] = await Promise.all([
+        get("/metrics"),
+        get("/health"),
+        WITH_READY.has(name) ? get("/ready") : undefined,
+        version === undefined ? get("/") : undefined,
+      ]);
+      if (signal.aborted) return;
+      this.#take(metrics, health, ready, about);
+    } catch (thrown) {
+      if (!signal.aborted && isRangemakerError(thrown)) {
+        // It may come back as another version.
+        const away = { isUp: false, reason: thrown.message, version: undefined };
+        this.state.value = { ...this.state.value, ...away };
+      }
+      throw thrown;
+    }
+  }
+
+  #take(
+    metrics: HttpAnswer,
+    health: HttpAnswer,
+    ready: HttpAnswer | undefined,
+    about: HttpAnswer | undefined,
+  ): void {
+    const before = this.state.value;
+    const isReady = ready && ready.status === 200;
+    const healthBody = readStatus(health);
+    const word = healthBody.status ?? "";
+    this.state.value = {
+      ...before,
+      isUp: true,
+      reason: "",
+      version: about === undefined ? before.version : versionOf(about.text),
+      health: word,
+      isHealthy: health.status === 200 && word !== "degraded" && word !== "failed",
+      isReady,
+      complaints: [
+        ...[healthBody.reason ?? healthBody.error ?? []].flat(),
+        ...(isReady === false ? readStatus(ready).problems ?? [ready?.text ?? ""] : []),
+      ],
+      history: before.history.with(this.#clock.now(), parseMetrics(metrics.text)),
+    };
+  }
+}
+
+/** Parses an answer that is JSON, or one word. */
+function readStatus(answer: HttpAnswer | undefined): z.output<typeof statusSchema> {
+  const text = answer?.text ?? "";
+  if (!text.startsWith("{")) return { status: text.trim() };
+  try {
+    return statusSchema.parse(JSON.parse(text));
+  } catch {
+    return { status: "unreadable" }; // shown as it is: not this page's service
+  }
+}
+
+/** From `rangemaker oracle 0.1.0: …`, which every service answers at `GET /`. */
+function versionOf(text: string): string {
+  return /^rangemaker [\w-]+ ([\w.+-]+?):?(\s|$)/.exec(text)?.[1] ?? "";
+}

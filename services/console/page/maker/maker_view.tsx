@@ -1,0 +1,275 @@
+import { useEffect } from "preact/hooks";
+import { systemClock } from "../../../../lib/clock.ts";
+import type { Metrics } from "../data/metrics.ts";
+import type { PageModel } from "../data/page_model.ts";
+import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
+import { formatAmount, formatGain, formatTime, shortAddress } from "../format.ts";
+import { Fact } from "../fact.tsx";
+import type { View } from "../views.ts";
+import { LineChart } from "./line_chart.tsx";
+import { type MakerState, MakerWatch } from "./maker_watch.ts";
+import { OpenBoxes } from "./open_boxes.tsx";
+import { historyOf, type Results, resultsByMarket, resultsOf } from "./results.ts";
+
+/** The maker's view: the money, risk and results of the solver. It asks only while it is shown. */
+export function openMakerView(model: PageModel): View {
+  const watch = new MakerWatch(model.config, systemClock);
+  const solver = new ServiceWatch("solver", model.config.urls.solver, systemClock);
+  const Body = () => <MakerView model={model} watch={watch} solver={solver} />;
+  return { id: "maker", label: "Maker", Body };
+}
+
+interface MakerViewProps {
+  model: PageModel;
+  watch: MakerWatch;
+  solver: ServiceWatch;
+}
+
+function MakerView({ model, watch, solver }: MakerViewProps) {
+  useEffect(() => {
+    watch.start();
+    solver.start();
+    return () => {
+      watch.stop();
+      solver.stop();
+    };
+  }, []);
+  const state = watch.state.value;
+  const service = solver.state.value;
+  const problems = [
+    watch.problem.value && `The bets may be out of date: ${watch.problem.value}. Trying again.`,
+    service.isUp === false && `The solver does not answer: ${service.reason}. Trying again.`,
+  ].filter((text) => typeof text === "string");
+  return (
+    <main class="board">
+      <div class="problems" role="status">
+        {problems.map((text) => <p key={text}>{text}</p>)}
+      </div>
+      {state === undefined
+        ? <p class="note">Reading the solver and its bets …</p>
+        : <Maker model={model} state={state} service={service} />}
+    </main>
+  );
+}
+
+interface MakerProps {
+  model: PageModel;
+  state: MakerState;
+  service: ServiceState;
+}
+
+function Maker({ model, state, service }: MakerProps) {
+  const results = resultsOf(state.theses);
+  return (
+    <>
+      <div class="pair">
+        <Money state={state} metrics={service.history.latest} results={results} />
+        <Outcome results={results} />
+      </div>
+      <Trend state={state} results={results} />
+      <Markets state={state} />
+      <OpenBoxes model={model} theses={state.theses} />
+      <Answers metrics={service.history.latest} />
+    </>
+  );
+}
+
+interface MoneyProps {
+  state: MakerState;
+  metrics: Metrics;
+  results: Results;
+}
+
+function Money({ state: { info, account }, metrics, results }: MoneyProps) {
+  const exposure = metrics.sum("solver_exposure_usdc");
+  const isComplete = metrics.sum("solver_exposure_complete") !== 0;
+  return (
+    <section class="card" aria-label="Money">
+      <div class="row">
+        <h2>Money</h2>
+        <code class="note" title={info.address}>{shortAddress(info.address)}</code>
+        <span class="note">
+          pricing {info.pricing}
+          {info.dryRun && ", dry run: takes no bets"}
+        </span>
+      </div>
+      <dl class="facts">
+        <Fact label="Balance for new bets" isBig>
+          <span data-maker-balance>{formatAmount(account.balance)} USDC</span>
+        </Fact>
+        <Fact label="Locked in open bets">{formatAmount(account.locked)} USDC</Fact>
+        <Fact label="At risk: lost if every open bet wins">
+          {formatAmount(results.atRisk)} USDC
+        </Fact>
+        <Fact label="Exposure, as the solver counts it">
+          {exposure === undefined
+            ? "–"
+            : `${formatAmount(BigInt(Math.round(exposure * 1e6)))} USDC`}
+          {!isComplete && <span class="lost">▲ incomplete</span>}
+        </Fact>
+      </dl>
+    </section>
+  );
+}
+
+const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
+
+function Outcome({ results }: { results: Results }) {
+  const { settled, held, profit, turnover, breakEven, open } = results;
+  return (
+    <section class="card" aria-label="Results">
+      <div class="row">
+        <h2>Results</h2>
+        <span class="note">{settled} settled, {open} open</span>
+      </div>
+      <dl class="facts">
+        <Fact label="Profit and loss" isBig>
+          <span data-maker-profit class={profit < 0n ? "lost" : "won"}>
+            {formatGain(profit)} USDC
+          </span>
+        </Fact>
+        <Fact label="Share of the stakes">
+          {turnover === 0n ? "–" : percent(Number(profit) / Number(turnover))}
+        </Fact>
+        <Fact label="Hit rate: bets that users won">
+          <span data-maker-hits>
+            {settled === 0 ? "–" : `${percent(held / settled)} (${held} of ${settled})`}
+          </span>
+        </Fact>
+        <Fact label="Hit rate at which payouts equal stakes">
+          {breakEven === undefined ? "–" : percent(breakEven)}
+        </Fact>
+      </dl>
+    </section>
+  );
+}
+
+function Trend({ state: { theses }, results }: { state: MakerState; results: Results }) {
+  const history = historyOf(theses);
+  return (
+    <section class="card" aria-label="Over time">
+      <h2>Over time</h2>
+      {history.length === 0 && <p class="note">No bet is settled yet.</p>}
+      <div class="pair">
+        <LineChart
+          label="Profit and loss, USDC"
+          points={history.map(({ timeMs, profit }) => ({ x: timeMs, y: Number(profit) / 1e6 }))}
+          mark={{ y: 0, label: "neither profit nor loss" }}
+          format={(usdc) => formatGain(BigInt(Math.round(usdc * 1e6)))}
+          formatX={formatTime}
+        />
+        <LineChart
+          label="Hit rate of all bets until then"
+          points={history.map(({ timeMs, hitRate }) => ({ x: timeMs, y: hitRate }))}
+          mark={{ y: results.breakEven ?? 0, label: "payouts equal stakes" }}
+          format={percent}
+          formatX={formatTime}
+        />
+      </div>
+    </section>
+  );
+}
+
+function Markets({ state: { theses } }: { state: MakerState }) {
+  const rows = resultsByMarket(theses);
+  const largest = rows.reduce((max, [, { atRisk }]) => atRisk > max ? atRisk : max, 1n);
+  return (
+    <section class="card" aria-label="By market">
+      <h2>By market</h2>
+      <div class="scroller" tabIndex={0} role="region" aria-label="Table of markets">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Market</th>
+              <th scope="col" class="number">Open</th>
+              <th scope="col" class="number">Stakes</th>
+              <th scope="col" class="number">At risk</th>
+              <th scope="col">
+                <span class="hidden">At risk, drawn</span>
+              </th>
+              <th scope="col" class="number">Settled</th>
+              <th scope="col" class="number">Users won</th>
+              <th scope="col" class="number">Profit and loss</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(([symbol, { open, stakes, atRisk, settled, held, profit }]) => (
+              <tr key={symbol} data-market-risk={symbol}>
+                <th scope="row">{symbol}</th>
+                <td class="number">{open}</td>
+                <td class="number">{formatAmount(stakes)}</td>
+                <td class="number">{formatAmount(atRisk)}</td>
+                <td>
+                  <svg class="bar" viewBox="0 0 100 10" width="100" height="10" aria-hidden="true">
+                    <rect width={Number(100n * atRisk / largest)} height="10" rx="2" />
+                  </svg>
+                </td>
+                <td class="number">{settled}</td>
+                <td class="number">{settled === 0 ? "–" : percent(held / settled)}</td>
+                <td class="number">{formatGain(profit)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+/** How the solver answered since its start, by code. */
+function Answers({ metrics }: { metrics: Metrics }) {
+  const kinds = ["estimate", "quote"] as const;
+  const quotes = metrics.of("solver_quotes_total");
+  const executions = metrics.of("solver_execute_answers_total");
+  const outcomes = [
+    ...new Set([...quotes, ...executions].map(({ labels }) => labels.outcome ?? "")),
+  ].sort((a, b) => rankOf(a) - rankOf(b) || a.localeCompare(b));
+  const show = (value: number | undefined) =>
+    value === undefined ? "–" : value.toLocaleString("en-US");
+  return (
+    <section class="card" aria-label="Answers">
+      <div class="row">
+        <h2>Quotes and refusals</h2>
+        <span class="note">since the solver started</span>
+      </div>
+      {outcomes.length === 0
+        ? <p class="note">Nobody has asked yet.</p>
+        : (
+          <div class="scroller" tabIndex={0} role="region" aria-label="Table of answers">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Answer</th>
+                  <th scope="col" class="number">Estimates</th>
+                  <th scope="col" class="number">Quotes</th>
+                  <th scope="col" class="number">Executions</th>
+                </tr>
+              </thead>
+              <tbody>
+                {outcomes.map((outcome) => (
+                  <tr key={outcome} data-answer={outcome}>
+                    <th scope="row">
+                      {rankOf(outcome) === 0
+                        ? <span class="won">✓ {outcome}</span>
+                        : <code>{outcome}</code>}
+                    </th>
+                    {kinds.map((kind) => (
+                      <td key={kind} class="number">
+                        {show(metrics.sum("solver_quotes_total", { kind, outcome }))}
+                      </td>
+                    ))}
+                    <td class="number">
+                      {show(metrics.sum("solver_execute_answers_total", { outcome }))}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+    </section>
+  );
+}
+
+/** Successes first. */
+const rankOf = (outcome: string) => outcome === "quoted" || outcome === "executed" ? 0 : 1;

@@ -1,0 +1,109 @@
+import { MARKETS, type NodePrice, type Thesis } from "../../../../lib/client/mod.ts";
+import { isUnsettled } from "../../../../lib/protocol/thesis.ts";
+import type { PageModel } from "../data/page_model.ts";
+import { formatAmount, formatDuration, formatQuotePrice, toNumber } from "../format.ts";
+import { useNow } from "../use_now.ts";
+import { roomOf } from "./results.ts";
+
+/** Rows that are shown: those that end first. */
+const ROWS_MAX = 50;
+
+/** The open bets of a solver, each with its box against the price. */
+export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
+  const nowMs = useNow(() => model.serverClock.now(), 500);
+  const prices = model.feed.latest.peek(); // read twice a second, with the time
+  const open = theses.filter(({ status }) => isUnsettled(status))
+    .sort((a, b) => a.endTime - b.endTime);
+  return (
+    <section class="card" aria-label="Open boxes">
+      <div class="row">
+        <h2>Open boxes</h2>
+        {open.length > ROWS_MAX && (
+          <p class="note">The {ROWS_MAX} of {open.length} that end first</p>
+        )}
+      </div>
+      {open.length === 0
+        ? <p class="note">None: nothing is at risk.</p>
+        : (
+          <div class="scroller" tabIndex={0} role="region" aria-label="Table of open boxes">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Bet</th>
+                  <th scope="col">Market</th>
+                  <th scope="col">Price in the box</th>
+                  <th scope="col">Nearer bound</th>
+                  <th scope="col">Time</th>
+                  <th scope="col" class="number">Stake</th>
+                  <th scope="col" class="number">You may lose</th>
+                </tr>
+              </thead>
+              <tbody>
+                {open.slice(0, ROWS_MAX).map((thesis) => (
+                  <Row key={thesis.id} thesis={thesis} prices={prices} nowMs={nowMs} />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+    </section>
+  );
+}
+
+interface RowProps {
+  thesis: Thesis;
+  prices: Readonly<Record<string, NodePrice>>;
+  nowMs: number;
+}
+
+function Row({ thesis, prices, nowMs }: RowProps) {
+  const { id, base, betAmount, payout } = thesis;
+  const symbol = MARKETS.find((market) => market.base === base)?.symbol ?? base;
+  const known = prices[symbol];
+  const price = known?.state === "fresh" ? toNumber(known.price) : undefined;
+  const [lower, upper] = [toNumber(thesis.lowerPrice), toNumber(thesis.upperPrice)];
+  return (
+    <tr data-box={id}>
+      <td>{id}</td>
+      <td>{symbol}</td>
+      <td>
+        <span class="gauge">
+          {formatQuotePrice(lower)}
+          <Gauge price={price} lower={lower} upper={upper} />
+          {formatQuotePrice(upper)}
+        </span>
+      </td>
+      <td>{price === undefined ? "no price" : describeRoom(roomOf(price, lower, upper))}</td>
+      <td>{describeTime(thesis, nowMs)}</td>
+      <td class="number">{formatAmount(betAmount)}</td>
+      <td class="number">{formatAmount(payout - betAmount)}</td>
+    </tr>
+  );
+}
+
+function describeRoom(points: number) {
+  if (points < 0) return <span class="lost">✕ {(-points).toFixed(1)} bp outside</span>;
+  return <span class="won">✓ {points.toFixed(1)} bp away</span>;
+}
+
+function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): string {
+  if (status === "needs_backfill") return "waits for missing prices";
+  if (nowMs < startTime) return `starts in ${formatDuration(startTime - nowMs)}`;
+  return nowMs < endTime ? `${formatDuration(endTime - nowMs)} left` : "being settled";
+}
+
+/** Where the price is in the range; the box fills the middle half of the drawing. */
+function Gauge(
+  { price, lower, upper }: { price: number | undefined; lower: number; upper: number },
+) {
+  const share = price === undefined ? 0 : (price - lower) / (upper - lower);
+  const x = 25 + 50 * share;
+  return (
+    <svg class="gauge-drawing" viewBox="0 0 100 16" width="100" height="16" aria-hidden="true">
+      <rect class="box" x="25" y="3" width="50" height="10" rx="2" />
+      {price !== undefined && (
+        <path class="price" d={`M${Math.min(98, Math.max(2, x)).toFixed(1)} 0 V16`} />
+      )}
+    </svg>
+  );
+}

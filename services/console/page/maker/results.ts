@@ -1,0 +1,89 @@
+/** What a maker's bets brought, from the theses alone. */
+import { MARKETS, type Thesis } from "../../../../lib/client/mod.ts";
+import { isUnsettled } from "../../../../lib/protocol/thesis.ts";
+
+/** Results of some bets, as the maker sees them. */
+export interface Results {
+  open: number;
+  /** Stakes of open bets. */
+  stakes: bigint;
+  /** What the maker loses if all open bets are won by their users. */
+  atRisk: bigint;
+  settled: number;
+  /** Settled bets that their users won: the price stayed in the box. */
+  held: number;
+  /** Gains less losses on settled bets. */
+  profit: bigint;
+  /** Stakes of settled bets. */
+  turnover: bigint;
+  /** The share of settled bets that users may win without profit or loss of the maker. */
+  breakEven: number | undefined;
+}
+
+/** What a settled bet brought the maker. */
+export function gainOf({ status, betAmount, payout }: Thesis): bigint {
+  if (status === "lost") return betAmount;
+  return status === "won" ? betAmount - payout : 0n;
+}
+
+/** Sums up bets. */
+export function resultsOf(theses: readonly Thesis[]): Results {
+  const open = theses.filter(({ status }) => isUnsettled(status));
+  const settled = theses.filter(({ status }) => !isUnsettled(status));
+  const fair = settled.reduce(
+    (sum, { betAmount, payout }) => sum + Number(betAmount) / Number(payout),
+    0,
+  );
+  return {
+    open: open.length,
+    stakes: sumOf(open, ({ betAmount }) => betAmount),
+    atRisk: sumOf(open, ({ betAmount, payout }) => payout - betAmount),
+    settled: settled.length,
+    held: settled.filter(({ status }) => status === "won").length,
+    profit: sumOf(settled, gainOf),
+    turnover: sumOf(settled, ({ betAmount }) => betAmount),
+    breakEven: settled.length === 0 ? undefined : fair / settled.length,
+  };
+}
+
+/** The results of each market, by symbol. */
+export function resultsByMarket(theses: readonly Thesis[]): [symbol: string, results: Results][] {
+  return MARKETS.map(({ symbol, base, quote }) => [
+    symbol,
+    resultsOf(theses.filter((thesis) => thesis.base === base && thesis.quote === quote)),
+  ]);
+}
+
+/** The state after a settlement. */
+export interface ResultPoint {
+  timeMs: number;
+  /** Of all bets settled until then. */
+  profit: bigint;
+  hitRate: number;
+}
+
+/** Profit and hit rate after each settlement, in the order of time. */
+export function historyOf(theses: readonly Thesis[]): ResultPoint[] {
+  const settled = theses.filter(({ status }) => !isUnsettled(status))
+    .sort((a, b) => timeOf(a) - timeOf(b) || a.id - b.id);
+  let profit = 0n;
+  let held = 0;
+  return settled.map((thesis, index) => {
+    profit += gainOf(thesis);
+    if (thesis.status === "won") held += 1;
+    return { timeMs: timeOf(thesis), profit, hitRate: held / (index + 1) };
+  });
+}
+
+const timeOf = ({ settledAt, endTime }: Thesis) => settledAt ?? endTime;
+
+function sumOf(theses: readonly Thesis[], part: (thesis: Thesis) => bigint): bigint {
+  return theses.reduce((sum, thesis) => sum + part(thesis), 0n);
+}
+
+/**
+ * How far a price is from the nearer bound of a range, in basis points of the price. Negative outside.
+ */
+export function roomOf(price: number, lower: number, upper: number): number {
+  return 1e4 * Math.min(price - lower, upper - price) / price;
+}

@@ -1,0 +1,85 @@
+/** The figures of each service that matter, as an operator reads them. */
+import type { MetricsHistory } from "../data/metrics.ts";
+import type { ServiceName } from "../data/service_watch.ts";
+
+/** A figure with its name. */
+export type Figure = readonly [label: string, text: string];
+
+const count = (value: number | undefined) =>
+  value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
+
+/** A share such as 0.0123 as text. */
+export function formatShare(share: number): string {
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+}
+
+/** An age such as `340 ms` or `2.1 s`. */
+export function formatAge(ageMs: number): string {
+  return ageMs < 1_000 ? `${Math.round(ageMs)} ms` : `${(ageMs / 1_000).toFixed(1)} s`;
+}
+
+/** The mean of a histogram in the last minute, in milliseconds; undefined if nothing happened. */
+export function meanMs(history: MetricsHistory, histogram: string): number | undefined {
+  const observed = history.increase(`${histogram}_count`);
+  return observed === 0 ? undefined : 1_000 * history.increase(`${histogram}_sum`) / observed;
+}
+
+const mean = (history: MetricsHistory, histogram: string) => {
+  const value = meanMs(history, histogram);
+  return value === undefined ? "–" : value < 10 ? `${value.toFixed(1)} ms` : formatAge(value);
+};
+
+/** The figures of a service; those that count events are of the last minute. */
+export function figuresOf(name: ServiceName, history: MetricsHistory): Figure[] {
+  const now = (metric: string, labels?: Record<string, string>) =>
+    count(history.latest.sum(metric, labels));
+  const recent = (metric: string, labels?: Record<string, string>) =>
+    count(history.spanMs === 0 ? undefined : history.increase(metric, labels));
+  switch (name) {
+    case "exchanges":
+      return [
+        ["Connections", now("exchanges_connections")],
+        ["Trades, last minute", recent("exchanges_trades_total")],
+      ];
+    case "oracle":
+      return [
+        ["Prices received, last minute", recent("oracle_prints_total")],
+        ["Reconnects, last minute", recent("oracle_reconnects_total")],
+        ["Mean time to aggregate", mean(history, "oracle_aggregation_seconds")],
+      ];
+    case "node":
+      return [
+        ["Block", now("node_block_number")],
+        ["Checkpoints late by, mean", mean(history, "node_checkpoint_lateness_seconds")],
+        ["Checkpoints missed, last minute", recent("node_checkpoints_missed_total")],
+        ["Slots without a price, last minute", recent("node_price_slots_missing_total")],
+        ["Open theses", now("node_theses_unsettled")],
+      ];
+    case "proxy":
+      return [
+        ["Clients", now("proxy_ws_connections_active")],
+        ["Subscriptions", now("proxy_broadcast_active_subscriptions")],
+        [
+          "Messages missed by slow clients",
+          recent("proxy_ws_messages_total", { direction: "lagged" }),
+        ],
+        ["Reconnects to the read node", recent("proxy_broadcast_reconnect_attempts")],
+        ["Mean time of a request", mean(history, "proxy_http_request_duration_seconds")],
+        ["Unanswered by nodes", recent("proxy_upstream_errors_total")],
+      ];
+    case "bridge":
+      return [
+        ["Deposits pending", now("bridge_deposits_pending")],
+        ["Committed, last minute", recent("bridge_deposits_total", { outcome: "committed" })],
+        ["Mean time to commit", mean(history, "bridge_time_to_commit_seconds")],
+        ["Retries, last minute", recent("bridge_retries_total")],
+      ];
+    case "solver":
+      return [
+        ["Quotes, last minute", recent("solver_quotes_total", { kind: "quote" })],
+        ["Estimates, last minute", recent("solver_quotes_total", { kind: "estimate" })],
+        ["Mean time of a quote", mean(history, "solver_quote_seconds")],
+        ["Bets placed, last minute", recent("solver_executions_total", { outcome: "committed" })],
+      ];
+  }
+}

@@ -1,0 +1,229 @@
+import { useEffect } from "preact/hooks";
+import { systemClock } from "../../../../lib/clock.ts";
+import { MARKETS } from "../../../../lib/client/mod.ts";
+import type { PageModel } from "../data/page_model.ts";
+import { type Providers, ProvidersWatch } from "../data/providers.ts";
+import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
+import { Fact } from "../fact.tsx";
+import { formatDuration, formatQuotePrice, toNumber } from "../format.ts";
+import type { View } from "../views.ts";
+import { figuresOf, formatAge } from "./figures.ts";
+import { anchorOf, type Problem, problemsOf } from "./problems.ts";
+
+/** In the order in which prices and bets flow. */
+const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
+
+/** The operator's view. It asks the services only while it is shown. */
+export function openOperatorView({ config }: PageModel): View {
+  const watches = ORDER.flatMap((name) => {
+    const url = config.urls[name];
+    return url === undefined ? [] : [new ServiceWatch(name, url, systemClock)];
+  });
+  const { oracle } = config.urls;
+  const sources = oracle === undefined ? undefined : new ProvidersWatch(oracle, systemClock);
+  const Body = () => <OperatorView watches={watches} sources={sources} />;
+  return { id: "operator", label: "Operator", Body };
+}
+
+interface Watches {
+  watches: readonly ServiceWatch[];
+  sources: ProvidersWatch | undefined;
+}
+
+function OperatorView({ watches, sources }: Watches) {
+  useEffect(() => {
+    for (const watch of [...watches, sources]) watch?.start();
+    return () => {
+      for (const watch of [...watches, sources]) watch?.stop();
+    };
+  }, []);
+  const states = watches.map(({ state }) => state.value);
+  const providers = sources?.providers.value;
+  return (
+    <main class="board">
+      <ProblemList
+        problems={problemsOf(states, providers)}
+        isKnown={states.every(({ isUp }) => isUp !== undefined)}
+      />
+      <section class="services" aria-label="Services">
+        {states.map((state) => <ServiceCard key={state.name} state={state} />)}
+      </section>
+      {sources !== undefined && <Sources providers={providers} states={states} />}
+    </main>
+  );
+}
+
+function ProblemList({ problems, isKnown }: { problems: Problem[]; isKnown: boolean }) {
+  return (
+    <section class="card wrong" aria-label="What is wrong">
+      <h2>What is wrong</h2>
+      {problems.length === 0 && (
+        <p class={isKnown ? "won" : "note"}>
+          {isKnown ? "✓ Nothing: all services work." : "Asking the services …"}
+        </p>
+      )}
+      <ul>
+        {problems.map(({ service, isCritical, text, chapter }) => (
+          <li key={service + chapter + text}>
+            <span class={isCritical ? "lost" : "warning"}>
+              {isCritical ? "✕ Critical" : "▲ Warning"}
+            </span>{" "}
+            <strong>{service}</strong> {text}{" "}
+            <span class="note">
+              What to do: <code>{anchorOf(chapter)}</code>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The state of a service as a sign, a word and a class. */
+function verdictOf({ isUp, isHealthy, isReady }: ServiceState): [style: string, text: string] {
+  if (isUp === undefined) return ["note", "… asking"];
+  if (!isUp) return ["lost", "✕ away"];
+  if (!isHealthy) return ["lost", "✕ not healthy"];
+  if (isReady === false) return ["warning", "▲ not ready"];
+  return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
+}
+
+function ServiceCard({ state }: { state: ServiceState }) {
+  const { name, url, version, history, isUp } = state;
+  const [style, verdict] = verdictOf(state);
+  const startedAtS = history.latest.sum("process_start_time_seconds");
+  const memory = history.latest.sum("process_resident_memory_bytes");
+  return (
+    <article class="card" data-service={name} data-up={isUp}>
+      <div class="row">
+        <h3>{name}</h3>
+        <span class={style}>{verdict}</span>
+      </div>
+      <p class="note">
+        {url.replace(/^https?:\/\//, "")}
+        {version !== undefined && version !== "" && `, version ${version}`}
+      </p>
+      <dl class="facts" data-old={isUp === false}>
+        {isUp !== undefined &&
+          figuresOf(name, history).map(([label, text]) => (
+            <Fact key={label} label={label}>{text}</Fact>
+          ))}
+        {startedAtS !== undefined && (
+          <Fact label="Runs for">{formatDuration(Date.now() - startedAtS * 1_000)}</Fact>
+        )}
+        {memory !== undefined && <Fact label="Memory">{`${Math.round(memory / 1e6)} MB`}</Fact>}
+      </dl>
+    </article>
+  );
+}
+
+interface SourcesProps {
+  providers: Providers | undefined;
+  states: readonly ServiceState[];
+}
+
+/** Prices of each exchange, how old they are, and how far from the median. */
+function Sources({ providers, states }: SourcesProps) {
+  const oracle = states.find(({ name }) => name === "oracle")?.history.latest;
+  if (providers === undefined) {
+    return (
+      <section class="card" aria-label="Price sources">
+        <h2>Price sources</h2>
+        <p class="note">The oracle does not answer yet.</p>
+      </section>
+    );
+  }
+  return (
+    <section class="card" aria-label="Price sources">
+      <h2>Price sources</h2>
+      <div class="scroller" tabIndex={0} role="region" aria-label="Table of price sources">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Source</th>
+              {MARKETS.map(({ symbol }) => <th key={symbol} scope="col">{symbol}</th>)}
+              <th scope="col" class="number">Reconnects</th>
+              <th scope="col">Last fault</th>
+            </tr>
+          </thead>
+          <tbody>
+            <tr class="total">
+              <th scope="row">Oracle</th>
+              {MARKETS.map(({ symbol }) => {
+                const price = providers.pairSources[symbol]?.price;
+                const age = oracle?.sum("oracle_price_age_seconds", { pair: symbol });
+                return (
+                  <td key={symbol} data-oracle-price={symbol}>
+                    {price === undefined
+                      ? <span class="lost">✕ no price</span>
+                      : <strong>{formatQuotePrice(toNumber(price))}</strong>}
+                    {age !== undefined && <Detail text={`${formatAge(age * 1_000)} old`} />}
+                  </td>
+                );
+              })}
+              <td />
+              <td />
+            </tr>
+            {providers.providers.map((provider) => (
+              <ProviderRow
+                key={provider.name}
+                provider={provider}
+                pairSources={providers.pairSources}
+              />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="note">
+        Below each price: the age of its last trade, and how far it lies from the median of the
+        sources. 1 bp is 0.01 %.
+      </p>
+    </section>
+  );
+}
+
+const Detail = ({ text }: { text: string }) => <span class="detail">{text}</span>;
+
+interface ProviderRowProps {
+  provider: Providers["providers"][number];
+  pairSources: Providers["pairSources"];
+}
+
+function ProviderRow({ provider, pairSources }: ProviderRowProps) {
+  const { name, exchange, ready, streams, reconnects, lastError } = provider;
+  return (
+    <tr data-provider={name}>
+      <th scope="row">
+        {exchange} <span class={ready ? "won" : "lost"}>{ready ? "✓" : "✕ not connected"}</span>
+      </th>
+      {MARKETS.map(({ symbol }) => {
+        const source = pairSources[symbol];
+        const price = source?.sourcePrices[name];
+        const age = streams[symbol]?.lastTradeAgeMs;
+        const points = source?.deviationBasisPoints?.[name];
+        const isOutlier = source?.outliers.includes(name) ?? false;
+        return (
+          <td key={symbol}>
+            {price === undefined
+              ? <span class="note">does not contribute</span>
+              : formatQuotePrice(toNumber(price))}
+            <Detail
+              text={[
+                age == null ? "" : formatAge(age),
+                points === undefined ? "" : `${formatPoints(points)}${isOutlier ? " ▲ far" : ""}`,
+              ].filter((text) => text !== "").join(" · ")}
+            />
+          </td>
+        );
+      })}
+      <td class="number">{reconnects}</td>
+      <td class="wrapping">{lastError ?? "none"}</td>
+    </tr>
+  );
+}
+
+/** Basis points with their sign. */
+function formatPoints(points: number): string {
+  const sign = points > 0 ? "+" : points < 0 ? "−" : "±";
+  return `${sign}${Math.abs(points).toFixed(1)} bp`;
+}

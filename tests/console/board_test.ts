@@ -1,0 +1,130 @@
+/** The views of maker and operator in a real browser; `UPDATE_DOCS=1` takes their pictures too. */
+import assert from "node:assert/strict";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { MARKETS, RangemakerClient } from "../../lib/client/mod.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { seededRandom } from "../../lib/random.ts";
+import { resultsOf } from "../../services/console/page/maker/results.ts";
+import { formatAmount, formatGain } from "../../services/console/page/format.ts";
+import { waitForPrices } from "../../services/stack/bet.ts";
+import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { seriousViolations } from "./accessibility.ts";
+import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
+
+const FOLDER = new URL("../../docs/images/", import.meta.url);
+const takesPictures = Deno.env.get("UPDATE_DOCS") === "1";
+
+/** Bets that are settled before the page is looked at, and such that stay open. */
+const [SHORT, LONG] = takesPictures ? [24, 7] : [3, 2];
+
+const SERVICES = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
+
+Deno.test({
+  name: "Console: maker and operator see the same numbers as the services",
+  ignore: !hasChromium,
+  async fn() {
+    const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
+    const browser = await launchBrowser();
+    const node = new CoreClient({ url: stack.urls.nodeRead });
+    const solver = DEV_ACCOUNTS.solver.address;
+    try {
+      const wallet = privateKeyToAccount(generatePrivateKey());
+      const client = new RangemakerClient({ urls: stack.urls, wallet });
+      await waitForPrices(stack.urls, client, systemClock);
+      await client.deposit(1_000_000_000n);
+      await playBets(client);
+      const visitor = await Visitor.open(browser, `${stack.urls.console}#maker`);
+
+      await visitor.sees(/Hit rate: bets that users won\s+\d/);
+      await visitor.sees(new RegExp(`${SHORT} settled, ${LONG} open`));
+      const { theses } = await node.getTheses({ solver, limit: 1_000 });
+      const { profit, atRisk, held } = resultsOf(theses);
+      const { balance } = await node.getAccount(solver);
+      assert.equal(await visitor.textOf("[data-maker-profit]"), `${formatGain(profit)} USDC`);
+      assert.equal(await visitor.textOf("[data-maker-balance]"), `${formatAmount(balance)} USDC`);
+      assert((await visitor.textOf("[data-maker-hits]")).includes(`(${held} of ${SHORT})`));
+      await visitor.sees(new RegExp(`as the solver counts it\\s+${formatAmount(atRisk)} USDC`));
+      assert.equal((await visitor.page.$$("tr[data-box]")).length, LONG);
+      assert.match(await visitor.textOf('tr[data-answer="quoted"]'), new RegExp(`${SHORT + LONG}`));
+      assert.match(await visitor.textOf('tr[data-answer="DURATION_TOO_SHORT"]'), /1/);
+      await examine(visitor, "maker");
+
+      await visitor.page.$eval('nav a[href="#operator"]', (link) => link.click());
+      for (const name of SERVICES) {
+        await visitor.page.waitForSelector(`[data-service="${name}"][data-up="true"]`);
+      }
+      await visitor.sees(/healthy, ready/);
+      await visitor.sees(/version \d+\.\d+/);
+      await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms old/);
+      assert.equal((await visitor.page.$$("tr[data-provider]")).length, 4);
+      await examine(visitor, "operator");
+      await visitor.close();
+    } finally {
+      await browser.close();
+      await stack.stop();
+    }
+  },
+});
+
+/** One bet that is refused, some that are settled, and some that stay open. */
+async function playBets(client: RangemakerClient): Promise<void> {
+  const random = seededRandom(7);
+  const watch = await client.watch();
+  const place = async (lastsMs: number, startsInMs: number) => {
+    const market = MARKETS[Math.floor(random() * MARKETS.length)] ?? assert.fail();
+    const { price } = (await client.prices())[market.symbol] ?? assert.fail();
+    const reach = price * BigInt(Math.floor(2 + 8 * random())) / 10_000n;
+    const startTime = systemClock.now() + startsInMs;
+    return await client.execute(
+      await client.quote({
+        symbol: market.symbol,
+        lowerPrice: price - reach,
+        upperPrice: price + reach,
+        betAmount: BigInt(2 + Math.floor(20 * random())) * 1_000_000n,
+        startTime,
+        endTime: startTime + lastsMs,
+      }),
+    );
+  };
+  try {
+    await assert.rejects(place(-1, 2_000), { code: "DURATION_TOO_SHORT" });
+    for (let count = 0; count < SHORT; count++) {
+      const { thesisId } = await place(1_500, 2_000);
+      if (count % 4 > 0) continue;
+      await watch.until(({ id, status }) => id === thesisId && status !== "open", 30_000);
+    }
+    for (const { id } of watch.theses) {
+      await watch.until((thesis) => thesis.id === id && thesis.status !== "open", 30_000);
+    }
+    for (let count = 0; count < LONG; count++) await place(60_000 + 5_000 * count, 10_000);
+  } finally {
+    watch.close();
+  }
+}
+
+/** Light, dark and on a phone: nothing is unreadable, nothing is wider than the page. */
+async function examine(visitor: Visitor, name: string): Promise<void> {
+  const { page } = visitor;
+  const take = async (kind: string) => {
+    if (!takesPictures) return;
+    const path = new URL(`console-${name}-${kind}.png`, FOLDER).pathname as `${string}.png`;
+    await page.screenshot({ path, fullPage: kind !== "phone" });
+  };
+  await page.setViewport({ width: 1280, height: 800 });
+  for (const value of ["dark", "light"]) {
+    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
+    assert.deepEqual(await seriousViolations(page), [], `${name}, ${value}`);
+    await take(value);
+  }
+  await page.setViewport({ width: 360, height: 740, deviceScaleFactor: 2 });
+  const overflow = await page.$eval(
+    "html",
+    ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth,
+  );
+  assert.equal(overflow, 0, `${name}, phone`);
+  assert.deepEqual(await seriousViolations(page), [], `${name}, phone`);
+  await take("phone");
+  await page.setViewport({ width: 1280, height: 800 });
+}

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { Counter, Gauge, Registry } from "prom-client";
+import {
+  MetricsHistory,
+  parseMetrics,
+  WINDOW_MS,
+} from "../../services/console/page/data/metrics.ts";
+
+Deno.test("parseMetrics: reads what the services' own library writes, odd labels included", async () => {
+  const registers = [new Registry()];
+  const odd = 'a "quoted", \\slashed\n{line}';
+  const counter = new Counter({
+    name: "c_total",
+    help: "Help.",
+    labelNames: ["x", "y"],
+    registers,
+  });
+  counter.inc({ x: odd, y: "1" }, 2.5);
+  counter.inc({ x: "b", y: "1" }, 4);
+  new Gauge({ name: "g", help: "Help.", registers }).set(-1e-7);
+  new Gauge({ name: "endless", help: "Help.", registers }).set(Infinity);
+  const metrics = parseMetrics(await registers[0]!.metrics());
+  assert.equal(metrics.sum("c_total"), 6.5);
+  assert.equal(metrics.sum("c_total", { x: odd }), 2.5);
+  assert.equal(metrics.sum("c_total", { x: "other" }), undefined);
+  assert.equal(metrics.sum("g"), -1e-7);
+  assert.equal(metrics.sum("endless"), Infinity);
+  assert.deepEqual(metrics.of("c_total", { x: "b" }), [{ labels: { x: "b", y: "1" }, value: 4 }]);
+});
+
+Deno.test("parseMetrics: lines that are no samples are left out", () => {
+  const metrics = parseMetrics("<html>\n\n# TYPE a gauge\na 1 1700000000000\na{b=\n");
+  assert.equal(metrics.sum("a"), 1);
+});
+
+Deno.test("MetricsHistory: counts what happened in the last minute, across a restart", () => {
+  let history = new MetricsHistory();
+  const at = (ms: number, value: number) => history = history.with(ms, parseMetrics(`c ${value}`));
+  at(0, 100);
+  assert.equal(history.increase("c"), 0);
+  at(1_000, 110);
+  at(2_000, 3); // began anew
+  assert.equal(history.increase("c"), 13);
+  at(WINDOW_MS + 1_500, 5);
+  assert.equal(history.increase("c"), 2);
+  assert.equal(history.increase("never"), 0);
+});

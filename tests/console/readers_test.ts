@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { Hono } from "hono";
+import { allowReaders } from "../../lib/http/envelope.ts";
+
+const PAGE = "http://127.0.0.1:8600";
+
+async function allowedOrigin(
+  corsOrigins: readonly string[] | undefined,
+  origin: string,
+  method = "GET",
+): Promise<string | null> {
+  const app = new Hono();
+  allowReaders(app, corsOrigins);
+  app.all("/metrics", (c) => c.text(""));
+  const answer = await app.request("/metrics", { method, headers: { origin } });
+  return answer.headers.get("access-control-allow-origin");
+}
+
+Deno.test("allowReaders: only the given pages read, and only what GET answers", async () => {
+  assert.equal(await allowedOrigin([PAGE], PAGE), PAGE);
+  assert.equal(await allowedOrigin([PAGE], "https://other.example"), null);
+  assert.equal(await allowedOrigin([PAGE], PAGE, "POST"), null);
+  assert.equal(await allowedOrigin(["*"], PAGE), "*");
+});
+
+Deno.test("allowReaders: without origins no page reads", async () => {
+  assert.equal(await allowedOrigin(undefined, PAGE), null);
+});
