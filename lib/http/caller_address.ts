@@ -37,7 +37,8 @@ export function callerAddress(headers: Headers, remote: string, trusted: boolean
   return {
     shown: nearest.slice(0, ADDRESS_LENGTH_MAX) || remote,
     forwardedFor: path === "" ? remote : `${path}, ${remote}`,
-    key: addressKey(nearest),
+    // With the peer: a forged address must not use up the limits of its owner.
+    key: `${addressKey(nearest)} via ${peerKey}`,
     peerKey,
   };
 }

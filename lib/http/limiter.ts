@@ -69,10 +69,8 @@ export class RequestLimiter {
     { key, peerKey }: Pick<CallerAddress, "key" | "peerKey">,
   ): Promise<number | undefined> {
     const isForwarded = key !== peerKey;
-    // Counted per connection: forging another caller's address must not use up its limit.
-    const caller = isForwarded ? `${key} via ${peerKey}` : key;
     // From the narrowest to the widest: a caller over its own limit must not use up a shared one.
-    return await this.#consume("address", this.#byCaller, caller) ??
+    return await this.#consume("address", this.#byCaller, key) ??
       (isForwarded ? await this.#consume("connection", this.#byConnection, peerKey) : undefined) ??
       await this.#consume("total", this.#total, "all");
   }

@@ -6,7 +6,7 @@ import { listen, type Listener, type RequestHandler } from "../../lib/http/liste
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
-import { AddressCounts, PEER_SHARE } from "./address_counts.ts";
+import { PEER_SHARE } from "./address_counts.ts";
 import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
 import { isHandshake } from "./clients/ws_clients.ts";
 import { Cors } from "./router/cors.ts";
@@ -50,7 +50,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
   const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
   const overRate = limiter && ((address: CallerAddress) => limiter.count(address));
-  const { budget, router, clients, upstream, readNodes, start, stop } = assemble(
+  const { budget, openRequests, router, clients, upstream, readNodes, start, stop } = assemble(
     options,
     metrics,
     cors,
@@ -66,10 +66,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     maxBodyBytes,
     addressOf,
     budget,
-    openRequests: new AddressCounts(
-      options.maxConnectionsPerAddress,
-      Math.floor(options.maxWsClients * PEER_SHARE),
-    ),
+    openRequests,
     overRate,
   });
   let wsListener: WsListener | undefined;

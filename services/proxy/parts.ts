@@ -4,7 +4,9 @@ import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { AddressCounts, PEER_SHARE } from "./address_counts.ts";
 import { ByteBudget } from "./byte_budget.ts";
+import { CONNECTIONS_MAX } from "./http_pool/http_pool.ts";
 import { WsClients } from "./clients/ws_clients.ts";
 import type { Cors } from "./router/cors.ts";
 import { announcedHead, HeadWatch } from "./hub/head_watch.ts";
@@ -29,6 +31,8 @@ const log = getLogger([LOG_ROOT, "proxy"]);
 export interface ProxyParts {
   /** Large messages in memory, of all callers together. */
   budget: ByteBudget;
+  /** Requests and messages that a node has not answered, by caller. */
+  openRequests: AddressCounts;
   router: Router;
   clients: WsClients;
   upstream: Upstream;
@@ -171,7 +175,13 @@ export function assemble(
     readHead: () => readHead(nodes.read),
     drop: (reason) => upstream.drop(reason),
   });
+  // Over HTTP and WebSockets together; nobody's share fills the connections to a node.
+  const openRequests = new AddressCounts(
+    options.maxConnectionsPerAddress,
+    Math.floor(CONNECTIONS_MAX * PEER_SHARE),
+  );
   const clients = new WsClients({
+    openRequests,
     hub,
     router,
     clock,
@@ -187,6 +197,7 @@ export function assemble(
   const running = [clients, headWatch, upstream, ...(rounds === undefined ? [] : [rounds])];
   return {
     budget,
+    openRequests,
     router,
     clients,
     upstream,

@@ -27,10 +27,10 @@ Deno.test("Caller address: what logs show and nodes receive, trusted or not", ()
 Deno.test("Caller address: limits count by the entry that the trusted peer added", () => {
   const rows: [said: string | undefined, trusted: boolean, key: string][] = [
     [undefined, true, REMOTE],
-    ["203.0.113.9, 198.51.100.7", true, "198.51.100.7"],
+    ["203.0.113.9, 198.51.100.7", true, `198.51.100.7 via ${REMOTE}`],
     ["203.0.113.9, 198.51.100.7", false, REMOTE],
-    ["203.0.113.9,", true, "unknown"],
-    ["no address", true, "unknown"],
+    ["203.0.113.9,", true, `unknown via ${REMOTE}`],
+    ["no address", true, `unknown via ${REMOTE}`],
   ];
   for (const [said, trusted, key] of rows) {
     const address = from(said, trusted);
@@ -43,9 +43,9 @@ Deno.test("Caller address: of a header that is too long, the nearest hops are ke
   const { shown, forwardedFor, key } = from(long, true);
   assert(forwardedFor.length <= 800 + REMOTE.length + 2);
   assert.match(forwardedFor, /^203\.0\.113\.1, .*, 198\.51\.100\.7, 192\.0\.2\.1$/);
-  assert.deepEqual([shown, key], ["198.51.100.7", "198.51.100.7"]);
+  assert.deepEqual([shown, key], ["198.51.100.7", `198.51.100.7 via ${REMOTE}`]);
   const solid = from("x".repeat(1_000), true);
-  assert.deepEqual([solid.forwardedFor, solid.key], [REMOTE, "unknown"]);
+  assert.deepEqual([solid.forwardedFor, solid.key], [REMOTE, `unknown via ${REMOTE}`]);
   assert(from(`${"x".repeat(700)}, 198.51.100.7`, true).shown.length <= 64);
 });
 
@@ -83,4 +83,14 @@ Deno.test("Address counts: each address has its limit, and so has the peer that 
   assert(counts.hasRoom(behind(3)));
   assert(counts.tryAdd(behind(3)));
   assert(!counts.hasRoom(behind(4)));
+});
+
+Deno.test("Address counts: a forged address does not use up the limit of its owner", () => {
+  const counts = new AddressCounts(2, 100);
+  const forger = callerAddress(new Headers({ "x-forwarded-for": "198.51.100.7" }), REMOTE, true);
+  assert.deepEqual([1, 2, 3].map(() => counts.tryAdd(forger)), [true, true, false]);
+  const owner = callerAddress(new Headers(), "198.51.100.7", true);
+  assert.equal(counts.tryAdd(owner), true);
+  const other = { "x-forwarded-for": "198.51.100.7" };
+  assert.equal(counts.tryAdd(callerAddress(new Headers(other), "192.0.2.99", true)), true);
 });

@@ -11,7 +11,7 @@ import {
 } from "../../../lib/protocol/jsonrpc.ts";
 import { BatchTooLongError, rpcErrorBody } from "./errors.ts";
 import type { Method } from "./methods.ts";
-import type { SerialQueue } from "./serial_queue.ts";
+import { NodeBusyError, type SerialQueue } from "./serial_queue.ts";
 import type { Subscriber } from "./subscriptions.ts";
 
 /** Calls that one batch may hold. */
@@ -29,8 +29,14 @@ export interface Caller {
   client?: Subscriber;
   /** Write methods are refused. */
   isReadOnly: boolean;
-  /** The call is one of a batch. */
-  isBatch?: boolean;
+  /** The batch that the call is one of. */
+  batch?: Batch;
+}
+
+/** A batch while its calls run. */
+interface Batch {
+  /** A call was refused because the node is busy: the rest would be, too. */
+  isRefused: boolean;
 }
 
 /** How a call ended, for metrics. `method` is "unknown" where the node has no such method. */
@@ -85,16 +91,21 @@ export class Dispatcher {
         `A batch may hold ${BATCH_MAX} calls: received ${items.length}`,
       );
     }
+    const batch: Batch = { isRefused: false };
     const answers: string[] = [];
     let chars = 0;
     for (const item of items) {
-      const answer = chars < BATCH_ANSWER_CHARS_MAX
-        ? await this.#answerItem(item, caller)
-        : failureText(idOf(item), new BatchTooLongError());
+      let answer: string | undefined;
+      if (batch.isRefused) answer = failureText(idOf(item), new NodeBusyError());
+      else if (chars < BATCH_ANSWER_CHARS_MAX) {
+        answer = await this.#answerItem(item, { ...caller, batch });
+      } else answer = failureText(idOf(item), new BatchTooLongError());
       if (answer === undefined) continue;
       chars += answer.length;
       answers.push(answer);
     }
+    // Calls that are refused without a turn must leave time for checkpoints, too.
+    if (batch.isRefused || chars >= BATCH_ANSWER_CHARS_MAX) await this.#parts.queue.turn();
     return { text: answers.length > 0 ? `[${answers.join()}]` : undefined, isMalformed: false };
   }
 
@@ -103,9 +114,10 @@ export class Dispatcher {
     try {
       request = parseRequest(item);
     } catch (thrown) {
+      await this.#parts.queue.turn();
       return failureText(idOf(item), thrown);
     }
-    return await this.#answer(request, { ...caller, isBatch: true });
+    return await this.#answer(request, caller);
   }
 
   /** Runs a call. One without an id runs, too, but gets no answer. */
@@ -120,7 +132,8 @@ export class Dispatcher {
   ): Promise<string> {
     const { methods, observe, queue, afterWrite } = this.#parts;
     const method = methods.get(name);
-    try {
+    const isWrite = method?.isWrite === true && !caller.isReadOnly;
+    const run = () => {
       if (method === undefined) {
         throw new RpcError(RpcCode.methodNotFound, `Method not found: ${name}`);
       }
@@ -128,13 +141,16 @@ export class Dispatcher {
         throw new RpcError(RpcCode.methodNotFound, `Method not available on a read port: ${name}`);
       }
       // Encoding a long result takes as long as finding it: both are one task.
-      const run = () => JSON.stringify(rpcResult(id, method.call(params, caller.client)));
-      const isQueued = method.isCostly || caller.isBatch;
-      const answer = isQueued ? await queue.run(method.isWrite ? "write" : "read", run) : run();
-      if (method.isWrite) await afterWrite();
+      return JSON.stringify(rpcResult(id, method.call(params, caller.client)));
+    };
+    try {
+      const isQueued = method?.isCostly || caller.batch !== undefined;
+      const answer = isQueued ? await queue.run(isWrite ? "write" : "read", run) : run();
+      if (isWrite) await afterWrite();
       observe(name, "ok");
       return answer;
     } catch (thrown) {
+      if (caller.batch && thrown instanceof NodeBusyError) caller.batch.isRefused = true;
       observe(method === undefined ? "unknown" : name, "error");
       return failureText(id, thrown);
     }

@@ -60,6 +60,11 @@ export class SerialQueue {
     });
   }
 
+  /** Resolves after what the event loop has to do now. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => this.#nextTurn(resolve));
+  }
+
   /** Stays closed until the promise is settled. */
   async closedDuring<T>(run: () => Promise<T>): Promise<T> {
     this.#isClosed = true;

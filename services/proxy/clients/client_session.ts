@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
+import type { AddressCounts } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
@@ -32,6 +33,8 @@ export interface ClientSessionOptions {
   clock: Clock;
   metrics: ProxyMetrics;
   address: CallerAddress;
+  /** Requests and messages that are not answered, by caller; subscriptions do not count. */
+  openRequests: AddressCounts;
   /** Large messages that are not answered yet, with all others of the process. */
   budget: ByteBudget;
   maxMessageBytes: number;
@@ -67,24 +70,31 @@ export class ClientSession {
     if (bytes > 0 && !budget.fits(bytes, false)) {
       return this.#refuse("buffered_bytes", "The proxy holds too many large messages: try again");
     }
+    if (!this.#options.openRequests.tryAdd(address)) {
+      return this.#refuse("requests_per_address", "Too many open requests from this address");
+    }
+    const counted = new Counted(this.#options.openRequests, address);
     this.#open += 1;
     budget.add(bytes);
     try {
       const waitS = overRate && await overRate(address);
-      if (waitS === undefined) await this.#route(text);
+      if (waitS === undefined) await this.#route(text, counted);
       else this.#refuse("request_rate", `Too many requests: retry after ${waitS} s`);
     } finally {
       this.#open -= 1;
       budget.remove(bytes);
+      counted.end();
     }
   }
 
   /** Has a message answered; notifications wait until the answer with their id has left. */
-  async #route(text: string): Promise<void> {
+  async #route(text: string, counted: Counted): Promise<void> {
     const { address, router, hub } = this.#options;
     let isHeld = false;
     const subscriptions = (call: Call) => {
       const answer = this.#subscription(call);
+      // It needs no connection of its own, and waits while the node is away.
+      if (answer !== undefined && !text.startsWith("[")) counted.end();
       if (answer !== undefined && !isHeld) {
         isHeld = true;
         this.#client.hold();
@@ -175,6 +185,23 @@ export class ClientSession {
     }
     metrics.wsMessages.inc({ direction: "downstream" });
     sink.send([message]);
+  }
+}
+
+/** An open message of an address, which ends once. */
+class Counted {
+  readonly #counts: AddressCounts;
+  readonly #address: CallerAddress;
+  #isOpen = true;
+
+  constructor(counts: AddressCounts, address: CallerAddress) {
+    this.#counts = counts;
+    this.#address = address;
+  }
+
+  end(): void {
+    if (this.#isOpen) this.#counts.remove(this.#address);
+    this.#isOpen = false;
   }
 }
 

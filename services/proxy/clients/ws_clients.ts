@@ -35,6 +35,8 @@ export interface WsClientsOptions {
   maxSubscriptionsPerClient: number;
   /** Seconds until an address may ask again; undefined if it may ask now. Not set: no limit. */
   overRate?: (address: CallerAddress) => Promise<number | undefined>;
+  /** Requests and messages that are not answered, over HTTP too. */
+  openRequests: AddressCounts;
 }
 
 /**
@@ -141,6 +143,7 @@ export class WsClients {
     const { shown } = address;
     const { hub, router, clock, metrics, maxMessageBytes, overRate, budget } = this.#options;
     const session = new ClientSession({
+      openRequests: this.#options.openRequests,
       hub,
       router,
       sink: connection,

@@ -6,7 +6,15 @@ import {
   type RpcId,
   type RpcRequest,
 } from "../../../lib/protocol/jsonrpc.ts";
-import { arrayElements, type Cut, cutAtMember, memberText } from "../json_text.ts";
+import { SMALL_BYTES } from "../byte_budget.ts";
+import {
+  arrayElements,
+  COMPLEXITY_MAX,
+  type Cut,
+  cutAtMember,
+  isTooComplex,
+  memberText,
+} from "../json_text.ts";
 import { badRequest, limitExceeded, ProxyError } from "./failures.ts";
 
 /** Method names longer than this are refused; the schema of requests has the same bound. */
@@ -63,6 +71,11 @@ export function isBroken(call: Call | BrokenCall): call is BrokenCall {
  * @throws {MessageError} -32700, -32600 (an empty batch too), or -32005 for a batch over the limit.
  */
 export function readMessage(text: string, maxBatch: number): Message {
+  if (text.length > SMALL_BYTES && isTooComplex(text)) {
+    const { depth, parts } = COMPLEXITY_MAX;
+    const message = `Message has over ${parts} members or is nested over ${depth} levels deep`;
+    throw new MessageError(null, limitExceeded(413, message));
+  }
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -15,7 +15,7 @@ import {
   pageOfTheses,
   THESES_SCANNED_MAX,
 } from "../../../services/node/rpc/pages.ts";
-import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
+import { SerialQueue, WAITING_MAX } from "../../../services/node/rpc/serial_queue.ts";
 import { emptyArchive } from "../../../services/node/chain/archive.ts";
 import { ThesisTable } from "../../../services/node/chain/thesis_table.ts";
 import { actors } from "../support/actors.ts";
@@ -55,6 +55,39 @@ function setUp(methods: Record<string, Method>) {
 async function settle(): Promise<void> {
   for (let step = 0; step < 20; step++) await Promise.resolve();
 }
+
+for (
+  const [name, item] of Object.entries({ "unknown methods": { method: "foo" }, "no calls": 5 })
+) {
+  Deno.test(`Dispatcher: a batch of ${name} takes a turn for each of them`, async () => {
+    const { dispatcher, turns } = setUp({});
+    const call = typeof item === "object" ? { jsonrpc: "2.0", id: 1, ...item } : item;
+    let isDone = false;
+    const answer = dispatcher.handle(JSON.stringify([call, call, call]), { isReadOnly: false })
+      .finally(() => isDone = true);
+    for (let turn = 0; turn < 3; turn++) {
+      await settle();
+      assert.deepEqual([turns.length, isDone], [1, false], `turn ${turn}`);
+      turns.shift()?.();
+    }
+    assert.equal(JSON.parse((await answer).text ?? "").length, 3);
+  });
+}
+
+Deno.test("Dispatcher: a batch that finds the node busy is refused as a whole, after a turn", async () => {
+  let calls = 0;
+  const { dispatcher, queue, turns, batchOf } = setUp({ cheap: { call: () => calls++ } });
+  for (let task = 0; task < WAITING_MAX; task++) void queue.run("read", () => {});
+  let isDone = false;
+  const answer = dispatcher.handle(batchOf("cheap", BATCH_MAX), { isReadOnly: false })
+    .finally(() => isDone = true);
+  await settle();
+  assert.equal(isDone, false);
+  for (const turn of turns.splice(0)) turn();
+  const answers: { error: { data: { code: string } } }[] = JSON.parse((await answer).text ?? "");
+  assert.deepEqual(answers.map(({ error }) => error.data.code), Array(BATCH_MAX).fill("NODE_BUSY"));
+  assert.equal(calls, 0);
+});
 
 Deno.test("Dispatcher: each call of a batch waits for its turn, however cheap it is", async () => {
   let calls = 0;

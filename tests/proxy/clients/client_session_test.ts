@@ -1,5 +1,6 @@
 /** One client on a WebSocket, between a hub and a router whose nodes the test plays. */
 import assert from "node:assert/strict";
+import { AddressCounts } from "../../../services/proxy/address_counts.ts";
 import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
@@ -15,6 +16,7 @@ import { call } from "../support.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;
 const OPEN_MESSAGES_MAX = 256;
+const ADDRESS_MESSAGES_MAX = 300;
 const BUDGET = 400_000;
 
 function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
@@ -48,7 +50,10 @@ function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
   const got: string[] = [];
   const budget = new ByteBudget(BUDGET);
   const closed: number[] = [];
+  const openRequests = new AddressCounts(ADDRESS_MESSAGES_MAX, 2 * ADDRESS_MESSAGES_MAX);
+  const caller = address();
   const session = new ClientSession({
+    openRequests,
     hub,
     router: new Router({
       methods: new MethodTable(),
@@ -66,12 +71,14 @@ function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
     },
     clock: new FakeClock(),
     metrics,
-    address: address(),
+    address: caller,
     budget,
     maxMessageBytes,
     maxSubscriptions: 10,
   });
   return {
+    openRequests,
+    caller,
     session,
     hub,
     open,
@@ -167,4 +174,18 @@ Deno.test("ClientSession: large messages count as memory until they are answered
   open[0]?.answer.resolve({ status: 200, body: "{}" });
   await first;
   assert.equal(budget.used, 0);
+});
+
+Deno.test("ClientSession: all messages of an address share one limit; waiting subscriptions do not count", async () => {
+  const { open, receive, frames, openRequests, caller } = scene();
+  for (let used = 0; used < ADDRESS_MESSAGES_MAX - 1; used += 1) openRequests.tryAdd(caller);
+  void receive(call(1, "eth_subscribe", ["newHeads"])); // the node does not answer
+  const read = receive(call(2, "eth_getBalance"));
+  await receive(call(3, "eth_getBalance"));
+  const [refusal] = frames();
+  assert.deepEqual([open.length, refusal?.error?.code], [1, -32005]);
+  open[0]?.answer.resolve({ status: 200, body: "{}" });
+  await read;
+  void receive(call(4, "eth_getBalance"));
+  assert.equal(open.length, 2);
 });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { AddressCounts } from "../../../services/proxy/address_counts.ts";
 import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
@@ -21,6 +22,7 @@ function scene() {
   };
   const clock = new FakeClock();
   const clients = new WsClients({
+    openRequests: new AddressCounts(256, 1_000),
     // These parts of a hub and of the other options are all that is used here.
     hub: hub as never,
     router: undefined as never,

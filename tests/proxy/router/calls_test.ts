@@ -25,3 +25,23 @@ Deno.test("Calls: a call is cut at the id that counts, however it is written", (
     assert.deepEqual(cutAtId(call), cutAtMember(text, "id"), text);
   }
 });
+
+const LARGE = 1024 * 1024;
+
+const costly: Record<string, string> = {
+  "brackets in brackets": "[".repeat(LARGE / 2) + "]".repeat(LARGE / 2),
+  "many empty objects": `[${"{},".repeat(LARGE / 3)}0]`,
+  "many keys": `{${Array.from({ length: 60_000 }, (_, key) => `"${key}":0`).join()}}`,
+};
+for (const [name, text] of Object.entries(costly)) {
+  Deno.test(`readMessage: a large message of ${name} is refused before it is parsed`, () => {
+    assert.throws(() => readMessage(text, 1_000), { rpcCode: -32005, message: /nested over 64/ });
+  });
+}
+
+Deno.test("readMessage: a large message of numbers and text with brackets and colons in it is read", () => {
+  const params = [Array.from({ length: 200_000 }, (_, n) => n), '[{":\\"'.repeat(60_000)];
+  const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_call", params });
+  const message = readMessage(text, 1);
+  assert.deepEqual(Array.isArray(message) ? undefined : message.params, params);
+});
