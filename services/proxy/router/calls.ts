@@ -74,7 +74,7 @@ export function readMessage(text: string, maxBatch: number): Message {
   if (text.length > SMALL_BYTES && isTooComplex(text)) {
     const { depth, parts } = COMPLEXITY_MAX;
     const message = `Message has over ${parts} members or is nested over ${depth} levels deep`;
-    throw new MessageError(null, limitExceeded(413, message));
+    throw new MessageError(idAtStart(text), limitExceeded(413, message));
   }
   let value: unknown;
   try {
@@ -84,6 +84,12 @@ export function readMessage(text: string, maxBatch: number): Message {
     throw new MessageError(null, badRequest(error));
   }
   return Array.isArray(value) ? readBatch(value, text, maxBatch) : readCall(value, text);
+}
+
+/** The id of a call that is not parsed, if it is written first, as most clients do. */
+function idAtStart(text: string): RpcId {
+  const start = /^\{"jsonrpc":"2\.0","id":(\d{1,15}|"[^"\\]{0,64}"),/.exec(text.slice(0, 128));
+  return start?.[1] === undefined ? null : JSON.parse(start[1]);
 }
 
 /** A message that cannot be handled at all, with the id to answer it under. */
