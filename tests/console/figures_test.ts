@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
+import type { ServiceName } from "../../services/console/page/data/service_watch.ts";
+import {
+  figuresOf,
+  formatAge,
+  formatShare,
+  meanMs,
+} from "../../services/console/page/operator/figures.ts";
+
+/** Figures of a service that were read twice, half a minute apart. */
+function historyOf(before: string, after: string): MetricsHistory {
+  return new MetricsHistory().with(0, parseMetrics(before)).with(30_000, parseMetrics(after));
+}
+
+const rows: [ServiceName, before: string[], after: string[], figures: string[]][] = [
+  [
+    "exchanges",
+    ["exchanges_trades_total 5"],
+    ["exchanges_trades_total 25", "exchanges_connections 4"],
+    ["4", "20"],
+  ],
+  [
+    "oracle",
+    ["oracle_prints_total 0", "oracle_reconnects_total 1"],
+    ["oracle_prints_total 1200", "oracle_reconnects_total 3"],
+    ["1,200", "2", "–"],
+  ],
+  [
+    "node",
+    ["node_checkpoint_lateness_seconds_count 0", "node_checkpoint_lateness_seconds_sum 0"],
+    [
+      "node_checkpoint_lateness_seconds_count 10",
+      "node_checkpoint_lateness_seconds_sum 0.02",
+      "node_block_number 77",
+      "node_theses_unsettled 3",
+    ],
+    ["77", "2.0 ms", "0", "0", "3"],
+  ],
+  [
+    "proxy",
+    ['proxy_ws_messages_total{direction="lagged"} 1'],
+    ['proxy_ws_messages_total{direction="lagged"} 8', "proxy_ws_connections_active 12"],
+    ["12", "–", "7", "0", "–", "0"],
+  ],
+  [
+    "bridge",
+    ['bridge_deposits_total{outcome="committed"} 1', "bridge_time_to_commit_seconds_count 0"],
+    [
+      'bridge_deposits_total{outcome="committed"} 3',
+      "bridge_time_to_commit_seconds_count 2",
+      "bridge_time_to_commit_seconds_sum 3",
+    ],
+    ["–", "2", "1.5 s", "0"],
+  ],
+  [
+    "solver",
+    ['solver_quotes_total{kind="quote"} 1', 'solver_quotes_total{kind="estimate"} 2'],
+    ['solver_quotes_total{kind="quote"} 5', 'solver_quotes_total{kind="estimate"} 4'],
+    ["4", "2", "–", "0"],
+  ],
+];
+
+for (const [name, before, after, expected] of rows) {
+  Deno.test(`Operator: the figures of ${name} are its newest values and its last minute`, () => {
+    const figures = figuresOf(name, historyOf(before.join("\n"), after.join("\n")));
+    assert.deepEqual(figures.map(([, text]) => text), expected);
+  });
+}
+
+Deno.test("Operator: before a second reading, counts of the last minute are unknown", () => {
+  const once = new MetricsHistory().with(0, parseMetrics("exchanges_trades_total 5"));
+  assert.deepEqual(figuresOf("exchanges", once).map(([, text]) => text), ["–", "–"]);
+  assert.equal(meanMs(once, "oracle_aggregation_seconds"), undefined);
+});
+
+Deno.test("Operator: shares and ages read well", () => {
+  assert.deepEqual([0.0123, 0.5].map(formatShare), ["1.2 %", "50 %"]);
+  assert.deepEqual([340.4, 2_100].map(formatAge), ["340 ms", "2.1 s"]);
+});
