@@ -153,3 +153,21 @@ Deno.test("BetSlip: another market has another box", () => {
   slip.choose("BTC/USDT");
   assert.equal(slip.draft, undefined);
 });
+
+Deno.test("BetSlip: nothing is asked for with a field missing, nor placed without a quote", async () => {
+  const { slip } = scene({ quote: () => assert.fail("Nothing is quoted") });
+  slip.edit({ lower: "2990", upper: "3010", startsIn: "3", lasts: "15", amount: "" });
+  const { name } = stageOf(slip);
+  await slip.quote();
+  await slip.place();
+  assert.equal(stageOf(slip).name, name);
+});
+
+Deno.test("BetSlip: choosing the same market again keeps the box, another one clears it", () => {
+  const { slip } = scene();
+  const draft = slip.draft;
+  slip.choose("ETH/USDT");
+  assert.deepEqual(slip.draft, draft);
+  slip.choose("BTC/USDT");
+  assert.equal(slip.draft, undefined);
+});

@@ -69,3 +69,7 @@ Deno.test("BoxDrag: beyond the chart counts as its edge", () => {
   assert.equal(draft?.upperPrice, 200_000_000n);
   assert.equal(draft?.durationMs, 37_000, "42 % of the time shown lies ahead");
 });
+
+Deno.test("BoxDrag: without a box, every drag draws a new one", () => {
+  assert.deepEqual(gripAt(scales, undefined, ...at(15_000, 150), 8), { kind: "new" });
+});

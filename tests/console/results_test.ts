@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { MARKETS, type Thesis } from "../../lib/client/mod.ts";
 import {
+  gainOf,
   historyOf,
   resultsByMarket,
   resultsOf,
@@ -116,4 +117,11 @@ Deno.test("ThesesBook: forgets everything when the chain was reset", async () =>
   node.theses = [];
   await book.refresh();
   assert.deepEqual(book.theses, []);
+});
+
+Deno.test("historyOf: bets settled at once come in the order of their ids, by their end if unknown", () => {
+  const theses = [thesisOf(3, "lost"), thesisOf(2, "won"), thesisOf(1, "needs_backfill")];
+  const points = historyOf(theses.map((one) => ({ ...one, settledAt: undefined, endTime: 9 })));
+  assert.deepEqual(points.map(({ timeMs, profit }) => [timeMs, profit]), [[9, -15n], [9, -5n]]);
+  assert.equal(gainOf(thesisOf(1, "needs_backfill")), 0n);
 });

@@ -84,3 +84,8 @@ Deno.test("loadStrategy: a price without a payout is an error that names the fil
       assert.throws(() => strategy.price(termsAt(0)), /mine\.ts gave no payout/);
     },
   ));
+
+Deno.test("StrategyContext: a bet on no market is refused before a strategy looks at it", () => {
+  const terms = { ...termsAt(0), base: termsAt(0).quote };
+  assert.throws(() => context.market(terms), { code: "PRICE_UNAVAILABLE", message: /^No market/ });
+});

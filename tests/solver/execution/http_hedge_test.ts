@@ -85,3 +85,10 @@ for (const [name, failure] of failures) {
       },
     ));
 }
+
+Deno.test("--hedge-url: a refusal without a reason says so", () =>
+  withService(() => Response.json({ hedged: false }), async (hedge) => {
+    await withExecutor(hedge, async ({ executor, clock }) => {
+      await assert.rejects(executor.execute(signed(clock).execution), /hedged: no reason given$/);
+    });
+  }));
