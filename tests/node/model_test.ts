@@ -38,6 +38,7 @@ class Twins {
   readonly committed: Transaction[] = [];
   dataDir!: DataDir;
   chain!: Chain;
+  #recordedMs = 0;
   #flushedMs = 0;
   #checkpoints = 0;
 
@@ -103,8 +104,9 @@ class Twins {
     for (let made = 0; made < checkpoints; made++) {
       this.clock.advance(100 - this.clock.now() % 100);
       if (hasPrices) this.#price();
-      this.chain.checkpoint(this.clock.now());
-      this.naive.checkpoint(this.clock.now());
+      this.#recordedMs = this.clock.now();
+      this.chain.checkpoint(this.#recordedMs);
+      this.naive.checkpoint(this.#recordedMs);
       this.#checkpoints += 1;
       if (this.#checkpoints % FLUSH_CHECKPOINTS === 0) this.#flush();
     }
@@ -155,7 +157,8 @@ class Twins {
 
   #flush(): void {
     this.dataDir.flush(this.chain.head);
-    this.#flushedMs = this.chain.head.timestampMs;
+    // The head may be older: it waits for the journal to sync a reservation of block numbers.
+    this.#flushedMs = this.#recordedMs;
   }
 
   #open(): void {
@@ -163,6 +166,7 @@ class Twins {
       chainId: CHAIN_ID,
       genesis: GENESIS,
       ringSlots: RING_SLOTS,
+      clock: this.clock,
     });
     const { state, journal, createdAtMs, resumeFrom, numbers } = this.dataDir;
     this.chain = new Chain({

@@ -89,15 +89,17 @@ export function startTestSolver(
   );
 }
 
-/** Runs a test with a fake node and a solver in memory. */
+/** Runs a test with a fake node, which `prepare` may change first, and a solver in memory. */
 export async function withSolver(
   test: (solver: RunningService, node: FakeNode) => Promise<void>,
   given: Partial<SolverOptions> = {},
+  prepare: (node: FakeNode) => void = () => {},
 ): Promise<void> {
   const node = FakeNode.start();
   node.credited.set(solver.address, SOLVER_BALANCE);
   node.credited.set(user.address, USER_BALANCE);
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
+  prepare(node);
   const running = await startTestSolver(node, given);
   try {
     await test(running, node);
