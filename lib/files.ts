@@ -6,7 +6,7 @@ import { messageOf } from "./errors.ts";
  * Why no file can be created in a folder; undefined if one can, if the folder could be created, or if
  * this process lacks the permission to find out.
  */
-export function whyFolderIsClosed(path: string): string | undefined {
+export function folderProblem(path: string): string | undefined {
   try {
     let folder = path;
     while (statOf(folder) === undefined) folder = dirname(folder);
@@ -30,7 +30,7 @@ function whyNoFileIn(folder: string): string | undefined {
 }
 
 /** Why a file cannot be written; undefined if it can. Nothing is written. */
-export function whyFileIsClosed(path: string): string | undefined {
+export function fileProblem(path: string): string | undefined {
   try {
     Deno.openSync(path, { write: true }).close();
     return undefined;

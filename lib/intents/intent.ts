@@ -89,9 +89,9 @@ export interface Admission {
    */
   decide(): void;
   /** Counts a reservation that another process or an earlier run made. */
-  hold(reservation: Reservation): void;
+  reserve(reservation: Reservation): void;
   /** Counts a reservation no longer. */
-  free(key: string): void;
+  release(key: string): void;
 }
 
 /** The state of a new intent once it is recorded. */

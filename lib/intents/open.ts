@@ -1,6 +1,6 @@
 /** Opens the store that an option names, or inspects it. */
 import { dirname } from "node:path";
-import { statOf, whyFileIsClosed, whyFolderIsClosed } from "../files.ts";
+import { fileProblem, folderProblem, statOf } from "../files.ts";
 import { describeCause, StoreError } from "./intent.ts";
 import { IN_MEMORY, POSTGRES_URL } from "./location.ts";
 import { MIGRATIONS, missingMigrations } from "./migrations.ts";
@@ -74,7 +74,7 @@ function isExistingFile(path: string): boolean {
   const file = statOf(path);
   if (file?.isDirectory) throw new StoreError(`Database ${path} is a folder`);
   // SQLite writes files of its own beside the database.
-  const problem = whyFolderIsClosed(dirname(path)) ?? (file && whyFileIsClosed(path));
+  const problem = folderProblem(dirname(path)) ?? (file && fileProblem(path));
   if (problem !== undefined) throw new StoreError(`Database ${path} cannot be used: ${problem}`);
   return file !== undefined;
 }

@@ -112,7 +112,7 @@ export class SharedReservations {
       const failed = batch ?? take();
       // The transaction rolled back, and SQLite may reuse its sequence numbers: rebuild the counts.
       const [first] = failed;
-      if (first !== undefined) this.#freeAll(first.admission);
+      if (first !== undefined) this.#releaseAll(first.admission);
       for (const { reject } of failed) reject(thrown);
     }
   }
@@ -170,7 +170,7 @@ export class SharedReservations {
       const { intent, admission } = one;
       if (row === undefined) {
         // The key belongs to an intent without an active reservation, so do not count this one.
-        admission.free(intent.key);
+        admission.release(intent.key);
         this.#keys.delete(intent.key);
         return;
       }
@@ -200,7 +200,7 @@ export class SharedReservations {
       if (held.has(sequence)) continue;
       this.#counted.delete(sequence);
       this.#keys.delete(key);
-      admission.free(key);
+      admission.release(key);
     }
     // Processes without an exposure limit skip the lock, so lower sequences can commit later.
     const missed = [...held].filter((sequence) => !this.#counted.has(sequence));
@@ -220,12 +220,12 @@ export class SharedReservations {
       if (this.#counted.has(sequence)) continue;
       this.#counted.set(sequence, key);
       this.#keys.add(key);
-      admission.hold(reservation);
+      admission.reserve(reservation);
     }
   }
 
-  #freeAll(admission: Admission): void {
-    for (const key of this.#keys) admission.free(key);
+  #releaseAll(admission: Admission): void {
+    for (const key of this.#keys) admission.release(key);
     this.#keys.clear();
     this.#counted.clear();
     this.#newest = 0;

@@ -49,7 +49,7 @@ const SQL = {
     SET tx_hash = ?, transaction_text = ?, state = 'submitted', updated_at_ms = ?
     WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?
     RETURNING sequence`,
-  noteAttempt: `UPDATE intents
+  recordAttempt: `UPDATE intents
     SET updated_at_ms = ?, state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
     WHERE service = ? AND key = ? AND ${UNFINISHED} RETURNING ${COLUMNS}`,
   finish: `UPDATE intents
@@ -101,7 +101,7 @@ export class IntentStore {
     } catch (thrown) {
       if (!(thrown instanceof StoreConnectionLostError)) throw thrown;
       // The insert may have succeeded. Check with a write: unlike a read, it waits for the standby.
-      const found = await this.noteAttempt(intent.key, intent.createdAtMs).catch(() => undefined);
+      const found = await this.recordAttempt(intent.key, intent.createdAtMs).catch(() => undefined);
       if (found === undefined || !isSame(found, intent)) throw thrown;
       return { inserted: true, intent: found };
     }
@@ -194,8 +194,8 @@ export class IntentStore {
    * Records that an attempt ended without an answer: an unfinished intent that has a transaction
    * becomes `submitted`.
    */
-  async noteAttempt(key: string, nowMs: number): Promise<Intent> {
-    const [row] = await this.#db.write(SQL.noteAttempt, [nowMs, this.#service, key]);
+  async recordAttempt(key: string, nowMs: number): Promise<Intent> {
+    const [row] = await this.#db.write(SQL.recordAttempt, [nowMs, this.#service, key]);
     return row === undefined ? await this.#existing(key) : intentOfRow(row);
   }
 

@@ -135,7 +135,7 @@ export class Submitter {
   /** What was read may be lost in a failover, what was written is not: only then it is acted on. */
   async #retry({ key }: Intent): Promise<Intent> {
     const { store, clock } = this.#options;
-    return await this.submit(await store.noteAttempt(key, clock.now()));
+    return await this.submit(await store.recordAttempt(key, clock.now()));
   }
 
   async #attempt(intent: Intent): Promise<Intent> {
@@ -292,7 +292,7 @@ export class Submitter {
     const { store, clock, log, observe } = this.#options;
     observe?.("retry", intent);
     try {
-      await store.noteAttempt(intent.key, clock.now());
+      await store.recordAttempt(intent.key, clock.now());
     } catch (thrown) {
       const { key } = intent;
       log.error("Attempt at intent {key} cannot be recorded: {reason}", {

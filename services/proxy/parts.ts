@@ -100,7 +100,8 @@ export function assemble(
       target: "read",
       url: options.readNodeUrl,
       ...httpOptions,
-      onEnd: (_tookMs, _status, error) => error ? readNodes.erred(0) : readNodes.answered(0),
+      onEnd: (_tookMs, _status, error) =>
+        error ? readNodes.onReadFailed(0) : readNodes.onReadAnswered(0),
     }),
     write: nodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions }),
   };
@@ -115,7 +116,7 @@ export function assemble(
     events: {
       opened(node) {
         // A node that is alone is not probed.
-        if (several === undefined) readNodes.opened(node);
+        if (several === undefined) readNodes.onConnected(node);
         headWatch.restart();
         hub.upstreamOpened(clock.now());
       },
@@ -124,7 +125,7 @@ export function assemble(
         hub.upstreamClosed(isRefusal);
         // A socket that was closed because of a client says nothing about the node.
         if (node !== undefined && !isRefusal) {
-          readNodes.died(node, `its WebSocket is lost: ${reason}`);
+          readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
         }
       },
       received(text) {
@@ -159,7 +160,7 @@ export function assemble(
       noticed(key, frame) {
         headWatch.noticed(key, frame);
         const head = key === NEW_HEADS_KEY ? announcedHead(frame) : undefined;
-        if (head !== undefined) readNodes.announced(upstream.node, head);
+        if (head !== undefined) readNodes.onHead(upstream.node, head);
       },
     },
     heads: several && new HeadSequence({

@@ -165,13 +165,13 @@ export class ReadNodesWorld {
       if (!this.#decision.isDue(index)) continue;
       if (node.state !== "well") {
         node.hasFailed = true;
-        this.#decision.probeFailed(index, node.state, node.state === "dead");
+        this.#decision.onProbeFailed(index, node.state, node.state === "dead");
         continue;
       }
       const number = node.top + (node.lies ? 1_000_000 : 0);
       const agoS = (this.#head - node.top) * this.#blockTicks * TICK_MS / 1_000;
       const timestampS = this.#clock.now() / 1_000 - agoS;
-      this.#decision.probed(index, { number, timestampS }, node.tookMs);
+      this.#decision.onProbeAnswered(index, { number, timestampS }, node.tookMs);
     }
     this.#decision.endRound();
   }
@@ -180,7 +180,7 @@ export class ReadNodesWorld {
   #read(): void {
     const first = this.#decision.leader;
     if (this.#answersRead(first)) return;
-    const second = this.#decision.other(first);
+    const second = this.#decision.alternativeTo(first);
     if (second === undefined) return;
     assert.notEqual(second, first, "A read is not sent to the same node again");
     this.#answersRead(second);
@@ -188,8 +188,8 @@ export class ReadNodesWorld {
 
   #answersRead(index: number): boolean {
     const isWell = this.#nodes[index]?.state === "well";
-    if (isWell) this.#decision.answered(index);
-    else this.#decision.died(index, "refused");
+    if (isWell) this.#decision.onReadAnswered(index);
+    else this.#decision.onDied(index, "refused");
     return isWell;
   }
 
@@ -248,7 +248,7 @@ export class ReadNodesWorld {
     if (node.state !== "well") {
       this.#connectAtMs = this.#clock.now() + ROUND_MS;
       node.hasFailed = true;
-      return this.#decision.died(leader, "cannot be connected to");
+      return this.#decision.onDied(leader, "cannot be connected to");
     }
     this.#socketTo = leader;
     this.#hub.upstreamOpened(this.#clock.now());
@@ -261,7 +261,7 @@ export class ReadNodesWorld {
     node.hasFailed = true;
     this.#closeSocket();
     this.#connectAtMs = this.#clock.now() + TICK_MS;
-    this.#decision.died(index, reason);
+    this.#decision.onDied(index, reason);
   }
 
   #closeSocket(): void {

@@ -147,12 +147,16 @@ Deno.test("Solver: what the last run left unfinished counts from the start", asy
       await assertFailure(post(`${url}/execute`, body), 504, /may be sent again/);
       assert.equal((await viewOf(url)).exposure, risk);
     }, { database });
-    await withSolver(async ({ url }, node) => {
-      assert.equal((await viewOf(url)).exposure, risk);
-      await eventually("the execution taken up", () => node.committed[0]);
-      assert.equal((await viewOf(url)).exposure, risk);
-      // A list read after the commit that lacks the thesis would mean that it has settled.
-    }, { database, maxExposure: 1n }, (node) => node.methods.delete("core_getTheses"));
+    await withSolver(
+      async ({ url }, node) => {
+        assert.equal((await viewOf(url)).exposure, risk);
+        await eventually("the execution taken up", () => node.committed[0]);
+        assert.equal((await viewOf(url)).exposure, risk);
+        // A list read after the commit that lacks the thesis would mean that it has settled.
+      },
+      { database, maxExposure: 1n },
+      (node) => node.methods.delete("core_getTheses"),
+    );
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

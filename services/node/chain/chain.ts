@@ -17,8 +17,8 @@ import type { OraclePrices } from "../oracle/oracle_prices.ts";
 import type { Journal, SettlementRecord } from "./journal.ts";
 import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
-import { StrangerFailures } from "./stranger_failures.ts";
-import { requireSender, verifyInside } from "./verify.ts";
+import { UnrecordedFailures } from "./unrecorded_failures.ts";
+import { requireSender, verifyEmbeddedSignatures } from "./verify.ts";
 
 /**
  * Settlement attempts of one checkpoint at most, so that it ends well within its interval. The next
@@ -76,7 +76,7 @@ export class Chain {
   readonly #journal: Journal;
   readonly #events: ChainEvents;
   readonly #maxStartAheadMs: number;
-  readonly #strangerFailures = new StrangerFailures();
+  readonly #unrecordedFailures = new UnrecordedFailures();
   #state: ChainState;
   #prunedAtMs = 0;
 
@@ -171,7 +171,7 @@ export class Chain {
     const { theses } = this.#state.ledger;
     this.#state = state;
     this.blocks.restore(position);
-    this.#strangerFailures.clear();
+    this.#unrecordedFailures.clear();
     this.#prunedAtMs = 0;
     this.#events.onHead(position.head);
     for (const [index, thesis] of state.ledger.theses.entries()) {
@@ -194,7 +194,7 @@ export class Chain {
     if (outcome.status !== "lost" && this.head.timestampMs < thesis.endTime) {
       throw SettlementError.tooEarly(thesis, this.head.timestampMs);
     }
-    if (this.state.settler.isNews(thesis, outcome)) {
+    if (this.state.settler.isNewOutcome(thesis, outcome)) {
       this.#record([settlementOf(thesis, outcome, this.#clock.now())]);
     }
     if (outcome.status === "needs_backfill") {
@@ -205,7 +205,7 @@ export class Chain {
 
   #fail(tx: Transaction, receipt: Receipt): Receipt {
     if (!this.state.ledger.recordsFailureOf(tx)) {
-      this.#strangerFailures.add(receipt);
+      this.#unrecordedFailures.add(receipt);
       return receipt;
     }
     this.#journal.append([{ kind: "failure", atMs: this.#clock.now(), receipt }]);
@@ -242,13 +242,13 @@ export class Chain {
     if (offMs > TIMESTAMP_DRIFT_MAX_MS || isOld) {
       throw new RejectedTransactionError(tx.timestamp, offMs);
     }
-    const verified = verifyInside(tx, txHash, this.chainId);
+    const verified = verifyEmbeddedSignatures(tx, txHash, this.chainId);
     const receipt = ledger.judge(verified, this.#context());
     return { receipt, quoteHash: verified.quoteHash, isKnown: false };
   }
 
   #recentReceipt(txHash: Hex): Receipt | undefined {
-    return this.state.ledger.receipt(txHash) ?? this.#strangerFailures.get(txHash);
+    return this.state.ledger.receipt(txHash) ?? this.#unrecordedFailures.get(txHash);
   }
 
   #context(): ExecutionContext {
@@ -285,7 +285,7 @@ export class Chain {
       const thesis = this.state.settler.nextDue(nowMs);
       if (thesis === undefined) break;
       const outcome = this.state.attempt(thesis);
-      if (this.state.settler.isNews(thesis, outcome)) {
+      if (this.state.settler.isNewOutcome(thesis, outcome)) {
         records.push(settlementOf(thesis, outcome, nowMs));
       }
     }

@@ -92,7 +92,7 @@ export class Settler {
   }
 
   /** Whether an outcome differs from that of the last attempt. */
-  isNews({ id }: Thesis, outcome: Outcome): boolean {
+  isNewOutcome({ id }: Thesis, outcome: Outcome): boolean {
     const known = this.#unsettled.get(id)?.missing;
     return outcome.status !== "needs_backfill" || known === undefined ||
       JSON.stringify(known) !== JSON.stringify(outcome.missing);

@@ -28,7 +28,11 @@ export function requireSender(tx: Transaction, txHash: Hex): void {
 }
 
 /** Checks the signatures inside a transaction that was signed by its sender. */
-export function verifyInside(tx: Transaction, txHash: Hex, chainId: number): VerifiedTransaction {
+export function verifyEmbeddedSignatures(
+  tx: Transaction,
+  txHash: Hex,
+  chainId: number,
+): VerifiedTransaction {
   if (tx.type !== "RfqSubmit") return { tx, txHash };
   const quoteHash = hashQuote(quoteTermsOf(tx), chainId);
   return { tx, txHash, quoteHash, fault: quoteFault(tx, quoteHash) };

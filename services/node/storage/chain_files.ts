@@ -38,7 +38,7 @@ export function imagePath(path: string, { symbol }: Market): string {
 }
 
 /** Files of a chain apart from its journal. */
-export function leftFilesOf(path: string, markets: Markets): string[] {
+export function leftoverFiles(path: string, markets: Markets): string[] {
   const images = markets.list.map((market) => imagePath(path, market));
   const archive = archivePath(path);
   return [headPath(path), ...images, archive, `${archive}-wal`, `${archive}-shm`].filter((file) =>
@@ -58,7 +58,7 @@ export function createJournal(
   genesis: GenesisRecord,
   openFile: OpenFile,
 ): boolean {
-  if (leftFilesOf(path, markets).length > 0) return false;
+  if (leftoverFiles(path, markets).length > 0) return false;
   let file: StorageFile | undefined;
   try {
     file = openFile(journalPath(path));
@@ -83,13 +83,13 @@ export function removeDraft(path: string): void {
 }
 
 /** Moves the files of a chain whose journal is lost to a new subfolder. */
-export function moveAside(path: string, markets: Markets): void {
+export function moveToSubfolder(path: string, markets: Markets): void {
   if ((statOf(journalPath(path))?.size ?? 0) > 0) {
     throw new DataDirError(
       `${path} contains a chain: remove --new-chain to continue it, or choose another directory for a new one`,
     );
   }
-  const left = leftFilesOf(path, markets);
+  const left = leftoverFiles(path, markets);
   if (left.length === 0) return;
   let number = 1;
   while (statOf(`${path}/old-${number}`) !== undefined) number += 1;

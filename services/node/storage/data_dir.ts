@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { statOf, whyFolderIsClosed } from "../../../lib/files.ts";
+import { folderProblem, statOf } from "../../../lib/files.ts";
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
 import { type Block, genesisBlock } from "../chain/block.ts";
@@ -16,10 +16,10 @@ import {
   headPath,
   imagePath,
   journalPath,
-  leftFilesOf,
+  leftoverFiles,
   lock,
   makeDirectories,
-  moveAside,
+  moveToSubfolder,
   removeDraft,
 } from "./chain_files.ts";
 import { FileJournal } from "./file_journal.ts";
@@ -91,7 +91,7 @@ export class DataDir {
     this.#lock = keep(lock(path));
     const { markets = SPEC_MARKETS } = options;
     removeDraft(path);
-    if (options.newChain === true) moveAside(path, markets);
+    if (options.newChain === true) moveToSubfolder(path, markets);
     const genesis = genesisRecordOf(options, (options.clock ?? systemClock).now());
     const isNew = createJournal(path, markets, genesis, openFile);
 
@@ -225,7 +225,7 @@ function requireMarkets(state: ChainState, path: string): void {
 }
 
 /** Whether a data directory contains a chain. */
-export function holdsChain(path: string): boolean {
+export function hasChain(path: string): boolean {
   return statOf(journalPath(path)) !== undefined;
 }
 
@@ -247,11 +247,11 @@ export function inspectDataDir(
   path: string,
   options: DataDirOptions,
 ): DataDirInspection | undefined {
-  const problem = whyFolderIsClosed(path);
+  const problem = folderProblem(path);
   if (problem !== undefined) throw new DataDirError(problem);
   const journalBytes = statOf(journalPath(path))?.size ?? 0;
   if (journalBytes === 0) {
-    if (leftFilesOf(path, options.markets ?? SPEC_MARKETS).length > 0) {
+    if (leftoverFiles(path, options.markets ?? SPEC_MARKETS).length > 0) {
       throw new DataDirError(journalLost(path));
     }
     return undefined;

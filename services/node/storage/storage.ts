@@ -13,7 +13,7 @@ import { PriceHistory } from "../chain/price_history.ts";
 import { ChainState, historiesOf } from "../chain/state.ts";
 import type { NodeSettings } from "../settings.ts";
 import { Compaction } from "./compaction.ts";
-import { DataDir, holdsChain } from "./data_dir.ts";
+import { DataDir, hasChain } from "./data_dir.ts";
 import type { OpenFile } from "./files.ts";
 
 /** Prices and the head are written every so many checkpoints: once a second. */
@@ -76,7 +76,7 @@ export function openStorage(
   const { chainId, genesis, markets, oracle: { ringBufferSize: ringSlots } } = settings;
   if (dataDir !== undefined) {
     const log = getLogger([LOG_ROOT, "node"]);
-    const isNew = !holdsChain(dataDir);
+    const isNew = !hasChain(dataDir);
     // Logged first: reading a long chain takes time.
     if (!isNew) log.info("Reading the chain in {dataDir}", { dataDir });
     const options = { chainId, genesis, markets, ringSlots, retainMs, newChain, clock, openFile };

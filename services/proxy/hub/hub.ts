@@ -1,7 +1,6 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { BroadcastRing } from "./broadcast_ring.ts";
-import { ClientsBehind } from "./clients_behind.ts";
+import { FanOut } from "./fan_out.ts";
 import type { HeadSequence } from "./head_sequence.ts";
 import { REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import { SubscriptionTable, type UpstreamPort } from "./subscription_table.ts";
@@ -10,11 +9,10 @@ import {
   CloseCode,
   HubClient,
   type HubEvents,
-  type Notification,
   type SubscribeOutcome,
   type UpstreamSubscription,
 } from "./hub_client.ts";
-import { type NodeFrame, OutgoingMessage, parseNodeFrame, underPublicId } from "./messages.ts";
+import { type NodeFrame, parseNodeFrame, underPublicId } from "./messages.ts";
 import { NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
 /** Options of a {@link Hub}. */
@@ -44,19 +42,18 @@ const REFUSALS_MAX = 5;
 export class Hub {
   readonly #options: HubOptions;
   readonly #book: SubscriptionTable;
-  readonly #ring: BroadcastRing<Notification>;
+  readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
-  /** Subscriptions with new notifications since the last flush. */
-  #fresh: UpstreamSubscription[] = [];
-  /** Ring position of the first message of the next flush. */
-  #freshFrom = 0;
-  readonly #behind: ClientsBehind;
   #subscriptions = 0;
 
   constructor(options: HubOptions) {
     this.#options = options;
-    this.#ring = new BroadcastRing(options.capacity);
-    this.#behind = new ClientsBehind(options.capacity);
+    this.#fanOut = new FanOut({
+      capacity: options.capacity,
+      lagging: options.slowClients === "lag",
+      onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
+      events: options.events,
+    });
     const { upstream, random, subscribeTimeoutMs: askTimeoutMs, maxSubscriptions } = options;
     this.#book = new SubscriptionTable({ upstream, random, askTimeoutMs, maxSubscriptions });
   }
@@ -68,12 +65,12 @@ export class Hub {
 
   /** Clients that are behind: the owner calls {@link resume} for them. */
   get stuck(): ReadonlySet<HubClient> {
-    return this.#behind.all;
+    return this.#fanOut.stuck;
   }
 
   /** Those of them that took something lately, longest ago first: they are to be resumed soon. */
   get reading(): ReadonlySet<HubClient> {
-    return this.#behind.reading;
+    return this.#fanOut.reading;
   }
 
   /** Adds a client. */
@@ -86,7 +83,7 @@ export class Hub {
   /** Step 5: removes a client, and unsubscribes at the node what nobody else uses. */
   disconnect(client: HubClient): void {
     if (!this.#clients.delete(client)) return;
-    this.#behind.remove(client);
+    this.#fanOut.remove(client);
     for (const subscription of [...client.subscriptions()]) this.#leave(client, subscription);
     client.cursor = undefined;
     // A subscription that only this client waited for ends with the node's answer, or at the next sweep.
@@ -157,51 +154,14 @@ export class Hub {
     return true;
   }
 
-  /**
-   * Sends new notifications to clients that are up to date. This is the hot path: a client of a single
-   * subscription gets the subscription's own list, which costs little more than the send.
-   */
+  /** Sends new notifications to clients that are up to date. */
   flush(): void {
-    const subscriptions = this.#fresh;
-    if (subscriptions.length === 0) return;
-    const ringReaders = new Set<HubClient>();
-    let sent = 0;
-    for (const subscription of subscriptions) {
-      for (const client of subscription.members) {
-        if (client.cursor !== undefined) continue; // behind already: resume() serves it
-        const inOrder = subscriptions.length === 1 || client.subscriptionCount === 1;
-        if (inOrder && client.deliver(subscription)) sent += subscription.fresh.length;
-        else ringReaders.add(client);
-      }
-    }
-    for (const client of ringReaders) client.fallBehind(this.#freshFrom);
-    for (const subscription of subscriptions) subscription.fresh = [];
-    this.#fresh = [];
-    this.#freshFrom = this.#ring.end;
-    for (const client of ringReaders) sent += this.#drain(client);
-    if (this.#behind.all.size === 0) this.#ring.clear();
-    this.#sent(sent);
+    this.#fanOut.flush();
   }
 
   /** Tries again to send to a client that is behind. */
   resume(client: HubClient): void {
-    if (client.cursor === undefined) return;
-    this.flush(); // or the ring would bring the same messages again
-    this.#sent(this.#drain(client));
-  }
-
-  /**
-   * Hands clients that read what the ring would overwrite before the next call. Only then, because
-   * messages in the ring are shared, and those in the queue of a connection are not.
-   */
-  #rescue(): void {
-    this.flush(); // or the ring would bring the same messages again
-    let sent = 0;
-    for (const client of this.#behind.atRisk(this.#ring.end)) {
-      const room = client.sink.spareRoom();
-      if (room > 0) sent += this.#drain(client, room);
-    }
-    this.#sent(sent);
+    this.#fanOut.resume(client);
   }
 
   /** Fails subscribes that took too long and asks the node again; call it about once a second. */
@@ -276,37 +236,9 @@ export class Hub {
     const { events, heads } = this.#options;
     events.noticed?.(subscription.request.key, frame);
     const shown = underPublicId(text, upstreamId, subscription.publicId);
-    if (heads === undefined || subscription.request.key !== NEW_HEADS_KEY) {
-      this.#publish(subscription, shown);
-    } else heads.take(subscription, frame, shown, (text) => this.#publish(subscription, text));
-  }
-
-  #publish(subscription: UpstreamSubscription, text: string): void {
-    // A burst longer than the ring must not cost clients that are up to date anything.
-    if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
-    if (this.#behind.isRescueDue(this.#ring.end)) this.#rescue();
-    if (this.#fresh.length === 0) this.#freshFrom = this.#ring.end;
-    if (subscription.fresh.length === 0) this.#fresh.push(subscription);
-    const message = new OutgoingMessage(text);
-    const evicted = this.#ring.push({ subscription, index: subscription.emitted, message });
-    if (evicted !== undefined) evicted.subscription.evicted = evicted.index + 1;
-    subscription.emitted += 1;
-    subscription.fresh.push(message);
-  }
-
-  /** Sends a client its messages from the ring. @returns How many. */
-  #drain(client: HubClient, room = client.sink.room(Infinity)): number {
-    if (client.cursor === undefined) return 0;
-    const missed = client.cursor < this.#ring.start ? client.skipMissed() : 0;
-    this.#lagged(missed);
-    if (missed > 0 && this.#options.slowClients === "close") {
-      this.#close(client, `Too slow: ${missed} messages missed`);
-      return 0;
-    }
-    const sent = client.drain(this.#ring, room);
-    if (client.cursor === undefined) this.#behind.remove(client);
-    else this.#behind.note(client, sent);
-    return sent;
+    const publish = (text: string) => this.#fanOut.publish(subscription, text);
+    if (heads === undefined || subscription.request.key !== NEW_HEADS_KEY) publish(shown);
+    else heads.take(subscription, frame, shown, publish);
   }
 
   #close(client: HubClient, reason: string): void {
@@ -317,10 +249,6 @@ export class Hub {
   #count(change: 1 | -1): void {
     this.#subscriptions += change;
     this.#options.events.subscribed(this.#subscriptions);
-  }
-
-  #sent(count: number): void {
-    if (count > 0) this.#options.events.sent(count);
   }
 
   #lagged(count: number): void {

@@ -11,6 +11,9 @@ export const ROUNDS = 3;
 /** Minimum time between two leader changes, unless the leader is dead. */
 export const MOVE_EVERY_MS = 30_000;
 
+/** The head of a node that has not answered for this long is forgotten. */
+const HEAD_KEPT_MS = 30_000;
+
 /** A node leaves the rotation if this share of its reads in a round fail, given enough reads. */
 const ERRORS = { readsMin: 10, share: 0.5 };
 
@@ -86,7 +89,7 @@ export class ReadNodes {
   }
 
   /** Another node for a read that one could not answer; undefined if there is none. */
-  other(than: number, block = -1): number | undefined {
+  alternativeTo(than: number, block = -1): number | undefined {
     return this.#best((index) => index !== than && this.#serves(index, block));
   }
 
@@ -96,10 +99,10 @@ export class ReadNodes {
    *
    * @returns Undefined if the block exists only on nodes that are out of rotation or dead.
    */
-  having(block: number): number | undefined {
+  nodeForBlock(block: number): number | undefined {
     const hasCome = this.#nodes.some(({ head }) => head !== undefined && head.number >= block);
     if (!hasCome || this.#serves(this.#leader, block)) return this.#leader;
-    return this.other(this.#leader, block);
+    return this.alternativeTo(this.#leader, block);
   }
 
   /** Whether a node is to be asked for its head this round. */
@@ -108,53 +111,53 @@ export class ReadNodes {
   }
 
   /** A node announced a block. */
-  announced(index: number, head: Head): void {
+  onHead(index: number, head: Head): void {
     this.#at(index).reached(head, this.#options.clock.now());
   }
 
   /** A node answered with its newest block. */
-  probed(index: number, head: Head, tookMs: number): void {
+  onProbeAnswered(index: number, head: Head, tookMs: number): void {
     const node = this.#at(index);
     node.answeredProbe(head, tookMs, this.#options.clock.now());
     // The last node stays in, dead or not, until another one answers.
     const leader = this.#at(this.#leader);
-    if (leader.isDead) this.#takeOut(this.#leader, "it does not answer", true);
+    if (leader.isDead) this.#removeFromRotation(this.#leader, "it does not answer", true);
   }
 
   /** Records a failed probe. @param isDead The node refused the connection. */
-  probeFailed(index: number, reason: string, isDead: boolean): void {
+  onProbeFailed(index: number, reason: string, isDead: boolean): void {
     const node = this.#at(index);
     node.failures += 1;
     node.rounds = 0;
     if (!isDead && node.failures < FAILURES_MAX) return;
     node.retryAtMs = this.#options.clock.now() + node.retry.nextMs();
-    this.died(index, reason);
+    this.onDied(index, reason);
   }
 
   /** A node answered a read. */
-  answered(index: number): void {
+  onReadAnswered(index: number): void {
     const node = this.#at(index);
     node.reads += 1;
     node.readsTotal += 1;
   }
 
   /** Records a failed read: the node returned an internal error or dropped the request. */
-  erred(index: number): void {
-    this.answered(index);
+  onReadFailed(index: number): void {
+    this.onReadAnswered(index);
     const node = this.#at(index);
     node.errors += 1;
     node.errorsTotal += 1;
   }
 
   /** A node has accepted a connection. */
-  opened(index: number): void {
+  onConnected(index: number): void {
     this.#at(index).isDead = false;
   }
 
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
-  died(index: number, reason: string): void {
+  onDied(index: number, reason: string): void {
     this.#at(index).isDead = true;
-    this.#takeOut(index, reason, true);
+    this.#removeFromRotation(index, reason, true);
   }
 
   /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
@@ -164,10 +167,10 @@ export class ReadNodes {
       const { reads, errors, probed, out } = node;
       node.reads = node.errors = 0;
       // Forget the head of a silent node, so that reads of its blocks do not wait for it.
-      if (nowMs - node.headAtMs >= MOVE_EVERY_MS) node.head = undefined;
+      if (nowMs - node.headAtMs >= HEAD_KEPT_MS) node.head = undefined;
       if (reads >= ERRORS.readsMin && errors >= reads * ERRORS.share) {
         node.rounds = 0;
-        this.#takeOut(index, `${errors} of ${reads} reads failed`, false);
+        this.#removeFromRotation(index, `${errors} of ${reads} reads failed`, false);
       } else if (probed !== undefined) {
         const others = this.#before.filter((_, at) => at !== index);
         const lag = blocksBehind(probed, others.filter((head) => head !== undefined), nowMs);
@@ -175,8 +178,8 @@ export class ReadNodes {
         node.rounds = isBehind === (out === undefined) ? node.rounds + 1 : 0;
         if (node.rounds >= ROUNDS) {
           node.rounds = 0;
-          if (isBehind) this.#takeOut(index, `it is ${lag} blocks behind`, false);
-          else this.#takeIn(index);
+          if (isBehind) this.#removeFromRotation(index, `it is ${lag} blocks behind`, false);
+          else this.#returnToRotation(index);
         }
       }
     }
@@ -185,7 +188,7 @@ export class ReadNodes {
     this.#replaceSlowLeader();
   }
 
-  #takeOut(index: number, reason: string, isUrgent: boolean): void {
+  #removeFromRotation(index: number, reason: string, isUrgent: boolean): void {
     const node = this.#at(index);
     if (index === this.#leader) this.#replaceLeader(reason, isUrgent);
     const isLast = this.#nodes.every((other) => other === node || other.out !== undefined);
@@ -196,7 +199,7 @@ export class ReadNodes {
     this.#options.changed?.(index, reason);
   }
 
-  #takeIn(index: number): void {
+  #returnToRotation(index: number): void {
     const node = this.#at(index);
     if (node.out === undefined) return;
     node.out = undefined;
@@ -207,7 +210,7 @@ export class ReadNodes {
   #replaceLeader(reason: string, isUrgent: boolean): void {
     const nowMs = this.#options.clock.now();
     if (!isUrgent && nowMs - this.#movedAtMs < MOVE_EVERY_MS) return;
-    const candidate = this.other(this.#leader) ??
+    const candidate = this.alternativeTo(this.#leader) ??
       (isUrgent
         ? this.#best((index) => index !== this.#leader && !this.#at(index).isDead)
         : undefined);
@@ -215,7 +218,7 @@ export class ReadNodes {
     this.#leader = candidate;
     this.#movedAtMs = nowMs;
     this.#slowRounds = 0;
-    this.#takeIn(candidate); // it may lag, but no better node is available
+    this.#returnToRotation(candidate); // it may lag, but no better node is available
     this.#options.moved?.(candidate, reason);
   }
 

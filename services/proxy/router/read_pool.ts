@@ -72,10 +72,10 @@ export class ReadPool implements NodePort {
       const head = headSchema.parse(
         await this.#ask(node, "eth_getBlockByNumber", ["latest", false]),
       );
-      this.#nodes.probed(node, head, this.#clock.now() - startedAtMs);
+      this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
     } catch (thrown) {
       if (this.#stopped) return;
-      this.#nodes.probeFailed(node, reasonOf(thrown), isDead(thrown));
+      this.#nodes.onProbeFailed(node, reasonOf(thrown), isDead(thrown));
       if (this.#nodes.isDead(node)) this.#at(this.#pools, node).abandon("It answers nobody");
     }
   }
@@ -106,17 +106,17 @@ export class ReadPool implements NodePort {
   #report(node: number, status: number | undefined, error?: ConnectionError | BusyError): void {
     if (this.#stopped) return;
     const isRefused = status === 429 || Number(status) >= 500;
-    if (error === undefined && !isRefused) return this.#nodes.answered(node);
+    if (error === undefined && !isRefused) return this.#nodes.onReadAnswered(node);
     // A caller can make a read slow or large; whether a node hangs is seen by the probes.
     const isOwnLimit = OWN_LIMITS.some((limit) =>
       error instanceof limit || error?.cause instanceof limit
     );
-    if (!isOwnLimit) this.#nodes.erred(node);
-    if (isDead(error)) this.#nodes.died(node, reasonOf(error));
+    if (!isOwnLimit) this.#nodes.onReadFailed(node);
+    if (isDead(error)) this.#nodes.onDied(node, reasonOf(error));
   }
 
   #elsewhere(failed: number): HttpPool | undefined {
-    const other = this.#stopped ? undefined : this.#nodes.other(failed);
+    const other = this.#stopped ? undefined : this.#nodes.alternativeTo(failed);
     return other === undefined ? undefined : this.#pools[other];
   }
 

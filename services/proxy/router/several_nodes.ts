@@ -51,7 +51,7 @@ export class SeveralNodes {
     const { text, method } = call;
     if (FILTER_USE.test(method)) return this.#placeOfFilter(call);
     const block = blockOf(call);
-    const node = block === undefined ? this.#nodes.leader : this.#nodes.having(block);
+    const node = block === undefined ? this.#nodes.leader : this.#nodes.nodeForBlock(block);
     if (node === undefined) {
       const message = `No read node that answers has block ${block} yet: ask again`;
       throw new ProxyError(503, RpcCode.resourceUnavailable, message);

@@ -109,7 +109,7 @@ export class Executor {
     let intent = await store.find(quoteHash);
     if (intent === undefined) intent = await this.#record(quoteHash, execution);
     // What was read may be lost in a failover, what was written is not: only then it is acted on.
-    else if (!isFinal(intent.state)) intent = await store.noteAttempt(quoteHash, clock.now());
+    else if (!isFinal(intent.state)) intent = await store.recordAttempt(quoteHash, clock.now());
     const finished = await submitter.submit(intent);
     this.ended(finished);
     return finished;

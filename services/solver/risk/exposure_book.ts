@@ -113,14 +113,14 @@ export class ExposureBook {
   }
 
   /** Counts a reservation of the database in {@link atRisk}. Does nothing if it counts already. */
-  hold(quoteHash: string, bet: BetAtRisk): void {
+  addReservation(quoteHash: string, bet: BetAtRisk): void {
     if (this.#held.has(quoteHash)) return;
     this.#held.set(quoteHash, bet);
     if (!this.isOpen(quoteHash)) this.#atRisk += riskOf(bet);
   }
 
   /** The database no longer has the reservation. */
-  free(quoteHash: string): void {
+  removeReservation(quoteHash: string): void {
     const bet = this.#held.get(quoteHash);
     if (bet === undefined) return;
     this.#held.delete(quoteHash);

@@ -13,7 +13,10 @@ export interface ExposureLimitOptions {
   /** Bound on the measure; undefined for none. */
   max: bigint | undefined;
   /** Counts the open theses of the chain, and the reservations of all solvers on the database. */
-  book: Pick<ExposureBook, "complete" | "atRisk" | "betsAtRisk" | "hold" | "free">;
+  book: Pick<
+    ExposureBook,
+    "complete" | "atRisk" | "betsAtRisk" | "addReservation" | "removeReservation"
+  >;
   /** Reads the bet from the payload of a reservation. */
   decode(payload: string): BetAtRisk;
   /** Maximum loss on a set of bets; by default the sum, as if users won every bet. */
@@ -48,10 +51,10 @@ export class ExposureLimit {
     return {
       decide: () => {
         this.#require(bet, max);
-        book.hold(quoteHash, bet);
+        book.addReservation(quoteHash, bet);
       },
-      hold: ({ key, payload }) => book.hold(key, decode(payload)),
-      free: (key) => book.free(key),
+      reserve: ({ key, payload }) => book.addReservation(key, decode(payload)),
+      release: (key) => book.removeReservation(key),
     };
   }
 

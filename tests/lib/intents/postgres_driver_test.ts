@@ -159,7 +159,7 @@ Deno.test({
             DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note()`);
         const recorded = await store.insert(intent);
         await store.setTransaction(recorded.intent, { txHash: HASH, text: "{}" }, 2);
-        const noted = await store.noteAttempt("a", 3);
+        const noted = await store.recordAttempt("a", 3);
         await store.finish(noted, { state: "committed", receipt: null, failure: null }, 4);
         const seen = await admin`SELECT settings FROM seen`;
         assert.deepEqual(seen.map(({ settings }) => settings), Array(4).fill("on 3s"));

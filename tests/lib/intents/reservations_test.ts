@@ -39,11 +39,11 @@ class Count {
         if (sum > this.#max) throw new RangeError(`${sum} is above ${this.#max}`);
         this.held.set(key, amount);
       },
-      hold: (reservation) => {
+      reserve: (reservation) => {
         this.reported.push(reservation.key);
         this.held.set(reservation.key, Number(reservation.payload));
       },
-      free: (freed) => void this.held.delete(freed),
+      release: (freed) => void this.held.delete(freed),
     };
   }
 

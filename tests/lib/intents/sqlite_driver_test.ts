@@ -131,7 +131,7 @@ Deno.test("SqliteDriver: every commit waits for the flush of the write-ahead log
       try {
         const { intent } = await store.insert(newIntent("a"));
         const submitted = await store.setTransaction(intent, { txHash: HASH, text: "{}" }, 2);
-        await store.noteAttempt("a", 3);
+        await store.recordAttempt("a", 3);
         await store.finish(submitted, { state: "committed", receipt: null, failure: null }, 4);
         assert.ok((await Deno.stat(`${path}-wal`)).size > 0);
       } finally {

@@ -119,7 +119,7 @@ const contract: Record<string, StoreTest> = {
       assert.deepEqual(await other.find("a"), intent);
       const submitted = await store.setTransaction(intent, { txHash: hash(2), text: "2" }, 3);
       assert.deepEqual(await other.find("a"), submitted);
-      const noted = await store.noteAttempt("a", 4);
+      const noted = await store.recordAttempt("a", 4);
       assert.deepEqual(await other.find("a"), noted);
       const finished = await store.finish(noted, committed, 5);
       assert.deepEqual(await other.find("a"), finished);
@@ -135,7 +135,7 @@ const contract: Record<string, StoreTest> = {
     assert.equal(first.receipt, '{"ok":true}');
     assert.equal(first.updatedAtMs, 7);
     assert.deepEqual(await store.finish(intent, failed, 8), first);
-    assert.deepEqual(await store.noteAttempt("a", 9), first);
+    assert.deepEqual(await store.recordAttempt("a", 9), first);
     const newer = { txHash: hash(2), text: "2" };
     assert.deepEqual(await store.setTransaction(intent, newer, 9), first);
   },
@@ -145,7 +145,7 @@ const contract: Record<string, StoreTest> = {
     assert.deepEqual(await store.find("a"), intent);
     const submitted = await store.setTransaction(intent, { txHash: hash(2), text: "ünï ✓" }, 3);
     assert.deepEqual(await store.find("a"), submitted);
-    const noted = await store.noteAttempt("a", 4);
+    const noted = await store.recordAttempt("a", 4);
     assert.deepEqual(await store.find("a"), noted);
     const finished = await store.finish(noted, { ...committed, failure: failed.failure }, 5);
     assert.deepEqual(await store.find("a"), finished);
@@ -182,8 +182,8 @@ const contract: Record<string, StoreTest> = {
   async "an attempt makes an intent submitted only where it has a transaction"(store) {
     await store.insert(newIntent("with"));
     await store.insert(newIntent("without", { transaction: null }));
-    assert.equal((await store.noteAttempt("with", 3)).state, "submitted");
-    const without = await store.noteAttempt("without", 4);
+    assert.equal((await store.recordAttempt("with", 3)).state, "submitted");
+    const without = await store.recordAttempt("without", 4);
     assert.equal(without.state, "accepted");
     assert.equal(without.updatedAtMs, 4);
   },
@@ -193,7 +193,7 @@ const contract: Record<string, StoreTest> = {
       const { intent } = await store.insert(newIntent(key, { createdAtMs: 10 }));
       if (key === "b") await store.finish(intent, committed, 20);
     }
-    await store.noteAttempt("c", 30);
+    await store.recordAttempt("c", 30);
     const keys = async (page: Partial<typeof ALL>) =>
       (await store.listUnfinished({ ...ALL, ...page })).map(({ key }) => key);
     assert.deepEqual(await keys({}), ["a", "c", "d"]);
@@ -220,7 +220,7 @@ const contract: Record<string, StoreTest> = {
     const none = recordedIntent(newIntent("none"), 1);
     for (
       const update of [
-        () => store.noteAttempt("none", 1),
+        () => store.recordAttempt("none", 1),
         () => store.finish(none, committed, 1),
         () => store.setTransaction(none, { txHash: hash(2), text: "" }, 1),
       ]
@@ -234,7 +234,7 @@ const contract: Record<string, StoreTest> = {
   async "a write that fails does not fail concurrent ones"(store) {
     const results = await Promise.allSettled([
       store.insert(newIntent("a")),
-      store.noteAttempt("none", 1),
+      store.recordAttempt("none", 1),
       store.insert(newIntent("b")),
     ]);
     assert.deepEqual(results.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled"]);
@@ -248,7 +248,7 @@ const contract: Record<string, StoreTest> = {
       assert.equal((await other.insert(newIntent("same", { payload: "2" }))).inserted, true);
       await store.finish(intent, committed, 5);
       assert.equal((await other.find("same"))?.state, "accepted");
-      assert.equal((await other.noteAttempt("same", 6)).payload, "2");
+      assert.equal((await other.recordAttempt("same", 6)).payload, "2");
       assert.deepEqual((await other.listUnfinished(ALL)).map(({ payload }) => payload), ["2"]);
       assert.deepEqual(await store.listUnfinished(ALL), []);
       assert.equal((await other.listBySubject("alice", { limit: 9 })).length, 1);

@@ -35,10 +35,10 @@ function scene(count: number) {
       number += 1;
       for (const [node, lag] of behind.entries()) {
         if (!nodes.isDue(node)) continue;
-        if (lag === undefined) nodes.probeFailed(node, "no answer", false);
+        if (lag === undefined) nodes.onProbeFailed(node, "no answer", false);
         else {
           const timestampS = clock.now() / 1000 - lag;
-          nodes.probed(node, { number: number - lag, timestampS }, tookMs[node] ?? 1);
+          nodes.onProbeAnswered(node, { number: number - lag, timestampS }, tookMs[node] ?? 1);
         }
       }
       nodes.endRound();
@@ -58,7 +58,7 @@ Deno.test("ReadNodes: the first of the list leads, and stays while it is well", 
 Deno.test("ReadNodes: a leader that refuses connections is replaced at once, and is back after three rounds in step", () => {
   const { nodes, moves, changes, play } = scene(3);
   play(5, [0, 0, 0], [1, 30, 2]);
-  nodes.died(0, "ECONNREFUSED");
+  nodes.onDied(0, "ECONNREFUSED");
   assert.deepEqual(moves, [[2, "ECONNREFUSED"]], "the fastest of the others leads");
   assert.deepEqual(changes, [[0, true]]);
   play(ROUNDS - 1, [0, 0, 0]);
@@ -80,7 +80,7 @@ Deno.test("ReadNodes: a node that answers no probe is out after three, and asked
     clock.advance(ROUND_MS);
     if (!nodes.isDue(0)) continue;
     asked += 1;
-    nodes.probeFailed(0, "no answer", false);
+    nodes.onProbeFailed(0, "no answer", false);
   }
   assert(asked >= 6 && asked <= 15, `${asked} times in a minute`);
 });
@@ -127,7 +127,7 @@ Deno.test("ReadNodes: a leader that lags or is slow is replaced once in thirty s
   while (moves.length < 2) play(1, [0, 9, 0]);
   const tookMs = (movedAtMs[1] ?? 0) - (movedAtMs[0] ?? 0);
   assert(tookMs >= MOVE_EVERY_MS && tookMs <= MOVE_EVERY_MS + 2 * ROUND_MS, `${tookMs}`);
-  nodes.died(nodes.leader, "gone");
+  nodes.onDied(nodes.leader, "gone");
   assert.equal(moves.length, 3);
 });
 
@@ -143,8 +143,8 @@ Deno.test("ReadNodes: a leader is slow if another node takes half as long, for t
 Deno.test("ReadNodes: the last node stays, and is left as soon as another one answers", () => {
   const { nodes, moves, play, isOut } = scene(2);
   play(5, [0, 0]);
-  nodes.died(1, "gone");
-  nodes.died(0, "gone");
+  nodes.onDied(1, "gone");
+  nodes.onDied(0, "gone");
   assert.equal(nodes.leader, 0);
   assert.deepEqual(isOut(), [true, true], "people see both");
   assert.equal(nodes.isAnyAlive, false);
@@ -162,8 +162,8 @@ Deno.test("ReadNodes: a node that fails half of its reads is out, one that fails
   const { nodes, play, isOut } = scene(2);
   play(5, [0, 0]);
   const read = (good: number, bad: number) => {
-    for (let n = 0; n < good; n += 1) nodes.answered(1);
-    for (let n = 0; n < bad; n += 1) nodes.erred(1);
+    for (let n = 0; n < good; n += 1) nodes.onReadAnswered(1);
+    for (let n = 0; n < bad; n += 1) nodes.onReadFailed(1);
     play(1, [0, 0]);
     return isOut()[1];
   };
@@ -176,33 +176,33 @@ Deno.test("ReadNodes: a read of a block goes to a node that has it, and to none 
   const { nodes, play, head } = scene(3);
   play(5, [2, 0, 1]);
   assert.equal(nodes.leader, 0);
-  assert.equal(nodes.having(head() - 2), 0);
-  assert.equal(nodes.having(head() - 1), 1, "of two that are as fast, the first");
-  assert.equal(nodes.having(head()), 1);
-  assert.equal(nodes.having(head() + 1), 0, "nobody is known to have it: the leader may");
-  nodes.died(1, "gone");
-  assert.equal(nodes.having(head()), undefined);
-  assert.equal(nodes.having(head() - 1), 2);
+  assert.equal(nodes.nodeForBlock(head() - 2), 0);
+  assert.equal(nodes.nodeForBlock(head() - 1), 1, "of two that are as fast, the first");
+  assert.equal(nodes.nodeForBlock(head()), 1);
+  assert.equal(nodes.nodeForBlock(head() + 1), 0, "nobody is known to have it: the leader may");
+  nodes.onDied(1, "gone");
+  assert.equal(nodes.nodeForBlock(head()), undefined);
+  assert.equal(nodes.nodeForBlock(head() - 1), 2);
   const block = head();
   play(3, [3, undefined, 3]);
-  assert.equal(nodes.having(block), 0, "the others have come as far");
+  assert.equal(nodes.nodeForBlock(block), 0, "the others have come as far");
   const lost = head() + 5;
-  nodes.announced(1, { number: lost, timestampS: 0 });
-  assert.equal(nodes.having(lost), undefined);
+  nodes.onHead(1, { number: lost, timestampS: 0 });
+  assert.equal(nodes.nodeForBlock(lost), undefined);
   play(MOVE_EVERY_MS / ROUND_MS - 1, [40, undefined, 40]);
-  assert.equal(nodes.having(lost), undefined);
+  assert.equal(nodes.nodeForBlock(lost), undefined);
   play(1, [40, undefined, 40]);
-  assert.equal(nodes.having(lost), 0, "the node may never come back");
+  assert.equal(nodes.nodeForBlock(lost), 0, "the node may never come back");
 });
 
 Deno.test("ReadNodes: a failed read goes to another node that is in and has the block", () => {
   const { nodes, play, head } = scene(3);
   play(5, [0, 0, 2], [1, 50, 1]);
-  assert.equal(nodes.other(0), 2);
-  assert.equal(nodes.other(0, head()), 1);
-  nodes.died(1, "gone");
-  nodes.died(2, "gone");
-  assert.equal(nodes.other(0), undefined);
+  assert.equal(nodes.alternativeTo(0), 2);
+  assert.equal(nodes.alternativeTo(0, head()), 1);
+  nodes.onDied(1, "gone");
+  nodes.onDied(2, "gone");
+  assert.equal(nodes.alternativeTo(0), undefined);
 });
 
 Deno.test("ReadNodes: several as fast ones are chosen from at random", () => {
@@ -215,8 +215,10 @@ Deno.test("ReadNodes: several as fast ones are chosen from at random", () => {
       random: () => random,
     });
     const head = { number: 1, timestampS: 1 };
-    for (const [node, tookMs] of [1, 10, 14, 20].entries()) nodes.probed(node, head, tookMs);
-    nodes.died(0, "gone");
+    for (const [node, tookMs] of [1, 10, 14, 20].entries()) {
+      nodes.onProbeAnswered(node, head, tookMs);
+    }
+    nodes.onDied(0, "gone");
     chosen.add(nodes.leader);
   }
   assert.deepEqual([...chosen].sort(), [1, 2]);

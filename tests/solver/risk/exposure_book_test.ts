@@ -184,14 +184,14 @@ class World {
     if (id === undefined) return;
     this.pending.delete(id);
     this.book.release(quoteHashOf(id));
-    this.book.free(quoteHashOf(id));
+    this.book.removeReservation(quoteHashOf(id));
   }
 
   #settle(): void {
     const thesis = this.open.get(this.#pick(this.open) ?? 0);
     if (thesis === undefined) return;
     this.open.delete(thesis.id);
-    this.book.free(thesis.quoteHash);
+    this.book.removeReservation(thesis.quoteHash);
     this.#tell({ ...thesis, status: this.#random() < 0.5 ? "won" : "lost" });
   }
 

@@ -26,9 +26,9 @@ function reservation(id: number, risk: bigint): Reservation {
 /** Decides about a bet with this much at risk, beside what is reserved. */
 function decide(limit: ExposureLimit, risk: bigint, ...held: Reservation[]): void {
   const admission = limit.admission(quoteHashOf(99), betOf(risk));
-  for (const one of held) admission?.hold(one);
+  for (const one of held) admission?.reserve(one);
   admission?.decide();
-  admission?.free(quoteHashOf(99));
+  admission?.release(quoteHashOf(99));
 }
 
 function refused(decide: () => void, code: string, message: RegExp): void {
@@ -55,11 +55,11 @@ Deno.test("ExposureLimit: a bet that is both reserved and open counts once", () 
   assert.equal(book.atRisk, 10n);
   book.apply(thesisOf(1, { status: "won" }));
   assert.equal(book.atRisk, 10n, "until it is released");
-  limit.admission(quoteHashOf(2), betOf(1n))?.free(quoteHashOf(1));
+  limit.admission(quoteHashOf(2), betOf(1n))?.release(quoteHashOf(1));
   assert.equal(book.atRisk, 0n);
   decide(limit, 15n, reservation(2, 10n));
   book.apply(thesisOf(2));
-  limit.admission(quoteHashOf(3), betOf(1n))?.free(quoteHashOf(2));
+  limit.admission(quoteHashOf(3), betOf(1n))?.release(quoteHashOf(2));
   assert.equal(book.atRisk, 10n, "it is open");
 });
 

@@ -8,7 +8,7 @@ import type { Hex } from "../../../lib/protocol/scalars.ts";
 export const STRANGER_FAILURES_MAX = 1_024;
 
 /** The newest failures of strangers. */
-export class StrangerFailures {
+export class UnrecordedFailures {
   readonly #receipts = new Map<Hex, Receipt>();
 
   get(txHash: Hex): Receipt | undefined {

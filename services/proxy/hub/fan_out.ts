@@ -1,0 +1,132 @@
+import { BroadcastRing } from "./broadcast_ring.ts";
+import { ClientsBehind } from "./clients_behind.ts";
+import type { HubClient, HubEvents, Notification, UpstreamSubscription } from "./hub_client.ts";
+import { OutgoingMessage } from "./messages.ts";
+
+/** Options of a {@link FanOut}. */
+export interface FanOutOptions {
+  /** Notifications kept for clients that are behind, all subscriptions together. */
+  capacity: number;
+  /** Whether a client that missed notifications continues. */
+  lagging: boolean;
+  /** A client missed `count` notifications and cannot continue. Called at most once per client. */
+  onTooSlow(client: HubClient, count: number): void;
+  events: Pick<HubEvents, "sent" | "lagged">;
+}
+
+/**
+ * Delivers notifications to the members of their subscriptions: at the next {@link flush} to those
+ * that are up to date, from a shared ring to those whose connection could not take everything.
+ */
+export class FanOut {
+  readonly #options: FanOutOptions;
+  readonly #ring: BroadcastRing<Notification>;
+  readonly #behind: ClientsBehind;
+  /** Subscriptions with new notifications since the last flush. */
+  #fresh: UpstreamSubscription[] = [];
+  /** Ring position of the first message of the next flush. */
+  #freshFrom = 0;
+
+  constructor(options: FanOutOptions) {
+    this.#options = options;
+    this.#ring = new BroadcastRing(options.capacity);
+    this.#behind = new ClientsBehind(options.capacity);
+  }
+
+  /** Clients that are behind. */
+  get stuck(): ReadonlySet<HubClient> {
+    return this.#behind.all;
+  }
+
+  /** Those of them that took something lately, longest ago first. */
+  get reading(): ReadonlySet<HubClient> {
+    return this.#behind.reading;
+  }
+
+  /** Forgets a client. */
+  remove(client: HubClient): void {
+    this.#behind.remove(client);
+  }
+
+  /** Adds a notification for the members of a subscription. */
+  publish(subscription: UpstreamSubscription, text: string): void {
+    // A burst longer than the ring must not cost clients that are up to date anything.
+    if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
+    if (this.#behind.isRescueDue(this.#ring.end)) this.#rescue();
+    if (this.#fresh.length === 0) this.#freshFrom = this.#ring.end;
+    if (subscription.fresh.length === 0) this.#fresh.push(subscription);
+    const message = new OutgoingMessage(text);
+    const evicted = this.#ring.push({ subscription, index: subscription.emitted, message });
+    if (evicted !== undefined) evicted.subscription.evicted = evicted.index + 1;
+    subscription.emitted += 1;
+    subscription.fresh.push(message);
+  }
+
+  /**
+   * Sends new notifications to clients that are up to date. This is the hot path: a client of a single
+   * subscription gets the subscription's own list, which costs little more than the send.
+   */
+  flush(): void {
+    const subscriptions = this.#fresh;
+    if (subscriptions.length === 0) return;
+    const ringReaders = new Set<HubClient>();
+    let sent = 0;
+    for (const subscription of subscriptions) {
+      for (const client of subscription.members) {
+        if (client.cursor !== undefined) continue; // behind already: resume() serves it
+        const inOrder = subscriptions.length === 1 || client.subscriptionCount === 1;
+        if (inOrder && client.deliver(subscription)) sent += subscription.fresh.length;
+        else ringReaders.add(client);
+      }
+    }
+    for (const client of ringReaders) client.fallBehind(this.#freshFrom);
+    for (const subscription of subscriptions) subscription.fresh = [];
+    this.#fresh = [];
+    this.#freshFrom = this.#ring.end;
+    for (const client of ringReaders) sent += this.#drain(client);
+    if (this.#behind.all.size === 0) this.#ring.clear();
+    this.#sent(sent);
+  }
+
+  /** Tries again to send to a client that is behind. */
+  resume(client: HubClient): void {
+    if (client.cursor === undefined) return;
+    this.flush(); // or the ring would bring the same messages again
+    this.#sent(this.#drain(client));
+  }
+
+  /**
+   * Sends clients that read what the ring would overwrite before the next call. Only then, because
+   * messages in the ring are shared, and those in the queue of a connection are not.
+   */
+  #rescue(): void {
+    this.flush(); // or the ring would bring the same messages again
+    let sent = 0;
+    for (const client of this.#behind.atRisk(this.#ring.end)) {
+      const room = client.sink.spareRoom();
+      if (room > 0) sent += this.#drain(client, room);
+    }
+    this.#sent(sent);
+  }
+
+  /** Sends a client its messages from the ring. @returns How many. */
+  #drain(client: HubClient, room = client.sink.room(Infinity)): number {
+    if (client.cursor === undefined) return 0;
+    const missed = client.cursor < this.#ring.start ? client.skipMissed() : 0;
+    if (missed > 0) {
+      this.#options.events.lagged(missed);
+      if (!this.#options.lagging) {
+        this.#options.onTooSlow(client, missed);
+        return 0;
+      }
+    }
+    const sent = client.drain(this.#ring, room);
+    if (client.cursor === undefined) this.#behind.remove(client);
+    else this.#behind.note(client, sent);
+    return sent;
+  }
+
+  #sent(count: number): void {
+    if (count > 0) this.#options.events.sent(count);
+  }
+}
