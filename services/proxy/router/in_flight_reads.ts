@@ -8,9 +8,17 @@ import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
  */
 const ID_LENGTH_MAX = 64;
 
+/** Four for each request that can be open at a node, so that two seldom meet; a power of two. */
+const SLOTS = 4_096;
+
+/** At least so many characters of a longer text are hashed, spread over it. */
+const HASHED_CHARS = 64;
+
 /** A read that was sent and not answered yet. */
 export interface Flight {
   readonly key: string;
+  /** Where it is kept while equal reads may join it. */
+  readonly slot: number;
   /** The id under which it was sent, as JSON. */
   readonly id: string;
   /** Callbacks of the equal reads that wait for it. */
@@ -19,8 +27,11 @@ export interface Flight {
 
 /** Reads that were sent and not answered yet, so that an equal read can wait for the same answer. */
 export class InFlightReads {
-  // Bounded by the open requests: each flight ends with its answer or its timeout.
-  readonly #flights = new Map<string, Flight>();
+  /**
+   * The newest flight of each slot; an older one in the same slot is joined no more. A `Map` of texts
+   * that come and go costs twice as much.
+   */
+  readonly #slots: (Flight | undefined)[] = new Array(SLOTS).fill(undefined);
 
   /**
    * Begins the flight of a read, for its sender to {@link land}. If an equal one is in flight, returns
@@ -32,10 +43,11 @@ export class InFlightReads {
     if (call.value.length > ID_LENGTH_MAX) return undefined;
     // Joining the two would cost a copy. What follows the id is never the text of a whole call.
     const key = call.before === USUAL_START ? call.after : call.before + call.after;
-    const flight = this.#flights.get(key);
-    if (flight !== undefined) return this.#join(flight, call.value);
-    const own: Flight = { key, id: call.value, waiting: undefined };
-    this.#flights.set(key, own);
+    const slot = slotOf(key);
+    const flight = this.#slots[slot];
+    if (flight !== undefined && flight.key === key) return this.#join(flight, call.value);
+    const own: Flight = { key, slot, id: call.value, waiting: undefined };
+    this.#slots[slot] = own;
     return own;
   }
 
@@ -51,7 +63,7 @@ export class InFlightReads {
    * that was sent, its address for example, so after any other outcome each is sent for itself.
    */
   land(flight: Flight, reply: NodeReply | undefined): void {
-    if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key);
+    if (this.#slots[flight.slot] === flight) this.#slots[flight.slot] = undefined;
     if (flight.waiting === undefined) return;
     const shared = reply !== undefined && isResult(reply) ? reply : undefined;
     for (const resolve of flight.waiting) resolve(shared);
@@ -59,7 +71,7 @@ export class InFlightReads {
 
   /** Lets no later read join those in flight. */
   forget(): void {
-    this.#flights.clear();
+    this.#slots.fill(undefined);
   }
 }
 
@@ -73,4 +85,14 @@ function isResult({ status, body }: NodeReply): boolean {
 function underId(reply: NodeReply, sent: string, wanted: string): NodeReply {
   if (sent === wanted) return reply;
   return { status: reply.status, body: replaceMember(bodyText(reply.body), "id", wanted) };
+}
+
+/** The slot of a text. */
+function slotOf(text: string): number {
+  const step = Math.max(1, Math.floor(text.length / HASHED_CHARS));
+  let hash = text.length;
+  for (let at = 0; at < text.length; at += step) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193); // FNV-1a
+  }
+  return (hash ^ hash >>> 15) & (SLOTS - 1);
 }
