@@ -32,31 +32,58 @@ const STALLED_MS = 1_000;
 /** Every connection is asked for its unsent bytes at most this often. */
 const REFRESH_EVERY_MS = 10;
 
-interface Buffer {
+/** Counts the unsent bytes of one connection; {@link ClientBuffers} makes it. */
+export class ClientBuffer {
   readonly connection: BufferedConnection;
   readonly key: string;
   /** What the budget counts for it: never less than it really holds. */
-  counted: number;
+  counted = 0;
   /** Its unsent bytes when it was last asked. */
-  unsent: number;
+  unsent = 0;
   /** When its client was last seen to read, or to have nothing to read. */
   readAtMs: number;
-}
+  #isOpen = true;
+  readonly #all: ClientBuffers;
 
-/** Handle of one connection in {@link ClientBuffers}. */
-export interface ClientBuffer {
+  constructor(all: ClientBuffers, connection: BufferedConnection, key: string, nowMs: number) {
+    this.#all = all;
+    this.connection = connection;
+    this.key = key;
+    this.readAtMs = nowMs;
+  }
+
   /** Counts bytes that are about to be sent. */
-  add(bytes: number): void;
+  add(bytes: number): void {
+    if (!this.#isOpen) return;
+    this.counted += bytes;
+    this.#all.budget.add(bytes);
+  }
+
   /** Bytes of notifications that may still be queued in all clients together. */
-  free(wanted: number): number;
+  free(wanted: number): number {
+    return this.#all.free(wanted);
+  }
+
   /** Bytes of notifications that may be queued though its queue is full: none if it does not read. */
-  spare(): number;
+  spare(): number {
+    return this.#all.spare(this);
+  }
+
   /** Whether an answer may be queued; if not, it must not be sent. */
-  admit(bytes: number): boolean;
+  admit(bytes: number): boolean {
+    return this.#all.admit(this, bytes);
+  }
+
   /** Counts a refusal that the connection decided itself. */
-  refused(): void;
+  refused(): void {
+    this.#all.onRefusal();
+  }
+
   /** The connection is gone. */
-  end(): void;
+  end(): void {
+    if (this.#isOpen) this.#all.remove(this);
+    this.#isOpen = false;
+  }
 }
 
 /**
@@ -64,86 +91,78 @@ export interface ClientBuffer {
  * most is cut, if it has more than the next answer would add; otherwise that answer is refused.
  */
 export class ClientBuffers {
-  readonly #budget: ByteBudget;
+  readonly budget: ByteBudget;
+  /** Called when an answer is refused or a connection is cut. */
+  readonly onRefusal: () => void;
   readonly #clock: Clock;
-  readonly #onRefusal: () => void;
-  readonly #buffers = new Set<Buffer>();
+  readonly #buffers = new Set<ClientBuffer>();
   #refreshedAtMs = -Infinity;
 
   /** @param onRefusal Called when an answer is refused or a connection is cut. */
   constructor(budget: ByteBudget, clock: Clock, onRefusal: () => void) {
-    this.#budget = budget;
+    this.budget = budget;
     this.#clock = clock;
-    this.#onRefusal = onRefusal;
+    this.onRefusal = onRefusal;
   }
 
   /** Begins to count a connection; `key` is that of the client's address. */
   open(connection: BufferedConnection, key: string): ClientBuffer {
-    const buffer: Buffer = { connection, key, counted: 0, unsent: 0, readAtMs: this.#clock.now() };
+    const buffer = new ClientBuffer(this, connection, key, this.#clock.now());
     this.#buffers.add(buffer);
-    return {
-      add: (bytes) => this.#add(buffer, bytes),
-      free: (wanted) => this.#free(wanted),
-      spare: () => this.#spare(buffer),
-      admit: (bytes) => this.#admit(buffer, bytes),
-      refused: this.#onRefusal,
-      end: () => this.#end(buffer),
-    };
+    return buffer;
   }
 
-  #add(buffer: Buffer, bytes: number): void {
-    if (!this.#buffers.has(buffer)) return;
-    buffer.counted += bytes;
-    this.#budget.add(bytes);
+  /** For {@link ClientBuffer}. */
+  remove(buffer: ClientBuffer): void {
+    this.#buffers.delete(buffer);
+    this.budget.remove(buffer.counted);
   }
 
-  #end(buffer: Buffer): void {
-    if (!this.#buffers.delete(buffer)) return;
-    this.#budget.remove(buffer.counted);
+  /** For {@link ClientBuffer}. */
+  free(wanted: number): number {
+    const shared = this.budget.max * NOTIFICATION_SHARE;
+    if (this.budget.used + wanted > shared) this.#refresh();
+    return shared - this.budget.used;
   }
 
-  #free(wanted: number): number {
-    const shared = this.#budget.max * NOTIFICATION_SHARE;
-    if (this.#budget.used + wanted > shared) this.#refresh();
-    return shared - this.#budget.used;
-  }
-
-  #spare(buffer: Buffer): number {
+  /** For {@link ClientBuffer}. */
+  spare(buffer: ClientBuffer): number {
     const nowMs = this.#clock.now();
     this.#recount(buffer, nowMs);
     if (nowMs - buffer.readAtMs >= STALLED_MS) return 0;
     const own = SPARE_BYTES_MAX - buffer.counted;
     // No queue may be larger than what is free: so even many that grow leave something for the next.
-    return Math.min(own, this.#free(own) - buffer.counted);
+    return Math.min(own, this.free(own) - buffer.counted);
   }
 
-  #admit(buffer: Buffer, bytes: number): boolean {
+  /** For {@link ClientBuffer}. */
+  admit(buffer: ClientBuffer, bytes: number): boolean {
     if (
-      bytes > SMALL_BYTES && this.#heldBy(buffer.key) + bytes > this.#budget.max * ADDRESS_SHARE
+      bytes > SMALL_BYTES && this.#heldBy(buffer.key) + bytes > this.budget.max * ADDRESS_SHARE
     ) {
       this.#refresh();
-      if (this.#heldBy(buffer.key) + bytes > this.#budget.max * ADDRESS_SHARE) {
+      if (this.#heldBy(buffer.key) + bytes > this.budget.max * ADDRESS_SHARE) {
         return this.#refuse();
       }
     }
     const isSmall = buffer.counted + bytes <= SMALL_BYTES;
     if (buffer.counted + bytes <= ENSURED_BYTES) return true;
-    if (this.#budget.fits(bytes, isSmall)) return true;
+    if (this.budget.fits(bytes, isSmall)) return true;
     this.#refresh();
-    while (!this.#budget.fits(bytes, isSmall)) {
+    while (!this.budget.fits(bytes, isSmall)) {
       const greediest = this.#greediest();
       if (greediest === undefined || greediest.counted <= buffer.counted + bytes) {
         return this.#refuse();
       }
-      this.#end(greediest);
+      greediest.end();
       greediest.connection.cut();
-      this.#onRefusal();
+      this.onRefusal();
     }
     return true;
   }
 
   #refuse(): false {
-    this.#onRefusal();
+    this.onRefusal();
     return false;
   }
 
@@ -153,8 +172,8 @@ export class ClientBuffers {
     return bytes;
   }
 
-  #greediest(): Buffer | undefined {
-    let greediest: Buffer | undefined;
+  #greediest(): ClientBuffer | undefined {
+    let greediest: ClientBuffer | undefined;
     for (const buffer of this.#buffers) {
       if (!buffer.connection.isCuttable) continue;
       if (buffer.counted > (greediest?.counted ?? 0)) greediest = buffer;
@@ -170,10 +189,10 @@ export class ClientBuffers {
     for (const buffer of this.#buffers) this.#recount(buffer, nowMs);
   }
 
-  #recount(buffer: Buffer, nowMs: number): void {
+  #recount(buffer: ClientBuffer, nowMs: number): void {
     const { unsentBytes } = buffer.connection;
     if (unsentBytes < buffer.counted || buffer.unsent === 0) buffer.readAtMs = nowMs;
-    this.#budget.add(unsentBytes - buffer.counted);
+    this.budget.add(unsentBytes - buffer.counted);
     buffer.counted = buffer.unsent = unsentBytes;
   }
 }

@@ -43,7 +43,7 @@ abstract class CountedConnection implements ClientConnection {
   buffer: ClientBuffer | undefined;
   abstract readonly unsentBytes: number;
   abstract readonly isCuttable: boolean;
-  abstract send(messages: readonly OutgoingMessage[]): void;
+  abstract send(messages: readonly OutgoingMessage[], bytes: number): void;
   abstract close(code: number, reason: string): void;
   abstract cut(): void;
 
@@ -69,14 +69,6 @@ abstract class CountedConnection implements ClientConnection {
   protected refuseToQueue(): void {
     this.buffer?.refused();
     this.close(CloseCode.tryAgainLater, "Answers are not read");
-  }
-
-  /** Counts messages before they are sent. @returns Their bytes. */
-  protected count(messages: readonly OutgoingMessage[]): number {
-    let bytes = 0;
-    for (const { byteLength } of messages) bytes += byteLength;
-    this.buffer?.add(bytes);
-    return bytes;
   }
 }
 
@@ -115,12 +107,13 @@ export class NativeConnection extends CountedConnection {
     return QUEUED_BYTES_MAX - this.#queued(QUEUED_BYTES_MAX - wanted);
   }
 
-  send(messages: readonly OutgoingMessage[]): void {
+  send(messages: readonly OutgoingMessage[], bytes: number): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
     if (this.#queued(UNREAD_BYTES_MAX) > UNREAD_BYTES_MAX) {
       return this.refuseToQueue();
     }
-    this.#queuedBytesMax += this.count(messages);
+    this.#queuedBytesMax += bytes;
+    this.buffer?.add(bytes);
     for (const { text } of messages) this.#socket.send(text);
   }
 
@@ -176,12 +169,12 @@ export class TcpConnection extends CountedConnection {
     return QUEUED_BYTES_MAX - this.#tcp.writableLength;
   }
 
-  send(messages: readonly OutgoingMessage[]): void {
+  send(messages: readonly OutgoingMessage[], bytes: number): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     if (this.#tcp.writableLength > UNREAD_BYTES_MAX) {
       return this.refuseToQueue();
     }
-    this.count(messages);
+    this.buffer?.add(bytes);
     // Frames are whole and uncompressed, so these can stand between any two that `ws` writes.
     this.#tcp.write(this.#joiner.join(messages));
   }

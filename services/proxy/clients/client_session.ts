@@ -184,7 +184,7 @@ export class ClientSession {
       }
     }
     metrics.wsMessages.inc({ direction: "downstream" });
-    sink.send([message]);
+    sink.send([message], message.byteLength);
   }
 }
 

@@ -60,6 +60,7 @@ export class FanOut {
     if (evicted !== undefined) evicted.subscription.evicted = evicted.index + 1;
     subscription.emitted += 1;
     subscription.fresh.push(message);
+    subscription.freshBytes += message.byteLength;
   }
 
   /**
@@ -80,7 +81,10 @@ export class FanOut {
       }
     }
     for (const client of ringReaders) client.fallBehind(this.#freshFrom);
-    for (const subscription of subscriptions) subscription.fresh = [];
+    for (const subscription of subscriptions) {
+      subscription.fresh = [];
+      subscription.freshBytes = 0;
+    }
     this.#fresh = [];
     this.#freshFrom = this.#ring.end;
     for (const client of ringReaders) sent += this.#drain(client);

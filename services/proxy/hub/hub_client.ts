@@ -19,8 +19,8 @@ export interface ClientSink {
    * for a client that does not read.
    */
   spareRoom(): number;
-  /** Sends messages in order; at least the first is always accepted. */
-  send(messages: readonly OutgoingMessage[]): void;
+  /** Sends messages of together `bytes` in order; at least the first is always accepted. */
+  send(messages: readonly OutgoingMessage[], bytes: number): void;
   /** Ends the connection with a WebSocket close code. */
   close(code: number, reason: string): void;
 }
@@ -79,6 +79,8 @@ export class UpstreamSubscription {
   evicted = 0;
   /** The newest notifications, those since the last flush of the hub. */
   fresh: OutgoingMessage[] = [];
+  /** Bytes of {@link fresh}. */
+  freshBytes = 0;
   /** The client whose address this counts for: one that uses it, or the last one that did. */
   payer: HubClient;
   readonly members = new Set<HubClient>();
@@ -163,12 +165,9 @@ export class HubClient {
    * Sends the new notifications of a subscription to a client that is up to date.
    * @returns False, with nothing sent, if the connection cannot take all of them now.
    */
-  deliver({ fresh }: UpstreamSubscription): boolean {
-    if (this.#holds > 0) return false;
-    let bytes = 0;
-    for (const message of fresh) bytes += message.byteLength;
-    if (this.sink.room(bytes) < bytes) return false;
-    this.sink.send(fresh);
+  deliver({ fresh, freshBytes }: UpstreamSubscription): boolean {
+    if (this.#holds > 0 || this.sink.room(freshBytes) < freshBytes) return false;
+    this.sink.send(fresh, freshBytes);
     return true;
   }
 
@@ -191,15 +190,16 @@ export class HubClient {
   drain(ring: BroadcastRing<Notification>, room: number): number {
     if (this.cursor === undefined || this.#holds > 0) return 0;
     const due: OutgoingMessage[] = [];
+    let bytes = 0;
     let position = Math.max(this.cursor, ring.start);
-    for (; position < ring.end && room > 0; position += 1) {
+    for (; position < ring.end && bytes < room; position += 1) {
       const message = this.#take(ring.at(position));
       if (message === undefined) continue;
       due.push(message);
-      room -= message.byteLength;
+      bytes += message.byteLength;
     }
     this.cursor = position === ring.end ? undefined : position;
-    if (due.length > 0) this.sink.send(due);
+    if (due.length > 0) this.sink.send(due, bytes);
     return due.length;
   }
 

@@ -43,7 +43,7 @@ Deno.test("NativeConnection: room is never more than is free, and what is free i
     const room = connection.room(message.byteLength);
     assert(room <= QUEUED_BYTES_MAX - socket.queued, "no more than is free");
     if (room < message.byteLength) socket.queued = 0; // the peer reads all
-    else connection.send([message]);
+    else connection.send([message], message.byteLength);
     assert(socket.queued <= QUEUED_BYTES_MAX);
   }
   assert.equal(connection.room(Infinity), QUEUED_BYTES_MAX - socket.queued);
@@ -55,7 +55,7 @@ Deno.test("NativeConnection: the socket is asked once for many messages, not for
   const message = new OutgoingMessage("x".repeat(600));
   for (let n = 0; n < 1_000; n += 1) {
     assert(connection.room(message.byteLength) >= message.byteLength);
-    connection.send([message]);
+    connection.send([message], message.byteLength);
     socket.queued = 0; // a peer that keeps up
   }
   const messagesPerAsk = Math.floor(QUEUED_BYTES_MAX / message.byteLength);
@@ -66,12 +66,12 @@ Deno.test("NativeConnection: with 64 MiB of answers unread it is closed, and no 
   const socket = new FakeSocket();
   const connection = new NativeConnection(socket);
   const answer = new OutgoingMessage("x".repeat(UNREAD_BYTES_MAX / 4));
-  for (let n = 0; n < 4; n += 1) connection.send([answer]);
+  for (let n = 0; n < 4; n += 1) connection.send([answer], answer.byteLength);
   assert.equal(socket.closed, undefined);
-  connection.send([new OutgoingMessage("one more")]);
+  connection.send([new OutgoingMessage("one more")], 10);
   assert.equal(socket.closed, undefined, "at the bound, not over it");
   const before = socket.queued;
-  connection.send([answer]);
+  connection.send([answer], answer.byteLength);
   assert.equal(socket.closed, 1013);
   assert.equal(socket.queued, before);
 });
@@ -80,7 +80,7 @@ Deno.test("NativeConnection: a socket that is closing is sent nothing, and not c
   const socket = new FakeSocket();
   const connection = new NativeConnection(socket);
   socket.readyState = WebSocket.CLOSING;
-  connection.send([new OutgoingMessage("late")]);
+  connection.send([new OutgoingMessage("late")], 6);
   connection.close(1013, "late");
   assert.deepEqual([socket.queued, socket.closed], [0, undefined]);
 });

@@ -76,7 +76,7 @@ Deno.test("WsListener: a ping is answered once", () =>
     client.send("after it");
     await eventually("the ping", () => accepted[0]?.texts.length === 1 || undefined);
     const last = once(client, "message");
-    accepted[0]?.connection.send([new OutgoingMessage("last")]);
+    accepted[0]?.connection.send([new OutgoingMessage("last")], 6);
     await last;
     assert.deepEqual(pongs, ["a"]);
     client.close();
