@@ -1,14 +1,15 @@
 /**
  * Notifications of 600 bytes to 1,000 clients, through the proxy, through a relay of Bun's publish and
- * through the bare loop that is the floor of this runtime, in turns; then what clients that read as
- * fast as they can lose; then what idle clients cost.
+ * through the bare loops that are the floor of this runtime, over its own WebSockets and over
+ * `node:net`, in turns; then what clients that read as fast as they can lose; then what idle clients
+ * cost.
  *
  *     deno run -A tests/bench/proxy_fanout_bench.ts [ROUNDS]
  *
  * It needs `npx` to fetch Bun, which also plays the node and the clients. A tick begins with the
  * node's first frame and ends with the last byte at the last client; then the next one begins. Beside
  * the rate stands what the relay's process used of the CPU (`/proc/PID/stat`), by which relays compare
- * on a busy machine, and both are printed as ratios to the two rivals measured in the same round.
+ * on a busy machine, and both are printed as ratios to the rivals measured in the same round.
  */
 import {
   freePort,
@@ -58,9 +59,9 @@ async function startRelay(nodePort: number): Promise<Rival> {
   return await start(bun, [file("proxy_fanout_relay.js"), String(nodePort), String(port)], port);
 }
 
-async function startBare(nodePort: number): Promise<Rival> {
+async function startBare(nodePort: number, sockets: "native" | "net"): Promise<Rival> {
   const port = freePort();
-  const args = ["run", "-A", file("proxy_fanout_bare.ts"), String(nodePort), String(port)];
+  const args = ["run", "-A", file("proxy_fanout_bare.ts"), String(nodePort), String(port), sockets];
   return await start(Deno.execPath(), args, port);
 }
 
@@ -73,9 +74,11 @@ async function startProxyWithWsPort(nodePort: number): Promise<Rival> {
 
 const BUN = "Bun publish";
 const BARE = "bare loop";
+const BARE_NET = "bare loop, net";
 const relays: Record<string, (nodePort: number) => Promise<Rival>> = {
   [BUN]: startRelay,
-  [BARE]: startBare,
+  [BARE]: (nodePort) => startBare(nodePort, "native"),
+  [BARE_NET]: (nodePort) => startBare(nodePort, "net"),
   "proxy": (nodePort) => startOwnProxy(nodePort, QUICK),
   "proxy, --ws-port": startProxyWithWsPort,
 };
@@ -111,10 +114,10 @@ for (const perTick of [1, 20]) {
     const cpu = `${of((figure) => figure.cpuUs).toFixed(2)} µs of CPU each`;
     const latency = `last client p50 ${p50} ms, p99 ${p99} ms`;
     const rate = `${ratio(BUN, ({ perSecond }) => perSecond)} of Bun's rate`;
-    const cpuRatios = [BUN, BARE].map((rival) => ratio(rival, ({ cpuUs }) => cpuUs));
+    const cpuRatios = [BUN, BARE, BARE_NET].map((rival) => ratio(rival, ({ cpuUs }) => cpuUs));
     console.log(
       `  ${name.padEnd(17)} ${perSecond} deliveries/s, ${cpu}   ${latency}   ${rate}, ` +
-        `CPU ${cpuRatios[0]} of Bun's, ${cpuRatios[1]} of the bare loop's`,
+        `CPU ${cpuRatios[0]} of Bun's, ${cpuRatios[1]} and ${cpuRatios[2]} of the bare loops'`,
     );
   }
 }
