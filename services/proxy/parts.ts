@@ -9,12 +9,11 @@ import { ByteBudget } from "./byte_budget.ts";
 import { CONNECTIONS_MAX } from "./http_pool/http_pool.ts";
 import { WsClients } from "./clients/ws_clients.ts";
 import type { Cors } from "./router/cors.ts";
-import { announcedHead, HeadWatch } from "./hub/head_watch.ts";
+import { HeadWatch } from "./hub/head_watch.ts";
 import { HeadSequence } from "./hub/head_sequence.ts";
 import { Hub } from "./hub/hub.ts";
 import { MethodTable } from "./router/methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
-import { NEW_HEADS_KEY } from "./hub/subscription_request.ts";
 import { nodeHttp, readHead } from "./router/node_http.ts";
 import type { ProxyOptions } from "./options.ts";
 import { ProbeRounds } from "./read_nodes/probe_rounds.ts";
@@ -157,9 +156,8 @@ export function assemble(
     slowClients: options.slowClients,
     events: {
       ...metrics.hubEvents(),
-      noticed(key, frame) {
-        headWatch.noticed(key, frame);
-        const head = key === NEW_HEADS_KEY ? announcedHead(frame) : undefined;
+      announced(head) {
+        headWatch.announced(head);
         if (head !== undefined) readNodes.onHead(upstream.node, head);
       },
     },

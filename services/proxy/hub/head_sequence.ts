@@ -2,7 +2,8 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import { announcedHead } from "./head_watch.ts";
+import type { Head } from "../read_nodes/lag.ts";
+import { headOf } from "./head_watch.ts";
 import type { UpstreamSubscription } from "./hub_client.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
@@ -32,7 +33,7 @@ export interface HeadSequenceOptions {
 }
 
 /** A notification of a head. */
-interface Head {
+interface HeadNotice {
   number: number;
   text: string;
 }
@@ -47,7 +48,7 @@ interface Line {
   /** Until when lower heads are dropped; undefined once the present node is ahead. */
   behindUntilMs: number | undefined;
   /** Heads that came while a gap is being filled. */
-  held: Head[] | undefined;
+  held: HeadNotice[] | undefined;
   /** Changes with every connection. */
   epoch: number;
 }
@@ -77,12 +78,12 @@ export class HeadSequence {
   /** A head came: sends its text now, later or, if clients have seen a later one, never. */
   take(
     subscription: UpstreamSubscription,
-    frame: unknown,
+    announced: Head | undefined,
     text: string,
     send: (text: string) => void,
   ): void {
-    const number = announcedHead(frame)?.number;
-    if (number === undefined) return send(text);
+    if (announced === undefined) return send(text);
+    const { number } = announced;
     const line = this.#lines.get(subscription);
     if (line === undefined) {
       const isNew = { behindUntilMs: undefined, held: undefined, epoch: 0 };
@@ -97,7 +98,7 @@ export class HeadSequence {
     }
   }
 
-  #pass(line: Line, head: Head, mayFill: boolean): void {
+  #pass(line: Line, head: HeadNotice, mayFill: boolean): void {
     const { number, text } = head;
     if (line.behindUntilMs !== undefined) {
       if (number <= line.last && this.#options.clock.now() < line.behindUntilMs) return;
@@ -112,7 +113,7 @@ export class HeadSequence {
   }
 
   /** Fetches what follows the last head, while those that come are held. */
-  async #fill(line: Line, held: Head[]): Promise<void> {
+  async #fill(line: Line, held: HeadNotice[]): Promise<void> {
     line.held = held;
     const { epoch } = line;
     try {
@@ -143,7 +144,7 @@ export class HeadSequence {
   }
 
   #sendBlock(line: Line, block: Block): void {
-    const number = announcedHead({ params: { result: block } })?.number;
+    const number = headOf(block)?.number;
     if (number !== line.last + 1) return;
     line.last = number;
     const head = Object.entries(block).filter(([name]) => !BODY.includes(name));

@@ -11,23 +11,23 @@ const log = getLogger([LOG_ROOT, "proxy"]);
 /** How long a notification may lag behind a head that is visible over HTTP. */
 const CONFIRM_MS = 1_000;
 
-/** A number as Ethereum writes it. */
-export const quantitySchema = z.string().regex(/^0x[0-9a-fA-F]{1,16}$/).transform(BigInt);
-const headNoticeSchema = z.object({
-  params: z.object({
-    result: z.object({
-      number: quantitySchema,
-      timestamp: quantitySchema.optional().catch(undefined),
-    }),
-  }),
-});
+const QUANTITY = /^0x[0-9a-fA-F]{1,16}$/;
 
-/** The head in a notification of `newHeads`; undefined if it has another form. */
-export function announcedHead(frame: unknown): Head | undefined {
-  const parsed = headNoticeSchema.safeParse(frame);
-  if (!parsed.success) return undefined;
-  const { number, timestamp = 0n } = parsed.data.params.result;
-  return { number: Number(number), timestampS: Number(timestamp) };
+/** A number as Ethereum writes it. */
+export const quantitySchema = z.string().regex(QUANTITY).transform(Number);
+
+/** The head of a block, or of the result of a `newHeads` notification; undefined if it is none. */
+export function headOf(block: unknown): Head | undefined {
+  // A schema would take longer than all the rest of a notification.
+  if (typeof block !== "object" || block === null) return undefined;
+  const { number, timestamp }: { number?: unknown; timestamp?: unknown } = block;
+  const height = quantity(number);
+  if (height === undefined) return undefined;
+  return { number: height, timestampS: quantity(timestamp) ?? 0 };
+}
+
+function quantity(value: unknown): number | undefined {
+  return typeof value === "string" && QUANTITY.test(value) ? Number(value) : undefined;
 }
 
 /** Options of a {@link HeadWatch}. */
@@ -38,7 +38,7 @@ export interface HeadWatchOptions {
   /** Whether the node has granted a subscription with this key. */
   isLive: (key: string) => boolean;
   /** Reads the newest block number, not over the socket that is watched. */
-  readHead: () => Promise<bigint>;
+  readHead: () => Promise<number>;
   /** Closes the connection. */
   drop: (reason: string) => void;
 }
@@ -51,7 +51,7 @@ export interface HeadWatchOptions {
 export class HeadWatch {
   readonly #options: HeadWatchOptions;
   /** The newest block that was announced, or read when watching began. */
-  #known: bigint | undefined;
+  #known: number | undefined;
   #heardAtMs = 0;
   /** Time of the last announced head when the chain was first seen ahead of it. */
   #suspectSinceMs: number | undefined;
@@ -73,13 +73,10 @@ export class HeadWatch {
     this.#heardAtMs = this.#options.clock.now();
   }
 
-  /** A subscription was notified; `frame` is the parsed frame. */
-  noticed(key: string, frame: unknown): void {
-    if (key !== NEW_HEADS_KEY) return;
+  /** A head was announced; one in an unknown form is still a sign of life. */
+  announced(head: Head | undefined): void {
     this.#heardAtMs = this.#options.clock.now();
-    const parsed = headNoticeSchema.safeParse(frame);
-    // A head in an unknown form is still a sign of life.
-    if (parsed.success) this.#known = parsed.data.params.result.number;
+    if (head !== undefined) this.#known = head.number;
   }
 
   stop(): void {

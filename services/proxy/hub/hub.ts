@@ -2,6 +2,7 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut } from "./fan_out.ts";
 import type { HeadSequence } from "./head_sequence.ts";
+import { headOf } from "./head_watch.ts";
 import { REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import { SubscriptionTable, type UpstreamPort } from "./subscription_table.ts";
 import {
@@ -234,11 +235,13 @@ export class Hub {
       return;
     }
     const { events, heads } = this.#options;
-    events.noticed?.(subscription.request.key, frame);
+    const isHead = subscription.request.key === NEW_HEADS_KEY;
+    const head = isHead ? headOf(frame.params?.result) : undefined;
+    if (isHead) events.announced?.(head);
     const shown = underPublicId(text, upstreamId, subscription.publicId);
     const publish = (text: string) => this.#fanOut.publish(subscription, text);
-    if (heads === undefined || subscription.request.key !== NEW_HEADS_KEY) publish(shown);
-    else heads.take(subscription, frame, shown, publish);
+    if (isHead && heads !== undefined) heads.take(subscription, head, shown, publish);
+    else publish(shown);
   }
 
   #close(client: HubClient, reason: string): void {

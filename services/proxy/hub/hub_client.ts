@@ -1,5 +1,6 @@
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Limit } from "../metrics.ts";
+import type { Head } from "../read_nodes/lag.ts";
 import type { BroadcastRing } from "./broadcast_ring.ts";
 import type { OutgoingMessage } from "./messages.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
@@ -37,8 +38,8 @@ export interface HubEvents {
   subscribed(total: number): void;
   /** A subscription was refused because of a limit. */
   refused?(limit: Limit): void;
-  /** A subscription in use was notified; `frame` is the parsed frame. */
-  noticed?(key: string, frame: unknown): void;
+  /** The node announced a head, or something in its place that is none. */
+  announced?(head: Head | undefined): void;
 }
 
 /** A notification, encoded once for all its readers. */

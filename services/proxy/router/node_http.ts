@@ -90,7 +90,7 @@ function failureOf(error: ConnectionError | BusyError, target: Target, timeoutMs
 }
 
 /** Reads the newest block number of a node over HTTP. */
-export async function readHead(node: NodePort): Promise<bigint> {
+export async function readHead(node: NodePort): Promise<number> {
   const text = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}';
   const reply = await node.post(text, "127.0.0.1");
   return quantitySchema.parse(parseResponse(parseJson(bodyText(reply.body))).result);

@@ -13,9 +13,8 @@ import { nodeHttp, type NodeHttpOptions, type NodePort } from "./node_http.ts";
 /** How long a node may take to answer a probe. */
 export const PROBE_TIMEOUT_MS = 2_000;
 
-const quantity = quantitySchema.transform(Number);
 /** The part of a block that says how far a node is. */
-export const headSchema = z.object({ number: quantity, timestamp: quantity })
+export const headSchema = z.object({ number: quantitySchema, timestamp: quantitySchema })
   .transform(({ number, timestamp }): Head => ({ number, timestampS: timestamp }));
 const blocksSchema = z.array(z.looseObject({ number: z.string() }).nullable());
 

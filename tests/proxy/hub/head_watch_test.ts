@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { HeadWatch } from "../../../services/proxy/hub/head_watch.ts";
+import { headOf, HeadWatch } from "../../../services/proxy/hub/head_watch.ts";
 import { NEW_HEADS_KEY } from "../../../services/proxy/hub/subscription_request.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
@@ -13,7 +13,7 @@ async function settled(): Promise<void> {
 function watched(silenceMs = SILENCE_MS) {
   const clock = new FakeClock();
   const state = {
-    head: 1n,
+    head: 1,
     live: true,
     dropped: [] as string[],
     reads: 0,
@@ -33,8 +33,7 @@ function watched(silenceMs = SILENCE_MS) {
     drop: (reason) => state.dropped.push(reason),
   });
   watch.start();
-  const notice = (number: number) =>
-    watch.noticed(NEW_HEADS_KEY, { params: { result: { number: `0x${number.toString(16)}` } } });
+  const notice = (number: number) => watch.announced({ number, timestampS: 0 });
   /** Moves time in steps, letting each check come to its end. */
   const pass = async (totalMs: number) => {
     for (let passedMs = 0; passedMs < totalMs; passedMs += 500) {
@@ -48,7 +47,7 @@ function watched(silenceMs = SILENCE_MS) {
 Deno.test("HeadWatch: a node that stops announcing while its chain goes on is dropped", async () => {
   const { state, watch, notice, pass } = watched();
   notice(1);
-  state.head = 5n;
+  state.head = 5;
   await pass(SILENCE_MS + 2_000);
   assert.equal(state.dropped.length, 1);
   assert.match(state.dropped[0] ?? "", /^no new head for \d+ ms while the chain went on$/);
@@ -58,7 +57,7 @@ Deno.test("HeadWatch: a node that stops announcing while its chain goes on is dr
 Deno.test("HeadWatch: a node that never announced anything is dropped, too", async () => {
   const { state, watch, pass } = watched();
   await pass(SILENCE_MS + 1_000); // learns the head
-  state.head = 2n;
+  state.head = 2;
   await pass(SILENCE_MS + 2_000);
   assert.equal(state.dropped.length, 1);
   watch.stop();
@@ -68,7 +67,7 @@ Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is le
   await t.step("announces", async () => {
     const { state, watch, notice, pass } = watched();
     for (let number = 1; number < 10; number += 1) {
-      state.head = BigInt(number);
+      state.head = number;
       notice(number);
       await pass(SILENCE_MS / 2);
     }
@@ -86,7 +85,7 @@ Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is le
   await t.step("is not asked for heads", async () => {
     const { state, watch, notice, pass } = watched();
     notice(1);
-    Object.assign(state, { head: 9n, live: false });
+    Object.assign(state, { head: 9, live: false });
     await pass(5 * SILENCE_MS);
     assert.deepEqual([state.dropped, state.reads], [[], 0]);
     watch.stop();
@@ -94,7 +93,7 @@ Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is le
   await t.step("cannot be read", async () => {
     const { state, watch, notice, pass } = watched();
     notice(1);
-    Object.assign(state, { head: 9n, fails: true });
+    Object.assign(state, { head: 9, fails: true });
     await pass(5 * SILENCE_MS);
     assert.deepEqual(state.dropped, []);
     watch.stop();
@@ -102,7 +101,7 @@ Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is le
   await t.step("announces just after the look at its head", async () => {
     const { state, watch, notice, pass } = watched();
     notice(1);
-    state.head = 2n;
+    state.head = 2;
     await pass(SILENCE_MS);
     notice(2);
     await pass(5_000);
@@ -112,7 +111,7 @@ Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is le
   await t.step("announces while it is under suspicion, and then rests", async () => {
     const { state, watch, notice, pass } = watched(500);
     notice(1);
-    state.head = 2n;
+    state.head = 2;
     await pass(500);
     assert.equal(state.reads, 1);
     notice(2);
@@ -124,7 +123,7 @@ Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is le
     const { state, watch, notice, pass } = watched();
     notice(100);
     watch.restart();
-    state.head = 1n; // a chain that begins again
+    state.head = 1; // a chain that begins again
     await pass(3 * SILENCE_MS);
     assert.deepEqual(state.dropped, []);
     watch.stop();
@@ -136,7 +135,7 @@ Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is le
     await pass(SILENCE_MS + 500);
     assert.equal(state.reads, 1);
     watch.restart();
-    state.head = 100n; // the new one is further on, and rests there
+    state.head = 100; // the new one is further on, and rests there
     resolve();
     await pass(5 * SILENCE_MS);
     assert.deepEqual(state.dropped, []);
@@ -147,7 +146,7 @@ Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is le
 Deno.test("HeadWatch: a head is awaited for the whole of the silence, and confirmed for a second", async () => {
   const { clock, state, watch, notice, pass } = watched();
   notice(1);
-  state.head = 2n;
+  state.head = 2;
   await pass(SILENCE_MS - 500);
   clock.advance(499);
   assert.equal(state.reads, 0, "not yet");
@@ -171,4 +170,20 @@ Deno.test("HeadWatch: once stopped it asks no more, even if a read was under way
   resolve();
   await pass(2 * SILENCE_MS);
   assert.deepEqual([state.reads, clock.pending], [1, 0]);
+});
+
+Deno.test("headOf: reads what is a head, and nothing else", () => {
+  assert.deepEqual(headOf({ number: "0xA", timestamp: "0x6921a1b3", more: 1 }), {
+    number: 10,
+    timestampS: 0x6921a1b3,
+  });
+  for (const timestamp of [undefined, 7, "now", "0x"]) {
+    assert.deepEqual(headOf({ number: "0x0", timestamp }), { number: 0, timestampS: 0 });
+  }
+  for (
+    const number of [undefined, null, 10, "10", "0x", "0xg", "0x1 ", `0x${"1".repeat(17)}`, {}]
+  ) {
+    assert.equal(headOf({ number }), undefined);
+  }
+  for (const block of [undefined, null, "0x1", 7, []]) assert.equal(headOf(block), undefined);
 });
