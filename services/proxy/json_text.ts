@@ -6,6 +6,8 @@
  * result means nothing.
  */
 
+import { endOfString } from "../../lib/protocol/json_complexity.ts";
+
 /** The position of a value: from `start` up to, not including, `end`. */
 export interface Span {
   start: number;
@@ -21,36 +23,10 @@ export interface Cut {
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
-const BACKSLASH = 0x5c;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
-
-const COLON = 0x3a;
-
-/** Deepest nesting, and most members, arrays and objects, of a large message. */
-export const COMPLEXITY_MAX = { depth: 64, parts: 50_000 } as const;
-
-/**
- * Whether a text would take `JSON.parse` long: half a second for each MiB of brackets or of different
- * keys, which a scan takes milliseconds to find.
- */
-export function isTooComplex(text: string): boolean {
-  let depth = 0;
-  let parts = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) at = Math.max(at, endOfString(text, at) - 1);
-    else if (code === COLON) parts += 1;
-    else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
-      parts += 1;
-      depth += 1;
-    } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth -= 1;
-    if (depth > COMPLEXITY_MAX.depth || parts > COMPLEXITY_MAX.parts) return true;
-  }
-  return false;
-}
 
 /** The texts of the elements of a JSON array. */
 export function arrayElements(text: string): string[] {
@@ -141,19 +117,6 @@ function endOfValue(text: string, start: number): number {
 
 function endsScalar(code: number): boolean {
   return code === COMMA || code === CLOSE_BRACKET || code === CLOSE_BRACE || isSpace(code);
-}
-
-/** Strings can be long, so they are searched, not walked. */
-function endOfString(text: string, start: number): number {
-  let quote = text.indexOf('"', start + 1);
-  while (quote !== -1 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);
-  return quote === -1 ? text.length : quote + 1;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let first = at;
-  while (text.charCodeAt(first - 1) === BACKSLASH) first -= 1;
-  return (at - first) % 2 === 1;
 }
 
 function endOfNested(text: string, start: number): number {

@@ -5,6 +5,7 @@ import {
   addressSchema,
   hash32Schema,
   timestampSchema,
+  uint256Schema,
   uint64Schema,
 } from "../../../lib/protocol/scalars.ts";
 import { transactionSchema } from "../../../lib/protocol/transaction.ts";
@@ -79,8 +80,8 @@ const droppedRecordSchema = z.object({
   beforeMs: timestampSchema,
   /** The highest id of a thesis that was ever opened. */
   lastThesisId: z.number().int().nonnegative(),
-  /** Sum of the dropped deposits. */
-  issued: uint64Schema,
+  /** Sum of the dropped deposits, each of which may be as large as 64 bits allow. */
+  issued: uint256Schema,
   /** By how much dropped records changed balances. */
   balances: z.record(addressSchema, z.string().regex(/^-?\d{1,40}$/).transform(BigInt)),
 });

@@ -1,3 +1,4 @@
+import { isTooComplex } from "../../../lib/protocol/json_complexity.ts";
 import {
   idOf,
   parseJson,
@@ -22,6 +23,12 @@ export const BATCH_MAX = 100;
  * three full pages of price history fit.
  */
 export const BATCH_ANSWER_CHARS_MAX = 768 * 1024;
+
+/** Of a message: a batch of 100 bets has half as many parts. */
+const COMPLEXITY_MAX = { depth: 64, parts: 5_000 };
+
+/** Shorter messages have fewer parts in any case. */
+const SIMPLE_CHARS = 4_096;
 
 /** Where a call came from. */
 export interface Caller {
@@ -72,6 +79,7 @@ export class Dispatcher {
     let value: unknown;
     let request: RpcRequest;
     try {
+      requireSimple(text);
       value = parseJson(text);
       if (Array.isArray(value)) return await this.#handleBatch(value, caller);
       request = parseRequest(value);
@@ -155,6 +163,16 @@ export class Dispatcher {
       return failureText(id, thrown);
     }
   }
+}
+
+/** @throws {RpcError} -32005 if it takes so long to parse that a checkpoint could be late. */
+function requireSimple(text: string): void {
+  if (text.length <= SIMPLE_CHARS || !isTooComplex(text, COMPLEXITY_MAX)) return;
+  const { depth, parts } = COMPLEXITY_MAX;
+  throw new RpcError(
+    RpcCode.limitExceeded,
+    `A message may have ${parts} members and ${depth} levels: send less at once`,
+  );
 }
 
 function failureText(id: RpcId, thrown: unknown): string {

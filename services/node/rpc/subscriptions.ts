@@ -111,6 +111,7 @@ export class Subscriber {
   readonly #of: (kind: SubscriptionKind) => Map<string, Subscription>;
   readonly #kinds = new Map<string, SubscriptionKind>();
   #unannounced: [SubscriptionKind, Subscription][] = [];
+  #isGone = false;
 
   constructor(
     outlet: Outlet,
@@ -124,6 +125,7 @@ export class Subscriber {
 
   /**
    * Subscribes. Nothing is sent before {@link announce}, so that the client receives the id first.
+   * A client that has disconnected, whose last calls still run, gets an id and nothing else.
    *
    * @throws {TooManySubscriptionsError}
    */
@@ -132,6 +134,7 @@ export class Subscriber {
       throw new TooManySubscriptionsError();
     }
     const id = this.#newId();
+    if (this.#isGone) return id;
     this.#kinds.set(id, kind);
     this.#unannounced.push([kind, { id, client: this, filter }]);
     return id;
@@ -155,8 +158,9 @@ export class Subscriber {
     return true;
   }
 
-  /** Ends all subscriptions of the client. */
+  /** Ends all subscriptions of the client; it can make no others. */
   disconnect(): void {
+    this.#isGone = true;
     for (const id of [...this.#kinds.keys()]) this.unsubscribe(id);
     this.#unannounced = [];
   }

@@ -94,7 +94,7 @@ export class ClientSession {
     const subscriptions = (call: Call) => {
       const answer = this.#subscription(call);
       // It needs no connection of its own, and waits while the node is away.
-      if (answer !== undefined && !text.startsWith("[")) counted.end();
+      if (answer !== undefined && !isBatch(text)) counted.end();
       if (answer !== undefined && !isHeld) {
         isHeld = true;
         this.#client.hold();
@@ -203,6 +203,11 @@ class Counted {
     if (this.#isOpen) this.#counts.remove(this.#address);
     this.#isOpen = false;
   }
+}
+
+/** Whether a message is a batch, if it is JSON. */
+function isBatch(text: string): boolean {
+  return /^\s*\[/.test(text);
 }
 
 /** Whether a text has more bytes in UTF-8; counted only if it could. */

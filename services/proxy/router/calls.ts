@@ -7,18 +7,15 @@ import {
   type RpcRequest,
 } from "../../../lib/protocol/jsonrpc.ts";
 import { SMALL_BYTES } from "../byte_budget.ts";
-import {
-  arrayElements,
-  COMPLEXITY_MAX,
-  type Cut,
-  cutAtMember,
-  isTooComplex,
-  memberText,
-} from "../json_text.ts";
+import { isTooComplex } from "../../../lib/protocol/json_complexity.ts";
+import { arrayElements, type Cut, cutAtMember, memberText } from "../json_text.ts";
 import { badRequest, limitExceeded, ProxyError } from "./failures.ts";
 
 /** Method names longer than this are refused; the schema of requests has the same bound. */
 const METHOD_LENGTH_MAX = 256;
+
+/** Of a message over {@link SMALL_BYTES}: a batch of 1,000 calls has half as many parts. */
+const COMPLEXITY_MAX = { depth: 64, parts: 16_384 };
 
 const COMMA = 0x2c;
 
@@ -71,7 +68,7 @@ export function isBroken(call: Call | BrokenCall): call is BrokenCall {
  * @throws {MessageError} -32700, -32600 (an empty batch too), or -32005 for a batch over the limit.
  */
 export function readMessage(text: string, maxBatch: number): Message {
-  if (text.length > SMALL_BYTES && isTooComplex(text)) {
+  if (text.length > SMALL_BYTES && isTooComplex(text, COMPLEXITY_MAX)) {
     const { depth, parts } = COMPLEXITY_MAX;
     const message = `Message has over ${parts} members or is nested over ${depth} levels deep`;
     throw new MessageError(idAtStart(text), limitExceeded(413, message));

@@ -100,6 +100,12 @@ Deno.test("Node: a transaction of the wrong shape, signature or time is a JSON-R
     assert.equal((await client.getAccount(user.address)).balance, 0n);
   }));
 
+/** A request whose parameters take long to parse and mean nothing. */
+function withMembers(count: number): string {
+  const members = Array.from({ length: count }, (_, n) => `"${n}z":1`);
+  return `{"jsonrpc":"2.0","id":1,"method":"core_getAccount","params":{${members}}}`;
+}
+
 Deno.test("Node: what is no JSON-RPC gets the standard's errors, and the node goes on", () =>
   withNode(async ({ node }) => {
     const bodies: [body: string, status: number, code: number][] = [
@@ -123,7 +129,10 @@ Deno.test("Node: what is no JSON-RPC gets the standard's errors, and the node go
       ['{"jsonrpc":"2.0","id":1,"method":"core_getTheses","params":[{"limit":0}]}', 200, -32602],
       ['{"jsonrpc":"2.0","id":1,"method":"core_getTheses","params":[{"cursor":"x"}]}', 200, -32602],
       ['{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}', 200, -32601],
-      ["[".repeat(50_000), 400, -32700],
+      ["[".repeat(4_000), 400, -32700],
+      ["[".repeat(50_000), 400, -32005],
+      [withMembers(4_900), 200, -32602],
+      [withMembers(5_000), 400, -32005],
     ];
     for (const [body, status, code] of bodies) {
       const [seenStatus, { error }] = await post(node.url, body);

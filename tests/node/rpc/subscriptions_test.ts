@@ -106,6 +106,17 @@ Deno.test("Subscriptions: a client that leaves takes all of its own with it, and
   assert.deepEqual(SUBSCRIPTION_KINDS.map((kind) => subscriptions.count(kind)), [1, 1, 0, 0]);
 });
 
+Deno.test("Subscriptions: calls of a client that still run when it leaves subscribe it to nothing", () => {
+  const subscriptions = new Subscriptions();
+  const client = subscriptions.connect({ send: () => assert.fail("sent to a client that left") });
+  client.subscribe("newHeads");
+  client.disconnect();
+  client.subscribe("newHeads");
+  client.announce();
+  assert.equal(subscriptions.count("newHeads"), 0);
+  subscriptions.publish("newHeads", () => ({}));
+});
+
 Deno.test("Subscriptions: a client may have so many and no more", () => {
   const { client } = newClient(numbered());
   for (let count = 0; count < SUBSCRIPTIONS_PER_CLIENT_MAX; count++) client.subscribe("theses");

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { RejectedTransactionError } from "../../../services/node/chain/errors.ts";
+import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { KEEP_MS } from "../../../services/node/storage/compaction.ts";
 import { openOnDisk } from "../../../services/node/storage/files.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -91,6 +92,31 @@ Deno.test("Rewrite: a dropped deposit, bet or quote is never accepted again, wit
     );
     assert.equal(disk.chain.state.ledger.account(user.address).balance, balance + 5_000_000n);
     await disk.close();
+  }));
+
+Deno.test("Rewrite: dropped deposits may sum up to more than 64 bits", () =>
+  withFolder(async (folder) => {
+    const clock = new FakeClock();
+    const disk = new DiskChain(folder, clock);
+    disk.run(1);
+    for (const number of [1, 2, 3]) {
+      const tx = deposit({
+        timestamp: clock.now(),
+        user: user.address,
+        amount: UINT64_MAX,
+        externalTxHash: hashOf(number),
+      });
+      assert.equal(disk.submit(tx).type, "Deposit");
+    }
+    const before = disk.chain.state.ledger.account(user.address).balance;
+    assert.ok(before > 3n * UINT64_MAX - 1n);
+    clock.jump(KEEP_MS + 60_000);
+    disk.run(1);
+    await disk.rewrite();
+    await disk.close();
+    const again = new DiskChain(folder, clock);
+    assert.equal(again.chain.state.ledger.account(user.address).balance, before);
+    await again.close();
   }));
 
 Deno.test("Rewrite: what is appended meanwhile is in the new journal, in order", () =>

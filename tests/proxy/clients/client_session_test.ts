@@ -117,6 +117,24 @@ Deno.test("ClientSession: more than 256 unanswered messages are refused, until o
   assert.equal(open.length, OPEN_MESSAGES_MAX + 1);
 });
 
+Deno.test("ClientSession: a batch counts as open until it is answered, subscriptions in it or not", async () => {
+  for (const start of ["", " ", "\n\t"]) {
+    const { open, session, openRequests, caller } = scene();
+    const isFree = () => openRequests.hasRoom(caller);
+    for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
+    assert.equal(isFree(), true, "for one more");
+    const batch = JSON.stringify([
+      call(1, "eth_unsubscribe", ["0x1"]),
+      call(2, "eth_getBalance"),
+    ]);
+    const answered = session.receive(start + batch);
+    assert.equal(isFree(), false);
+    open[0]?.answer.resolve({ status: 200, body: '[{"jsonrpc":"2.0","id":2,"result":1}]' });
+    await answered;
+    assert.equal(isFree(), true);
+  }
+});
+
 Deno.test("ClientSession: a message as large as the limit is taken, a byte more is not", async () => {
   for (const letter of ["x", "é", "€"]) {
     const empty = JSON.stringify(call(1, "eth_call", [""]));
