@@ -90,6 +90,7 @@ export class CoreNode {
     this.clients = new Clients({
       dispatcher: this.dispatcher,
       subscriptions,
+      clock: this.#clock,
       onSlowClient: () => this.metrics.slowClients.inc(),
     });
     this.#checkpoints = new CheckpointLoop(clock, {

@@ -1,3 +1,4 @@
+import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { idOf, RpcCode, rpcFailure, type RpcId } from "../../../lib/protocol/jsonrpc.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -9,8 +10,14 @@ import type { Subscriber, Subscriptions } from "./subscriptions.ts";
  */
 export const FRAME_CHARS_MAX = 1024 * 1024;
 
-/** Bytes that may wait for one client. One that reads too slowly is disconnected with 1013. */
+/** Bytes that may wait for one client for long. One that reads too slowly is disconnected with 1013. */
 export const QUEUE_BYTES_MAX = 2 * 1024 * 1024;
+
+/**
+ * A burst, such as of theses that settle together: for this long more may wait, up to these bytes of
+ * one client and of all together. A client of the node may be a proxy with thousands of its own.
+ */
+export const BURST = { ms: 3_000, clientBytes: 64 * 1024 * 1024, totalBytes: 256 * 1024 * 1024 };
 
 /**
  * Part of {@link QUEUE_BYTES_MAX} that answers leave for notifications. One socket may serve the
@@ -35,6 +42,7 @@ const CLOSE_TRY_LATER = 1013;
 export interface ClientsOptions {
   dispatcher: Dispatcher;
   subscriptions: Subscriptions;
+  clock: Clock;
   /** A client was disconnected because it read too slowly. */
   onSlowClient(): void;
 }
@@ -43,6 +51,8 @@ export interface ClientsOptions {
 export class Clients {
   readonly #options: ClientsOptions;
   readonly #sockets = new Set<WebSocket>();
+  /** Of the clients with more than {@link QUEUE_BYTES_MAX}: what waits, and since when it is so much. */
+  readonly #bursts = new Map<WebSocket, { sinceMs: number; bytes: number }>();
   #onEmpty: () => void = () => {};
   #closing: Promise<void> | undefined;
 
@@ -71,6 +81,7 @@ export class Clients {
 
   /** Closes all connections with 1012 and waits up to {@link CLOSE_WAIT_MS} for the clients. */
   closeAll(): Promise<void> {
+    this.#options.subscriptions.stop();
     return this.#closing ??= this.#closeAll();
   }
 
@@ -84,11 +95,26 @@ export class Clients {
     clearTimeout(deadline);
   }
 
+  #takesMore(socket: WebSocket): boolean {
+    const bytes = socket.bufferedAmount;
+    if (bytes <= QUEUE_BYTES_MAX) {
+      if (this.#bursts.size > 0) this.#bursts.delete(socket);
+      return true;
+    }
+    const nowMs = this.#options.clock.now();
+    const sinceMs = this.#bursts.get(socket)?.sinceMs ?? nowMs;
+    this.#bursts.set(socket, { sinceMs, bytes });
+    let totalBytes = 0;
+    for (const burst of this.#bursts.values()) totalBytes += burst.bytes;
+    return nowMs - sinceMs < BURST.ms && bytes <= BURST.clientBytes &&
+      totalBytes <= BURST.totalBytes;
+  }
+
   #serve(socket: WebSocket, isReadOnly: boolean): void {
     const { dispatcher, subscriptions, onSlowClient } = this.#options;
     const send = (text: string) => {
       if (socket.readyState !== WebSocket.OPEN) return;
-      if (socket.bufferedAmount <= QUEUE_BYTES_MAX) return socket.send(text);
+      if (this.#takesMore(socket)) return socket.send(text);
       onSlowClient();
       client.disconnect();
       socket.close(CLOSE_TRY_LATER, "Reading too slowly");
@@ -122,6 +148,7 @@ export class Clients {
     };
     const leave = () => {
       this.#sockets.delete(socket);
+      this.#bursts.delete(socket);
       client.disconnect();
       if (this.#sockets.size === 0) this.#onEmpty();
     };

@@ -1,3 +1,4 @@
+import { clearImmediate, setImmediate } from "node:timers";
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 
@@ -26,6 +27,29 @@ export class TooManySubscriptionsError extends RangemakerError {
   }
 }
 
+/**
+ * Messages sent at one go, about 10 ms. When thousands of theses settle at one checkpoint, the others
+ * follow in further turns of the event loop, so that sockets take them and checkpoints are not late.
+ */
+export const SENDS_PER_TURN = 1_000;
+
+/** Runs a task after what the event loop has to do now. @returns Cancels it. */
+type NextTurn = (task: () => void) => () => void;
+
+function nextTurnOfLoop(task: () => void): () => void {
+  const immediate = setImmediate(task);
+  return () => clearImmediate(immediate);
+}
+
+/** An event that is being sent. */
+interface PendingEvent {
+  result: string;
+  kind: SubscriptionKind;
+  targets: readonly Subscription[];
+  /** Index of the target that is next. */
+  next: number;
+}
+
 interface Subscription {
   id: string;
   client: Subscriber;
@@ -52,8 +76,16 @@ export class Subscriptions {
     SUBSCRIPTION_KINDS.map((kind) => [kind, new Map()]),
   );
 
-  constructor(newId: () => string = randomSubscriptionId) {
+  /** Events that are not sent to all yet, in order. */
+  readonly #pending = new Set<PendingEvent>();
+  readonly #nextTurn: NextTurn;
+  #sentInTurn = 0;
+  /** Set while events wait for the next turn. */
+  #cancelTurn: (() => void) | undefined;
+
+  constructor(newId: () => string = randomSubscriptionId, nextTurn: NextTurn = nextTurnOfLoop) {
     this.#newId = newId;
+    this.#nextTurn = nextTurn;
   }
 
   /** Number of active subscriptions of a kind. */
@@ -87,14 +119,43 @@ export class Subscriptions {
     makeResult: () => unknown,
     matches: (filter: ThesesFilter) => boolean,
   ): void {
-    let result: string | undefined;
-    for (const { id, client, filter } of this.#of(kind).values()) {
-      if (!matches(filter)) continue;
-      result ??= JSON.stringify(makeResult());
-      client.send(
-        `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${id}","result":${result}}}`,
-      );
+    const targets = [...this.#of(kind).values()].filter(({ filter }) => matches(filter));
+    if (targets.length === 0) return;
+    this.#pending.add({ kind, result: JSON.stringify(makeResult()), targets, next: 0 });
+    if (this.#cancelTurn === undefined) this.#send();
+  }
+
+  #send(): void {
+    if (this.#sentInTurn === 0) queueMicrotask(() => this.#sentInTurn = 0);
+    for (const event of this.#pending) {
+      for (; event.next < event.targets.length; event.next += 1) {
+        if (this.#sentInTurn >= SENDS_PER_TURN) return this.#continueLater();
+        this.#sendTo(event.targets[event.next]!, event); // the index is below the length
+      }
+      this.#pending.delete(event);
     }
+  }
+
+  #sendTo({ id, client }: Subscription, { kind, result }: PendingEvent): void {
+    if (!this.#of(kind).has(id)) return; // it was ended meanwhile
+    this.#sentInTurn += 1;
+    client.send(
+      `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${id}","result":${result}}}`,
+    );
+  }
+
+  #continueLater(): void {
+    this.#cancelTurn = this.#nextTurn(() => {
+      this.#cancelTurn = undefined;
+      this.#sentInTurn = 0;
+      this.#send();
+    });
+  }
+
+  /** Sends nothing any more of what waits. */
+  stop(): void {
+    this.#cancelTurn?.();
+    this.#pending.clear();
   }
 
   #of(kind: SubscriptionKind): Map<string, Subscription> {

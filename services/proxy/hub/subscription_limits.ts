@@ -6,8 +6,11 @@ import type { SubscribeOutcome, UpstreamSubscription } from "./hub_client.ts";
 /** The part of all subscriptions at the node that one address may cause. */
 const ADDRESS_SHARE = 1 / 8;
 
-/** Equal subscriptions at the node: one client that asks again needs a second id of its own. */
-const COPIES_MAX = 16;
+/**
+ * Equal subscriptions at the node: one client that asks again needs a second id of its own. Each is one
+ * more message for every event: 16 of them once made the node close the socket on a burst.
+ */
+const COPIES_MAX = 2;
 
 /** How long a request that made the node close the socket is refused, in milliseconds. */
 const CLOSED_ON_MS = 600_000;

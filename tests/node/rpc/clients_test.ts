@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import {
+  BURST,
   Clients,
   QUEUE_BYTES_MAX,
   REQUESTS_UNDER_WAY_MAX,
 } from "../../../services/node/rpc/clients.ts";
 import type { Method } from "../../../services/node/rpc/methods.ts";
 import { Dispatcher } from "../../../services/node/rpc/dispatcher.ts";
-import { Subscriptions } from "../../../services/node/rpc/subscriptions.ts";
+import { SENDS_PER_TURN, Subscriptions } from "../../../services/node/rpc/subscriptions.ts";
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { withNode } from "../support/running_node.ts";
@@ -70,7 +72,7 @@ Deno.test("Node: a client that reads nothing is disconnected, and nobody else wa
     const slow = await connectByHand(node.url);
     const subscribe = { jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["prices"] };
     const batch = textFrame(JSON.stringify(Array(100).fill(subscribe)));
-    for (let batches = 0; batches < 40; batches++) await slow.write(batch);
+    for (let batches = 0; batches < 5; batches++) await slow.write(batch);
 
     const other = await RpcSocket.open(node.wsUrl);
     const heads = await other.subscribe("newHeads");
@@ -84,6 +86,11 @@ Deno.test("Node: a client that reads nothing is disconnected, and nobody else wa
     );
     assert.equal(await slowClients(node.url), 1, "counted once");
     slow.close();
+    const gone = other.notifications(heads).length;
+    await eventually(
+      "heads go on when it is gone, too",
+      () => other.notifications(heads).length > gone + 10 ? true : undefined,
+    );
     await other.close();
   }));
 
@@ -94,12 +101,14 @@ async function withClients(
       url: string;
       subscriptions: Subscriptions;
       queue: SerialQueue;
+      clock: FakeClock;
       slow: () => number;
     },
   ) => Promise<void>,
 ): Promise<void> {
   const queue = new SerialQueue();
   const subscriptions = new Subscriptions();
+  const clock = new FakeClock();
   let slow = 0;
   const dispatcher = new Dispatcher({
     methods: new Map<string, Method>([
@@ -112,19 +121,62 @@ async function withClients(
     queue,
     afterWrite: () => Promise.resolve(),
   });
-  const clients = new Clients({ dispatcher, subscriptions, onSlowClient: () => slow += 1 });
+  const clients = new Clients({
+    ...{ dispatcher, subscriptions, clock },
+    onSlowClient: () => slow += 1,
+  });
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     (request) => clients.accept(request, false) ?? new Response(null, { status: 404 }),
   );
   try {
     const url = `ws://127.0.0.1:${server.addr.port}`;
-    await test({ url, subscriptions, queue, slow: () => slow });
+    await test({ url, subscriptions, queue, clock, slow: () => slow });
   } finally {
     await clients.closeAll();
     await server.shutdown();
   }
 }
+
+Deno.test("Clients: a burst far over the queue reaches a client that reads", () =>
+  withClients(async ({ url, subscriptions, slow }) => {
+    const socket = await RpcSocket.open(url);
+    const id = String((await socket.call("subscribe")).result);
+    const events = 4 * SENDS_PER_TURN;
+    const text = "x".repeat(8 * QUEUE_BYTES_MAX / events);
+    for (let n = 0; n < events; n++) subscriptions.publish("newHeads", () => `${n} ${text}`);
+    await eventually("all events", () => socket.notifications(id).length === events || undefined);
+    const numbers = socket.notifications(id).map((result) => parseInt(String(result)));
+    assert.deepEqual(numbers, Array.from({ length: events }, (_, n) => n));
+    assert.equal(slow(), 0);
+    await socket.close();
+  }));
+
+Deno.test("Clients: one that reads nothing is disconnected when a burst has lasted too long, or is too large", async () => {
+  for (const isTooLarge of [false, true]) {
+    await withClients(async ({ url, subscriptions, clock, slow }) => {
+      const connection = await connectByHand(url);
+      const subscribe = { jsonrpc: "2.0", id: 1, method: "subscribe" };
+      await connection.write(textFrame(JSON.stringify(subscribe)));
+      await eventually(
+        "the subscription",
+        () => subscriptions.count("newHeads") === 1 || undefined,
+      );
+      const event = "x".repeat(BURST.clientBytes / 8);
+      const publish = () => subscriptions.publish("newHeads", () => event);
+      for (let n = 0; n < 4; n++) publish();
+      clock.advance(BURST.ms - 1);
+      publish();
+      assert.equal(slow(), 0);
+      if (isTooLarge) { for (let n = 0; n < 5; n++) publish(); }
+      clock.advance(1);
+      publish();
+      assert.equal(slow(), 1);
+      assert.equal(subscriptions.count("newHeads"), 0);
+      connection.close();
+    });
+  }
+});
 
 Deno.test("Clients: a client may send any number of requests one after the other", () =>
   withClients(async ({ url }) => {
@@ -183,7 +235,7 @@ Deno.test("Clients: a client that reads too slowly loses its subscriptions at on
     for (let ids = 0; ids < 3; ids++) await socket.call("subscribe");
     await socket.call("echo");
     assert.equal(subscriptions.count("newHeads"), 3);
-    const quarter = "x".repeat(QUEUE_BYTES_MAX / 4);
+    const quarter = "x".repeat(BURST.clientBytes / 4);
     // One turn of the event loop: nothing of it can be sent in between.
     subscriptions.publish("newHeads", () => quarter);
     assert.deepEqual([slow(), subscriptions.count("newHeads")], [0, 3]);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   randomSubscriptionId,
+  SENDS_PER_TURN,
   SUBSCRIPTION_KINDS,
   Subscriptions,
   SUBSCRIPTIONS_PER_CLIENT_MAX,
@@ -115,6 +116,38 @@ Deno.test("Subscriptions: calls of a client that still run when it leaves subscr
   client.announce();
   assert.equal(subscriptions.count("newHeads"), 0);
   subscriptions.publish("newHeads", () => ({}));
+});
+
+Deno.test("Subscriptions: a burst is sent over several turns, in order, and not to who left meanwhile", () => {
+  const turns: (() => void)[] = [];
+  const subscriptions = new Subscriptions(undefined, (task) => {
+    turns.push(task);
+    return () => {};
+  });
+  const [stays, leaves] = [newClient(subscriptions), newClient(subscriptions)];
+  for (const { client } of [stays, leaves]) {
+    client.subscribe("theses");
+    client.announce();
+  }
+  const events = 2 * SENDS_PER_TURN;
+  for (let n = 0; n < events; n++) {
+    subscriptions.publishThesis({ user: user.address, solver: solver.address }, () => n);
+  }
+  assert.deepEqual([stays.sent.length, leaves.sent.length], [
+    SENDS_PER_TURN / 2,
+    SENDS_PER_TURN / 2,
+  ]);
+  leaves.client.disconnect();
+  for (let turn = turns.shift(); turn !== undefined; turn = turns.shift()) {
+    const before = stays.sent.length;
+    turn();
+    assert.ok(stays.sent.length - before <= SENDS_PER_TURN);
+  }
+  assert.deepEqual(
+    stays.sent.map(({ result }) => result),
+    Array.from({ length: events }, (_, n) => n),
+  );
+  assert.equal(leaves.sent.length, SENDS_PER_TURN / 2);
 });
 
 Deno.test("Subscriptions: a client may have so many and no more", () => {
