@@ -62,8 +62,9 @@ export class BetsSchedule {
             BigInt(this.#world.below(3_000_000)),
           ),
       ],
-      [4, () => this.#world.run(1 + this.#world.below(3), this.#world.random() < 0.95)],
+      [4, () => this.#world.run(1 + this.#world.below(6), this.#world.random() < 0.95)],
       [0.4, () => this.#world.run(20 + this.#world.below(60), this.#world.random() < 0.8)],
+      [1, () => this.#world.jump()],
       [1, () => this.#world.pick(this.#solvers).doom(this.#world.below(10))],
       [4, () => this.#restart()],
       [1, () => this.#world.pick(this.#solvers).disconnect()],
@@ -118,16 +119,22 @@ export class BetsSchedule {
 
   #quote(): void {
     const now = this.#world.now;
-    const startTime = now + this.#world.below(6_300) - 2_100;
-    const width = this.#world.price * BigInt(6 + this.#world.below(10)) / 1_000n;
+    // Narrow ranges soon have no price in common: then the solver can lose one of them only.
+    const isNarrow = this.#world.random() < 0.7;
+    const startTime = now +
+      (isNarrow ? this.#world.below(3_000) : this.#world.below(6_300) - 2_100);
+    const width = this.#world.price *
+      BigInt(isNarrow ? 15 + this.#world.below(15) : 60 + this.#world.below(100)) /
+      10_000n;
+    const offset = isNarrow ? width * BigInt(this.#world.below(201) - 100) / 100n : 0n;
     const request = {
       user: this.#world.pick([...this.#users, this.#rogue, actors.solver]).address,
       ...{ thesisType: "box" as const, base: ETH.base, quote: ETH.quote },
-      lowerPrice: this.#world.price - width,
-      upperPrice: this.#world.price + width,
-      betAmount: BigInt(1 + this.#world.below(400_000)),
+      lowerPrice: this.#world.price + offset - width,
+      upperPrice: this.#world.price + offset + width,
+      betAmount: BigInt(1 + this.#world.below(isNarrow ? 15_000 : 400_000)),
       startTime,
-      endTime: startTime + 1_000 + this.#world.below(15_000),
+      endTime: startTime + 1_000 + this.#world.below(isNarrow ? 5_000 : 15_000),
       deadline: now + 200 + this.#world.below(10_000),
     };
     try {
