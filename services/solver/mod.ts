@@ -130,7 +130,6 @@ export async function startSolver(
     maxRisk,
     hedgeMs: hedge.expectedMs,
     strategy: pricing.strategy,
-    book: exposure,
   });
   const quoteSigner = new QuoteSigner(signer);
   const executor = new Executor({

@@ -107,7 +107,6 @@ function ownExecutor(
     maxRisk: MAX_RISK,
     hedgeMs: 0,
     strategy,
-    book: exposure,
   });
   const decode = (payload: string) => decodeExecution(payload).quote;
   return new Executor({

@@ -17,6 +17,7 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import { betTermsOf } from "../../lib/protocol/terms.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import { transactionSchema } from "../../lib/protocol/transaction.ts";
+import { decodeExecution } from "../../services/solver/execution/execution.ts";
 import { actors, backfill, deposit, ETH, hashOf } from "../node/support/actors.ts";
 import { GENESIS, TestChain } from "../node/support/test_chain.ts";
 
@@ -189,6 +190,21 @@ export class BetsWorld {
     );
     const { balance } = this.chain.chain.state.ledger.account(terms.user);
     assert.ok(balance > 0n, "no hedge for a user without any money");
+  }
+
+  /** What solvers hedge at one time for a user that bets with them alone is covered by its balance. */
+  async checkFunds(user: Address): Promise<void> {
+    const unfinished = await this.store.listUnfinished({
+      limit: 1_000,
+      after: 0,
+      updatedAtMostMs: Number.MAX_SAFE_INTEGER,
+    });
+    const opened = new Set<string>(this.theses.map(({ quoteHash }) => quoteHash));
+    const needed = unfinished
+      .filter(({ key, subject }) => subject === user && !opened.has(key))
+      .reduce((sum, { payload }) => sum + decodeExecution(payload).quote.betAmount, 0n);
+    const { balance } = this.chain.chain.state.ledger.account(user);
+    assert.ok(needed <= balance, `bets of ${needed} are under way, the balance is ${balance}`);
   }
 
   deposit(user: Address, amount: bigint): void {

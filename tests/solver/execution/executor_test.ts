@@ -41,7 +41,7 @@ Deno.test("Executor: the risk is reserved before the hedge, and kept for the the
   await withExecutor(watching, async ({ executor, exposure, clock }) => {
     book = exposure;
     await executor.execute(signed(clock).execution);
-    assert.deepEqual([seen, exposure.total, exposure.reserved], [[10n], 10n, 0n]);
+    assert.deepEqual([seen, exposure.total, exposure.reservedQuotes], [[10n], 10n, []]);
   });
 });
 
@@ -60,7 +60,7 @@ Deno.test("Executor: an execution of another process is reserved before its hedg
   await withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
     await executor.prepare(intent);
-    assert.equal(exposure.reserved, 10n);
+    assert.equal(exposure.reservedQuotes.length, 1);
     clock.jump(2_000);
     await assert.rejects(executor.prepare(intent), IntentRefusedError);
   });
@@ -78,7 +78,7 @@ Deno.test("Executor: a failed receipt releases the risk, an unknown outcome keep
     const { intent } = await store.insert(recorded(clock));
     exposure.reserve(intent.key, stakeOf(10n));
     executor.ended({ ...intent, state: "submitted" });
-    assert.equal(exposure.reserved, 10n);
+    assert.equal(exposure.reservedQuotes.length, 1);
     executor.ended({ ...intent, state: "failed" });
     assert.equal(exposure.total, 0n);
   }));

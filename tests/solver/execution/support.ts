@@ -89,7 +89,6 @@ export async function withExecutor(
     maxRisk: 50n,
     hedgeMs: hedge.expectedMs,
     strategy: new MockStrategy(() => 0),
-    book: exposure,
   });
   const limit = new ExposureLimit({
     max: exposure.max,
