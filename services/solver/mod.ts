@@ -109,6 +109,7 @@ export async function startSolver(
     clock,
     random: Math.random,
     log,
+    receiptsKeptMs: options.retain,
     requireChain,
     sign: (intent) => executor.prepare(intent),
     observe(event, intent) {

@@ -209,6 +209,7 @@ async function measureExecutions(
     clock: systemClock,
     random: Math.random,
     log: getLogger("test"),
+    receiptsKeptMs: 7 * 86_400_000,
     sign: (intent) =>
       executor instanceof Executor
         ? executor.prepare(intent)

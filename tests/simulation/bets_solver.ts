@@ -77,6 +77,7 @@ export class BetsSolver {
       clock,
       random: world.random,
       log: getLogger("test"),
+      receiptsKeptMs: 7 * 86_400_000,
       sign: (intent) => this.#executor.prepare(intent),
       ended: (intent) => this.#executor.ended(intent),
     });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { StoreError } from "../../../lib/intents/intent.ts";
 import { IntentRefusedError } from "../../../lib/intents/submitter.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { encodeExecution } from "../../../services/solver/execution/execution.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { stakeOf } from "../theses.ts";
@@ -64,6 +65,28 @@ Deno.test("Executor: an execution of another process is reserved before its hedg
     clock.jump(2_000);
     await assert.rejects(executor.prepare(intent), IntentRefusedError);
   });
+});
+
+Deno.test("Executor: an execution that was left unfinished is checked again before it is hedged and signed", async () => {
+  const hedged: string[] = [];
+  const counting: Hedge = {
+    expectedMs: 0,
+    cover: (quoteHash) => Promise.resolve(void hedged.push(quoteHash)),
+  };
+  const clock = new FakeClock();
+  await withExecutor(counting, async ({ executor, submitter, store, sent }) => {
+    // Recorded by a run that was allowed to risk more.
+    const { quoteHash, execution } = signed(clock, {
+      payout: 151n,
+      deadline: clock.now() + 600_000,
+    });
+    const old = { ...recorded(clock), key: quoteHash, payload: encodeExecution(execution) };
+    const { intent } = await store.insert({ ...old, expiresAtMs: clock.now() + 600_000 });
+    clock.jump(60_000);
+    await assert.rejects(executor.prepare(intent), /Payout 151 would risk 51 on one thesis/);
+    assert.deepEqual((await submitter.submit(intent)).failure?.code, "RISK_TOO_LARGE");
+    assert.deepEqual([hedged, sent], [[], []]);
+  }, clock);
 });
 
 Deno.test("Executor: an execution that cannot be recorded releases its risk", () =>
