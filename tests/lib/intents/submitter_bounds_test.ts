@@ -106,6 +106,22 @@ Deno.test("Submitter: a deposit whose receipt the node dropped is signed anew on
     assert.equal(bench.node.sent.length, 2);
   }));
 
+Deno.test("Submitter: a stop makes no further call when the one under way is lost", () =>
+  withBench(async (bench) => {
+    const { promise: broken, resolve: breakOff } = Promise.withResolvers<void>();
+    bench.node.onSend = async () => {
+      await broken;
+      return away();
+    };
+    const attempt = bench.submitter.submit(await bench.record());
+    const stop = bench.submitter.stop();
+    breakOff();
+    await assert.rejects(attempt, OutcomeUnknownError);
+    await stop;
+    assert.deepEqual([bench.node.sent.length, bench.node.lookups], [1, 0]);
+    assert.equal((await bench.store.find("k"))?.state, "submitted", "the next start goes on");
+  }));
+
 Deno.test("Submitter: a stop waits for the look for unfinished intents that is under way", () =>
   withBench(async (bench) => {
     const { promise: page, resolve: givePage } = Promise.withResolvers<Intent[]>();
