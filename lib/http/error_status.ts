@@ -47,6 +47,7 @@ const STATUS_OF_CODE = {
   TRANSACTION_FAILED: 503,
   // Whether anything was done is unknown.
   OUTCOME_UNKNOWN: 504,
+  RECEIPT_DROPPED: 504,
   STORE_CONNECTION_LOST: 504,
 } as const satisfies Record<string, ContentfulStatusCode>;
 

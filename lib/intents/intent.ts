@@ -77,17 +77,28 @@ export interface InsertOptions {
   admission?: Admission;
 }
 
+/** Which intents of a service were unfinished at a moment. */
+export interface UnderWay {
+  keys: ReadonlySet<string>;
+  /** Sequence of the newest intent, finished or not; 0 if there was none. */
+  newest: number;
+}
+
 /**
  * Decides whether a reservation fits beside all that are held, in the transaction that records it: no
  * other process that decides can come in between. It gets the reservations one by one, so that a
  * decision need not look at all of them. All admissions of a store share one count.
  */
 export interface Admission {
+  /** What was under way before the caller read what the decision depends on, such as a balance. */
+  before: UnderWay;
   /**
    * Counts the reservation from now on, or throws to refuse: then nothing is recorded. It may be asked
    * again after a refusal.
+   *
+   * @param underWay Keys of all other intents that were unfinished at any time from `before` until now.
    */
-  decide(): void;
+  decide(underWay: ReadonlySet<string>): void;
   /** Counts a reservation that another process or an earlier run made. */
   reserve(reservation: Reservation): void;
   /** Counts a reservation no longer. */

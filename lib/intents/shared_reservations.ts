@@ -7,6 +7,7 @@ import {
 } from "./intent.ts";
 import {
   intentOfRow,
+  keysSchema,
   parseRow,
   reservationSchema,
   sequenceSchema,
@@ -32,7 +33,15 @@ const SQL = {
   // Aggregated into one row: reading a thousand rows would cost more than the admission checks.
   sequences: `SELECT string_agg(CAST(sequence AS TEXT), ',') AS sequences
     FROM intents WHERE service = ? AND reserved = 1`,
+  underWay: `SELECT string_agg(key, ',') AS keys FROM (
+    SELECT key FROM intents WHERE service = ? AND state IN ('accepted', 'submitted')
+    UNION SELECT key FROM intents WHERE service = ? AND sequence > ?) AS recent`,
 };
+
+/** Splits keys that a statement joined by commas. */
+export function keysOf(joined: string | null): Set<string> {
+  return new Set(joined === null ? [] : joined.split(","));
+}
 
 /** How an intent is inserted and found. */
 export interface AdmittedInsertion {
@@ -121,38 +130,46 @@ export class SharedReservations {
     const [first] = batch;
     if (first === undefined) return [];
     const { admission } = first;
-    const [, rows = []] = yield [
+    const since = Math.min(...batch.map((one) => one.admission.before.newest));
+    const [, rows = [], [row] = []] = yield [
       { sql: SQL.lock, values: [this.#service] },
       { sql: SQL.newer, values: [this.#service, this.#newest] },
+      { sql: SQL.underWay, values: [this.#service, this.#service, since] },
     ];
+    const underWay = keysOf(parseRow(keysSchema, row).keys);
     this.#countAll(rows, admission);
     if (this.#counted.size > 2 * this.#countedAtReading + COUNTED_MAX) {
       yield* this.#readAgain(admission);
     }
     const accepted: Waiting[] = [];
-    let refusals = this.#decide(batch, accepted);
+    let refusals = this.#decide(batch, accepted, underWay);
     if (refusals.size > 0) {
       yield* this.#readAgain(admission);
-      refusals = this.#decide([...refusals.keys()], accepted);
+      refusals = this.#decide([...refusals.keys()], accepted, underWay);
     }
     const outcomes = yield* this.#insertAll(batch, accepted, refusals);
     return batch.map((one) => outcomes.get(one)!); // one each
   }
 
   /** Checks intents in order, each against those accepted before it. @returns The refusals. */
-  #decide(batch: readonly Waiting[], accepted: Waiting[]): Map<Waiting, unknown> {
+  #decide(
+    batch: readonly Waiting[],
+    accepted: Waiting[],
+    underWay: Set<string>,
+  ): Map<Waiting, unknown> {
     const refusals = new Map<Waiting, unknown>();
     for (const one of batch) {
       const { intent: { key }, admission } = one;
       // The intent is already recorded and counted.
       if (this.#keys.has(key)) continue;
       try {
-        admission.decide();
+        admission.decide(underWay.union(admission.before.keys));
       } catch (thrown) {
         refusals.set(one, thrown); // Other intents of the same transaction must not fail with it.
         continue;
       }
       this.#keys.add(key);
+      underWay.add(key);
       accepted.push(one);
     }
     return refusals;

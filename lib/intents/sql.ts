@@ -52,6 +52,12 @@ export const sequenceSchema = z.object({ sequence: integerSchema });
 /** `SELECT … AS sequences`: numbers joined by commas, or null. */
 export const sequencesSchema = z.object({ sequences: z.string().nullable() });
 
+/** `SELECT … AS keys`: joined by commas, or null. */
+export const keysSchema = z.object({ keys: z.string().nullable() });
+
+/** `SELECT … AS keys, … AS newest`. */
+export const underWaySchema = keysSchema.extend({ newest: integerSchema.nullable() });
+
 /** `SELECT sequence, key, payload`. */
 export const reservationSchema = z.object({
   sequence: integerSchema,

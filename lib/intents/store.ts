@@ -8,6 +8,7 @@ import {
   type SignedTransactionText,
   StoreConnectionLostError,
   StoreError,
+  type UnderWay,
 } from "./intent.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import {
@@ -19,8 +20,9 @@ import {
   type SqlDriver,
   type SqlValue,
   type Statement,
+  underWaySchema,
 } from "./sql.ts";
-import { SharedReservations } from "./shared_reservations.ts";
+import { keysOf, SharedReservations } from "./shared_reservations.ts";
 
 /** Default `before` bound: no upper limit. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
@@ -45,6 +47,10 @@ const SQL = {
     ORDER BY sequence LIMIT ?`,
   countUnfinished: `SELECT count(*) AS count FROM intents
     WHERE service = ? AND ${UNFINISHED} AND created_at_ms < ?`,
+  // Ordered so that the primary key is read from its end, which max() with a condition is not.
+  underWay: `SELECT string_agg(key, ',') AS keys,
+      (SELECT sequence FROM intents WHERE service = ? ORDER BY sequence DESC LIMIT 1) AS newest
+    FROM intents WHERE service = ? AND ${UNFINISHED}`,
   setTransaction: `UPDATE intents
     SET tx_hash = ?, transaction_text = ?, state = 'submitted', updated_at_ms = ?
     WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?
@@ -127,6 +133,13 @@ export class IntentStore {
     const times = [expiresAtMs, createdAtMs, createdAtMs];
     const values = [this.#service, key, subject, payload, txHash, text, ...times];
     return { sql: SQL.insert, values: [...values, reserves ? 1 : 0] };
+  }
+
+  /** Which intents are unfinished now, for an {@link Admission} that decides later. */
+  async underWay(): Promise<UnderWay> {
+    const [row] = await this.#db.read(SQL.underWay, [this.#service, this.#service]);
+    const { keys, newest } = parseRow(underWaySchema, row);
+    return { keys: keysOf(keys), newest: newest ?? 0 };
   }
 
   /** Intents that hold a reservation, oldest first, `sequence` above `after`. */

@@ -44,6 +44,11 @@ export interface SubmitterOptions {
    * that the node says is believed. Absent: there is only one chain.
    */
   requireChain?(): Promise<void>;
+  /**
+   * How long the node is expected to keep receipts, at least {@link RECEIPTS_KEPT_MS_MIN}: later, a node
+   * that has none does not prove that it never took the transaction.
+   */
+  receiptsKeptMs: number;
   /** Called after each attempt that got no answer, and after each final state that this one set. */
   observe?(event: "retry" | "final", intent: Intent): void;
   /** Called with each final state that an attempt found or set: another process may have set it. */
@@ -57,9 +62,14 @@ export class IntentRefusedError extends RangemakerError {}
 export const SubmissionFailure = {
   /** The deadline passed before the node accepted the transaction. */
   deadlinePassed: "DEADLINE_PASSED",
+  /** The deadline passed, and the transaction is so old that the node may have dropped its receipt. */
+  receiptDropped: "RECEIPT_DROPPED",
   /** The node rejected the transaction as invalid and recorded nothing. */
   nodeRefused: "NODE_REFUSED",
 } as const;
+
+/** Every node keeps receipts this long. */
+const RECEIPTS_KEPT_MS_MIN = 600_000;
 
 /** Tolerated difference between our clock and the node's. */
 const CLOCK_SKEW_MS = 10_000;
@@ -232,9 +242,16 @@ export class Submitter {
     const { text, txHash } = transactionOf(intent);
     const receipt = await this.#receiptOf(txHash);
     if (receipt !== null) return await this.#finishBy(intent, receipt);
-    const tooOldAtMs = timestampOf(text) + TIMESTAMP_DRIFT_MAX_MS + CLOCK_SKEW_MS;
-    if (this.#options.clock.now() <= tooOldAtMs) {
+    const { clock, receiptsKeptMs } = this.#options;
+    const ageMs = clock.now() - timestampOf(text);
+    if (ageMs <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_SKEW_MS) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
+    }
+    if (ageMs > Math.max(receiptsKeptMs, RECEIPTS_KEPT_MS_MIN)) {
+      const reason =
+        `Transaction ${txHash} was signed ${Math.floor(ageMs / 3_600_000)} h ago, and ` +
+        "the core node may have dropped its receipt: compare the balances to see whether it took it";
+      return await this.#fail(intent, SubmissionFailure.receiptDropped, reason);
     }
     const reason = `Deadline ${intent.expiresAtMs} passed before the core node took it`;
     return await this.#fail(intent, SubmissionFailure.deadlinePassed, reason);

@@ -73,6 +73,7 @@ export async function startBridge(
     clock,
     random: Math.random,
     log,
+    receiptsKeptMs: options.retain,
     requireChain: guard.require,
     sign: (intent) => Promise.resolve(depositor.resign(intent)),
     observe(event, intent) {

@@ -109,6 +109,7 @@ export async function startSolver(
     clock,
     random: Math.random,
     log,
+    receiptsKeptMs: options.retain,
     requireChain,
     sign: (intent) => executor.prepare(intent),
     observe(event, intent) {
@@ -130,7 +131,6 @@ export async function startSolver(
     maxRisk,
     hedgeMs: hedge.expectedMs,
     strategy: pricing.strategy,
-    book: exposure,
   });
   const quoteSigner = new QuoteSigner(signer);
   const executor = new Executor({

@@ -274,8 +274,8 @@ export const operations = {
           "node the transaction, for good",
       ),
       504: failureAnswer(
-        ["OUTCOME_UNKNOWN", "STORE_CONNECTION_LOST"],
-        "The outcome is unknown: send the same request again",
+        ["OUTCOME_UNKNOWN", "STORE_CONNECTION_LOST", "RECEIPT_DROPPED"],
+        "The outcome is unknown: send the same request again. `RECEIPT_DROPPED` is final",
       ),
     },
   },

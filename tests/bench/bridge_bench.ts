@@ -168,6 +168,7 @@ async function measure(path: Path, bodies: string[]): Promise<Figures> {
     clock: systemClock,
     random: Math.random,
     log: getLogger("test"),
+    receiptsKeptMs: 7 * 86_400_000,
     sign: () => Promise.reject(new Error("Nothing is signed twice here")),
   });
   const app = createBridgeApi({

@@ -107,7 +107,6 @@ function ownExecutor(
     maxRisk: MAX_RISK,
     hedgeMs: 0,
     strategy,
-    book: exposure,
   });
   const decode = (payload: string) => decodeExecution(payload).quote;
   return new Executor({
@@ -210,6 +209,7 @@ async function measureExecutions(
     clock: systemClock,
     random: Math.random,
     log: getLogger("test"),
+    receiptsKeptMs: 7 * 86_400_000,
     sign: (intent) =>
       executor instanceof Executor
         ? executor.prepare(intent)

@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
+import { options as bridgeOptions } from "../../services/bridge/mod.ts";
+import { options as solverOptions } from "../../services/solver/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { signedRequest, startTestBridge, user } from "../bridge/support.ts";
 import { execution, startTestSolver, withSolver } from "../solver/support.ts";
@@ -54,6 +56,15 @@ Deno.test("Chain and store: after a restart with its directory the node has what
       await node.stop();
     }
   }));
+
+Deno.test("Chain and store: by default node, bridge and solver all keep their state on the disk", () => {
+  const defaults = [
+    nodeOptions.dataDir.default,
+    bridgeOptions.database.default,
+    solverOptions.database.default,
+  ];
+  for (const path of defaults) assert.match(path, /^data\/\w/);
+});
 
 Deno.test("Chain and store: a bridge refuses to mix two chains, and says so in its health", () =>
   inFolder(async (folder) => {

@@ -10,7 +10,7 @@ import { isUnsettled } from "../../lib/protocol/thesis.ts";
 import { signTransaction } from "../../lib/protocol/transaction.ts";
 import { toWire } from "../../lib/protocol/wire.ts";
 import { actors, CHAIN_ID, ETH } from "../node/support/actors.ts";
-import { BetsSolver } from "./bets_solver.ts";
+import { BetsSolver, loyal } from "./bets_solver.ts";
 import { BetsWorld } from "./bets_world.ts";
 
 /** A quote with what the world knows of it. */
@@ -24,7 +24,7 @@ interface KnownQuote {
 /** Users, strangers, a rogue solver and honest ones that die, each acting at random moments. */
 export class BetsSchedule {
   readonly #world: BetsWorld;
-  readonly #users = ["b1", "b2", "b3"].map((byte) => new Signer(`0x${byte.repeat(32)}`));
+  readonly #users = [...["b1", "b2"].map((byte) => new Signer(`0x${byte.repeat(32)}`)), loyal];
   readonly #rogue = actors.stranger;
   readonly #quotes: KnownQuote[] = [];
   readonly #solvers: BetsSolver[];
@@ -33,7 +33,10 @@ export class BetsSchedule {
 
   constructor(random: RandomSource) {
     this.#world = new BetsWorld(random, [
-      ...this.#users.map(({ address }): [Address, bigint] => [address, 900_000n]),
+      ...this.#users.map((user): [Address, bigint] => [
+        user.address,
+        user === loyal ? 10_000n : 900_000n,
+      ]),
       [this.#rogue.address, 50_000_000n],
     ]);
     this.#solvers = [new BetsSolver(this.#world), new BetsSolver(this.#world)];
@@ -50,20 +53,15 @@ export class BetsSchedule {
     const actions: [weight: number, act: () => void][] = [
       [9, () => this.#quote()],
       [3, () => this.#sign()],
-      [12, () => this.#execute()],
+      [12, () => this.#execute(this.#recent())],
+      [2, () => this.#quotes.slice(-8).forEach((known) => this.#execute(known))],
       [3, () => this.#submitAsStranger()],
       [2, () => this.#rogueQuote()],
       [3, () => this.#rogueSubmit()],
-      [
-        1,
-        () =>
-          this.#world.deposit(
-            this.#world.pick(this.#users).address,
-            BigInt(this.#world.below(3_000_000)),
-          ),
-      ],
-      [4, () => this.#world.run(1 + this.#world.below(3), this.#world.random() < 0.95)],
+      [1, () => this.#deposit()],
+      [4, () => this.#world.run(1 + this.#world.below(6), this.#world.random() < 0.95)],
       [0.4, () => this.#world.run(20 + this.#world.below(60), this.#world.random() < 0.8)],
+      [1, () => this.#world.jump()],
       [1, () => this.#world.pick(this.#solvers).doom(this.#world.below(10))],
       [4, () => this.#restart()],
       [1, () => this.#world.pick(this.#solvers).disconnect()],
@@ -116,18 +114,30 @@ export class BetsSchedule {
     if (thrown instanceof assert.AssertionError) this.#violation ??= thrown;
   }
 
+  #deposit(): void {
+    const user = this.#world.pick(this.#users);
+    const amount = BigInt(this.#world.below(user === loyal ? 5_000 : 3_000_000));
+    this.#world.deposit(user.address, amount);
+  }
+
   #quote(): void {
     const now = this.#world.now;
-    const startTime = now + this.#world.below(6_300) - 2_100;
-    const width = this.#world.price * BigInt(6 + this.#world.below(10)) / 1_000n;
+    // Narrow ranges soon have no price in common: then the solver can lose one of them only.
+    const isNarrow = this.#world.random() < 0.7;
+    const startTime = now +
+      (isNarrow ? this.#world.below(3_000) : this.#world.below(6_300) - 2_100);
+    const width = this.#world.price *
+      BigInt(isNarrow ? 15 + this.#world.below(15) : 60 + this.#world.below(100)) /
+      10_000n;
+    const offset = isNarrow ? width * BigInt(this.#world.below(201) - 100) / 100n : 0n;
     const request = {
-      user: this.#world.pick([...this.#users, this.#rogue, actors.solver]).address,
+      user: this.#world.pick([...this.#users, loyal, loyal, this.#rogue, actors.solver]).address,
       ...{ thesisType: "box" as const, base: ETH.base, quote: ETH.quote },
-      lowerPrice: this.#world.price - width,
-      upperPrice: this.#world.price + width,
-      betAmount: BigInt(1 + this.#world.below(400_000)),
+      lowerPrice: this.#world.price + offset - width,
+      upperPrice: this.#world.price + offset + width,
+      betAmount: BigInt(1 + this.#world.below(isNarrow ? 15_000 : 400_000)),
       startTime,
-      endTime: startTime + 1_000 + this.#world.below(15_000),
+      endTime: startTime + 1_000 + this.#world.below(isNarrow ? 5_000 : 15_000),
       deadline: now + 200 + this.#world.below(10_000),
     };
     try {
@@ -146,7 +156,7 @@ export class BetsSchedule {
     if (template === undefined) return;
     const { signature: _other, ...terms } = template;
     const payout = terms.betAmount * BigInt(10 + this.#world.below(40)) / 10n;
-    const user = this.#world.pick(this.#users).address;
+    const user = this.#world.pick(this.#users.filter((one) => one !== loyal)).address;
     const own = { ...terms, solver: this.#rogue.address, user, payout };
     const quoteHash = hashQuote(own, CHAIN_ID);
     this.#world.note(own.solver, own);
@@ -165,8 +175,7 @@ export class BetsSchedule {
   }
 
   /** Anybody may ask for an execution: with the right signature, none, or somebody else's. */
-  #execute(): void {
-    const known = this.#recent();
+  #execute(known: KnownQuote | undefined): void {
     if (known === undefined) return;
     const userSignature = this.#world.random() < 0.93 ? known.userSignature : this.#anySignature();
     if (userSignature === undefined) return;

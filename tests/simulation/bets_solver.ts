@@ -6,6 +6,7 @@ import { SLOT_MS } from "../../lib/prices/price_slots.ts";
 import type { ExecuteResult } from "../../lib/protocol/answers.ts";
 import type { QuoteTerms } from "../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import {
   decodeExecution,
@@ -21,10 +22,14 @@ import { Quoter } from "../../services/solver/quoting/quoter.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../services/solver/risk/exposure_limit.ts";
 import { PreTradeChecks } from "../../services/solver/risk/pre_trade_checks.ts";
+import { worstCaseLoss } from "../../services/solver/risk/worst_case_loss.ts";
 import { actors, CHAIN_ID, ETH } from "../node/support/actors.ts";
 import { type BetsWorld, EXPOSURE_MAX } from "./bets_world.ts";
 
 class Died extends Error {}
+
+/** A user without much money, who bets with no other solver. */
+export const loyal = new Signer(`0x${"b3".repeat(32)}`);
 
 /** Volatility a year of the world's prices: a uniform step of up to 0.1 % every 100 ms. */
 const VOLATILITY = 10;
@@ -72,6 +77,7 @@ export class BetsSolver {
       clock,
       random: world.random,
       log: getLogger("test"),
+      receiptsKeptMs: 7 * 86_400_000,
       sign: (intent) => this.#executor.prepare(intent),
       ended: (intent) => this.#executor.ended(intent),
     });
@@ -95,10 +101,9 @@ export class BetsSolver {
         maxRisk: EXPOSURE_MAX,
         hedgeMs: hedge.expectedMs,
         strategy,
-        book,
       }),
       exposure: book,
-      limit: new ExposureLimit({ max: EXPOSURE_MAX, book, decode }),
+      limit: new ExposureLimit({ max: EXPOSURE_MAX, book, decode, measure: worstCaseLoss }),
       releaseSettled: () => this.#settled.reconcile(),
       hedge: withFaultPoints("hedge", hedge, faults),
       quoteSigner,
@@ -237,9 +242,10 @@ function strategyOf(world: BetsWorld): BarrierStrategy {
 function hedgeOf(world: BetsWorld): Hedge {
   return {
     expectedMs: 50,
-    cover(_quoteHash: Hex, terms: QuoteTerms) {
+    async cover(_quoteHash: Hex, terms: QuoteTerms) {
       world.checkHedge(terms);
-      return new Promise((resolve) => world.chain.clock.after(50, resolve));
+      if (terms.user === loyal.address) await world.checkFunds(terms.user);
+      await new Promise<void>((resolve) => world.chain.clock.after(50, resolve));
     },
   };
 }

@@ -17,11 +17,36 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import { betTermsOf } from "../../lib/protocol/terms.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import { transactionSchema } from "../../lib/protocol/transaction.ts";
+import { decodeExecution } from "../../services/solver/execution/execution.ts";
 import { actors, backfill, deposit, ETH, hashOf } from "../node/support/actors.ts";
 import { GENESIS, TestChain } from "../node/support/test_chain.ts";
 
 /** What the solvers may lose together, USDC with 6 decimals. */
-export const EXPOSURE_MAX = 250_000n;
+export const EXPOSURE_MAX = 100_000n;
+
+/**
+ * What bets can cost their solver wherever prices go: the costliest set of them that can all win. Two
+ * of one market cannot both win if a slot asks both for a price and their ranges have none in common;
+ * ranges of which every two overlap have a price that is in all of them.
+ */
+function worstCase(bets: readonly Thesis[]): bigint {
+  const contested = bets.find((bet) => bets.some((other) => excludes(bet, other)));
+  if (contested === undefined) {
+    return bets.reduce((sum, { payout, betAmount }) => sum + payout - betAmount, 0n);
+  }
+  const others = bets.filter((bet) => bet !== contested);
+  const without = worstCase(others);
+  const compatible = others.filter((other) => !excludes(contested, other));
+  const withIt = contested.payout - contested.betAmount + worstCase(compatible);
+  return withIt > without ? withIt : without;
+}
+
+function excludes(one: Thesis, other: Thesis): boolean {
+  const startTime = Math.max(one.startTime, other.startTime);
+  const endTime = Math.min(one.endTime, other.endTime);
+  if (Math.ceil(startTime / SLOT_MS) * SLOT_MS >= endTime) return false;
+  return one.lowerPrice > other.upperPrice || other.lowerPrice > one.upperPrice;
+}
 
 /** Whether the node of this version refuses a bet that is lost already. */
 const NODE_REFUSES_BROKEN = (TRANSACTION_ERROR_CODES as readonly string[]).includes("RANGE_BROKEN");
@@ -95,8 +120,7 @@ export class BetsWorld {
   check(): void {
     const { ledger } = this.chain.chain.state;
     assert.equal(ledger.holdings, ledger.issued, "balances and open theses are conserved");
-    const atRisk = this.openTheses
-      .reduce((sum, { payout, betAmount }) => sum + payout - betAmount, 0n);
+    const atRisk = worstCase(this.openTheses);
     assert.ok(atRisk <= EXPOSURE_MAX, `exposure ${atRisk} is above ${EXPOSURE_MAX}`);
     const hashes = new Set(this.theses.map(({ quoteHash }) => quoteHash));
     assert.equal(hashes.size, this.theses.length, "a quote opens one thesis at most");
@@ -168,6 +192,21 @@ export class BetsWorld {
     assert.ok(balance > 0n, "no hedge for a user without any money");
   }
 
+  /** What solvers hedge at one time for a user that bets with them alone is covered by its balance. */
+  async checkFunds(user: Address): Promise<void> {
+    const unfinished = await this.store.listUnfinished({
+      limit: 1_000,
+      after: 0,
+      updatedAtMostMs: Number.MAX_SAFE_INTEGER,
+    });
+    const opened = new Set<string>(this.theses.map(({ quoteHash }) => quoteHash));
+    const needed = unfinished
+      .filter(({ key, subject }) => subject === user && !opened.has(key))
+      .reduce((sum, { payload }) => sum + decodeExecution(payload).quote.betAmount, 0n);
+    const { balance } = this.chain.chain.state.ledger.account(user);
+    assert.ok(needed <= balance, `bets of ${needed} are under way, the balance is ${balance}`);
+  }
+
   deposit(user: Address, amount: bigint): void {
     if (amount === 0n) return;
     const externalTxHash = hashOf(this.#deposits += 1);
@@ -186,6 +225,11 @@ export class BetsWorld {
         for (const hear of this.listeners) hear(thesis);
       }
     }
+  }
+
+  /** The price leaves most ranges at once. */
+  jump(): void {
+    this.price = this.price * (this.random() < 0.5 ? 990n : 1_010n) / 1_000n;
   }
 
   /** The oracle answers for the next checkpoint, with the one market that is bet on. */

@@ -137,6 +137,7 @@ class Bridge {
       clock,
       random,
       log: getLogger("test"),
+      receiptsKeptMs: 7 * 86_400_000,
       sign: (intent) => Promise.resolve(this.depositor.resign(intent)),
     });
     this.depositor = new Depositor({

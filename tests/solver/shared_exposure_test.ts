@@ -1,4 +1,4 @@
-/** Solvers on one database share one exposure, whichever of them dies, and when. */
+/** Solvers on one database share one exposure and all balances, whichever of them dies, and when. */
 import assert from "node:assert/strict";
 import { z } from "zod";
 import type { RandomSource } from "../../lib/clock.ts";
@@ -6,6 +6,7 @@ import type { RunningService } from "../../lib/http/service.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import { toWire } from "../../lib/protocol/wire.ts";
 import { kill, startMortal } from "../support/death.ts";
@@ -55,6 +56,8 @@ class LedgerNode {
       const { betAmount, payout } = tx;
       const thesis = thesisOf(receipt.thesisId, { quoteHash, betAmount, payout });
       this.theses.push(thesis);
+      this.credit(user.address, -betAmount);
+      this.credit(solver.address, betAmount - payout);
       this.#report(thesis);
       return receipt;
     };
@@ -63,6 +66,11 @@ class LedgerNode {
   get atRisk(): bigint {
     return this.theses.filter(({ status }) => isUnsettled(status))
       .reduce((sum, { payout, betAmount }) => sum + payout - betAmount, 0n);
+  }
+
+  credit(address: Address, amount: bigint): void {
+    const { credited } = this.node;
+    credited.set(address, (credited.get(address) ?? 0n) + amount);
   }
 
   /** @param isHeard False where the feed loses the notification. */
@@ -164,6 +172,37 @@ const engines = [
 ];
 
 for (const { name, ignore, withDatabase } of engines) {
+  Deno.test({
+    name: `Balance: two solvers on one ${name} together hedge no more than a user owns`,
+    ignore,
+    fn: () =>
+      withDatabase((database) =>
+        withLedger(async (ledger) => {
+          const { node } = ledger;
+          node.credited.set(user.address, 5n * BET / 2n);
+          const given = { database, hedgeDelayMs: 20 };
+          const solvers = [await startTestSolver(node, given), await startTestSolver(node, given)];
+          const execute = (n: number, body: object) => post(`${solvers[n % 2]!.url}/execute`, body);
+          try {
+            const bodies = Array.from({ length: 12 }, () => executionOf(1n));
+            const answers = await Promise.all(bodies.map((body, n) => execute(n, body)));
+            const refused = bodies.filter((_, n) => answers[n]?.status === 400);
+            for (const { status, body } of answers) {
+              if (status !== 200) assert.equal(body.code, "INSUFFICIENT_BALANCE");
+            }
+            // Each hedge ends in a transaction.
+            assert.deepEqual([node.received.length, refused.length], [2, 10]);
+            ledger.credit(user.address, BET / 2n);
+            const again = await Promise.all(refused.map((body, n) => execute(n, body)));
+            assert.equal(again.filter(({ status }) => status === 200).length, 1, "after a deposit");
+            assert.equal(node.received.length, 3);
+          } finally {
+            for (const running of solvers) await running.stop();
+          }
+        })
+      ),
+  });
+
   Deno.test({
     name:
       `Exposure: two solvers on one ${name} never pass --max-exposure together, and can fill it`,

@@ -2,6 +2,7 @@ import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { type Quote, type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
+import type { Funds } from "../../services/solver/risk/exposure_limit.ts";
 import { CHAIN_ID, market, solver, user } from "./support.ts";
 
 /** A box on the test market. */
@@ -51,10 +52,16 @@ export function thesisOf(id: number, given: Partial<Thesis> = {}): Thesis {
   };
 }
 
-/** What a bet of the test user with this much at risk takes from the balances. */
+/** What a bet with this much at risk takes from the balances. */
 export function stakeOf(risk: bigint) {
-  return { user: user.address, betAmount: 100n, payout: 100n + risk };
+  return { betAmount: 100n, payout: 100n + risk };
 }
+
+/** Both sides have more than any bet needs, and nothing was under way. */
+export const plenty: Funds = {
+  balances: { user: 10n ** 18n, solver: 10n ** 18n },
+  before: { keys: new Set(), newest: 0 },
+};
 
 /** The quote hash of {@link thesisOf}. */
 export function quoteHashOf(id: number): Hex {

@@ -24,7 +24,7 @@ import {
 } from "./execution.ts";
 import { businessLog } from "../business_log.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
-import type { ExposureLimit } from "../risk/exposure_limit.ts";
+import type { ExposureLimit, Funds } from "../risk/exposure_limit.ts";
 import type { Hedge } from "./hedge.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
@@ -117,28 +117,27 @@ export class Executor {
 
   /** Checks an execution and makes it durable. What fails here leaves no trace. */
   async #record(quoteHash: Hex, execution: Execution): Promise<Intent> {
-    const { exposure, checks, requireChain } = this.#options;
+    const { store, checks, requireChain } = this.#options;
     const { quote } = execution;
     await requireChain();
-    // Reserved before the checks, so that executions at the same time see each other's needs.
-    exposure.reserve(quoteHash, quote);
     try {
-      await checks.require(quote);
-      const { intent, inserted } = await this.#insert(quoteHash, execution);
+      // Read before the balances: what is committed meanwhile is in one of the two at least.
+      const before = await store.underWay();
+      const balances = await checks.require(quote);
+      const { intent, inserted } = await this.#insert(quoteHash, execution, { balances, before });
       // Otherwise another process has accepted it.
       if (inserted) businessLog.accepted(quoteHash, quote);
       return intent;
     } catch (thrown) {
-      exposure.release(quoteHash);
       if (thrown instanceof RangemakerError) businessLog.refused(quoteHash, quote, thrown);
       throw thrown;
     }
   }
 
-  async #insert(quoteHash: Hex, execution: Execution): Promise<Insertion> {
+  async #insert(quoteHash: Hex, execution: Execution, funds: Funds): Promise<Insertion> {
     const { store, limit, releaseSettled, clock } = this.#options;
     const { quote } = execution;
-    const admission = limit.admission(quoteHash, quote);
+    const admission = limit.admission(quoteHash, quote, funds);
     const insert = () =>
       store.insert({
         key: quoteHash,
@@ -147,7 +146,7 @@ export class Executor {
         transaction: null,
         expiresAtMs: quote.deadline,
         createdAtMs: clock.now(),
-      }, { reserves: true, ...(admission && { admission }) });
+      }, { reserves: true, admission });
     try {
       return await insert();
     } catch (thrown) {

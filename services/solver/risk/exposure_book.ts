@@ -7,7 +7,6 @@ type Stage = "reserved" | "committed" | "open";
 
 /** What a bet takes from the balances of its user and of the solver. */
 interface Stake {
-  user: Address;
   betAmount: bigint;
   payout: bigint;
 }
@@ -20,6 +19,9 @@ interface Entry extends Stake {
 
 /** What a measure of risk may depend on. */
 export type BetAtRisk = BetTerms & { payout: bigint };
+
+/** A bet with a reservation. Those of earlier versions do not name their solver. */
+export type ReservedBet = BetAtRisk & { user: Address; solver?: Address };
 
 /** What the solver may lose (payout minus bet), USDC with 6 decimals. */
 export function riskOf({ payout, betAmount }: { payout: bigint; betAmount: bigint }): bigint {
@@ -36,13 +38,10 @@ export function riskOf({ payout, betAmount }: { payout: bigint; betAmount: bigin
 export class ExposureBook {
   readonly #max: bigint | undefined;
   readonly #entries = new Map<string, Entry>();
-  /** Sum of the reserved bets of each user. */
-  readonly #reservedBets = new Map<Address, bigint>();
   /** Bets with a reservation in the database, whichever solver made it. */
-  readonly #held = new Map<string, BetAtRisk>();
+  readonly #held = new Map<string, ReservedBet>();
   #atRisk = 0n;
   #total = 0n;
-  #reserved = 0n;
   #complete = false;
   #reading: Reading | undefined;
 
@@ -59,11 +58,6 @@ export class ExposureBook {
   /** The sum at risk, reservations included. */
   get total(): bigint {
     return this.#total;
-  }
-
-  /** The part of {@link total} that no transaction has taken from the solver's balance yet. */
-  get reserved(): bigint {
-    return this.#reserved;
   }
 
   /**
@@ -83,9 +77,14 @@ export class ExposureBook {
     return bets;
   }
 
-  /** What bets under way will take from a user's balance, USDC with 6 decimals. */
-  reservedBets(user: Address): bigint {
-    return this.#reservedBets.get(user) ?? 0n;
+  /** The bets that have a reservation among those of some quotes. */
+  reservationsOf(quoteHashes: Iterable<string>): ReservedBet[] {
+    const bets: ReservedBet[] = [];
+    for (const quoteHash of quoteHashes) {
+      const bet = this.#held.get(quoteHash);
+      if (bet !== undefined) bets.push(bet);
+    }
+    return bets;
   }
 
   /** Whether every open thesis is known: read since the connection was made, and followed since. */
@@ -113,7 +112,7 @@ export class ExposureBook {
   }
 
   /** Counts a reservation of the database in {@link atRisk}. Does nothing if it counts already. */
-  addReservation(quoteHash: string, bet: BetAtRisk): void {
+  addReservation(quoteHash: string, bet: ReservedBet): void {
     if (this.#held.has(quoteHash)) return;
     this.#held.set(quoteHash, bet);
     if (!this.isOpen(quoteHash)) this.#atRisk += riskOf(bet);
@@ -128,9 +127,9 @@ export class ExposureBook {
   }
 
   /** Reserves a bet. Does nothing if the quote is known already. */
-  reserve(quoteHash: string, { user, betAmount, payout }: Stake): void {
+  reserve(quoteHash: string, { betAmount, payout }: Stake): void {
     if (this.#entries.has(quoteHash)) return;
-    this.#set(quoteHash, { user, betAmount, payout, stage: "reserved" });
+    this.#set(quoteHash, { betAmount, payout, stage: "reserved" });
   }
 
   /** Releases a reservation; a thesis that is known to exist stays. */
@@ -178,8 +177,8 @@ export class ExposureBook {
 
   #take(thesis: Thesis): void {
     if (!isUnsettled(thesis.status)) return this.#delete(thesis.quoteHash);
-    const { user, betAmount, payout } = thesis;
-    this.#set(thesis.quoteHash, { user, betAmount, payout, stage: "open", thesis });
+    const { betAmount, payout } = thesis;
+    this.#set(thesis.quoteHash, { betAmount, payout, stage: "open", thesis });
   }
 
   #set(quoteHash: string, entry: Entry): void {
@@ -199,11 +198,6 @@ export class ExposureBook {
     const risk = sign * riskOf(entry);
     this.#total += risk;
     if (entry.stage === "open" && !this.#held.has(quoteHash)) this.#atRisk += risk;
-    if (entry.stage !== "reserved") return;
-    this.#reserved += risk;
-    const bets = this.reservedBets(entry.user) + sign * entry.betAmount;
-    if (bets === 0n) this.#reservedBets.delete(entry.user);
-    else this.#reservedBets.set(entry.user, bets);
   }
 }
 

@@ -1,6 +1,7 @@
 import { RangemakerError } from "../../../lib/errors.ts";
-import type { Admission } from "../../../lib/intents/intent.ts";
-import { type BetAtRisk, type ExposureBook, riskOf } from "./exposure_book.ts";
+import type { Admission, UnderWay } from "../../../lib/intents/intent.ts";
+import { type Balances, requireBalances } from "./balances.ts";
+import { type BetAtRisk, type ExposureBook, type ReservedBet, riskOf } from "./exposure_book.ts";
 
 /**
  * Calculates the maximum loss on a set of bets, in USDC with 6 decimals: at most the sum of their
@@ -15,10 +16,15 @@ export interface ExposureLimitOptions {
   /** Counts the open theses of the chain, and the reservations of all solvers on the database. */
   book: Pick<
     ExposureBook,
-    "complete" | "atRisk" | "betsAtRisk" | "addReservation" | "removeReservation"
+    | "complete"
+    | "atRisk"
+    | "betsAtRisk"
+    | "reservationsOf"
+    | "addReservation"
+    | "removeReservation"
   >;
   /** Reads the bet from the payload of a reservation. */
-  decode(payload: string): BetAtRisk;
+  decode(payload: string): ReservedBet;
   /** Maximum loss on a set of bets; by default the sum, as if users won every bet. */
   measure?: RiskMeasure;
   /** Called when exposure comes near the limit (true) or drops well below it again (false). */
@@ -28,7 +34,13 @@ export interface ExposureLimitOptions {
 /** Warning hysteresis in percent of the limit: warn at `from`, clear below `until`. */
 const NEAR_PERCENT = { from: 80n, until: 70n };
 
-/** `--max-exposure`: decides whether a bet fits beside all others of the solver. */
+/** What both sides own, and what was under way before the node was asked. */
+export interface Funds {
+  balances: Balances;
+  before: UnderWay;
+}
+
+/** Balances and `--max-exposure`: decides whether a bet fits beside all others of the solver. */
 export class ExposureLimit {
   readonly #options: ExposureLimitOptions;
   #isNear = false;
@@ -39,18 +51,19 @@ export class ExposureLimit {
 
   /**
    * Decides about a bet in the transaction that reserves it, so that all solvers on one database stay
-   * within the bound together. Reservations last from before the hedge until the settlement; open
-   * theses of the chain count too, since some may come from another database.
+   * within balances and bound together. Reservations last from before the hedge until the settlement;
+   * open theses of the chain count in the bound too, since some may come from another database.
    *
-   * @returns Undefined without a limit. Otherwise an admission that throws {@link RangemakerError}
-   * `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`.
+   * The decision throws {@link RangemakerError} `INSUFFICIENT_BALANCE`, `BALANCE_TOO_LOW`, and with a
+   * bound `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`.
    */
-  admission(quoteHash: string, bet: BetAtRisk): Admission | undefined {
+  admission(quoteHash: string, bet: ReservedBet, { balances, before }: Funds): Admission {
     const { max, book, decode } = this.#options;
-    if (max === undefined) return undefined;
     return {
-      decide: () => {
-        this.#require(bet, max);
+      before,
+      decide: (underWay) => {
+        requireBalances(bet, balances, book.reservationsOf(underWay));
+        if (max !== undefined) this.#require(bet, max);
         book.addReservation(quoteHash, bet);
       },
       reserve: ({ key, payload }) => book.addReservation(key, decode(payload)),

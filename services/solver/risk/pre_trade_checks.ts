@@ -6,7 +6,8 @@ import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { type ExposureBook, riskOf } from "./exposure_book.ts";
+import { type Balances, requireBalances } from "./balances.ts";
+import { riskOf } from "./exposure_book.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
 /** What {@link PreTradeChecks} works with. */
@@ -24,8 +25,6 @@ export interface PreTradeChecksOptions {
   /** How long a hedge takes. */
   hedgeMs: number;
   strategy: Pick<PricingStrategy, "recheck">;
-  /** What executions under way will take from the balances, the one that is checked included. */
-  book: Pick<ExposureBook, "reserved" | "reservedBets">;
 }
 
 /** Made before an execution is recorded or hedged: a refusal here does not use the quote up. */
@@ -37,17 +36,15 @@ export class PreTradeChecks {
   }
 
   /**
-   * Checks an execution that the book has reserved.
+   * Checks an execution as if it were the only one under way: all of them are looked at where it is
+   * recorded.
    *
+   * @returns The balances.
    * @throws {RangemakerError} If a check fails or the node cannot be asked; `retryable` if time may help.
    */
-  async require(quote: Quote): Promise<void> {
+  async require(quote: Quote): Promise<Balances> {
     this.requireStillGood(quote);
-    const { node, solver, book, markets = SPEC_MARKETS } = this.#options;
-    // Read before the balances: what is committed meanwhile is in one of the two at least, and what is
-    // reserved meanwhile is checked after this one.
-    const needed = book.reserved;
-    const neededOfUser = book.reservedBets(quote.user);
+    const { node, solver, markets = SPEC_MARKETS } = this.#options;
     const [prices, own, users] = await Promise.all([
       node.getPrices(),
       node.getAccount(solver),
@@ -55,8 +52,9 @@ export class PreTradeChecks {
     ]);
     const symbol = markets.find(quote.base, quote.quote)?.symbol ?? "this pair";
     requireFreshPrice(symbol, prices[symbol]);
-    requireUserBalance(quote, users.balance, neededOfUser);
-    requireSolverBalance(own.balance, needed);
+    const balances = { user: users.balance, solver: own.balance };
+    requireBalances(quote, balances, []);
+    return balances;
   }
 
   /**
@@ -98,28 +96,6 @@ export class PreTradeChecks {
       `Payout ${quote.payout} would risk ${risk} on one thesis, ${risk - maxRisk} above ${maxRisk}`,
     );
   }
-}
-
-function requireUserBalance({ user, betAmount }: Quote, balance: bigint, needed: bigint): void {
-  if (balance >= needed) return;
-  const others = needed - betAmount;
-  throw new RangemakerError(
-    "INSUFFICIENT_BALANCE",
-    `Balance ${balance} of user ${user} is ${needed - balance} short of the bet ${betAmount}${
-      others <= 0n ? "" : ` and ${others} in executions under way`
-    }: deposit first; the quote stays valid until its deadline`,
-    { retryable: true },
-  );
-}
-
-function requireSolverBalance(balance: bigint, needed: bigint): void {
-  if (balance >= needed) return;
-  throw new RangemakerError(
-    "BALANCE_TOO_LOW",
-    `Solver balance ${balance} is ${needed - balance} short of the ${needed} at risk in ` +
-      "executions under way",
-    { retryable: true },
-  );
 }
 
 function requireFreshPrice(symbol: string, price: NodePrice | undefined): void {

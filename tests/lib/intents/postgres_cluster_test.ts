@@ -59,7 +59,8 @@ Deno.test({
       ]);
       try {
         const keys = Array.from({ length: 100 }, (_, index) => `key ${index}`);
-        const admission = { decide() {}, reserve() {}, release() {} };
+        const before = { keys: new Set<string>(), newest: 0 };
+        const admission = { before, decide() {}, reserve() {}, release() {} };
         const inserted = await Promise.all(keys.flatMap((key) =>
           stores.map((store) => store.insert(intentOf(key), { reserves: true, admission }))
         ));

@@ -1,7 +1,7 @@
 /** Reservations of the intent store, on each database. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import type { Admission, IntentOutcome, NewIntent } from "../../../lib/intents/intent.ts";
+import type { Admission, IntentOutcome, NewIntent, UnderWay } from "../../../lib/intents/intent.ts";
 import { MIGRATIONS } from "../../../lib/intents/migrations.ts";
 import { openIntentStore } from "../../../lib/intents/open.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
@@ -34,6 +34,7 @@ class Count {
 
   admission(key: string, amount: number): Admission {
     return {
+      before: { keys: new Set(), newest: 0 },
       decide: () => {
         const sum = this.sum + amount;
         if (sum > this.#max) throw new RangeError(`${sum} is above ${this.#max}`);
@@ -192,11 +193,42 @@ for (const { name, ignore, withDatabase } of engines) {
     assert.equal(count.sum, 3);
   });
 
+  test("a decision knows what was under way since its caller last looked", async (store, other) => {
+    const seen: string[][] = [];
+    const count = new Count(1_000);
+    const decideSince = async (key: string, before: UnderWay) => {
+      const admission = count.admission(key, 1);
+      const decide = (underWay: ReadonlySet<string>) => {
+        seen.push([...underWay].sort());
+        admission.decide(underWay);
+      };
+      const options = { reserves: true, admission: { ...admission, before, decide } };
+      await store.insert(newIntent(key), options);
+    };
+    const record = async (key: string) => (await count.reserve(other, key, 1)).intent;
+    await other.finish(await record("long over"), committed, 3);
+    const during = await record("ends meanwhile");
+    await record("goes on");
+    const before = await store.underWay();
+    assert.deepEqual([...before.keys].sort(), ["ends meanwhile", "goes on"]);
+    await other.finish(during, committed, 3);
+    await other.finish(await record("begins and ends meanwhile"), committed, 3);
+    await decideSince("a", before);
+    assert.deepEqual(seen.splice(0), [["begins and ends meanwhile", "ends meanwhile", "goes on"]]);
+    const later = await store.underWay();
+    await Promise.all([decideSince("b", later), decideSince("c", later)]);
+    assert.deepEqual(seen, [["a", "goes on"], ["a", "b", "goes on"]]);
+  });
+
   test("a long list of released ones is forgotten", async (store, other) => {
     const count = new Count(1_000_000);
     const keys = Array.from({ length: 1_001 }, (_, n) => `k${n}`);
     const recorded = await Promise.all(keys.map((key) => count.reserve(store, key, 1)));
-    await Promise.all(recorded.map(({ intent }) => other.finish(intent, failed, 3)));
+    // A few at a time: a busy disk answers a thousand at once too late.
+    while (recorded.length > 0) {
+      const some = recorded.splice(0, 50);
+      await Promise.all(some.map(({ intent }) => other.finish(intent, failed, 3)));
+    }
     await count.reserve(store, "last", 1);
     assert.deepEqual([...count.held.keys()], ["last"]);
   });

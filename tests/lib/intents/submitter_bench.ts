@@ -18,6 +18,10 @@ import { Submitter } from "../../../lib/intents/submitter.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+
+/** How long the node keeps receipts. */
+export const RECEIPTS_KEPT_MS = 86_400_000;
+
 const EXTERNAL_HASH: Hex = `0x${"ab".repeat(32)}`;
 
 /** A node in memory whose every answer a test decides. */
@@ -73,6 +77,7 @@ export class Bench {
       random: () => 1,
       log: getLogger("test"),
       sign: async (intent) => await this.sign(intent),
+      receiptsKeptMs: RECEIPTS_KEPT_MS,
       observe: (event, intent) => {
         this.events.push(`${event} ${intent.state}`);
         for (const wake of this.#waiting.splice(0)) wake();

@@ -5,7 +5,7 @@ import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_cl
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { OutcomeUnknownError } from "../../../lib/intents/intent.ts";
-import { away, withBench } from "./submitter_bench.ts";
+import { away, RECEIPTS_KEPT_MS, withBench } from "./submitter_bench.ts";
 
 Deno.test("Submitter: a stop waits for the attempt under way", () =>
   withBench(async (bench) => {
@@ -56,6 +56,70 @@ Deno.test("Submitter: DEADLINE_PASSED comes no sooner than 70 s after the transa
       message: `Deadline ${intent.expiresAtMs} passed before the core node took it`,
     });
     assert.equal(bench.node.sent.length, 0);
+  }));
+
+Deno.test("Submitter: where the node may have dropped the receipt, nobody says that nothing was taken", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = (tx) => {
+      bench.node.commit(tx);
+      return away();
+    };
+    bench.node.onLookup = away;
+    const intent = await bench.record({ lifeMs: 1_000 });
+    await assert.rejects(bench.submitter.submit(intent), OutcomeUnknownError);
+    const sent = bench.node.sent.length;
+    // The node is back, and has neither the receipt nor a use for a timestamp this old.
+    bench.node.onLookup = () => null;
+    bench.clock.advance(RECEIPTS_KEPT_MS + 1);
+    const { state, failure } = await bench.submitter.submit(intent);
+    assert.deepEqual([state, failure?.code], ["failed", "RECEIPT_DROPPED"]);
+    assert.match(failure?.message ?? "", /^Transaction 0x\w+ was signed 24 h ago, .* balances/);
+    assert.equal(bench.node.sent.length, sent, "nothing is sent after the deadline");
+    assert.equal(await bench.store.countUnfinished(), 0);
+  }));
+
+Deno.test("Submitter: a deposit whose receipt the node dropped is signed anew once, and ends with the node's word", () =>
+  withBench(async (bench) => {
+    const committed = new Set<string>();
+    bench.node.onSend = (tx) => {
+      assert.ok(tx.type === "Deposit");
+      if (bench.clock.now() - tx.timestamp > 60_000) throw new RpcError(-32003, "Too old");
+      const receipt = bench.node.commit(tx);
+      if (!committed.has(tx.externalTxHash)) {
+        committed.add(tx.externalTxHash);
+        return away();
+      }
+      const error = { code: "DEPOSIT_ALREADY_PROCESSED", message: "Used before" } as const;
+      return { ...receipt, status: "failed", error };
+    };
+    bench.node.onLookup = away;
+    const intent = await bench.record({ lifeMs: 30 * RECEIPTS_KEPT_MS });
+    await assert.rejects(bench.submitter.submit(intent), OutcomeUnknownError);
+    bench.node.sent.length = 0;
+    bench.node.onLookup = () => null;
+    bench.clock.advance(8 * RECEIPTS_KEPT_MS);
+    const { failure } = await bench.submitter.submit(intent);
+    assert.equal(failure?.code, "DEPOSIT_ALREADY_PROCESSED");
+    assert.equal(bench.node.sent.length, 2, "the old bytes, and the new ones");
+    bench.submitter.start();
+    await bench.untilIdle();
+    assert.equal(bench.node.sent.length, 2);
+  }));
+
+Deno.test("Submitter: a stop makes no further call when the one under way is lost", () =>
+  withBench(async (bench) => {
+    const { promise: broken, resolve: breakOff } = Promise.withResolvers<void>();
+    bench.node.onSend = async () => {
+      await broken;
+      return away();
+    };
+    const attempt = bench.submitter.submit(await bench.record());
+    const stop = bench.submitter.stop();
+    breakOff();
+    await assert.rejects(attempt, OutcomeUnknownError);
+    await stop;
+    assert.deepEqual([bench.node.sent.length, bench.node.lookups], [1, 0]);
+    assert.equal((await bench.store.find("k"))?.state, "submitted", "the next start goes on");
   }));
 
 Deno.test("Submitter: a stop waits for the look for unfinished intents that is under way", () =>

@@ -1,4 +1,7 @@
-/** Faults at every file of a stopped chain: it is refused with a clear message, or nothing is wrong. */
+/**
+ * Faults at every file of a stopped or killed chain: it is refused with a clear message, or nothing is
+ * wrong. `RANGEMAKER_FAULTS` sets the number of random faults.
+ */
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
@@ -12,7 +15,7 @@ import { logOf } from "../support/log_of.ts";
 import { withFolder } from "../support/with_folder.ts";
 
 const { user, solver } = actors;
-const FAULTS = 1_000;
+const FAULTS = Number(Deno.env.get("RANGEMAKER_FAULTS") ?? 1_000);
 
 const FILES = [
   "chain.journal",
@@ -23,6 +26,9 @@ const FILES = [
   "prices/SOL-USDT.ring",
 ];
 
+/** Files that only a process that was killed leaves behind. */
+const FILES_OF_KILLED = ["archive.sqlite-wal", "archive.sqlite-shm"];
+
 /** What is known of a chain that was opened again, after the theses that had ended were settled. */
 interface Seen {
   balances: bigint[];
@@ -32,8 +38,12 @@ interface Seen {
   prices: (bigint | undefined)[];
 }
 
-/** Makes a chain with archived theses, open ones, and two that end while it is stopped. */
-async function stoppedChain(path: string): Promise<number> {
+/**
+ * Makes a chain with archived theses, open ones, and two that end while it is stopped.
+ *
+ * @param killedPath What a process that is killed before its stop leaves behind is copied to there.
+ */
+async function stoppedChain(path: string, killedPath?: string): Promise<number> {
   const clock = new FakeClock();
   const disk = new DiskChain(path, clock);
   someHistory(disk);
@@ -45,6 +55,11 @@ async function stoppedChain(path: string): Promise<number> {
   disk.run(1);
   disk.bet(500, 12);
   disk.run(4);
+  if (killedPath !== undefined) {
+    await disk.dataDir.journal.synced();
+    disk.dataDir.flush(disk.chain.head);
+    await copyFolder(path, killedPath);
+  }
   await disk.close();
   return clock.now();
 }
@@ -98,6 +113,7 @@ function termsOf(thesis: Thesis | undefined) {
 function damage(bytes: Uint8Array, random: RandomSource): { kind: string; bytes: Uint8Array } {
   // Most of an image has never been written: faults there prove little.
   const written = [...bytes.keys()].filter((index) => bytes[index] !== 0);
+  assert.ok(written.length > 0, "An empty file cannot be damaged");
   const at = written[Math.floor(random() * written.length)]!; // below the length
   const length = 1 + Math.floor(random() * 600);
   const head = bytes.subarray(0, at);
@@ -142,28 +158,46 @@ async function tryFault(
   }
 }
 
-Deno.test("Data directory: at 1,000 random faults of its files no balance and no settlement is wrong", () =>
+/** Makes random faults, one after the other, at each of these files of `folder/node`. */
+async function tryRandomFaults(
+  folder: string,
+  nowMs: number,
+  files: readonly string[],
+  random: RandomSource,
+): Promise<void> {
+  await copyFolder(`${folder}/node`, `${folder}/right`);
+  const right = await look(`${folder}/right`, nowMs);
+  const statuses = right.theses.map((thesis) => thesis?.status);
+  assert.ok(statuses.includes("won") && statuses.includes("lost") && statuses.includes("open"));
+  let refused = 0;
+  await logOf(async () => {
+    for (let made = 0; made < FAULTS; made++) {
+      const name = files[made % files.length]!; // below the length
+      const whole = await Deno.readFile(`${folder}/node/${name}`);
+      const { kind, bytes } = damage(whole, random);
+      const isRefused = await tryFault(
+        ...[folder, nowMs, right, `${name}: ${kind}`] as const,
+        (copy) => Deno.writeFile(`${copy}/${name}`, bytes),
+      );
+      if (isRefused) refused += 1;
+    }
+  });
+  assert.ok(refused > FAULTS / files.length / 2, `${refused} were refused`);
+}
+
+Deno.test("Data directory: at random faults of its files no balance and no settlement is wrong", () =>
   withFolder((folder) =>
     withSeed(async (random) => {
       const nowMs = await stoppedChain(`${folder}/node`);
-      await copyFolder(`${folder}/node`, `${folder}/right`);
-      const right = await look(`${folder}/right`, nowMs);
-      const statuses = right.theses.map((thesis) => thesis?.status);
-      assert.ok(statuses.includes("won") && statuses.includes("lost") && statuses.includes("open"));
-      let refused = 0;
-      await logOf(async () => {
-        for (let made = 0; made < FAULTS; made++) {
-          const name = FILES[made % FILES.length]!; // below the length
-          const whole = await Deno.readFile(`${folder}/node/${name}`);
-          const { kind, bytes } = damage(whole, random);
-          const isRefused = await tryFault(
-            ...[folder, nowMs, right, `${name}: ${kind}`] as const,
-            (copy) => Deno.writeFile(`${copy}/${name}`, bytes),
-          );
-          if (isRefused) refused += 1;
-        }
-      });
-      assert.ok(refused > FAULTS / FILES.length / 2, `${refused} were refused`);
+      await tryRandomFaults(folder, nowMs, FILES, random);
+    })
+  ));
+
+Deno.test("Data directory: at random faults of what a killed node leaves behind nothing is wrong", () =>
+  withFolder((folder) =>
+    withSeed(async (random) => {
+      const nowMs = await stoppedChain(`${folder}/stopped`, `${folder}/node`);
+      await tryRandomFaults(folder, nowMs, [...FILES, ...FILES_OF_KILLED], random);
     })
   ));
 

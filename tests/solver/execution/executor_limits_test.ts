@@ -4,7 +4,6 @@ import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { user } from "../support.ts";
 import { quoteHashOf, thesisOf } from "../theses.ts";
 import { noHedge, recorded, signed, withExecutor } from "./support.ts";
 
@@ -83,7 +82,7 @@ Deno.test("Executor: a user without the money gets a refusal, and the same quote
   await withExecutor(counting, async ({ executor, exposure, store }) => {
     const { execution, quoteHash } = signed(clock, { betAmount: 1_001n, payout: 1_011n });
     await assert.rejects(executor.execute(execution), refusedWith("INSUFFICIENT_BALANCE"));
-    assert.deepEqual([exposure.total, exposure.reservedBets(user.address), hedged], [0n, 0n, []]);
+    assert.deepEqual([exposure.total, hedged], [0n, []]);
     assert.equal(await store.find(quoteHash), undefined);
     const affordable = signed(clock, { betAmount: 501n, payout: 511n });
     const other = signed(clock, { betAmount: 500n, payout: 510n });

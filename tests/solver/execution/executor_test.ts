@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { StoreError } from "../../../lib/intents/intent.ts";
 import { IntentRefusedError } from "../../../lib/intents/submitter.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { encodeExecution } from "../../../services/solver/execution/execution.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { stakeOf } from "../theses.ts";
@@ -41,7 +42,7 @@ Deno.test("Executor: the risk is reserved before the hedge, and kept for the the
   await withExecutor(watching, async ({ executor, exposure, clock }) => {
     book = exposure;
     await executor.execute(signed(clock).execution);
-    assert.deepEqual([seen, exposure.total, exposure.reserved], [[10n], 10n, 0n]);
+    assert.deepEqual([seen, exposure.total, exposure.reservedQuotes], [[10n], 10n, []]);
   });
 });
 
@@ -60,10 +61,32 @@ Deno.test("Executor: an execution of another process is reserved before its hedg
   await withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
     await executor.prepare(intent);
-    assert.equal(exposure.reserved, 10n);
+    assert.equal(exposure.reservedQuotes.length, 1);
     clock.jump(2_000);
     await assert.rejects(executor.prepare(intent), IntentRefusedError);
   });
+});
+
+Deno.test("Executor: an execution that was left unfinished is checked again before it is hedged and signed", async () => {
+  const hedged: string[] = [];
+  const counting: Hedge = {
+    expectedMs: 0,
+    cover: (quoteHash) => Promise.resolve(void hedged.push(quoteHash)),
+  };
+  const clock = new FakeClock();
+  await withExecutor(counting, async ({ executor, submitter, store, sent }) => {
+    // Recorded by a run that was allowed to risk more.
+    const { quoteHash, execution } = signed(clock, {
+      payout: 151n,
+      deadline: clock.now() + 600_000,
+    });
+    const old = { ...recorded(clock), key: quoteHash, payload: encodeExecution(execution) };
+    const { intent } = await store.insert({ ...old, expiresAtMs: clock.now() + 600_000 });
+    clock.jump(60_000);
+    await assert.rejects(executor.prepare(intent), /Payout 151 would risk 51 on one thesis/);
+    assert.deepEqual((await submitter.submit(intent)).failure?.code, "RISK_TOO_LARGE");
+    assert.deepEqual([hedged, sent], [[], []]);
+  }, clock);
 });
 
 Deno.test("Executor: an execution that cannot be recorded releases its risk", () =>
@@ -78,7 +101,7 @@ Deno.test("Executor: a failed receipt releases the risk, an unknown outcome keep
     const { intent } = await store.insert(recorded(clock));
     exposure.reserve(intent.key, stakeOf(10n));
     executor.ended({ ...intent, state: "submitted" });
-    assert.equal(exposure.reserved, 10n);
+    assert.equal(exposure.reservedQuotes.length, 1);
     executor.ended({ ...intent, state: "failed" });
     assert.equal(exposure.total, 0n);
   }));

@@ -72,6 +72,7 @@ export async function withExecutor(
     clock,
     random: () => 0.5,
     log: getLogger("test"),
+    receiptsKeptMs: 7 * 86_400_000,
     sign: (intent) => executor.prepare(intent),
     node: {
       getTransaction: () => Promise.resolve(null),
@@ -89,7 +90,6 @@ export async function withExecutor(
     maxRisk: 50n,
     hedgeMs: hedge.expectedMs,
     strategy: new MockStrategy(() => 0),
-    book: exposure,
   });
   const limit = new ExposureLimit({
     max: exposure.max,

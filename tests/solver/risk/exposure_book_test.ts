@@ -4,9 +4,8 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
-import { solver, user } from "../support.ts";
 import { withSeed } from "../../support/random.ts";
-import { quoteHashOf, stakeOf, thesisOf } from "../theses.ts";
+import { plenty, quoteHashOf, stakeOf, thesisOf } from "../theses.ts";
 
 /** A book that knows all open theses. */
 function completeBook(max?: bigint, theses: readonly Thesis[] = []): ExposureBook {
@@ -20,9 +19,9 @@ Deno.test("Exposure: a risk counts once, from before its hedge until its settlem
   const book = completeBook();
   book.reserve(quoteHashOf(1), stakeOf(10n));
   book.reserve(quoteHashOf(1), stakeOf(10n));
-  assert.deepEqual([book.total, book.reserved], [10n, 10n]);
+  assert.equal(book.total, 10n);
   book.apply(thesisOf(1));
-  assert.deepEqual([book.total, book.reserved], [10n, 0n]);
+  assert.equal(book.total, 10n);
   book.committed(quoteHashOf(1));
   book.apply(thesisOf(1, { status: "needs_backfill" }));
   assert.equal(book.total, 10n);
@@ -47,18 +46,6 @@ Deno.test("Exposure: a reservation is released, unless the thesis exists", () =>
   assert.equal(book.total, 20n);
 });
 
-Deno.test("Exposure: the bets of a user count while their executions are under way", () => {
-  const book = completeBook();
-  const { address } = user;
-  book.reserve(quoteHashOf(1), stakeOf(10n));
-  book.reserve(quoteHashOf(2), stakeOf(20n));
-  book.reserve(quoteHashOf(3), { ...stakeOf(20n), user: solver.address });
-  assert.deepEqual([book.reservedBets(address), book.reservedBets(solver.address)], [200n, 100n]);
-  book.committed(quoteHashOf(1));
-  book.release(quoteHashOf(2));
-  assert.equal(book.reservedBets(address), 0n);
-});
-
 Deno.test("Exposure: a reading drops what settled unseen, and keeps what was reported meanwhile", () => {
   const book = completeBook(undefined, [thesisOf(1), thesisOf(2), thesisOf(3)]);
   book.invalidate();
@@ -79,7 +66,7 @@ Deno.test("Exposure: a reading drops what settled unseen, and keeps what was rep
 Deno.test("Exposure: a thesis that was seen open stays open, even where a restart finds its execution", () => {
   const book = completeBook(undefined, [thesisOf(1)]);
   book.reserve(quoteHashOf(1), stakeOf(10n));
-  assert.deepEqual([book.total, book.reserved, book.reservedQuotes], [10n, 0n, []]);
+  assert.deepEqual([book.total, book.reservedQuotes], [10n, []]);
   book.release(quoteHashOf(1));
   assert.equal(book.total, 10n);
 });
@@ -158,7 +145,8 @@ class World {
     const id = this.#lastId += 1;
     const risk = BigInt(Math.floor(this.#random() * 40));
     try {
-      this.limit.admission(quoteHashOf(id), thesisOf(id, { payout: 100n + risk }))?.decide();
+      const bet = thesisOf(id, { payout: 100n + risk });
+      this.limit.admission(quoteHashOf(id), bet, plenty).decide(new Set());
     } catch (thrown) {
       assert.ok(thrown instanceof RangemakerError);
       if (thrown.code === "EXPOSURE_TOO_LARGE") assert.ok(this.book.total + risk > this.max);
@@ -238,8 +226,6 @@ Deno.test("Exposure: random concurrent executions against a naive sum, with loss
         if (book.complete) assert.deepEqual([book.total, book.atRisk], [atRisk, atRisk]);
         else assert.ok(book.total >= atRisk, `${book.total} is below ${atRisk}`);
         assert.ok(atRisk <= max, `${atRisk} is above the bound`);
-        const pending = [...world.pending.values()].reduce((sum, risk) => sum + risk, 0n);
-        assert.equal(book.reserved, pending);
       }
     }
   }));

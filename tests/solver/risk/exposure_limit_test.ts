@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { Reservation } from "../../../lib/intents/intent.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import type { Balances } from "../../../services/solver/risk/balances.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
-import { quoteHashOf, thesisOf } from "../theses.ts";
+import { plenty, quoteHashOf, thesisOf } from "../theses.ts";
 
 function limitOf(max: bigint | undefined, theses?: readonly Thesis[]) {
   const book = new ExposureBook(max);
@@ -25,10 +26,10 @@ function reservation(id: number, risk: bigint): Reservation {
 
 /** Decides about a bet with this much at risk, beside what is reserved. */
 function decide(limit: ExposureLimit, risk: bigint, ...held: Reservation[]): void {
-  const admission = limit.admission(quoteHashOf(99), betOf(risk));
-  for (const one of held) admission?.reserve(one);
-  admission?.decide();
-  admission?.release(quoteHashOf(99));
+  const admission = limit.admission(quoteHashOf(99), betOf(risk), plenty);
+  for (const one of held) admission.reserve(one);
+  admission.decide(new Set());
+  admission.release(quoteHashOf(99));
 }
 
 function refused(decide: () => void, code: string, message: RegExp): void {
@@ -45,7 +46,7 @@ Deno.test("ExposureLimit: the bound holds to the unit, and says by how much it w
   decide(limit, 5n, reservation(2, 10n));
   const words = /^Exposure would be 26, above --max-exposure 25: this bet adds 6$/;
   refused(() => decide(limit, 6n), "EXPOSURE_TOO_LARGE", words);
-  limit.admission(quoteHashOf(3), betOf(5n))?.decide();
+  limit.admission(quoteHashOf(3), betOf(5n), plenty).decide(new Set());
   refused(() => decide(limit, 1n), "EXPOSURE_TOO_LARGE", /^Exposure would be 26, .* adds 1$/);
 });
 
@@ -55,11 +56,11 @@ Deno.test("ExposureLimit: a bet that is both reserved and open counts once", () 
   assert.equal(book.atRisk, 10n);
   book.apply(thesisOf(1, { status: "won" }));
   assert.equal(book.atRisk, 10n, "until it is released");
-  limit.admission(quoteHashOf(2), betOf(1n))?.release(quoteHashOf(1));
+  limit.admission(quoteHashOf(2), betOf(1n), plenty).release(quoteHashOf(1));
   assert.equal(book.atRisk, 0n);
   decide(limit, 15n, reservation(2, 10n));
   book.apply(thesisOf(2));
-  limit.admission(quoteHashOf(3), betOf(1n))?.release(quoteHashOf(2));
+  limit.admission(quoteHashOf(3), betOf(1n), plenty).release(quoteHashOf(2));
   assert.equal(book.atRisk, 10n, "it is open");
 });
 
@@ -73,9 +74,35 @@ Deno.test("ExposureLimit: refuses everything while the open theses are not all k
   refused(() => decide(limit, 1n), "EXPOSURE_UNKNOWN", words);
 });
 
-Deno.test("ExposureLimit: without a bound there is nothing to decide", () => {
+Deno.test("ExposureLimit: without a bound balances alone decide", () => {
   const { limit } = limitOf(undefined);
-  assert.equal(limit.admission(quoteHashOf(1), betOf(1n)), undefined);
+  decide(limit, 10n ** 18n, reservation(1, 10n));
+  refused(() => decide(limit, 10n ** 18n + 1n), "BALANCE_TOO_LOW", / is 1 short of /);
+});
+
+Deno.test("ExposureLimit: balances cover all bets under way of the same user, and of the same solver", () => {
+  const { limit } = limitOf(undefined);
+  const before = { keys: new Set<string>(), newest: 0 };
+  const underWay = new Set([quoteHashOf(1), quoteHashOf(2), quoteHashOf(7)]);
+  const decideWith = (balances: Balances, bet = betOf(5n)) => {
+    const admission = limit.admission(quoteHashOf(99), bet, { balances, before });
+    for (const id of [1, 2, 3]) admission.reserve(reservation(id, 10n));
+    admission.decide(underWay);
+    admission.release(quoteHashOf(99));
+  };
+  decideWith({ user: 300n, solver: 25n });
+  refused(
+    () => decideWith({ user: 299n, solver: 25n }),
+    "INSUFFICIENT_BALANCE",
+    /^Balance 299 of user 0x\w{40} is 1 short of the bet 100 and 200 in executions under way: dep/,
+  );
+  refused(
+    () => decideWith({ user: 300n, solver: 24n }),
+    "BALANCE_TOO_LOW",
+    /^Solver balance 24 is 1 short of the 25 at risk in executions under way$/,
+  );
+  const { user, solver } = betOf(5n);
+  decideWith({ user: 100n, solver: 5n }, { ...betOf(5n), user: solver, solver: user });
 });
 
 Deno.test("ExposureLimit: the measure of risk can be replaced", () => {

@@ -8,7 +8,7 @@ import {
 } from "../../../services/solver/risk/pre_trade_checks.ts";
 import { PricingRefusedError } from "../../../services/solver/pricing/refusals.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { market, solver, type user } from "../support.ts";
+import { market, solver } from "../support.ts";
 import { termsAt } from "../theses.ts";
 
 const clock = new FakeClock();
@@ -16,13 +16,11 @@ const nowMs = clock.now();
 
 const quote: Quote = { ...termsAt(nowMs, { payout: 150n, deadline: nowMs + 50 }), signature: "0x" };
 
-/** What executions under way take from solver and user. */
-function bookOf(reserved: bigint, reservedOfUser: bigint) {
-  return { reserved, reservedBets: () => reservedOfUser };
-}
-
 /** Checks that all just hold, but for what is given. */
-function checks(given: Partial<PreTradeChecksOptions> = {}, state: "fresh" | "stale" = "fresh") {
+function checks(
+  given: Partial<PreTradeChecksOptions> = {},
+  { state = "fresh" as "fresh" | "stale", users = 100n, own = 50n } = {},
+) {
   const { base, quote, symbol } = market;
   const price = {
     base,
@@ -39,7 +37,7 @@ function checks(given: Partial<PreTradeChecksOptions> = {}, state: "fresh" | "st
       getAccount: (address) =>
         Promise.resolve({
           address,
-          balance: address === solver.address ? 70n : 130n,
+          balance: address === solver.address ? own : users,
           locked: 0n,
           permissions: [],
         }),
@@ -49,13 +47,12 @@ function checks(given: Partial<PreTradeChecksOptions> = {}, state: "fresh" | "st
     maxRisk: 50n,
     hedgeMs: 50,
     strategy: { recheck() {} },
-    book: bookOf(70n, 130n),
     ...given,
   });
 }
 
-Deno.test("Pre-trade checks: what just holds passes", async () => {
-  await checks().require(quote);
+Deno.test("Pre-trade checks: what just holds passes, and gives the balances", async () => {
+  assert.deepEqual(await checks().require(quote), { user: 100n, solver: 50n });
 });
 
 const moved = {
@@ -88,24 +85,24 @@ const cases: [string, PreTradeChecks, status: number, code: string, message: Reg
   ],
   [
     "oracle stale",
-    checks({}, "stale"),
+    checks({}, { state: "stale" }),
     503,
     "PRICE_STALE",
     /^Core node has no fresh price of ETH\/USDT: the last is 3456 ms old$/,
   ],
   [
     "balance short",
-    checks({ book: bookOf(71n, 130n) }),
+    checks({}, { own: 49n }),
     503,
     "BALANCE_TOO_LOW",
-    /^Solver balance 70 is 1 short of the 71 at risk in executions under way$/,
+    /^Solver balance 49 is 1 short of the 50 at risk in executions under way$/,
   ],
   [
     "user's balance short",
-    checks({ book: bookOf(70n, 131n) }),
+    checks({}, { users: 99n }),
     400,
     "INSUFFICIENT_BALANCE",
-    /^Balance 130 of user 0x\w{40} is 1 short of the bet 100 and 31 in executions under way: deposit/,
+    /^Balance 99 of user 0x\w{40} is 1 short of the bet 100: deposit first; the quote stays valid/,
   ],
 ];
 
@@ -129,28 +126,3 @@ for (const [name, failing, status, code, message] of cases) {
     });
   });
 }
-
-Deno.test("Pre-trade checks: what commits while the balances are read is counted in one place at least", async () => {
-  const book = { reserved: 70n, reservedBets: () => 131n };
-  const { base, quote: quoteToken, symbol } = market;
-  const price = {
-    base,
-    quote: quoteToken,
-    price: 1n,
-    decimals: 6 as const,
-    lastUpdate: 0,
-    ageMs: 0,
-  };
-  const node = {
-    getPrices: () => Promise.resolve({ [symbol]: { ...price, state: "fresh" as const } }),
-    // The balance of before the commit, the reservation gone already.
-    getAccount(address: typeof user.address) {
-      book.reservedBets = () => 100n;
-      return Promise.resolve({ address, balance: 130n, locked: 0n, permissions: [] });
-    },
-  };
-  await assert.rejects(
-    checks({ book, node }).require(quote),
-    (thrown) => thrown instanceof RangemakerError && thrown.code === "INSUFFICIENT_BALANCE",
-  );
-});

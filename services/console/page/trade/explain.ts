@@ -33,6 +33,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   RATE_LIMITED: "Too many requests. Wait a moment.",
   OUTCOME_UNKNOWN:
     "Nobody knows yet whether the bet was taken. If it was, it will show up in your bets.",
+  RECEIPT_DROPPED:
+    "The chain no longer says what became of this bet. Your balance and your bets show it.",
   USER_REJECTED: "You rejected the request in the wallet. Nothing was signed.",
   WALLET_BUSY: "Another request waits in the wallet: open it and answer.",
   WRONG_CHAIN: "The wallet is on another chain. Switch it, and get a new quote.",
