@@ -22,6 +22,7 @@ const pricingSchema = z.strictObject({
   spot: z.literal(String(SPOT)),
   spotAgeMs: z.number().int().nonnegative(),
   margin: z.literal(0.05),
+  skew: z.literal(0),
 });
 
 Deno.test("Solver with --pricing barrier: quotes and estimates say how their price came about", () =>

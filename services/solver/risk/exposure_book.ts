@@ -1,29 +1,20 @@
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
+import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
+import { OverlapIndex } from "./overlap_index.ts";
 
 /** Progress of a bet: reserved by an execution, committed by the node, or reported open by it. */
 type Stage = "reserved" | "committed" | "open";
 
-/** What a bet takes from the balances of its user and of the solver. */
-interface Stake {
-  user: Address;
-  betAmount: bigint;
-  payout: bigint;
-}
+/** A bet whose amount comes from the balance of a user. */
+type UsersBet = BetAtRisk & { user: Address };
 
-interface Entry extends Stake {
+interface Entry {
   stage: Stage;
+  bet: UsersBet;
   /** Set once the node reported it. */
   thesis?: Thesis;
-}
-
-/** What a measure of risk may depend on. */
-export type BetAtRisk = BetTerms & { payout: bigint };
-
-/** What the solver may lose (payout minus bet), USDC with 6 decimals. */
-export function riskOf({ payout, betAmount }: { payout: bigint; betAmount: bigint }): bigint {
-  return payout - betAmount;
 }
 
 /**
@@ -40,6 +31,8 @@ export class ExposureBook {
   readonly #reservedBets = new Map<Address, bigint>();
   /** Bets with a reservation in the database, whichever solver made it. */
   readonly #held = new Map<string, BetAtRisk>();
+  /** All bets, each once. */
+  readonly #index = new OverlapIndex();
   #atRisk = 0n;
   #total = 0n;
   #reserved = 0n;
@@ -83,6 +76,14 @@ export class ExposureBook {
     return bets;
   }
 
+  /**
+   * What is at risk on bets that tend to win together with a bet, USDC with 6 decimals: those of its
+   * market, by how much their ranges and remaining windows overlap. See {@link OverlapIndex}.
+   */
+  riskBeside(bet: BetTerms, nowMs: number): number {
+    return this.#index.riskBeside(bet, nowMs);
+  }
+
   /** What bets under way will take from a user's balance, USDC with 6 decimals. */
   reservedBets(user: Address): bigint {
     return this.#reservedBets.get(user) ?? 0n;
@@ -116,6 +117,7 @@ export class ExposureBook {
   addReservation(quoteHash: string, bet: BetAtRisk): void {
     if (this.#held.has(quoteHash)) return;
     this.#held.set(quoteHash, bet);
+    this.#index.set(quoteHash, bet);
     if (!this.isOpen(quoteHash)) this.#atRisk += riskOf(bet);
   }
 
@@ -124,13 +126,14 @@ export class ExposureBook {
     const bet = this.#held.get(quoteHash);
     if (bet === undefined) return;
     this.#held.delete(quoteHash);
+    if (!this.#entries.has(quoteHash)) this.#index.delete(quoteHash);
     if (!this.isOpen(quoteHash)) this.#atRisk -= riskOf(bet);
   }
 
   /** Reserves a bet. Does nothing if the quote is known already. */
-  reserve(quoteHash: string, { user, betAmount, payout }: Stake): void {
+  reserve(quoteHash: string, bet: UsersBet): void {
     if (this.#entries.has(quoteHash)) return;
-    this.#set(quoteHash, { user, betAmount, payout, stage: "reserved" });
+    this.#set(quoteHash, { bet, stage: "reserved" });
   }
 
   /** Releases a reservation; a thesis that is known to exist stays. */
@@ -178,13 +181,13 @@ export class ExposureBook {
 
   #take(thesis: Thesis): void {
     if (!isUnsettled(thesis.status)) return this.#delete(thesis.quoteHash);
-    const { user, betAmount, payout } = thesis;
-    this.#set(thesis.quoteHash, { user, betAmount, payout, stage: "open", thesis });
+    this.#set(thesis.quoteHash, { bet: thesis, stage: "open", thesis });
   }
 
   #set(quoteHash: string, entry: Entry): void {
     this.#delete(quoteHash);
     this.#entries.set(quoteHash, entry);
+    this.#index.set(quoteHash, entry.bet);
     this.#add(quoteHash, entry, 1n);
   }
 
@@ -192,18 +195,19 @@ export class ExposureBook {
     const entry = this.#entries.get(quoteHash);
     if (entry === undefined) return;
     this.#entries.delete(quoteHash);
+    if (!this.#held.has(quoteHash)) this.#index.delete(quoteHash);
     this.#add(quoteHash, entry, -1n);
   }
 
-  #add(quoteHash: string, entry: Entry, sign: 1n | -1n): void {
-    const risk = sign * riskOf(entry);
+  #add(quoteHash: string, { stage, bet }: Entry, sign: 1n | -1n): void {
+    const risk = sign * riskOf(bet);
     this.#total += risk;
-    if (entry.stage === "open" && !this.#held.has(quoteHash)) this.#atRisk += risk;
-    if (entry.stage !== "reserved") return;
+    if (stage === "open" && !this.#held.has(quoteHash)) this.#atRisk += risk;
+    if (stage !== "reserved") return;
     this.#reserved += risk;
-    const bets = this.reservedBets(entry.user) + sign * entry.betAmount;
-    if (bets === 0n) this.#reservedBets.delete(entry.user);
-    else this.#reservedBets.set(entry.user, bets);
+    const bets = this.reservedBets(bet.user) + sign * bet.betAmount;
+    if (bets === 0n) this.#reservedBets.delete(bet.user);
+    else this.#reservedBets.set(bet.user, bets);
   }
 }
 

@@ -1,6 +1,7 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { Admission } from "../../../lib/intents/intent.ts";
-import { type BetAtRisk, type ExposureBook, riskOf } from "./exposure_book.ts";
+import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
+import type { ExposureBook } from "./exposure_book.ts";
 
 /**
  * Calculates the maximum loss on a set of bets, in USDC with 6 decimals: at most the sum of their

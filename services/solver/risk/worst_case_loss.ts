@@ -1,5 +1,5 @@
 import { slotFrom } from "../../../lib/prices/price_slots.ts";
-import { type BetAtRisk, riskOf } from "./exposure_book.ts";
+import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
 /** A bet as the measure needs it: times in slots of 100 ms, both included. */
 interface Box {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { slotFrom } from "../../../lib/prices/price_slots.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
-import type { BetAtRisk } from "../../../services/solver/risk/exposure_book.ts";
+import type { BetAtRisk } from "../../../services/solver/risk/bet_at_risk.ts";
 import { worstCaseLoss } from "../../../services/solver/risk/worst_case_loss.ts";
 import { termsAt } from "../theses.ts";
 
