@@ -2,7 +2,11 @@ import type { z } from "zod";
 import type { Clock } from "../clock.ts";
 import { RangemakerError, reasonOf } from "../errors.ts";
 import type { Market } from "../protocol/markets.ts";
+import { redactUrls } from "../redact.ts";
 import { type HttpAnswer, request } from "./http_request.ts";
+
+/** Binance's own endpoint for market data. */
+export const EXCHANGE_HISTORY_URL = "https://data-api.binance.vision";
 
 /** Attempts per request. */
 export const ATTEMPTS_MAX = 5;
@@ -58,15 +62,20 @@ export class ExchangeHistory {
       const answer = await readPage(url, schema, { signal, ...(timeoutMs && { timeoutMs }) });
       if ("page" in answer) return answer.page;
       if (!answer.isTransient || attempt === attemptsMax || signal?.aborted) {
-        throw new ExchangeHistoryError(`Exchange history ${url}: ${answer.reason}`);
+        throw new ExchangeHistoryError(`Exchange history ${redactUrls(url)}: ${answer.reason}`);
       }
-      await this.#wait(answer.waitMs ?? RETRY_WAIT_MS * attempt);
+      await this.#wait(answer.waitMs ?? RETRY_WAIT_MS * attempt, signal);
     }
   }
 
-  #wait(waitMs: number): Promise<void> {
+  /** Ends early if the signal is aborted. */
+  #wait(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
-      this.#clock.after(Math.min(waitMs, RETRY_WAIT_MAX_MS), resolve);
+      const cancel = this.#clock.after(Math.min(waitMs, RETRY_WAIT_MAX_MS), resolve);
+      signal?.addEventListener("abort", () => {
+        cancel();
+        resolve();
+      }, { once: true });
     });
   }
 }

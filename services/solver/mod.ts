@@ -77,7 +77,7 @@ export async function startSolver(
   metrics.watchExposure(exposure);
   const account = new OwnAccount(client, solver, clock);
   metrics.watchAccount(account.read);
-  const pricing = await createPricing(options, markets, client, clock, exposure);
+  const pricing = await createPricing(options, markets, client, clock, exposure, store);
   const log = getLogger([LOG_ROOT, "solver"]);
   const probe = new CoreClient({ url: options.rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
   const guard = new ChainGuard({ store, node: probe, clock });

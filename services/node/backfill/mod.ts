@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { CoreClient } from "../../../lib/net/core_client.ts";
-import { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
+import { EXCHANGE_HISTORY_URL, ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import { command, type CommandContext, ExitCode } from "../../../lib/cli/command.ts";
@@ -67,7 +67,7 @@ export const options = {
     kind: kinds.httpUrl,
     env: "HISTORY_URL",
     description: "trade history with the API of Binance",
-    default: "https://data-api.binance.vision",
+    default: EXCHANGE_HISTORY_URL,
   },
   maxCarryMs: {
     flags: "--max-carry-ms",
