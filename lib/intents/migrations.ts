@@ -31,6 +31,11 @@ const SERVICES_AND_RETENTION = `
   CREATE INDEX intents_finished ON intents (service, expires_at_ms)
     WHERE state IN ('committed', 'failed') AND reserved = 0;`;
 
+/** What a service keeps beside its intents, by name: it can be lost without harm. */
+const SAVED_VALUES = `
+  CREATE TABLE saved_values (service TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
+    saved_at_ms BIGINT NOT NULL, PRIMARY KEY (service, name));`;
+
 /**
  * The steps from an empty database to the present tables, numbered from 1. A released step never
  * changes; a change of the tables is a new step at the end.
@@ -42,6 +47,7 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   { sqlite: RESERVATIONS, postgres: RESERVATIONS },
   { sqlite: SERVICES_AND_RETENTION, postgres: SERVICES_AND_RETENTION },
+  { sqlite: SAVED_VALUES, postgres: SAVED_VALUES },
 ];
 
 /**

@@ -68,6 +68,10 @@ export const reservationSchema = z.object({
 /** `RETURNING genesis`. */
 export const genesisSchema = z.object({ genesis: hash32Schema.nullable() });
 
+/** `SELECT value, saved_at_ms`. */
+export const savedValueSchema = z.object({ value: z.string(), saved_at_ms: integerSchema })
+  .transform(({ value, saved_at_ms: savedAtMs }) => ({ value, savedAtMs }));
+
 const countSchema = z.object({ count: integerSchema });
 
 const intentSchema = z.object({

@@ -16,6 +16,7 @@ import {
   genesisSchema,
   intentOfRow,
   parseRow,
+  savedValueSchema,
   sequenceSchema,
   type SqlDriver,
   type SqlValue,
@@ -70,6 +71,10 @@ const SQL = {
   // Writes on purpose: a read would not detect a full disk or a missing standby.
   check: `INSERT INTO services (service, checks) VALUES (?, 1)
     ON CONFLICT (service) DO UPDATE SET checks = services.checks + 1`,
+  saveValue: `INSERT INTO saved_values (service, name, value, saved_at_ms) VALUES (?, ?, ?, ?)
+    ON CONFLICT (service, name) DO UPDATE
+    SET value = excluded.value, saved_at_ms = excluded.saved_at_ms`,
+  savedValue: "SELECT value, saved_at_ms FROM saved_values WHERE service = ? AND name = ?",
   // Conditions and order of the partial index.
   deleteFinished: `DELETE FROM intents WHERE sequence IN (
     SELECT sequence FROM intents
@@ -252,6 +257,17 @@ export class IntentStore {
   /** Fails unless the store accepts writes now: it makes one. */
   async check(): Promise<void> {
     await this.#db.write(SQL.check, [this.#service]);
+  }
+
+  /** Saves a value of the service under a name; the last one that is saved stays. */
+  async saveValue(name: string, value: string, nowMs: number): Promise<void> {
+    await this.#db.write(SQL.saveValue, [this.#service, name, value, nowMs]);
+  }
+
+  /** The value that was saved under a name, and when. */
+  async savedValue(name: string): Promise<{ value: string; savedAtMs: number } | undefined> {
+    const [row] = await this.#db.read(SQL.savedValue, [this.#service, name]);
+    return row === undefined ? undefined : parseRow(savedValueSchema, row);
   }
 
   /** Finishes what is running, then disconnects. */

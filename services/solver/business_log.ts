@@ -8,7 +8,7 @@ import type { QuoteTerms } from "../../lib/protocol/quote.ts";
 import { receiptSchema } from "../../lib/protocol/receipt.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { riskOf } from "./risk/exposure_book.ts";
+import { riskOf } from "./risk/bet_at_risk.ts";
 
 const log = getLogger([LOG_ROOT, "solver"]);
 

@@ -15,7 +15,6 @@ import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
-import type { Markets } from "../../lib/protocol/markets.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
@@ -29,18 +28,13 @@ import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { SettledReservations } from "./execution/settled_reservations.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
-import { HistoryReader } from "./market/history_reader.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
-import { followNode, type Running } from "./follow_node.ts";
-import { MarketData } from "./market/market_data.ts";
+import { createPricing } from "./create_pricing.ts";
+import { followNode } from "./follow_node.ts";
 import { SolverMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { options, type SolverOptions } from "./options.ts";
 import { OwnAccount } from "./own_account.ts";
-import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
-import { MockStrategy } from "./pricing/mock_strategy.ts";
-import { loadStrategy } from "./pricing/load_strategy.ts";
-import { type PricingStrategy, strategyContext } from "./pricing/strategy.ts";
 import { QuoteSigner } from "./quoting/quote_signer.ts";
 import { Quoter } from "./quoting/quoter.ts";
 import { checkReadiness } from "./readiness.ts";
@@ -83,7 +77,7 @@ export async function startSolver(
   metrics.watchExposure(exposure);
   const account = new OwnAccount(client, solver, clock);
   metrics.watchAccount(account.read);
-  const pricing = await createPricing(options, markets, client, clock);
+  const pricing = await createPricing(options, markets, client, clock, exposure, store);
   const log = getLogger([LOG_ROOT, "solver"]);
   const probe = new CoreClient({ url: options.rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
   const guard = new ChainGuard({ store, node: probe, clock });
@@ -255,37 +249,6 @@ function warnOfMock(): void {
     "--pricing mock pays 5 to 10 % for any range, also for one that cannot be left: use it for tests " +
       "only, and --pricing barrier with real money",
   );
-}
-
-/** The strategy, and the reader that keeps its prices up to date. */
-async function createPricing(
-  options: SolverOptions,
-  markets: Markets,
-  node: CoreClient,
-  clock: Clock,
-): Promise<Running & { strategy: PricingStrategy; book: MarketData | undefined }> {
-  if (options.pricing === "mock") {
-    const strategy = new MockStrategy(Math.random);
-    return { strategy, book: undefined, start() {}, stop: () => Promise.resolve() };
-  }
-  const book = new MarketData({
-    floor: options.volatilityFloor,
-    minHistoryMs: options.volatilityHistoryMs,
-  }, markets);
-  const parts = { marketView: book.of.bind(book), clock, markets };
-  const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
-  const strategy = options.pricing === "barrier"
-    ? new BarrierStrategy({
-      ...parts,
-      margin,
-      userLeadMs,
-      maxPriceAgeMs,
-      minDurationMs,
-      minWidthTicks,
-    })
-    : (await loadStrategy(options.pricing))(strategyContext(parts));
-  const reader = new HistoryReader({ node, book, clock });
-  return { strategy, book, start: () => reader.start(), stop: () => reader.stop() };
 }
 
 /** The `solver` subcommand; `solver backtest` is one of its own. */

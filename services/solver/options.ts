@@ -13,6 +13,7 @@ import {
   retainOption,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
+import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { pricingOptions } from "./pricing/options.ts";
 
 /** Longest simulated hedge; a longer one would outlive most quotes. */
@@ -98,6 +99,14 @@ export const options = {
     default: "2000",
   },
   ...pricingOptions,
+  historyUrl: {
+    flags: "--history-url",
+    kind: kinds.httpUrl,
+    env: "HISTORY_URL",
+    description:
+      "candles of the last week at the start, from an API like Binance's; none by default, as " +
+      `simulated prices have no past; for real ones ${EXCHANGE_HISTORY_URL}; not with --pricing mock`,
+  },
   maxStartAheadMs: {
     flags: "--max-start-ahead-ms",
     kind: kinds.duration(0, DAY_MS * 365),

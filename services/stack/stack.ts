@@ -3,6 +3,7 @@ import { ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
+import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { hostOption } from "../../lib/cli/shared_options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import { options as bridgeOptions, startBridge } from "../bridge/mod.ts";
@@ -212,6 +213,8 @@ async function startAll(
         rpcUrl: node.url,
         wsUrl: proxy.wsUrl,
         privateKey: new Signer(DEV_ACCOUNTS.solver.privateKey),
+        // Simulated prices have no past.
+        ...(live && { historyUrl: EXCHANGE_HISTORY_URL }),
         database: databaseOf("solver"),
       }),
       clock,

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
 import { loggingOptions } from "../../lib/cli/shared_options.ts";
 import { run as doctor } from "../../services/stack/doctor.ts";
+import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 import type { OptionSpec, OptionTable } from "../../lib/cli/options.ts";
 import { OPTION_TABLES } from "./option_tables.ts";
@@ -83,7 +84,8 @@ Deno.test("Task completion: may do nothing but read how it is to log", () => {
 
 Deno.test("Tasks demo, stack and exchanges: reach this machine, the stack the exchanges too", () => {
   const here = ["127.0.0.1", "0.0.0.0", "localhost", "[::1]", "[::]"];
-  const exchanges = Object.values(PROVIDERS).map(({ url }) => {
+  const urls = Object.values(PROVIDERS).map(({ url }) => url);
+  const exchanges = [...urls, EXCHANGE_HISTORY_URL].map((url) => {
     const { hostname, port } = new URL(url);
     return `${hostname}:${port || 443}`;
   });

@@ -3,8 +3,11 @@ import { z } from "zod";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
+import { startFakeCandles } from "./market/fake_candles.ts";
 import { giveHistory, publishPrice, SPOT } from "./prices.ts";
 import { quoteRequest, withSolver } from "./support.ts";
+
+const HOUR_MS = 3_600_000;
 
 function around(spot: number): Record<string, string> {
   return {
@@ -22,6 +25,7 @@ const pricingSchema = z.strictObject({
   spot: z.literal(String(SPOT)),
   spotAgeMs: z.number().int().nonnegative(),
   margin: z.literal(0.05),
+  skew: z.literal(0),
 });
 
 Deno.test("Solver with --pricing barrier: quotes and estimates say how their price came about", () =>
@@ -48,6 +52,36 @@ Deno.test("Solver with --pricing barrier: quotes and estimates say how their pri
     const info = await (await fetch(`${url}/info`)).json();
     assert.equal(info.pricing, "barrier");
   }, { pricing: "barrier", margin: 0.05, volatilityHistoryMs: 1_000 }));
+
+Deno.test("Solver with --pricing barrier: a week of candles is known at the start, and after a restart without them", async () => {
+  const exchange = startFakeCandles();
+  const folder = await Deno.makeTempDir();
+  const options = {
+    pricing: "barrier",
+    // Far more than the node has.
+    volatilityHistoryMs: 24 * HOUR_MS,
+    database: `${folder}/solver.sqlite`,
+  };
+  const quoteOnce = () =>
+    withSolver(async ({ url }, node) => {
+      giveHistory(node);
+      await node.feed.subscribed("prices");
+      const { body } = await eventually("a quote", async () => {
+        publishPrice(node);
+        const answer = await post(`${url}/quote`, quoteRequest(around(SPOT)));
+        return answer.status === 200 ? answer : undefined;
+      });
+      pricingSchema.parse(body.pricing);
+    }, { ...options, ...(exchange.queries.length === 0 && { historyUrl: exchange.url }) });
+  try {
+    await quoteOnce();
+    assert.ok(exchange.queries.length > 0);
+    await quoteOnce();
+  } finally {
+    await exchange.stop();
+    await Deno.remove(folder, { recursive: true });
+  }
+});
 
 Deno.test("Solver with --pricing barrier: without prices or history quotes fail with codes of their own", () =>
   withSolver(async ({ url }, node) => {
@@ -87,8 +121,6 @@ Deno.test("Solver: a quote says how long it lives", () =>
     const late = await post(`${url}/quote`, quoteRequest({ deadline: before - 1 }));
     assert.equal(late.body.expiresInMs, 0);
   }));
-
-const HOUR_MS = 3_600_000;
 
 type Terms = Record<string, unknown>;
 

@@ -52,9 +52,9 @@ export function thesisOf(id: number, given: Partial<Thesis> = {}): Thesis {
   };
 }
 
-/** What a bet with this much at risk takes from the balances. */
-export function stakeOf(risk: bigint) {
-  return { betAmount: 100n, payout: 100n + risk };
+/** A bet of the test user with this much at risk. */
+export function stakeOf(risk: bigint): QuoteTerms {
+  return termsAt(0, { payout: 100n + risk });
 }
 
 /** Both sides have more than any bet needs, and nothing was under way. */

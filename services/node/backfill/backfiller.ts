@@ -1,5 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
+import { historySymbol } from "../../../lib/net/exchange_history.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
@@ -55,7 +56,7 @@ export class Backfiller {
 
   /**
    * @param spans Aligned to slots of 100 ms.
-   * @throws {TradeHistoryError} @throws {BackfillRefusedError} @throws {NodeUnreachableError}
+   * @throws {ExchangeHistoryError} @throws {BackfillRefusedError} @throws {NodeUnreachableError}
    */
   async fill(market: Market, spans: readonly TimeSpan[]): Promise<SpanReport[]> {
     const totalSlots = spans.reduce((sum, span) => sum + slotsIn(span), 0);
@@ -85,7 +86,7 @@ export class Backfiller {
     const { history, maxCarryMs } = this.#parts;
     const from = Math.max(0, batch.from - maxCarryMs);
     return slotPrices(
-      history.trades(symbolAtBinance(market), { from, to: batch.to }),
+      history.trades(historySymbol(market), { from, to: batch.to }),
       batch,
       maxCarryMs,
     );
@@ -158,9 +159,4 @@ export async function slotPrices(
   }
   fillBefore(span.to);
   return runs;
-}
-
-/** What Binance, whose history this is, calls a market. */
-function symbolAtBinance({ symbol, exchangeSymbols }: Market): string {
-  return exchangeSymbols?.provider_a ?? symbol;
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { CoreClient } from "../../../lib/net/core_client.ts";
+import { EXCHANGE_HISTORY_URL, ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import { command, type CommandContext, ExitCode } from "../../../lib/cli/command.ts";
@@ -66,7 +67,7 @@ export const options = {
     kind: kinds.httpUrl,
     env: "HISTORY_URL",
     description: "trade history with the API of Binance",
-    default: "https://data-api.binance.vision",
+    default: EXCHANGE_HISTORY_URL,
   },
   maxCarryMs: {
     flags: "--max-carry-ms",
@@ -124,7 +125,7 @@ async function backfill(
     client,
     signer: options.privateKey,
     chainId: options.chainId,
-    history: new BinanceTradeHistory(options.historyUrl, clock),
+    history: new BinanceTradeHistory(new ExchangeHistory(options.historyUrl, clock)),
     clock,
     maxCarryMs: options.maxCarryMs,
     isStopping: () => isStopping,

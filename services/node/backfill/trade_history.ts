@@ -1,7 +1,5 @@
 import { z } from "zod";
-import type { Clock } from "../../../lib/clock.ts";
-import { RangemakerError, reasonOf } from "../../../lib/errors.ts";
-import { type HttpAnswer, request } from "../../../lib/net/http_request.ts";
+import { type ExchangeHistory, ExchangeHistoryError } from "../../../lib/net/exchange_history.ts";
 import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { parsePrice } from "../../../lib/protocol/price.ts";
 
@@ -15,15 +13,8 @@ export interface Trade {
 
 /** Reads past trades. */
 export interface TradeHistory {
-  /** Trades of a market such as `ETH/USDT` in a time span, in order. */
+  /** Trades of a market in a time span, in order; the market as `historySymbol` names it. */
   trades(symbol: string, span: TimeSpan): AsyncIterable<Trade>;
-}
-
-/** The trade history cannot be read. */
-export class TradeHistoryError extends RangemakerError {
-  constructor(message: string, cause?: unknown) {
-    super("TRADE_HISTORY", message, { cause });
-  }
 }
 
 /** Trades per page: the endpoint's own limit. */
@@ -31,13 +22,6 @@ export const PAGE_TRADES = 1_000;
 
 /** Pages per span: a million trades, far more than ten minutes have. */
 const PAGES_MAX = 1_000;
-
-/** Attempts per request. */
-export const ATTEMPTS_MAX = 5;
-
-/** The longest wait before the next attempt, also if `Retry-After` is longer. */
-const RETRY_WAIT_MAX_MS = 60_000;
-const RETRY_WAIT_MS = 1_000;
 
 /** One page of the endpoint: id, price and time of each trade. */
 export const pageSchema = z.array(z.object({
@@ -51,24 +35,18 @@ export const pageSchema = z.array(z.object({
   T: z.number().int(),
 }));
 
-type Page = z.output<typeof pageSchema>;
-
 /** Trades from Binance's `GET /api/v3/aggTrades`, or an endpoint with the same API. */
 export class BinanceTradeHistory implements TradeHistory {
-  readonly #baseUrl: string;
-  readonly #clock: Clock;
+  readonly #history: ExchangeHistory;
 
-  /** @param url Without the path, such as `https://data-api.binance.vision`. */
-  constructor(url: string, clock: Clock) {
-    this.#baseUrl = url.replace(/\/+$/, "");
-    this.#clock = clock;
+  constructor(history: ExchangeHistory) {
+    this.#history = history;
   }
 
-  /** @throws {TradeHistoryError} If the endpoint refuses, or fails {@link ATTEMPTS_MAX} times. */
+  /** @throws {ExchangeHistoryError} If the endpoint refuses, or every attempt fails. */
   async *trades(symbol: string, { from, to }: TimeSpan): AsyncGenerator<Trade> {
-    const market = symbol.replace("/", "");
     const range = { startTime: from.toString(), endTime: (to - 1).toString() };
-    let page = await this.#page({ symbol: market, ...range });
+    let page = await this.#page({ symbol, ...range });
     for (let pages = 1; page.length > 0; pages++) {
       for (const { p: price, T: time } of page) {
         if (time >= to) return;
@@ -76,56 +54,17 @@ export class BinanceTradeHistory implements TradeHistory {
       }
       if (page.length < PAGE_TRADES) return;
       if (pages === PAGES_MAX) {
-        throw new TradeHistoryError(
+        throw new ExchangeHistoryError(
           `${symbol} has over ${PAGES_MAX * PAGE_TRADES} trades in one span`,
         );
       }
       const nextId = page.at(-1)!.a + 1; // the page is not empty
-      page = await this.#page({ symbol: market, fromId: nextId.toString() });
+      page = await this.#page({ symbol, fromId: nextId.toString() });
     }
   }
 
-  async #page(query: Record<string, string>): Promise<Page> {
-    const search = new URLSearchParams({ ...query, limit: PAGE_TRADES.toString() });
-    const url = `${this.#baseUrl}/api/v3/aggTrades?${search}`;
-    for (let attempt = 1;; attempt++) {
-      const answer = await readPage(url);
-      if ("page" in answer) return answer.page;
-      if (!answer.isTransient || attempt === ATTEMPTS_MAX) {
-        throw new TradeHistoryError(`Trade history ${url}: ${answer.reason}`);
-      }
-      await this.#wait(answer.waitMs ?? RETRY_WAIT_MS * attempt);
-    }
+  #page(query: Record<string, string>) {
+    const limit = PAGE_TRADES.toString();
+    return this.#history.page("/api/v3/aggTrades", { ...query, limit }, pageSchema);
   }
-
-  #wait(waitMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#clock.after(Math.min(waitMs, RETRY_WAIT_MAX_MS), resolve);
-    });
-  }
-}
-
-type PageResult = { page: Page } | { reason: string; isTransient: boolean; waitMs?: number };
-
-async function readPage(url: string): Promise<PageResult> {
-  try {
-    const answer = await request(url);
-    if (answer.status !== 200) return refusal(answer);
-    const parsed = pageSchema.safeParse(JSON.parse(answer.text));
-    return parsed.success
-      ? { page: parsed.data }
-      : { reason: `unexpected answer: ${parsed.error.message}`, isTransient: false };
-  } catch (thrown) {
-    return { reason: reasonOf(thrown), isTransient: true };
-  }
-}
-
-function refusal({ status, headers, text }: HttpAnswer): PageResult {
-  const retryAfterSeconds = Number(headers.get("retry-after") ?? Number.NaN);
-  return {
-    reason: `status ${status}: ${text.slice(0, 200)}`,
-    // The endpoint answers 418 to a caller that continued after 429.
-    isTransient: status === 429 || status === 418 || status >= 500,
-    waitMs: Number.isFinite(retryAfterSeconds) ? retryAfterSeconds * 1_000 : undefined,
-  };
 }

@@ -21,8 +21,8 @@ export class MarketPrices implements MarketView {
   #spot: MarketView["spot"];
   #historyEndMs = 0;
 
-  constructor(options: VolatilityOptions) {
-    this.volatility = new MarketVolatility(options);
+  constructor(volatility: MarketVolatility) {
+    this.volatility = volatility;
   }
 
   get spot(): MarketView["spot"] {
@@ -60,8 +60,15 @@ export class MarketPrices implements MarketView {
 export class MarketData {
   readonly #prices: ReadonlyMap<Market, MarketPrices>;
 
-  constructor(options: VolatilityOptions, { list }: Markets = SPEC_MARKETS) {
-    this.#prices = new Map(list.map((market) => [market, new MarketPrices(options)]));
+  /** @param volatilities Of markets that have a past; the others start anew. */
+  constructor(
+    options: VolatilityOptions,
+    { list }: Markets = SPEC_MARKETS,
+    volatilities: ReadonlyMap<Market, MarketVolatility> = new Map(),
+  ) {
+    const pricesOf = (market: Market) =>
+      new MarketPrices(volatilities.get(market) ?? new MarketVolatility(options));
+    this.#prices = new Map(list.map((market) => [market, pricesOf(market)]));
   }
 
   /** The markets, in order. */

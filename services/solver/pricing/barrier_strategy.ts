@@ -6,10 +6,13 @@ import type { PricingDetails } from "./details.ts";
 import { requireLastLook } from "./last_look.ts";
 import { PricingRefusedError } from "./refusals.ts";
 import type { SigmaForecast } from "./sigma_mixture.ts";
+import { bookSkew, type SkewOptions } from "./skew.ts";
 import type { MarketView, Price, PricingStrategy, StrategyContext } from "./strategy.ts";
 
 /** What a {@link BarrierStrategy} works with. */
 export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
+  /** Absent: the book does not count. */
+  skew?: SkewOptions;
   /** Those of the specification by default. */
   markets?: Markets;
   /** The oldest price that quotes are made from, in milliseconds. */
@@ -39,8 +42,9 @@ export class BarrierStrategy implements PricingStrategy {
   }
 
   price(bet: BetTerms): Price & { details: PricingDetails } {
-    const { margin } = this.#options;
+    const { margin, skew: options } = this.#options;
     const { model, spot, probability, chargedProbability } = this.#value(bet);
+    const skew = bookSkew(options, bet);
     const details: PricingDetails = {
       probability,
       chargedProbability,
@@ -50,21 +54,26 @@ export class BarrierStrategy implements PricingStrategy {
       spot: spot.toString(),
       spotAgeMs: model.spotAgeMs,
       margin,
+      skew,
     };
-    const payout = payoutFor(bet.betAmount, chargedProbability, margin);
+    const payout = payoutFor(bet.betAmount, chargedProbability, margin, skew);
     if (payout !== undefined) return { payout, details };
     throw new PricingRefusedError(
       "PAYOUT_TOO_LOW",
       `Bet ${bet.betAmount} would not pay more than itself: the user wins with a probability of ${
         chargedProbability.toFixed(4)
       } and the margin is ${margin}; choose a narrower range, a longer window or a larger bet`,
-      details,
+      { pricing: details },
     );
   }
 
-  recheck(bet: BetTerms, payout: bigint): void {
-    const { chargedProbability } = this.#value(bet);
-    requireLastLook(bet.betAmount, payout, chargedProbability, this.#options.margin);
+  recheck(bet: BetTerms, payout: bigint, isRecorded = false): void {
+    const { margin, skew: options } = this.#options;
+    const { chargedProbability: probability } = this.#value(bet);
+    // The book counts this bet already.
+    const skew = bookSkew(options, bet, payout - bet.betAmount);
+    const skewFrom = isRecorded ? 0 : skew;
+    requireLastLook({ ...bet, payout }, { probability, margin, skew, skewFrom });
   }
 
   /** @throws {PricingRefusedError} If the bet has no price now, whatever it pays. */

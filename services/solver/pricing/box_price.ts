@@ -54,15 +54,18 @@ export function priceBox(box: Box, model: MarketModel, userLeadMs: number): BoxP
 /**
  * Payout that leaves the maker its margin on average, up to the limit.
  *
+ * @param skew Share of the winnings that is withheld.
  * @returns Undefined where it would not be more than the bet.
  */
 export function payoutFor(
   betAmount: bigint,
   probability: number,
   margin: number,
+  skew = 0,
 ): bigint | undefined {
   const ratio = (1 - margin) / probability;
-  const bounded = Math.min(ratio, Number(LIMITS.maxPayoutRatio));
+  const full = Math.min(ratio, Number(LIMITS.maxPayoutRatio));
+  const bounded = Math.min(full, 1 + (full - 1) * (1 - skew));
   const payout = betAmount * BigInt(Math.floor(bounded * RATIO_SCALE)) / BigInt(RATIO_SCALE);
   return payout > betAmount ? payout : undefined;
 }

@@ -14,6 +14,8 @@ export const pricingDetailsSchema = z.object({
   spot: uint64Schema.describe("Current price, 6 decimals"),
   spotAgeMs: z.number().int().nonnegative().describe("Age of that price, milliseconds"),
   margin: z.number(),
+  skew: z.number()
+    .describe("Share of the winnings that is withheld because the solver holds similar bets"),
 }).meta({ id: "Pricing", description: "How a price came about, with `--pricing barrier`" });
 
 /** The details of a price as JSON carries them. */

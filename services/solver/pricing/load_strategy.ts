@@ -70,6 +70,6 @@ function createChecked(
         `Bet ${bet.betAmount} would not pay more than itself`,
       );
     },
-    recheck: (bet, payout) => checked.recheck(bet, payout),
+    recheck: (bet, payout, isRecorded) => checked.recheck(bet, payout, isRecorded),
   };
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
-import type { OptionTable } from "../../../lib/cli/options.ts";
+import type { OptionSpec, OptionTable } from "../../../lib/cli/options.ts";
 import { LIMITS } from "../limits.ts";
 import { STRATEGY_NAMES } from "./strategy.ts";
 
@@ -57,6 +57,16 @@ export const chargeOptions = {
   },
 } satisfies OptionTable;
 
+/** What the maker charges for similar bets in its book. */
+const skewOption = {
+  flags: "--skew",
+  description:
+    "barrier: share of the winnings withheld once similar bets risk --max-exposure (without it, " +
+    "ten times --max-risk), in proportion below; 0 for none",
+  kind: share,
+  default: "0.5",
+} satisfies OptionSpec;
+
 /** How volatility is estimated from prices, as options. */
 export const volatilityOptions = {
   volatilityFloor: {
@@ -83,6 +93,7 @@ export const pricingOptions = {
     default: "mock",
   },
   ...chargeOptions,
+  skew: skewOption,
   ...volatilityOptions,
   maxPriceAgeMs: {
     flags: "--max-price-age-ms",

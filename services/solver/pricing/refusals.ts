@@ -1,4 +1,4 @@
-import { RangemakerError } from "../../../lib/errors.ts";
+import { RangemakerError, type RangemakerErrorOptions } from "../../../lib/errors.ts";
 import type { PricingDetails } from "./details.ts";
 
 /** Codes of refused quotes and estimates; the value says whether time may help. */
@@ -40,8 +40,14 @@ export class PricingRefusedError extends RangemakerError {
   /** What the model knows of the bet, if it could be priced. */
   readonly pricing: PricingDetails | undefined;
 
-  constructor(code: PricingRefusal, message: string, pricing?: PricingDetails) {
-    super(code, message, { retryable: PRICING_REFUSALS[code] });
+  constructor(
+    code: PricingRefusal,
+    message: string,
+    { pricing, details }:
+      & Pick<RangemakerErrorOptions, "details">
+      & { pricing?: PricingDetails } = {},
+  ) {
+    super(code, message, { retryable: PRICING_REFUSALS[code], ...(details && { details }) });
     this.pricing = pricing;
   }
 }

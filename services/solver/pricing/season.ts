@@ -15,15 +15,20 @@ const PRIOR_DAYS = 5;
 /** Days after which older ones lose their weight. */
 const MEMORY_DAYS = 60;
 
-const hoursSchema = z.array(z.number()).length(HOURS);
+/** Logarithms of variances: far beyond what prices can do, so that no state overflows. */
+const logSchema = z.number().min(-100).max(100);
 
 /** State of a {@link HourlySeason}. */
 export const seasonStateSchema = z.object({
-  deviations: hoursSchema,
-  days: hoursSchema,
+  deviations: z.array(z.number().min(-20).max(20)).length(HOURS),
+  days: z.array(z.number().min(0).max(MEMORY_DAYS)).length(HOURS),
   /** Logarithm of the mean variance of each of the last hours, oldest first. */
-  recent: z.array(z.number()).max(HOURS),
-  hour: z.object({ index: z.number(), sum: z.number(), weight: z.number() }),
+  recent: z.array(logSchema).max(HOURS),
+  hour: z.object({
+    index: z.number(),
+    sum: z.number().nonnegative(),
+    weight: z.number().nonnegative(),
+  }),
 });
 
 /** Learns the variance of each UTC hour relative to the 24 hours that end with it. */

@@ -30,10 +30,11 @@ export interface PricingStrategy {
    * Checks a quote again before it is executed ("last look"): its user has had time to see where the
    * price goes.
    *
-   * @param payout What the quote promises.
+   * @param payout What the quote promises. {@link StrategyContext.riskBeside} counts the bet already.
+   * @param isRecorded The execution is recorded: bets that came later must not count against it.
    * @throws {PricingRefusedError} If the same bet must not be executed at that payout any more.
    */
-  recheck(bet: BetTerms, payout: bigint): void;
+  recheck(bet: BetTerms, payout: bigint, isRecorded?: boolean): void;
 }
 
 /** What a strategy may know of a market, as of now. */
@@ -58,6 +59,11 @@ export interface StrategyContext {
   market(bet: BetTerms): MarketView;
   marketView(market: Market): MarketView;
   /**
+   * What the maker risks already on bets that tend to win together with this one, USDC with 6 decimals:
+   * those whose ranges and remaining windows overlap with it, by how much they do. 0 in the backtest.
+   */
+  riskBeside(bet: BetTerms): number;
+  /**
    * Refuses a bet: the caller gets the code and the message.
    *
    * @throws {PricingRefusedError} Always.
@@ -69,6 +75,7 @@ export interface StrategyContext {
 export function strategyContext(
   { markets = SPEC_MARKETS, ...parts }:
     & Pick<StrategyContext, "clock" | "marketView">
+    & Partial<Pick<StrategyContext, "riskBeside">>
     & { markets?: Markets },
 ): StrategyContext {
   const refuse = (code: PricingRefusal, message: string): never => {
@@ -76,6 +83,7 @@ export function strategyContext(
   };
   return {
     version: STRATEGY_VERSION,
+    riskBeside: () => 0,
     ...parts,
     market({ base, quote }) {
       const market = markets.find(base, quote);

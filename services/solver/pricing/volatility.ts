@@ -47,20 +47,12 @@ export class MarketVolatility implements VolatilityForecaster {
   readonly #season: HourlySeason;
   #close: number | undefined;
 
+  /** @param state Continues from a stored state; prices since then may be missing. */
   constructor(options: VolatilityOptions, state?: z.output<typeof volatilityStateSchema>) {
     this.#options = options;
     this.#kernel = new VolatilityKernel(state?.kernel);
     this.#season = new HourlySeason(state?.season);
     this.#close = state?.close;
-  }
-
-  /**
-   * Continues from a stored state; prices since then may be missing.
-   *
-   * @throws {z.ZodError} If it is not the state of a volatility.
-   */
-  static from(state: unknown, options: VolatilityOptions): MarketVolatility {
-    return new MarketVolatility(options, volatilityStateSchema.parse(state));
   }
 
   /** Adds the price of a slot that is later than all before; slots may be left out. */
@@ -83,6 +75,11 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#kernel.add(endMs, durationMs, variance / factor, fast && fast.perMs / factor);
     this.#season.add(timeMs, durationMs, variance);
     this.#close = candle.close;
+  }
+
+  /** End of the newest candle, Unix milliseconds; 0 before the first. */
+  get candlesEndMs(): number {
+    return this.#kernel.endMs;
   }
 
   /** Time covered by prices so far, in milliseconds. */

@@ -1,5 +1,5 @@
 import { RangemakerError } from "../../../lib/errors.ts";
-import { type ReservedBet, riskOf } from "./exposure_book.ts";
+import { type ReservedBet, riskOf } from "./bet_at_risk.ts";
 
 /** What the node said that both sides own, USDC with 6 decimals. */
 export interface Balances {

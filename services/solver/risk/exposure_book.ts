@@ -1,31 +1,16 @@
-import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
+import { type BetAtRisk, type ReservedBet, riskOf } from "./bet_at_risk.ts";
+import { OverlapIndex } from "./overlap_index.ts";
 
 /** Progress of a bet: reserved by an execution, committed by the node, or reported open by it. */
 type Stage = "reserved" | "committed" | "open";
 
-/** What a bet takes from the balances of its user and of the solver. */
-interface Stake {
-  betAmount: bigint;
-  payout: bigint;
-}
-
-interface Entry extends Stake {
+interface Entry {
   stage: Stage;
+  bet: BetAtRisk;
   /** Set once the node reported it. */
   thesis?: Thesis;
-}
-
-/** What a measure of risk may depend on. */
-export type BetAtRisk = BetTerms & { payout: bigint };
-
-/** A bet with a reservation. Those of earlier versions do not name their solver. */
-export type ReservedBet = BetAtRisk & { user: Address; solver?: Address };
-
-/** What the solver may lose (payout minus bet), USDC with 6 decimals. */
-export function riskOf({ payout, betAmount }: { payout: bigint; betAmount: bigint }): bigint {
-  return payout - betAmount;
 }
 
 /**
@@ -40,6 +25,8 @@ export class ExposureBook {
   readonly #entries = new Map<string, Entry>();
   /** Bets with a reservation in the database, whichever solver made it. */
   readonly #held = new Map<string, ReservedBet>();
+  /** All bets, each once. */
+  readonly #index = new OverlapIndex();
   #atRisk = 0n;
   #total = 0n;
   #complete = false;
@@ -87,6 +74,14 @@ export class ExposureBook {
     return bets;
   }
 
+  /**
+   * What is at risk on bets that tend to win together with a bet, USDC with 6 decimals: those of its
+   * market, by how much their ranges and remaining windows overlap. See {@link OverlapIndex}.
+   */
+  riskBeside(bet: BetTerms, nowMs: number): number {
+    return this.#index.riskBeside(bet, nowMs);
+  }
+
   /** Whether every open thesis is known: read since the connection was made, and followed since. */
   get complete(): boolean {
     return this.#complete;
@@ -115,6 +110,7 @@ export class ExposureBook {
   addReservation(quoteHash: string, bet: ReservedBet): void {
     if (this.#held.has(quoteHash)) return;
     this.#held.set(quoteHash, bet);
+    this.#index.set(quoteHash, bet);
     if (!this.isOpen(quoteHash)) this.#atRisk += riskOf(bet);
   }
 
@@ -123,13 +119,14 @@ export class ExposureBook {
     const bet = this.#held.get(quoteHash);
     if (bet === undefined) return;
     this.#held.delete(quoteHash);
+    if (!this.#entries.has(quoteHash)) this.#index.delete(quoteHash);
     if (!this.isOpen(quoteHash)) this.#atRisk -= riskOf(bet);
   }
 
   /** Reserves a bet. Does nothing if the quote is known already. */
-  reserve(quoteHash: string, { betAmount, payout }: Stake): void {
+  reserve(quoteHash: string, bet: BetAtRisk): void {
     if (this.#entries.has(quoteHash)) return;
-    this.#set(quoteHash, { betAmount, payout, stage: "reserved" });
+    this.#set(quoteHash, { bet, stage: "reserved" });
   }
 
   /** Releases a reservation; a thesis that is known to exist stays. */
@@ -177,13 +174,13 @@ export class ExposureBook {
 
   #take(thesis: Thesis): void {
     if (!isUnsettled(thesis.status)) return this.#delete(thesis.quoteHash);
-    const { betAmount, payout } = thesis;
-    this.#set(thesis.quoteHash, { betAmount, payout, stage: "open", thesis });
+    this.#set(thesis.quoteHash, { bet: thesis, stage: "open", thesis });
   }
 
   #set(quoteHash: string, entry: Entry): void {
     this.#delete(quoteHash);
     this.#entries.set(quoteHash, entry);
+    this.#index.set(quoteHash, entry.bet);
     this.#add(quoteHash, entry, 1n);
   }
 
@@ -191,13 +188,14 @@ export class ExposureBook {
     const entry = this.#entries.get(quoteHash);
     if (entry === undefined) return;
     this.#entries.delete(quoteHash);
+    if (!this.#held.has(quoteHash)) this.#index.delete(quoteHash);
     this.#add(quoteHash, entry, -1n);
   }
 
-  #add(quoteHash: string, entry: Entry, sign: 1n | -1n): void {
-    const risk = sign * riskOf(entry);
+  #add(quoteHash: string, { stage, bet }: Entry, sign: 1n | -1n): void {
+    const risk = sign * riskOf(bet);
     this.#total += risk;
-    if (entry.stage === "open" && !this.#held.has(quoteHash)) this.#atRisk += risk;
+    if (stage === "open" && !this.#held.has(quoteHash)) this.#atRisk += risk;
   }
 }
 

@@ -1,7 +1,8 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { Admission, UnderWay } from "../../../lib/intents/intent.ts";
 import { type Balances, requireBalances } from "./balances.ts";
-import { type BetAtRisk, type ExposureBook, type ReservedBet, riskOf } from "./exposure_book.ts";
+import { type BetAtRisk, type ReservedBet, riskOf } from "./bet_at_risk.ts";
+import type { ExposureBook } from "./exposure_book.ts";
 
 /**
  * Calculates the maximum loss on a set of bets, in USDC with 6 decimals: at most the sum of their

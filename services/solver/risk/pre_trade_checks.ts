@@ -7,7 +7,7 @@ import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { type Balances, requireBalances } from "./balances.ts";
-import { riskOf } from "./exposure_book.ts";
+import { riskOf } from "./bet_at_risk.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
 /** What {@link PreTradeChecks} works with. */
@@ -43,7 +43,7 @@ export class PreTradeChecks {
    * @throws {RangemakerError} If a check fails or the node cannot be asked; `retryable` if time may help.
    */
   async require(quote: Quote): Promise<Balances> {
-    this.requireStillGood(quote);
+    this.#requireGood(quote, false);
     const { node, solver, markets = SPEC_MARKETS } = this.#options;
     const [prices, own, users] = await Promise.all([
       node.getPrices(),
@@ -59,14 +59,12 @@ export class PreTradeChecks {
 
   /**
    * The checks that need no node: time left for the hedge, risk and price. They are made again before
-   * the hedge of an execution that was left unfinished for a while.
+   * the hedge of a recorded execution, which may have been left unfinished for a while.
    *
    * @throws {RangemakerError} If a check fails; `retryable` if time may help.
    */
   requireStillGood(quote: Quote): void {
-    this.requireTimeLeft(quote, this.#options.hedgeMs);
-    this.#requireRisk(quote);
-    this.#options.strategy.recheck(quote, quote.payout);
+    this.#requireGood(quote, true);
   }
 
   /** @throws {RangemakerError} `DEADLINE_PASSED` if the deadline is less than `neededMs` away. */
@@ -85,6 +83,12 @@ export class PreTradeChecks {
         neededMs - leftMs
       } ms too long`,
     );
+  }
+
+  #requireGood(quote: Quote, isRecorded: boolean): void {
+    this.requireTimeLeft(quote, this.#options.hedgeMs);
+    this.#requireRisk(quote);
+    this.#options.strategy.recheck(quote, quote.payout, isRecorded);
   }
 
   #requireRisk(quote: Quote): void {

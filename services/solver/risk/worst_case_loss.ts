@@ -1,5 +1,5 @@
 import { slotFrom } from "../../../lib/prices/price_slots.ts";
-import { type BetAtRisk, riskOf } from "./exposure_book.ts";
+import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
 /** A bet as the measure needs it: times in slots of 100 ms, both included. */
 interface Box {
@@ -17,7 +17,7 @@ interface Box {
  * Boxes checked in the same slot see the same price, so they win together only where their ranges
  * overlap. Each market's boxes are split into groups that share a slot. A group loses what it loses
  * at the worst price; the result is the sum over all groups and markets. Exact if the boxes of each
- * market share a slot. O(n log n) for few groups, O(n²) if every box is its own group.
+ * market share a slot. O(n log n).
  */
 export function worstCaseLoss(bets: Iterable<BetAtRisk>): bigint {
   const markets = new Map<string, Box[]>();
@@ -45,19 +45,37 @@ function boxOf(bet: BetAtRisk): Box {
 function groupsOf(boxes: Box[]): Box[][] {
   boxes.sort((a, b) => a.lastSlot - b.lastSlot);
   const groups: Box[][] = [];
-  let rest = boxes;
-  while (rest.length > 0) {
-    // The last slot of the box that ends first. Every box that has started by then includes it.
-    const slot = rest[0]!.lastSlot;
-    const group: Box[] = [];
-    const later: Box[] = [];
-    for (const box of rest) (box.firstSlot <= slot ? group : later).push(box);
-    // A window between two slots is never checked, so its user always wins.
-    if (group.length === 0) group.push(later.shift()!);
-    groups.push(group);
-    rest = later;
+  /** The slot of each group, ascending: the last slot of the box that ends first. */
+  const slots: number[] = [];
+  /** A window between two slots is never checked, so its user always wins: a group of its own. */
+  const unchecked: Box[][] = [];
+  for (const box of boxes) {
+    const { firstSlot, lastSlot } = box;
+    if (firstSlot > lastSlot) {
+      unchecked.push([box]);
+      continue;
+    }
+    // The slots so far are last slots of boxes that end earlier, so this box includes each of them
+    // that is not before its start. It joins the first.
+    const place = lowerBound(slots, firstSlot);
+    const group = groups[place];
+    if (group === undefined) {
+      slots.push(lastSlot);
+      groups.push([box]);
+    } else group.push(box);
   }
-  return groups;
+  return [...groups, ...unchecked];
+}
+
+/** Place of the first value that is not below `least`, in ascending values. */
+function lowerBound(values: readonly number[], least: number): number {
+  let [low, high] = [0, values.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle]! < least) low = middle + 1; // middle is below the length
+    else high = middle;
+  }
+  return low;
 }
 
 /** The solver's loss at the price where the boxes that contain it have the largest total risk. */

@@ -81,6 +81,26 @@ const contract: Record<string, StoreTest> = {
     assert.equal(await store.find("b"), undefined);
   },
 
+  async "a saved value is replaced, survives a reopen, and belongs to its service"(
+    store,
+    database,
+  ) {
+    assert.equal(await store.savedValue("state"), undefined);
+    await store.saveValue("state", "ünï {", 1_700_000_000_000);
+    await store.saveValue("other", "2", 5);
+    await store.saveValue("state", '{"a":1}', 1_700_000_000_001);
+    const again = await openIntentStore(database, "test");
+    const stranger = await openIntentStore(database, "stranger");
+    try {
+      const expected = { value: '{"a":1}', savedAtMs: 1_700_000_000_001 };
+      assert.deepEqual(await again.savedValue("state"), expected);
+      assert.equal(await stranger.savedValue("state"), undefined);
+    } finally {
+      await again.close();
+      await stranger.close();
+    }
+  },
+
   async "of many inserts with one key, one wins"(store, database) {
     const other = await openIntentStore(database, "test");
     try {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
+import { ATTEMPTS_MAX, ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { slotPrices } from "../../../services/node/backfill/backfiller.ts";
 import {
-  ATTEMPTS_MAX,
   BinanceTradeHistory,
   PAGE_TRADES,
   type Trade,
@@ -69,10 +69,10 @@ Deno.test("slotPrices: agrees with looking up every slot by itself", () =>
 Deno.test("BinanceTradeHistory: pages by fromId and stops at the end of the span", async () => {
   const trades = Array.from({ length: 2 * PAGE_TRADES + 10 }, (_, index) => trade(index, 7n));
   const history = startFakeHistory(trades);
-  const source = new BinanceTradeHistory(`${history.url}/`, new FakeClock());
+  const source = new BinanceTradeHistory(new ExchangeHistory(`${history.url}/`, new FakeClock()));
   const span = { from: START + 5, to: START + 2 * PAGE_TRADES };
   assert.deepEqual(
-    await collect(source.trades("ETH/USDT", span)),
+    await collect(source.trades("ETHUSDT", span)),
     trades.slice(5, 2 * PAGE_TRADES),
   );
   assert.deepEqual(history.queries.map((query) => Object.fromEntries(query)), [
@@ -95,8 +95,8 @@ Deno.test("BinanceTradeHistory: waits as long as Retry-After says, then retries"
     new Response("oops", { status: 502 }),
   ];
   const clock = new FakeClock();
-  const source = new BinanceTradeHistory(history.url, clock);
-  const reading = collect(source.trades("ETH/USDT", { from: START, to: START + 100 }));
+  const source = new BinanceTradeHistory(new ExchangeHistory(history.url, clock));
+  const reading = collect(source.trades("ETHUSDT", { from: START, to: START + 100 }));
   for (const waitMs of [30_000, 60_000, 3_000]) {
     await eventually("a wait", () => clock.pending > 0 ? true : undefined);
     clock.advance(waitMs - 1);
@@ -110,11 +110,11 @@ Deno.test("BinanceTradeHistory: waits as long as Retry-After says, then retries"
 Deno.test("BinanceTradeHistory: gives up after five attempts, and at once where it is refused", async () => {
   const history = startFakeHistory([]);
   const clock = new FakeClock();
-  const source = new BinanceTradeHistory(history.url, clock);
+  const source = new BinanceTradeHistory(new ExchangeHistory(history.url, clock));
   const span = { from: START, to: START + 100 };
   history.failures = Array.from({ length: 9 }, () => new Response("", { status: 500 }));
-  const reading = collect(source.trades("ETH/USDT", span));
-  const refused = assert.rejects(reading, { name: "TradeHistoryError", message: /status 500/ });
+  const reading = collect(source.trades("ETHUSDT", span));
+  const refused = assert.rejects(reading, { name: "ExchangeHistoryError", message: /status 500/ });
   for (let wait = 1; wait < ATTEMPTS_MAX; wait++) {
     await eventually("a wait", () => clock.pending > 0 ? true : undefined);
     clock.advance(60_000);
@@ -122,8 +122,8 @@ Deno.test("BinanceTradeHistory: gives up after five attempts, and at once where 
   await refused;
   assert.equal(history.queries.length, ATTEMPTS_MAX);
   history.failures = [Response.json({ code: -1121, msg: "Invalid symbol." }, { status: 400 })];
-  await assert.rejects(() => collect(source.trades("ETH/USDT", span)), /Invalid symbol/);
+  await assert.rejects(() => collect(source.trades("ETHUSDT", span)), /Invalid symbol/);
   history.failures = [Response.json([{ a: 1, p: "zero", T: START }])];
-  await assert.rejects(() => collect(source.trades("ETH/USDT", span)), /unexpected answer/);
+  await assert.rejects(() => collect(source.trades("ETHUSDT", span)), /unexpected answer/);
   await history.stop();
 });

@@ -3,67 +3,9 @@ import fc from "fast-check";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../../../services/solver/limits.ts";
-import {
-  type BarrierOptions,
-  BarrierStrategy,
-} from "../../../services/solver/pricing/barrier_strategy.ts";
 import { payoutFor } from "../../../services/solver/pricing/box_price.ts";
-import { PricingRefusedError } from "../../../services/solver/pricing/refusals.ts";
 import type { MarketView } from "../../../services/solver/pricing/strategy.ts";
-import { statusOfCode } from "../../../lib/http/error_status.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { market } from "../support.ts";
-
-const SPOT = 3_000_000_000n;
-
-/** A strategy on a market that the test makes, with a minute of unmoved history behind it. */
-function barrier(given: Partial<MarketView> = {}, options: Partial<BarrierOptions> = {}) {
-  const clock = new FakeClock();
-  const nowMs = clock.now();
-  const ring = new PriceRing(1_024);
-  for (let time = nowMs - 60_000; time < nowMs; time += 100) ring.append(time, SPOT);
-  const view = {
-    spot: { price: SPOT, lastUpdateMs: nowMs, fresh: true },
-    volatility: { forecast: () => ({ volatility: 0.6, spread: 0.3 }) },
-    standing: { probability: 0, tick: 10_000n },
-    history: ring,
-    historyEndMs: nowMs,
-    ...given,
-  };
-  const strategy = new BarrierStrategy({
-    marketView: () => view,
-    clock,
-    margin: 0.05,
-    userLeadMs: 0,
-    maxPriceAgeMs: 2_000,
-    minDurationMs: 1_000,
-    minWidthTicks: 4,
-    ...options,
-  });
-  const bet: BetTerms = {
-    thesisType: "box",
-    base: market.base,
-    quote: market.quote,
-    lowerPrice: 2_994_000_000n,
-    upperPrice: 3_006_000_000n,
-    betAmount: 100_000_000n,
-    startTime: nowMs,
-    endTime: nowMs + 150_000,
-  };
-  return { strategy, bet, clock, view, ring };
-}
-
-function assertRefused(call: () => unknown, code: string, status: number, words: RegExp): void {
-  assert.throws(call, (thrown) => {
-    assert.ok(thrown instanceof PricingRefusedError);
-    assert.equal(thrown.code, code);
-    assert.equal(statusOfCode(thrown.code), status);
-    assert.equal(thrown.retryable, status === 503);
-    assert.match(thrown.message, words);
-    return true;
-  });
-}
+import { assertRefused, barrier, SPOT } from "./barrier.ts";
 
 Deno.test("Barrier: pays the bet without the margin over the charged probability", () => {
   const { strategy, bet, view } = barrier({}, { userLeadMs: 1_000 });
@@ -73,9 +15,9 @@ Deno.test("Barrier: pays the bet without the margin over the charged probability
   assert.ok(probability > 0.3 && probability < chargedProbability && chargedProbability < 0.9);
   const expected = 100_000_000 * 0.95 / chargedProbability;
   assert.ok(Math.abs(Number(payout) - expected) <= 1, `${payout} is not ${expected}`);
-  const { volatility, volatilitySpread, spot, spotAgeMs, margin, stillProbability } = details;
+  const { probability: _, chargedProbability: __, ...rest } = details;
   assert.deepEqual(
-    { volatility, volatilitySpread, spot, spotAgeMs, margin, stillProbability },
+    rest,
     {
       volatility: 0.6,
       volatilitySpread: 0.3,
@@ -83,6 +25,7 @@ Deno.test("Barrier: pays the bet without the margin over the charged probability
       spotAgeMs: 0,
       margin: 0.05,
       stillProbability: 0,
+      skew: 0,
     },
   );
 });
@@ -237,7 +180,8 @@ Deno.test("Barrier: last look refuses a quote that leaves less than half of the 
   for (let time = bet.startTime; time < nowMs; time += 100) ring.append(time, SPOT);
   view.historyEndMs = nowMs;
   const words = /Payout \d+ would leave -0\.\d+ of the bet 100000000 .* below 0\.0250/;
-  assertRefused(() => strategy.recheck(bet, payout), "PRICE_MOVED", 400, words);
+  const details = { signedPayout: String(payout), currentPayout: null };
+  assertRefused(() => strategy.recheck(bet, payout), "PRICE_MOVED", 400, words, details);
   view.spot = { price: 1n, lastUpdateMs: nowMs, fresh: true };
   assertRefused(() => strategy.recheck(bet, payout), "OUTSIDE_RANGE", 400, /outside/);
 });
@@ -249,7 +193,8 @@ Deno.test("Barrier: last look refuses a quote that a new one beats, so the user 
   const improved = strategy.price(bet).payout;
   assert.ok(improved > payout);
   const words = new RegExp(`${improved - payout} below the ${improved} of a new quote`);
-  assertRefused(() => strategy.recheck(bet, payout), "PRICE_IMPROVED", 400, words);
+  const details = { signedPayout: String(payout), currentPayout: String(improved) };
+  assertRefused(() => strategy.recheck(bet, payout), "PRICE_IMPROVED", 400, words, details);
   strategy.recheck(bet, improved);
 });
 

@@ -33,6 +33,8 @@ export interface Scenario {
   spotAgeMs: number;
   userLeadMs: number;
   margin: number;
+  /** Share of the winnings withheld for similar bets. */
+  skew: number;
 }
 
 const distance = fc.oneof(
@@ -63,11 +65,12 @@ export const SCENARIOS: fc.Arbitrary<Scenario> = fc.record({
   spotAgeMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 2_000 })),
   userLeadMs: fc.constantFrom(0, 100, 1_000),
   margin: fc.constantFrom(0, 0.001, 0.03, 0.05),
+  skew: fc.constantFrom(0, 0, 0.1, 0.5),
 });
 
 /** @returns The quote and its worth per bet, if that is above 1 less the margin. */
 export function findFreeBet(scenario: Scenario): { worth: number; scenario: Scenario } | undefined {
-  const { volatility, spread, still, checks, spotAgeMs, userLeadMs, margin } = scenario;
+  const { volatility, spread, still, checks, spotAgeMs, userLeadMs, margin, skew } = scenario;
   const stepDeviation = volatility * Math.sqrt(SLOT_MS / YEAR_MS);
   const move = stepDeviation * Math.sqrt(checks);
   const lower = BigInt(Math.round(1e15 * Math.exp(-scenario.toLower * move)));
@@ -84,7 +87,7 @@ export function findFreeBet(scenario: Scenario): { worth: number; scenario: Scen
   };
   const model = { forecast: { volatility, spread }, stillProbability: still, spotAgeMs };
   const { chargedProbability } = priceBox(box, model, userLeadMs);
-  const payout = payoutFor(BET, chargedProbability, margin);
+  const payout = payoutFor(BET, chargedProbability, margin, skew);
   if (payout === undefined) return undefined;
   const toLower = Math.log(1e15 / Number(lower));
   const toUpper = Math.log(Number(upper) / 1e15);

@@ -3,7 +3,10 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
-import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
+import {
+  MarketVolatility,
+  volatilityStateSchema,
+} from "../../../services/solver/pricing/volatility.ts";
 import { withSeed } from "../../support/random.ts";
 
 const START_MS = 1_699_920_000_000;
@@ -170,7 +173,10 @@ Deno.test("Volatility: a restart continues from the stored state", () => {
   const first = new MarketVolatility(settings);
   day.forEach((candle) => whole.addCandle(candle));
   day.slice(0, 1_500).forEach((candle) => first.addCandle(candle));
-  const second = MarketVolatility.from(JSON.parse(JSON.stringify(first)), settings);
+  const second = new MarketVolatility(
+    settings,
+    volatilityStateSchema.parse(JSON.parse(JSON.stringify(first))),
+  );
   day.slice(1_500).forEach((candle) => second.addCandle(candle));
   assert.deepEqual(JSON.parse(JSON.stringify(second)), JSON.parse(JSON.stringify(whole)));
   const nowMs = START_MS + 2_000 * MINUTE_MS;
@@ -184,7 +190,7 @@ Deno.test("Volatility: a restart continues from the stored state", () => {
 
 Deno.test("Volatility: a state that is none is refused, naming what is wrong", () => {
   for (const state of [null, {}, { version: 2 }, "1"]) {
-    assert.throws(() => MarketVolatility.from(state, settings), /version|object/);
+    assert.throws(() => volatilityStateSchema.parse(state), /version|object/);
   }
 });
 

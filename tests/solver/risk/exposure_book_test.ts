@@ -95,6 +95,29 @@ Deno.test("Exposure: a reading that a lost connection cut short cannot end", () 
   assert.deepEqual([book.complete, book.total], [false, 0n]);
 });
 
+Deno.test("Exposure: a bet counts once beside similar ones, from its reservation until it is gone", () => {
+  const book = completeBook();
+  const bet = thesisOf(1);
+  const beside = () => book.riskBeside(bet, 0);
+  book.reserve(quoteHashOf(1), bet);
+  book.addReservation(quoteHashOf(1), bet);
+  assert.equal(beside(), 10);
+  book.committed(quoteHashOf(1));
+  book.apply(bet);
+  assert.equal(beside(), 10);
+  book.removeReservation(quoteHashOf(1));
+  assert.equal(beside(), 10, "it is open");
+  book.apply(thesisOf(1, { status: "lost" }));
+  assert.equal(beside(), 0);
+  book.addReservation(quoteHashOf(2), bet);
+  assert.equal(beside(), 10, "reserved by another process");
+  book.reserve(quoteHashOf(2), bet);
+  book.release(quoteHashOf(2));
+  assert.equal(beside(), 10, "the database still has the reservation");
+  book.removeReservation(quoteHashOf(2));
+  assert.equal(beside(), 0);
+});
+
 /** A chain with many executions under way at once, reported to a book by a feed that comes and goes. */
 class World {
   readonly max = 200n;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { slotFrom } from "../../../lib/prices/price_slots.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
-import type { BetAtRisk } from "../../../services/solver/risk/exposure_book.ts";
+import type { BetAtRisk } from "../../../services/solver/risk/bet_at_risk.ts";
 import { worstCaseLoss } from "../../../services/solver/risk/worst_case_loss.ts";
 import { termsAt } from "../theses.ts";
 
@@ -66,6 +66,20 @@ function slotsOf({ startTime, endTime }: BetAtRisk): number[] {
   return Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index);
 }
 
+/** Groups as they are defined: around the last slot of the box that ends first, then the rest. */
+function naiveGroups(bets: readonly BetAtRisk[]): bigint {
+  let rest = bets.filter((one) => slotsOf(one).length > 0);
+  let loss = bets.filter((one) => slotsOf(one).length === 0)
+    .reduce((sum, { payout, betAmount }) => sum + payout - betAmount, 0n);
+  while (rest.length > 0) {
+    const slot = Math.min(...rest.map((one) => slotsOf(one).at(-1)!)); // the empty ones are out
+    const group = rest.filter((one) => slotsOf(one).includes(slot));
+    loss += naiveWorst(group.map((one) => ({ ...one, startTime: 0, endTime: 1_000 })));
+    rest = rest.filter((one) => !group.includes(one));
+  }
+  return loss;
+}
+
 const anyBet = fc.record({
   lower: fc.nat(6),
   width: fc.integer({ min: 1, max: 4 }),
@@ -78,12 +92,13 @@ const anyBet = fc.record({
   endTime: start + duration,
 }));
 
-Deno.test("worstCaseLoss: never below the true worst case, never above the sum, exact at one time", () => {
+Deno.test("worstCaseLoss: never below the true worst case, never above the sum, exact at one time and by groups", () => {
   fc.assert(
     fc.property(fc.array(anyBet, { maxLength: 8 }), (bets) => {
       const loss = worstCaseLoss(bets);
       const sum = bets.reduce((total, { payout, betAmount }) => total + payout - betAmount, 0n);
       assert.ok(naiveWorst(bets) <= loss && loss <= sum);
+      assert.equal(loss, naiveGroups(bets));
       const together = bets.map((one) => ({ ...one, startTime: 0, endTime: 1_000 }));
       assert.equal(worstCaseLoss(together), naiveWorst(together));
     }),

@@ -1,0 +1,115 @@
+import type { z } from "zod";
+import type { Clock } from "../clock.ts";
+import { RangemakerError, reasonOf } from "../errors.ts";
+import type { Market } from "../protocol/markets.ts";
+import { redactUrls } from "../redact.ts";
+import { type HttpAnswer, request } from "./http_request.ts";
+
+/** Binance's own endpoint for market data. */
+export const EXCHANGE_HISTORY_URL = "https://data-api.binance.vision";
+
+/** Attempts per request. */
+export const ATTEMPTS_MAX = 5;
+
+/** The longest wait before the next attempt, also if `Retry-After` is longer. */
+const RETRY_WAIT_MAX_MS = 60_000;
+const RETRY_WAIT_MS = 1_000;
+
+/** The history of an exchange cannot be read. */
+export class ExchangeHistoryError extends RangemakerError {
+  constructor(message: string, cause?: unknown) {
+    super("EXCHANGE_HISTORY", message, { cause });
+  }
+}
+
+/** How an {@link ExchangeHistory} asks. */
+export interface ExchangeHistoryOptions {
+  /** {@link ATTEMPTS_MAX} by default. */
+  attemptsMax?: number;
+  /** Of each attempt; that of every request by default. */
+  timeoutMs?: number;
+}
+
+/** Reads Binance's public market data, or an endpoint with the same API: `--history-url`. */
+export class ExchangeHistory {
+  readonly #baseUrl: string;
+  readonly #clock: Clock;
+  readonly #options: ExchangeHistoryOptions;
+
+  /** @param url Without the path, such as `https://data-api.binance.vision`. */
+  constructor(url: string, clock: Clock, options: ExchangeHistoryOptions = {}) {
+    this.#baseUrl = url.replace(/\/+$/, "");
+    this.#clock = clock;
+    this.#options = options;
+  }
+
+  /**
+   * Reads one page.
+   *
+   * @param path Such as `/api/v3/aggTrades`.
+   * @param signal Ends the request early; no further attempt follows.
+   * @throws {ExchangeHistoryError} If the endpoint refuses, or every attempt fails.
+   */
+  async page<S extends z.ZodType>(
+    path: string,
+    query: Record<string, string>,
+    schema: S,
+    signal?: AbortSignal,
+  ): Promise<z.output<S>> {
+    const { attemptsMax = ATTEMPTS_MAX, timeoutMs } = this.#options;
+    const url = `${this.#baseUrl}${path}?${new URLSearchParams(query)}`;
+    for (let attempt = 1;; attempt++) {
+      const answer = await readPage(url, schema, { signal, ...(timeoutMs && { timeoutMs }) });
+      if ("page" in answer) return answer.page;
+      if (!answer.isTransient || attempt === attemptsMax || signal?.aborted) {
+        throw new ExchangeHistoryError(`Exchange history ${redactUrls(url)}: ${answer.reason}`);
+      }
+      await this.#wait(answer.waitMs ?? RETRY_WAIT_MS * attempt, signal);
+    }
+  }
+
+  /** Ends early if the signal is aborted. */
+  #wait(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#clock.after(Math.min(waitMs, RETRY_WAIT_MAX_MS), resolve);
+      signal?.addEventListener("abort", () => {
+        cancel();
+        resolve();
+      }, { once: true });
+    });
+  }
+}
+
+/** What the API calls a market. */
+export function historySymbol({ symbol, exchangeSymbols }: Market): string {
+  return (exchangeSymbols?.provider_a ?? symbol).replace("/", "");
+}
+
+type PageResult<T> = { page: T } | { reason: string; isTransient: boolean; waitMs?: number };
+
+async function readPage<S extends z.ZodType>(
+  url: string,
+  schema: S,
+  options: { signal: AbortSignal | undefined; timeoutMs?: number },
+): Promise<PageResult<z.output<S>>> {
+  try {
+    const answer = await request(url, options);
+    if (answer.status !== 200) return refusal(answer);
+    const parsed = schema.safeParse(JSON.parse(answer.text));
+    return parsed.success
+      ? { page: parsed.data }
+      : { reason: `unexpected answer: ${parsed.error.message}`, isTransient: false };
+  } catch (thrown) {
+    return { reason: reasonOf(thrown), isTransient: true };
+  }
+}
+
+function refusal<T>({ status, headers, text }: HttpAnswer): PageResult<T> {
+  const retryAfterSeconds = Number(headers.get("retry-after") ?? Number.NaN);
+  return {
+    reason: `status ${status}: ${text.slice(0, 200)}`,
+    // The endpoint answers 418 to a caller that continued after 429.
+    isTransient: status === 429 || status === 418 || status >= 500,
+    waitMs: Number.isFinite(retryAfterSeconds) ? retryAfterSeconds * 1_000 : undefined,
+  };
+}

@@ -1,0 +1,89 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { IntentStore } from "../../lib/intents/store.ts";
+import type { CoreClient } from "../../lib/net/core_client.ts";
+import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
+import type { Markets } from "../../lib/protocol/markets.ts";
+import type { BetTerms } from "../../lib/protocol/terms.ts";
+import type { Running } from "./follow_node.ts";
+import { HistoryReader } from "./market/history_reader.ts";
+import { MarketData } from "./market/market_data.ts";
+import { VolatilityKeeper } from "./market/volatility_keeper.ts";
+import type { SolverOptions } from "./options.ts";
+import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
+import { loadStrategy } from "./pricing/load_strategy.ts";
+import { MockStrategy } from "./pricing/mock_strategy.ts";
+import { type PricingStrategy, strategyContext } from "./pricing/strategy.ts";
+import type { ExposureBook } from "./risk/exposure_book.ts";
+
+/** Without --max-exposure, the book counts as full at this many times --max-risk. */
+const SKEW_CAPACITY_RISKS = 10n;
+
+/** How long one request for candles of the past may take. */
+const HISTORY_TIMEOUT_MS = 4_000;
+
+/** The strategy, and what keeps its prices up to date. */
+export async function createPricing(
+  options: SolverOptions,
+  markets: Markets,
+  node: CoreClient,
+  clock: Clock,
+  exposure: ExposureBook,
+  store: IntentStore,
+): Promise<Running & { strategy: PricingStrategy; book: MarketData | undefined }> {
+  if (options.pricing === "mock") {
+    const strategy = new MockStrategy(Math.random);
+    return { strategy, book: undefined, start() {}, stop: () => Promise.resolve() };
+  }
+  const keeper = new VolatilityKeeper({
+    store,
+    clock,
+    history: historyAt(options.historyUrl, clock),
+    dryRun: options.dryRun,
+  });
+  const volatility = {
+    floor: options.volatilityFloor,
+    minHistoryMs: options.volatilityHistoryMs,
+  };
+  const book = new MarketData(volatility, markets, await keeper.load(markets, volatility));
+  const riskBeside = (bet: BetTerms) => exposure.riskBeside(bet, clock.now());
+  const parts = { marketView: book.of.bind(book), clock, markets, riskBeside };
+  const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
+  const strategy = options.pricing === "barrier"
+    ? new BarrierStrategy({
+      ...parts,
+      margin,
+      userLeadMs,
+      maxPriceAgeMs,
+      minDurationMs,
+      minWidthTicks,
+      skew: { share: options.skew, capacity: skewCapacity(options), riskBeside },
+    })
+    : (await loadStrategy(options.pricing))(strategyContext(parts));
+  const reader = new HistoryReader({ node, book, clock });
+  let starting = Promise.resolve();
+  let isStopping = false;
+  return {
+    strategy,
+    book,
+    start() {
+      starting = keeper.start(book).then(() => {
+        if (!isStopping) reader.start();
+      });
+    },
+    async stop() {
+      isStopping = true;
+      await Promise.all([reader.stop(), keeper.stop(), starting]);
+    },
+  };
+}
+
+/** Where candles of the past come from. A start does not wait long for them. */
+function historyAt(url: string | undefined, clock: Clock): ExchangeHistory | undefined {
+  if (url === undefined) return undefined;
+  return new ExchangeHistory(url, clock, { attemptsMax: 2, timeoutMs: HISTORY_TIMEOUT_MS });
+}
+
+/** Risk in the direction of a bet at which `--skew` is charged in full, USDC with 6 decimals. */
+function skewCapacity({ maxExposure, maxRisk }: SolverOptions): bigint {
+  return maxExposure ?? maxRisk * SKEW_CAPACITY_RISKS;
+}

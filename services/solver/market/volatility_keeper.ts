@@ -1,0 +1,179 @@
+import { getLogger } from "@logtape/logtape";
+import { z } from "zod";
+import type { Clock } from "../../../lib/clock.ts";
+import { messageOf } from "../../../lib/errors.ts";
+import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import type { IntentStore } from "../../../lib/intents/store.ts";
+import type { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
+import { PollingLoop } from "../../../lib/net/polling_loop.ts";
+import type { Market, Markets } from "../../../lib/protocol/markets.ts";
+import { describeIssue } from "../../../lib/protocol/scalars.ts";
+import { CANDLE_MS } from "../pricing/candle.ts";
+import {
+  MarketVolatility,
+  type VolatilityOptions,
+  volatilityStateSchema,
+} from "../pricing/volatility.ts";
+import { exchangeCandles } from "./exchange_candles.ts";
+import type { MarketData } from "./market_data.ts";
+
+/** Name of the value in the store. */
+const SAVED_NAME = "volatility";
+
+/** Time between two savings: about as much is lost by a crash. */
+const SAVE_INTERVAL_MS = 60_000;
+
+/** The longest memory of the volatility is half a day, so older states say nothing of today. */
+const PAST_MAX_MS = 7 * 86_400_000;
+
+/** How long the first quote may wait for candles of the past. */
+const FILL_MS_MAX = 15_000;
+
+/** A forecast above this is no market: 10,000 % a year. */
+const VOLATILITY_MAX = 100;
+
+/** States by symbol. */
+const savedSchema = z.object({
+  version: z.literal(1, { error: "Expected version 1" }),
+  markets: z.record(z.string(), volatilityStateSchema),
+});
+
+/** What a {@link VolatilityKeeper} works with. */
+export interface VolatilityKeeperOptions {
+  store: Pick<IntentStore, "saveValue" | "savedValue">;
+  clock: Clock;
+  /** Candles of the past; undefined for none. */
+  history: ExchangeHistory | undefined;
+  /** Saves nothing. */
+  dryRun: boolean;
+}
+
+/**
+ * Keeps what is known of volatility across restarts, and fills it with candles of an exchange at the
+ * start. What fails costs history, not the start: it is one line in the log.
+ */
+export class VolatilityKeeper {
+  readonly #options: VolatilityKeeperOptions;
+  readonly #log = getLogger([LOG_ROOT, "solver"]);
+  readonly #filling = new AbortController();
+  readonly #saving: PollingLoop;
+  #book: MarketData | undefined;
+  #isStopping = false;
+
+  constructor(options: VolatilityKeeperOptions) {
+    this.#options = options;
+    this.#saving = new PollingLoop({
+      clock: options.clock,
+      intervalMs: SAVE_INTERVAL_MS,
+      poll: () => this.#save(),
+      onFailure: ({ message }) =>
+        this.#log.warn("Volatility cannot be saved: {reason}", { reason: message }),
+      onRecovery: () => this.#log.info("Volatility can be saved again"),
+    });
+  }
+
+  /** The volatilities that the store has, of markets that have a recent one. */
+  async load(
+    markets: Markets,
+    options: VolatilityOptions,
+  ): Promise<Map<Market, MarketVolatility>> {
+    const { store } = this.#options;
+    try {
+      const saved = await store.savedValue(SAVED_NAME);
+      if (saved === undefined) return new Map();
+      const parsed = savedSchema.safeParse(JSON.parse(saved.value));
+      if (!parsed.success) throw new TypeError(describeIssue(parsed.error));
+      const usable = markets.list.flatMap((market): [Market, MarketVolatility][] => {
+        const state = parsed.data.markets[market.symbol];
+        const volatility = state && new MarketVolatility(options, state);
+        return volatility && this.#isUsable(volatility) ? [[market, volatility]] : [];
+      });
+      this.#log.info("Volatility of {count} markets continues from {savedAt}", {
+        count: usable.length,
+        savedAt: new Date(saved.savedAtMs).toISOString(),
+      });
+      return new Map(usable);
+    } catch (thrown) {
+      this.#log.warn("Volatility of the last run cannot be used, it is learned anew: {reason}", {
+        reason: messageOf(thrown),
+      });
+      return new Map();
+    }
+  }
+
+  /**
+   * Adds the candles between what is known and now, then begins to save. Candles that are older than
+   * prices of the node would be ignored, so these are to be read afterwards.
+   */
+  async start(book: MarketData): Promise<void> {
+    this.#book = book;
+    const { history, clock } = this.#options;
+    if (history !== undefined) {
+      const cancel = clock.after(FILL_MS_MAX, () => this.#filling.abort());
+      await this.#fill(book, history);
+      cancel();
+    }
+    if (!this.#isStopping) this.#saving.start(SAVE_INTERVAL_MS);
+  }
+
+  /** Ends filling and saves what is known. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#filling.abort();
+    await this.#saving.stop();
+    await this.#save().catch((thrown) =>
+      this.#log.warn("Volatility cannot be saved: {reason}", { reason: messageOf(thrown) })
+    );
+  }
+
+  #isUsable(volatility: MarketVolatility): boolean {
+    const nowMs = this.#options.clock.now();
+    const { candlesEndMs } = volatility;
+    if (candlesEndMs > nowMs || candlesEndMs < nowMs - PAST_MAX_MS) return false;
+    return [CANDLE_MS, PAST_MAX_MS].every((horizonMs) => {
+      const forecast = volatility.forecast(nowMs, nowMs + horizonMs);
+      return forecast === undefined || forecast.volatility <= VOLATILITY_MAX;
+    });
+  }
+
+  async #fill(book: MarketData, history: ExchangeHistory): Promise<void> {
+    const { signal } = this.#filling;
+    const nowMs = this.#options.clock.now();
+    const to = Math.floor(nowMs / CANDLE_MS) * CANDLE_MS;
+    let count = 0;
+    const fills = await Promise.allSettled([...book.markets].map(async (market) => {
+      const { volatility } = book.of(market);
+      const from = Math.max(to - PAST_MAX_MS, volatility.candlesEndMs);
+      for await (const candle of exchangeCandles(history, market, { from, to }, signal)) {
+        volatility.addCandle(candle);
+        count += 1;
+      }
+    }));
+    const failure = fills.find((fill) => fill.status === "rejected");
+    if (failure === undefined) {
+      this.#log.info("Volatility begins with {count} candles of an exchange's history", { count });
+    } else {
+      this.#log.warn(
+        "Exchange history cannot be read, volatility begins with {count} candles of it and what is " +
+          "known from elsewhere: {reason}",
+        { count, reason: messageOf(failure.reason) },
+      );
+    }
+  }
+
+  async #save(): Promise<void> {
+    const { store, clock, dryRun } = this.#options;
+    const book = this.#book;
+    if (dryRun || book === undefined) return;
+    const states = [...book.markets].flatMap((market) => {
+      const { volatility } = book.of(market);
+      return volatility.candlesEndMs === 0 ? [] : [[market.symbol, volatility.toJSON()] as const];
+    });
+    if (states.length === 0) return;
+    const saved: z.input<typeof savedSchema> = {
+      version: 1,
+      markets: Object.fromEntries(states),
+    };
+    await store.saveValue(SAVED_NAME, JSON.stringify(saved), clock.now());
+  }
+}

@@ -1,0 +1,255 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { openIntentStore } from "../../../lib/intents/open.ts";
+import { StoreError } from "../../../lib/intents/intent.ts";
+import type { IntentStore } from "../../../lib/intents/store.ts";
+import { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { MarketData } from "../../../services/solver/market/market_data.ts";
+import { VolatilityKeeper } from "../../../services/solver/market/volatility_keeper.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
+import { market } from "../support.ts";
+import { FAKE_CANDLES_VOLATILITY, startFakeCandles } from "./fake_candles.ts";
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+const settings = { floor: 0.01, minHistoryMs: 60_000 };
+
+/** One run of a solver on a store: what it loads, and the book that it goes on with. */
+async function run(
+  store: Pick<IntentStore, "saveValue" | "savedValue">,
+  { clock = new FakeClock(), historyUrl, dryRun = false }: {
+    clock?: FakeClock;
+    historyUrl?: string;
+    dryRun?: boolean;
+  } = {},
+) {
+  const history = historyUrl === undefined
+    ? undefined
+    : new ExchangeHistory(historyUrl, clock, { attemptsMax: 2 });
+  const keeper = new VolatilityKeeper({ store, clock, history, dryRun });
+  const book = new MarketData(settings, SPEC_MARKETS, await keeper.load(SPEC_MARKETS, settings));
+  const { volatility } = book.of(market);
+  const forecast = () => volatility.forecast(clock.now(), clock.now() + 3_600_000);
+  return { keeper, book, clock, volatility, forecast };
+}
+
+/** Adds minutes that end now, whose price swings. */
+function addMinutes({ volatility, clock }: Awaited<ReturnType<typeof run>>, count: number): void {
+  const end = Math.floor(clock.now() / MINUTE_MS) * MINUTE_MS;
+  for (let minute = count; minute > 0; minute--) {
+    volatility.addCandle({
+      timeMs: end - minute * MINUTE_MS,
+      durationMs: MINUTE_MS,
+      open: 3e9,
+      high: 3.003e9,
+      low: 3e9,
+      close: 3e9,
+    });
+  }
+}
+
+function memoryStore(): Promise<IntentStore> {
+  return openIntentStore(":memory:", "solver");
+}
+
+Deno.test("Volatility keeper: what is known at the stop is known after the start", async () => {
+  const store = await memoryStore();
+  const first = await run(store);
+  await first.keeper.start(first.book);
+  addMinutes(first, 600);
+  await first.keeper.stop();
+  first.clock.advance(MINUTE_MS);
+  const second = await run(store, { clock: first.clock });
+  assert.deepEqual(second.forecast(), first.forecast());
+  assert.ok(first.forecast() !== undefined);
+  await store.close();
+});
+
+Deno.test("Volatility keeper: saves every minute, so a killed process loses a minute", async () => {
+  const store = await memoryStore();
+  const { clock, ...first } = await run(store);
+  await first.keeper.start(first.book);
+  addMinutes({ clock, ...first }, 10);
+  clock.advance(59_999);
+  await setImmediate();
+  assert.equal(await store.savedValue("volatility"), undefined);
+  clock.advance(1);
+  await eventually("a saved state", () => store.savedValue("volatility"));
+  const second = await run(store, { clock });
+  assert.equal(second.volatility.candlesEndMs, first.volatility.candlesEndMs);
+  await first.keeper.stop();
+  assert.equal(clock.pending, 0);
+  await store.close();
+});
+
+Deno.test("Volatility keeper: a dry run uses what is saved, and saves nothing", async () => {
+  const store = await memoryStore();
+  const first = await run(store);
+  await first.keeper.start(first.book);
+  addMinutes(first, 10);
+  await first.keeper.stop();
+  const saved = await store.savedValue("volatility");
+  first.clock.advance(5 * MINUTE_MS);
+  const dry = await run(store, { clock: first.clock, dryRun: true });
+  assert.equal(dry.volatility.candlesEndMs, first.volatility.candlesEndMs);
+  await dry.keeper.start(dry.book);
+  addMinutes(dry, 2);
+  dry.clock.advance(2 * MINUTE_MS);
+  await dry.keeper.stop();
+  assert.deepEqual(await store.savedValue("volatility"), saved);
+  await store.close();
+});
+
+Deno.test("Volatility keeper: a state older than a week or from the future does not count", async () => {
+  const store = await memoryStore();
+  const first = await run(store);
+  await first.keeper.start(first.book);
+  addMinutes(first, 100);
+  await first.keeper.stop();
+  const nowMs = first.clock.now();
+  for (const [passedMs, isKnown] of [[6 * DAY_MS, true], [8 * DAY_MS, false], [-DAY_MS, false]]) {
+    const later = await run(store, { clock: new FakeClock(nowMs + Number(passedMs)) });
+    assert.equal(later.forecast() !== undefined, isKnown, `${passedMs}`);
+  }
+  await store.close();
+});
+
+/** A good state of one market, and ways to spoil it. */
+async function goodState(): Promise<string> {
+  const store = await memoryStore();
+  const first = await run(store);
+  await first.keeper.start(first.book);
+  addMinutes(first, 10);
+  await first.keeper.stop();
+  const { value } = await store.savedValue("volatility") ?? assert.fail("Nothing was saved");
+  await store.close();
+  return value;
+}
+
+const spoiled: [name: string, spoil: (good: string) => string, logs: RegExp | undefined][] = [
+  ["no JSON", () => "{", /JSON/],
+  ["another version", (good) => good.replace('"version":1', '"version":2'), /version 1/],
+  [
+    "another version of a market",
+    (good) => good.replace(/(.*)"version":1/, '$1"version":3'),
+    /version 1/,
+  ],
+  ["a negative weight", (good) => good.replace('"weight":', '"weight":-'), /weight/],
+  ["no number", (good) => good.replace('"sum":', '"sum":null,"x":'), /sum/],
+  [
+    "a season beyond all markets",
+    (good) => good.replace('"deviations":[0', '"deviations":[1e9'),
+    /deviations/,
+  ],
+  ["a variance beyond all markets", (good) => good.replace('"sum":', '"sum":1e30,"x":'), undefined],
+];
+
+for (const [name, spoil, logs] of spoiled) {
+  Deno.test(`Volatility keeper: a saved state with ${name} is a cold start`, async () => {
+    const value = spoil(await goodState());
+    const savedValue = () => Promise.resolve({ value, savedAtMs: 0 });
+    await withLogs("info", async (records) => {
+      const { forecast } = await run({ savedValue, saveValue: () => Promise.resolve() });
+      assert.equal(forecast(), undefined);
+      assert.equal(records.length, 1);
+      const { reason, count } = records[0]?.properties ?? {};
+      if (logs === undefined) assert.equal(count, 0);
+      else assert.match(String(reason), logs);
+    });
+  });
+}
+
+Deno.test("Volatility keeper: a store that fails is a cold start, and logged once while it fails", async () => {
+  const away = () => Promise.reject(new StoreError("Database is away"));
+  await withLogs("info", async (records) => {
+    const first = await run({ savedValue: away, saveValue: away });
+    await first.keeper.start(first.book);
+    addMinutes(first, 2);
+    for (let minute = 0; minute < 3; minute++) {
+      first.clock.advance(MINUTE_MS);
+      await setImmediate();
+    }
+    assert.equal(records.length, 2, "one for loading, one for saving");
+    await first.keeper.stop();
+  });
+});
+
+Deno.test("Volatility keeper: a start takes a week of candles, and after a stop only what is missing", async () => {
+  const exchange = startFakeCandles();
+  const store = await memoryStore();
+  const first = await run(store, { historyUrl: exchange.url });
+  await first.keeper.start(first.book);
+  const { volatility = 0 } = first.forecast() ?? {};
+  assert.ok(Math.abs(volatility / FAKE_CANDLES_VOLATILITY - 1) < 0.01, `${volatility}`);
+  assert.equal(first.volatility.historyMs, 7 * DAY_MS);
+  const own = exchange.queries.filter((query) => query.get("symbol") === "ETHUSDT");
+  assert.equal(own.length, 11, "10,080 candles in pages of 1,000");
+  await first.keeper.stop();
+  exchange.queries.length = 0;
+  first.clock.advance(90 * MINUTE_MS);
+  const second = await run(store, { clock: first.clock, historyUrl: exchange.url });
+  await second.keeper.start(second.book);
+  assert.equal(exchange.queries.length, SPEC_MARKETS.list.length);
+  const from = Math.floor(first.clock.now() / MINUTE_MS) * MINUTE_MS - 90 * MINUTE_MS;
+  for (const query of exchange.queries) assert.equal(query.get("startTime"), String(from));
+  assert.equal(second.volatility.historyMs, 7 * DAY_MS + 90 * MINUTE_MS);
+  await second.keeper.stop();
+  await store.close();
+  await exchange.stop();
+});
+
+const row = (timeMs: number, ...prices: string[]) => Response.json([[timeMs, ...prices]]);
+
+const bad: [name: string, answer: (nowMs: number) => Response, reason: RegExp][] = [
+  ["refuses", () => new Response("no", { status: 403 }), /status 403/],
+  ["knows no such market", () => Response.json({ code: -1121 }, { status: 400 }), /-1121/],
+  ["sends no candles", () => Response.json([["x"]]), /unexpected answer/],
+  ["sends a price of 0", (now) => row(now - 9 * MINUTE_MS, "1", "1", "0", "1"), /above 0/],
+  ["sends a low above the close", (now) => row(now - 9 * MINUTE_MS, "2", "2", "2", "1"), /low/],
+  [
+    "sends candles of the future",
+    (now) => row(now + MINUTE_MS, "1", "1", "1", "1"),
+    /is not one of/,
+  ],
+];
+
+for (const [name, answer, reason] of bad) {
+  Deno.test(`Volatility keeper: an exchange that ${name} is one line in the log`, async () => {
+    const exchange = startFakeCandles();
+    const clock = new FakeClock(1_699_999_980_000);
+    exchange.failures = SPEC_MARKETS.list.map(() => answer(clock.now()));
+    await withLogs("info", async (records) => {
+      const { keeper, book, forecast } = await run(await memoryStore(), {
+        clock,
+        historyUrl: exchange.url,
+      });
+      await keeper.start(book);
+      assert.equal(forecast(), undefined);
+      assert.equal(records.length, 1);
+      assert.match(String(records[0]?.properties.reason), reason);
+      await keeper.stop();
+    });
+    await exchange.stop();
+  });
+}
+
+Deno.test("Volatility keeper: an exchange that is silent holds the start up for 15 s, and a stop not at all", async () => {
+  for (const stops of [false, true]) {
+    const exchange = startFakeCandles();
+    const { promise, resolve } = Promise.withResolvers<Response>();
+    exchange.failures = Array.from({ length: 9 }, () => promise);
+    const { keeper, book, clock } = await run(await memoryStore(), { historyUrl: exchange.url });
+    const starting = keeper.start(book);
+    await eventually("the questions", () => exchange.queries.length >= 3 ? true : undefined);
+    if (stops) await keeper.stop();
+    else clock.advance(15_000);
+    await starting;
+    await keeper.stop();
+    assert.equal(clock.pending, 0);
+    resolve(new Response());
+    await exchange.stop();
+  }
+});

@@ -1,0 +1,72 @@
+/** A barrier strategy on a market that the test makes. */
+import assert from "node:assert/strict";
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import {
+  type BarrierOptions,
+  BarrierStrategy,
+} from "../../../services/solver/pricing/barrier_strategy.ts";
+import { PricingRefusedError } from "../../../services/solver/pricing/refusals.ts";
+import type { MarketView } from "../../../services/solver/pricing/strategy.ts";
+import { statusOfCode } from "../../../lib/http/error_status.ts";
+import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { market } from "../support.ts";
+
+/** The price of the market that a test makes. */
+export const SPOT = 3_000_000_000n;
+
+/** A strategy on a market that the test makes, with a minute of unmoved history behind it. */
+export function barrier(given: Partial<MarketView> = {}, options: Partial<BarrierOptions> = {}) {
+  const clock = new FakeClock();
+  const nowMs = clock.now();
+  const ring = new PriceRing(1_024);
+  for (let time = nowMs - 60_000; time < nowMs; time += 100) ring.append(time, SPOT);
+  const view = {
+    spot: { price: SPOT, lastUpdateMs: nowMs, fresh: true },
+    volatility: { forecast: () => ({ volatility: 0.6, spread: 0.3 }) },
+    standing: { probability: 0, tick: 10_000n },
+    history: ring,
+    historyEndMs: nowMs,
+    ...given,
+  };
+  const strategy = new BarrierStrategy({
+    marketView: () => view,
+    clock,
+    margin: 0.05,
+    userLeadMs: 0,
+    maxPriceAgeMs: 2_000,
+    minDurationMs: 1_000,
+    minWidthTicks: 4,
+    ...options,
+  });
+  const bet: BetTerms = {
+    thesisType: "box",
+    base: market.base,
+    quote: market.quote,
+    lowerPrice: 2_994_000_000n,
+    upperPrice: 3_006_000_000n,
+    betAmount: 100_000_000n,
+    startTime: nowMs,
+    endTime: nowMs + 150_000,
+  };
+  return { strategy, bet, clock, view, ring };
+}
+
+/** Asserts that a strategy refuses, with a code, words and, if given, details. */
+export function assertRefused(
+  call: () => unknown,
+  code: string,
+  status: number,
+  words: RegExp,
+  details?: Record<string, unknown>,
+): void {
+  assert.throws(call, (thrown) => {
+    assert.ok(thrown instanceof PricingRefusedError);
+    if (details !== undefined) assert.deepEqual(thrown.details, details);
+    assert.equal(thrown.code, code);
+    assert.equal(statusOfCode(thrown.code), status);
+    assert.equal(thrown.retryable, status === 503);
+    assert.match(thrown.message, words);
+    return true;
+  });
+}

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import { market } from "../support.ts";
+import { quoteHashOf } from "../theses.ts";
+import { assertRefused, barrier } from "./barrier.ts";
+
+/** A strategy with a book that is full at 200 USDC. */
+function skewed(share = 0.5) {
+  const book = new ExposureBook(undefined);
+  const made = barrier({}, {
+    skew: {
+      share,
+      capacity: 200_000_000n,
+      riskBeside: (bet) => book.riskBeside(bet, made.clock.now()),
+    },
+  });
+  let count = 0;
+  const hold = (bet: BetTerms, payout: bigint) => {
+    const quoteHash = quoteHashOf(count += 1);
+    book.reserve(quoteHash, { ...bet, payout });
+    return quoteHash;
+  };
+  return { ...made, book, hold };
+}
+
+Deno.test("Barrier: each further bet on the same box pays less, and no more than its winnings are withheld", () => {
+  const { strategy, bet, hold } = skewed();
+  const full = barrier().strategy.price(bet).payout;
+  let before = full + 1n;
+  let skew = -1;
+  for (let count = 0; count < 20; count++) {
+    const { payout, details } = strategy.price(bet);
+    assert.ok(payout > bet.betAmount, `${payout}`);
+    if (skew < 0.5) assert.ok(payout < before && details.skew > skew, `${count}: ${payout}`);
+    const winnings = Number(full - bet.betAmount) * (1 - details.skew);
+    assert.ok(Math.abs(Number(payout - bet.betAmount) - winnings) <= 1);
+    [before, skew] = [payout, details.skew];
+    hold(bet, payout);
+  }
+  assert.equal(skew, 0.5, "a full book withholds no more than the share");
+});
+
+Deno.test("Barrier: bets without a common price, time or market pay what they pay with an empty book", () => {
+  const { strategy, bet, hold } = skewed();
+  const above = { ...bet, lowerPrice: bet.lowerPrice + 5_000_000n };
+  const alone = strategy.price(above);
+  hold({ ...bet, upperPrice: above.lowerPrice - 1n }, bet.betAmount * 9n);
+  hold({ ...bet, startTime: bet.endTime, endTime: bet.endTime + 60_000 }, bet.betAmount * 9n);
+  hold({ ...bet, base: market.quote }, bet.betAmount * 9n);
+  assert.deepEqual(strategy.price(above), alone);
+  assert.equal(alone.details.skew, 0);
+});
+
+Deno.test("Barrier: without a share the book does not count", () => {
+  const { strategy, bet, hold } = skewed(0);
+  const { payout } = strategy.price(bet);
+  hold(bet, payout);
+  assert.equal(strategy.price(bet).payout, payout);
+});
+
+Deno.test("Barrier: last look counts bets that came before, not the quote itself, nor what came after it", () => {
+  const { strategy, bet, hold, book } = skewed();
+  const { payout } = strategy.price(bet);
+  hold(bet, payout);
+  strategy.recheck(bet, payout);
+  const others = [1, 2, 3].map(() => hold(bet, payout));
+  assertRefused(() => strategy.recheck(bet, payout), "PRICE_MOVED", 400, /below 0\.0250/);
+  strategy.recheck(bet, payout, true);
+  // A quote of the fuller book: once the others have settled, a new one pays more.
+  const later = strategy.price(bet).payout;
+  hold(bet, later);
+  strategy.recheck(bet, later);
+  for (const quoteHash of others) book.release(quoteHash);
+  book.release(quoteHashOf(1));
+  const words = new RegExp(`below the ${payout} of a new quote`);
+  assertRefused(() => strategy.recheck(bet, later), "PRICE_IMPROVED", 400, words);
+});
