@@ -44,7 +44,7 @@ function betAround(price: bigint) {
     upperPrice: price * 101n / 100n,
     betAmount: 1_000_000n,
     startTime: now,
-    endTime: now + 1_000,
+    endTime: now + 5_000,
   };
 }
 
@@ -62,7 +62,7 @@ Deno.test("RangemakerClient: deposits, quotes, executes and follows a bet to its
     const signature = await client.sign(offer);
     const first = await client.execute(offer, signature);
     assert.deepEqual(await client.execute(offer, signature), first);
-    const thesis = await client.settled(first.thesisId, 10_000);
+    const thesis = await client.settled(first.thesisId, 15_000);
     const user = await client.account();
     const gain = thesis.status === "won" ? thesis.payout - thesis.betAmount : -thesis.betAmount;
     assert.equal(user.balance, 5_000_000n + gain);

@@ -188,10 +188,7 @@ Deno.test("Package of the client: checked, small, typed, and plays a bet in ever
 async function playOnPage(folder: string, urls: StackUrls): Promise<void> {
   const { outputFiles: [script] } = await build({
     stdin: {
-      contents: exampleFor("page/page.js", urls).replace("10_000", "1_000").replace(
-        "5_000",
-        "1_000",
-      ),
+      contents: exampleFor("page/page.js", urls).replace("10_000", "1_000"),
       resolveDir: folder,
     },
     bundle: true,
