@@ -76,7 +76,7 @@ class Deployment {
       `${provider}=${exchanges.url.replace("http", "ws")}${path}`,
     ]);
     const oracle = await serve(["oracle", ...markets, ...sources]);
-    const node = await serve(["node", ...markets, "--oracle-url", oracle.url]);
+    const node = await serve(["node", "--read-port", "0", ...markets, "--oracle-url", oracle.url]);
     const solver = await serve([
       ...["solver", ...markets, "--rpc-url", node.url],
       ...["--ws-url", node.url.replace("http", "ws"), "--database", ":memory:"],
