@@ -158,6 +158,18 @@ Deno.test("Package of the client: checked, small, typed, and plays a bet in ever
       assert(bytes > 20_000 && bytes < BUNDLE_BYTES_MAX, `${bytes} bytes`);
     });
 
+    await t.step("the page of the tutorial bundles with it", async () => {
+      const [, page] = /`page\.ts`:\n\n```ts\n([^]*?)```/.exec(readText("docs/tutorial.md")) ?? [];
+      const imported = page?.replace("./lib/client/mod.ts", "@rangemaker/client");
+      const { warnings } = await build({
+        stdin: { contents: imported ?? assert.fail("No page"), resolveDir: folder, loader: "ts" },
+        bundle: true,
+        format: "esm",
+        write: false,
+      });
+      assert.deepEqual(warnings, []);
+    });
+
     await withStack(async ({ urls }) => {
       await waitForPrices(urls, new RangemakerClient({ urls }), systemClock);
       await Deno.writeTextFile(`${folder}/bet.mjs`, exampleFor("bet.mjs", urls));
