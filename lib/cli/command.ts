@@ -166,6 +166,9 @@ export async function openCommand(
   return (await entry.open()).run;
 }
 
+/** Up to this many names are listed where none is close to the one that was typed. */
+const NAMES_LISTED_MAX = 6;
+
 /** The error for an unknown command, with the closest known name. */
 export function unknownCommand(name: string, known: readonly string[]): UsageError {
   const parser = new Parser().exitOverride().configureOutput({ writeErr: () => {} });
@@ -173,8 +176,12 @@ export function unknownCommand(name: string, known: readonly string[]): UsageErr
   try {
     parser.parse([name], { from: "user" });
   } catch (thrown) {
-    if (thrown instanceof CommanderError) return new UsageError(oneLine(thrown.message));
-    throw thrown;
+    if (!(thrown instanceof CommanderError)) throw thrown;
+    const line = oneLine(thrown.message);
+    const isListed = !line.includes("(did you mean") && known.length <= NAMES_LISTED_MAX;
+    return new UsageError(
+      isListed ? `${line}: expected ${known.join(", ").replace(/, ([^,]*)$/, " or $1")}` : line,
+    );
   }
   throw new TypeError(`${name} is a command: expected an unknown name`);
 }

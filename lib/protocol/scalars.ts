@@ -107,9 +107,6 @@ export const timestampSchema = z.number({ error: "Expected a time in Unix millis
   .nonnegative("Expected a time that is not negative")
   .meta({ id: "Timestamp", description: "Unix time in milliseconds", examples: [1795174732757] });
 
-/** A chain id. */
-export const chainIdSchema = z.coerce.number().int().positive();
-
 /** The only thesis type. */
 export const thesisTypeSchema = z.literal("box", { error: 'Expected "box"' });
 
