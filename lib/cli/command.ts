@@ -4,6 +4,7 @@ import { configureLogging, type LoggingOptions } from "../http/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { withinMs } from "../timers.ts";
 import { confineFiles } from "./file_access.ts";
+import { listedWithOr } from "./option_kinds.ts";
 import {
   type CommandText,
   type Environment,
@@ -180,7 +181,7 @@ export function unknownCommand(name: string, known: readonly string[]): UsageErr
     const line = oneLine(thrown.message);
     const isListed = !line.includes("(did you mean") && known.length <= NAMES_LISTED_MAX;
     return new UsageError(
-      isListed ? `${line}: expected ${known.join(", ").replace(/, ([^,]*)$/, " or $1")}` : line,
+      isListed ? `${line}: expected ${listedWithOr(known)}` : line,
     );
   }
   throw new TypeError(`${name} is a command: expected an unknown name`);

@@ -196,11 +196,15 @@ export const toggle = {
   completes: ["true", "false"],
 } satisfies OptionKind;
 
+/** `a, b or c`. */
+export function listedWithOr(words: readonly string[]): string {
+  return words.join(", ").replace(/, ([^,]*)$/, " or $1");
+}
+
 /** One of a few words. */
 export function choice<const T extends readonly string[]>(words: T, rule?: string) {
-  const listed = words.join(", ").replace(/, ([^,]*)$/, " or $1");
   return {
-    schema: z.enum(words, { error: rule ?? `Expected ${listed}` }),
+    schema: z.enum(words, { error: rule ?? `Expected ${listedWithOr(words)}` }),
     placeholder: "choice",
     completes: words,
   } satisfies OptionKind;
