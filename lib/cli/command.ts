@@ -1,5 +1,7 @@
 import { Command as Parser, CommanderError } from "commander";
 import { messageOf, RangemakerError } from "../errors.ts";
+import { ListenError } from "../http/listener.ts";
+import { ownerOf } from "../http/port_owner.ts";
 import { configureLogging, type LoggingOptions } from "../http/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { withinMs } from "../timers.ts";
@@ -87,7 +89,7 @@ export function serviceCommand<T extends OptionTable, L = void>(
     async run(options, context, loaded) {
       // Listen before starting, so that no signal is lost while the service starts.
       const signal = context.untilSignal();
-      const starting = start(options, loaded);
+      const starting = Promise.try(start, options, loaded).catch(nameOwner);
       // A start that waits for something that is away must not keep the process from ending.
       await Promise.race([starting, signal]);
       await signal;
@@ -95,6 +97,13 @@ export function serviceCommand<T extends OptionTable, L = void>(
       return await stopInTime(service, context) ? ExitCode.ok : ExitCode.failed;
     },
   });
+}
+
+/** Adds what has the port, where a service cannot listen because its port is taken. */
+async function nameOwner(thrown: unknown): Promise<never> {
+  if (!(thrown instanceof ListenError && thrown.isTaken)) throw thrown;
+  const { host, port, cause, portFlag } = thrown;
+  throw new ListenError(host, port, cause, portFlag, await ownerOf(host, port));
 }
 
 /**
