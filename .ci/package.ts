@@ -127,7 +127,9 @@ await Deno.remove(`${folder}/types`, { recursive: true }).catch((thrown) => {
 });
 const packages = await writeModule(folder);
 await writeTypes(folder);
-const manifest = JSON.stringify(manifestOf(packages), null, 2);
-await Deno.writeTextFile(`${folder}/package.json`, `${manifest}\n`);
+const manifest = manifestOf(packages);
+await Deno.writeTextFile(`${folder}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
 await Deno.writeTextFile(`${folder}/README.md`, await readmeOf());
 await Deno.copyFile(`${ROOT}LICENSE`, `${folder}/LICENSE`);
+console.log(`Wrote ${manifest.name} ${manifest.version} to ${folder}`);
+console.log(`Next, in a project of yours: npm pack ${folder}, then npm install the file it names`);

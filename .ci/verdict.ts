@@ -11,8 +11,6 @@ function recording(provider: string, file: string): string {
 export const ALLOWED_SKIPS: Readonly<Record<string, string>> = {
   [recording("a", "binance-aggtrade-2021")]: RECORDINGS,
   [recording("b", "coinbase-ticker-2021-04-17")]: RECORDINGS,
-  "Examples: the bet in Python plays against a running stack":
-    "Needs eth-account of PyPI, which is not reached",
   [recording("d", "okx-tickers-2022-05-13")]: RECORDINGS,
 };
 

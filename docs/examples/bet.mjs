@@ -22,10 +22,10 @@ try {
     upperPrice: (price * 101n) / 100n,
     betAmount: 10_000_000n,
     startTime: Date.now(),
-    endTime: Date.now() + 2_000,
+    endTime: Date.now() + 5_000,
   });
   const { thesisId } = await client.execute(offer);
-  const { status, payout } = await client.settled(thesisId, 10_000);
+  const { status, payout } = await client.settled(thesisId, 15_000);
   console.log(status, payout);
 } catch (error) {
   if (!isRangemakerError(error)) throw error;

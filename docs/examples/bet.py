@@ -22,10 +22,16 @@ def call(url, body=None):
             return json.load(response)
     except urllib.error.HTTPError as failure:
         raise SystemExit(f"{url} answered {failure.code}: {failure.read().decode()}")
+    except urllib.error.URLError as failure:
+        raise SystemExit(f"{url} cannot be reached: {failure.reason}")
 
 
 def rpc(method, *params):
-    return call(PROXY, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})["result"]
+    """Calls the node through the proxy; a refused call answers `error` in place of `result`."""
+    answer = call(PROXY, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    if "error" in answer:
+        raise SystemExit(f"{method}: {answer['error']['code']} {answer['error']['message']}")
+    return answer["result"]
 
 
 def sign(service, message):
@@ -66,7 +72,7 @@ terms = {
     "upperPrice": str(price * 101 // 100),
     "betAmount": "10000000",
     "startTime": start,
-    "endTime": start + 3_000,
+    "endTime": start + 5_000,
     "deadline": start + 60_000,
 }
 quote = call(f"{SOLVER}/quote", terms)["quote"]

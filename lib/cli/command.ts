@@ -1,9 +1,12 @@
 import { Command as Parser, CommanderError } from "commander";
 import { messageOf, RangemakerError } from "../errors.ts";
+import { ListenError } from "../http/listener.ts";
+import { ownerOf } from "../http/port_owner.ts";
 import { configureLogging, type LoggingOptions } from "../http/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { withinMs } from "../timers.ts";
 import { confineFiles } from "./file_access.ts";
+import { listedWithOr } from "./option_kinds.ts";
 import {
   type CommandText,
   type Environment,
@@ -86,7 +89,7 @@ export function serviceCommand<T extends OptionTable, L = void>(
     async run(options, context, loaded) {
       // Listen before starting, so that no signal is lost while the service starts.
       const signal = context.untilSignal();
-      const starting = start(options, loaded);
+      const starting = Promise.try(start, options, loaded).catch(nameOwner);
       // A start that waits for something that is away must not keep the process from ending.
       await Promise.race([starting, signal]);
       await signal;
@@ -94,6 +97,13 @@ export function serviceCommand<T extends OptionTable, L = void>(
       return await stopInTime(service, context) ? ExitCode.ok : ExitCode.failed;
     },
   });
+}
+
+/** Adds what has the port, where a service cannot listen because its port is taken. */
+async function nameOwner(thrown: unknown): Promise<never> {
+  if (!(thrown instanceof ListenError && thrown.isTaken)) throw thrown;
+  const { host, port, cause, portFlag } = thrown;
+  throw new ListenError(host, port, cause, portFlag, await ownerOf(host, port));
 }
 
 /**
@@ -166,6 +176,9 @@ export async function openCommand(
   return (await entry.open()).run;
 }
 
+/** Up to this many names are listed where none is close to the one that was typed. */
+const NAMES_LISTED_MAX = 6;
+
 /** The error for an unknown command, with the closest known name. */
 export function unknownCommand(name: string, known: readonly string[]): UsageError {
   const parser = new Parser().exitOverride().configureOutput({ writeErr: () => {} });
@@ -173,8 +186,12 @@ export function unknownCommand(name: string, known: readonly string[]): UsageErr
   try {
     parser.parse([name], { from: "user" });
   } catch (thrown) {
-    if (thrown instanceof CommanderError) return new UsageError(oneLine(thrown.message));
-    throw thrown;
+    if (!(thrown instanceof CommanderError)) throw thrown;
+    const line = oneLine(thrown.message);
+    const isListed = !line.includes("(did you mean") && known.length <= NAMES_LISTED_MAX;
+    return new UsageError(
+      isListed ? `${line}: expected ${listedWithOr(known)}` : line,
+    );
   }
   throw new TypeError(`${name} is a command: expected an unknown name`);
 }

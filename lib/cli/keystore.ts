@@ -35,7 +35,7 @@ export async function signerFrom(options: KeyOptions, label: string): Promise<Si
     throw new UsageError(`Missing key: give ${label}, or --keystore`);
   }
   if (privateKey !== undefined) {
-    throw new UsageError(`Two keys: expected either ${label} or --keystore`);
+    throw new UsageError(`Two keys: expected ${label}, or --keystore, not both`);
   }
   if (keystorePasswordFile === undefined) {
     throw new UsageError("Missing --keystore-password-file: expected with --keystore");

@@ -3,7 +3,7 @@
  * permissions a process needs and the doctor's checks all follow from an option's kind.
  */
 import { z } from "zod";
-import { addressSchema, chainIdSchema, uint64Schema } from "../protocol/scalars.ts";
+import { addressSchema, uint64Schema } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
 import { LOG_LEVELS } from "../http/logging.ts";
 import { SPEC_MARKETS, SYMBOL_PATTERN } from "../protocol/markets.ts";
@@ -25,6 +25,10 @@ export interface OptionKind<S extends z.ZodType = z.ZodType> {
   access?: "listen" | "connect" | "read" | "write" | "readWrite" | "modules" | "database";
 }
 
+function nonEmpty(rule: string) {
+  return z.string().min(1, rule);
+}
+
 const PORT_RULE = "Expected a port from 0 to 65535";
 
 /** A TCP port; 0 takes a free one. */
@@ -36,7 +40,10 @@ export const port = {
 } satisfies OptionKind;
 
 /** The address that a service listens on. */
-export const host = { schema: z.string().min(1), placeholder: "address" } satisfies OptionKind;
+export const host = {
+  schema: nonEmpty("Expected an address, such as 127.0.0.1"),
+  placeholder: "address",
+} satisfies OptionKind;
 
 /** A schema for URLs of these schemes, such as `["http:", "https:"]`. */
 function urlSchema(protocols: readonly string[]) {
@@ -90,7 +97,7 @@ function messageOf({ issues }: z.ZodError): string {
 
 /** The path of a file to read. */
 export const file = {
-  schema: z.string().min(1),
+  schema: nonEmpty("Expected the path of a file"),
   placeholder: "file",
   completes: "file",
   access: "read",
@@ -116,7 +123,7 @@ export const outputFile = { ...file, access: "write" } satisfies OptionKind;
 
 /** The path of a directory to read and write; it is created if missing. */
 export const directory = {
-  schema: z.string().min(1),
+  schema: nonEmpty("Expected the path of a directory"),
   placeholder: "path",
   completes: "directory",
   access: "readWrite",
@@ -151,7 +158,7 @@ export const key = {
 } satisfies OptionKind;
 
 /** The id of a chain. */
-export const chainId = { schema: chainIdSchema, placeholder: "id" } satisfies OptionKind;
+export const chainId = { ...integer(1), placeholder: "id" } satisfies OptionKind;
 
 /** An amount of USDC with 6 decimals. */
 export const amount = { schema: uint64Schema, placeholder: "amount" } satisfies OptionKind;
@@ -189,11 +196,15 @@ export const toggle = {
   completes: ["true", "false"],
 } satisfies OptionKind;
 
+/** `a, b or c`. */
+export function listedWithOr(words: readonly string[]): string {
+  return words.join(", ").replace(/, ([^,]*)$/, " or $1");
+}
+
 /** One of a few words. */
 export function choice<const T extends readonly string[]>(words: T, rule?: string) {
-  const listed = words.join(", ").replace(/, ([^,]*)$/, " or $1");
   return {
-    schema: z.enum(words, { error: rule ?? `Expected ${listed}` }),
+    schema: z.enum(words, { error: rule ?? `Expected ${listedWithOr(words)}` }),
     placeholder: "choice",
     completes: words,
   } satisfies OptionKind;
@@ -233,4 +244,7 @@ function isOrigin(text: string): boolean {
 }
 
 /** Any text but the empty one. */
-export const text = { schema: z.string().min(1), placeholder: "text" } satisfies OptionKind;
+export const text = {
+  schema: nonEmpty("Expected a text that is not empty"),
+  placeholder: "text",
+} satisfies OptionKind;

@@ -167,7 +167,7 @@ function readFlags(
   } catch (thrown) {
     if (!(thrown instanceof CommanderError)) throw thrown;
     if (thrown.code === "commander.helpDisplayed") throw new HelpRequest(help);
-    throw new UsageError(oneLine(thrown.message));
+    throw new UsageError(describeMisuse(thrown, table));
   }
   return parser.opts();
 }
@@ -233,7 +233,7 @@ function parseOption(spec: OptionSpec, flag: unknown, env: Environment): unknown
   if (parsed.success) return isGiven ? fromUserFolder(parsed.data, spec, env) : parsed.data;
   // The path of the issue is left out: it points into what the schema made of the text.
   const rule = parsed.error.issues[0]?.message ?? "Invalid value";
-  const received = spec.kind.secret ? "" : `: received ${JSON.stringify(value)}`;
+  const received = spec.kind.secret ? "" : `: received ${JSON.stringify(String(value))}`;
   throw new UsageError(`Invalid ${isFromVariable ? spec.env : name}: ${rule}${received}`);
 }
 
@@ -270,6 +270,22 @@ function subcommandsText({ name, subcommands = {} }: CommandText): string {
   return `\nCommands, each with its own --help (rangemaker ${name} <command>):\n${
     lines.join("\n")
   }\n`;
+}
+
+/** What is wrong with the arguments, by what commander says about them. */
+function describeMisuse({ code, message }: CommanderError, table: OptionTable): string {
+  if (code === "commander.excessArguments") {
+    const [, words] = /got \d+: (.*)\.$/s.exec(message) ?? [];
+    return `Unexpected argument '${words}'`;
+  }
+  if (code !== "commander.unknownOption") return oneLine(message);
+  // The text after the = may be a secret.
+  const [, name = ""] = /'(--[^'=]*)/.exec(message) ?? [];
+  const names = Object.values(table).map((spec) => `${optionOf(spec).long}`);
+  if (names.includes(name)) return `Option '${name}' takes no value`;
+  const longer = names.filter((each) => name.length > 3 && each.startsWith(name));
+  if (longer.length === 0) return oneLine(message);
+  return `Unknown option '${name}' (did you mean ${longer.join(" or ")}?)`;
 }
 
 /** Commander's message about wrong arguments as one line in our wording. */

@@ -308,7 +308,11 @@ export class RangemakerClient {
 
   get #wallet(): Signing {
     if (this.#signing !== undefined) return this.#signing;
-    throw new WalletError("WALLET_REQUIRED", "This needs a wallet: give one to RangemakerClient");
+    throw new WalletError(
+      "WALLET_REQUIRED",
+      "RangemakerClient has no wallet: pass a viem account, or window.ethereum, as wallet " +
+        "(a browser without a wallet has no window.ethereum)",
+    );
   }
 }
 

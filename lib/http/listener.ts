@@ -10,12 +10,26 @@ const REOPEN_AFTER_MS = 500;
 
 /** The address cannot be bound. */
 export class ListenError extends RangemakerError {
-  /** @param portFlag The option that gives the port, for the message. */
-  constructor(host: string, port: number, cause: unknown, portFlag: string) {
-    const remedy = isTaken(cause)
-      ? `: stop what listens there, or give the service another port with ${portFlag}`
-      : "";
-    super("LISTEN", `Cannot listen on ${host}:${port}: ${messageOf(cause)}${remedy}`, { cause });
+  /** The port is taken: who has it can be asked there. */
+  readonly isTaken: boolean;
+
+  /**
+   * @param portFlag The option that gives the port, for the message.
+   * @param owner What has the port, if that is known.
+   */
+  constructor(
+    readonly host: string,
+    readonly port: number,
+    cause: unknown,
+    readonly portFlag: string,
+    owner?: string,
+  ) {
+    const reason = owner === undefined ? messageOf(cause) : `${owner} listens there`;
+    const remedy = `: stop what listens there, or give the service another port with ${portFlag}`;
+    super("LISTEN", `Cannot listen on ${host}:${port}: ${reason}${isTaken(cause) ? remedy : ""}`, {
+      cause,
+    });
+    this.isTaken = isTaken(cause);
   }
 }
 

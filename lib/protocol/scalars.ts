@@ -107,9 +107,6 @@ export const timestampSchema = z.number({ error: "Expected a time in Unix millis
   .nonnegative("Expected a time that is not negative")
   .meta({ id: "Timestamp", description: "Unix time in milliseconds", examples: [1795174732757] });
 
-/** A chain id. */
-export const chainIdSchema = z.coerce.number().int().positive();
-
 /** The only thesis type. */
 export const thesisTypeSchema = z.literal("box", { error: 'Expected "box"' });
 
@@ -118,8 +115,13 @@ export function describeIssue(error: z.ZodError): string {
   const issue = error.issues[0];
   if (issue === undefined) return "Invalid value";
   const path = issue.path.map(String).join(".");
-  const message = issue.code === "invalid_type" && issue.expected === "object"
-    ? "Expected an object"
-    : issue.message;
+  const message = ruleOf(issue);
   return path === "" ? message : `${path}: ${message}`;
+}
+
+/** What an issue says, in our words where the schema cannot give them. */
+function ruleOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === "invalid_type" && issue.expected === "object") return "Expected an object";
+  if (issue.code === "unrecognized_keys") return `Unknown key ${issue.keys.join(", ")}`;
+  return issue.message;
 }

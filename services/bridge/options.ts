@@ -17,7 +17,7 @@ export const options = {
   port: {
     flags: "-p, --port",
     kind: kinds.port,
-    description: "HTTP port; 0 takes a free one",
+    description: "HTTP port, also the solver's default; 0 takes a free one",
     default: "3000",
   },
   host: hostOption,

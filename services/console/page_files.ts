@@ -100,7 +100,11 @@ async function bundle(): Promise<NamedBytes[]> {
   });
   const [error] = result.errors;
   if (!result.success || result.outputFiles === undefined) {
-    throw new PageError(error?.text ?? "Deno.bundle gave no reason");
+    const { pathname } = new URL("../../deno.json", import.meta.url);
+    throw new PageError(
+      `${error?.text ?? "Deno.bundle gave no reason"}; ` +
+        `outside of the checkout, deno run needs --config ${decodeURIComponent(pathname)}`,
+    );
   }
   return result.outputFiles.map((file) => {
     const name = file.path.split(/[\\/]/).at(-1) ?? file.path;

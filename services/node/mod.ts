@@ -19,9 +19,9 @@ export type NodeOptions = OptionsOf<typeof options>;
 /** A running core node. */
 export interface RunningNode extends RunningService {
   readonly wsUrl: string;
-  /** Of the port without write methods, if there is one. */
-  readonly readUrl?: string;
-  readonly readWsUrl?: string;
+  /** Of the port without write methods. */
+  readonly readUrl: string;
+  readonly readWsUrl: string;
 }
 
 /**
@@ -60,23 +60,27 @@ export async function startNode(
     await Promise.all(services.map((service) => service.stop()));
     await storage.close(node.chain.head);
   };
+  const open = (...service: Parameters<typeof listen>) => {
+    const running = listen(...service);
+    services.push(running);
+    return running.url;
+  };
   try {
-    services.push(listen("node", given.port, false));
-    if (given.readPort !== undefined) services.push(listen("node-read", given.readPort, true));
+    const url = open("node", given.port, false);
+    const readUrl = open("node-read", given.readPort, true);
+    node.start();
+    let stopping: Promise<void> | undefined;
+    return {
+      url,
+      wsUrl: webSocketUrl(url),
+      readUrl,
+      readWsUrl: webSocketUrl(readUrl),
+      stop: () => stopping ??= stop(),
+    };
   } catch (thrown) {
     await stop();
     throw thrown;
   }
-  node.start();
-  const [write, read] = services as [RunningService, RunningService?]; // the write port is always there
-  let stopping: Promise<void> | undefined;
-  return {
-    url: write.url,
-    wsUrl: webSocketUrl(write.url),
-    readUrl: read?.url,
-    readWsUrl: read && webSocketUrl(read.url),
-    stop: () => stopping ??= stop(),
-  };
 }
 
 function developmentOf(
@@ -97,8 +101,11 @@ export const run: RunnableCommand = serviceCommand({
     "A development core node: a ledger of USDC balances and theses, a checkpoint every 100 ms that pulls prices from the oracle, and settlement.",
   options,
   examples: [
-    ["rangemaker node", "on port 8545, with development accounts, its chain in data/node"],
-    ["rangemaker node --read-port 8547", "with a second port for readers"],
+    [
+      "rangemaker node",
+      "on ports 8545 and 8547, with development accounts, its chain in data/node",
+    ],
+    ["rangemaker node --port 8645 --read-port 8647", "beside another one"],
     ["rangemaker node --data-dir :memory:", "a new chain at each start: for tests only"],
     ["rangemaker node --data-dir :memory: --dev", "with a faucet, snapshots and time travel"],
     ["rangemaker node --config node.toml --data-dir /var/lib/rangemaker", "another chain"],

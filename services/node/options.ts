@@ -60,6 +60,7 @@ export const options = {
     kind: kinds.port,
     env: "NODE_READ_PORT",
     description: "second port without the write methods; 0 takes a free one",
+    default: "8547",
   },
   oracleUrl: {
     flags: "-o, --oracle-url",

@@ -139,7 +139,7 @@ async function askForQuote(
   client: RangemakerClient,
   clock: Clock,
   price: bigint,
-): Promise<Offer & { estimatedMultiplier: string }> {
+): Promise<Offer & { estimatedPayout: bigint }> {
   const startTime = clock.now() + LEAD_MS;
   const bet = {
     symbol: SYMBOL,
@@ -149,8 +149,8 @@ async function askForQuote(
     startTime,
     endTime: startTime + WINDOW_MS,
   };
-  const { multiplier } = await client.estimate(bet);
-  return { ...await client.quote(bet), estimatedMultiplier: multiplier };
+  const { payout } = await client.estimate(bet);
+  return { ...await client.quote(bet), estimatedPayout: payout };
 }
 
 /** Both the creation and the settlement of the thesis have to arrive. */
@@ -201,11 +201,11 @@ function formatUsdc(units: bigint): string {
   return formatUnits(units, PRICE_DECIMALS);
 }
 
-function describeOffer({ quote, estimatedMultiplier }: Offer & { estimatedMultiplier: string }) {
+function describeOffer({ quote, estimatedPayout }: Offer & { estimatedPayout: bigint }) {
   const seconds = (quote.endTime - quote.startTime) / 1000;
   return `${formatUsdc(quote.betAmount)} pays ${formatUsdc(quote.payout)} if the price stays in ` +
     `${formatUsdc(quote.lowerPrice)} to ${formatUsdc(quote.upperPrice)} ` +
-    `for ${seconds} s (estimate was ${estimatedMultiplier})`;
+    `for ${seconds} s (estimated: ${formatUsdc(estimatedPayout)})`;
 }
 
 function describeResult({ thesis, user, solver }: BetResult): string {

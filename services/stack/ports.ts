@@ -1,9 +1,6 @@
 /** The ports of a stack, and who has them if they are taken. */
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
-import { urlOf } from "../../lib/http/listener.ts";
-
-/** How long the program on a taken port may take to answer what it is. */
-const ANSWER_MS = 1_000;
+import { ownerOf } from "../../lib/http/port_owner.ts";
 
 /** Ports of a stack; 0 takes a free one. */
 export interface StackPorts {
@@ -93,17 +90,4 @@ function isBusy(hostname: string, port: number): boolean {
       : messageOf(thrown);
     throw new StackPortsError(`Cannot listen on --host ${hostname}: ${reason}`);
   }
-}
-
-/** What listens on a port: every service of this program says its name at `GET /`. */
-async function ownerOf(host: string, port: number): Promise<string> {
-  const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  try {
-    const answer = await fetch(urlOf(name, port), { signal: AbortSignal.timeout(ANSWER_MS) });
-    const [, service] = /\brangemaker ([\w-]+) \d/.exec(await answer.text()) ?? [];
-    if (service !== undefined) return `a running rangemaker ${service}`;
-  } catch {
-    // It speaks no HTTP, or is too slow.
-  }
-  return "another program";
 }

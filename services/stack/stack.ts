@@ -182,7 +182,7 @@ async function startAll(
       clock,
     ),
   );
-  const nodeRead = node.readUrl ?? node.url;
+  const nodeRead = node.readUrl;
   const proxy = keep(
     await startProxy(withDefaults(proxyOptions, {
       host,

@@ -77,7 +77,16 @@ class Deployment {
     ]);
     const oracle = await serve(["oracle", ...markets, ...sources]);
     const node = await serve([
-      ...["node", ...markets, "--data-dir", ":memory:", "--oracle-url", oracle.url],
+      ...[
+        "node",
+        "--read-port",
+        "0",
+        ...markets,
+        "--data-dir",
+        ":memory:",
+        "--oracle-url",
+        oracle.url,
+      ],
     ]);
     const solver = await serve([
       ...["solver", ...markets, "--rpc-url", node.url],

@@ -190,6 +190,7 @@ async function benchTransactions(where: "memory" | "disk"): Promise<void> {
   const oracle = startFakeOracle();
   const node = await startNode(withDefaults(options, {
     port: 0,
+    readPort: 0,
     oracleUrl: oracle.url,
     relayers: [actors.relayer.address],
     balances: new Map([[actors.solver.address, 10n ** 15n]]),

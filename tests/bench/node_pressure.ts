@@ -47,6 +47,8 @@ const children = [
     "node",
     "-p",
     `${port}`,
+    "--read-port",
+    "0",
     "-o",
     oracle.url,
     "-d",

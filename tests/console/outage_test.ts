@@ -35,7 +35,7 @@ Deno.test({
         keep(
           await startNode(
             withDefaults(nodeOptions, {
-              ...{ port, oracleUrl: oracle.url, maxStaleMs: 1_000 },
+              ...{ port, readPort: 0, oracleUrl: oracle.url, maxStaleMs: 1_000 },
               dataDir: ":memory:",
             }),
           ),

@@ -24,7 +24,7 @@ async function inFolder(test: (folder: string) => Promise<void>): Promise<void> 
 function startTestNode(dataDir: string, port = 0) {
   const relayers = [DEV_ACCOUNTS.relayer.address];
   return startNode(withDefaults(nodeOptions, {
-    ...{ port, dataDir, relayers, oracleUrl: "http://127.0.0.1:9" },
+    ...{ port, readPort: 0, dataDir, relayers, oracleUrl: "http://127.0.0.1:9" },
   }));
 }
 

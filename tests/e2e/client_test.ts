@@ -44,7 +44,7 @@ function betAround(price: bigint) {
     upperPrice: price * 101n / 100n,
     betAmount: 1_000_000n,
     startTime: now,
-    endTime: now + 1_000,
+    endTime: now + 5_000,
   };
 }
 
@@ -62,7 +62,7 @@ Deno.test("RangemakerClient: deposits, quotes, executes and follows a bet to its
     const signature = await client.sign(offer);
     const first = await client.execute(offer, signature);
     assert.deepEqual(await client.execute(offer, signature), first);
-    const thesis = await client.settled(first.thesisId, 10_000);
+    const thesis = await client.settled(first.thesisId, 15_000);
     const user = await client.account();
     const gain = thesis.status === "won" ? thesis.payout - thesis.betAmount : -thesis.betAmount;
     assert.equal(user.balance, 5_000_000n + gain);
@@ -128,7 +128,7 @@ Deno.test("RangemakerClient: a quote by another key than the solver's is refused
 
 const root = new URL("../../", import.meta.url).pathname;
 
-/** How the example is run by the README: which flags, in what folder, and what it imports. */
+/** How the example can be run, by README.md and docs/client.md: which flags, in what folder, and what it imports. */
 const WAYS: Record<string, (folder: string) => { flags: string[]; cwd: string; client: string }> = {
   "in the checkout": () => ({ flags: [], cwd: root, client: "./lib/client/mod.ts" }),
   "in another directory": (folder) => ({
@@ -143,7 +143,7 @@ const WAYS: Record<string, (folder: string) => { flags: string[]; cwd: string; c
   },
 };
 
-/** Runs a program as `deno run --allow-net bet.ts` does. @returns What it printed. */
+/** Runs a program as `deno run --allow-net first_bet.ts` does. @returns What it printed. */
 async function runExample(program: string, flags: string[], cwd: string): Promise<string> {
   // Not as a file: the checkout stays as it is.
   const child = new Deno.Command(Deno.execPath(), {
@@ -161,7 +161,7 @@ async function runExample(program: string, flags: string[], cwd: string): Promis
   return new TextDecoder().decode(stdout);
 }
 
-Deno.test("README: the example of the client plays a bet on a running stack, in every way it names", async () => {
+Deno.test("README: the example of the client plays a bet on a running stack, in every way the documents name", async () => {
   const [, example] = /```ts\n(import \{ RangemakerClient[\s\S]*?)```/.exec(readme) ?? [];
   assert(example !== undefined, "README has no example of the client");
   const stack = await startStack({ ports: FREE_PORTS, seed: 1 });

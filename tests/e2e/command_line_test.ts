@@ -99,6 +99,20 @@ Deno.test("rangemaker: a taken port is one clear line, exit code 1", async () =>
   assert.match(stderr, /give the service another port with --port\n$/);
 });
 
+Deno.test("rangemaker: a port that a service of ours has is answered with its name", async () => {
+  const running = new Program(["exchanges", "--port", "0"]);
+  await running.until(({ stderr }) => stderr.includes("Listening on"));
+  const [, port = ""] = /Listening on \S+:(\d+)/.exec(running.stderr) ?? [];
+  const { code, stderr } = await runProgram(["console", "--port", port]);
+  running.kill("SIGTERM");
+  await running.finished();
+  assert.equal(code, 1);
+  assert(
+    stderr.includes(`127.0.0.1:${port}: a running rangemaker exchanges listens there: `),
+    stderr,
+  );
+});
+
 Deno.test("rangemaker: a taken port of the proxy's WebSockets is named by its own option", async () => {
   const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = taken.addr as Deno.NetAddr;

@@ -18,7 +18,7 @@ function silentPort() {
 /** Starts a node, and a request to it that never comes to its end. */
 async function busyNode(): Promise<{ program: Program; request: Deno.TcpConn }> {
   const program = new Program([
-    ...["node", "--port", "0", "--oracle-url", "127.0.0.1:9"],
+    ...["node", "--port", "0", "--read-port", "0", "--oracle-url", "127.0.0.1:9"],
     ...["--data-dir", ":memory:"],
   ]);
   await program.until(({ stderr }) => /Listening on \S+:\d+/.test(stderr));

@@ -35,7 +35,7 @@ Deno.test("Tasks: --database and --data-dir are anywhere, from the folder of the
       startTask("bridge", ["--port", "0", "--database", "sub/bridge.sqlite"], folder, BRIDGE_KEY),
       startTask(
         "node",
-        ["--port", "0", "--oracle-url", "127.0.0.1:9", "--data-dir", "node"],
+        ["--port", "0", "--read-port", "0", "--oracle-url", "127.0.0.1:9", "--data-dir", "node"],
         folder,
       ),
     ];

@@ -39,7 +39,7 @@ Deno.test("Node: one bet over HTTP, from deposit to payout", () =>
 
 Deno.test("Node: a theses subscription sends what matches its filter", () =>
   withSteppedNode(async (parts) => {
-    const socket = await RpcSocket.open(parts.node.readWsUrl!);
+    const socket = await RpcSocket.open(parts.node.readWsUrl);
     const [all, mine, wrongSolver, bySolver] = [
       await socket.subscribe("theses"),
       await socket.subscribe("theses", { user: user.address.toLowerCase() }),

@@ -107,8 +107,8 @@ Deno.test("Settings: without any of the genesis it is that of the development ac
 });
 
 const badFiles: [text: string, message: string][] = [
-  ["[oracle]\nring_size = 1", 'oracle: Unrecognized key: "ring_size"'],
-  ["[oracles]", 'Unrecognized key: "oracles"'],
+  ["[oracle]\nring_size = 1", "oracle: Unknown key ring_size"],
+  ["[oracles]", "Unknown key oracles"],
   ["[oracle]\ntimeout_ms = '10'", "oracle.timeout_ms: Expected a whole number from 1 to 90"],
   ["[oracle]\ntimeout_ms = 10.5", "oracle.timeout_ms: Expected a whole number from 1 to 90"],
   ["[oracle]\ntimeout_ms = 100", "oracle.timeout_ms: Expected a whole number from 1 to 90"],

@@ -48,7 +48,10 @@ const notRun: Rule = { kind: "not run" };
 const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^curl /, here((command, { shell }) => shell.run(command), "curl")],
   [/^promtool /, here((command, { shell }) => shell.run(command), "promtool")],
-  [/^(\w+=0x… )?deno task (exchanges|oracle|node|proxy|bridge|solver)\b(?! probe)/, here(start)],
+  [
+    /^(\w+=0x… )?deno task (exchanges|oracle|node|proxy|bridge|solver|console)\b(?! probe)/,
+    here(start),
+  ],
   [/^(npx --yes deno@2\.9\.6|deno) task demo$/, here((_command, { demo }) => demo)],
   // Its ports may be taken where this runs: what it says is said by the stack that is there.
   [
@@ -91,7 +94,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   // It asks a public exchange: tests/node runs it against a stand-in, here its options are read.
   [/^deno task backfill /, here(readBackfillOptions)],
   [
-    /^(deno task package|npm (pack|install)|npx esbuild|node bet)\b/,
+    /^(deno task package|npm (pack|install)|npx esbuild|node bet|mkdir \.\.\/my|cp -r)\b/,
     elsewhere("tests/ship/package_test.ts", "bet.mjs"),
   ],
   [/^npm publish$/, elsewhere(".ci/package.ts", "npm publish")],
@@ -104,8 +107,8 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   ],
   [/^import \{ RangemakerClient/, elsewhere("tests/e2e/client_test.ts", "README: the example")],
   [
-    /^deno run (--config \S+ )?--allow-net bet\.ts$/,
-    elsewhere("tests/e2e/client_test.ts", "bet.ts"),
+    /^deno run (--config \S+ )?--allow-net (first_)?bet\.ts$/,
+    elsewhere("tests/e2e/client_test.ts", "first_bet.ts"),
   ],
 ];
 

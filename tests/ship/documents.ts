@@ -62,6 +62,7 @@ function commandsOfBlock(language: string, text: string): DocumentedCommand[] {
       return text.split("\n").map((line) => ({ text: line.replace(/\s+#.*$/, "").trim() }))
         .filter((command) => command.text !== "");
     case "":
+    case "html":
     case "json":
     case "mermaid":
     case "toml":

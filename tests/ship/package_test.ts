@@ -158,6 +158,18 @@ Deno.test("Package of the client: checked, small, typed, and plays a bet in ever
       assert(bytes > 20_000 && bytes < BUNDLE_BYTES_MAX, `${bytes} bytes`);
     });
 
+    await t.step("the page of the tutorial bundles with it", async () => {
+      const [, page] = /`page\.ts`:\n\n```ts\n([^]*?)```/.exec(readText("docs/tutorial.md")) ?? [];
+      const imported = page?.replace("./lib/client/mod.ts", "@rangemaker/client");
+      const { warnings } = await build({
+        stdin: { contents: imported ?? assert.fail("No page"), resolveDir: folder, loader: "ts" },
+        bundle: true,
+        format: "esm",
+        write: false,
+      });
+      assert.deepEqual(warnings, []);
+    });
+
     await withStack(async ({ urls }) => {
       await waitForPrices(urls, new RangemakerClient({ urls }), systemClock);
       await Deno.writeTextFile(`${folder}/bet.mjs`, exampleFor("bet.mjs", urls));
@@ -188,10 +200,7 @@ Deno.test("Package of the client: checked, small, typed, and plays a bet in ever
 async function playOnPage(folder: string, urls: StackUrls): Promise<void> {
   const { outputFiles: [script] } = await build({
     stdin: {
-      contents: exampleFor("page/page.js", urls).replace("10_000", "1_000").replace(
-        "5_000",
-        "1_000",
-      ),
+      contents: exampleFor("page/page.js", urls).replace("10_000", "1_000"),
       resolveDir: folder,
     },
     bundle: true,

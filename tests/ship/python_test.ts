@@ -1,21 +1,65 @@
+/**
+ * The example in Python, on a running stack. It signs with eth-account where that is installed, and
+ * otherwise with a stand-in of the same interface, behind which this test signs.
+ */
 import assert from "node:assert/strict";
-import { RangemakerClient } from "../../lib/client/mod.ts";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { RangemakerClient, type TypedData } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
-import { exampleFor, run, withStack } from "./support.ts";
+import type { StackUrls } from "../../services/stack/stack.ts";
+import { exampleFor, fileUrl, hasProgram, run, withStack } from "./support.ts";
 
-/** Whether there is Python, and eth-account for it. */
-const hasEthAccount = await run("python3", ["-c", "import eth_account"])
-  .then(({ code }) => code === 0, () => false);
+const ignore = !await hasProgram("python3");
+const hasEthAccount = !ignore &&
+  (await run("python3", ["-c", "import eth_account"])).code === 0;
 
-Deno.test({
-  name: "Examples: the bet in Python plays against a running stack",
-  ignore: !hasEthAccount,
-  fn: () =>
+/** Runs the example to its end, at URLs. */
+async function play(urls: StackUrls): Promise<{ code: number; text: string; stdout: string }> {
+  const account = privateKeyToAccount(generatePrivateKey());
+  const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+  await using signer = Deno.serve(options, async (request) => {
+    const typedData: TypedData = await request.json();
+    return new Response(await account.signTypedData(typedData));
+  });
+  const standIn: Record<string, string> = hasEthAccount ? {} : {
+    PYTHONPATH: fileUrl("tests/ship").pathname,
+    PYTHONDONTWRITEBYTECODE: "1",
+    SIGNER_URL: `http://127.0.0.1:${signer.addr.port}`,
+    SIGNER_ADDRESS: account.address,
+  };
+  return await run("python3", ["-c", exampleFor("bet.py", urls)], { env: standIn });
+}
+
+Deno.test(
+  "Examples: the bet in Python plays against a running stack",
+  { ignore },
+  () =>
     withStack(async ({ urls }) => {
       await waitForPrices(urls, new RangemakerClient({ urls }), systemClock);
-      const { code, text, stdout } = await run("python3", ["-c", exampleFor("bet.py", urls)]);
+      const { code, text, stdout } = await play(urls);
       assert.equal(code, 0, text);
       assert.match(stdout.trim(), /^(won|lost) \d+$/);
     }),
-});
+);
+
+const FAILS = "Examples: the bet in Python names the service or call that failed, and exits with 1";
+
+Deno.test(FAILS, { ignore }, () =>
+  withStack(async ({ urls }) => {
+    // A node that refuses every call, as JSON-RPC does: with status 200.
+    const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+    await using proxy = Deno.serve(options, () => {
+      const error = { code: -32002, message: "JOURNAL: The disk is full" };
+      return Response.json({ jsonrpc: "2.0", id: 1, error });
+    });
+    const refused = await play({ ...urls, proxy: `http://127.0.0.1:${proxy.addr.port}` });
+    assert.deepEqual(
+      [refused.code, refused.text],
+      [1, "core_getPrices: -32002 JOURNAL: The disk is full\n"],
+    );
+
+    const gone = await play({ ...urls, bridge: "http://127.0.0.1:1" });
+    assert.equal(gone.code, 1);
+    assert.match(gone.text, /^http:\/\/127\.0\.0\.1:1\S* cannot be reached: .*refused\n$/);
+  }));

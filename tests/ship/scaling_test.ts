@@ -133,6 +133,7 @@ Deno.test("Scaling: with two oracles behind one address, prices stay fresh when 
     const node = keep(
       await startNode(withDefaults(nodeOptions, {
         port: 0,
+        readPort: 0,
         oracleUrl: address.url,
         maxStaleMs,
         dataDir: ":memory:",

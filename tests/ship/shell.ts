@@ -14,6 +14,9 @@ import { fileUrl, freePorts, run, startTask } from "./support.ts";
 /** A port of a service of this machine in a command or an answer. */
 const LOCAL_PORT = /(?<=\b(?:localhost|127\.0\.0\.1):)\d{4}\b/g;
 
+/** Options with the ports that a service listens on. */
+const PORT_FLAGS = ["--port", "--read-port"];
+
 /** What stands for `0x…`, a key of the reader's own. */
 const KEYS: Record<string, string> = {
   SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey,
@@ -92,11 +95,11 @@ export class Shell {
       if (args.includes(flag)) continue;
       const value = text ?? shown;
       const meant = this.relocated(value);
-      if (flag === "--port" || meant !== value) args.push(flag, meant);
+      if (PORT_FLAGS.includes(flag) || meant !== value) args.push(flag, meant);
     }
     const ports = new Map<string, string>();
     for (const [index, flag] of args.entries()) {
-      if (flag !== "--port" && flag !== "--read-port") continue;
+      if (!PORT_FLAGS.includes(flag)) continue;
       const [free = 0] = freePorts(1);
       ports.set(args[index + 1] ?? "", String(free));
       args[index + 1] = String(free);

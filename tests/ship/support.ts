@@ -74,7 +74,11 @@ export function startTask(
   if (flags === undefined) throw new Error(`No task of deno.json starts ${name}`);
   return new Program([name, ...args], env, {
     command: Deno.execPath(),
-    args: ["run", ...flags.split(" "), fileUrl("main.ts").pathname],
+    args: [
+      ...["run", "--config", fileUrl("deno.json").pathname],
+      ...flags.split(" "),
+      fileUrl("main.ts").pathname,
+    ],
     cwd,
   });
 }

@@ -6,16 +6,24 @@ import { fileUrl, readText, run, withStack } from "./support.ts";
 /** A program that the reader saves, or a command that the reader runs, with its output. */
 type Step = { file: string; program: string } | { command: string; output: string };
 
-const BLOCK = /(?:`(\w+\.ts)`[^`]*(?:`[^`]+`[^`]*)*)?```(ts|console)\n([^]*?)```/g;
+/** The text before a block, the block's language and its content. */
+const BLOCK = /([^]*?)^```(\w+)\n([^]*?)^```$/gm;
 
 function stepsOf(tutorial: string): Step[] {
-  return [...tutorial.matchAll(BLOCK)].map(([, file, language, text = ""]) => {
-    if (language === "ts") {
-      assert(file !== undefined, `No file name before: ${text}`);
-      return { file, program: text };
+  return [...tutorial.matchAll(BLOCK)].flatMap<Step>(([, prose = "", language, text = ""]) => {
+    switch (language) {
+      case "ts": {
+        const file = [...prose.matchAll(/`(\w+\.ts)`/g)].at(-1)?.[1];
+        assert(file !== undefined, `No file name before: ${text}`);
+        return [{ file, program: text }];
+      }
+      case "console": {
+        const [first = "", ...output] = text.trimEnd().split("\n");
+        return [{ command: first.replace("$ ", ""), output: output.join("\n") }];
+      }
+      default:
+        return []; // the package is built and installed by package_test.ts
     }
-    const [first = "", ...output] = text.trimEnd().split("\n");
-    return { command: first.replace("$ ", ""), output: output.join("\n") };
   });
 }
 

@@ -43,7 +43,7 @@ Deno.test("price oracle, pull cycle, step 1: the node asks GET /prices, once a c
   });
   const oracleUrl = `127.0.0.1:${oracle.addr.port}`;
   const stepped = await SteppedNode.start(
-    withDefaults(options, { port: 0, oracleUrl, dataDir: ":memory:" }),
+    withDefaults(options, { port: 0, readPort: 0, oracleUrl, dataDir: ":memory:" }),
     clock,
   );
   try {

@@ -49,6 +49,11 @@ Deno.test("command: an unknown command below is one line with what was probably 
   ]);
 });
 
+Deno.test("command: where no name is close, an unknown command is answered with all names", async () => {
+  const { errors } = await runWith(parent, "xyz");
+  assert.deepEqual(errors, ["Unknown command 'xyz': expected child. See rangemaker parent --help"]);
+});
+
 Deno.test("command: help lists the commands below", async () => {
   const { code, lines } = await runWith(parent, "--help");
   assert.equal(code, 0);

@@ -40,6 +40,7 @@ const table = {
     description: "trust",
     default: "true",
   },
+  dryRun: { flags: "--dry-run", kind: kinds.flag, description: "dry run", default: "false" },
   limit: { flags: "--limit", kind: kinds.integer(1, 10), description: "limit", default: "5" },
   peers: {
     flags: "--peers <list>",
@@ -118,8 +119,10 @@ const wrong: readonly (readonly [string[], RegExp])[] = [
   [["--limit", "11"], /^Invalid --limit: Expected a whole number from 1 to 10/],
   [["--limit", "1.5"], /^Invalid --limit/],
   [["--trust-proxy=maybe"], /^Invalid --trust-proxy: Expected true or false/],
-  [["--colour"], /^Unknown option '--colour'/],
-  [["extra"], /^Too many arguments/],
+  [["--colour"], /^Unknown option '--colour'$/],
+  [["--rpc", "http://x"], /^Unknown option '--rpc' \(did you mean --rpc-url\?\)$/],
+  [["--dry-run=maybe"], /^Option '--dry-run' takes no value$/],
+  [["x.json"], /^Unexpected argument 'x\.json'$/],
 ];
 
 for (const [argv, reason] of wrong) {

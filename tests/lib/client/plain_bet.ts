@@ -16,7 +16,7 @@ const bet = {
   upperPrice: (price * 101n) / 100n,
   betAmount: 10_000_000n,
   startTime,
-  endTime: startTime + 1_000,
+  endTime: startTime + 5_000,
 };
 const { multiplier } = await client.estimate(bet);
 const { thesisId } = await client.execute(await client.quote(bet));

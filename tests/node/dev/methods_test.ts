@@ -31,7 +31,7 @@ Deno.test("Node: development methods are off unless it was started for them", ()
 
 Deno.test("Node --dev: the read port refuses development methods like other writes", () =>
   withSteppedNode(async ({ node }) => {
-    const socket = await RpcSocket.open(node.readWsUrl!);
+    const socket = await RpcSocket.open(node.readWsUrl);
     for (const [index, method] of DEV_METHODS.entries()) {
       const { error } = await socket.call(method, PARAMS[index]);
       assert.deepEqual(error?.message, `Method not available on a read port: ${method}`);

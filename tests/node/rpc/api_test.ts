@@ -40,18 +40,18 @@ Deno.test("Node: the read port serves the same state without the write methods",
   withNode(async ({ node, client }) => {
     const tx = toWire(depositNow());
     for (const method of ["core_sendTransaction", "core_settleThesis"]) {
-      const { error } = await call(node.readUrl!, method, [tx]);
+      const { error } = await call(node.readUrl, method, [tx]);
       assert.equal(error?.code, -32601);
     }
-    const socket = await RpcSocket.open(node.readWsUrl!);
+    const socket = await RpcSocket.open(node.readWsUrl);
     assert.equal((await socket.call("core_sendTransaction", [tx])).error?.code, -32601);
     const transactions = await socket.subscribe("transactions");
     const receipt = await client.sendTransaction(depositNow());
     await socket.waitFor(({ params }) => params?.subscription === transactions);
     assert.deepEqual(socket.notifications(transactions), [{ ...receipt }]);
-    const seen = await call(node.readUrl!, "core_getTransaction", [receipt.txHash]);
+    const seen = await call(node.readUrl, "core_getTransaction", [receipt.txHash]);
     assert.deepEqual(seen.result, receipt);
-    const simulated = await call(node.readUrl!, "core_simulateTransaction", [tx]);
+    const simulated = await call(node.readUrl, "core_simulateTransaction", [tx]);
     assert.equal(Object(simulated.result).error.code, "DEPOSIT_ALREADY_PROCESSED");
     await socket.close();
   }));
@@ -283,7 +283,7 @@ Deno.test("Node: viem's public client works over both transports", () =>
     assert.equal(parent.hash, block.parentHash);
     assert.ok(Math.abs(Number(block.timestamp) - Date.now() / 1000) < 5);
 
-    const overSocket = createPublicClient({ transport: webSocket(node.readWsUrl!) });
+    const overSocket = createPublicClient({ transport: webSocket(node.readWsUrl) });
     assert.equal(await overSocket.getChainId(), 1337);
     const pollingInterval = 20;
     for (const client of [overSocket, overHttp]) {

@@ -157,7 +157,15 @@ Deno.test({
     try {
       for (const [path, reason] of [["file/node", "created"], ["node", "written"]] as const) {
         const dataDir = `${folder}/${path}`;
-        const program = new Program(["node", "--port", "0", "--data-dir", dataDir]);
+        const program = new Program([
+          "node",
+          "--port",
+          "0",
+          "--read-port",
+          "0",
+          "--data-dir",
+          dataDir,
+        ]);
         const { code } = await program.finished();
         assert.equal(code, 1);
         assert.match(program.stderr, new RegExp(`Data directory ${dataDir} cannot be ${reason}: `));

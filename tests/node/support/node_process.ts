@@ -13,7 +13,15 @@ export class NodeProcess {
 
   /** Starts a node on a free port and waits until it listens. */
   static async start(args: readonly string[]): Promise<NodeProcess> {
-    const program = new Program(["node", "--port", "0", "--json-logs", ...args]);
+    const program = new Program([
+      "node",
+      "--port",
+      "0",
+      "--read-port",
+      "0",
+      "--json-logs",
+      ...args,
+    ]);
     const listening = /"url":"(http:[^"]+)"/;
     await program.until(({ stderr }) => listening.test(stderr));
     const url = listening.exec(program.stderr)?.[1];
