@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
-import type { FakeNode, Received } from "./fake_node.ts";
+import type { EchoNode, Received } from "./echo_node.ts";
 import { RpcSocket } from "./rpc_socket.ts";
 import { call, post, withProxy } from "./support.ts";
 
 /** Texts that a node got, without those of other transports. */
-function texts(node: FakeNode): string[] {
+function texts(node: EchoNode): string[] {
   return node.requests.map(({ text }) => text);
 }
 

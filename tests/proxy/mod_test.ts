@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError, withDefaults } from "../../lib/cli/options.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
-import type { FakeNode } from "./fake_node.ts";
+import type { EchoNode } from "./echo_node.ts";
 import { RpcSocket } from "./rpc_socket.ts";
 import { call, post, withProxy } from "./support.ts";
 
@@ -15,7 +15,7 @@ Deno.test("Proxy: reads go to the read node and writes to the write node (spec, 
     for (const method of ["core_sendTransaction", "eth_sendRawTransaction"]) {
       await (await post(url, call(1, method))).body?.cancel();
     }
-    const methods = (node: FakeNode) => node.requests.map(({ text }) => JSON.parse(text).method);
+    const methods = (node: EchoNode) => node.requests.map(({ text }) => JSON.parse(text).method);
     assert.deepEqual(methods(read), ["core_getAccount", "core_simulateTransaction", "eth_chainId"]);
     assert.deepEqual(methods(write), ["core_sendTransaction", "eth_sendRawTransaction"]);
   }));

@@ -10,7 +10,7 @@ import { assemble } from "../../services/proxy/parts.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { address } from "./address.ts";
-import { FakeNode, type FakeNodeOptions } from "./fake_node.ts";
+import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
 import type { RpcFrame } from "./rpc_socket.ts";
 import { call } from "./support.ts";
 
@@ -50,7 +50,7 @@ class Client implements ClientConnection {
 
 interface Scene {
   clock: FakeClock;
-  node: FakeNode;
+  node: EchoNode;
   parts: ReturnType<typeof assemble>;
   client: () => Client;
   metrics: ProxyMetrics;
@@ -59,9 +59,9 @@ interface Scene {
 async function withParts(
   play: (scene: Scene) => Promise<void>,
   given: Partial<ProxyOptions> = {},
-  nodeOptions: FakeNodeOptions = {},
+  nodeOptions: EchoNodeOptions = {},
 ): Promise<void> {
-  const node = new FakeNode(nodeOptions);
+  const node = new EchoNode(nodeOptions);
   const clock = new FakeClock();
   const metrics = new ProxyMetrics(new Registry());
   const parts = assemble(

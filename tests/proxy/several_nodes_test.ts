@@ -4,7 +4,7 @@ import { UsageError, withDefaults } from "../../lib/cli/options.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { ChainNode } from "./chain_nodes.ts";
-import { FakeNode } from "./fake_node.ts";
+import { EchoNode } from "./echo_node.ts";
 import { RpcSocket } from "./rpc_socket.ts";
 import { call, post } from "./support.ts";
 
@@ -12,13 +12,13 @@ interface Scene {
   url: string;
   wsUrl: string;
   nodes: ChainNode[];
-  write: FakeNode;
+  write: EchoNode;
   metric: (name: string) => Promise<number>;
 }
 
 async function withNodes(play: (scene: Scene) => Promise<void>): Promise<void> {
   const nodes = [1, 2, 3].map(() => new ChainNode(100));
-  const write = new FakeNode();
+  const write = new EchoNode();
   const proxy = await startProxy(withDefaults(options, {
     port: 0,
     readNodeUrl: nodes.map(({ node }) => node.url).join(", "),

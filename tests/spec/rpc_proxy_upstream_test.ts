@@ -8,7 +8,7 @@ import { ReconnectingSocket } from "../../lib/net/reconnecting_socket.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { BroadcastRing } from "../../services/proxy/hub/broadcast_ring.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
-import { FakeNode } from "../proxy/fake_node.ts";
+import { EchoNode } from "../proxy/echo_node.ts";
 import { RpcSocket } from "../proxy/rpc_socket.ts";
 import { call, post, withProxy } from "../proxy/support.ts";
 import { eventually } from "../support/eventually.ts";
@@ -184,7 +184,7 @@ scene(
 );
 
 Deno.test("RPC proxy, Proxy configuration, --read-node-ws-url: used in place of the derived one", async () => {
-  const [derived, given] = [new FakeNode(), new FakeNode()];
+  const [derived, given] = [new EchoNode(), new EchoNode()];
   const proxy = await startProxy(withDefaults(options, {
     port: 0,
     readNodeUrl: derived.url,
@@ -225,7 +225,7 @@ scene(
     await read.stop();
     await eventually("disconnected", async () => await state() === 0 || undefined);
     await eventually("attempts counted", async () => await attempts() >= 3 || undefined);
-    const again = new FakeNode({ port: read.port });
+    const again = new EchoNode({ port: read.port });
     await again.until(() => again.subscriptions.length === 1);
     assert.equal(await state(), 1);
     again.notify(HEADS, "after");
