@@ -11,7 +11,7 @@ import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { address } from "./address.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
-import type { RpcFrame } from "./rpc_socket.ts";
+import type { RpcMessage } from "../support/rpc_socket.ts";
 import { call } from "./support.ts";
 
 /** Longer than any wait before a reconnect. */
@@ -29,7 +29,7 @@ class Client implements ClientConnection {
   spareRoom = () => 0;
   admit = () => true;
   roomBytes = Infinity;
-  readonly frames: RpcFrame[] = [];
+  readonly frames: RpcMessage[] = [];
   readonly closed: number[] = [];
 
   room = () => this.roomBytes;
@@ -43,7 +43,7 @@ class Client implements ClientConnection {
   }
 
   /** The first frame that is wanted, once it has come. */
-  frame(wanted: (frame: RpcFrame) => boolean): Promise<RpcFrame> {
+  frame(wanted: (frame: RpcMessage) => boolean): Promise<RpcMessage> {
     return eventually("a frame", () => this.frames.find(wanted));
   }
 }

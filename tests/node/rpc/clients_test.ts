@@ -9,7 +9,7 @@ import { Dispatcher } from "../../../services/node/rpc/dispatcher.ts";
 import { Subscriptions } from "../../../services/node/rpc/subscriptions.ts";
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { eventually } from "../../support/eventually.ts";
-import { RpcSocket } from "../support/rpc_socket.ts";
+import { RpcSocket } from "../../support/rpc_socket.ts";
 import { withNode } from "../support/running_node.ts";
 
 const OPCODE_TEXT = 0x81;
