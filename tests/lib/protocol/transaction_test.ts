@@ -5,8 +5,11 @@ import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { describeIssue } from "../../../lib/protocol/scalars.ts";
 import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
+import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
 import {
+  hashTransaction,
   quoteTermsOf,
+  signTransaction,
   transactionSchema,
   transactionToText,
 } from "../../../lib/protocol/transaction.ts";
@@ -110,4 +113,12 @@ Deno.test("quoteTermsOf: the quote inside an RfqSubmit has the hash of the quote
   const terms = quoteTermsOf(tx);
   const wire = quoteToWire({ ...terms, signature: tx.solverSignature });
   assert.equal(hashQuote(quoteSchema.parse(wire), 1337), hashQuote(terms, 1337));
+});
+
+Deno.test("signTransaction: signs the hash of what it is given, and leaves the rest as it is", () => {
+  const { signature: _none, ...unsigned } = transactionSchema.parse(deposit);
+  const { tx, txHash } = signTransaction(unsigned, new Signer(relayer.privateKey), 1337);
+  assert.equal(txHash, hashTransaction(unsigned, 1337));
+  assert.equal(recoverSigner(txHash, tx.signature), relayer.address);
+  assert.deepEqual(tx, { ...unsigned, signature: tx.signature });
 });
