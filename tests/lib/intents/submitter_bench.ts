@@ -63,6 +63,7 @@ export class Bench {
   readonly #waiting: (() => void)[] = [];
   sign: (intent: Intent) => SignedTransactionText | Promise<SignedTransactionText> = () =>
     this.signed();
+  requireChain: () => Promise<void> = () => Promise.resolve();
   readonly submitter = this.newSubmitter();
 
   newSubmitter(): Submitter {
@@ -73,6 +74,7 @@ export class Bench {
       random: () => 1,
       log: getLogger("test"),
       sign: async (intent) => await this.sign(intent),
+      requireChain: () => this.requireChain(),
       observe: (event, intent) => {
         this.events.push(`${event} ${intent.state}`);
         for (const wake of this.#waiting.splice(0)) wake();
