@@ -226,6 +226,22 @@ Deno.test("Submitter: a mistake of the program is thrown as it is", () =>
     assert.deepEqual(bench.events, []);
   }));
 
+Deno.test("Submitter: a node that is lost between a refusal and the lookup leaves the outcome unknown", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = () => {
+      throw new RpcError(RpcCode.transactionRejected, "Too old");
+    };
+    bench.node.onLookup = away;
+    const intent = await bench.record();
+    await assert.rejects(bench.submitter.submit(intent), OutcomeUnknownError);
+    assert.equal(bench.submitter.nodeLost, true);
+    const mistake = new TypeError("test");
+    bench.node.onLookup = () => {
+      throw mistake;
+    };
+    await assert.rejects(bench.submitter.submit(intent), mistake);
+  }));
+
 Deno.test("Submitter: after a stop an attempt that loses its answer is left to the next start", () =>
   withBench(async (bench) => {
     const { promise: answer, reject: loseAnswer } = Promise.withResolvers<never>();
