@@ -1,10 +1,10 @@
 /** Keys in encrypted JSON keystores (version 3), so that they need not be on a command line. */
-import { bytesToHex, hexToBytes } from "viem/utils";
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../errors.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
 import { redact } from "../redact.ts";
+import { decryptKey, encryptKey } from "./keystore_format.ts";
 import { UsageError } from "./options.ts";
 
 /** Options that give a service its key: either the key or a keystore. */
@@ -69,10 +69,10 @@ function whyUnreadable(thrown: unknown): string {
   return messageOf(thrown);
 }
 
-/** What makes a file a keystore; the library checks the rest. */
+/** What makes a file a keystore; decrypting checks the rest. */
 const keystoreSchema = z.object({
   version: z.literal(3),
-  crypto: z.object({ mac: z.string(), ciphertext: z.string(), kdf: z.string() }),
+  crypto: z.looseObject({ mac: z.string(), ciphertext: z.string(), kdf: z.string() }),
 });
 
 /**
@@ -81,30 +81,30 @@ const keystoreSchema = z.object({
  * @throws {KeystoreError} If the file is no keystore, or the password is wrong.
  */
 export async function openKeystore(path: string, password: string): Promise<Hex> {
-  const text = (await readText(path)).toLowerCase();
-  if (!isKeystore(text)) {
+  const { success, data } = keystoreSchema.safeParse(
+    parseJson((await readText(path)).toLowerCase()),
+  );
+  if (!success) {
     throw new KeystoreError(`File ${path} is not a keystore: expected JSON of version 3`);
   }
-  // Loaded on demand: key derivation is a large library.
-  const { Wallet } = await import("@ethereumjs/wallet");
+  let key: Hex | undefined;
   try {
-    return bytesToHex((await Wallet.fromV3(text, password)).getPrivateKey());
-  } catch (thrown) {
+    key = await decryptKey(data.crypto, password);
+  } catch {
     // The cause is left out on purpose: it may quote the file.
-    const isWrongPassword = messageOf(thrown).includes("possibly wrong passphrase");
     throw new KeystoreError(
-      isWrongPassword
-        ? `Keystore ${path} does not open: the password is wrong`
-        : `Keystore ${path} does not open: its encryption is not one of version 3`,
+      `Keystore ${path} does not open: its encryption is not one of version 3`,
     );
   }
+  if (key !== undefined) return key;
+  throw new KeystoreError(`Keystore ${path} does not open: the password is wrong`);
 }
 
-function isKeystore(text: string): boolean {
+function parseJson(text: string): unknown {
   try {
-    return keystoreSchema.safeParse(JSON.parse(text)).success;
+    return JSON.parse(text);
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -118,8 +118,7 @@ export async function createKeystore(
   privateKey: Hex,
   password: string,
 ): Promise<void> {
-  const { Wallet } = await import("@ethereumjs/wallet");
-  const text = await Wallet.fromPrivateKey(hexToBytes(privateKey)).toV3String(password);
+  const text = await encryptKey(privateKey, password);
   try {
     await Deno.writeTextFile(path, `${text}\n`, { createNew: true, mode: 0o600 });
   } catch (thrown) {

@@ -9,6 +9,7 @@ import {
   tracePlaces,
 } from "../support/death.ts";
 import { assertFailure, post } from "../support/envelope.ts";
+import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
@@ -24,14 +25,13 @@ const FINAL_WITHIN_MS = 15_000;
 
 /** What the bridge says of the deposit once it says something final; undefined where it has none. */
 async function finalView(url: string): Promise<DepositView | undefined> {
-  const deadlineMs = Date.now() + FINAL_WITHIN_MS;
-  for (;;) {
-    assert.ok(Date.now() < deadlineMs, "The deposit gets a final state");
+  const { deposit } = await eventually("a final state of the deposit", async () => {
     const response = await fetch(`${url}/deposits/${user.address}/1`);
     const { deposit } = await response.json();
-    if (response.status === 404) return undefined;
-    if (deposit.state === "committed" || deposit.state === "failed") return deposit;
-  }
+    if (response.status === 404) return { deposit: undefined };
+    return deposit.state === "committed" || deposit.state === "failed" ? { deposit } : undefined;
+  }, FINAL_WITHIN_MS);
+  return deposit;
 }
 
 /** Gives a test an empty database. */

@@ -6,7 +6,7 @@ import { connect, type Socket } from "node:net";
 import { HANDSHAKE_MS, WsListener } from "../../services/proxy/clients/ws_listener.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { RpcSocket } from "../proxy/rpc_socket.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, onBothPorts, post, withProxy } from "../proxy/support.ts";
 import { AddressedClient, HonestClient, metric } from "./honest_client.ts";
 

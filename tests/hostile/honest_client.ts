@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 // @ts-types="@types/ws"
 import { WebSocket as WsClient } from "ws";
-import { RpcSocket } from "../proxy/rpc_socket.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post, type Scene } from "../proxy/support.ts";
 
 /** Heads and reads of one {@link HonestClient.work}. */
@@ -26,7 +26,7 @@ export class HonestClient {
 
   static async open(scene: Scene): Promise<HonestClient> {
     const socket = await RpcSocket.open(scene.wsUrl);
-    const { result } = await socket.call(1, "eth_subscribe", ["newHeads"]);
+    const { result } = await socket.call("eth_subscribe", ["newHeads"]);
     return new HonestClient(scene, socket, result);
   }
 
@@ -39,14 +39,14 @@ export class HonestClient {
       const overHttp = await post(url, call(id, "core_getAccount", [id]));
       const { result } = await overHttp.json();
       assert.deepEqual([overHttp.status, result?.params], [200, [id]]);
-      const overWs = await this.#socket.call(id, "core_getAccount", [-id]);
+      const overWs = await this.#socket.call("core_getAccount", [-id]);
       assert.deepEqual(overWs.error, undefined);
     }
   }
 
   /** Ends the client. It must have had nearly every head, as its reads have had an answer. */
   async close(): Promise<void> {
-    await this.#socket.call(2, "core_getAccount"); // what was sent before has come by now
+    await this.#socket.call("core_getAccount"); // what was sent before has come by now
     const heads = this.#socket.notifications(this.#subscription).length;
     assert(heads >= HEADS_MIN * this.#emitted, `${heads} of ${this.#emitted} heads came`);
     await this.#socket.close();

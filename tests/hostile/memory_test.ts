@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
 import { deafClient } from "../proxy/deaf_client.ts";
-import { FakeNode } from "../proxy/fake_node.ts";
+import { EchoNode } from "../proxy/echo_node.ts";
 import type { Scene } from "../proxy/support.ts";
 import { HonestClient, metric } from "./honest_client.ts";
 
@@ -34,7 +34,7 @@ async function withProcess(
   play: (scene: Scene & { wsPortUrl: string; pid: number }) => Promise<void>,
 ): Promise<void> {
   const huge = "x".repeat(ANSWER);
-  const read = new FakeNode({
+  const read = new EchoNode({
     answer(text) {
       const { id, method, params } = JSON.parse(text);
       const result = method === "core_getPriceHistory" ? huge : { params };

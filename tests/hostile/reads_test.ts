@@ -1,7 +1,7 @@
 /** Callers whose reads are made to fail, so that equal reads of others would fail with them. */
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
-import type { Received } from "../proxy/fake_node.ts";
+import type { Received } from "../proxy/echo_node.ts";
 import { call, post, type SceneOptions, withProxy } from "../proxy/support.ts";
 import { metric } from "./honest_client.ts";
 

@@ -1,6 +1,6 @@
 /** Clients that subscribe so as to harm others on the one socket to the read node. */
 import assert from "node:assert/strict";
-import { RpcSocket } from "../proxy/rpc_socket.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { withProxy } from "../proxy/support.ts";
 import { AddressedClient, HonestClient, metric } from "./honest_client.ts";
 
@@ -20,7 +20,7 @@ Deno.test("Hostile: a subscribe with megabytes of parameters is refused and neve
     const honest = await HonestClient.open(scene);
     const attacker = await RpcSocket.open(scene.wsUrl);
     for (let id = 1; id <= 3; id += 1) {
-      const answer = await attacker.call(id, "eth_subscribe", ["logs", {
+      const answer = await attacker.call("eth_subscribe", ["logs", {
         x: "x".repeat(1.1 * MIB),
       }]);
       assert.equal(answer.error?.code, -32005);
@@ -36,8 +36,8 @@ Deno.test("Hostile: 4 KiB of parameters pass, a byte more is refused", () =>
   withProxy(async ({ wsUrl, read }) => {
     const client = await RpcSocket.open(wsUrl);
     const fill = 4_096 - JSON.stringify(["logs", ""]).length;
-    const fits = await client.call(1, "eth_subscribe", ["logs", "x".repeat(fill)]);
-    const over = await client.call(2, "eth_subscribe", ["logs", "x".repeat(fill + 1)]);
+    const fits = await client.call("eth_subscribe", ["logs", "x".repeat(fill)]);
+    const over = await client.call("eth_subscribe", ["logs", "x".repeat(fill + 1)]);
     assert.deepEqual([typeof fits.result, over.error?.code], ["string", -32005]);
     assert.equal(read.calls.length, 1);
     await client.close();
@@ -48,10 +48,10 @@ Deno.test("Hostile: a subscription on which the node closes the socket fails, an
     const { read } = scene;
     const honest = await HonestClient.open(scene);
     const attacker = await RpcSocket.open(scene.wsUrl);
-    assert.equal((await attacker.call(1, "eth_subscribe", ["poison"])).error?.code, -32005);
+    assert.equal((await attacker.call("eth_subscribe", ["poison"])).error?.code, -32005);
     await read.until(() => read.subscriptions.length === 1); // the heads are back
     for (let id = 2; id <= 5; id += 1) {
-      assert.equal((await attacker.call(id, "eth_subscribe", ["poison"])).error?.code, -32005);
+      assert.equal((await attacker.call("eth_subscribe", ["poison"])).error?.code, -32005);
     }
     await honest.work();
     assert.equal(read.closedOn.length, 1);
@@ -65,13 +65,13 @@ Deno.test("Hostile: a filter that a subscription does not use makes no other one
     const attackers = await Promise.all(Array.from({ length: 18 }, () => RpcSocket.open(wsUrl)));
     for (let n = 0; n < 100; n += 1) {
       await Promise.all(attackers.map((attacker, index) => {
-        return attacker.call(n, "eth_subscribe", ["prices", { user: address(100 * index + n) }]);
+        return attacker.call("eth_subscribe", ["prices", { user: address(100 * index + n) }]);
       }));
     }
     // One client that asks again needs a second id, up to a bound.
     assert(read.subscriptions.length <= 17, `${read.subscriptions.length}`);
     const theses = (index: number, filter: object) =>
-      attackers[index]?.call(1_000, "eth_subscribe", ["theses", filter]);
+      attackers[index]?.call("eth_subscribe", ["theses", filter]);
     for (
       const filter of [{ user: address(0xa) }, {
         user: address(0xa).toUpperCase().replace("X", "x"),
@@ -137,7 +137,7 @@ Deno.test("Hostile: a peer that invents addresses leaves room for others", () =>
     ).length;
     assert.equal(granted, 36, "90 % of 40");
     const client = await RpcSocket.open(wsUrl);
-    assert.equal(typeof (await client.call(1, "eth_subscribe", ["logs", {}])).result, "string");
+    assert.equal(typeof (await client.call("eth_subscribe", ["logs", {}])).result, "string");
     await honest.work();
     await Promise.all([...attackers, client, honest].map((each) =>
       each.close()
@@ -151,7 +151,7 @@ Deno.test("Hostile: parameters nested 100,000 levels deep are refused, and the c
     for (const [id, depth] of [100_000, 1_500, 17].entries()) {
       const params = "[".repeat(depth) + "]".repeat(depth);
       attacker.send(`{"jsonrpc":"2.0","id":${id},"method":"eth_subscribe","params":${params}}`);
-      const { error } = await attacker.frame((frame) => frame.id === id);
+      const { error } = await attacker.waitFor((frame) => frame.id === id);
       assert.equal(error?.code, -32005, `${depth} levels`);
     }
     await honest.work();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { RpcError } from "../../lib/protocol/jsonrpc.ts";
 import { missingSpansOf } from "../../lib/net/core_client.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "./support/actors.ts";
-import { RpcSocket } from "./support/rpc_socket.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { type SteppedParts, withSteppedNode } from "./support/stepped_node.ts";
 
 const { user, solver } = actors;

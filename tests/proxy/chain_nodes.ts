@@ -1,4 +1,4 @@
-import { FakeNode } from "./fake_node.ts";
+import { EchoNode } from "./echo_node.ts";
 
 /** The block of a number, the same on every node. */
 export function block(number: number) {
@@ -27,14 +27,14 @@ interface Call {
 
 /** Read nodes of one chain, over real sockets; each knows how far it is. */
 export class ChainNode {
-  readonly node: FakeNode;
+  readonly node: EchoNode;
   head: number;
   /** Answers a call in place of the node, if it wants to. */
   answer: ((call: Call) => Response | Promise<Response> | undefined) | undefined;
 
   constructor(head: number, port?: number) {
     this.head = head;
-    this.node = new FakeNode({
+    this.node = new EchoNode({
       port,
       answer: async (text) => {
         const call: Call | Call[] = JSON.parse(text);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
-import type { FakeNode, Received } from "./fake_node.ts";
-import { RpcSocket } from "./rpc_socket.ts";
+import type { EchoNode, Received } from "./echo_node.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post, withProxy } from "./support.ts";
 
 /** Texts that a node got, without those of other transports. */
-function texts(node: FakeNode): string[] {
+function texts(node: EchoNode): string[] {
   return node.requests.map(({ text }) => text);
 }
 
@@ -271,7 +271,7 @@ Deno.test("Proxy, HTTP: a read whose socket is lost is sent again over HTTP; a w
 Deno.test("Proxy, HTTP: reads over the WebSocket share it with the hub, each with its own answers", () =>
   withProxy(async ({ url, wsUrl, read }) => {
     const client = await RpcSocket.open(wsUrl);
-    const { result: id } = await client.call(1, "eth_subscribe", ["newHeads"]);
+    const { result: id } = await client.call("eth_subscribe", ["newHeads"]);
     const answers = Array.from({ length: 20 }, async (_, n) => {
       const answer = await (await post(url, call(n, "eth_getBalance", [String(n)]))).json();
       read.notify(["newHeads"], n);

@@ -1,6 +1,6 @@
 /** Every wrong message, over HTTP and WebSocket, with the code and status of the protocol page. */
 import assert from "node:assert/strict";
-import { RpcSocket } from "./rpc_socket.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { post, type Scene, type SceneOptions, withProxy } from "./support.ts";
 
 const MAX_BODY_BYTES = 4_096;
@@ -225,8 +225,8 @@ async function overWebSocket(
     assert.equal((await client.closed).code, 1009);
     return assert.deepEqual(client.frames, []);
   }
-  if (answer !== null) await client.frame(() => true);
-  await client.call(4711, "subtract", [1, 1]); // what was to be answered has been answered by now
+  if (answer !== null) await client.waitFor(() => true);
+  await client.call("subtract", [1, 1], 4711); // what was to be answered has been answered by now
   const frames = client.frames.map((text) => JSON.parse(text))
     .filter((frame) => frame.id !== 4711);
   assert.deepEqual(frames.map(brief), answer === null ? [] : [answer]);

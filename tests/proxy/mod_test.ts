@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError, withDefaults } from "../../lib/cli/options.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
-import type { FakeNode } from "./fake_node.ts";
-import { RpcSocket } from "./rpc_socket.ts";
+import type { EchoNode } from "./echo_node.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post, withProxy } from "./support.ts";
 
 Deno.test("Proxy: reads go to the read node and writes to the write node (spec, Routing)", () =>
@@ -15,7 +15,7 @@ Deno.test("Proxy: reads go to the read node and writes to the write node (spec, 
     for (const method of ["core_sendTransaction", "eth_sendRawTransaction"]) {
       await (await post(url, call(1, method))).body?.cancel();
     }
-    const methods = (node: FakeNode) => node.requests.map(({ text }) => JSON.parse(text).method);
+    const methods = (node: EchoNode) => node.requests.map(({ text }) => JSON.parse(text).method);
     assert.deepEqual(methods(read), ["core_getAccount", "core_simulateTransaction", "eth_chainId"]);
     assert.deepEqual(methods(write), ["core_sendTransaction", "eth_sendRawTransaction"]);
   }));
@@ -24,21 +24,21 @@ Deno.test("Proxy: a subscription reaches those who asked, one at the node for al
   withProxy(async ({ wsUrl, read }) => {
     const [alice, bob, carol] = await Promise.all([1, 2, 3].map(() => RpcSocket.open(wsUrl)));
     assert(alice && bob && carol);
-    const heads = (await alice.call(1, "eth_subscribe", ["newHeads"])).result;
-    assert.equal((await bob.call(7, "eth_subscribe", ["newHeads"])).result, heads);
-    const logs = (await carol.call(1, "eth_subscribe", ["logs", {}])).result;
+    const heads = (await alice.call("eth_subscribe", ["newHeads"])).result;
+    assert.equal((await bob.call("eth_subscribe", ["newHeads"])).result, heads);
+    const logs = (await carol.call("eth_subscribe", ["logs", {}])).result;
     assert.notEqual(logs, heads);
     assert.deepEqual(read.subscriptions.sort(), ['["logs",{}]', '["newHeads"]']);
     read.notify(["newHeads"], { number: "0x1" });
     read.notify(["logs", {}], { data: "0x" });
-    await carol.frame((frame) => frame.method === "eth_subscription");
+    await carol.waitFor((frame) => frame.method === "eth_subscription");
     for (const client of [alice, bob]) {
-      await client.frame((frame) => frame.method === "eth_subscription");
+      await client.waitFor((frame) => frame.method === "eth_subscription");
       assert.deepEqual(client.notifications(heads), [{ number: "0x1" }]);
     }
     assert.equal(carol.frames.length, 2);
-    assert.equal((await alice.call(2, "eth_unsubscribe", [heads])).result, true);
-    assert.equal((await alice.call(3, "eth_unsubscribe", [heads])).result, false);
+    assert.equal((await alice.call("eth_unsubscribe", [heads])).result, true);
+    assert.equal((await alice.call("eth_unsubscribe", [heads])).result, false);
     assert.equal(read.subscriptions.length, 2);
     await bob.close();
     await read.until(() => read.subscriptions.length === 1);
@@ -49,13 +49,13 @@ Deno.test("Proxy: a subscription reaches those who asked, one at the node for al
 Deno.test("Proxy: clients keep their socket and their ids when the node comes back", () =>
   withProxy(async ({ wsUrl, read }) => {
     const client = await RpcSocket.open(wsUrl);
-    const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
+    const id = (await client.call("eth_subscribe", ["newHeads"])).result;
     for (let restart = 1; restart <= 3; restart += 1) {
       read.dropSockets();
       await read.until(() => read.subscriptions.length === 0);
       await read.until(() => read.subscriptions.length === 1);
       read.notify(["newHeads"], { number: restart });
-      await client.frame((frame) => {
+      await client.waitFor((frame) => {
         return frame.params?.subscription === id &&
           JSON.stringify(frame.params?.result) === `{"number":${restart}}`;
       });
@@ -66,7 +66,7 @@ Deno.test("Proxy: clients keep their socket and their ids when the node comes ba
 Deno.test("Proxy: health is OK, metrics carry the specification's names", () =>
   withProxy(async ({ url, wsUrl }) => {
     const client = await RpcSocket.open(wsUrl.replace("/ws", "/"));
-    await client.call(1, "eth_subscribe", ["newHeads"]);
+    await client.call("eth_subscribe", ["newHeads"]);
     await (await post(url, call(1, "core_getAccount"))).body?.cancel();
     const health = await fetch(`${url}/health`);
     assert.equal(await health.text(), "OK");

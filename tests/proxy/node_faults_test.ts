@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { eventually } from "../support/eventually.ts";
 import { hasProgram, Program } from "../support/process.ts";
-import { RpcSocket } from "./rpc_socket.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post, withProxy } from "./support.ts";
 
 /** A node that handles each complete POST as the test says; it can speak TLS. */

@@ -10,8 +10,8 @@ import { assemble } from "../../services/proxy/parts.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { address } from "./address.ts";
-import { FakeNode, type FakeNodeOptions } from "./fake_node.ts";
-import type { RpcFrame } from "./rpc_socket.ts";
+import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
+import type { RpcMessage } from "../support/rpc_socket.ts";
 import { call } from "./support.ts";
 
 /** Longer than any wait before a reconnect. */
@@ -29,7 +29,7 @@ class Client implements ClientConnection {
   spareRoom = () => 0;
   admit = () => true;
   roomBytes = Infinity;
-  readonly frames: RpcFrame[] = [];
+  readonly frames: RpcMessage[] = [];
   readonly closed: number[] = [];
 
   room = () => this.roomBytes;
@@ -43,14 +43,14 @@ class Client implements ClientConnection {
   }
 
   /** The first frame that is wanted, once it has come. */
-  frame(wanted: (frame: RpcFrame) => boolean): Promise<RpcFrame> {
+  frame(wanted: (frame: RpcMessage) => boolean): Promise<RpcMessage> {
     return eventually("a frame", () => this.frames.find(wanted));
   }
 }
 
 interface Scene {
   clock: FakeClock;
-  node: FakeNode;
+  node: EchoNode;
   parts: ReturnType<typeof assemble>;
   client: () => Client;
   metrics: ProxyMetrics;
@@ -59,9 +59,9 @@ interface Scene {
 async function withParts(
   play: (scene: Scene) => Promise<void>,
   given: Partial<ProxyOptions> = {},
-  nodeOptions: FakeNodeOptions = {},
+  nodeOptions: EchoNodeOptions = {},
 ): Promise<void> {
-  const node = new FakeNode(nodeOptions);
+  const node = new EchoNode(nodeOptions);
   const clock = new FakeClock();
   const metrics = new ProxyMetrics(new Registry());
   const parts = assemble(

@@ -1,6 +1,6 @@
 import { WebSocketProvider } from "ethers";
 import { createPublicClient, webSocket } from "viem";
-import { RpcSocket } from "./rpc_socket.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 
 /** A client of another project, unmodified, that notes the heads it is notified of. */
 export interface HeadFollower extends AsyncDisposable {
@@ -38,7 +38,7 @@ async function followWithEthers(wsUrl: string): Promise<HeadFollower> {
 
 async function followBare(wsUrl: string): Promise<HeadFollower> {
   const socket = await RpcSocket.open(wsUrl);
-  const { result } = await socket.call(1, "eth_subscribe", ["newHeads"]);
+  const { result } = await socket.call("eth_subscribe", ["newHeads"]);
   const numberOf = (head: unknown) => Number((head as { number: string }).number); // of newHeads
   const numbers = () => socket.notifications(result).map(numberOf);
   return follower("bare socket", numbers, () => socket.close());

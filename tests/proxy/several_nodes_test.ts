@@ -4,21 +4,21 @@ import { UsageError, withDefaults } from "../../lib/cli/options.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { ChainNode } from "./chain_nodes.ts";
-import { FakeNode } from "./fake_node.ts";
-import { RpcSocket } from "./rpc_socket.ts";
+import { EchoNode } from "./echo_node.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post } from "./support.ts";
 
 interface Scene {
   url: string;
   wsUrl: string;
   nodes: ChainNode[];
-  write: FakeNode;
+  write: EchoNode;
   metric: (name: string) => Promise<number>;
 }
 
 async function withNodes(play: (scene: Scene) => Promise<void>): Promise<void> {
   const nodes = [1, 2, 3].map(() => new ChainNode(100));
-  const write = new FakeNode();
+  const write = new EchoNode();
   const proxy = await startProxy(withDefaults(options, {
     port: 0,
     readNodeUrl: nodes.map(({ node }) => node.url).join(", "),
@@ -135,7 +135,7 @@ Deno.test("Several read nodes: a filter stays with its node, and is not found on
 Deno.test("Several read nodes: when the one that the hub follows is gone, clients keep their ids and see each head once", () =>
   withNodes(async ({ url, wsUrl, nodes }) => {
     const client = await RpcSocket.open(wsUrl);
-    const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
+    const id = (await client.call("eth_subscribe", ["newHeads"])).result;
     const numbers = () =>
       client.notifications(id).map((head) => Number((head as { number: string }).number));
     const expected: number[] = [];
@@ -168,7 +168,7 @@ Deno.test("Several read nodes: when the one that the hub follows is gone, client
 Deno.test("Several read nodes: heads that clients have seen are dropped when the next node is behind", () =>
   withNodes(async ({ wsUrl, nodes }) => {
     const client = await RpcSocket.open(wsUrl);
-    const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
+    const id = (await client.call("eth_subscribe", ["newHeads"])).result;
     const [first, ...others] = nodes;
     assert(first);
     await first.node.until(() => first.node.subscriptions.length === 1);

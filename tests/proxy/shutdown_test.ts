@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { STOP_DEADLINE_MS } from "../../lib/cli/command.ts";
-import { RpcSocket } from "./rpc_socket.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { onBothPorts } from "./support.ts";
 import { deafClient } from "./deaf_client.ts";
 
@@ -9,7 +9,7 @@ onBothPorts(
   (withProxy) =>
     withProxy(async ({ wsUrl, read, stopProxy }) => {
       const clients = await Promise.all([1, 2].map(() => RpcSocket.open(wsUrl)));
-      await clients[0]?.call(1, "eth_subscribe", ["newHeads"]);
+      await clients[0]?.call("eth_subscribe", ["newHeads"]);
       await stopProxy();
       for (const client of clients) assert.equal((await client.closed).code, 1012);
       await assert.rejects(RpcSocket.open(wsUrl));
@@ -27,9 +27,9 @@ onBothPorts(
       const padding = "x".repeat(100_000);
       for (let n = 0; n < 200; n += 1) read.notify(["newHeads"], { n, padding });
       const witness = await RpcSocket.open(wsUrl);
-      const { result } = await witness.call(1, "eth_subscribe", ["newHeads"]);
+      const { result } = await witness.call("eth_subscribe", ["newHeads"]);
       read.notify(["newHeads"], "last");
-      await witness.frame((frame) => frame.params?.subscription === result);
+      await witness.waitFor((frame) => frame.params?.subscription === result);
       const startedAt = performance.now();
       const stopped = stopProxy();
       assert.equal(await (await fetch(`${url}/ready`)).text(), "Shutting down");

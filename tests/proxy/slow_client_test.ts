@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { UNREAD_BYTES_MAX } from "../../services/proxy/clients/client_connection.ts";
 import { eventually } from "../support/eventually.ts";
 import { deafClient } from "./deaf_client.ts";
-import { RpcSocket } from "./rpc_socket.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { onBothPorts, type Scene } from "./support.ts";
 
 const CAPACITY = 16;
@@ -24,11 +24,11 @@ async function flood({ wsUrl, read }: Scene) {
   await deaf.send({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["newHeads"] });
   await read.until(() => read.subscriptions.length === 1);
   const healthy = await RpcSocket.open(wsUrl);
-  const id = (await healthy.call(1, "eth_subscribe", ["newHeads"])).result;
+  const id = (await healthy.call("eth_subscribe", ["newHeads"])).result;
   for (let n = 0; n < MESSAGES; n += 1) {
     read.notify(["newHeads"], { n, padding });
     // One at a time for the healthy client, so that only the deaf one is too slow.
-    await healthy.frame((frame) => isNumber(frame.params?.result, n));
+    await healthy.waitFor((frame) => isNumber(frame.params?.result, n));
   }
   assert.equal(healthy.notifications(id).length, MESSAGES);
   await healthy.close();
@@ -76,7 +76,7 @@ onBothPorts(
     withProxy(async ({ wsUrl, read }) => {
       const BURST = 100 * CAPACITY;
       const fast = await RpcSocket.open(wsUrl);
-      const id = (await fast.call(1, "eth_subscribe", ["newHeads"])).result;
+      const id = (await fast.call("eth_subscribe", ["newHeads"])).result;
       const all: unknown[] = [];
       for (let burst = 0; burst < 3; burst += 1) {
         for (let n = 0; n < BURST; n += 1) {
@@ -84,7 +84,7 @@ onBothPorts(
           read.notify(["newHeads"], result);
           all.push(result);
         }
-        await fast.frame((frame) => isNumber(frame.params?.result, all.length - 1));
+        await fast.waitFor((frame) => isNumber(frame.params?.result, all.length - 1));
       }
       assert.deepEqual(fast.notifications(id), all);
       await fast.close();

@@ -1,13 +1,13 @@
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
-import { FakeNode, type FakeNodeOptions } from "./fake_node.ts";
+import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
 
 /** A proxy between a read and a write node. */
 export interface Scene {
   url: string;
   wsUrl: string;
-  read: FakeNode;
-  write: FakeNode;
+  read: EchoNode;
+  write: EchoNode;
   /** Ends the proxy; harmless if it ended before. */
   stopProxy(): Promise<void>;
 }
@@ -19,8 +19,8 @@ export type ClientPort = "main port" | "WebSocket port";
 export interface SceneOptions {
   clientPort?: ClientPort;
   proxy?: Partial<ProxyOptions>;
-  read?: FakeNodeOptions;
-  write?: FakeNodeOptions;
+  read?: EchoNodeOptions;
+  write?: EchoNodeOptions;
   /** WebSockets that the read node has once the proxy is up: one, unless it is given another URL. */
   connections?: number;
 }
@@ -30,8 +30,8 @@ export async function withProxy(
   play: (scene: Scene) => Promise<void>,
   given: SceneOptions = {},
 ): Promise<void> {
-  const read = new FakeNode(given.read);
-  const write = new FakeNode(given.write);
+  const read = new EchoNode(given.read);
+  const write = new EchoNode(given.write);
   const proxy = await startProxy(withDefaults(options, {
     port: 0,
     readNodeUrl: read.url,

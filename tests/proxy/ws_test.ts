@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { eventually } from "../support/eventually.ts";
-import { RpcSocket } from "./rpc_socket.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, onBothPorts, post, withProxy } from "./support.ts";
 
 onBothPorts(
@@ -10,12 +10,12 @@ onBothPorts(
   (withProxy) =>
     withProxy(async ({ wsUrl, read }) => {
       const client = await RpcSocket.open(wsUrl);
-      const first = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
-      const second = (await client.call(2, "eth_subscribe", ["newHeads"])).result;
+      const first = (await client.call("eth_subscribe", ["newHeads"])).result;
+      const second = (await client.call("eth_subscribe", ["newHeads"])).result;
       assert.notEqual(first, second);
       read.notify(["newHeads"], 1);
       for (const id of [first, second]) {
-        await client.frame((frame) => frame.params?.subscription === id);
+        await client.waitFor((frame) => frame.params?.subscription === id);
         assert.deepEqual(client.notifications(id), [1]);
       }
       await client.close();
@@ -27,7 +27,7 @@ onBothPorts(
   (withProxy) =>
     withProxy(async ({ wsUrl }) => {
       const client = await RpcSocket.open(wsUrl);
-      assert.equal((await client.call(1, "eth_subscribe", ["newHeads"])).result, "0xnode-1");
+      assert.equal((await client.call("eth_subscribe", ["newHeads"])).result, "0xnode-1");
       await client.close();
     }, { read: { subscriptionId: (n) => `0xnode-${n}` } }),
 );
@@ -44,19 +44,19 @@ onBothPorts(
     };
     return withProxy(async ({ wsUrl, read }) => {
       const [heads, logs] = await Promise.all([RpcSocket.open(wsUrl), RpcSocket.open(wsUrl)]);
-      assert.equal((await heads.call(1, "eth_subscribe", ["newHeads"])).result, "0x1");
-      assert.equal((await heads.call(2, "eth_subscribe", ["a"])).result, "0x2");
-      await heads.call(3, "eth_unsubscribe", ["0x1"]);
+      assert.equal((await heads.call("eth_subscribe", ["newHeads"])).result, "0x1");
+      assert.equal((await heads.call("eth_subscribe", ["a"])).result, "0x2");
+      await heads.call("eth_unsubscribe", ["0x1"]);
       epochStart = granted;
       read.dropSockets();
       await read.until(() => read.subscriptions.length === 0);
       await read.until(() => read.subscriptions.length === 1); // "a" is 0x1 at the node now
-      const id = (await logs.call(1, "eth_subscribe", ["b"])).result; // and "b" is 0x2 there
+      const id = (await logs.call("eth_subscribe", ["b"])).result; // and "b" is 0x2 there
       assert.notEqual(id, "0x2");
       read.notify(["a"], "for a");
       read.notify(["b"], "for b");
-      await heads.frame((frame) => frame.params?.subscription === "0x2");
-      await logs.frame((frame) => frame.params?.subscription === id);
+      await heads.waitFor((frame) => frame.params?.subscription === "0x2");
+      await logs.waitFor((frame) => frame.params?.subscription === id);
       assert.deepEqual([heads.notifications("0x2"), logs.notifications(id)], [["for a"], [
         "for b",
       ]]);
@@ -71,7 +71,7 @@ onBothPorts(
     let epochStart = 0;
     return withProxy(async ({ wsUrl, read }) => {
       const client = await RpcSocket.open(wsUrl);
-      const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
+      const id = (await client.call("eth_subscribe", ["newHeads"])).result;
       epochStart = 5;
       read.dropSockets();
       await read.until(() => read.subscriptions.length === 0);
@@ -80,7 +80,7 @@ onBothPorts(
       read.sendRaw(
         `{"jsonrpc":"2.0","method":"eth_subscription","params":{${body},"subscription":"0x7"}}`,
       );
-      await client.frame((frame) => frame.method === "eth_subscription");
+      await client.waitFor((frame) => frame.method === "eth_subscription");
       assert.equal(
         client.frames.at(-1),
         `{"jsonrpc":"2.0","method":"eth_subscription","params":{${body},"subscription":"${id}"}}`,
@@ -95,7 +95,7 @@ onBothPorts(
   (withProxy) =>
     withProxy(async ({ wsUrl, read, write }) => {
       const client = await RpcSocket.open(wsUrl);
-      assert.deepEqual((await client.call(1, "core_getAccount", ["a"])).result, {
+      assert.deepEqual((await client.call("core_getAccount", ["a"])).result, {
         method: "core_getAccount",
         params: ["a"],
       });
@@ -106,13 +106,13 @@ onBothPorts(
         { jsonrpc: "2.0", method: "net_version" },
         call(13, "eth_unsubscribe", ["0xnone"]),
       ]);
-      await client.frame((frame) => Array.isArray(frame));
+      await client.waitFor((frame) => Array.isArray(frame));
       const batch: { id: number; result: unknown }[] = JSON.parse(client.frames.at(-1) ?? "");
       assert.deepEqual(batch.map(({ id }) => id), [10, 11, 12, 13]);
       assert.equal(batch[3]?.result, false);
       assert.equal(write.requests.length, 1);
       read.notify(["newHeads"], 1);
-      await client.frame((frame) => frame.params?.subscription === batch[1]?.result);
+      await client.waitFor((frame) => frame.params?.subscription === batch[1]?.result);
       await client.close();
     }),
 );
@@ -134,12 +134,12 @@ onBothPorts(
       for (const number of [1, 2, 3]) read.notify(["newHeads"], number);
       // The notifications are in the proxy once another client has them.
       const witness = await RpcSocket.open(wsUrl);
-      const id = (await witness.call(1, "eth_subscribe", ["newHeads"])).result;
+      const id = (await witness.call("eth_subscribe", ["newHeads"])).result;
       read.notify(["newHeads"], 4);
-      await witness.frame((frame) => frame.params?.result === 4);
+      await witness.waitFor((frame) => Number(frame.params?.result) === 4);
       assert.deepEqual(client.frames, []);
       open();
-      await client.frame((frame) => frame.params?.result === 4);
+      await client.waitFor((frame) => Number(frame.params?.result) === 4);
       assert(Array.isArray(JSON.parse(client.frames[0] ?? "")));
       assert.deepEqual(client.notifications(id), [1, 2, 3, 4]);
       await Promise.all([client.close(), witness.close()]);
@@ -155,7 +155,7 @@ onBothPorts(
       client.socket.send(
         new TextEncoder().encode(JSON.stringify(call(5, "core_getAccount", ["€"]))),
       );
-      const { result } = await client.frame((frame) => frame.id === 5);
+      const { result } = await client.waitFor((frame) => frame.id === 5);
       assert.deepEqual(result, { method: "core_getAccount", params: ["€"] });
       await client.close();
     }),
@@ -166,7 +166,7 @@ onBothPorts(
   (withProxy) =>
     withProxy(async ({ wsUrl }) => {
       const client = await RpcSocket.open(wsUrl);
-      const { error } = await client.call(1, "eth_subscribe", ["nonsense"]);
+      const { error } = await client.call("eth_subscribe", ["nonsense"]);
       assert.deepEqual(error, {
         code: -32602,
         message: "no such kind",
@@ -202,13 +202,13 @@ onBothPorts(
         await rawHandshake(wsUrl, { ...headers, origin: "https://evil" }),
         /^HTTP\/1\.1 403 /,
       );
-      await first.call(1, "eth_subscribe", ["a"]);
-      await first.call(2, "eth_subscribe", ["b"]);
-      assert.equal((await first.call(3, "eth_subscribe", ["c"])).error?.code, -32005);
-      await first.call(4, "eth_unsubscribe", [
-        (await second.call(1, "eth_subscribe", ["a"])).result,
+      await first.call("eth_subscribe", ["a"]);
+      await first.call("eth_subscribe", ["b"]);
+      assert.equal((await first.call("eth_subscribe", ["c"])).error?.code, -32005);
+      await first.call("eth_unsubscribe", [
+        (await second.call("eth_subscribe", ["a"])).result,
       ]);
-      assert.equal((await first.call(5, "eth_subscribe", ["c"])).error, undefined);
+      assert.equal((await first.call("eth_subscribe", ["c"])).error, undefined);
       const { result } = await (await post(url, call(1, "eth_chainId"))).json();
       assert.notEqual(result, undefined, "HTTP goes on as before");
       await Promise.all([first.close(), second.close()]);
@@ -239,7 +239,7 @@ onBothPorts(
       const id = "9007199254740993";
       client.send(`{"jsonrpc":"2.0","id":${id},"method":"eth_subscribe","params":["newHeads"]}`);
       client.send(`{"jsonrpc":"2.0","id":${id},"method":"eth_unsubscribe","params":["0x"]}`);
-      await client.frame(() => client.frames.length === 2);
+      await client.waitFor(() => client.frames.length === 2);
       for (const frame of client.frames) assert(frame.includes(`"id":${id},"result"`), frame);
       await client.close();
     }),
@@ -258,7 +258,7 @@ for (const clientPort of ["main port", "WebSocket port"] as const) {
           return /^proxy_ws_connections_active 0$/m.test(metrics) || undefined;
         });
         const client = await RpcSocket.open(wsUrl);
-        assert.equal(typeof (await client.call(1, "eth_subscribe", ["newHeads"])).result, "string");
+        assert.equal(typeof (await client.call("eth_subscribe", ["newHeads"])).result, "string");
         await client.close();
       }, { clientPort, proxy: { maxWsClients: 5 } }),
   });

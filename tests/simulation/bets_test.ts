@@ -8,7 +8,7 @@ import { seededRandom } from "../../lib/random.ts";
 import { testSeed } from "../support/random.ts";
 import { BetsSchedule } from "./bets_schedule.ts";
 
-const SCHEDULES = Number(Deno.env.get("RANGEMAKER_SCHEDULES") ?? 200);
+const SCHEDULES = Number(Deno.env.get("RANGEMAKER_SCHEDULES") ?? 80);
 const STEPS = 120;
 
 Deno.test("Bets: random schedules of users, strangers, rogue and dying solvers keep every promise", async () => {

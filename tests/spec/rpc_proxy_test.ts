@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { post as postEnvelope } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
-import { RpcSocket } from "../proxy/rpc_socket.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { post } from "../proxy/support.ts";
 import { newWallet, row, rpc, sharedStack, signedDeposit, untilPriced } from "./support.ts";
 
@@ -66,7 +66,7 @@ row("RPC proxy, GET /ws and Events: a notification of the node arrives unchanged
     [urls.proxyWs, urls.nodeRead.replace("http", "ws")].map((url) => RpcSocket.open(url)),
   );
   const heads = await Promise.all(clients.map(async (client) => {
-    const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
+    const id = (await client.call("eth_subscribe", ["newHeads"])).result;
     return () => client.notifications(id).map((head) => headSchema.parse(head));
   }));
   const pair = await eventually("a head that both received", () => {
@@ -81,9 +81,9 @@ row("RPC proxy, GET /ws and Events: a notification of the node arrives unchanged
 row("RPC proxy, What the service does: a client receives only what it subscribed to", async () => {
   const { urls } = stack;
   const [heads, theses] = await Promise.all([1, 2].map(() => RpcSocket.open(urls.proxyWs)));
-  const id = (await heads!.call(1, "eth_subscribe", ["newHeads"])).result;
+  const id = (await heads!.call("eth_subscribe", ["newHeads"])).result;
   const filter = { user: newWallet().address };
-  await theses!.call(1, "eth_subscribe", ["theses", filter]);
+  await theses!.call("eth_subscribe", ["theses", filter]);
   await eventually("three heads", () => heads!.notifications(id).length >= 3 || undefined);
   assert.equal(theses!.frames.length, 1, "nothing but the answer to its own call");
   await Promise.all([heads!.close(), theses!.close()]);
@@ -117,8 +117,8 @@ for (const [name, type, sample] of METRICS) {
       await rpc(urls.proxy, "core_getAccount", [newWallet().address]);
       await rpc(urls.proxy, "core_sendTransaction", [{}]);
       const client = await RpcSocket.open(urls.proxyWs);
-      await client.call(1, "eth_subscribe", ["newHeads"]);
-      await client.frame((frame) => frame.method === "eth_subscription");
+      await client.call("eth_subscribe", ["newHeads"]);
+      await client.waitFor((frame) => frame.method === "eth_subscription");
       const found = await eventually(`${name} as expected`, async () => {
         const lines = await metricsOf(urls.proxy);
         assert.ok(lines.includes(`# TYPE ${name} ${type}`), `${name} is no ${type}`);
@@ -148,7 +148,7 @@ for (const name of ["proxy_ws_connections_active", "proxy_broadcast_active_subsc
         return last === earlier ? last : undefined;
       });
       const client = await RpcSocket.open(urls.proxyWs);
-      await client.call(1, "eth_subscribe", ["newHeads"]);
+      await client.call("eth_subscribe", ["newHeads"]);
       assert.equal(await value(), before + 1);
       await client.close();
       await eventually("the client is gone", async () => await value() === before || undefined);

@@ -8,8 +8,8 @@ import { ReconnectingSocket } from "../../lib/net/reconnecting_socket.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { BroadcastRing } from "../../services/proxy/hub/broadcast_ring.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
-import { FakeNode } from "../proxy/fake_node.ts";
-import { RpcSocket } from "../proxy/rpc_socket.ts";
+import { EchoNode } from "../proxy/echo_node.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post, withProxy } from "../proxy/support.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -51,8 +51,8 @@ for (const method of ["eth_subscribe", "eth_unsubscribe"]) {
     `RPC proxy, Routing, ${method}: goes to the read node through the hub`,
     async ({ wsUrl, read, write }) => {
       const client = await RpcSocket.open(wsUrl);
-      const id = (await client.call(1, "eth_subscribe", ["newHeads"])).result;
-      if (method === "eth_unsubscribe") await client.call(2, method, [id]);
+      const id = (await client.call("eth_subscribe", ["newHeads"])).result;
+      if (method === "eth_unsubscribe") await client.call(method, [id]);
       await read.until(() => read.calls.some((sent) => sent.method === method));
       assert.deepEqual([write.calls.length, write.connections], [0, 0]);
       assert.equal(read.requests.length + write.requests.length, 0, "and not past the hub");
@@ -64,7 +64,7 @@ for (const method of ["eth_subscribe", "eth_unsubscribe"]) {
 /** Opens a client, and subscribes it. */
 async function subscribed(wsUrl: string, params: unknown[]) {
   const client = await RpcSocket.open(wsUrl);
-  const { result: id } = await client.call(1, "eth_subscribe", params);
+  const { result: id } = await client.call("eth_subscribe", params);
   assert.ok(typeof id === "string");
   return { client, id };
 }
@@ -86,7 +86,7 @@ scene(
     const { client, id } = await subscribed(wsUrl, HEADS);
     assert.equal(id, "0xabc1");
     read.notify(HEADS, { number: "0x1" });
-    const frame = await client.frame(isNotice);
+    const frame = await client.waitFor(isNotice);
     assert.deepEqual(frame.params, { subscription: "0xabc1", result: { number: "0x1" } });
     await client.close();
   },
@@ -103,7 +103,7 @@ scene(
     ];
     read.notify(HEADS, "head");
     read.notify(LOGS, "log");
-    await Promise.all([alice, bob, carol].map(({ client }) => client.frame(isNotice)));
+    await Promise.all([alice, bob, carol].map(({ client }) => client.waitFor(isNotice)));
     assert.deepEqual(alice.client.notifications(alice.id), ["head"]);
     assert.deepEqual(bob.client.notifications(bob.id), ["head"]);
     assert.deepEqual(carol.client.notifications(carol.id), ["log"]);
@@ -117,11 +117,11 @@ scene(
   `${SECTION}, step 4: eth_unsubscribe removes that client and no other`,
   async ({ wsUrl, read }) => {
     const [alice, bob] = [await subscribed(wsUrl, HEADS), await subscribed(wsUrl, HEADS)];
-    assert.equal((await alice.client.call(2, "eth_unsubscribe", [alice.id])).result, true);
+    assert.equal((await alice.client.call("eth_unsubscribe", [alice.id])).result, true);
     read.notify(HEADS, "head");
-    await bob.client.frame(isNotice);
+    await bob.client.waitFor(isNotice);
     // A call after the notification: had one come for this client, it would be there by now.
-    await alice.client.call(3, "eth_chainId");
+    await alice.client.call("eth_chainId");
     assert.deepEqual(alice.client.notifications(alice.id), []);
     await Promise.all([alice.client.close(), bob.client.close()]);
   },
@@ -133,7 +133,7 @@ for (const leave of ["unsubscribes", "disconnects"] as const) {
     async ({ url, wsUrl, read }) => {
       const [alice, bob] = [await subscribed(wsUrl, HEADS), await subscribed(wsUrl, HEADS)];
       const end = async ({ client, id }: typeof alice) => {
-        if (leave === "unsubscribes") await client.call(2, "eth_unsubscribe", [id]);
+        if (leave === "unsubscribes") await client.call("eth_unsubscribe", [id]);
         else await client.close();
       };
       const ended = () =>
@@ -145,7 +145,7 @@ for (const leave of ["unsubscribes", "disconnects"] as const) {
         return await metric(url, "proxy_broadcast_active_subscriptions") === 1 || undefined;
       });
       // The node has read all that came before this: an unsubscribe would be there by now.
-      await bob.client.call(3, "eth_subscribe", LOGS);
+      await bob.client.call("eth_subscribe", LOGS);
       assert.equal(ended(), 0);
       await end(bob);
       await read.until(() => !read.subscriptions.includes(JSON.stringify(HEADS)));
@@ -159,10 +159,10 @@ scene(
   `${SECTION}: each subscription has its own upstream id, and only that one ends`,
   async ({ wsUrl, read }) => {
     const client = await RpcSocket.open(wsUrl);
-    const heads = (await client.call(1, "eth_subscribe", HEADS)).result;
-    const logs = (await client.call(2, "eth_subscribe", LOGS)).result;
+    const heads = (await client.call("eth_subscribe", HEADS)).result;
+    const logs = (await client.call("eth_subscribe", LOGS)).result;
     assert.notEqual(heads, logs);
-    await client.call(3, "eth_unsubscribe", [heads]);
+    await client.call("eth_unsubscribe", [heads]);
     await read.until(() => read.subscriptions.length === 1);
     assert.deepEqual(read.subscriptions, [JSON.stringify(LOGS)]);
     assert.deepEqual(read.calls.at(-1)?.params, [heads]);
@@ -184,7 +184,7 @@ scene(
 );
 
 Deno.test("RPC proxy, Proxy configuration, --read-node-ws-url: used in place of the derived one", async () => {
-  const [derived, given] = [new FakeNode(), new FakeNode()];
+  const [derived, given] = [new EchoNode(), new EchoNode()];
   const proxy = await startProxy(withDefaults(options, {
     port: 0,
     readNodeUrl: derived.url,
@@ -225,11 +225,11 @@ scene(
     await read.stop();
     await eventually("disconnected", async () => await state() === 0 || undefined);
     await eventually("attempts counted", async () => await attempts() >= 3 || undefined);
-    const again = new FakeNode({ port: read.port });
+    const again = new EchoNode({ port: read.port });
     await again.until(() => again.subscriptions.length === 1);
     assert.equal(await state(), 1);
     again.notify(HEADS, "after");
-    await client.frame(isNotice);
+    await client.waitFor(isNotice);
     assert.deepEqual(client.notifications(id), ["after"]);
     await client.close();
     await again.stop();

@@ -67,6 +67,7 @@ export class Bench {
   readonly #waiting: (() => void)[] = [];
   sign: (intent: Intent) => SignedTransactionText | Promise<SignedTransactionText> = () =>
     this.signed();
+  requireChain: () => Promise<void> = () => Promise.resolve();
   readonly submitter = this.newSubmitter();
 
   newSubmitter(): Submitter {
@@ -78,6 +79,7 @@ export class Bench {
       log: getLogger("test"),
       sign: async (intent) => await this.sign(intent),
       receiptsKeptMs: RECEIPTS_KEPT_MS,
+      requireChain: () => this.requireChain(),
       observe: (event, intent) => {
         this.events.push(`${event} ${intent.state}`);
         for (const wake of this.#waiting.splice(0)) wake();

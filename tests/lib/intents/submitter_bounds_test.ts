@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import type { Intent } from "../../../lib/intents/intent.ts";
-import { OutcomeUnknownError } from "../../../lib/intents/intent.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { type Intent, OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
 import { away, RECEIPTS_KEPT_MS, withBench } from "./submitter_bench.ts";
 
 Deno.test("Submitter: a stop waits for the attempt under way", () =>
@@ -225,4 +225,115 @@ Deno.test("Submitter: a receipt of a transaction that another process replaced l
     await assert.rejects(bench.submitter.submit(intent), /another process has replaced/);
     assert.deepEqual(bench.ended, []);
     assert.equal((await bench.store.find("k"))?.state, "submitted");
+  }));
+
+for (
+  const [name, error, isLost] of [
+    ["is away", new NodeUnreachableError("http://node", "test"), true],
+    ["takes too long", new NodeTimeoutError("http://node", "eth_getBlockByNumber", 4_000), true],
+    ["has paused", new RpcError(RpcCode.resourceUnavailable, "Paused"), true],
+    ["does not tell its chain", new RpcError(RpcCode.methodNotFound, "No method"), false],
+    ["has another chain", new RangemakerError("CHAIN_MISMATCH", "Another chain"), false],
+  ] as const
+) {
+  Deno.test(`Submitter: a node that ${name} hears of nothing until it has the store's chain`, () =>
+    withBench(async (bench) => {
+      bench.node.onSend = away;
+      const intent = await bench.record();
+      if (!isLost) await assert.rejects(bench.submitter.submit(intent), OutcomeUnknownError);
+      const before = [bench.node.sent.length, bench.node.lookups];
+      bench.events.length = 0;
+      bench.requireChain = () => Promise.reject(error);
+      await assert.rejects(bench.submitter.submit(intent), (thrown) => {
+        assert.ok(thrown instanceof OutcomeUnknownError);
+        assert.equal(thrown.cause, error);
+        assert.ok(thrown.message.includes(`${intent.transaction?.txHash}`));
+        return true;
+      });
+      assert.deepEqual([bench.node.sent.length, bench.node.lookups], before);
+      assert.equal(bench.submitter.nodeLost, isLost);
+      assert.deepEqual(bench.events, ["retry accepted"]);
+      bench.node.onSend = (tx) => bench.node.commit(tx);
+      bench.requireChain = () => Promise.resolve();
+      const finished = await bench.submitter.submit(intent);
+      assert.equal(finished.state, "committed");
+      assert.equal(bench.submitter.nodeLost, false);
+      bench.requireChain = () => Promise.reject(error);
+      assert.equal(
+        await bench.submitter.submit(finished),
+        finished,
+        "what has ended needs no node",
+      );
+    }));
+}
+
+Deno.test("Submitter: a store that does not tell its chain leaves the outcome unknown", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record();
+    bench.requireChain = () => Promise.reject(new StoreError("Database failed: test"));
+    await assert.rejects(bench.submitter.submit(intent), OutcomeUnknownError);
+    assert.deepEqual(bench.events, [], "nothing can be recorded either");
+    assert.equal(bench.submitter.nodeLost, false);
+  }));
+
+Deno.test("Submitter: a mistake of the program is thrown as it is", () =>
+  withBench(async (bench) => {
+    const mistake = new TypeError("test");
+    const intent = await bench.record();
+    bench.requireChain = () => Promise.reject(mistake);
+    await assert.rejects(bench.submitter.submit(intent), mistake);
+    bench.requireChain = () => Promise.resolve();
+    bench.node.onSend = () => Promise.reject(mistake);
+    await assert.rejects(bench.submitter.submit(intent), mistake);
+    assert.equal(bench.node.sent.length, 1);
+    assert.equal(bench.node.lookups, 0);
+    assert.deepEqual(bench.events, []);
+  }));
+
+Deno.test("Submitter: a node that is lost between a refusal and the lookup leaves the outcome unknown", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = () => {
+      throw new RpcError(RpcCode.transactionRejected, "Too old");
+    };
+    bench.node.onLookup = away;
+    const intent = await bench.record();
+    await assert.rejects(bench.submitter.submit(intent), OutcomeUnknownError);
+    assert.equal(bench.submitter.nodeLost, true);
+    const mistake = new TypeError("test");
+    bench.node.onLookup = () => {
+      throw mistake;
+    };
+    await assert.rejects(bench.submitter.submit(intent), mistake);
+  }));
+
+Deno.test("Submitter: after a stop an attempt that loses its answer is left to the next start", () =>
+  withBench(async (bench) => {
+    const { promise: answer, reject: loseAnswer } = Promise.withResolvers<never>();
+    bench.node.onSend = () => answer;
+    const attempt = bench.submitter.submit(await bench.record());
+    const lost = assert.rejects(attempt, OutcomeUnknownError);
+    while (bench.node.sent.length === 0) await setImmediate();
+    const stop = bench.submitter.stop();
+    loseAnswer(new NodeUnreachableError("http://node", "test"));
+    await Promise.all([lost, stop]);
+    assert.deepEqual([bench.node.sent.length, bench.node.lookups], [1, 0]);
+  }));
+
+Deno.test("Submitter: a retry writes to the store before it acts on what it has read", () =>
+  withBench(async (bench) => {
+    const order: string[] = [];
+    const recordAttempt = bench.store.recordAttempt.bind(bench.store);
+    bench.store.recordAttempt = async (key, nowMs) => {
+      const recorded = await recordAttempt(key, nowMs);
+      order.push("written");
+      return recorded;
+    };
+    bench.node.onSend = (tx) => {
+      order.push("sent");
+      return bench.node.commit(tx);
+    };
+    await bench.record();
+    bench.submitter.start();
+    await bench.untilIdle();
+    assert.deepEqual(order, ["written", "sent"]);
   }));

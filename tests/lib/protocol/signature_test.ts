@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { secp256k1 } from "@noble/curves/secp256k1";
-import { SigningKey } from "ethers";
+import { recoverAddress, SigningKey } from "ethers";
 import fc from "fast-check";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -26,6 +26,8 @@ function malleableTwin(signature: Hex): Hex {
   return `${signature.slice(0, 66) as Hex}${word(secp256k1.CURVE.n - s)}${v}`;
 }
 
+const HALF_ORDER = secp256k1.CURVE.n / 2n;
+
 const refused: readonly (readonly [string, string, RegExp])[] = [
   ["64 bytes (compact)", good.slice(0, 130), /has 64 bytes: expected 65/],
   ["66 bytes", `${good}00`, /has 66 bytes: expected 65/],
@@ -36,16 +38,36 @@ const refused: readonly (readonly [string, string, RegExp])[] = [
   ["the high-s twin", malleableTwin(good), /has a high s: expected the low one/],
   ["r of 0", `0x${word(0n)}${good.slice(66)}`, /r or s out of range/],
   ["s of 0", `${good.slice(0, 66)}${word(0n)}1b`, /r or s out of range/],
+  ["s of the curve order", `${good.slice(0, 66)}${word(secp256k1.CURVE.n)}1b`, /out of range/],
+  ["the lowest high s", `${good.slice(0, 66)}${word(HALF_ORDER + 1n)}1b`, /has a high s/],
   ["r of the curve order", `0x${word(secp256k1.CURVE.n)}${good.slice(66)}`, /out of range/],
   ["r that is no point", `0x${word(5n)}${good.slice(66)}`, /recovers to no public key/],
 ];
 
 for (const [what, signature, reason] of refused) {
   Deno.test(`recoverSigner: ${what} is refused with its reason`, () => {
-    assert.throws(
-      () => recoverSigner(digest, signature as Hex),
-      (thrown) => thrown instanceof SignatureError && reason.test(thrown.message),
-    );
+    assert.throws(() => recoverSigner(digest, signature as Hex), (thrown) => {
+      assert(thrown instanceof SignatureError);
+      assert.match(thrown.message, reason);
+      assert.equal(thrown.code, "INVALID_SIGNATURE");
+      assert.deepEqual(thrown.details, { digest });
+      return true;
+    });
+  });
+}
+
+Deno.test("recoverSigner: the highest low s is accepted", () => {
+  const highest = `${good.slice(0, 66)}${word(HALF_ORDER)}1b` as Hex;
+  assert.equal(recoverSigner(digest, highest), recoverAddress(digest, highest));
+});
+
+for (const bytes of [31, 33]) {
+  const other: Hex = `0x${"5a".repeat(bytes)}`;
+  Deno.test(`Signer, recoverSigner, requireSigner: a digest of ${bytes} bytes is a mistake of the program`, () => {
+    const mistake = { name: "TypeError", message: `Digest has ${bytes} bytes: expected 32` };
+    assert.throws(() => signer.sign(other), mistake);
+    assert.throws(() => recoverSigner(other, good), mistake);
+    assert.throws(() => requireSigner("Signature", other, good, signer.address), mistake);
   });
 }
 
@@ -80,6 +102,8 @@ Deno.test("requireSigner: the error for a malformed signature has reason, digest
     assert(thrown instanceof SignatureError);
     assert.match(thrown.message, /^User signature: Signature has 64 bytes/);
     assert(thrown.message.includes(digest) && thrown.message.includes(signer.address));
+    assert.deepEqual(thrown.details, { digest, expected: signer.address });
+    assert(thrown.cause instanceof SignatureError);
     return true;
   });
 });
@@ -95,3 +119,23 @@ Deno.test("Signer: neither printing, JSON nor an error shows the key", () => {
     return true;
   });
 });
+
+for (
+  const [what, change] of [
+    ["a digit too many", (key: string) => `${key}0`],
+    ["a byte too many", (key: string) => `${key}00`],
+    ["a digit too few", (key: string) => key.slice(0, -1)],
+    ["something before it", (key: string) => `0${key}`],
+    ["a digit that is none", (key: string) => `${key.slice(0, -1)}g`],
+  ] as const
+) {
+  Deno.test(`Signer: a key with ${what} is refused, and not quoted`, () => {
+    const key = change(DEV_ACCOUNTS.solver.privateKey);
+    assert.throws(() => new Signer(key as Hex), (thrown) => {
+      assert(thrown instanceof SignatureError);
+      assert.match(thrown.message, /^Not a private key: expected 0x and 64 hex digits$/);
+      assert(!Deno.inspect(thrown).includes(key.slice(2, 60)));
+      return true;
+    });
+  });
+}

@@ -5,7 +5,14 @@ import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { describeIssue } from "../../../lib/protocol/scalars.ts";
 import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
-import { quoteTermsOf, transactionSchema } from "../../../lib/protocol/transaction.ts";
+import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
+import {
+  hashTransaction,
+  quoteTermsOf,
+  signTransaction,
+  transactionSchema,
+  transactionToText,
+} from "../../../lib/protocol/transaction.ts";
 
 const signature = `0x${"11".repeat(65)}`;
 const { admin, relayer, solver } = DEV_ACCOUNTS;
@@ -52,13 +59,16 @@ const backfill = {
 
 Deno.test("transactionSchema: wire form and inner form turn into each other", () => {
   for (const wire of [deposit, { ...rfqSubmit, signature }, backfill]) {
-    assert.deepEqual(toWire(transactionSchema.parse(wire)), wire);
+    const tx = transactionSchema.parse(wire);
+    assert.deepEqual(toWire(tx), wire);
+    assert.deepEqual(JSON.parse(transactionToText(tx)), wire);
   }
 });
 
 const atTheEdge: readonly (readonly [string, object])[] = [
   ["a deposit of 1", { ...deposit, amount: "1" }],
   ["a payout equal to the bet", { ...rfqSubmit, signature, payout: "100" }],
+  ["a backfill with the highest price", { ...backfill, prices: [`${2n ** 64n - 1n}`] }],
   ["a backfill at the limit", { ...backfill, prices: new Array(BACKFILL_SLOTS_MAX).fill("1") }],
 ];
 
@@ -75,7 +85,12 @@ const outOfRange: readonly (readonly [string, object, RegExp])[] = [
   ["another thesis type", { ...rfqSubmit, signature, thesisType: "call" }, /^thesisType: /],
   ["a backfill off the slots", { ...backfill, startTime: 150 }, /^startTime: /],
   ["a backfill of nothing", { ...backfill, prices: [] }, /^prices: /],
-  ["a backfill with a price of 0", { ...backfill, prices: ["0"] }, /^prices\.0: /],
+  ["a backfill with a price of 0", { ...backfill, prices: ["0"] }, /^prices\.0: .*above 0/],
+  ["a backfill with no text", { ...backfill, prices: ["1", 2] }, /^prices\.1: /],
+  ["a backfill with a leading 0", { ...backfill, prices: ["1", "02"] }, /^prices\.1: /],
+  ["a backfill with more than digits", { ...backfill, prices: ["1x"] }, /^prices\.0: /],
+  ["a backfill with a sign", { ...backfill, prices: ["-1"] }, /^prices\.0: /],
+  ["a backfill above 64 bits", { ...backfill, prices: [`${2n ** 64n}`] }, /^prices\.0: /],
   [
     "a backfill over the limit",
     { ...backfill, prices: new Array(BACKFILL_SLOTS_MAX + 1).fill("1") },
@@ -98,4 +113,12 @@ Deno.test("quoteTermsOf: the quote inside an RfqSubmit has the hash of the quote
   const terms = quoteTermsOf(tx);
   const wire = quoteToWire({ ...terms, signature: tx.solverSignature });
   assert.equal(hashQuote(quoteSchema.parse(wire), 1337), hashQuote(terms, 1337));
+});
+
+Deno.test("signTransaction: signs the hash of what it is given, and leaves the rest as it is", () => {
+  const { signature: _none, ...unsigned } = transactionSchema.parse(deposit);
+  const { tx, txHash } = signTransaction(unsigned, new Signer(relayer.privateKey), 1337);
+  assert.equal(txHash, hashTransaction(unsigned, 1337));
+  assert.equal(recoverSigner(txHash, tx.signature), relayer.address);
+  assert.deepEqual(tx, { ...unsigned, signature: tx.signature });
 });

@@ -28,7 +28,7 @@ function newLedger(): Ledger {
   return new Ledger({
     balances: new Map([[actors.solver.address, 10_000n]]),
     relayers: [actors.relayer.address],
-    admins: [],
+    admins: [actors.admin.address],
   });
 }
 
@@ -105,6 +105,110 @@ Deno.test("Ledger: balances plus open theses equal deposits plus genesis, whatev
     }
     assert.ok(ledger.theses.length > 100, "theses were opened");
   });
+});
+
+/** A backfill of two slots, the second of which is the newest. */
+function verifiedBackfill(from: Address, change: { base?: Address } = {}): VerifiedTransaction {
+  return {
+    txHash: hashOf(3_000_000),
+    tx: {
+      ...{ type: "BackfillOracle", timestamp: NOW, from, signature: "0x" },
+      ...{ base: ETH.base, quote: ETH.quote, startTime: NOW - 100, prices: [1n, 2n], ...change },
+    },
+  };
+}
+
+Deno.test("Ledger: a transaction keeps its first receipt, whatever would become of it now", () => {
+  const ledger = newLedger();
+  const good = verifiedDeposit(1, actors.user.address, 100n);
+  const bad = verifiedDeposit(1, actors.user.address, 5n);
+  for (const verified of [good, { ...bad, txHash: hashOf(5) }]) {
+    const receipt = execute(ledger, verified);
+    assert.deepEqual(ledger.judge(verified, { ...context, blockNumber: 9 }), receipt);
+    assert.equal(ledger.receipt(verified.txHash), receipt);
+  }
+});
+
+Deno.test("Ledger: strangers leave no record of what failed, members of the chain do", () => {
+  const ledger = newLedger();
+  const { user, solver, relayer, admin, stranger } = actors;
+  const from = ({ tx }: VerifiedTransaction, { address }: { address: Address }) => ({
+    ...tx,
+    from: address,
+  });
+  const deposit = verifiedDeposit(1, user.address, 1n);
+  const backfill = verifiedBackfill(admin.address);
+  const parties = { user: user.address, solver: solver.address };
+  const bet = verifiedRfq(1, parties, { betAmount: 1n, payout: 2n });
+  const recordedOf = (verified: VerifiedTransaction) =>
+    Object.entries({ user, solver, relayer, admin, stranger })
+      .filter(([, signer]) => ledger.recordsFailureOf(from(verified, signer)))
+      .map(([name]) => name);
+  assert.deepEqual(recordedOf(deposit), ["relayer"]);
+  assert.deepEqual(recordedOf(backfill), ["admin"]);
+  assert.deepEqual(recordedOf(bet), ["solver"]);
+  execute(ledger, deposit);
+  assert.deepEqual(recordedOf(bet), ["user", "solver"]);
+});
+
+Deno.test("Ledger: what was dropped from the journal still counts", () => {
+  const ledger = newLedger();
+  const { address } = actors.user;
+  const dropped = { beforeMs: NOW, lastThesisId: 7, issued: 60n, balances: { [address]: 60n } };
+  ledger.applyDropped(dropped);
+  ledger.applyDropped({ beforeMs: NOW - 1, lastThesisId: 7, issued: 40n, balances: {} });
+  assert.equal(ledger.droppedBeforeMs, NOW);
+  assert.equal(ledger.issued, 10_100n);
+  assert.equal(ledger.account(address).balance, 60n);
+  assert.equal(ledger.lastThesisId, 7);
+  const parties = { user: address, solver: actors.solver.address };
+  const bet = verifiedRfq(1, parties, { betAmount: 10n, payout: 20n });
+  assert.equal(execute(ledger, bet).thesisId, 8);
+  assert.equal(ledger.thesis(8)?.txHash, bet.txHash);
+  const credited = verifiedDeposit(3, address, 5n);
+  assert.ok(credited.tx.type === "Deposit");
+  ledger.applyDeposits([hashOf(2), credited.tx.externalTxHash]);
+  assert.equal(execute(ledger, credited).error?.code, "DEPOSIT_ALREADY_PROCESSED");
+  assert.equal(ledger.account(address).balance, 50n);
+});
+
+Deno.test("Ledger: a drop leaves balances, and nothing of its theses and receipts", () => {
+  const ledger = newLedger();
+  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
+  const parties = { user: actors.user.address, solver: actors.solver.address };
+  const bet = verifiedRfq(1, parties, { betAmount: 100n, payout: 110n });
+  execute(ledger, bet);
+  const won = ledger.settle(1, { status: "won" }, NOW);
+  ledger.drop([won], [bet.txHash], NOW);
+  ledger.drop([], [], NOW - 1);
+  assert.equal(ledger.droppedBeforeMs, NOW);
+  assert.deepEqual([ledger.thesis(1), ledger.receipt(bet.txHash)], [undefined, undefined]);
+  assert.equal(ledger.lastThesisId, 1);
+  assert.equal(ledger.account(actors.user.address).balance, 110n);
+  assert.equal(ledger.holdings, ledger.issued);
+});
+
+Deno.test("Ledger: an id is that of the receipt, also where a journal has left ids out", () => {
+  const ledger = newLedger();
+  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
+  const parties = { user: actors.user.address, solver: actors.solver.address };
+  const { tx, txHash, quoteHash } = verifiedRfq(1, parties, { betAmount: 10n, payout: 20n });
+  const receipt = { txHash, status: "committed", blockNumber: 1, thesisId: 5 } as const;
+  ledger.apply({ kind: "transaction", atMs: NOW, tx, receipt, quoteHash });
+  assert.equal(ledger.thesis(5)?.txHash, txHash);
+  assert.equal(ledger.lastThesisId, 5);
+});
+
+Deno.test("Ledger: slots up to the newest checkpoint can be filled, by an admin, on a market", () => {
+  const ledger = newLedger();
+  const { address } = actors.admin;
+  const codeOf = (verified: VerifiedTransaction, newestSlotMs: number) =>
+    ledger.judge(verified, { ...context, newestSlotMs }).error?.code;
+  assert.equal(codeOf(verifiedBackfill(address), NOW), undefined);
+  assert.equal(codeOf(verifiedBackfill(address), NOW - 1), "INVALID_TIME_RANGE");
+  assert.equal(codeOf(verifiedBackfill(actors.relayer.address), NOW), "PERMISSION_DENIED");
+  const elsewhere = verifiedBackfill(address, { base: address });
+  assert.equal(codeOf(elsewhere, NOW), "UNSUPPORTED_PAIR");
 });
 
 Deno.test("Ledger: a thesis is settled once", () => {

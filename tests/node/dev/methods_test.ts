@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { actors } from "../support/actors.ts";
-import { RpcSocket } from "../support/rpc_socket.ts";
+import { RpcSocket } from "../../support/rpc_socket.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
 
 const user = actors.user.address;

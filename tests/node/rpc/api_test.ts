@@ -1,7 +1,7 @@
 import { toWire } from "../../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { createPublicClient, http, webSocket } from "viem";
-import { type RpcMessage, RpcSocket } from "../support/rpc_socket.ts";
+import { type RpcMessage, RpcSocket } from "../../support/rpc_socket.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { withNode } from "../support/running_node.ts";
 import { BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RpcSocket } from "../support/rpc_socket.ts";
+import { RpcSocket } from "../../support/rpc_socket.ts";
 import { withNode } from "../support/running_node.ts";
 
 Deno.test("Node: eth_subscribe answers with the id before the first notification", () =>

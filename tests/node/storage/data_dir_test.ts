@@ -11,7 +11,7 @@ import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { startFakeOracle } from "../support/fake_oracle.ts";
 import { copyFolder } from "../support/copy_folder.ts";
 import { NodeProcess } from "../support/node_process.ts";
-import { RpcSocket } from "../support/rpc_socket.ts";
+import { RpcSocket } from "../../support/rpc_socket.ts";
 import { testOptions } from "../support/running_node.ts";
 import { SteppedNode, withSteppedNode } from "../support/stepped_node.ts";
 import { SOLVER_BALANCE } from "../support/test_chain.ts";

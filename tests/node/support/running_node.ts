@@ -9,7 +9,7 @@ import {
 } from "../../../services/node/mod.ts";
 import { actors } from "./actors.ts";
 import { startFakeOracle } from "./fake_oracle.ts";
-import { RpcSocket } from "./rpc_socket.ts";
+import { RpcSocket } from "../../support/rpc_socket.ts";
 import { SOLVER_BALANCE } from "./test_chain.ts";
 
 /** A node over real HTTP with an oracle of its own. */

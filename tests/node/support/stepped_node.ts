@@ -2,7 +2,7 @@ import { CoreClient } from "../../../lib/net/core_client.ts";
 import { type NodeOptions, type RunningNode, startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { startFakeOracle } from "./fake_oracle.ts";
-import { RpcSocket } from "./rpc_socket.ts";
+import { RpcSocket } from "../../support/rpc_socket.ts";
 import { testOptions } from "./running_node.ts";
 
 /** How far apart checkpoints are. */

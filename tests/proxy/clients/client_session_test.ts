@@ -11,7 +11,7 @@ import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts"
 import { Router } from "../../../services/proxy/router/router.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
-import type { RpcFrame } from "../rpc_socket.ts";
+import type { RpcMessage } from "../../support/rpc_socket.ts";
 import { call } from "../support.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;
@@ -85,7 +85,7 @@ function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
     got,
     closed,
     budget,
-    frames: () => got.map((text): RpcFrame => JSON.parse(text)),
+    frames: () => got.map((text): RpcMessage => JSON.parse(text)),
     receive: (message: unknown) => session.receive(JSON.stringify(message)),
     /** The node grants what it was asked for, under the topic's name. */
     grant() {

@@ -19,8 +19,8 @@ interface Request_ {
   params?: unknown[];
 }
 
-/** How a {@link FakeNode} behaves. */
-export interface FakeNodeOptions {
+/** How a {@link EchoNode} behaves. */
+export interface EchoNodeOptions {
   port?: number;
   /** Answers an HTTP request; by default each call with its own method and parameters. */
   answer?: (text: string, received: Received) => Response | Promise<Response>;
@@ -43,20 +43,21 @@ export function echoAnswer(text: string): Response {
   return Response.json(Array.isArray(value) ? value.map(echo) : echo(value));
 }
 
-export class FakeNode {
+/** A node that answers each call with the call itself, unless it is to do otherwise. */
+export class EchoNode {
   readonly requests: Received[] = [];
   /** Subscribe and unsubscribe calls over WebSocket, in order. */
   readonly calls: Request_[] = [];
   /** Frames on which it closed a socket. */
   readonly closedOn: string[] = [];
   readonly port: number;
-  readonly #options: FakeNodeOptions;
+  readonly #options: EchoNodeOptions;
   readonly #sockets = new Set<NodeSocket>();
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #granted = 0;
   #waiting: { met: () => boolean; resolve: () => void }[] = [];
 
-  constructor(options: FakeNodeOptions = {}) {
+  constructor(options: EchoNodeOptions = {}) {
     this.#options = options;
     this.#server = Deno.serve(
       { hostname: "127.0.0.1", port: options.port ?? 0, onListen: () => {} },

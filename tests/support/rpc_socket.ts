@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 
-/** One message from the node; the fields that are not there are undefined. */
+/** A message from a node or proxy; the fields that are not there are undefined. */
 export interface RpcMessage {
   id?: unknown;
   method?: string;
@@ -14,19 +14,23 @@ const DEADLINE_MS = 15_000;
 
 /** A WebSocket client that keeps every message, in order. */
 export class RpcSocket {
+  /** What came, as text. */
+  readonly frames: string[] = [];
+  /** The same, parsed; a batch is an array. */
   readonly messages: RpcMessage[] = [];
   readonly closed: Promise<CloseEvent>;
-  readonly #socket: WebSocket;
+  readonly socket: WebSocket;
   #wake: () => void = () => {};
   #lastId = 0;
 
   constructor(socket: WebSocket) {
-    this.#socket = socket;
+    this.socket = socket;
     const closed = Promise.withResolvers<CloseEvent>();
     this.closed = closed.promise;
     socket.onclose = (event) => closed.resolve(event);
     socket.onmessage = ({ data }) => {
-      assert.equal(typeof data, "string", "the node answers in text");
+      assert.equal(typeof data, "string", "answers are text");
+      this.frames.push(data);
       this.messages.push(JSON.parse(data));
       this.#wake();
     };
@@ -41,15 +45,19 @@ export class RpcSocket {
     });
   }
 
-  /** Sends a frame as it is. */
-  send(frame: string | Uint8Array<ArrayBuffer>): void {
-    this.#socket.send(frame);
+  /** Sends text and bytes as they are, and anything else as JSON. */
+  send(message: unknown): void {
+    const isRaw = typeof message === "string" || message instanceof Uint8Array;
+    this.socket.send(isRaw ? message : JSON.stringify(message));
   }
 
   /** Calls a method and waits for its answer. */
-  async call(method: string, params: unknown[] = []): Promise<RpcMessage> {
-    const id = this.#lastId += 1;
-    this.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+  async call(
+    method: string,
+    params: unknown[] = [],
+    id: unknown = this.#lastId += 1,
+  ): Promise<RpcMessage> {
+    this.send({ jsonrpc: "2.0", id, method, params });
     return await this.waitFor((message) => message.id === id);
   }
 
@@ -61,9 +69,9 @@ export class RpcSocket {
   }
 
   /** Results that came for a subscription so far. */
-  notifications(subscription: string): Record<string, unknown>[] {
+  notifications(subscription: unknown): Record<string, unknown>[] {
     return this.messages.flatMap(({ params }) =>
-      params?.subscription === subscription ? [params.result] : []
+      params !== undefined && params.subscription === subscription ? [params.result] : []
     );
   }
 
@@ -94,7 +102,7 @@ export class RpcSocket {
 
   /** Closes, and waits until it is closed. */
   async close(): Promise<void> {
-    this.#socket.close();
+    this.socket.close();
     await this.closed;
   }
 }
