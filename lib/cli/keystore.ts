@@ -1,10 +1,10 @@
 /** Keys in encrypted JSON keystores (version 3), so that they need not be on a command line. */
+import { bytesToHex, hexToBytes } from "viem/utils";
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../errors.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
 import { redact } from "../redact.ts";
-import { decryptKey, encryptKey } from "./keystore_format.ts";
 import { UsageError } from "./options.ts";
 
 /** Options that give a service its key: either the key or a keystore. */
@@ -69,10 +69,10 @@ function whyUnreadable(thrown: unknown): string {
   return messageOf(thrown);
 }
 
-/** What makes a file a keystore; decrypting checks the rest. */
+/** What makes a file a keystore; the library checks the rest. */
 const keystoreSchema = z.object({
   version: z.literal(3),
-  crypto: z.looseObject({ mac: z.string(), ciphertext: z.string(), kdf: z.string() }),
+  crypto: z.object({ mac: z.string(), ciphertext: z.string(), kdf: z.string() }),
 });
 
 /**
@@ -81,30 +81,30 @@ const keystoreSchema = z.object({
  * @throws {KeystoreError} If the file is no keystore, or the password is wrong.
  */
 export async function openKeystore(path: string, password: string): Promise<Hex> {
-  const { success, data } = keystoreSchema.safeParse(
-    parseJson((await readText(path)).toLowerCase()),
-  );
-  if (!success) {
+  const text = (await readText(path)).toLowerCase();
+  if (!isKeystore(text)) {
     throw new KeystoreError(`File ${path} is not a keystore: expected JSON of version 3`);
   }
-  let key: Hex | undefined;
+  // Loaded on demand: key derivation is a large library.
+  const { Wallet } = await import("@ethereumjs/wallet");
   try {
-    key = await decryptKey(data.crypto, password);
-  } catch {
+    return bytesToHex((await Wallet.fromV3(text, password)).getPrivateKey());
+  } catch (thrown) {
     // The cause is left out on purpose: it may quote the file.
+    const isWrongPassword = messageOf(thrown).includes("possibly wrong passphrase");
     throw new KeystoreError(
-      `Keystore ${path} does not open: its encryption is not one of version 3`,
+      isWrongPassword
+        ? `Keystore ${path} does not open: the password is wrong`
+        : `Keystore ${path} does not open: its encryption is not one of version 3`,
     );
   }
-  if (key !== undefined) return key;
-  throw new KeystoreError(`Keystore ${path} does not open: the password is wrong`);
 }
 
-function parseJson(text: string): unknown {
+function isKeystore(text: string): boolean {
   try {
-    return JSON.parse(text);
+    return keystoreSchema.safeParse(JSON.parse(text)).success;
   } catch {
-    return undefined;
+    return false;
   }
 }
 
@@ -118,7 +118,8 @@ export async function createKeystore(
   privateKey: Hex,
   password: string,
 ): Promise<void> {
-  const text = await encryptKey(privateKey, password);
+  const { Wallet } = await import("@ethereumjs/wallet");
+  const text = await Wallet.fromPrivateKey(hexToBytes(privateKey)).toV3String(password);
   try {
     await Deno.writeTextFile(path, `${text}\n`, { createNew: true, mode: 0o600 });
   } catch (thrown) {
