@@ -97,7 +97,7 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
       ...console?.urls,
       ...await startAll(options, keep, readersOf(console?.urls.console)),
     };
-    console?.connect(urls);
+    await console?.connect(urls);
     return { urls, stop };
   } catch (thrown) {
     await stop();
@@ -107,19 +107,19 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
 
 /** Starts the console; it learns where the services are once they run. */
 async function startStackConsole(
-  { ports, host = DEFAULT_HOST, page }: StackOptions,
+  { ports, host = DEFAULT_HOST, page, markets }: StackOptions,
   keep: <S extends RunningService>(service: S) => S,
-): Promise<{ urls: { console: string }; connect(urls: StackUrls): void } | undefined> {
+): Promise<{ urls: { console: string }; connect(urls: StackUrls): Promise<void> } | undefined> {
   if (ports.console === undefined) return undefined;
-  const given = { host, port: ports.console, developmentChain: true };
-  let config: ReturnType<typeof configOf> | undefined;
+  const given = { host, markets, port: ports.console, developmentChain: true };
+  let config: Awaited<ReturnType<typeof configOf>> | undefined;
   const { url } = keep(
     startConsole(withDefaults(consoleOptions, given), page ?? await loadPage(), () => config),
   );
   return {
     urls: { console: url },
-    connect({ solver, bridge, proxy, proxyWs, oracle, node, exchanges }) {
-      config = configOf(withDefaults(consoleOptions, {
+    async connect({ solver, bridge, proxy, proxyWs, oracle, node, exchanges }) {
+      config = await configOf(withDefaults(consoleOptions, {
         ...given,
         solverUrl: solver,
         bridgeUrl: bridge,

@@ -2,7 +2,12 @@
 import assert from "node:assert/strict";
 import { withDefaults } from "../../lib/cli/options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
-import { loadPage, options as consoleOptions, startConsole } from "../../services/console/mod.ts";
+import {
+  configOf,
+  loadPage,
+  options as consoleOptions,
+  startConsole,
+} from "../../services/console/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
@@ -46,16 +51,13 @@ Deno.test({
           withDefaults(proxyOptions, { port: 0, writeNodeUrl: node.url, readNodeUrl: node.url }),
         ),
       );
-      const page = keep(
-        startConsole(
-          withDefaults(consoleOptions, {
-            port: 0,
-            proxyUrl: proxy.url,
-            developmentChain: true,
-          }),
-          await loadPage(),
-        ),
-      );
+      const options = withDefaults(consoleOptions, {
+        port: 0,
+        proxyUrl: proxy.url,
+        developmentChain: true,
+      });
+      const config = await configOf(options);
+      const page = keep(startConsole(options, await loadPage(), () => config));
       const visitor = await Visitor.open(browser, page.url);
       await visitor.sees(/Live/);
       await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);

@@ -1,7 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import { z } from "zod";
 import type { NodePrice, PriceHistory, RangemakerClient } from "../../../../lib/client/mod.ts";
-import { MARKETS } from "../../../../lib/client/mod.ts";
 import type { Clock, RandomSource } from "../../../../lib/clock.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import { Backoff } from "../../../../lib/net/backoff.ts";
@@ -32,6 +31,8 @@ export interface PriceFeedOptions {
   /** JSON-RPC over WebSocket. */
   url: string;
   client: Pick<RangemakerClient, "history">;
+  /** The markets. */
+  symbols: readonly string[];
   clock: Clock;
   serverClock: ServerClock;
   random: RandomSource;
@@ -48,15 +49,16 @@ export class PriceFeed {
   /** Why they do not; undefined while they do, and while the page connects for the first time. */
   readonly problem: Signal<string | undefined> = signal(undefined);
   readonly #options: PriceFeedOptions;
-  readonly #series = new Map(MARKETS.map(({ symbol }) => [symbol, new PriceSeries()]));
+  readonly #series: ReadonlyMap<string, PriceSeries>;
   /** Where the loaded history of a market begins. */
   readonly #loadedFrom = new Map<string, number>();
   readonly #subscriber: RpcSubscriber;
   #lostAtMs: number | undefined;
 
   constructor(options: PriceFeedOptions) {
-    const { url, clock, random } = options;
+    const { url, symbols, clock, random } = options;
     this.#options = options;
+    this.#series = new Map(symbols.map((symbol) => [symbol, new PriceSeries()]));
     this.#subscriber = new RpcSubscriber({
       url,
       clock,
@@ -115,7 +117,7 @@ export class PriceFeed {
     const nowMs = this.#options.serverClock.now();
     const lostAtMs = this.#lostAtMs;
     this.#lostAtMs = undefined;
-    for (const { symbol } of MARKETS) {
+    for (const symbol of this.#series.keys()) {
       const isKnown = this.#loadedFrom.has(symbol) && lostAtMs !== undefined;
       if (isKnown) await this.#load(symbol, lostAtMs - SILENCE_MS, nowMs);
       else await this.loadFrom(symbol, nowMs - FIRST_HISTORY_MS);

@@ -22,7 +22,7 @@ function colorOf(kind: BoxKind, palette: Palette): string {
   return kind === "waiting" ? palette["ink-soft"] : palette.accent;
 }
 
-/** Draws one box: its state shows in colour, line, pattern and words. */
+/** Draws one box without its label: its state shows in colour, line and pattern. */
 export function paintBox(
   context: Context,
   scales: Scales,
@@ -52,9 +52,20 @@ export function paintBox(
   context.strokeRect(left, top, right - left, height);
   context.setLineDash([]);
   if (box.kind === "draft") paintHandles(context, left, top, right, top + height, palette);
-  if (right - left >= LABEL_WIDTH_MIN && box.label !== "") {
-    paintLabel(context, box.label, left, right, top, color, palette);
-  }
+}
+
+/** Names the state of a box in words. Drawn after all boxes, so that no other one crosses it. */
+export function paintBoxLabel(
+  context: Context,
+  { x, y, plot }: Scales,
+  palette: Palette,
+  { kind, label, fromMs, toMs, high }: ChartBox,
+): void {
+  const left = x(fromMs);
+  const right = x(toMs);
+  const isShown = right >= plot.left && left <= plot.right && right - left >= LABEL_WIDTH_MIN;
+  if (!isShown || label === "") return;
+  paintLabel(context, label, left, right, y(high), colorOf(kind, palette), palette);
 }
 
 function paintStripes(
