@@ -51,12 +51,9 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
     session.restart();
   });
   const feed: PriceFeed = new PriceFeed({
-    url: config.urls.proxyWs,
     client,
     symbols: markets.symbols,
-    clock,
     serverClock,
-    random: Math.random,
     onConnected() {
       void chain.check();
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
