@@ -42,6 +42,7 @@ import { MockStrategy } from "./pricing/mock_strategy.ts";
 import { loadStrategy } from "./pricing/load_strategy.ts";
 import { type PricingStrategy, strategyContext } from "./pricing/strategy.ts";
 import { QuoteSigner } from "./quoting/quote_signer.ts";
+import { QuotedProbabilities } from "./quoting/quoted_probabilities.ts";
 import { Quoter } from "./quoting/quoter.ts";
 import { checkReadiness } from "./readiness.ts";
 import { worstCaseLoss } from "./risk/worst_case_loss.ts";
@@ -96,6 +97,7 @@ export async function startSolver(
     node: client,
     requireChain,
     clock,
+    onOutcome: (probability, status) => metrics.betSettled(probability, status === "won"),
   });
   const onThesis = (thesis: Thesis) => {
     exposure.apply(thesis);
@@ -133,6 +135,7 @@ export async function startSolver(
     book: exposure,
   });
   const quoteSigner = new QuoteSigner(signer);
+  const probabilities = new QuotedProbabilities();
   const executor = new Executor({
     store,
     submitter,
@@ -149,6 +152,7 @@ export async function startSolver(
     releaseSettled: cached(() => settled.reconcile(), NODE_ANSWER_MS, clock),
     hedge,
     quoteSigner,
+    probabilityOf: probabilities.of,
     signer,
     chainId,
     clock,
@@ -166,6 +170,7 @@ export async function startSolver(
       markets,
       timeBounds: options.pricing === "mock" ? undefined : options,
     }),
+    probabilities,
     executor,
     exposure,
     metrics,

@@ -7,6 +7,7 @@ import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { formatAmount, formatGain, formatTime, shortAddress } from "../format.ts";
 import { Fact } from "../fact.tsx";
 import type { View } from "../views.ts";
+import { Calibration } from "./calibration_card.tsx";
 import { LineChart } from "./line_chart.tsx";
 import { type MakerState, MakerWatch } from "./maker_watch.ts";
 import { OpenBoxes } from "./open_boxes.tsx";
@@ -73,6 +74,7 @@ function Maker({ model, state, service }: MakerProps) {
       <Trend state={state} results={results} />
       <ByMarket state={state} markets={model.markets.list} />
       <OpenBoxes model={model} theses={state.theses} />
+      <Calibration metrics={service.history.latest} />
       <Answers metrics={service.history.latest} />
     </>
   );
