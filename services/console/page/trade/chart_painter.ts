@@ -2,7 +2,7 @@
 import type { PriceSeries } from "../data/price_series.ts";
 import { formatDay, formatQuotePrice, formatTime } from "../format.ts";
 import type { ChartBox } from "./chart_boxes.ts";
-import { paintBox, paintBoxLabel, paintBreach } from "./chart_box_painter.ts";
+import { paintBox, paintBoxLabels, paintBreach } from "./chart_box_painter.ts";
 import type { Palette } from "./chart_palette.ts";
 import { type Scales, timeTicks } from "./chart_scales.ts";
 
@@ -41,7 +41,7 @@ export function paint(context: Context, frame: Frame, width: number, height: num
   for (const box of frame.boxes) paintBox(context, scales, palette, box);
   paintLine(context, frame);
   for (const box of frame.boxes) paintBreach(context, scales, palette, box);
-  for (const box of frame.boxes) paintBoxLabel(context, scales, palette, box);
+  paintBoxLabels(context, scales, palette, frame.boxes);
   if (frame.hint !== undefined) paintHint(context, frame, frame.hint);
   context.restore();
   paintPrice(context, frame);
