@@ -29,6 +29,7 @@ import {
 import { ExecutionError, WalletError, WatchError } from "./errors.ts";
 import { checkQuote, type Offer, quoteTypedData } from "./offer.ts";
 import { baseUrls, type ClientOptions, type ClientUrls } from "./options.ts";
+import { type PriceHandlers, PriceWatch } from "./prices.ts";
 import { ThesisWatch, type WatchHandlers } from "./theses.ts";
 import { typedDataOf } from "./typed_data.ts";
 import { type ChainDescription, type Signing, signingOf } from "./wallet.ts";
@@ -218,11 +219,7 @@ export class RangemakerClient {
    * ```
    */
   async watch(handlers: WatchHandlers = {}, user?: Address): Promise<ThesisWatch> {
-    if (this.#connect === undefined && typeof WebSocket === "undefined") {
-      const message = "This runtime has no WebSocket: install the package ws, and give " +
-        "RangemakerClient the option connect: (url) => new WebSocket(url)";
-      throw new WatchError("NO_WEBSOCKET", message);
-    }
+    this.#requireWebSocket();
     const watch = new ThesisWatch({
       ...handlers,
       url: this.#urls.proxyWs,
@@ -288,6 +285,32 @@ export class RangemakerClient {
   }
 
   /**
+   * The newest prices of all markets, ten times a second, reconnecting after every loss. It connects
+   * in the background: `onState` says when prices arrive. Close it after use.
+   *
+   * @throws {WatchError} `NO_WEBSOCKET` in a runtime without one.
+   * @example
+   * ```ts
+   * const watch = client.watchPrices({
+   *   onPrices: (prices) => console.log(prices["ETH/USDT"].price),
+   *   onState: (state, reason) => console.log(state, reason ?? ""),
+   * });
+   * // later
+   * watch.close();
+   * ```
+   */
+  watchPrices(handlers: PriceHandlers): PriceWatch {
+    this.#requireWebSocket();
+    return new PriceWatch({
+      ...handlers,
+      url: this.#urls.proxyWs,
+      clock: this.#clock,
+      random: Math.random,
+      connect: this.#connect,
+    });
+  }
+
+  /**
    * Recorded prices of a market from one time to another, in Unix milliseconds.
    *
    * @example
@@ -304,6 +327,13 @@ export class RangemakerClient {
       history.missing = history.missing.concat(missing);
     }
     return history;
+  }
+
+  #requireWebSocket(): void {
+    if (this.#connect !== undefined || typeof WebSocket !== "undefined") return;
+    const message = "This runtime has no WebSocket: install the package ws, and give " +
+      "RangemakerClient the option connect: (url) => new WebSocket(url)";
+    throw new WatchError("NO_WEBSOCKET", message);
   }
 
   get #wallet(): Signing {

@@ -33,6 +33,7 @@ export {
 } from "./errors.ts";
 export type { Offer } from "./offer.ts";
 export type { ClientOptions, ClientUrls } from "./options.ts";
+export { type PriceHandlers, PriceWatch } from "./prices.ts";
 export { ThesisWatch, type WatchHandlers, type WatchState } from "./theses.ts";
 export type {
   AccountWallet,

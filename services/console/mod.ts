@@ -1,6 +1,7 @@
 /** The console: a page to bet on, served as files. What it shows, it reads from the services itself. */
 import config from "../../deno.json" with { type: "json" };
 import { serviceCommand } from "../../lib/cli/command.ts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
@@ -19,13 +20,13 @@ export type RunningConsole = RunningService;
  * Starts the console.
  *
  * @param page The files to serve.
- * @param pageConfig Where the services are; undefined while that is not known yet.
+ * @param pageConfig Of {@link configOf}; undefined while it is not known yet.
  * @throws {ListenError} If the port is taken.
  */
 export function startConsole(
   options: ConsoleOptions,
   page: PageFiles,
-  pageConfig: () => PageConfig | undefined = () => configOf(options),
+  pageConfig: () => PageConfig | undefined,
 ): RunningConsole {
   return startService({
     name: "console",
@@ -38,8 +39,13 @@ export function startConsole(
   });
 }
 
-/** What the page is given with these options. */
-export function configOf(options: ConsoleOptions): PageConfig {
+/**
+ * What the page is given with these options.
+ *
+ * @throws {UsageError} If the file of the markets cannot be read or is invalid.
+ */
+export async function configOf(options: ConsoleOptions): Promise<PageConfig> {
+  const { list } = await readMarkets(options.markets);
   const { solverUrl, bridgeUrl, proxyUrl, proxyWsUrl, oracleUrl, nodeUrl, exchangesUrl } = options;
   return {
     version: config.version,
@@ -53,6 +59,7 @@ export function configOf(options: ConsoleOptions): PageConfig {
       ...(exchangesUrl !== undefined && { exchanges: exchangesUrl }),
     },
     chainId: options.chainId,
+    markets: list.map(({ symbol, base, quote }) => ({ symbol, base, quote })),
     isDevelopmentChain: options.developmentChain,
   };
 }
@@ -72,4 +79,7 @@ export const run = serviceCommand({
     ],
   ],
   load: loadPage,
-}, (options, page) => Promise.resolve(startConsole(options, page)));
+}, async (options, page) => {
+  const config = await configOf(options);
+  return startConsole(options, page, () => config);
+});

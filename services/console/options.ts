@@ -1,6 +1,6 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
-import { chainIdOption, hostOption } from "../../lib/cli/shared_options.ts";
+import { chainIdOption, hostOption, marketsOption } from "../../lib/cli/shared_options.ts";
 
 /** A URL that browsers call; this process never does. */
 const browserUrl = { schema: kinds.httpUrl.schema, placeholder: "url" } satisfies kinds.OptionKind;
@@ -62,6 +62,7 @@ export const options = {
     description: "stand-ins for the exchanges, as browsers reach them, to show their state",
   },
   chainId: chainIdOption,
+  markets: marketsOption,
   developmentChain: {
     flags: "--development-chain",
     kind: kinds.flag,

@@ -18,6 +18,7 @@ import type { ExposureBook } from "./risk/exposure_book.ts";
 import { LIMITS } from "./limits.ts";
 import type { SolverMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
+import type { QuotedProbabilities } from "./quoting/quoted_probabilities.ts";
 import type { Quoter } from "./quoting/quoter.ts";
 import type { KnownBalance } from "./own_account.ts";
 import type { Readiness } from "./readiness.ts";
@@ -26,6 +27,8 @@ import { viewTheses } from "./risk/theses.ts";
 /** What the routes of the solver need. */
 export interface SolverApi {
   quoter: Pick<Quoter, "quote" | "estimate" | "strategyName">;
+  /** Remembers what was predicted, for the calibration; nothing is remembered without it. */
+  probabilities?: Pick<QuotedProbabilities, "add">;
   executor: Pick<Executor, "requireLive" | "execute">;
   exposure: ExposureBook;
   metrics: SolverMetrics;
@@ -104,6 +107,7 @@ export function createSolverApi(api: SolverApi): Hono {
     answering(operations.quote, async (c) => {
       const request = await readBody(c, operations.quote.body);
       const { quote, quoteHash, pricing } = quoter.quote(request);
+      api.probabilities?.add(quoteHash, pricing?.probability);
       const expiresInMs = Math.max(0, quote.deadline - clock.now());
       return { success: true as const, quote: quoteToWire(quote), quoteHash, expiresInMs, pricing };
     }),

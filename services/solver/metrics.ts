@@ -25,6 +25,8 @@ export class SolverMetrics {
   readonly #executions: Counter<"outcome">;
   readonly #executeAnswers: Counter<"outcome">;
   readonly #bets: Counter<"market">;
+  readonly #outcomes: Counter<"predicted" | "outcome">;
+  readonly #predictions: Counter<"predicted">;
   readonly #signatureFailures: Counter;
   readonly #hedgeTime: Histogram<"outcome">;
   #reading: Promise<unknown> = Promise.resolve();
@@ -65,6 +67,20 @@ export class SolverMetrics {
       registers,
     });
     for (const market of markets.symbols) this.#bets.inc({ market }, 0);
+    this.#outcomes = new Counter({
+      name: "solver_predicted_bets_total",
+      help:
+        "Settled bets by the range of the probability that was quoted, and by outcome: held if " +
+        "the price stayed in the range, or left.",
+      labelNames: ["predicted", "outcome"],
+      registers,
+    });
+    this.#predictions = new Counter({
+      name: "solver_predicted_probability_sum",
+      help: "Sum of the probabilities that were quoted for these bets, by the same ranges.",
+      labelNames: ["predicted"],
+      registers,
+    });
     this.#signatureFailures = new Counter({
       name: "solver_signature_failures_total",
       help: "Executions whose signature of solver or user failed its check.",
@@ -159,6 +175,13 @@ export class SolverMetrics {
     this.#bets.inc({ market }, Number(betAmount) / USDC_UNITS);
   }
 
+  /** Counts a settled bet by the probability that was quoted for it. */
+  betSettled(probability: number, held: boolean): void {
+    const predicted = predictedRange(probability);
+    this.#outcomes.inc({ predicted, outcome: held ? "held" : "left" });
+    this.#predictions.inc({ predicted }, probability);
+  }
+
   /** Measures how long a hedge takes, and how it ends. */
   timed(hedge: Hedge): Hedge {
     return {
@@ -177,6 +200,15 @@ export class SolverMetrics {
       },
     };
   }
+}
+
+/** Ranges of probabilities. */
+const RANGES = 10;
+
+/** The range of a probability, such as `0.6-0.7`. */
+function predictedRange(probability: number): string {
+  const range = Math.min(RANGES - 1, Math.floor(probability * RANGES));
+  return `${range / RANGES}-${(range + 1) / RANGES}`;
 }
 
 /** The error code, or the HTTP status of an error without one: a finite list. */

@@ -36,6 +36,7 @@ import { operations } from "./operations.ts";
 import { options, type SolverOptions } from "./options.ts";
 import { OwnAccount } from "./own_account.ts";
 import { QuoteSigner } from "./quoting/quote_signer.ts";
+import { QuotedProbabilities } from "./quoting/quoted_probabilities.ts";
 import { Quoter } from "./quoting/quoter.ts";
 import { checkReadiness } from "./readiness.ts";
 import { worstCaseLoss } from "./risk/worst_case_loss.ts";
@@ -90,6 +91,7 @@ export async function startSolver(
     node: client,
     requireChain,
     clock,
+    onOutcome: (probability, status) => metrics.betSettled(probability, status === "won"),
   });
   const onThesis = (thesis: Thesis) => {
     exposure.apply(thesis);
@@ -127,6 +129,7 @@ export async function startSolver(
     strategy: pricing.strategy,
   });
   const quoteSigner = new QuoteSigner(signer);
+  const probabilities = new QuotedProbabilities();
   const executor = new Executor({
     store,
     submitter,
@@ -143,6 +146,7 @@ export async function startSolver(
     releaseSettled: cached(() => settled.reconcile(), NODE_ANSWER_MS, clock),
     hedge,
     quoteSigner,
+    probabilityOf: probabilities.of,
     signer,
     chainId,
     clock,
@@ -160,6 +164,7 @@ export async function startSolver(
       markets,
       timeBounds: options.pricing === "mock" ? undefined : options,
     }),
+    probabilities,
     executor,
     exposure,
     metrics,

@@ -27,6 +27,12 @@ export const options = {
   },
   host: hostOption,
   markets: marketsOption,
+  corsOrigins: {
+    flags: "--cors-origins",
+    kind: kinds.origins,
+    description: "web pages besides the console that may call solver, bridge and proxy, " +
+      "comma-separated; * for all; none by default",
+  },
   dataDir: {
     flags: "-d, --data-dir",
     kind: kinds.directory,
@@ -56,10 +62,13 @@ export const run = command({
     ["rangemaker stack --live", "prices from the real exchanges"],
     ["rangemaker stack --data-dir data/stack", "balances and bets survive a restart"],
     ["rangemaker stack --port-offset 100", "a second stack: the solver on 3100, and so on"],
+    ["rangemaker stack --cors-origins http://localhost:5173", "for a front end of your own"],
   ],
   options,
   load: loadPage,
-  async run({ seed, tape, live, portOffset, host, markets, dataDir, ...pricing }, context, page) {
+  async run(options, context, page) {
+    const { seed, tape, live, portOffset, host, markets, corsOrigins, dataDir, ...pricing } =
+      options;
     const signal = context.untilSignal();
     const stack = await startStack({
       ports: portsAt(portOffset),
@@ -68,6 +77,7 @@ export const run = command({
       tape,
       live,
       markets,
+      corsOrigins,
       dataDir,
       pricing,
       page,

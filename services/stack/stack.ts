@@ -46,6 +46,8 @@ export interface StackOptions {
   page?: PageFiles;
   /** File of the markets; those of the specification by default. */
   markets?: string | undefined;
+  /** Web pages besides the console that may call solver, bridge and proxy; `*` for all. */
+  corsOrigins?: string[] | undefined;
   /** How the solver prices. */
   pricing?: Partial<SolverOptions>;
 }
@@ -96,9 +98,9 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
     const console = await startStackConsole(options, keep);
     const urls = {
       ...console?.urls,
-      ...await startAll(options, keep, readersOf(console?.urls.console)),
+      ...await startAll(options, keep, originsOf(console?.urls.console)),
     };
-    console?.connect(urls);
+    await console?.connect(urls);
     return { urls, stop };
   } catch (thrown) {
     await stop();
@@ -108,19 +110,19 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
 
 /** Starts the console; it learns where the services are once they run. */
 async function startStackConsole(
-  { ports, host = DEFAULT_HOST, page }: StackOptions,
+  { ports, host = DEFAULT_HOST, page, markets }: StackOptions,
   keep: <S extends RunningService>(service: S) => S,
-): Promise<{ urls: { console: string }; connect(urls: StackUrls): void } | undefined> {
+): Promise<{ urls: { console: string }; connect(urls: StackUrls): Promise<void> } | undefined> {
   if (ports.console === undefined) return undefined;
-  const given = { host, port: ports.console, developmentChain: true };
-  let config: ReturnType<typeof configOf> | undefined;
+  const given = { host, markets, port: ports.console, developmentChain: true };
+  let config: Awaited<ReturnType<typeof configOf>> | undefined;
   const { url } = keep(
     startConsole(withDefaults(consoleOptions, given), page ?? await loadPage(), () => config),
   );
   return {
     urls: { console: url },
-    connect({ solver, bridge, proxy, proxyWs, oracle, node, exchanges }) {
-      config = configOf(withDefaults(consoleOptions, {
+    async connect({ solver, bridge, proxy, proxyWs, oracle, node, exchanges }) {
+      config = await configOf(withDefaults(consoleOptions, {
         ...given,
         solverUrl: solver,
         bridgeUrl: bridge,
@@ -135,17 +137,22 @@ async function startStackConsole(
 }
 
 /** The origins of the console, which is on this machine under two names. */
-function readersOf(consoleUrl: string | undefined): string[] | undefined {
+function originsOf(consoleUrl: string | undefined): string[] {
   return consoleUrl === undefined
-    ? undefined
+    ? []
     : [consoleUrl, consoleUrl.replace("//127.0.0.1", "//localhost")];
 }
 
 async function startAll(
-  { ports, host = DEFAULT_HOST, seed, tape, live = false, dataDir, markets, pricing }: StackOptions,
+  options: StackOptions,
   keep: <S extends RunningService>(service: S) => S,
-  corsOrigins: string[] | undefined,
+  consoleOrigins: string[],
 ): Promise<StackUrls> {
+  const { ports, host = DEFAULT_HOST, seed, tape, live = false, dataDir, markets, pricing } =
+    options;
+  // What users call, other pages may call as well; what operators read, the console alone reads.
+  const users = { corsOrigins: [...consoleOrigins, ...options.corsOrigins ?? []] };
+  const readers = { corsOrigins: consoleOrigins };
   const databaseOf = (service: string) =>
     dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
   // Node, bridge and solver travel in time together; prices keep coming from the present.
@@ -153,7 +160,7 @@ async function startAll(
   const exchanges = live ? undefined : keep(
     await startExchanges(
       withDefaults(exchangesOptions, {
-        ...{ host, markets, port: ports.exchanges, seed, tape, corsOrigins },
+        ...{ host, markets, port: ports.exchanges, seed, tape, ...readers },
       }),
     ),
   );
@@ -162,7 +169,7 @@ async function startAll(
       host,
       markets,
       port: ports.oracle,
-      corsOrigins,
+      ...readers,
       minSources: MIN_SOURCES,
       ...(exchanges && { providerUrls: exchanges.providerUrls }),
     })),
@@ -173,7 +180,7 @@ async function startAll(
         host,
         port: ports.node,
         markets,
-        corsOrigins,
+        ...readers,
         readPort: ports.nodeRead,
         oracleUrl: oracle.url,
         dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
@@ -186,6 +193,7 @@ async function startAll(
   const proxy = keep(
     await startProxy(withDefaults(proxyOptions, {
       host,
+      ...users,
       port: ports.proxy,
       writeNodeUrl: node.url,
       readNodeUrl: nodeRead,
@@ -195,6 +203,7 @@ async function startAll(
     await startBridge(
       withDefaults(bridgeOptions, {
         host,
+        ...users,
         port: ports.bridge,
         rpcUrl: node.url,
         privateKey: new Signer(DEV_ACCOUNTS.relayer.privateKey),
@@ -208,6 +217,7 @@ async function startAll(
       withDefaults(solverOptions, {
         ...pricing,
         host,
+        ...users,
         markets,
         port: ports.solver,
         rpcUrl: node.url,

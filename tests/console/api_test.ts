@@ -5,7 +5,7 @@ import { loadPage } from "../../services/console/page_files.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 
 const page = await loadPage();
-const config = configOf(withDefaults(options, { proxyUrl: "https://rpc.example/v1" }));
+const config = await configOf(withDefaults(options, { proxyUrl: "https://rpc.example/v1" }));
 const app = consoleApi({ page, config: () => config });
 
 Deno.test("Console: the page may load its own files and call the configured services, nothing else", async () => {
@@ -45,8 +45,8 @@ Deno.test("Console: the page is given where the services are; 503 while nobody k
   assert.equal((await early.request("/")).status, 200);
 });
 
-Deno.test("Console: the proxy's WebSocket is beside its URL unless it is elsewhere", () => {
+Deno.test("Console: the proxy's WebSocket is beside its URL unless it is elsewhere", async () => {
   assert.equal(config.urls.proxyWs, "wss://rpc.example/v1/ws");
   const other = withDefaults(options, { proxyWsUrl: "wss://ws.example" });
-  assert.equal(configOf(other).urls.proxyWs, "wss://ws.example");
+  assert.equal((await configOf(other)).urls.proxyWs, "wss://ws.example");
 });

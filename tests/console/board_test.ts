@@ -1,5 +1,6 @@
 /** The views of maker and operator in a real browser; `UPDATE_DOCS=1` takes their pictures too. */
 import assert from "node:assert/strict";
+import { fileURLToPath as fromFileUrl } from "node:url";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { MARKETS, RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -25,7 +26,11 @@ Deno.test({
   name: "Console: maker and operator see the same numbers as the services",
   ignore: !hasChromium,
   async fn() {
-    const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
+    const stack = await startStack({
+      ports: { ...FREE_PORTS, console: 0 },
+      seed: 1,
+      pricing: { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) },
+    });
     const browser = await launchBrowser();
     const node = new CoreClient({ url: stack.urls.nodeRead });
     const solver = DEV_ACCOUNTS.solver.address;
@@ -47,6 +52,13 @@ Deno.test({
       assert((await visitor.textOf("[data-maker-hits]")).includes(`(${held} of ${SHORT})`));
       await visitor.sees(new RegExp(`as the solver counts it\\s+${formatAmount(atRisk)} USDC`));
       assert.equal((await visitor.page.$$("tr[data-box]")).length, LONG);
+      const predictions = await visitor.page.$$eval(
+        "tr[data-predicted]",
+        (rows) =>
+          rows.map(({ children }) => [1, 4].map((index) => Number(children[index]?.textContent))),
+      );
+      const sums = [0, 1].map((at) => predictions.reduce((sum, row) => sum + (row[at] ?? 0), 0));
+      assert.deepEqual(sums, [SHORT, held], "every settled bet was predicted");
       assert.match(await visitor.textOf('tr[data-answer="quoted"]'), new RegExp(`${SHORT + LONG}`));
       assert.match(await visitor.textOf('tr[data-answer="DURATION_TOO_SHORT"]'), /1/);
       await examine(visitor, "maker");

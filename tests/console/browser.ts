@@ -13,6 +13,18 @@ export function launchBrowser(): Promise<Browser> {
   return puppeteer.launch({ executablePath: CHROMIUM, args });
 }
 
+/** Stops all processes of a browser, as a laptop does that sleeps, until something is done. */
+export async function whileAsleep(browser: Browser, task: () => Promise<void>): Promise<void> {
+  const { pid } = browser.process() ?? {};
+  assert(pid !== undefined);
+  Deno.kill(-pid, "SIGSTOP"); // the group, which puppeteer made for it
+  try {
+    await task();
+  } finally {
+    Deno.kill(-pid, "SIGCONT");
+  }
+}
+
 /** How long something on the page may take: the machine may be busy. */
 const WAIT_MS = 20_000;
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { calibrationOf } from "../../services/console/page/maker/calibration.ts";
 import { Counter, Gauge, Registry } from "prom-client";
 import {
   MetricsHistory,
@@ -44,4 +45,19 @@ Deno.test("MetricsHistory: counts what happened in the last minute, across a res
   at(WINDOW_MS + 1_500, 5);
   assert.equal(history.increase("c"), 2);
   assert.equal(history.increase("never"), 0);
+});
+
+Deno.test("calibrationOf: what was predicted against what happened, unlikely bets first", () => {
+  const rows = calibrationOf(parseMetrics(`
+solver_predicted_bets_total{predicted="0.6-0.7",outcome="held"} 3
+solver_predicted_bets_total{predicted="0.6-0.7",outcome="left"} 1
+solver_predicted_bets_total{predicted="0-0.1",outcome="left"} 2
+solver_predicted_probability_sum{predicted="0.6-0.7"} 2.6
+solver_predicted_probability_sum{predicted="0-0.1"} 0.1
+`));
+  assert.deepEqual(rows, [
+    { range: "0 – 10 %", settled: 2, held: 0, predicted: 0.05 },
+    { range: "60 – 70 %", settled: 4, held: 3, predicted: 0.65 },
+  ]);
+  assert.deepEqual(calibrationOf(parseMetrics("")), []);
 });

@@ -1,80 +1,152 @@
 /** The console while services go and come back: it says what is missing, and goes on by itself. */
 import assert from "node:assert/strict";
-import { withDefaults } from "../../lib/cli/options.ts";
-import type { RunningService } from "../../lib/http/service.ts";
-import { loadPage, options as consoleOptions, startConsole } from "../../services/console/mod.ts";
-import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
-import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
-import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
-import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts";
-import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { RangemakerClient } from "../../lib/client/mod.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { waitForPrices } from "../../services/stack/bet.ts";
+import { hasChromium, launchBrowser, Visitor, whileAsleep } from "./browser.ts";
+import { TestServices } from "./services.ts";
 
-const portOf = (url: string) => Number(new URL(url).port);
+/** Runs a test on services of its own, opened at a view. */
+function browserTest(
+  name: string,
+  view: string,
+  test: (visitor: Visitor, services: TestServices) => Promise<void>,
+): void {
+  Deno.test({
+    name,
+    ignore: !hasChromium,
+    async fn() {
+      const services = await TestServices.start();
+      const browser = await launchBrowser();
+      try {
+        const visitor = await Visitor.open(browser, services.urlOf("console") + view);
+        await test(visitor, services);
+        await visitor.close({ outages: true });
+      } finally {
+        await browser.close();
+        await services.stopAll();
+      }
+    },
+  });
+}
 
-Deno.test({
-  name: "Console: oracle and chain go and come back, without a reload",
-  ignore: !hasChromium,
-  async fn() {
-    const running = new Set<RunningService>();
-    const keep = <S extends RunningService>(service: S): S => {
-      running.add(service);
-      return service;
-    };
-    const stop = async (service: RunningService) => {
-      running.delete(service);
-      await service.stop();
-    };
-    const browser = await launchBrowser();
-    try {
-      const exchanges = keep(await startExchanges(withDefaults(exchangesOptions, { port: 0 })));
-      const { providerUrls } = exchanges;
-      const oracleAt = async (port: number) =>
-        keep(await startOracle(withDefaults(oracleOptions, { port, minSources: 2, providerUrls })));
-      let oracle = await oracleAt(0);
-      const nodeAt = async (port: number) =>
-        keep(
-          await startNode(
-            withDefaults(nodeOptions, {
-              ...{ port, readPort: 0, oracleUrl: oracle.url, maxStaleMs: 1_000 },
-              dataDir: ":memory:",
-            }),
-          ),
-        );
-      const node = await nodeAt(0);
-      const proxy = keep(
-        await startProxy(
-          withDefaults(proxyOptions, { port: 0, writeNodeUrl: node.url, readNodeUrl: node.url }),
-        ),
-      );
-      const page = keep(
-        startConsole(
-          withDefaults(consoleOptions, {
-            port: 0,
-            proxyUrl: proxy.url,
-            developmentChain: true,
-          }),
-          await loadPage(),
-        ),
-      );
-      const visitor = await Visitor.open(browser, page.url);
-      await visitor.sees(/Live/);
-      await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
+browserTest(
+  "Console: oracle and chain go and come back, without a reload",
+  "",
+  async (visitor, services) => {
+    await visitor.sees(/Live/);
+    await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
 
-      await stop(oracle);
-      await visitor.sees(/No fresh price of BTC\/USDT, ETH\/USDT, SOL\/USDT: the oracle is away/);
-      oracle = await oracleAt(portOf(oracle.url));
-      await visitor.seesNo(/No fresh price/);
+    await services.stop("oracle");
+    await visitor.sees(/No fresh price of BTC\/USDT, ETH\/USDT, SOL\/USDT: the oracle is away/);
+    await services.start("oracle");
+    await visitor.seesNo(/No fresh price/);
 
-      await stop(node);
-      await visitor.sees(/No live prices/);
-      await nodeAt(portOf(node.url));
-      await visitor.sees(/The chain was reset/);
-      await visitor.seesNo(/No live prices|No fresh price/);
-      assert.equal(await visitor.page.$eval(".connection", (found) => found.textContent), "Live");
-      await visitor.close({ outages: true });
-    } finally {
-      await browser.close();
-      for (const service of [...running].reverse()) await service.stop();
+    await services.stop("node");
+    await visitor.sees(/No live prices/);
+    await services.start("node");
+    await visitor.sees(/The chain was reset/);
+    await visitor.seesNo(/No live prices|No fresh price/);
+    assert.equal(await visitor.page.$eval(".connection", (found) => found.textContent), "Live");
+  },
+);
+
+/** Bets that are open for the whole test, so that the maker has something to lose. */
+async function placeBet(services: TestServices): Promise<void> {
+  const wallet = privateKeyToAccount(generatePrivateKey());
+  const client = new RangemakerClient({ urls: services.urls, wallet });
+  const oracle = services.urlOf("oracle");
+  const { price } = await waitForPrices({ oracle }, client, systemClock);
+  await client.deposit(10_000_000n);
+  const startTime = systemClock.now() + 60_000;
+  await client.execute(
+    await client.quote({
+      symbol: "ETH/USDT",
+      lowerPrice: price / 2n,
+      upperPrice: 2n * price,
+      betAmount: 5_000_000n,
+      startTime,
+      endTime: startTime + 600_000,
+    }),
+  );
+}
+
+browserTest(
+  "Console: the maker's view survives outages of solver and proxy, and a chain that was reset",
+  "#maker",
+  async (visitor, services) => {
+    await placeBet(services);
+    await visitor.sees(/0 settled, 1 open/);
+
+    await services.stop("solver");
+    await visitor.sees(/The solver does not answer: .*Trying again/);
+    await visitor.sees(/0 settled, 1 open/);
+    await services.start("solver");
+    await visitor.seesNo(/does not answer/);
+
+    await services.stop("proxy");
+    await visitor.sees(/The bets may be out of date: .*Trying again/);
+    await visitor.sees(/No live prices/);
+    await visitor.sees(/0 settled, 1 open/);
+    await services.start("proxy");
+    await visitor.seesNo(/out of date|No live prices/);
+
+    await services.stop("node");
+    await visitor.sees(/The bets may be out of date/);
+    await services.start("node");
+    await visitor.sees(/0 settled, 0 open/);
+    await visitor.seesNo(/out of date|No live prices/);
+    // Their stores are of the chain that is gone.
+    for (const name of ["bridge", "solver"] as const) {
+      await services.stop(name);
+      await services.start(name);
+    }
+    await placeBet(services);
+    await visitor.sees(/0 settled, 1 open/);
+  },
+);
+
+browserTest(
+  "Console: the operator's view names a service that is away, and sees it return",
+  "#operator",
+  async (visitor, services) => {
+    const { page } = visitor;
+    const isUp = (name: string, up: boolean) =>
+      page.waitForSelector(`[data-service="${name}"][data-up="${up}"]`);
+    for (const name of ["oracle", "node", "proxy", "bridge", "solver"] as const) {
+      await isUp(name, true);
+      await services.stop(name);
+      await isUp(name, false);
+      await visitor.sees(new RegExp(`✕ Critical\\s+${name} .*It is down, or it does not allow`));
+      await services.start(name);
+      await isUp(name, true);
+      await visitor.seesNo(/It is down, or it does not allow/);
     }
   },
-});
+);
+
+browserTest(
+  "Console: a page that slept while services restarted goes on by itself, in every view",
+  "",
+  async (visitor, services) => {
+    const { page } = visitor;
+    const browser = page.browser();
+    await visitor.sees(/Live/);
+    for (const view of ["trade", "maker", "operator"]) {
+      await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
+      await visitor.sees(view === "operator" ? /✓ healthy, ready/ : /Live/);
+      await whileAsleep(browser, async () => {
+        for (const name of ["solver", "proxy"] as const) {
+          await services.stop(name);
+          await services.start(name);
+        }
+      });
+      await visitor.seesNo(/No live prices|out of date|does not answer|is down|Reconnecting/);
+      await visitor.sees(/Live/);
+    }
+    // It is live indeed: the next outage is noticed.
+    await services.stop("oracle");
+    await visitor.sees(/No fresh price/);
+  },
+);

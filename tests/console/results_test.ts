@@ -55,7 +55,7 @@ Deno.test("Results: the maker gains what users lose, and loses what they win bey
     breakEven: (0.4 + 0.8) / 2,
   });
   assert.equal(resultsOf([]).breakEven, undefined);
-  const [[, first], [, second]] = resultsByMarket(THESES) as [
+  const [[, first], [, second]] = resultsByMarket(THESES, MARKETS) as [
     ReturnType<typeof resultsByMarket>[number],
     ReturnType<typeof resultsByMarket>[number],
   ];

@@ -9,7 +9,7 @@ const URL = "http://127.0.0.1:1";
 function sessionOf(isDevelopmentChain: boolean, store = memoryStore()) {
   const urls = { solver: URL, bridge: URL, proxy: URL, proxyWs: "ws://127.0.0.1:1" };
   const session = new Session({
-    config: { version: "1", urls, chainId: 1337, isDevelopmentChain },
+    config: { version: "1", urls, chainId: 1337, markets: [], isDevelopmentChain },
     clock: new FakeClock(),
     store,
     injected: signal([]),

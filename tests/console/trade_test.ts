@@ -44,7 +44,7 @@ Deno.test({
         const visitor = await open();
         await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
         await visitor.sees(/Bet that the price stays in the box/);
-        await visitor.sees(/1\. Choose who bets/);
+        await visitor.sees(/1\. Open an account/);
         const bytes = await visitor.page.evaluate(() =>
           [
             ...performance.getEntriesByType("navigation"),

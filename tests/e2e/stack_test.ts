@@ -154,3 +154,32 @@ Deno.test("Every service says at GET / what it is and where its documents are", 
     await stack.stop();
   }
 });
+
+Deno.test("stack: of all web pages its console may call, and those in --cors-origins", async () => {
+  const page = "http://127.0.0.1:8000";
+  const corsOrigins = [page];
+  const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1, corsOrigins });
+  try {
+    const { console = "", proxyWs: _, ...services } = stack.urls;
+    const stranger = "https://pages.example";
+    for (const origin of [console, console.replace("127.0.0.1", "localhost"), page, stranger]) {
+      const called: string[] = [];
+      for (const [name, url] of Object.entries(services)) {
+        const answer = await fetch(`${url}/health`, { headers: { origin } });
+        await answer.body?.cancel();
+        const allowed = answer.headers.get("access-control-allow-origin");
+        if (allowed === null) continue;
+        assert.equal(allowed, origin, name);
+        called.push(name);
+      }
+      const expected = origin === stranger
+        ? []
+        : origin === page
+        ? ["bridge", "proxy", "solver"]
+        : Object.keys(services);
+      assert.deepEqual(called.toSorted(), expected.toSorted(), origin);
+    }
+  } finally {
+    await stack.stop();
+  }
+});

@@ -81,3 +81,21 @@ Deno.test("Solver: callers over the rate get 429 on every route that costs somet
     assert.equal((await (await fetch(`${url}/theses`)).json()).success, false);
     assert.equal((await fetch(`${url}/health`).then((it) => it.json())).status, "ok");
   }, { rateLimit: 1, dryRun: true }));
+
+Deno.test("Solver metrics: settled bets are counted by the probability that was quoted", async () => {
+  const registry = createRegistry(0);
+  const metrics = new SolverMetrics(registry);
+  for (const probability of [0.05, 0.61, 0.69, 1]) {
+    metrics.betSettled(probability, probability < 0.65);
+  }
+  const text = await registry.metrics();
+  for (
+    const line of [
+      'solver_predicted_bets_total{predicted="0-0.1",outcome="held"} 1',
+      'solver_predicted_bets_total{predicted="0.6-0.7",outcome="held"} 1',
+      'solver_predicted_bets_total{predicted="0.6-0.7",outcome="left"} 1',
+      'solver_predicted_bets_total{predicted="0.9-1",outcome="left"} 1',
+      'solver_predicted_probability_sum{predicted="0.6-0.7"} 1.2999999999999998',
+    ]
+  ) assert(text.includes(`${line}\n`), line);
+});

@@ -41,7 +41,7 @@ Deno.test("Solver on a whole stack: barrier quotes live prices, executes, and fo
     await fund(urls);
     const node = new CoreClient({ url: urls.node });
     // A price that moves in between spoils the quote, and another one is asked for.
-    const quote = await eventually("an executed quote by the model", async () => {
+    const { quote, probability } = await eventually("an executed quote by the model", async () => {
       const { price } = (await node.getPrices())[market.symbol] ?? {};
       if (price === undefined) return undefined;
       const now = Date.now();
@@ -55,13 +55,16 @@ Deno.test("Solver on a whole stack: barrier quotes live prices, executes, and fo
         }),
       );
       if (offer.status !== 200) return undefined;
-      z.object({ probability: z.number().min(0).max(1) }).parse(offer.body.pricing);
+      const { probability } = z.object({ probability: z.number().min(0).max(1) })
+        .parse(offer.body.pricing);
       const quote = quoteToWire(quoteSchema.parse(offer.body.quote));
       const executed = await post(`${solver.url}/execute`, {
         quote,
         userSignature: signQuote(quote),
       });
-      return Object(executed.body.result).status === "committed" ? quote : undefined;
+      return Object(executed.body.result).status === "committed"
+        ? { quote, probability }
+        : undefined;
     });
     const risk = (BigInt(quote.payout) - BigInt(quote.betAmount)).toString();
     const open = await eventually("the thesis among its own", async () => {
@@ -72,6 +75,20 @@ Deno.test("Solver on a whole stack: barrier quotes live prices, executes, and fo
     await eventually("its settlement", async () => {
       const { count, exposure } = await viewOf(solver.url);
       return count === 0 && exposure === "0" ? true : undefined;
+    });
+    const { theses: [thesis] } = await node.getTheses({});
+    const outcome = thesis?.status === "won" ? "held" : "left";
+    await eventually("the outcome beside its prediction", async () => {
+      const metrics = await (await fetch(`${solver.url}/metrics`)).text();
+      const [, sum] = /^solver_predicted_probability_sum{predicted="[^"]+"} (.+)$/m.exec(metrics) ??
+        [];
+      if (sum === undefined) return undefined;
+      assert.equal(Number(sum), probability);
+      const bets = /^solver_predicted_bets_total{predicted="[^"]+",outcome="(.+)"} 1$/m.exec(
+        metrics,
+      );
+      assert.equal(bets?.[1], outcome);
+      return true;
     });
   } finally {
     await solver.stop();

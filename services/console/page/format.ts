@@ -23,9 +23,9 @@ export function decimalsOf(price: number): number {
   return Math.min(6, Math.max(0, 5 - Math.floor(Math.log10(Math.max(price, 1e-6)))));
 }
 
-/** A price for people, such as 2,998.41. */
+/** A price for people, such as 2,998.41: below 0.1, four digits after the point say too little. */
 export function formatQuotePrice(price: number): string {
-  const digits = Math.min(4, decimalsOf(price));
+  const digits = Math.min(Math.abs(price) < 0.1 ? 6 : 4, decimalsOf(price));
   return price.toLocaleString("en-US", {
     minimumFractionDigits: digits,
     maximumFractionDigits: digits,
@@ -45,6 +45,18 @@ export function formatDuration(durationMs: number): string {
 /** A time of day with seconds, in the zone of the user. */
 export function formatTime(timeMs: number): string {
   return new Date(timeMs).toLocaleTimeString("en-GB");
+}
+
+const days = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+
+/** A time with its day, such as `22 Nov, 18:00`. */
+export function formatDay(timeMs: number): string {
+  return days.format(timeMs);
 }
 
 /** An address as people compare it. */

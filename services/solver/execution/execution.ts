@@ -20,16 +20,24 @@ const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureS
 /** A quote that solver and user have signed. */
 export type Execution = z.output<typeof executionSchema>;
 
+/** An execution as it is stored: with the probability that was quoted, where it is known. */
+const storedExecutionSchema = executionRequestSchema.extend({
+  probability: z.number().min(0).max(1).optional(),
+});
+
 /** Writes the payload of an intent. */
-export function encodeExecution({ quote, userSignature }: Execution): string {
-  return JSON.stringify({ quote: quoteToWire(quote), userSignature });
+export function encodeExecution(
+  { quote, userSignature }: Execution,
+  probability?: number,
+): string {
+  return JSON.stringify({ quote: quoteToWire(quote), userSignature, probability });
 }
 
 /**
  * Reads the payload of an intent. Quotes that were recorded before quotes named their solver lack it.
  */
-export function decodeExecution(payload: string): ExecutionRequest {
-  return executionRequestSchema.parse(JSON.parse(payload));
+export function decodeExecution(payload: string): z.output<typeof storedExecutionSchema> {
+  return storedExecutionSchema.parse(JSON.parse(payload));
 }
 
 /**

@@ -43,6 +43,8 @@ export interface ExecutorOptions {
   hedge: Hedge;
   /** Knows the signatures of quotes. */
   quoteSigner: Pick<QuoteSigner, "require">;
+  /** The probability that was quoted, where it is known: stored with the execution. */
+  probabilityOf?(quoteHash: Hex): number | undefined;
   /** Signs transactions. */
   signer: Signer;
   chainId: number;
@@ -135,14 +137,14 @@ export class Executor {
   }
 
   async #insert(quoteHash: Hex, execution: Execution, funds: Funds): Promise<Insertion> {
-    const { store, limit, releaseSettled, clock } = this.#options;
+    const { store, limit, releaseSettled, probabilityOf, clock } = this.#options;
     const { quote } = execution;
     const admission = limit.admission(quoteHash, quote, funds);
     const insert = () =>
       store.insert({
         key: quoteHash,
         subject: quote.user,
-        payload: encodeExecution(execution),
+        payload: encodeExecution(execution, probabilityOf?.(quoteHash)),
         transaction: null,
         expiresAtMs: quote.deadline,
         createdAtMs: clock.now(),

@@ -6,7 +6,7 @@ import type { Intent } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
-import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
+import { isUnsettled, type Thesis, type ThesisStatus } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import { businessLog } from "../business_log.ts";
 import { decodeExecution } from "./execution.ts";
@@ -22,12 +22,14 @@ const UNKNOWN_AFTER_END_MS = 600_000;
 
 /** What {@link SettledReservations} works with. */
 export interface SettledReservationsOptions {
-  store: Pick<IntentStore, "listReserved" | "release">;
+  store: Pick<IntentStore, "find" | "listReserved" | "release">;
   book: Pick<ExposureBook, "complete" | "isOpen">;
   node: Pick<CoreClient, "getThesis">;
   /** Throws unless the node has the chain of the store: another one knows none of its theses. */
   requireChain(): Promise<void>;
   clock: Clock;
+  /** A bet was settled whose probability is known: once for each, in one of all processes. */
+  onOutcome?(probability: number, status: ThesisStatus): void;
 }
 
 /** Releases the reservations of theses that have settled. */
@@ -45,7 +47,9 @@ export class SettledReservations {
     if (isUnsettled(status)) return;
     try {
       // Of all who see the result, one releases the reservation.
-      if (await this.#options.store.release(quoteHash)) businessLog.settled(thesis);
+      if (!await this.#options.store.release(quoteHash)) return;
+      businessLog.settled(thesis);
+      this.#report(thesis, await this.#options.store.find(quoteHash));
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
       this.#log.warn("Reservation of {quoteHash} cannot be released yet: {reason}", {
@@ -79,11 +83,19 @@ export class SettledReservations {
           : !isUnsettled(thesis.status);
         if (!isOver || !await store.release(intent.key)) continue;
         released += 1;
-        if (thesis !== undefined) businessLog.settled(thesis);
+        if (thesis === undefined) continue;
+        businessLog.settled(thesis);
+        this.#report(thesis, intent);
       }
       after = page.at(-1)?.sequence ?? after;
     } while (page.length === PAGE);
     return released;
+  }
+
+  #report({ status }: Thesis, intent: Intent | undefined): void {
+    if (intent === undefined) return;
+    const { probability } = decodeExecution(intent.payload);
+    if (probability !== undefined) this.#options.onOutcome?.(probability, status);
   }
 
   /** The thesis of a committed intent; undefined if the node has none. */

@@ -21,6 +21,8 @@ async function withReservations(
     settled: SettledReservations;
     onNode: Map<number, Thesis>;
     asked: number[];
+    /** What was reported. */
+    outcomes: string[];
     held(): Promise<number[]>;
   }) => Promise<void>,
 ): Promise<void> {
@@ -29,6 +31,7 @@ async function withReservations(
   const book = new ExposureBook(undefined);
   const onNode = new Map<number, Thesis>();
   const asked: number[] = [];
+  const outcomes: string[] = [];
   const getThesis = (id: number) => {
     asked.push(id);
     return Promise.resolve(onNode.get(id) ?? null);
@@ -36,7 +39,13 @@ async function withReservations(
   for (let id = 1; id <= count; id++) {
     const signature = `0x${"1a".repeat(64)}1b` as const;
     const quote = { ...thesisOf(id), deadline: 9, signature };
-    const payload = JSON.stringify({ quote: quoteToWire(quote), userSignature: signature });
+    // The last one is of a quote whose probability is not known.
+    const probability = id < count ? id / 10 : undefined;
+    const payload = JSON.stringify({
+      quote: quoteToWire(quote),
+      userSignature: signature,
+      probability,
+    });
     const { intent } = await store.insert({
       ...{ key: quoteHashOf(id), subject: quote.user, payload, transaction: null },
       ...{ expiresAtMs: 9, createdAtMs: 1 },
@@ -55,11 +64,12 @@ async function withReservations(
     node: { getThesis },
     requireChain: () => Promise.resolve(),
     clock,
+    onOutcome: (probability, status) => outcomes.push(`${probability} ${status}`),
   });
   const held = async () =>
     (await store.listReserved({ limit: 9, after: 0 })).map(({ key }) => Number(BigInt(key)));
   try {
-    await test({ store, book, clock, settled, onNode, asked, held });
+    await test({ store, book, clock, settled, onNode, asked, held, outcomes });
   } finally {
     await store.close();
   }
@@ -116,4 +126,17 @@ Deno.test("SettledReservations: a store that is away keeps the reservation for t
     onNode.set(1, thesis);
     read(book, []);
     assert.equal(await settled.reconcile(), 1);
+  }));
+
+Deno.test("SettledReservations: outcomes are reported with the probability that was quoted, once each", () =>
+  withReservations(4, async ({ settled, book, onNode, outcomes, clock }) => {
+    for (const status of ["needs_backfill", "won", "won"] as const) {
+      await settled.apply(thesisOf(1, { status }));
+    }
+    await settled.apply(thesisOf(4, { status: "lost" }));
+    read(book, [thesisOf(3)]);
+    onNode.set(2, thesisOf(2, { status: "lost" }));
+    clock.jump(5 - clock.now());
+    await settled.reconcile();
+    assert.deepEqual(outcomes, ["0.1 won", "0.2 lost"]);
   }));

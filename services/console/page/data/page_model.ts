@@ -1,7 +1,8 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { MARKETS, RangemakerClient, type Thesis } from "../../../../lib/client/mod.ts";
+import { RangemakerClient, type Thesis } from "../../../../lib/client/mod.ts";
 import { systemClock } from "../../../../lib/clock.ts";
 import { CoreClient } from "../../../../lib/net/core_client.ts";
+import { Markets } from "../../../../lib/protocol/markets.ts";
 import type { PageConfig } from "../../page_config.ts";
 import { formatAmount } from "../format.ts";
 import { PriceFeed } from "./price_feed.ts";
@@ -12,6 +13,7 @@ import { watchInjectedWallets } from "./wallets.ts";
 /** Everything that the views show, in one place: data flows from here to them. */
 export interface PageModel {
   config: PageConfig;
+  markets: Markets;
   /** Reads only. */
   client: RangemakerClient;
   serverClock: ServerClock;
@@ -30,7 +32,8 @@ export interface PageModel {
 export function openPageModel(config: PageConfig, page: Window): PageModel {
   const clock = systemClock;
   const serverClock = new ServerClock(clock.now);
-  const client = new RangemakerClient({ urls: config.urls });
+  const markets = new Markets(config.markets);
+  const client = new RangemakerClient({ urls: config.urls, markets: config.markets });
   const announcement = signal("");
   const announce = (text: string) => announcement.value = text;
   const nodeChainId: Signal<number | undefined> = signal(undefined);
@@ -48,11 +51,9 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
     session.restart();
   });
   const feed: PriceFeed = new PriceFeed({
-    url: config.urls.proxyWs,
     client,
-    clock,
+    symbols: markets.symbols,
     serverClock,
-    random: Math.random,
     onConnected() {
       void chain.check();
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
@@ -63,6 +64,7 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
   session.restore();
   return {
     config,
+    markets,
     client,
     serverClock,
     feed,
@@ -93,8 +95,11 @@ class ChainIdentity {
   }
 }
 
+/** A sentence names so many markets at most. */
+const NAMES_MAX = 5;
+
 function problemsOf(
-  { urls, chainId }: PageConfig,
+  { urls, chainId, markets }: PageConfig,
   feed: PriceFeed,
   session: Session,
   nodeChainId: number | undefined,
@@ -105,11 +110,14 @@ function problemsOf(
       `No live prices: the connection to the proxy at ${urls.proxyWs} is down (${feed.problem.value}). Trying again.`,
     );
   } else {
-    const stale = MARKETS.filter(({ symbol }) => feed.latest.value[symbol]?.state === "stale");
+    const stale = markets.filter(({ symbol }) => feed.latest.value[symbol]?.state === "stale");
     if (stale.length > 0) {
-      const names = stale.map(({ symbol }) => symbol).join(", ");
+      const names = stale.slice(0, NAMES_MAX).map(({ symbol }) => symbol).join(", ");
+      const others = stale.length - NAMES_MAX;
       problems.push(
-        `No fresh price of ${names}: the oracle is away or lacks sources. Bets on it are not taken until it is back.`,
+        `No fresh price of ${names}${
+          others > 0 ? ` and ${others} others` : ""
+        }: the oracle is away or lacks sources. Bets on it are not taken until it is back.`,
       );
     }
     if (session.user.value?.portfolio.problem.value !== undefined) {

@@ -1,40 +1,27 @@
 import { type Signal, signal } from "@preact/signals";
-import { z } from "zod";
 import type { NodePrice, PriceHistory, RangemakerClient } from "../../../../lib/client/mod.ts";
-import { MARKETS } from "../../../../lib/client/mod.ts";
-import type { Clock, RandomSource } from "../../../../lib/clock.ts";
 import { messageOf } from "../../../../lib/errors.ts";
-import { Backoff } from "../../../../lib/net/backoff.ts";
-import { RpcSubscriber, subscription } from "../../../../lib/net/rpc_subscriber.ts";
 import { SLOT_MS } from "../../../../lib/protocol/constants.ts";
-import { nodePriceSchema } from "../../../../lib/protocol/price.ts";
 import { toNumber } from "../format.ts";
 import { PriceSeries } from "./price_series.ts";
 import type { ServerClock } from "./server_clock.ts";
 
-/** The node sends prices ten times a second: silence means that it is gone. */
-const SILENCE_MS = 4_000;
+/** Prices come ten times a second: after a longer pause, the page was away or asleep. */
+const PAUSE_MAX_MS = 1_000;
 
-/** A page that was away is live within 5 s. */
-const RECONNECT = { initialMs: 100, maxMs: 3_000 };
-
-/** What is shown first; more is loaded when a longer time is chosen. */
-const FIRST_HISTORY_MS = 90_000;
+/** Between attempts to load what was missed. */
+const RETRY_MS = 1_000;
 
 /** The node's ring, and one page of its history. */
 const HISTORY_MAX_MS = 65_536 * SLOT_MS;
 const PAGE_MS = 600_000;
 
-const pricesSchema = z.record(z.string(), nodePriceSchema);
-
 /** What a {@link PriceFeed} works with. */
 export interface PriceFeedOptions {
-  /** JSON-RPC over WebSocket. */
-  url: string;
-  client: Pick<RangemakerClient, "history">;
-  clock: Clock;
+  client: Pick<RangemakerClient, "history" | "watchPrices">;
+  /** The markets. */
+  symbols: readonly string[];
   serverClock: ServerClock;
-  random: RandomSource;
   /** The feed is connected: for the first time, or again. */
   onConnected(): void;
 }
@@ -48,37 +35,30 @@ export class PriceFeed {
   /** Why they do not; undefined while they do, and while the page connects for the first time. */
   readonly problem: Signal<string | undefined> = signal(undefined);
   readonly #options: PriceFeedOptions;
-  readonly #series = new Map(MARKETS.map(({ symbol }) => [symbol, new PriceSeries()]));
+  readonly #series: ReadonlyMap<string, PriceSeries>;
   /** Where the loaded history of a market begins. */
   readonly #loadedFrom = new Map<string, number>();
-  readonly #subscriber: RpcSubscriber;
-  #lostAtMs: number | undefined;
+  /** When the newest prices came, in the node's time. */
+  #newestAtMs: number | undefined;
+  /** Prices since then are missing. */
+  #missingFromMs: number | undefined;
+  #isFilling = false;
+  #filledAtMs = -Infinity;
 
   constructor(options: PriceFeedOptions) {
-    const { url, clock, random } = options;
     this.#options = options;
-    this.#subscriber = new RpcSubscriber({
-      url,
-      clock,
-      backoff: new Backoff({ ...RECONNECT, random }),
-      silenceMs: SILENCE_MS,
-      subscriptions: [subscription(["prices"], pricesSchema, (prices) => this.#take(prices))],
-      onSubscribed: () => {
-        this.isLive.value = true;
-        this.problem.value = undefined;
-        options.onConnected();
-        void this.#fillGaps();
-      },
-      onLost: (reason) => {
-        this.#lostAtMs ??= options.serverClock.now();
-        this.isLive.value = false;
-        this.problem.value = reason;
-      },
-    });
+    this.#series = new Map(options.symbols.map((symbol) => [symbol, new PriceSeries()]));
   }
 
   start(): void {
-    this.#subscriber.start();
+    this.#options.client.watchPrices({
+      onPrices: (prices) => this.#take(prices),
+      onState: (state, reason) => {
+        this.isLive.value = state === "live";
+        this.problem.value = reason;
+        if (state === "live") this.#options.onConnected();
+      },
+    });
   }
 
   /** The prices of a market, which change as time passes. */
@@ -92,6 +72,7 @@ export class PriceFeed {
   clear(): void {
     for (const series of this.#series.values()) series.clear();
     this.#loadedFrom.clear();
+    this.#missingFromMs = undefined;
   }
 
   /** Loads history of a market back to a time, as far as the node has it; newest first. */
@@ -105,21 +86,25 @@ export class PriceFeed {
       // Set first, so that nobody else asks for the same; taken back if it fails.
       this.#loadedFrom.set(symbol, from);
       if (!await this.#load(symbol, from, to)) {
-        this.#loadedFrom.set(symbol, to);
+        if (to === nowMs) this.#loadedFrom.delete(symbol);
+        else this.#loadedFrom.set(symbol, to);
         return;
       }
     }
   }
 
-  async #fillGaps(): Promise<void> {
+  /** Loads what is missing of the markets that were shown; what fails is loaded later. */
+  async #fill(fromMs: number): Promise<void> {
     const nowMs = this.#options.serverClock.now();
-    const lostAtMs = this.#lostAtMs;
-    this.#lostAtMs = undefined;
-    for (const { symbol } of MARKETS) {
-      const isKnown = this.#loadedFrom.has(symbol) && lostAtMs !== undefined;
-      if (isKnown) await this.#load(symbol, lostAtMs - SILENCE_MS, nowMs);
-      else await this.loadFrom(symbol, nowMs - FIRST_HISTORY_MS);
-    }
+    if (this.#isFilling || nowMs - this.#filledAtMs < RETRY_MS) return;
+    this.#isFilling = true;
+    this.#filledAtMs = nowMs;
+    const from = Math.max(fromMs, nowMs - HISTORY_MAX_MS);
+    const loads = [...this.#loadedFrom.keys()].map((symbol) => this.#load(symbol, from, nowMs));
+    const isDone = (await Promise.all(loads)).every(Boolean);
+    // A later pause may have begun meanwhile.
+    if (isDone && this.#missingFromMs === fromMs) this.#missingFromMs = undefined;
+    this.#isFilling = false;
   }
 
   /** @returns False if it could not be loaded. */
@@ -138,12 +123,16 @@ export class PriceFeed {
   }
 
   #take(prices: Record<string, NodePrice>): void {
+    const { serverClock } = this.#options;
     const fresh = Object.entries(prices).filter(([, { state }]) => state === "fresh");
     const [first] = fresh;
-    if (first !== undefined) {
-      this.#options.serverClock.observe(first[1].lastUpdate + first[1].ageMs);
-    }
-    const slot = Math.floor(this.#options.serverClock.now() / SLOT_MS) * SLOT_MS;
+    if (first !== undefined) serverClock.observe(first[1].lastUpdate + first[1].ageMs);
+    const nowMs = serverClock.now();
+    const newestAtMs = this.#newestAtMs ?? nowMs;
+    if (nowMs - newestAtMs > PAUSE_MAX_MS) this.#missingFromMs ??= newestAtMs;
+    this.#newestAtMs = nowMs;
+    if (this.#missingFromMs !== undefined) void this.#fill(this.#missingFromMs);
+    const slot = Math.floor(nowMs / SLOT_MS) * SLOT_MS;
     for (const [symbol, { price }] of fresh) {
       this.#series.get(symbol)?.append(slot, toNumber(price));
     }

@@ -118,7 +118,8 @@ export class Session {
   }
 
   #clientOf(wallet: Wallet): RangemakerClient {
-    return new RangemakerClient({ urls: this.#options.config.urls, wallet });
+    const { urls, markets } = this.#options.config;
+    return new RangemakerClient({ urls, markets, wallet });
   }
 
   #portfolioOf(client: RangemakerClient, user: Address): Portfolio {

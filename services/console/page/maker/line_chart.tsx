@@ -54,9 +54,9 @@ export function LineChart({ label, points, mark, format, formatX }: LineChartPro
       </div>
       <p class="note row">
         <span>{formatX(first.x)}</span>
-        <span>dashed: {mark.label}</span>
         <span>{formatX(last.x)}</span>
       </p>
+      <p class="note">Dashed: {mark.label}</p>
     </figure>
   );
 }

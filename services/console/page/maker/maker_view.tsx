@@ -1,4 +1,5 @@
 import { useEffect } from "preact/hooks";
+import type { Market } from "../../../../lib/client/mod.ts";
 import { systemClock } from "../../../../lib/clock.ts";
 import type { Metrics } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
@@ -6,6 +7,7 @@ import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { formatAmount, formatGain, formatTime, shortAddress } from "../format.ts";
 import { Fact } from "../fact.tsx";
 import type { View } from "../views.ts";
+import { Calibration } from "./calibration_card.tsx";
 import { LineChart } from "./line_chart.tsx";
 import { type MakerState, MakerWatch } from "./maker_watch.ts";
 import { OpenBoxes } from "./open_boxes.tsx";
@@ -42,6 +44,9 @@ function MakerView({ model, watch, solver }: MakerViewProps) {
   ].filter((text) => typeof text === "string");
   return (
     <main class="board">
+      <p class="note">
+        The other side of every bet: what the solver (the market maker) earns, and what it risks.
+      </p>
       <div class="problems" role="status">
         {problems.map((text) => <p key={text}>{text}</p>)}
       </div>
@@ -67,12 +72,19 @@ function Maker({ model, state, service }: MakerProps) {
         <Outcome results={results} />
       </div>
       <Trend state={state} results={results} />
-      <Markets state={state} />
+      <ByMarket state={state} markets={model.markets.list} />
       <OpenBoxes model={model} theses={state.theses} />
+      <Calibration metrics={service.history.latest} />
       <Answers metrics={service.history.latest} />
     </>
   );
 }
+
+/** The built-in strategies in words. */
+const PRICING_TEXTS: Readonly<Record<string, string>> = {
+  mock: "prices at random, for tests (mock)",
+  barrier: "prices by a model of the market (barrier)",
+};
 
 interface MoneyProps {
   state: MakerState;
@@ -89,7 +101,7 @@ function Money({ state: { info, account }, metrics, results }: MoneyProps) {
         <h2>Money</h2>
         <code class="note" title={info.address}>{shortAddress(info.address)}</code>
         <span class="note">
-          pricing {info.pricing}
+          {PRICING_TEXTS[info.pricing] ?? `prices by the strategy ${info.pricing}`}
           {info.dryRun && ", dry run: takes no bets"}
         </span>
       </div>
@@ -98,7 +110,7 @@ function Money({ state: { info, account }, metrics, results }: MoneyProps) {
           <span data-maker-balance>{formatAmount(account.balance)} USDC</span>
         </Fact>
         <Fact label="Locked in open bets">{formatAmount(account.locked)} USDC</Fact>
-        <Fact label="At risk: lost if every open bet wins">
+        <Fact label="Lost if every open bet wins">
           {formatAmount(results.atRisk)} USDC
         </Fact>
         <Fact label="Exposure, as the solver counts it">
@@ -170,8 +182,10 @@ function Trend({ state: { theses }, results }: { state: MakerState; results: Res
   );
 }
 
-function Markets({ state: { theses } }: { state: MakerState }) {
-  const rows = resultsByMarket(theses);
+function ByMarket(
+  { state: { theses }, markets }: { state: MakerState; markets: readonly Market[] },
+) {
+  const rows = resultsByMarket(theses, markets);
   const largest = rows.reduce((max, [, { atRisk }]) => atRisk > max ? atRisk : max, 1n);
   return (
     <section class="card" aria-label="By market">
@@ -184,9 +198,6 @@ function Markets({ state: { theses } }: { state: MakerState }) {
               <th scope="col" class="number">Open</th>
               <th scope="col" class="number">Stakes</th>
               <th scope="col" class="number">At risk</th>
-              <th scope="col">
-                <span class="hidden">At risk, drawn</span>
-              </th>
               <th scope="col" class="number">Settled</th>
               <th scope="col" class="number">Users won</th>
               <th scope="col" class="number">Profit and loss</th>
@@ -198,11 +209,16 @@ function Markets({ state: { theses } }: { state: MakerState }) {
                 <th scope="row">{symbol}</th>
                 <td class="number">{open}</td>
                 <td class="number">{formatAmount(stakes)}</td>
-                <td class="number">{formatAmount(atRisk)}</td>
-                <td>
-                  <svg class="bar" viewBox="0 0 100 10" width="100" height="10" aria-hidden="true">
-                    <rect width={Number(100n * atRisk / largest)} height="10" rx="2" />
-                  </svg>
+                <td class="number">
+                  <svg class="bar" viewBox="0 0 60 8" width="60" height="8" aria-hidden="true">
+                    <rect
+                      x={60 - Number(60n * atRisk / largest)}
+                      width={Number(60n * atRisk / largest)}
+                      height="8"
+                      rx="2"
+                    />
+                  </svg>{" "}
+                  {formatAmount(atRisk)}
                 </td>
                 <td class="number">{settled}</td>
                 <td class="number">{settled === 0 ? "–" : percent(held / settled)}</td>

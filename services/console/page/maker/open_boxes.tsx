@@ -1,7 +1,14 @@
-import { MARKETS, type NodePrice, type Thesis } from "../../../../lib/client/mod.ts";
+import type { NodePrice, Thesis } from "../../../../lib/client/mod.ts";
+import type { Markets } from "../../../../lib/protocol/markets.ts";
 import { isUnsettled } from "../../../../lib/protocol/thesis.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount, formatDuration, formatQuotePrice, toNumber } from "../format.ts";
+import {
+  formatAmount,
+  formatDuration,
+  formatQuotePrice,
+  shortAddress,
+  toNumber,
+} from "../format.ts";
 import { useNow } from "../use_now.ts";
 import { roomOf } from "./results.ts";
 
@@ -40,7 +47,13 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
               </thead>
               <tbody>
                 {open.slice(0, ROWS_MAX).map((thesis) => (
-                  <Row key={thesis.id} thesis={thesis} prices={prices} nowMs={nowMs} />
+                  <Row
+                    key={thesis.id}
+                    thesis={thesis}
+                    markets={model.markets}
+                    prices={prices}
+                    nowMs={nowMs}
+                  />
                 ))}
               </tbody>
             </table>
@@ -52,13 +65,14 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
 
 interface RowProps {
   thesis: Thesis;
+  markets: Markets;
   prices: Readonly<Record<string, NodePrice>>;
   nowMs: number;
 }
 
-function Row({ thesis, prices, nowMs }: RowProps) {
-  const { id, base, betAmount, payout } = thesis;
-  const symbol = MARKETS.find((market) => market.base === base)?.symbol ?? base;
+function Row({ thesis, markets, prices, nowMs }: RowProps) {
+  const { id, base, quote, betAmount, payout } = thesis;
+  const symbol = markets.find(base, quote)?.symbol ?? shortAddress(base);
   const known = prices[symbol];
   const price = known?.state === "fresh" ? toNumber(known.price) : undefined;
   const [lower, upper] = [toNumber(thesis.lowerPrice), toNumber(thesis.upperPrice)];

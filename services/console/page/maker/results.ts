@@ -1,5 +1,5 @@
 /** What a maker's bets brought, from the theses alone. */
-import { MARKETS, type Thesis } from "../../../../lib/client/mod.ts";
+import type { Market, Thesis } from "../../../../lib/client/mod.ts";
 import { isUnsettled } from "../../../../lib/protocol/thesis.ts";
 
 /** Results of some bets, as the maker sees them. */
@@ -47,8 +47,11 @@ export function resultsOf(theses: readonly Thesis[]): Results {
 }
 
 /** The results of each market, by symbol. */
-export function resultsByMarket(theses: readonly Thesis[]): [symbol: string, results: Results][] {
-  return MARKETS.map(({ symbol, base, quote }) => [
+export function resultsByMarket(
+  theses: readonly Thesis[],
+  markets: readonly Market[],
+): [symbol: string, results: Results][] {
+  return markets.map(({ symbol, base, quote }) => [
     symbol,
     resultsOf(theses.filter((thesis) => thesis.base === base && thesis.quote === quote)),
   ]);

@@ -1,6 +1,5 @@
 import { useEffect } from "preact/hooks";
 import { systemClock } from "../../../../lib/clock.ts";
-import { MARKETS } from "../../../../lib/client/mod.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { type Providers, ProvidersWatch } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
@@ -14,23 +13,25 @@ import { anchorOf, type Problem, problemsOf } from "./problems.ts";
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
 /** The operator's view. It asks the services only while it is shown. */
-export function openOperatorView({ config }: PageModel): View {
+export function openOperatorView({ config, markets: { symbols } }: PageModel): View {
   const watches = ORDER.flatMap((name) => {
     const url = config.urls[name];
     return url === undefined ? [] : [new ServiceWatch(name, url, systemClock)];
   });
   const { oracle } = config.urls;
   const sources = oracle === undefined ? undefined : new ProvidersWatch(oracle, systemClock);
-  const Body = () => <OperatorView watches={watches} sources={sources} />;
+  const Body = () => <OperatorView watches={watches} sources={sources} symbols={symbols} />;
   return { id: "operator", label: "Operator", Body };
 }
 
-interface Watches {
+interface OperatorViewProps {
+  /** The markets. */
+  symbols: readonly string[];
   watches: readonly ServiceWatch[];
   sources: ProvidersWatch | undefined;
 }
 
-function OperatorView({ watches, sources }: Watches) {
+function OperatorView({ watches, sources, symbols }: OperatorViewProps) {
   useEffect(() => {
     for (const watch of [...watches, sources]) watch?.start();
     return () => {
@@ -41,6 +42,7 @@ function OperatorView({ watches, sources }: Watches) {
   const providers = sources?.providers.value;
   return (
     <main class="board">
+      <p class="note">The services behind this page, and where their prices come from.</p>
       <ProblemList
         problems={problemsOf(states, providers)}
         isKnown={states.every(({ isUp }) => isUp !== undefined)}
@@ -48,7 +50,7 @@ function OperatorView({ watches, sources }: Watches) {
       <section class="services" aria-label="Services">
         {states.map((state) => <ServiceCard key={state.name} state={state} />)}
       </section>
-      {sources !== undefined && <Sources providers={providers} states={states} />}
+      {sources !== undefined && <Sources providers={providers} states={states} symbols={symbols} />}
     </main>
   );
 }
@@ -111,19 +113,22 @@ function ServiceCard({ state }: { state: ServiceState }) {
         {startedAtS !== undefined && (
           <Fact label="Runs for">{formatDuration(Date.now() - startedAtS * 1_000)}</Fact>
         )}
-        {memory !== undefined && <Fact label="Memory">{`${Math.round(memory / 1e6)} MB`}</Fact>}
+        {memory !== undefined && (
+          <Fact label="Memory of its process">{`${Math.round(memory / 1e6)} MB`}</Fact>
+        )}
       </dl>
     </article>
   );
 }
 
 interface SourcesProps {
+  symbols: readonly string[];
   providers: Providers | undefined;
   states: readonly ServiceState[];
 }
 
 /** Prices of each exchange, how old they are, and how far from the median. */
-function Sources({ providers, states }: SourcesProps) {
+function Sources({ providers, states, symbols }: SourcesProps) {
   const oracle = states.find(({ name }) => name === "oracle")?.history.latest;
   if (providers === undefined) {
     return (
@@ -141,7 +146,7 @@ function Sources({ providers, states }: SourcesProps) {
           <thead>
             <tr>
               <th scope="col">Source</th>
-              {MARKETS.map(({ symbol }) => <th key={symbol} scope="col">{symbol}</th>)}
+              {symbols.map((symbol) => <th key={symbol} scope="col">{symbol}</th>)}
               <th scope="col" class="number">Reconnects</th>
               <th scope="col">Last fault</th>
             </tr>
@@ -149,7 +154,7 @@ function Sources({ providers, states }: SourcesProps) {
           <tbody>
             <tr class="total">
               <th scope="row">Oracle</th>
-              {MARKETS.map(({ symbol }) => {
+              {symbols.map((symbol) => {
                 const price = providers.pairSources[symbol]?.price;
                 const age = oracle?.sum("oracle_price_age_seconds", { pair: symbol });
                 return (
@@ -169,6 +174,7 @@ function Sources({ providers, states }: SourcesProps) {
                 key={provider.name}
                 provider={provider}
                 pairSources={providers.pairSources}
+                symbols={symbols}
               />
             ))}
           </tbody>
@@ -185,18 +191,19 @@ function Sources({ providers, states }: SourcesProps) {
 const Detail = ({ text }: { text: string }) => <span class="detail">{text}</span>;
 
 interface ProviderRowProps {
+  symbols: readonly string[];
   provider: Providers["providers"][number];
   pairSources: Providers["pairSources"];
 }
 
-function ProviderRow({ provider, pairSources }: ProviderRowProps) {
+function ProviderRow({ provider, pairSources, symbols }: ProviderRowProps) {
   const { name, exchange, ready, streams, reconnects, lastError } = provider;
   return (
     <tr data-provider={name}>
       <th scope="row">
         {exchange} <span class={ready ? "won" : "lost"}>{ready ? "✓" : "✕ not connected"}</span>
       </th>
-      {MARKETS.map(({ symbol }) => {
+      {symbols.map((symbol) => {
         const source = pairSources[symbol];
         const price = source?.sourcePrices[name];
         const age = streams[symbol]?.lastTradeAgeMs;

@@ -27,7 +27,7 @@ function KeyChoice({ model }: { model: PageModel }) {
   };
   return (
     <>
-      <h2>1. Choose who bets</h2>
+      <h2>1. Open an account</h2>
       {session.mayMakeKeys && (
         <>
           <button
@@ -39,8 +39,8 @@ function KeyChoice({ model }: { model: PageModel }) {
             {session.hasKey ? "Use your test account" : "Make a test account"}
           </button>
           <p class="note">
-            A key for this development chain. It stays in this browser and is safe for nothing of
-            value.
+            It is a key for this development chain, kept in this browser. Never send anything of
+            value to it.
           </p>
         </>
       )}

@@ -14,7 +14,7 @@ interface BetPanelProps {
 export function BetPanel({ model, slip }: BetPanelProps) {
   const stage = slip.stage.value;
   const portfolio = model.session.user.value?.portfolio;
-  const isFirst = stage.name === "draft" && portfolio?.theses.value.length === 0;
+  const isFirst = stage.name === "draft" && (portfolio?.theses.value ?? []).length === 0;
   return (
     <section class="card" aria-label="Your bet">
       <h2>{isFirst ? "3. Draw your box" : "Your box"}</h2>
@@ -25,9 +25,10 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   );
 }
 
-const FIELDS: readonly { name: keyof DraftFields; label: string; unit: string }[] = [
-  { name: "lower", label: "Stays above", unit: "USDT" },
-  { name: "upper", label: "Stays below", unit: "USDT" },
+/** The fields; without a unit of their own, they are in the market's quote token. */
+const FIELDS: readonly { name: keyof DraftFields; label: string; unit?: string }[] = [
+  { name: "lower", label: "Stays above" },
+  { name: "upper", label: "Stays below" },
   { name: "startsIn", label: "Starts in", unit: "s" },
   { name: "lasts", label: "Lasts", unit: "s" },
   { name: "amount", label: "You bet", unit: "USDC" },
@@ -46,8 +47,9 @@ function DraftPanel({ model, slip }: BetPanelProps) {
     <form onSubmit={submit} noValidate>
       {isEmpty && (
         <p class="note">
-          Drag on the chart to the right of “now”: how long, and between which prices. Or fill in
-          the fields.
+          Drag on the chart to the right of “now”: from when to when, and between which prices. Or
+          fill in the fields. If the price stays inside the whole time, you get the payout. If it
+          leaves once, you lose what you bet.
         </p>
       )}
       <div class="fields">
@@ -64,7 +66,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
                 aria-describedby={errors[name] && `error-${name}`}
                 onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
               />
-              <span class="unit">{unit}</span>
+              <span class="unit">{unit ?? slip.symbol.value.split("/")[1]}</span>
             </span>
             {errors[name] && <span class="failure" id={`error-${name}`}>{errors[name]}</span>}
           </label>
@@ -135,22 +137,24 @@ function QuoteButton({ model, slip, isComplete }: BetPanelProps & { isComplete: 
   const user = model.session.user.value;
   const isQuoting = stage.name === "quoting";
   const missing = user === undefined
-    ? "Choose who bets first."
+    ? "Open an account first."
     : user.portfolio.account.value?.balance === 0n
     ? "Take money to bet with first."
     : model.nodeChainId.value !== model.config.chainId
     ? "The node does not have the chain that this page is for."
-    : undefined;
+    : isComplete
+    ? undefined
+    : "Draw a box or fill in the fields first.";
   return (
     <>
       <button
         type="submit"
         class="primary wide"
-        disabled={!isComplete || missing !== undefined || isQuoting}
+        disabled={missing !== undefined || isQuoting}
       >
         {isQuoting ? "Asking the maker …" : "Get a firm quote"}
       </button>
-      {isComplete && missing !== undefined && <p class="note">{missing}</p>}
+      {missing !== undefined && <p class="note">{missing}</p>}
     </>
   );
 }

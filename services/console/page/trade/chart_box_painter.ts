@@ -22,7 +22,7 @@ function colorOf(kind: BoxKind, palette: Palette): string {
   return kind === "waiting" ? palette["ink-soft"] : palette.accent;
 }
 
-/** Draws one box: its state shows in colour, line, pattern and words. */
+/** Draws one box without its label: its state shows in colour, line and pattern. */
 export function paintBox(
   context: Context,
   scales: Scales,
@@ -52,9 +52,55 @@ export function paintBox(
   context.strokeRect(left, top, right - left, height);
   context.setLineDash([]);
   if (box.kind === "draft") paintHandles(context, left, top, right, top + height, palette);
-  if (right - left >= LABEL_WIDTH_MIN && box.label !== "") {
-    paintLabel(context, box.label, left, right, top, color, palette);
+}
+
+/** More labels than this cannot be read. */
+const LABELS_MAX = 40;
+
+/**
+ * Names the states of boxes in words. Drawn after all boxes, so that no other one crosses it, and from
+ * the top one down: a label that would cover another one is left out.
+ */
+export function paintBoxLabels(
+  context: Context,
+  scales: Scales,
+  palette: Palette,
+  boxes: readonly ChartBox[],
+): void {
+  const { x, y, plot } = scales;
+  const drawn: Label[] = [];
+  context.font = `600 12px ${palette.font}`;
+  for (let index = boxes.length - 1; index >= 0 && drawn.length < LABELS_MAX; index--) {
+    const box = boxes[index]!; // below the length
+    const left = x(box.fromMs);
+    const right = x(box.toMs);
+    const isShown = right >= plot.left && left <= plot.right && right - left >= LABEL_WIDTH_MIN;
+    if (!isShown || box.label === "") continue;
+    const width = context.measureText(box.label).width + 12;
+    const label = {
+      left: Math.max(2, Math.min(left, right - width)),
+      width,
+      level: Math.max(18, y(box.high) - 11), // below the edge of the chart
+    };
+    if (drawn.some((other) => isOver(label, other))) continue;
+    drawn.push(label);
+    paintLabel(context, box.label, label, colorOf(box.kind, palette), palette);
   }
+  context.font = `12px ${palette.font}`;
+}
+
+/** Where a label is; all have the same height. */
+interface Label {
+  left: number;
+  width: number;
+  level: number;
+}
+
+const LABEL_HEIGHT = 18;
+
+function isOver(a: Label, b: Label): boolean {
+  return Math.abs(a.level - b.level) < LABEL_HEIGHT && a.left < b.left + b.width &&
+    b.left < a.left + a.width;
 }
 
 function paintStripes(
@@ -104,26 +150,19 @@ function paintHandles(
 
 function paintLabel(
   context: Context,
-  label: string,
-  left: number,
-  right: number,
-  top: number,
+  text: string,
+  { left, width, level }: Label,
   color: string,
   palette: Palette,
 ): void {
-  context.font = `600 12px ${palette.font}`;
-  const width = context.measureText(label).width + 12;
-  const at = Math.max(2, Math.min(left, right - width));
-  const level = Math.max(18, top - 11); // below the edge of the chart
   context.fillStyle = color;
   context.beginPath();
-  context.roundRect(at, level - 9, width, 18, 5);
+  context.roundRect(left, level - LABEL_HEIGHT / 2, width, LABEL_HEIGHT, 5);
   context.fill();
   context.fillStyle = palette.surface;
   context.textAlign = "left";
   context.textBaseline = "middle";
-  context.fillText(label, at + 6, level + 0.5);
-  context.font = `12px ${palette.font}`;
+  context.fillText(text, left + 6, level + 0.5);
 }
 
 /** Where the price left a box. */

@@ -1,20 +1,13 @@
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { type Market, MARKETS } from "../../../../lib/client/mod.ts";
+import type { Market } from "../../../../lib/client/mod.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
 import { ChartPointer } from "./chart_pointer.ts";
+import { labelOf, SPANS, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { LiveChart } from "./live_chart.ts";
-
-/** Times that the chart can show, past and future together. */
-const SPANS = [
-  { label: "1 min", ms: 60_000 },
-  { label: "5 min", ms: 300_000 },
-  { label: "15 min", ms: 900_000 },
-  { label: "1 h", ms: 3_600_000 },
-];
 
 interface ChartCardProps {
   model: PageModel;
@@ -29,33 +22,60 @@ export function ChartCard({ model, slip, market, spanMs }: ChartCardProps) {
     <section class="card chart-card" aria-label="Market">
       <div class="market-bar">
         <MarketChoice model={model} slip={slip} />
-        <div class="choice" role="group" aria-label="Time shown">
-          {SPANS.map(({ label, ms }) => (
-            <button
-              key={ms}
-              type="button"
-              aria-pressed={spanMs.value === ms}
-              onClick={() => spanMs.value = ms}
-            >
-              {label}
-            </button>
-          ))}
-        </div>
+        <SpanChoice spanMs={spanMs} />
       </div>
       <Chart model={model} slip={slip} market={market} spanMs={spanMs} />
       <ul class="legend" aria-label="Legend">
         <li class="open">● open, fills as time passes</li>
         <li class="won">✓ won: the price stayed inside</li>
         <li class="lost">✕ lost: marked where it left</li>
+        <li class="note">Wheel or pinch: more or less time</li>
       </ul>
     </section>
+  );
+}
+
+/** How much time the chart shows: what wheel and fingers do, with buttons. */
+function SpanChoice({ spanMs }: { spanMs: Signal<number> }) {
+  const zoom = (factor: number) => spanMs.value = zoomed(spanMs.value, factor);
+  const isPreset = SPANS.some(({ ms }) => ms === spanMs.value);
+  return (
+    <div class="choice" role="group" aria-label={`Time shown: ${labelOf(spanMs.value)}`}>
+      <button
+        type="button"
+        class="zoom"
+        aria-label="Show more time"
+        onClick={() => zoom(ZOOM_STEP)}
+      >
+        −
+      </button>
+      {SPANS.map(({ label, ms }) => (
+        <button
+          key={ms}
+          type="button"
+          aria-pressed={spanMs.value === ms}
+          onClick={() => spanMs.value = ms}
+        >
+          {label}
+        </button>
+      ))}
+      {!isPreset && <span class="span">{labelOf(spanMs.value)}</span>}
+      <button
+        type="button"
+        class="zoom"
+        aria-label="Show less time"
+        onClick={() => zoom(1 / ZOOM_STEP)}
+      >
+        +
+      </button>
+    </div>
   );
 }
 
 function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
   return (
     <div class="markets" role="group" aria-label="Market">
-      {MARKETS.map(({ symbol }) => {
+      {model.markets.list.map(({ symbol }) => {
         const price = model.feed.latest.value[symbol];
         return (
           <button
@@ -91,6 +111,12 @@ function Chart({ model, slip, market, spanMs }: ChartCardProps) {
       draw: (draft) => slip.draw(draft),
       clear: () => slip.clear(),
       hold: (isHeld) => chart.hold(isHeld),
+      spanMs: () => spanMs.peek(),
+      show(wantedMs) {
+        const before = spanMs.peek();
+        spanMs.value = zoomed(wantedMs, 1);
+        return spanMs.peek() !== before;
+      },
     }, ended.signal);
     return () => ended.abort();
   }, [symbol]);
@@ -98,7 +124,7 @@ function Chart({ model, slip, market, spanMs }: ChartCardProps) {
     void model.feed.loadFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
   }, [symbol, spanMs.value, model.feed.isLive.value]);
   const label = `Live prices of ${symbol}. Drag to the right of now to draw a box; ` +
-    "the fields beside the chart do the same.";
+    "the fields beside the chart do the same. The buttons above it choose how much time it shows.";
   return (
     <div class="chart">
       <canvas ref={canvas} role="img" aria-label={label} />

@@ -1,8 +1,8 @@
 /** Draws one frame of the chart. */
 import type { PriceSeries } from "../data/price_series.ts";
-import { formatQuotePrice } from "../format.ts";
+import { formatDay, formatQuotePrice, formatTime } from "../format.ts";
 import type { ChartBox } from "./chart_boxes.ts";
-import { paintBox, paintBreach } from "./chart_box_painter.ts";
+import { paintBox, paintBoxLabels, paintBreach } from "./chart_box_painter.ts";
 import type { Palette } from "./chart_palette.ts";
 import { type Scales, timeTicks } from "./chart_scales.ts";
 
@@ -22,6 +22,9 @@ type Context = CanvasRenderingContext2D;
 /** Two points of the line this far apart have a gap between them: prices were missing. */
 const GAP_MS = 1_000;
 
+/** With more time than this, labels need the date. */
+const DAY_MS = 86_400_000;
+
 /** Draws a frame. */
 export function paint(context: Context, frame: Frame, width: number, height: number): void {
   const { palette, scales } = frame;
@@ -38,6 +41,7 @@ export function paint(context: Context, frame: Frame, width: number, height: num
   for (const box of frame.boxes) paintBox(context, scales, palette, box);
   paintLine(context, frame);
   for (const box of frame.boxes) paintBreach(context, scales, palette, box);
+  paintBoxLabels(context, scales, palette, frame.boxes);
   if (frame.hint !== undefined) paintHint(context, frame, frame.hint);
   context.restore();
   paintPrice(context, frame);
@@ -71,11 +75,13 @@ function paintGrid(context: Context, { scales, series, palette }: Frame): void {
   }
   context.textAlign = "center";
   const nowX = x(nowMs);
+  const [fromMs = 0, toMs = 0] = x.domain();
+  const format = toMs - fromMs > DAY_MS ? formatDay : formatTime;
   for (const time of timeTicks(scales, 90)) {
     const at = Math.round(x(time)) + 0.5;
     strokeLine(context, at, plot.top, at, plot.bottom);
     if (Math.abs(at - nowX) < 46 || at < 28 || at > plot.right - 28) continue;
-    context.fillText(new Date(time).toLocaleTimeString("en-GB"), at, plot.bottom + 13);
+    context.fillText(format(time), at, plot.bottom + 13);
   }
   context.fillStyle = palette.ink;
   context.font = `600 12px ${palette.font}`;
@@ -129,21 +135,22 @@ function paintHint(context: Context, { scales, series, palette }: Frame, hint: s
   const nowX = x(nowMs);
   const width = plot.right - nowX;
   const height = (plot.bottom - plot.top) * 0.44;
-  const left = nowX + width * 0.16;
+  context.font = `600 13px ${palette.font}`;
+  const isNarrow = context.measureText(hint).width > width * 0.62;
+  const share = isNarrow ? 0.9 : 0.68;
+  const left = nowX + width * (1 - share) / 2;
   const middle = y(series.prices.at(-1) ?? y.invert((plot.top + plot.bottom) / 2));
   const top = Math.min(plot.bottom - height, Math.max(plot.top, middle - height / 2));
   context.strokeStyle = palette["ink-soft"];
   context.lineWidth = 1.5;
   context.setLineDash([6, 6]);
-  context.strokeRect(left, top, width * 0.68, height);
+  context.strokeRect(left, top, width * share, height);
   context.setLineDash([]);
   context.fillStyle = palette["ink-soft"];
-  context.font = `600 13px ${palette.font}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  const isNarrow = context.measureText(hint).width > width * 0.62;
   const text = isNarrow ? "Draw here" : hint;
-  context.fillText(text, left + width * 0.34, top + height * 0.3, width * 0.64);
+  context.fillText(text, left + width * share / 2, top + height * 0.3, width * share - 8);
   context.font = `12px ${palette.font}`;
 }
 

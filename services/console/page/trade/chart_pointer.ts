@@ -1,6 +1,7 @@
 /** Mouse, pen and finger on the chart. */
 import { BoxDrag, type Grip, gripAt } from "./box_drag.ts";
 import { isInside, type Scales } from "./chart_scales.ts";
+import { wheelFactor } from "./chart_spans.ts";
 import type { Draft } from "./draft.ts";
 
 /** What the pointer works on. */
@@ -12,6 +13,10 @@ export interface PointerTarget {
   clear(): void;
   /** Prices on the chart stay where they are while a box is drawn. */
   hold(isHeld: boolean): void;
+  /** Time shown. */
+  spanMs(): number;
+  /** Shows this much time, as far as that can be shown. @returns Whether it shows another one now. */
+  show(spanMs: number): boolean;
 }
 
 /** How close to a side counts as on it, in pixels. */
@@ -21,6 +26,7 @@ const REACH = { mouse: 8, touch: 18 };
 const MOVE_MIN = 4;
 
 interface Press {
+  pointerId: number;
   drag: BoxDrag;
   before: Draft | undefined;
   x: number;
@@ -28,26 +34,48 @@ interface Press {
   hasMoved: boolean;
 }
 
-/** Draws boxes with one pointer. Escape or a second pointer takes back what it did. */
+/** Two fingers on the chart: how far they are apart decides how much time it shows. */
+interface Pinch {
+  spanMs: number;
+  distance: number;
+}
+
+/** Fingers closer than this, in pixels, say nothing about a span. */
+const PINCH_MIN = 20;
+
+/**
+ * Draws boxes with one pointer. Escape or a second pointer takes back what it did. Two fingers and the
+ * wheel zoom.
+ */
 export class ChartPointer {
   readonly #canvas: HTMLCanvasElement;
   readonly #target: PointerTarget;
   #press: Press | undefined;
+  #pinch: Pinch | undefined;
+  /** Where each finger is. */
+  readonly #fingers = new Map<number, { x: number; y: number }>();
 
   constructor(canvas: HTMLCanvasElement, target: PointerTarget, signal: AbortSignal) {
     this.#canvas = canvas;
     this.#target = target;
     canvas.addEventListener("pointerdown", (event) => this.#down(event), { signal });
     canvas.addEventListener("pointermove", (event) => this.#move(event), { signal });
-    canvas.addEventListener("pointerup", () => this.#end(), { signal });
-    canvas.addEventListener("pointercancel", () => this.#cancel(), { signal });
+    canvas.addEventListener("pointerup", (event) => this.#up(event), { signal });
+    canvas.addEventListener("pointercancel", (event) => {
+      this.#cancel();
+      this.#up(event);
+    }, { signal });
+    // Not passive: the page does not scroll while the chart zooms.
+    canvas.addEventListener("wheel", (event) => this.#wheel(event), { signal, passive: false });
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.#cancel();
     }, { signal });
   }
 
   #down(event: PointerEvent): void {
+    if (event.pointerType === "touch") this.#startPinch(event);
     if (this.#press !== undefined) return this.#cancel();
+    if (this.#fingers.size > 1) return;
     const scales = this.#target.scales();
     const { offsetX, offsetY } = event;
     if (event.button !== 0 || scales === undefined) return;
@@ -56,11 +84,42 @@ export class ChartPointer {
     const before = this.#target.draft();
     const grip = this.#gripAt(scales, event);
     const drag = new BoxDrag(grip, before, scales, offsetX, offsetY);
-    this.#press = { drag, before, x: offsetX, y: offsetY, hasMoved: false };
+    const { pointerId } = event;
+    this.#press = { pointerId, drag, before, x: offsetX, y: offsetY, hasMoved: false };
     this.#target.hold(true);
   }
 
+  /** One more finger; from the second one on they zoom and draw nothing. */
+  #startPinch({ pointerId, offsetX: x, offsetY: y }: PointerEvent): void {
+    this.#fingers.set(pointerId, { x, y });
+    const distance = this.#fingerDistance();
+    this.#pinch = distance === undefined ? undefined : { spanMs: this.#target.spanMs(), distance };
+  }
+
+  /** Undefined without two fingers. */
+  #fingerDistance(): number | undefined {
+    const [first, second] = this.#fingers.values();
+    if (first === undefined || second === undefined) return undefined;
+    return Math.max(PINCH_MIN, Math.hypot(first.x - second.x, first.y - second.y));
+  }
+
+  #wheel(event: WheelEvent): void {
+    const scales = this.#target.scales();
+    if (scales === undefined || !isInside(scales.plot, event.offsetX, event.offsetY)) return;
+    const isZoomed = this.#press === undefined &&
+      this.#target.show(this.#target.spanMs() * wheelFactor(event));
+    // At the end of the zoom, the wheel scrolls the page again.
+    if (isZoomed) event.preventDefault();
+  }
+
   #move(event: PointerEvent): void {
+    const finger = this.#fingers.get(event.pointerId);
+    if (finger !== undefined) Object.assign(finger, { x: event.offsetX, y: event.offsetY });
+    const distance = this.#fingerDistance();
+    if (this.#pinch !== undefined && distance !== undefined) {
+      this.#target.show(this.#pinch.spanMs * this.#pinch.distance / distance);
+      return;
+    }
     const scales = this.#target.scales();
     if (scales === undefined) return;
     const press = this.#press;
@@ -69,11 +128,17 @@ export class ChartPointer {
       this.#canvas.dataset.cursor = isOver ? cursorOf(this.#gripAt(scales, event)) : "none";
       return;
     }
-    const distance = Math.hypot(event.offsetX - press.x, event.offsetY - press.y);
-    press.hasMoved ||= distance >= MOVE_MIN;
+    if (event.pointerId !== press.pointerId) return;
+    press.hasMoved ||= Math.hypot(event.offsetX - press.x, event.offsetY - press.y) >= MOVE_MIN;
     if (!press.hasMoved) return;
     const draft = press.drag.to(scales, event.offsetX, event.offsetY);
     if (draft !== undefined) this.#target.draw(draft);
+  }
+
+  #up({ pointerId }: PointerEvent): void {
+    this.#fingers.delete(pointerId);
+    if (this.#fingerDistance() === undefined) this.#pinch = undefined;
+    if (this.#press?.pointerId === pointerId) this.#end();
   }
 
   #end(): void {

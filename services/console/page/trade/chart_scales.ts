@@ -25,6 +25,14 @@ const LABELS = { right: 74, bottom: 24, top: 8, left: 0 };
 /** Where now is: the larger part of the chart is the past, and the rest is for boxes. */
 const NOW_AT = 0.58;
 
+/** A narrow chart, such as a phone's, has room for fingers in the future. */
+const NARROW = { widthMax: 480, nowAt: 0.42 };
+
+/** The share of the time shown that is in the past. */
+export function pastShare(width: number): number {
+  return width <= NARROW.widthMax ? NARROW.nowAt : NOW_AT;
+}
+
 /** The scales of a chart. */
 export function scalesOf(
   size: { width: number; height: number },
@@ -36,7 +44,7 @@ export function scalesOf(
     top: LABELS.top,
     bottom: Math.max(LABELS.top + 1, size.height - LABELS.bottom),
   };
-  const fromMs = view.nowMs - view.spanMs * NOW_AT;
+  const fromMs = view.nowMs - view.spanMs * pastShare(size.width);
   return {
     plot,
     x: scaleLinear([fromMs, fromMs + view.spanMs], [plot.left, plot.right]),
@@ -54,7 +62,7 @@ export function isInside({ left, right, top, bottom }: Plot, x: number, y: numbe
 const TIME_STEPS = [
   ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * 1_000),
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60_000),
-  ...[1, 2, 3, 6].map((hours) => hours * 3_600_000),
+  ...[1, 2, 3, 6, 12, 24, 48].map((hours) => hours * 3_600_000),
 ];
 
 /** Full seconds, minutes or hours for labels, no closer than `minPixels`. */

@@ -2,7 +2,7 @@ import type { PriceSeries } from "../data/price_series.ts";
 import type { ChartBox } from "./chart_boxes.ts";
 import { paint } from "./chart_painter.ts";
 import { type Palette, readPalette } from "./chart_palette.ts";
-import { type PriceRange, PriceWindow, type Scales, scalesOf } from "./chart_scales.ts";
+import { pastShare, type PriceRange, PriceWindow, type Scales, scalesOf } from "./chart_scales.ts";
 
 /** What the chart shows at one moment. */
 export interface ChartContent {
@@ -84,7 +84,7 @@ export class LiveChart {
     const { series, boxes, hint, nowMs, spanMs } = content;
     const elapsedMs = Math.min(100, atMs - this.#paintedAtMs);
     this.#paintedAtMs = atMs;
-    this.#range = this.#held ?? this.#window.next(shownRange(content), elapsedMs);
+    this.#range = this.#held ?? this.#window.next(shownRange(content, width), elapsedMs);
     this.#scales = scalesOf(this.#size, { nowMs, spanMs, ...this.#range });
     const frame = { scales: this.#scales, series, boxes, hint, palette: this.#palette };
     paint(context, frame, width, height);
@@ -92,11 +92,18 @@ export class LiveChart {
 }
 
 /** The prices of the time that is shown, stretched by the boxes that are not decided. */
-function shownRange({ series, boxes, nowMs, spanMs }: ChartContent): PriceRange | undefined {
+function shownRange(
+  { series, boxes, nowMs, spanMs }: ChartContent,
+  width: number,
+): PriceRange | undefined {
   const { prices } = series;
   let low = Infinity;
   let high = -Infinity;
-  for (let index = series.indexAt(nowMs - spanMs * 0.6); index < prices.length; index++) {
+  for (
+    let index = series.indexAt(nowMs - spanMs * pastShare(width));
+    index < prices.length;
+    index++
+  ) {
     const price = prices[index]!; // below the length
     if (price < low) low = price;
     if (price > high) high = price;

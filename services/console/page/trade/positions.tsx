@@ -1,4 +1,5 @@
-import { MARKETS, type Thesis } from "../../../../lib/client/mod.ts";
+import type { Thesis } from "../../../../lib/client/mod.ts";
+import type { Markets } from "../../../../lib/protocol/markets.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { summaryOf } from "../data/portfolio.ts";
 import {
@@ -7,6 +8,7 @@ import {
   formatGain,
   formatQuotePrice,
   formatTime,
+  shortAddress,
   toNumber,
 } from "../format.ts";
 import { useNow } from "../use_now.ts";
@@ -42,17 +44,17 @@ export function Positions({ model }: { model: PageModel }) {
               <thead>
                 <tr>
                   <th scope="col">Bet</th>
+                  <th scope="col">Outcome</th>
                   <th scope="col">Market</th>
                   <th scope="col">Price stays in</th>
                   <th scope="col">Window</th>
                   <th scope="col" class="number">You bet</th>
                   <th scope="col" class="number">Pays</th>
-                  <th scope="col">Outcome</th>
                 </tr>
               </thead>
               <tbody>
                 {theses.slice(0, ROWS_MAX).map((thesis) => (
-                  <Row key={thesis.id} thesis={thesis} nowMs={nowMs} />
+                  <Row key={thesis.id} thesis={thesis} markets={model.markets} nowMs={nowMs} />
                 ))}
               </tbody>
             </table>
@@ -62,12 +64,21 @@ export function Positions({ model }: { model: PageModel }) {
   );
 }
 
-function Row({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
-  const { id, base, lowerPrice, upperPrice, startTime, endTime, betAmount, payout } = thesis;
-  const symbol = MARKETS.find((market) => market.base === base)?.symbol ?? base;
+interface RowProps {
+  thesis: Thesis;
+  markets: Markets;
+  nowMs: number;
+}
+
+function Row({ thesis, markets, nowMs }: RowProps) {
+  const { id, base, quote, lowerPrice, upperPrice, startTime, endTime, betAmount, payout } = thesis;
+  const symbol = markets.find(base, quote)?.symbol ?? shortAddress(base);
   return (
     <tr data-thesis={id} data-status={thesis.status}>
       <td>{id}</td>
+      <td>
+        <Outcome thesis={thesis} nowMs={nowMs} />
+      </td>
       <td>{symbol}</td>
       <td>
         {formatQuotePrice(toNumber(lowerPrice))} – {formatQuotePrice(toNumber(upperPrice))}
@@ -75,9 +86,6 @@ function Row({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
       <td>{formatTime(startTime)}, {formatDuration(endTime - startTime)}</td>
       <td class="number">{formatAmount(betAmount)}</td>
       <td class="number">{formatAmount(payout)}</td>
-      <td>
-        <Outcome thesis={thesis} nowMs={nowMs} />
-      </td>
     </tr>
   );
 }

@@ -24,11 +24,7 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
   if (stage.name === "placed") {
     return (
       <>
-        <p class="placed">
-          <strong>✓ Bet {stage.thesisId} is placed.</strong> It pays {formatAmount(quote.payout)}
-          {" "}
-          USDC if {symbol} stays in the box. Watch it on the chart.
-        </p>
+        <PlacedBet model={model} symbol={symbol.value} stage={stage} />
         <button type="button" class="primary wide" onClick={() => slip.back()}>
           Make another bet
         </button>
@@ -58,6 +54,41 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
       <Change stage={stage} />
       <Signing model={model} slip={slip} stage={stage} />
     </>
+  );
+}
+
+interface PlacedBetProps {
+  model: PageModel;
+  symbol: string;
+  stage: Extract<Stage, { name: "placed" }>;
+}
+
+/** The bet that was just placed, until it is settled and after it. */
+function PlacedBet({ model, symbol, stage: { thesisId, offer: { quote } } }: PlacedBetProps) {
+  const theses = model.session.user.value?.portfolio.theses.value ?? [];
+  const status = theses.find(({ id }) => id === thesisId)?.status;
+  if (status === "won") {
+    return (
+      <p class="placed">
+        <strong class="won">✓ Bet {thesisId} won.</strong> {symbol} stayed in the box:{" "}
+        {formatAmount(quote.payout)} USDC were paid out.
+      </p>
+    );
+  }
+  if (status === "lost") {
+    return (
+      <p class="placed">
+        <strong class="lost">✕ Bet {thesisId} lost.</strong> {symbol} left the box: the{" "}
+        {formatAmount(quote.betAmount)} USDC that you bet are gone.
+      </p>
+    );
+  }
+  return (
+    <p class="placed">
+      <strong class="open">● Bet {thesisId} is placed.</strong> It pays {formatAmount(quote.payout)}
+      {" "}
+      USDC if {symbol} stays in the box. Watch it on the chart.
+    </p>
   );
 }
 

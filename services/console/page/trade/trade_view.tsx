@@ -1,6 +1,5 @@
 import { useSignal } from "@preact/signals";
 import { systemClock } from "../../../../lib/clock.ts";
-import { MARKETS } from "../../../../lib/client/mod.ts";
 import { Estimator } from "../data/estimator.ts";
 import type { PageModel } from "../data/page_model.ts";
 import type { View } from "../views.ts";
@@ -10,17 +9,18 @@ import { BetSlip } from "./bet_slip.ts";
 import { ChartCard } from "./chart_card.tsx";
 import { Positions } from "./positions.tsx";
 
-/** Shown first: the market whose prices move the most visibly. */
+/** Shown first where it exists: the market whose prices move the most visibly. */
 const FIRST_MARKET = "ETH/USDT";
 
 /** The trade view, with a bet slip that survives a change of views. */
 export function openTradeView(model: PageModel): View {
-  const { client, session, serverClock, announce } = model;
+  const { client, session, serverClock, announce, markets } = model;
   const estimate = new Estimator({
     estimate: (bet, signal) => client.estimate(bet, signal),
     clock: systemClock,
   });
-  const slip = new BetSlip(FIRST_MARKET, {
+  const first = markets.bySymbol(FIRST_MARKET)?.symbol ?? markets.symbols[0] ?? FIRST_MARKET;
+  const slip = new BetSlip(first, {
     session,
     estimate,
     serverClock,
@@ -32,7 +32,7 @@ export function openTradeView(model: PageModel): View {
 
 function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
   const spanMs = useSignal(60_000);
-  const market = MARKETS.find(({ symbol }) => symbol === slip.symbol.value);
+  const market = model.markets.bySymbol(slip.symbol.value);
   if (market === undefined) return null;
   // What is to be done next is on top.
   const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;

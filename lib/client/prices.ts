@@ -1,0 +1,78 @@
+import * as z from "zod";
+import type { Clock, RandomSource } from "../clock.ts";
+import { Backoff } from "../net/backoff.ts";
+import type { SocketLike } from "../net/reconnecting_socket.ts";
+import { RpcSubscriber, subscription } from "../net/rpc_subscriber.ts";
+import { type NodePrice, nodePriceSchema } from "../protocol/price.ts";
+import type { WatchState } from "./theses.ts";
+
+/** What a {@link PriceWatch} reports; the callbacks must not throw. */
+export interface PriceHandlers {
+  /** The newest price of every market, by symbol: ten times a second. */
+  onPrices(prices: Record<string, NodePrice>): void;
+  /** Prices arrive, or no longer; then `reason` says why. It reconnects by itself. */
+  onState?(state: WatchState, reason?: string): void;
+}
+
+/** What a {@link PriceWatch} works with. */
+export interface PriceWatchOptions extends PriceHandlers {
+  /** JSON-RPC over WebSocket: the proxy's `/ws`, or a node. */
+  url: string;
+  clock: Clock;
+  /** Jitter of the waits before reconnecting. */
+  random: RandomSource;
+  /** Opens a socket; the platform's WebSocket by default. */
+  connect?: ((url: string) => SocketLike) | undefined;
+}
+
+/** Short waits: old prices are worth little. */
+const RECONNECT = { initialMs: 100, maxMs: 3_000 };
+
+/** The node sends prices ten times a second: silence means that it is gone. */
+const SILENCE_MS = 4_000;
+
+const pricesSchema = z.record(z.string(), nodePriceSchema);
+
+/** Live prices of all markets. Made by `RangemakerClient.watchPrices`. */
+export class PriceWatch {
+  readonly #subscriber: RpcSubscriber;
+  #state: WatchState = "connecting";
+
+  constructor({ url, clock, random, connect, onPrices, onState }: PriceWatchOptions) {
+    this.#subscriber = new RpcSubscriber({
+      url,
+      clock,
+      connect,
+      backoff: new Backoff({ ...RECONNECT, random }),
+      silenceMs: SILENCE_MS,
+      subscriptions: [subscription(["prices"], pricesSchema, onPrices)],
+      onSubscribed: () => {
+        this.#state = "live";
+        onState?.("live");
+      },
+      onLost: (reason) => {
+        this.#state = "connecting";
+        onState?.("connecting", reason);
+      },
+    });
+    this.#subscriber.start();
+  }
+
+  /** Whether prices arrive now. */
+  get state(): WatchState {
+    return this.#state;
+  }
+
+  /**
+   * Ends the watch for good.
+   *
+   * @example
+   * ```ts
+   * const prices = client.watchPrices({ onPrices: (prices) => console.log(Object.keys(prices)) });
+   * prices.close();
+   * ```
+   */
+  close(): void {
+    this.#subscriber.stop();
+  }
+}

@@ -1,0 +1,31 @@
+import type { Hex } from "../../../lib/protocol/scalars.ts";
+
+/** Quotes in memory: about 3 MB, or the quotes of 20 s at the default `--rate-limit-total`. */
+export const QUOTES_MAX = 20_000;
+
+/**
+ * The probabilities of the newest quotes, until they are executed. A quote is not stored, and what its
+ * user sends back does not say it. One that was evicted, or that another process made, is not known.
+ */
+export class QuotedProbabilities {
+  readonly #quotesMax: number;
+  /** By quote hash, oldest first. */
+  readonly #byHash = new Map<Hex, number>();
+
+  /** @param quotesMax The oldest quote is evicted. */
+  constructor(quotesMax: number = QUOTES_MAX) {
+    this.#quotesMax = quotesMax;
+  }
+
+  /** Takes the probability of a quote, if its strategy has one. */
+  add(quoteHash: Hex, probability: number | undefined): void {
+    if (probability === undefined) return;
+    this.#byHash.set(quoteHash, probability);
+    if (this.#byHash.size <= this.#quotesMax) return;
+    const [oldest] = this.#byHash.keys();
+    if (oldest !== undefined) this.#byHash.delete(oldest);
+  }
+
+  /** The probability of a quote, if it is known. */
+  readonly of = (quoteHash: Hex): number | undefined => this.#byHash.get(quoteHash);
+}

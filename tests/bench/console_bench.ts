@@ -1,0 +1,190 @@
+/**
+ * The console in Chromium, drawn by the processor: time from the navigation to the first price on the
+ * screen, bytes that it takes, and what a frame costs while a box is dragged over 500 open bets, beside
+ * the frames that this machine makes of an empty page. Run with
+ * `deno run --allow-all --unstable-bundle tests/bench/console_bench.ts [bets]`.
+ */
+import assert from "node:assert/strict";
+import type { Page } from "puppeteer-core";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { z } from "zod";
+import { RangemakerClient } from "../../lib/client/mod.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { waitForPrices } from "../../services/stack/bet.ts";
+import { FREE_PORTS, type StackUrls, startStack } from "../../services/stack/stack.ts";
+import { launchBrowser, Visitor } from "../console/browser.ts";
+
+const BETS = Number(Deno.args[0] ?? 500);
+const CONCURRENCY = 8;
+const LOADS = 5;
+const DRAG_MOVES = 300;
+const KEY_PLACE = "rangemaker.development-key.1337";
+
+/** Places bets that are open for long, all of them on the chart of five minutes. */
+async function placeBets(urls: StackUrls): Promise<`0x${string}`> {
+  const key = generatePrivateKey();
+  const client = new RangemakerClient({ urls, wallet: privateKeyToAccount(key) });
+  const { price } = await waitForPrices(urls, client, systemClock);
+  await client.deposit(10_000_000_000n);
+  let next = 0;
+  const place = async () => {
+    for (let count = next++; count < BETS; count = next++) {
+      const startTime = systemClock.now() + 60_000 + 100 * count;
+      const reach = price * BigInt(5 + count % 40) / 10_000n;
+      await client.execute(
+        await client.quote({
+          symbol: "ETH/USDT",
+          lowerPrice: price - reach,
+          upperPrice: price + reach,
+          betAmount: 1_000_000n,
+          startTime,
+          endTime: startTime + 600_000,
+        }),
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, place));
+  return key;
+}
+
+/** Milliseconds from the navigation to the frame that shows the first price. */
+function watchFirstPrice(page: Page): Promise<unknown> {
+  return page.evaluateOnNewDocument(`{
+    const look = () => {
+      const isThere = /\\d/.test(document.querySelector("[data-price]")?.textContent ?? "");
+      if (!isThere) return requestAnimationFrame(look);
+      requestAnimationFrame(() => globalThis.firstPriceMs = performance.now());
+    };
+    requestAnimationFrame(look);
+  }`);
+}
+
+async function firstPriceMs(url: string, browser: Awaited<ReturnType<typeof launchBrowser>>) {
+  const visitor = await Visitor.open(
+    browser,
+    url,
+    async (page) => void await watchFirstPrice(page),
+  );
+  const found = await visitor.page.waitForFunction(() => Reflect.get(globalThis, "firstPriceMs"));
+  const ms = Number(await found.jsonValue());
+  const bytes = await visitor.page.evaluate(() =>
+    [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+      .filter(({ name }) => name.startsWith(location.origin))
+      .reduce((sum, entry) => sum + Number(Reflect.get(entry, "transferSize")), 0)
+  );
+  await visitor.page.browserContext().close();
+  return { ms, bytes };
+}
+
+const traceSchema = z.object({
+  traceEvents: z.array(z.object({
+    name: z.string(),
+    ts: z.number(),
+    tid: z.number(),
+    dur: z.number().optional(),
+    tdur: z.number().optional(),
+  })),
+});
+
+/** Main-thread time of each frame while something goes on, in ms: on the clock, and of the processor. */
+async function frameCosts(page: Page, task: () => Promise<void>) {
+  const categories = ["devtools.timeline", "disabled-by-default-devtools.timeline"];
+  await page.tracing.start({ categories });
+  await task();
+  const bytes = await page.tracing.stop() ?? assert.fail("No trace");
+  const { traceEvents } = traceSchema.parse(JSON.parse(new TextDecoder().decode(bytes)));
+  const frames = traceEvents.filter(({ name }) => name === "FireAnimationFrame")
+    .sort((a, b) => a.ts - b.ts);
+  const main = frames[0]?.tid;
+  const tasks = traceEvents.filter(({ name, tid }) => tid === main && name === "RunTask");
+  return frames.slice(1).map(({ ts }, index) => {
+    const from = frames[index]?.ts ?? ts;
+    const own = tasks.filter((event) => event.ts > from && event.ts <= ts);
+    const sum = (part: "dur" | "tdur") =>
+      own.reduce((sum, event) => sum + (event[part] ?? 0), 0) / 1e3;
+    return { intervalMs: (ts - from) / 1e3, wallMs: sum("dur"), cpuMs: sum("tdur") };
+  });
+}
+
+/** Time between frames of an empty page: what the machine can paint at best. */
+async function emptyIntervals(page: Page): Promise<number[]> {
+  const times = await page.evaluate(`new Promise((resolve) => {
+    const times = [];
+    const next = (atMs) => {
+      times.push(atMs);
+      if (times.length <= 180) requestAnimationFrame(next);
+      else resolve(times);
+    };
+    requestAnimationFrame(next);
+  })`);
+  const read = z.array(z.number()).parse(times);
+  return read.slice(1).map((time, index) => time - read[index]!);
+}
+
+/** Milliseconds from a navigation to the first frame of a picture of the same server. */
+async function pictureMs(url: string, page: Page): Promise<number> {
+  await page.goto(`${url}/icon.svg`);
+  const script =
+    "new Promise((resolve) => requestAnimationFrame(() => resolve(performance.now())))";
+  return z.number().parse(await page.evaluate(script));
+}
+
+function quantile(values: readonly number[], share: number): string {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[Math.floor(share * (sorted.length - 1))] ?? NaN).toFixed(1);
+}
+
+const row = (name: string, values: readonly number[]) =>
+  console.log(
+    `${name.padEnd(34)} median ${quantile(values, 0.5)} ms, p95 ${quantile(values, 0.95)} ms`,
+  );
+
+const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
+const browser = await launchBrowser();
+try {
+  const url = stack.urls.console ?? assert.fail();
+  const blank = await browser.newPage();
+  row("frames of an empty page", await emptyIntervals(blank));
+  const pictures = [];
+  for (let count = 0; count < LOADS; count++) pictures.push(await pictureMs(url, blank));
+  row("a picture after the navigation", pictures);
+  await blank.close();
+
+  await waitForPrices(stack.urls, new RangemakerClient({ urls: stack.urls }), systemClock);
+  const loads = [];
+  for (let count = 0; count < LOADS; count++) loads.push(await firstPriceMs(url, browser));
+  row("first price after the navigation", loads.map(({ ms }) => ms));
+  console.log(`transferred                        ${Math.round((loads[0]?.bytes ?? 0) / 1000)} kB`);
+
+  const key = await placeBets(stack.urls);
+  const visitor = await Visitor.open(browser, url, async (page) => {
+    await page.evaluateOnNewDocument(
+      (place, key) => localStorage.setItem(place, key),
+      KEY_PLACE,
+      key,
+    );
+  });
+  const { page } = visitor;
+  await visitor.sees(new RegExp(`● ${BETS} open`));
+  await page.locator("::-p-text(5 min)").click();
+  const canvas = await page.waitForSelector(".chart canvas");
+  const box = await canvas?.boundingBox() ?? assert.fail();
+  const at = (x: number, y: number) => [box.x + x * box.width, box.y + y * box.height] as const;
+  const costs = await frameCosts(page, async () => {
+    await page.mouse.move(...at(0.65, 0.2));
+    await page.mouse.down();
+    for (let move = 0; move < DRAG_MOVES; move++) {
+      const share = move / DRAG_MOVES;
+      await page.mouse.move(...at(0.7 + 0.15 * share, 0.5 + 0.3 * Math.sin(20 * share)));
+    }
+    await page.mouse.up();
+  });
+  console.log(`dragging over ${BETS} open bets, ${costs.length} frames`);
+  row("  between frames", costs.map(({ intervalMs }) => intervalMs));
+  row("  main thread, on the clock", costs.map(({ wallMs }) => wallMs));
+  row("  main thread, processor", costs.map(({ cpuMs }) => cpuMs));
+  await visitor.close();
+} finally {
+  await browser.close();
+  await stack.stop();
+}

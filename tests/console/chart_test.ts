@@ -1,0 +1,164 @@
+/** The chart under fingers, wheel and buttons, on markets that are not the specification's. */
+import assert from "node:assert/strict";
+import { RangemakerClient } from "../../lib/client/mod.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
+import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { eventually } from "../support/eventually.ts";
+import { marketsToml, withMarketsFile } from "../support/markets_file.ts";
+import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
+
+/** As long as a symbol can be. */
+const LONG_SYMBOL = "ABCDEFGHIJKLMNOP/QRSTUVWXYZ012345";
+
+const MARKETS = `${marketsToml(20)}
+[[market]]
+symbol = "${LONG_SYMBOL}"
+base = "0x${"12".repeat(20)}"
+quote = "0x${"34".repeat(20)}"
+`;
+
+const PHONE = { width: 360, height: 740, isMobile: true, hasTouch: true };
+
+/** A place on the chart, as shares of its width and height. */
+type Place = readonly [x: number, y: number];
+
+Deno.test({
+  name: "Console: fingers draw and zoom on a phone, on the markets of a file",
+  ignore: !hasChromium,
+  async fn(t) {
+    await withMarketsFile(MARKETS, async (markets) => {
+      const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1, markets });
+      const browser = await launchBrowser();
+      const open = () => Visitor.open(browser, stack.urls.console ?? assert.fail());
+      try {
+        const client = new RangemakerClient({ urls: stack.urls });
+        await eventually("prices of all markets", async () => {
+          const prices = Object.values(await client.prices());
+          return prices.length === 21 && prices.every(({ state }) => state === "fresh") ||
+            undefined;
+        });
+
+        await t.step(
+          "a finger draws a box on the longest symbol, and the bet is placed",
+          async () => {
+            const visitor = await open();
+            const { page } = visitor;
+            await page.setViewport(PHONE);
+            await visitor.sees(/T1\/EUR\s+\d{2,3}\.\d{3}/);
+            assert.equal((await page.$$("[data-price]")).length, 21);
+            assert.equal(await visitor.textOf(".field-lower .unit"), "EUR");
+            await visitor.enter();
+            await page.$eval(`[data-price="${LONG_SYMBOL}"]`, ({ parentElement }) => {
+              parentElement?.click();
+            });
+            await visitor.sees(/QRSTUVWXYZ012345/);
+            await touch(visitor, [[[0.5, 0.2]], [[0.55, 0.4]], [[0.65, 0.9]]]);
+            await visitor.sees(/Pays if it stays/);
+            const drawn = await fieldsOf(visitor);
+            assert(Number(drawn.lower) < Number(drawn.upper), JSON.stringify(drawn));
+            await assertFits(visitor);
+            await visitor.press("Get a firm quote");
+            await visitor.press("Sign and place the bet");
+            await visitor.sees(/Bet 1 is placed/);
+            const thesis = await new CoreClient({ url: stack.urls.nodeRead }).getThesis(1);
+            assert.equal(Number(thesis?.lowerPrice) / 1e6, Number(drawn.lower));
+            assert.match(await visitor.textOf('tr[data-thesis="1"]'), new RegExp(LONG_SYMBOL));
+            for (const view of ["maker", "operator"]) {
+              await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
+              await visitor.sees(new RegExp(LONG_SYMBOL));
+              await assertFits(visitor);
+            }
+            await visitor.close();
+          },
+        );
+
+        await t.step(
+          "a second finger takes the box back and zooms",
+          async () => {
+            const visitor = await open();
+            await visitor.page.setViewport(PHONE);
+            await visitor.sees(/T1\/EUR\s+\d{2,3}\.\d{3}/);
+            await touch(visitor, [
+              [[0.5, 0.2]],
+              [[0.6, 0.6]],
+              [[0.6, 0.6], [0.2, 0.6]],
+              [[0.7, 0.6], [0.1, 0.6]],
+            ]);
+            assert.deepEqual(await fieldsOf(visitor), { lower: "", upper: "" });
+            // Fingers that were 0.4 of the chart apart are 0.6 apart now: two thirds of the time.
+            assert.equal(await timeShown(visitor), "40.0 s");
+            await touch(visitor, [[[0.5, 0.2]], [[0.6, 0.6]]]);
+            assert.notEqual((await fieldsOf(visitor)).lower, "", "one finger draws again");
+            await visitor.close();
+          },
+        );
+
+        await t.step("the wheel zooms; the buttons do the same by keyboard", async () => {
+          const visitor = await open();
+          const { page } = visitor;
+          await visitor.sees(/T1\/EUR\s+\d{2,3}\.\d{3}/);
+          await visitor.drag([0.7, 0.2], [0.8, 0.6]);
+          const drawn = await fieldsOf(visitor);
+          const canvas = await page.$(".chart canvas");
+          await canvas?.hover();
+          await page.mouse.wheel({ deltaY: 500 });
+          await visitor.sees(/2 min 00 s/);
+          assert.equal(await page.$eval("html", ({ scrollTop }) => scrollTop), 0);
+          await page.mouse.wheel({ deltaY: -500 });
+          await eventually("a minute again", async () => {
+            return await timeShown(visitor) === "1 min" || undefined;
+          });
+          await page.focus('[aria-label="Show less time"]');
+          for (let pressed = 0; pressed < 5; pressed++) await page.keyboard.press("Enter");
+          assert.equal(await timeShown(visitor), "10.0 s", "the least");
+          await page.focus('[aria-label="Show more time"]');
+          await page.keyboard.press("Enter");
+          assert.equal(await timeShown(visitor), "20.0 s");
+          assert.deepEqual(await fieldsOf(visitor), drawn, "the box stays as it is");
+          await visitor.close();
+        });
+      } finally {
+        await browser.close();
+        await stack.stop();
+      }
+    });
+  },
+});
+
+/** Touches the chart with fingers at one place after the other, and lifts them. */
+async function touch({ page }: Visitor, steps: readonly (readonly Place[])[]): Promise<void> {
+  const canvas = await page.waitForSelector(".chart canvas");
+  await canvas?.scrollIntoView();
+  const box = await canvas?.boundingBox() ?? assert.fail();
+  const session = await page.createCDPSession();
+  let down = 0;
+  for (const fingers of steps) {
+    const touchPoints = fingers.map(([x, y], id) => ({
+      ...{ id, x: box.x + x * box.width, y: box.y + y * box.height },
+    }));
+    const type = fingers.length > down ? "touchStart" : "touchMove";
+    await session.send("Input.dispatchTouchEvent", { type, touchPoints });
+    down = fingers.length;
+  }
+  await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+  await session.detach();
+}
+
+async function fieldsOf({ page }: Visitor): Promise<{ lower: string; upper: string }> {
+  const read = (name: string) => page.$eval(`input[name=${name}]`, ({ value }) => value);
+  return { lower: await read("lower"), upper: await read("upper") };
+}
+
+async function timeShown({ page }: Visitor): Promise<string> {
+  const label = await page.$eval('[aria-label^="Time shown"]', ({ ariaLabel }) => ariaLabel);
+  return label?.replace("Time shown: ", "") ?? "";
+}
+
+/** Nothing is wider than the page. */
+async function assertFits({ page }: Visitor): Promise<void> {
+  const [scroll, client] = await page.$eval(
+    "html",
+    ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
+  );
+  assert.equal(scroll, client);
+}

@@ -1,0 +1,111 @@
+/** Live prices and their history, through losses and sleep. */
+import assert from "node:assert/strict";
+import { MARKETS, type PriceHandlers, type PriceHistory } from "../../lib/client/mod.ts";
+import { PriceFeed } from "../../services/console/page/data/price_feed.ts";
+import { ServerClock } from "../../services/console/page/data/server_clock.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+
+const [{ symbol: SYMBOL, base, quote } = assert.fail()] = MARKETS;
+const OTHER = "SOL/USDT";
+const START_MS = 1_000_000;
+
+/** A feed whose node records a price every 100 ms, and whose connection is the test's. */
+function setUp() {
+  const clock = new FakeClock(START_MS);
+  const handlers: { current?: PriceHandlers } = {};
+  const node = { isAway: false, asked: [] as string[] };
+  const feed = new PriceFeed({
+    client: {
+      history(symbol, from, to): Promise<PriceHistory> {
+        node.asked.push(symbol);
+        if (node.isAway) return Promise.reject(new Error("away"));
+        const prices = [];
+        for (let time = Math.ceil(from / 100) * 100; time < to; time += 100) {
+          prices.push({ time, price: 3_000_000_000n });
+        }
+        return Promise.resolve({ prices, missing: [] });
+      },
+      watchPrices(given) {
+        handlers.current = given;
+        // Nothing here looks at the watch.
+        return undefined as never;
+      },
+    },
+    symbols: [SYMBOL, OTHER],
+    serverClock: new ServerClock(() => clock.now()),
+    onConnected() {},
+  });
+  feed.start();
+  const { onPrices, onState } = handlers.current ?? assert.fail();
+  const deliver = async () => {
+    const lastUpdate = clock.now();
+    const price = { base, quote, price: 3_001_000_000n, lastUpdate, ageMs: 0 };
+    onPrices({ [SYMBOL]: { ...price, decimals: 6, state: "fresh" } });
+    await settled();
+  };
+  /** As often as the node does. */
+  const run = async (ms: number) => {
+    await deliver();
+    for (let passedMs = 0; passedMs < ms; passedMs += 100) {
+      clock.advance(100);
+      await deliver();
+    }
+  };
+  return { clock, feed, node, onState, deliver, run };
+}
+
+/** Everything that waits for nothing but promises is done. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+}
+
+/** The longest time between two points. */
+function longestGap(times: readonly number[]): number {
+  return Math.max(...times.slice(1).map((time, index) => time - times[index]!));
+}
+
+Deno.test("PriceFeed: a page that slept for minutes has no gap, whatever its timers did", async () => {
+  const { clock, feed, onState, deliver, run } = setUp();
+  onState?.("live");
+  await feed.loadFrom(SYMBOL, START_MS - 5_000);
+  await run(1_000);
+  clock.advance(300_000);
+  // The loss is noticed only now.
+  onState?.("connecting", "closed");
+  assert.equal(feed.problem.value, "closed");
+  onState?.("live");
+  assert.equal(feed.problem.value, undefined);
+  await deliver();
+  const { times } = feed.seriesOf(SYMBOL);
+  assert.equal(times[0], START_MS - 5_000);
+  assert.equal(times.at(-1), clock.now());
+  assert.equal(longestGap(times), 100);
+});
+
+Deno.test("PriceFeed: what cannot be loaded at once is loaded later", async () => {
+  const { clock, feed, node, onState, run } = setUp();
+  onState?.("live");
+  await feed.loadFrom(SYMBOL, START_MS - 1_000);
+  await run(500);
+  node.isAway = true;
+  node.asked = [];
+  clock.advance(10_000);
+  await run(2_500);
+  assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 10_000);
+  assert(node.asked.length <= 3, "at most once a second");
+  node.isAway = false;
+  await run(1_500);
+  assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 100);
+  assert(!node.asked.includes(OTHER), "only what was shown");
+});
+
+Deno.test("PriceFeed: a short pause is drawn as it is", async () => {
+  const { clock, feed, node, onState, run } = setUp();
+  onState?.("live");
+  await feed.loadFrom(SYMBOL, START_MS - 1_000);
+  node.asked = [];
+  await run(500);
+  clock.advance(800);
+  await run(500);
+  assert.deepEqual(node.asked, []);
+});

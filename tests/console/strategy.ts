@@ -1,0 +1,32 @@
+/** A strategy of the tests: its probability rises with the width of the box, whatever the market does. */
+import type { StrategyFactory } from "../../services/solver/pricing/strategy.ts";
+import type { BetTerms } from "../../lib/protocol/terms.ts";
+
+/** Of the payout at a fair price. */
+const SHARE = 0.97;
+
+function probabilityOf({ lowerPrice, upperPrice }: BetTerms): number {
+  const width = Number(upperPrice - lowerPrice) / Number(lowerPrice);
+  return Math.min(0.95, 0.35 + 300 * width);
+}
+
+const create: StrategyFactory = ({ market }) => ({
+  name: "by-width",
+  price(bet) {
+    const probability = probabilityOf(bet);
+    const multiplier = Math.max(1.01, SHARE / probability);
+    return {
+      payout: BigInt(Math.round(Number(bet.betAmount) * multiplier)),
+      details: {
+        probability,
+        chargedProbability: probability,
+        ...{ volatility: 0, volatilitySpread: 0, stillProbability: 0, spotAgeMs: 0, margin: 0 },
+        skew: 0,
+        spot: (market(bet).spot?.price ?? 0n).toString(),
+      },
+    };
+  },
+  recheck() {},
+});
+
+export default create;
