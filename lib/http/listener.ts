@@ -166,3 +166,10 @@ async function shutDown(server: Deno.HttpServer, deadlineMs: number): Promise<bo
 export function urlOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
+
+/** The path of an absolute URL. Unlike `URL`, it accepts the host that a caller wrote. */
+export function pathOf(url: string): string {
+  const start = url.indexOf("/", "https://".length);
+  const query = url.indexOf("?", start);
+  return query === -1 ? url.slice(start) : url.slice(start, query);
+}

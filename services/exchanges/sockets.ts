@@ -1,3 +1,4 @@
+import { pathOf } from "../../lib/http/listener.ts";
 import type { Venue } from "./venue.ts";
 
 /** A client whose socket holds this many unsent bytes is cut off. */
@@ -12,8 +13,7 @@ const PING_AFTER_S = 20;
  * @returns Undefined for the path of no venue; a refusal for what is no WebSocket handshake.
  */
 export function upgradeToVenue(request: Request, venues: readonly Venue[]): Response | undefined {
-  const { pathname } = new URL(request.url);
-  const venue = venues.find((venue) => venue.dialect.path === pathname);
+  const venue = venues.find((venue) => venue.dialect.path === pathOf(request.url));
   if (venue === undefined) return undefined;
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
     return new Response("Expected a WebSocket\n", {

@@ -4,7 +4,7 @@ import { readMarkets } from "../../lib/cli/markets_file.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { IN_MEMORY } from "../../lib/intents/location.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
-import { nodeApi } from "./rpc/api.ts";
+import { nodeApi, refuseForeignPage } from "./rpc/api.ts";
 import { CoreNode, type Development } from "./core_node.ts";
 import { ChainMemory } from "./dev/chain_memory.ts";
 import { options } from "./options.ts";
@@ -51,7 +51,11 @@ export async function startNode(
       app: nodeApi(node.dispatcher, isReadOnly, given.corsOrigins),
       health: () => node.health(),
       registry: node.metrics.registry,
-      upgrade: (request) => node.clients.accept(request, isReadOnly),
+      upgrade: (request) => {
+        const isSocket = request.headers.has("upgrade");
+        const refusal = isSocket ? refuseForeignPage(request, given.corsOrigins) : undefined;
+        return refusal ?? node.clients.accept(request, isReadOnly);
+      },
       drain: () => node.clients.closeAll(),
     });
   const services: RunningService[] = [];

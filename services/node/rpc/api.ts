@@ -8,9 +8,25 @@ import type { Dispatcher } from "./dispatcher.ts";
 export const BODY_BYTES_MAX = 1024 * 1024;
 
 /**
+ * Refuses a call of a web page of another origin: browsers send some without asking first, over
+ * WebSocket too. Only browsers send an origin.
+ */
+export function refuseForeignPage(
+  request: Request,
+  corsOrigins: readonly string[] = [],
+): Response | undefined {
+  const origin = request.headers.get("origin");
+  if (origin === null || corsOrigins.includes("*") || corsOrigins.includes(origin)) {
+    return undefined;
+  }
+  const message = `Pages of ${origin} may not call this node: use the proxy`;
+  return Response.json(rpcFailure(null, RpcCode.invalidRequest, message), { status: 403 });
+}
+
+/**
  * JSON-RPC over HTTP: `POST /`.
  *
- * @param corsOrigins Pages that may read health and metrics; pages never call methods here.
+ * @param corsOrigins Origins of the web pages that may call the node and read health and metrics.
  */
 export function nodeApi(
   dispatcher: Dispatcher,
@@ -32,6 +48,8 @@ export function nodeApi(
       ),
   });
   app.post("/", limit, async (c: Context) => {
+    const refusal = refuseForeignPage(c.req.raw, corsOrigins);
+    if (refusal !== undefined) return refusal;
     const { text, isMalformed } = await dispatcher.handle(await c.req.text(), { isReadOnly });
     if (text === undefined) return c.body(null, 204);
     return c.body(text, isMalformed ? 400 : 200, { "content-type": "application/json" });

@@ -8,7 +8,7 @@ import type { ByteBudget } from "../byte_budget.ts";
 import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { ClientBuffers } from "./client_buffers.ts";
-import { pathOf } from "../router/rpc_endpoint.ts";
+import { pathOf } from "../../../lib/http/listener.ts";
 import { ClientSession } from "./client_session.ts";
 import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
 import type { Cors } from "../router/cors.ts";

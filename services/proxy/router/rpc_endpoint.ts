@@ -1,6 +1,6 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Served } from "../../../lib/http/listener.ts";
+import { pathOf, type Served } from "../../../lib/http/listener.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
@@ -153,13 +153,6 @@ function rateLimited(retryAfterS: number): ProxyError {
 
 function bodyTooLarge(maxBytes: number): ProxyError {
   return limitExceeded(413, `Body is over ${maxBytes} bytes`);
-}
-
-/** The path of an absolute URL. Unlike `URL`, it accepts the host that a caller wrote. */
-export function pathOf(url: string): string {
-  const start = url.indexOf("/", "https://".length);
-  const query = url.indexOf("?", start);
-  return query === -1 ? url.slice(start) : url.slice(start, query);
 }
 
 const decoder = new TextDecoder();

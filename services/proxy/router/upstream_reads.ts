@@ -7,8 +7,11 @@ import { type Cut, cutAt, memberSpan, type Span } from "../json_text.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import type { NodeReply } from "../http_pool/reply_body.ts";
 
-/** Open reads on the socket; further ones go over HTTP, so that nothing queues here. */
-const OPEN_READS_MAX = 1_024;
+/**
+ * Open reads on the socket; further ones go over HTTP. Nodes bound what a socket asks at once: ours
+ * takes 100 requests, and subscribes need some of them.
+ */
+export const OPEN_READS_MAX = 64;
 
 /** Ids of reads are strings, because the hub's are numbers. */
 const ID_START = '"read ';

@@ -100,6 +100,41 @@ Deno.test("Node: a transaction of the wrong shape, signature or time is a JSON-R
     assert.equal((await client.getAccount(user.address)).balance, 0n);
   }));
 
+Deno.test("Node: pages of other origins call nothing, over HTTP and WebSocket", async () => {
+  const statusOf = async (url: string, headers: Record<string, string>) => {
+    const body = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
+    const post = await fetch(url, { method: "POST", body, headers });
+    await post.body?.cancel();
+    const upgrade = await handshakeStatus(url, headers);
+    return [post.status, upgrade];
+  };
+  await withNode(async ({ node }) => {
+    assert.deepEqual(await statusOf(node.url, {}), [200, 101]);
+    assert.deepEqual(await statusOf(node.url, { origin: "http://evil.example" }), [403, 403]);
+    assert.deepEqual(await statusOf(node.url, { origin: "null" }), [403, 403]);
+  });
+  await withNode(async ({ node }) => {
+    assert.deepEqual(await statusOf(node.url, { origin: "http://own.example" }), [200, 101]);
+    assert.deepEqual(await statusOf(node.url, { origin: "http://evil.example" }), [403, 403]);
+  }, { corsOrigins: ["http://own.example"] });
+});
+
+/** The status of a WebSocket handshake. */
+async function handshakeStatus(url: string, headers: Record<string, string>): Promise<number> {
+  const { hostname, port } = new URL(url);
+  using connection = await Deno.connect({ hostname, port: Number(port) });
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  await connection.write(
+    new TextEncoder().encode(
+      `GET / HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: Upgrade\r\n` +
+        `sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n${lines}\r\n`,
+    ),
+  );
+  const answer = new Uint8Array(512);
+  const read = await connection.read(answer);
+  return Number(new TextDecoder().decode(answer.subarray(0, read ?? 0)).split(" ")[1]);
+}
+
 /** A request whose parameters take long to parse and mean nothing. */
 function withMembers(count: number): string {
   const members = Array.from({ length: count }, (_, n) => `"${n}z":1`);

@@ -3,11 +3,15 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ProxyError } from "../../../services/proxy/router/failures.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import { ReadLostError, UpstreamReads } from "../../../services/proxy/router/upstream_reads.ts";
+import {
+  OPEN_READS_MAX,
+  ReadLostError,
+  UpstreamReads,
+} from "../../../services/proxy/router/upstream_reads.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 const TIMEOUT_MS = 1_000;
-const OPEN_MAX = 1_024;
+const OPEN_MAX = OPEN_READS_MAX;
 
 function scene() {
   const clock = new FakeClock();
