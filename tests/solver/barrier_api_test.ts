@@ -6,7 +6,7 @@ import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
 import { giveHistory, publishPrice, SPOT } from "./prices.ts";
-import { CHAIN_ID, market, quoteRequest, user, withSolver } from "./support.ts";
+import { CHAIN_ID, quoteRequest, user, withSolver } from "./support.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -100,13 +100,6 @@ Deno.test("Solver with --pricing barrier: a better price is refused with both pa
       assert.ok(Math.abs(skew - 0.5 * risk / 1e9) < 1e-9, `${skew}`);
     },
     { pricing: "barrier", volatilityHistoryMs: 1_000, maxExposure: 1_000_000_000n },
-    (node) => {
-      node.methods.set("core_getPrices", () => {
-        const { base, quote, symbol } = market;
-        const price = { base, quote, price: String(SPOT), decimals: 6 };
-        return { [symbol]: { ...price, lastUpdate: Date.now(), ageMs: 0, state: "fresh" } };
-      });
-    },
   ));
 
 Deno.test("Solver with --pricing barrier: a week of candles is known at the start, and after a restart without them", async () => {
