@@ -1,9 +1,18 @@
 /** What `rangemaker doctor` checks for the solver. */
 import { z } from "zod";
-import { check, type ServiceChecks } from "../../lib/cli/checks/check.ts";
+import {
+  check,
+  type CheckContext,
+  type Finding,
+  ok,
+  type ServiceChecks,
+  warn,
+} from "../../lib/cli/checks/check.ts";
 import { tryBalance, tryNodeClock, tryWrites } from "../../lib/cli/checks/node.ts";
+import { getJson } from "../../lib/cli/checks/port.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
+import { candlePageSchema } from "./market/exchange_candles.ts";
 import { options } from "./options.ts";
 
 export const checks: ServiceChecks<typeof options> = {
@@ -11,9 +20,21 @@ export const checks: ServiceChecks<typeof options> = {
   options,
   health: z.object({ status: z.string(), solver: z.string(), dryRun: z.boolean() }),
   openSigner: (values) => signerFrom(values, optionLabel(options.privateKey)),
-  special: ({ rpcUrl }, context) => [
+  special: ({ rpcUrl, historyUrl }, context) => [
     check("writes", rpcUrl, (url) => tryWrites(url, options.rpcUrl, context)),
     check("balance", rpcUrl, (url) => tryBalance(url, context)),
     check("clock", rpcUrl, (url) => tryNodeClock(url, context)),
+    check("history", historyUrl, (url) => tryCandles(url, context)),
   ],
 };
+
+/** The solver starts without them: its volatility is then learned from the node's prices. */
+async function tryCandles(url: string, { timeoutMs }: CheckContext): Promise<Finding> {
+  const query = "/api/v3/klines?symbol=ETHUSDT&interval=1m&limit=1";
+  const answer = await getJson(url.replace(/\/+$/, "") + query, candlePageSchema, timeoutMs);
+  if ("value" in answer) return ok(`${url} serves candles`);
+  return warn(
+    `${url}: ${answer.problem}: volatility starts without an exchange's history`,
+    `Make it reachable, or correct its URL: ${optionLabel(options.historyUrl)}`,
+  );
+}

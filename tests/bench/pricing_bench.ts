@@ -1,6 +1,7 @@
 /**
  * Prices a second of `--pricing barrier` on one core beside the model's first version, alone and in a
- * signed quote. Run with `deno run --allow-env --allow-read tests/bench/pricing_bench.ts [prices]`.
+ * signed quote, with a book of open bets on the market. Run with
+ * `deno run --allow-env --allow-read tests/bench/pricing_bench.ts [prices] [open bets]`.
  */
 import { FakeClock } from "../support/fake_clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
@@ -15,10 +16,12 @@ import { StandingPrices } from "../../services/solver/pricing/standing_prices.ts
 import type { PricingStrategy } from "../../services/solver/pricing/strategy.ts";
 import { YEAR_MS } from "../../services/solver/pricing/units.ts";
 import { MarketVolatility } from "../../services/solver/pricing/volatility.ts";
+import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 
 const prices = Number(Deno.args[0] ?? 50_000);
+const openBets = Number(Deno.args[1] ?? 1_000);
 const ROUNDS = 5;
 const NOW_MS = 1_700_000_000_000;
 const BET = 1_000_000n;
@@ -44,7 +47,9 @@ const spot = Math.round(Math.exp(log));
 const spotView = { price: BigInt(spot), lastUpdateMs: NOW_MS - 80, fresh: true };
 const view = { spot: spotView, volatility, standing, history, historyEndMs: NOW_MS };
 
+const book = new ExposureBook(undefined);
 const barrier = new BarrierStrategy({
+  skew: { share: 0.5, capacity: BET, riskBeside: (bet) => book.riskBeside(bet, NOW_MS) },
   marketView: () => view,
   clock: { now: () => NOW_MS },
   margin: 0.05,
@@ -72,9 +77,9 @@ const firstStrategy: PricingStrategy = {
 };
 
 /** Bets around the spot whose bounds differ, each about as likely to hold as not. */
-function bets(durationMs: number, aheadMs: number): BetTerms[] {
+function bets(durationMs: number, aheadMs: number, count = 1_000): BetTerms[] {
   const move = spot * 0.5 * Math.sqrt((durationMs + aheadMs) / YEAR_MS);
-  return Array.from({ length: 1_000 }, (_, index) => ({
+  return Array.from({ length: count }, (_, index) => ({
     thesisType: "box" as const,
     base: market.base,
     quote: market.quote,
@@ -84,6 +89,13 @@ function bets(durationMs: number, aheadMs: number): BetTerms[] {
     startTime: NOW_MS + aheadMs,
     endTime: NOW_MS + aheadMs + durationMs,
   }));
+}
+
+for (let index = 0; index < openBets; index++) {
+  const durationMs = Math.round(60_000 + 14.4e6 * random());
+  const [bet] = bets(durationMs, Math.round(3_600_000 * random()), 1);
+  if (bet === undefined) continue;
+  book.reserve(String(index), { ...bet, payout: 2n * BET, user: DEV_ACCOUNTS.relayer.address });
 }
 
 function rate(count: number, run: (index: number) => unknown): number {

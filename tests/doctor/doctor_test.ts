@@ -10,6 +10,7 @@ import { options as exchangesOptions, startExchanges } from "../../services/exch
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { doctorOptions, run } from "../../services/stack/doctor.ts";
+import { startFakeCandles } from "../solver/market/fake_candles.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withNode } from "../node/support/running_node.ts";
@@ -131,6 +132,23 @@ Deno.test("doctor: several services take their options from the environment", as
   assert.deepEqual([...new Set(checks.map(({ service }) => service))], ["proxy", "backfill"]);
   const nodes = checks.filter(({ text }) => text.startsWith(url)).map(({ subject }) => subject);
   assert.deepEqual(nodes, ["write node", "read node", "node", "history"]);
+});
+
+Deno.test("doctor: a solver starts without the history of an exchange, so its absence is a warning", async () => {
+  const exchange = startFakeCandles();
+  const history = async () => {
+    const argv = ["solver", "--history-url", exchange.url];
+    const { level, text } = (await diagnose(argv, { SOLVER_PRIVATE_KEY: keys.solver })).of(
+      "history",
+    );
+    return [level, text.slice(exchange.url.length)];
+  };
+  assert.deepEqual(await history(), ["ok", " serves candles"]);
+  exchange.failures = [new Response("no", { status: 403 })];
+  const [level, text] = await history();
+  assert.equal(level, "warn");
+  assert.match(String(text), /403.*starts without an exchange's history$/);
+  await exchange.stop();
 });
 
 Deno.test("doctor: a service named twice is checked once", async () => {

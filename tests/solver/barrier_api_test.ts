@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
 import { giveHistory, publishPrice, SPOT } from "./prices.ts";
-import { quoteRequest, withSolver } from "./support.ts";
+import { CHAIN_ID, quoteRequest, user, withSolver } from "./support.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -25,7 +26,7 @@ const pricingSchema = z.strictObject({
   spot: z.literal(String(SPOT)),
   spotAgeMs: z.number().int().nonnegative(),
   margin: z.literal(0.05),
-  skew: z.literal(0),
+  skew: z.number().min(0).max(0.5),
 });
 
 Deno.test("Solver with --pricing barrier: quotes and estimates say how their price came about", () =>
@@ -52,6 +53,54 @@ Deno.test("Solver with --pricing barrier: quotes and estimates say how their pri
     const info = await (await fetch(`${url}/info`)).json();
     assert.equal(info.pricing, "barrier");
   }, { pricing: "barrier", margin: 0.05, volatilityHistoryMs: 1_000 }));
+
+Deno.test("Solver with --pricing barrier: a better price is refused with both payouts; an executed bet makes the next one pay less", () =>
+  withSolver(
+    async ({ url }, node) => {
+      giveHistory(node);
+      await node.feed.subscribed("prices");
+      const ask = () =>
+        eventually("a quote", async () => {
+          publishPrice(node);
+          const answer = await post(`${url}/quote`, request);
+          return answer.status === 200 ? answer.body : undefined;
+        });
+      const request = quoteRequest(around(SPOT));
+      const first = await ask();
+      const quote = quoteSchema.parse(first.quote);
+      assert.equal(pricingSchema.parse(first.pricing).skew, 0);
+      const body = {
+        quote: first.quote,
+        userSignature: user.sign(hashQuote(quote, CHAIN_ID)),
+      };
+      // Near the upper bound the box is less likely to hold.
+      const refusal = await eventually("the price to arrive", async () => {
+        publishPrice(node, SPOT + SPOT / 5_000);
+        const answer = await post(`${url}/estimate`, request);
+        if (answer.body.pricing === undefined) return undefined;
+        const { spot } = z.object({ spot: z.string() }).parse(answer.body.pricing);
+        return spot === String(SPOT) ? undefined : await post(`${url}/execute`, body);
+      });
+      assert.deepEqual([refusal.status, refusal.body.code], [400, "PRICE_IMPROVED"]);
+      const payouts = z.strictObject({ signedPayout: z.string(), currentPayout: z.string() });
+      const { signedPayout, currentPayout } = payouts.parse(refusal.body.details);
+      assert.equal(signedPayout, String(quote.payout));
+      assert.ok(BigInt(currentPayout) > quote.payout);
+      const executed = await eventually("the price to return", async () => {
+        publishPrice(node);
+        const answer = await post(`${url}/execute`, body);
+        return answer.status === 200 ? answer : undefined;
+      });
+      assert.equal(
+        z.object({ status: z.string() }).parse(executed.body.result).status,
+        "committed",
+      );
+      const { skew } = pricingSchema.parse((await ask()).pricing);
+      const risk = Number(quote.payout - quote.betAmount);
+      assert.ok(Math.abs(skew - 0.5 * risk / 1e9) < 1e-9, `${skew}`);
+    },
+    { pricing: "barrier", volatilityHistoryMs: 1_000, maxExposure: 1_000_000_000n },
+  ));
 
 Deno.test("Solver with --pricing barrier: a week of candles is known at the start, and after a restart without them", async () => {
   const exchange = startFakeCandles();

@@ -19,7 +19,7 @@ const priceSchema = z.string().regex(/^\d{1,12}(\.\d{1,18})?$/, PRICE_RULE)
   .refine((price) => price > 0, PRICE_RULE);
 
 /** Start, open, high, low and close of each candle; volumes follow. */
-const pageSchema = z.array(
+export const candlePageSchema = z.array(
   z.tuple([z.number().int(), priceSchema, priceSchema, priceSchema, priceSchema], z.unknown())
     .transform(([timeMs, open, high, low, close]): Candle => ({
       timeMs,
@@ -57,7 +57,7 @@ export async function* exchangeCandles(
       endTime: (to - 1).toString(),
       limit: PAGE_CANDLES.toString(),
     };
-    const page = await history.page("/api/v3/klines", query, pageSchema, signal);
+    const page = await history.page("/api/v3/klines", query, candlePageSchema, signal);
     for (const candle of page) {
       if (candle.timeMs < next || candle.timeMs >= to || candle.timeMs % CANDLE_MS !== 0) {
         throw new ExchangeHistoryError(

@@ -236,20 +236,32 @@ for (const [name, answer, reason] of bad) {
   });
 }
 
-Deno.test("Volatility keeper: an exchange that is silent holds the start up for 15 s, and a stop not at all", async () => {
-  for (const stops of [false, true]) {
-    const exchange = startFakeCandles();
-    const { promise, resolve } = Promise.withResolvers<Response>();
-    exchange.failures = Array.from({ length: 9 }, () => promise);
-    const { keeper, book, clock } = await run(await memoryStore(), { historyUrl: exchange.url });
-    const starting = keeper.start(book);
-    await eventually("the questions", () => exchange.queries.length >= 3 ? true : undefined);
-    if (stops) await keeper.stop();
-    else clock.advance(15_000);
-    await starting;
-    await keeper.stop();
-    assert.equal(clock.pending, 0);
-    resolve(new Response());
-    await exchange.stop();
-  }
-});
+/** Three markets are asked; what is left of these answers is for repetitions. */
+const slow: [name: string, answer: (later: Promise<Response>) => Response | Promise<Response>][] = [
+  ["is silent", (later) => later],
+  [
+    "asks for a pause",
+    () => new Response("slow down", { status: 429, headers: { "retry-after": "60" } }),
+  ],
+];
+
+for (const [name, answer] of slow) {
+  Deno.test(`Volatility keeper: an exchange that ${name} holds up a start for 15 s, and a stop not at all`, async () => {
+    for (const stops of [false, true]) {
+      const exchange = startFakeCandles();
+      const { promise, resolve } = Promise.withResolvers<Response>();
+      exchange.failures = Array.from({ length: 9 }, () => answer(promise));
+      const { keeper, book, clock } = await run(await memoryStore(), { historyUrl: exchange.url });
+      const starting = keeper.start(book);
+      await eventually("the questions", () => exchange.queries.length >= 3 ? true : undefined);
+      if (stops) await keeper.stop();
+      else clock.advance(15_000);
+      await starting;
+      assert.equal(clock.pending, stops ? 0 : 1, "saving goes on, unless stopped");
+      await keeper.stop();
+      assert.equal(clock.pending, 0);
+      resolve(new Response());
+      await exchange.stop();
+    }
+  });
+}
