@@ -48,9 +48,9 @@ const SQL = {
     ORDER BY sequence LIMIT ?`,
   countUnfinished: `SELECT count(*) AS count FROM intents
     WHERE service = ? AND ${UNFINISHED} AND created_at_ms < ?`,
-  // Ordered so that the primary key is read from its end, which max() with a condition is not.
-  underWay: `SELECT string_agg(key, ',') AS keys,
-      (SELECT sequence FROM intents WHERE service = ? ORDER BY sequence DESC LIMIT 1) AS newest
+  // The expression keeps the database from an index of services, of which it would read every row.
+  underWay: `SELECT string_agg(key, ',') AS keys, (SELECT sequence FROM intents
+      WHERE service || '' = ? ORDER BY sequence DESC LIMIT 1) AS newest
     FROM intents WHERE service = ? AND ${UNFINISHED}`,
   setTransaction: `UPDATE intents
     SET tx_hash = ?, transaction_text = ?, state = 'submitted', updated_at_ms = ?

@@ -5,7 +5,7 @@
  * `deno run --allow-all tests/bench/node_month_bench.ts [bets] [never]`; 12,200,000 bets are the whole
  * month, fewer are the same month with fewer bets a second; with `never`, nothing is rewritten.
  *
- * What 300,000 bets took is in `docs/operating.md`, Disk.
+ * What 300,000 and 3,000,000 bets took is in `docs/operating.md`, Disk.
  */
 import { Chain, type ChainEvents } from "../../services/node/chain/chain.ts";
 import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
