@@ -7,7 +7,7 @@ import { HTTPException } from "hono/http-exception";
 import type { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
-import { describeIssue } from "../protocol/scalars.ts";
+import { describeInput } from "./describe_input.ts";
 import { statusOfCode } from "./error_status.ts";
 import { LOG_ROOT } from "./logging.ts";
 
@@ -97,7 +97,7 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
 export function parseInput<S extends z.ZodType>(value: unknown, schema: S): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new RangemakerError("INVALID_REQUEST", describeIssue(parsed.error));
+  throw new RangemakerError("INVALID_REQUEST", describeInput(parsed.error, value));
 }
 
 /**
