@@ -72,7 +72,7 @@ function helpText(): string {
   return [
     `rangemaker ${config.version}: everything around the core node of an RFQ chain`,
     "",
-    "Usage: rangemaker <command> [options]      with Deno: deno task <command> [options]",
+    "Usage: rangemaker <command> [options]      in a checkout: deno task <command> [options]",
     "",
     "Commands:",
     ...rows,
@@ -83,7 +83,7 @@ function helpText(): string {
     "",
     "Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 interrupted by a second signal",
     "",
-    "Start with: deno task demo",
+    "Start with: rangemaker demo      in a checkout: deno task demo",
   ].join("\n");
 }
 

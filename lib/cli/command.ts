@@ -162,6 +162,14 @@ export async function reportErrors(
       context.printError(messageOf(thrown));
       return ExitCode.failed;
     }
+    if (thrown instanceof Deno.errors.NotCapable) {
+      // Deno's advice is left out: no command takes its flags.
+      const [what] = thrown.message.split(", run again");
+      context.printError(
+        `${what}, which this process lacks: use another file or address, or deno task ${name}`,
+      );
+      return ExitCode.failed;
+    }
     throw thrown;
   }
 }

@@ -7,7 +7,7 @@ import { HTTPException } from "hono/http-exception";
 import type { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
-import { describeIssue } from "../protocol/scalars.ts";
+import { describeInput } from "./describe_input.ts";
 import { statusOfCode } from "./error_status.ts";
 import { LOG_ROOT } from "./logging.ts";
 
@@ -30,6 +30,9 @@ const ALWAYS_PREFIXED: ReadonlySet<string> = new Set([
   "INTERNAL_ERROR",
 ]);
 
+/** How much of a body that is not JSON the answer shows. */
+const SHOWN_CHARS = 40;
+
 /** Writes every `error` of a route as `<CODE>: <message>` (spec: quote solver, "Errors"). */
 export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
   c.set("prefixesErrorCodes", true);
@@ -41,7 +44,10 @@ export function limitBody(maxBytes: number = BODY_BYTES_MAX): MiddlewareHandler 
   const limit = bodyLimit({
     maxSize: maxBytes,
     onError() {
-      throw new RangemakerError("BODY_TOO_LARGE", `Body is over ${maxBytes} bytes`);
+      throw new RangemakerError(
+        "BODY_TOO_LARGE",
+        `Body is over ${maxBytes} bytes: send a smaller one`,
+      );
     },
   });
   // It reads a chunked body itself.
@@ -74,7 +80,11 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new RangemakerError("INVALID_REQUEST", "Body is not JSON", { cause });
+    throw new RangemakerError(
+      "INVALID_REQUEST",
+      `Body is not JSON: received ${JSON.stringify(text.slice(0, SHOWN_CHARS))}`,
+      { cause },
+    );
   }
   return parseInput(value, schema);
 }
@@ -87,7 +97,7 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
 export function parseInput<S extends z.ZodType>(value: unknown, schema: S): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new RangemakerError("INVALID_REQUEST", describeIssue(parsed.error));
+  throw new RangemakerError("INVALID_REQUEST", describeInput(parsed.error, value));
 }
 
 /**
@@ -106,9 +116,7 @@ export function allowReaders(app: Hono, origins: readonly string[] = []): void {
 export function useEnvelope(app: Hono, service: string, corsOrigins: readonly string[]): void {
   const log = getLogger([LOG_ROOT, service]);
   app.use(cors({ origin: corsOrigins.includes("*") ? "*" : [...corsOrigins] }));
-  app.notFound((c) =>
-    answerFailure(c, new RangemakerError("NOT_FOUND", `No route ${c.req.method} ${c.req.path}`))
-  );
+  app.notFound(answerNoRoute);
   app.onError((thrown, c) => {
     const error = asCallerError(thrown);
     if (error !== undefined) return answerFailure(c, error);
@@ -122,6 +130,13 @@ export function useEnvelope(app: Hono, service: string, corsOrigins: readonly st
       new RangemakerError("INTERNAL_ERROR", "The request could not be handled; see the log"),
     );
   });
+}
+
+/** Answers a request for a route that the service does not have. */
+export function answerNoRoute(c: Context): Response {
+  const { method, path } = c.req;
+  const message = `No route ${method} ${path}: GET / says where the endpoints are described`;
+  return answerFailure(c, new RangemakerError("NOT_FOUND", message));
 }
 
 /** What a caller is answered for an error, or undefined where the fault is our own. */

@@ -119,9 +119,26 @@ export function describeIssue(error: z.ZodError): string {
   return path === "" ? message : `${path}: ${message}`;
 }
 
-/** What an issue says, in our words where the schema cannot give them. */
+/** What an issue says, in our words where the schema does not give them. */
 function ruleOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === "invalid_type" && issue.expected === "object") return "Expected an object";
   if (issue.code === "unrecognized_keys") return `Unknown key ${issue.keys.join(", ")}`;
-  return issue.message;
+  if (!/^(Invalid input|Too small|Too big)/.test(issue.message)) return issue.message;
+  switch (issue.code) {
+    case "invalid_type":
+      return `Expected ${/^[aeiou]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`;
+    case "too_small":
+      return `Expected ${issue.inclusive ? "at least" : "more than"} ${issue.minimum}${
+        unitOf(issue)
+      }`;
+    case "too_big":
+      return `Expected ${issue.inclusive ? "at most" : "less than"} ${issue.maximum}${
+        unitOf(issue)
+      }`;
+    default:
+      return issue.message;
+  }
+}
+
+function unitOf({ origin }: { origin: string }): string {
+  return origin === "array" ? " items" : origin === "string" ? " characters" : "";
 }

@@ -142,7 +142,8 @@ function nonceUsed(request: DepositRequest, intent: Intent): RangemakerError {
   const reason = intent.failure === null ? "" : ` (${describe(intent.failure)})`;
   return new RangemakerError(
     "NONCE_USED",
-    `Nonce ${request.nonce} of ${request.user} is used${became}: deposit is ${intent.state}${reason}`,
+    `Nonce ${request.nonce} of ${request.user} is used${became}: deposit is ${intent.state}${reason}; ` +
+      "sign another nonce for another deposit",
   );
 }
 

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { z } from "zod";
-import { allowReaders } from "../../lib/http/envelope.ts";
+import { allowReaders, answerNoRoute } from "../../lib/http/envelope.ts";
 import { describeIssue } from "../../lib/protocol/scalars.ts";
 import { aggregateTrade } from "./dialects/binance.ts";
 import type { TradeLog } from "./trades.ts";
@@ -61,6 +61,6 @@ export function exchangesApi(
     const { status, body } = aggTrades(c.req.query(), historyOf);
     return c.json(body, status);
   });
-  app.notFound((c) => c.json({ error: `No route ${c.req.method} ${c.req.path}` }, 404));
+  app.notFound(answerNoRoute);
   return app;
 }

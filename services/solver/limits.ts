@@ -95,7 +95,10 @@ export function requireDeadline(deadline: number, nowMs: number, bounds: TimeBou
 
 function requirePair({ base, quote }: BetTerms, markets: Markets): void {
   if (markets.find(base, quote) === undefined) {
-    throw new QuoteRuleError("UNSUPPORTED_PAIR", `Pair ${base} / ${quote} is not supported`);
+    throw new QuoteRuleError(
+      "UNSUPPORTED_PAIR",
+      `Pair ${base} / ${quote} is not supported: GET /pairs lists those that are`,
+    );
   }
 }
 

@@ -72,7 +72,10 @@ export async function requireFreePorts(host: string, ports: Partial<StackPorts>)
   const busy = Object.entries(ports).filter(([, port]) => port !== 0 && isBusy(host, port));
   if (busy.length === 0) return;
   const owners = await Promise.all(busy.map(([, port]) => ownerOf(host, port)));
-  const taken = busy.map(([service, port], index) => `${port} of ${service} by ${owners[index]}`);
+  const taken = busy.map(([key, port], index) => {
+    const service = key.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`); // as in its log
+    return `${port} of ${service} by ${owners[index]}`;
+  });
   throw new StackPortsError(
     `Ports are taken: ${taken.join(", ")}: stop what listens there, or move this stack to other ` +
       "ports with --port-offset, such as --port-offset 100",

@@ -94,7 +94,7 @@ Deno.test("Depositor: a used nonce names the transaction, the state and the reas
     await assert.rejects(depositor.deposit(again), { code: "TRANSACTION_FAILED" });
     const words = new RegExp(
       `^Nonce 1 of ${again.user} is used by transaction ${submitted[0]?.transaction?.txHash}: ` +
-        "deposit is failed \\(CODE: reason\\)$",
+        "deposit is failed \\(CODE: reason\\); sign another nonce for another deposit$",
     );
     await assert.rejects(depositor.deposit(again), refusal(409, "NONCE_USED", words));
     assert.equal(submitted.length, 1);

@@ -83,7 +83,9 @@ Deno.test("stack: taken ports are one line with the service, what has it, and th
         const owner = `${taken[name]} of ${name} by a running rangemaker ${name}`;
         assert(thrown.message.includes(owner), thrown.message);
       }
-      assert(thrown.message.includes(`${taken.nodeRead} of nodeRead by a running rangemaker node`));
+      assert(
+        thrown.message.includes(`${taken.nodeRead} of node-read by a running rangemaker node`),
+      );
       assert(thrown.message.includes(`${taken.solver} of solver by another program`));
       assert.match(thrown.message, /with --port-offset, such as --port-offset 100$/);
       return true;

@@ -74,7 +74,11 @@ Deno.test("Exchanges: what is no WebSocket, and what is not there, is answered s
     assert.match(half, /^HTTP\/1\.1 400 /, "a handshake without its key");
     const missing = await fetch(`${url}/nothing`);
     assert.equal(missing.status, 404);
-    assert.deepEqual(await missing.json(), { error: "No route GET /nothing" });
+    assert.deepEqual(await missing.json(), {
+      success: false,
+      code: "NOT_FOUND",
+      error: "NOT_FOUND: No route GET /nothing: GET / says where the endpoints are described",
+    });
     const wrong = await fetch(`${url}/api/v3/aggTrades?symbol=NOPE`);
     assert.equal(wrong.status, 400);
     assert.equal((await wrong.json()).code, -1121);

@@ -53,7 +53,11 @@ Deno.test("Oracle: unhealthy with 503 and no prices while no source is there (or
     assert.deepEqual(prices, { timestamp: 0, prices: {} });
     const missing = await fetch(`${oracle.url}/price`);
     assert.equal(missing.status, 404);
-    assert.deepEqual(await missing.json(), { error: "No route GET /price" });
+    assert.deepEqual(await missing.json(), {
+      success: false,
+      code: "NOT_FOUND",
+      error: "NOT_FOUND: No route GET /price: GET / says where the endpoints are described",
+    });
   } finally {
     await oracle.stop();
   }

@@ -118,7 +118,7 @@ Deno.test("Execute: a deadline that passed is refused with a message saying so",
     await assertFailure(
       post(`${url}/execute`, body),
       400,
-      /^Quote deadline \d+ passed \d+ ms ago$/,
+      /^Quote deadline \d+ passed \d+ ms ago; request a new quote$/,
     );
     assert.equal(node.received.length, 0);
   }));
@@ -126,7 +126,8 @@ Deno.test("Execute: a deadline that passed is refused with a message saying so",
 Deno.test("Execute: a deadline that comes before the hedge is over is refused, and says by how much", () =>
   withSolver(async ({ url }, node) => {
     const body = await execution(url, { deadline: Date.now() + 60_000 });
-    const words = /^Quote deadline \d+ is \d+ ms away: hedging takes 60001 ms, \d+ ms too long$/;
+    const words =
+      /^Quote deadline \d+ is \d+ ms away: hedging takes 60001 ms, \d+ ms too long; request a quote with a later deadline$/;
     await assertFailure(post(`${url}/execute`, body), 400, words);
     assert.equal(node.received.length, 0);
   }, { hedgeDelayMs: 60_001 }));

@@ -220,7 +220,7 @@ export class Ledger {
     if (this.#externalHashes.has(tx.externalTxHash)) {
       return refuse(
         "DEPOSIT_ALREADY_PROCESSED",
-        `External transaction ${tx.externalTxHash} was already credited`,
+        `External transaction ${tx.externalTxHash} was already credited; sign another nonce`,
       );
     }
   }
@@ -239,15 +239,24 @@ export class Ledger {
       );
     }
     if (context.nowMs > tx.deadline) {
-      return refuse("QUOTE_EXPIRED", `Quote expired at ${tx.deadline}: it is ${context.nowMs}`);
+      return refuse(
+        "QUOTE_EXPIRED",
+        `Quote expired at ${tx.deadline}: it is ${context.nowMs}; request a new quote`,
+      );
     }
     const badWindow = windowRefusal(tx, context.nowMs, context.maxStartAheadMs);
     if (badWindow !== undefined) return badWindow;
     if (quoteHash !== undefined && this.#theses.hasQuote(quoteHash)) {
-      return refuse("QUOTE_ALREADY_USED", `Quote ${quoteHash} has already opened a thesis`);
+      return refuse(
+        "QUOTE_ALREADY_USED",
+        `Quote ${quoteHash} has already opened a thesis; request a new quote`,
+      );
     }
     if (!context.isFresh(market)) {
-      return refuse("ORACLE_STALE", `Price of ${market.symbol} is stale: no new theses on it`);
+      return refuse(
+        "ORACLE_STALE",
+        `Price of ${market.symbol} is stale: no new theses on it until the oracle has a fresh one`,
+      );
     }
     const breach = context.breachOf(tx);
     if (breach !== undefined) return rangeBroken(tx, breach);
@@ -256,7 +265,7 @@ export class Ledger {
       if (balance < amount) {
         return refuse(
           "INSUFFICIENT_BALANCE",
-          `Balance of ${address} is ${balance}: the thesis takes ${amount} from it`,
+          `Balance of ${address} is ${balance}: the thesis takes ${amount} from it; deposit more`,
         );
       }
     }

@@ -44,18 +44,25 @@ export function windowRefusal(
 export function rangeBroken({ lowerPrice, upperPrice }: RfqSubmit, breach: PricePoint): Refusal {
   return refuse(
     "RANGE_BROKEN",
-    `Price was ${breach.price} at ${breach.time}: the range is ${lowerPrice} to ${upperPrice}`,
+    `Price was ${breach.price} at ${breach.time}, outside the range ${lowerPrice} to ` +
+      `${upperPrice}; request a quote for a later start`,
   );
 }
 
 /** Refuses a sender. */
 export function lacksPermission(address: Address, permission: Permission): Refusal {
-  return refuse("PERMISSION_DENIED", `${address} lacks the permission ${permission}`);
+  return refuse(
+    "PERMISSION_DENIED",
+    `${address} lacks the permission ${permission}; the node's [genesis] grants it`,
+  );
 }
 
 /** Refuses a pair that is no market. */
 export function unsupportedPair(tx: { base: Address; quote: Address }): Refusal {
-  return refuse("UNSUPPORTED_PAIR", `No market has base ${tx.base} and quote ${tx.quote}`);
+  return refuse(
+    "UNSUPPORTED_PAIR",
+    `No market has base ${tx.base} and quote ${tx.quote}; core_getPrices lists the markets`,
+  );
 }
 
 /** A refusal; the message names the rule and the value. */

@@ -2,7 +2,7 @@ import { toWire } from "../../../lib/protocol/wire.ts";
 import type { z } from "zod";
 import config from "../../../deno.json" with { type: "json" };
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { describeIssue } from "../../../lib/protocol/scalars.ts";
+import { describeInput } from "../../../lib/http/describe_input.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
@@ -190,7 +190,9 @@ function overWebSocket(client: Subscriber | undefined): Subscriber {
 
 /** Parses the parameters of a call. @throws {RpcError} If they do not fit. */
 export function parse<S extends z.ZodType>(schema: S, params: unknown): z.output<S> {
-  const parsed = schema.safeParse(params ?? []);
+  const given = params ?? [];
+  const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;
-  throw new RpcError(RpcCode.invalidParams, `Invalid params: ${describeIssue(parsed.error)}`);
+  const problem = describeInput(parsed.error, given);
+  throw new RpcError(RpcCode.invalidParams, `Invalid params: ${problem}`);
 }

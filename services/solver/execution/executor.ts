@@ -69,7 +69,10 @@ export class Executor {
   /** @throws {RangemakerError} `DRY_RUN` in dry-run mode. */
   requireLive(): void {
     if (!this.#options.dryRun) return;
-    throw new RangemakerError("DRY_RUN", "Execution is not available in dry-run mode");
+    throw new RangemakerError(
+      "DRY_RUN",
+      "Execution is not available in dry-run mode: start the solver without --dry-run",
+    );
   }
 
   /**

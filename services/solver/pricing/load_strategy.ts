@@ -67,7 +67,7 @@ function createChecked(
       if (price.payout > bet.betAmount) return price;
       return context.refuse(
         "PAYOUT_TOO_LOW",
-        `Bet ${bet.betAmount} would not pay more than itself`,
+        `Bet ${bet.betAmount} would not pay more than itself: choose another range or window`,
       );
     },
     recheck: (bet, payout, isRecorded) => checked.recheck(bet, payout, isRecorded),

@@ -73,7 +73,7 @@ export class PreTradeChecks {
     if (leftMs < 0) {
       throw new RangemakerError(
         SubmissionFailure.deadlinePassed,
-        `Quote deadline ${deadline} passed ${-leftMs} ms ago`,
+        `Quote deadline ${deadline} passed ${-leftMs} ms ago; request a new quote`,
       );
     }
     if (leftMs >= neededMs) return;
@@ -81,7 +81,7 @@ export class PreTradeChecks {
       SubmissionFailure.deadlinePassed,
       `Quote deadline ${deadline} is ${leftMs} ms away: hedging takes ${neededMs} ms, ${
         neededMs - leftMs
-      } ms too long`,
+      } ms too long; request a quote with a later deadline`,
     );
   }
 
@@ -97,7 +97,9 @@ export class PreTradeChecks {
     if (risk <= maxRisk) return;
     throw new RangemakerError(
       "RISK_TOO_LARGE",
-      `Payout ${quote.payout} would risk ${risk} on one thesis, ${risk - maxRisk} above ${maxRisk}`,
+      `Payout ${quote.payout} would risk ${risk} on one thesis, ${
+        risk - maxRisk
+      } above ${maxRisk}; bet less`,
     );
   }
 }

@@ -54,6 +54,18 @@ Deno.test("command: where no name is close, an unknown command is answered with 
   assert.deepEqual(errors, ["Unknown command 'xyz': expected child. See rangemaker parent --help"]);
 });
 
+Deno.test("command: a permission that is missing is one line, without advice that does not fit", async () => {
+  const advice = 'Requires write access to "x", run again with the --allow-write flag';
+  const { code, errors } = await runWith(
+    commandThat("writer", () => Promise.reject(new Deno.errors.NotCapable(advice))),
+  );
+  assert.equal(code, ExitCode.failed);
+  assert.deepEqual(errors, [
+    'Requires write access to "x", which this process lacks: ' +
+    "use another file or address, or deno task writer",
+  ]);
+});
+
 Deno.test("command: help lists the commands below", async () => {
   const { code, lines } = await runWith(parent, "--help");
   assert.equal(code, 0);

@@ -67,14 +67,14 @@ const cases: [string, PreTradeChecks, status: number, code: string, message: Reg
     checks({ hedgeMs: 51 }),
     400,
     "DEADLINE_PASSED",
-    /^Quote deadline \d+ is 50 ms away: hedging takes 51 ms, 1 ms too long$/,
+    /^Quote deadline \d+ is 50 ms away: hedging takes 51 ms, 1 ms too long; request a quote with a later deadline$/,
   ],
   [
     "risk over the bound",
     checks({ maxRisk: 49n }),
     400,
     "RISK_TOO_LARGE",
-    /^Payout 150 would risk 50 on one thesis, 1 above 49$/,
+    /^Payout 150 would risk 50 on one thesis, 1 above 49; bet less$/,
   ],
   [
     "price moved, in plain words",

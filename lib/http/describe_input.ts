@@ -1,0 +1,25 @@
+import type * as z from "zod";
+import { redact } from "../redact.ts";
+import { describeIssue } from "../protocol/scalars.ts";
+
+/** How much of a wrong value an answer shows. */
+const SHOWN_CHARS = 60;
+
+/** As {@link describeIssue}, and what was received in that place. */
+export function describeInput(error: z.ZodError, input: unknown): string {
+  let value = input;
+  for (const key of error.issues[0]?.path ?? []) {
+    value = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
+  }
+  return `${describeIssue(error)}: received ${shown(value)}`;
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  if (typeof value !== "string") return String(value);
+  // A key could have been pasted into a wrong field.
+  const text = redact(value.slice(0, 4 * SHOWN_CHARS));
+  return JSON.stringify(text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text);
+}
