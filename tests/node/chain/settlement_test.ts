@@ -151,3 +151,14 @@ Deno.test("Chain: slots past the ring are needed as long as the longest of the t
   assert.equal(fill(0, 13_700), 137);
   assert.deepEqual(statuses(), ["won", "won"]);
 });
+
+Deno.test("Chain: a thesis that lacks prices is written down once, however often it is asked for", () => {
+  const { test, statuses } = chainWithTheses([0, 300]);
+  test.run(4, null);
+  assert.deepEqual(statuses(), ["needs_backfill"]);
+  const written = test.journal.length;
+  for (let asked = 0; asked < 3; asked++) {
+    assert.throws(() => test.chain.settle(1), { code: "NeedsBackfill" });
+  }
+  assert.equal(test.journal.length, written);
+});
