@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { SETTLEMENTS_PER_CHECKPOINT_MAX } from "../../../services/node/chain/chain.ts";
+import { CHECKPOINT_LATE_MAX_MS } from "../../../services/node/chain/checkpoints.ts";
 import { MISSING_SPANS_MAX, settle } from "../../../services/node/chain/settlement.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 import { TestChain } from "../support/test_chain.ts";
@@ -153,7 +154,7 @@ Deno.test("Chain: slots past the ring are needed as long as the longest of the t
 });
 
 Deno.test("Chain: a thesis that lacks prices is written down once, however often it is asked for", () => {
-  const { test, statuses } = chainWithTheses([0, 300]);
+  const { test, fill, statuses } = chainWithTheses([0, 300]);
   test.run(4, null);
   assert.deepEqual(statuses(), ["needs_backfill"]);
   const written = test.journal.length;
@@ -161,4 +162,41 @@ Deno.test("Chain: a thesis that lacks prices is written down once, however often
     assert.throws(() => test.chain.settle(1), { code: "NeedsBackfill" });
   }
   assert.equal(test.journal.length, written);
+  assert.equal(fill(0, 300), 2);
+  assert.deepEqual(statuses(), ["won"]);
+});
+
+Deno.test("Chain: a thesis that lacks fewer prices than before is no news, but written down", () => {
+  const { test, fill, statuses } = chainWithTheses([0, 1_000]);
+  test.run(2);
+  test.run(1, null);
+  test.run(2);
+  test.run(1, null);
+  test.run(4);
+  const written = test.journal.length;
+  assert.equal(fill(0, 400), 1);
+  assert.equal(test.journal.length, written + 2, "the backfill, and what is missing still");
+  assert.deepEqual(statuses(), ["needs_backfill"]);
+  assert.deepEqual(test.theses.map(({ status }) => status), ["open", "needs_backfill"]);
+});
+
+Deno.test("Chain: a checkpoint without a fresh price says so, market by market", () => {
+  const test = new TestChain({ maxStaleMs: 0 });
+  test.run(1);
+  assert.deepEqual(test.missing, []);
+  test.run(1, null);
+  assert.deepEqual(test.missing, [...test.chain.state.histories.keys()]);
+});
+
+Deno.test("Chain: where the clock is further behind the head than a checkpoint may be late, no price is fresh", () => {
+  const codeBehind = (behindMs: number) => {
+    const test = new TestChain();
+    test.run(20);
+    const funds = { timestamp: test.now, user: actors.user.address, amount: 5_000_000n };
+    test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+    test.holdUp(-behindMs);
+    return test.chain.submit(rfqSubmit({ timestamp: test.now })).error?.code;
+  };
+  assert.equal(codeBehind(CHECKPOINT_LATE_MAX_MS), undefined);
+  assert.equal(codeBehind(CHECKPOINT_LATE_MAX_MS + 1), "ORACLE_STALE");
 });
