@@ -39,7 +39,7 @@ const encryptionSchema = z.object({
   cipher: z.literal(CIPHER),
   cipherparams: z.object({ iv: bytes }),
   ciphertext: bytes,
-  mac: bytes.refine(({ length }) => length === 32),
+  mac: bytes,
 }).and(z.discriminatedUnion("kdf", [
   z.object({
     kdf: z.literal("scrypt"),

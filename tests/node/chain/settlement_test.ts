@@ -151,6 +151,15 @@ Deno.test("Chain: slots past the ring are needed as long as the longest of the t
   assert.deepEqual(statuses(), ["needs_backfill", "needs_backfill"]);
   assert.equal(fill(0, 13_700), 137);
   assert.deepEqual(statuses(), ["won", "won"]);
+
+  const pages = () =>
+    [...test.chain.state.histories.values()].reduce((sum, { backfilled }) => {
+      return sum + backfilled.pages;
+    }, 0);
+  test.run(399);
+  assert.ok(pages() > 0, "nobody needs them any more, but it is not yet time to look");
+  test.run(1);
+  assert.equal(pages(), 0, "60 s after the first checkpoint");
 });
 
 Deno.test("Chain: a thesis that lacks prices is written down once, however often it is asked for", () => {
