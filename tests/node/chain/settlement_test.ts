@@ -3,8 +3,11 @@ import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { SETTLEMENTS_PER_CHECKPOINT_MAX } from "../../../services/node/chain/chain.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "../../../services/node/chain/checkpoints.ts";
 import { MISSING_SPANS_MAX, settle } from "../../../services/node/chain/settlement.ts";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 import { TestChain } from "../support/test_chain.ts";
+
+const BTC = MARKETS[0]!;
 
 const START = 1_700_000_000_000;
 const INSIDE = 15n;
@@ -173,6 +176,37 @@ Deno.test("Chain: a thesis that lacks prices is written down once, however often
   assert.equal(test.journal.length, written);
   assert.equal(fill(0, 300), 2);
   assert.deepEqual(statuses(), ["won"]);
+});
+
+Deno.test("Chain: prices that were found inside count, also once the ring has lost them", () => {
+  const { test, fill, statuses } = chainWithTheses([0, 1_000]);
+  test.run(4);
+  test.run(1, null);
+  test.run(100);
+  assert.deepEqual(statuses(), ["needs_backfill"]);
+  assert.equal(fill(500, 600), 1);
+  assert.deepEqual(statuses(), ["won"]);
+});
+
+Deno.test("Chain: slots past the ring are filled for the market whose theses need them", () => {
+  const { test, fill } = chainWithTheses([0, 20_000]);
+  test.run(100);
+  const { base, quote } = BTC;
+  const startTime = test.now - 9_000;
+  const tx = backfill({ timestamp: test.now, startTime, prices: [1n, 1n], base, quote });
+  assert.equal(test.chain.submit(tx).filledSlots, 0);
+  assert.equal(fill(1_000, 1_200), 2);
+});
+
+Deno.test("Chain: theses that are due at once are settled by their ends, then by their ids", () => {
+  const ends = [3_000, 2_000, 1_000, 2_000, 1_000, 2_000, 1_000, 2_000];
+  const windows = ends.map((toMs, index): [number, number] => [100 * index, toMs]);
+  const { test } = chainWithTheses(...windows);
+  const { length } = test.theses;
+  test.holdUp(2_900);
+  test.run(1);
+  const settled = test.theses.slice(length).map(({ id }) => id);
+  assert.deepEqual(settled, [3, 5, 7, 2, 4, 6, 8, 1]);
 });
 
 Deno.test("Chain: a thesis that lacks fewer prices than before is no news, but written down", () => {
