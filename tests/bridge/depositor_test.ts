@@ -5,6 +5,7 @@ import { statusOfCode } from "../../lib/http/error_status.ts";
 import type { Intent, IntentFailure, IntentOutcome } from "../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
+import { Signer } from "../../lib/protocol/signature.ts";
 import { Depositor } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { CHAIN_ID, relayer, signedRequest } from "./support.ts";
@@ -19,12 +20,17 @@ async function withDepositor(
     store: IntentStore;
     submitted: Intent[];
     end: (outcome: IntentOutcome) => void;
+    refused: unknown[];
+    /** What the look for the node's chain throws from then on. */
+    failChain: (thrown: Error) => void;
   }) => Promise<void>,
 ): Promise<void> {
   const clock = new FakeClock();
   const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const submitted: Intent[] = [];
+  const refused: unknown[] = [];
   let outcome = COMMITTED;
+  let chain = Promise.resolve();
   const depositor = new Depositor({
     store,
     submitter: {
@@ -33,13 +39,16 @@ async function withDepositor(
         return store.finish(intent, outcome, clock.now());
       },
     },
-    requireChain: () => Promise.resolve(),
+    requireChain: () => chain,
+    onRefused: ({ nonce }, reason) => refused.push([nonce, reason.code]),
     signer: relayer,
     chainId: CHAIN_ID,
     clock,
   });
   try {
-    await test({ depositor, clock, store, submitted, end: (given) => outcome = given });
+    const end = (given: IntentOutcome) => outcome = given;
+    const failChain = (thrown: Error) => chain = Promise.reject(thrown);
+    await test({ depositor, clock, store, submitted, end, refused, failChain });
   } finally {
     await store.close();
   }
@@ -98,4 +107,29 @@ Deno.test("Depositor: a used nonce names the transaction, the state and the reas
     );
     await assert.rejects(depositor.deposit(again), refusal(409, "NONCE_USED", words));
     assert.equal(submitted.length, 1);
+  }));
+
+Deno.test("Depositor: a nonce is that of its user: others may use it too", () =>
+  withDepositor(async ({ depositor, clock, submitted }) => {
+    const deadline = clock.now() + 1_000;
+    const other = new Signer(`0x${"0b".repeat(32)}`);
+    const ofOther = signedRequest({ deadline, user: other.address }, { signer: other });
+    for (const each of [request(deadline), depositRequestSchema.parse(ofOther)]) {
+      clock.advance(1);
+      await depositor.deposit(each);
+      const { subject, createdAtMs } = submitted.at(-1) ?? assert.fail("It is submitted");
+      assert.deepEqual([subject, createdAtMs], [each.user, clock.now()]);
+    }
+  }));
+
+Deno.test("Depositor: without its node's chain it records nothing, and says whom it refused", () =>
+  withDepositor(async ({ depositor, clock, store, refused, failChain }) => {
+    const good = request(clock.now() + 1_000, 7n);
+    failChain(new RangemakerError("CHAIN_MISMATCH", "Another chain"));
+    await assert.rejects(depositor.deposit(good), { code: "CHAIN_MISMATCH" });
+    const mistake = new TypeError("test");
+    failChain(mistake);
+    await assert.rejects(depositor.deposit(good), mistake);
+    assert.deepEqual(refused, [[7n, "CHAIN_MISMATCH"]]);
+    assert.deepEqual(await store.listBySubject(good.user, { limit: 9 }), []);
   }));

@@ -81,7 +81,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
     elsewhere("tests/ship/compose_run_test.ts", "startTask("),
   ],
   [
-    /^((npx --yes deno@2\.9\.6|(\w+=\d+ )?deno) task test\b|deno test\b)/,
+    /^((npx --yes deno@2\.9\.6|(\w+=\S+ )?deno) task test\b|deno test\b)/,
     elsewhere(".ci/gate.ts", '"test",'),
   ],
   [/^deno task coverage --raise$/, elsewhere(".ci/gate.ts", 'task("coverage"')],

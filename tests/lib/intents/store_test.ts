@@ -4,10 +4,12 @@ import {
   type IntentOutcome,
   type NewIntent,
   recordedIntent,
+  StoreConnectionLostError,
   StoreError,
 } from "../../../lib/intents/intent.ts";
 import { openIntentStore } from "../../../lib/intents/open.ts";
-import type { IntentStore } from "../../../lib/intents/store.ts";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
 
@@ -322,3 +324,48 @@ for (const { name, ignore, withDatabase } of engines) {
       }),
   });
 }
+
+/** Inserts an intent over a connection that fails, after or before the database has recorded it. */
+async function insertOver(
+  failure: StoreError,
+  isRecorded: boolean,
+  earlier: NewIntent[] = [],
+): Promise<unknown> {
+  const driver = SqliteDriver.open(":memory:");
+  const store = new IntentStore(driver, "test");
+  try {
+    for (const intent of earlier) await store.insert(intent);
+    const write = driver.write.bind(driver);
+    let isLost = false;
+    driver.write = async (sql, values) => {
+      if (isLost) return await write(sql, values);
+      isLost = true;
+      if (isRecorded) await write(sql, values);
+      throw failure;
+    };
+    return await store.insert(newIntent("a"));
+  } finally {
+    await store.close();
+  }
+}
+
+Deno.test("IntentStore: an insert whose answer was lost is looked for", async () => {
+  const lost = new StoreConnectionLostError("test");
+  const recorded = recordedIntent(newIntent("a"), 1);
+  // The look is a write that notes an attempt.
+  const intent = { ...recorded, state: "submitted" };
+  assert.deepEqual(await insertOver(lost, true), { inserted: true, intent });
+  await assert.rejects(insertOver(lost, false), lost);
+});
+
+Deno.test("IntentStore: what another request recorded under the key is not the insert that was lost", async () => {
+  const lost = new StoreConnectionLostError("test");
+  for (const other of [{ payload: "{}" }, { createdAtMs: 1 }, { transaction: null }]) {
+    await assert.rejects(insertOver(lost, true, [newIntent("a", other)]), lost);
+  }
+});
+
+Deno.test("IntentStore: an insert that failed for another reason has failed", async () => {
+  const failure = new StoreError("Database failed: test");
+  await assert.rejects(insertOver(failure, true), failure);
+});

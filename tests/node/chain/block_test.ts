@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { genesisBlock, sealBlock } from "../../../services/node/chain/block.ts";
+import { BlockLog, BLOCKS_KEPT } from "../../../services/node/chain/block_log.ts";
+import { headOnStart } from "../../../services/node/chain/block_numbers.ts";
 import { actors, deposit, hashOf } from "../support/actors.ts";
 import { TestChain } from "../support/test_chain.ts";
 
@@ -33,4 +36,49 @@ Deno.test("Chain: time goes on through checkpoints without prices, for the price
   test.run(1);
   test.run(3, null);
   for (const { ring } of test.chain.state.histories.values()) assert.equal(ring.newest, test.now);
+});
+
+const T = 1_700_000_000_000;
+
+Deno.test("headOnStart: a chain goes on where it stopped, above every number that it may have announced", () => {
+  const genesis = genesisBlock(T);
+  assert.equal(headOnStart(genesis, undefined, T + 5_000), genesis);
+  const head = sealBlock(7, genesis.hash, T + 700, []);
+  assert.equal(headOnStart(genesis, { head, announcedTo: 7 }, T + 5_000), head);
+  const above = headOnStart(genesis, { head, announcedTo: 8 }, T + 5_050);
+  assert.deepEqual(above, sealBlock(9, head.hash, T + 5_000, []));
+  const setBack = headOnStart(genesis, { head, announcedTo: 8 }, T);
+  assert.equal(setBack.timestampMs, head.timestampMs);
+});
+
+Deno.test("BlockLog: a block whose number is not reserved waits, with its transactions", () => {
+  const asked: number[] = [];
+  const numbers = { reservedTo: 1, reserve: (next: number) => asked.push(next) };
+  const log = new BlockLog({ nowMs: T, createdAtMs: T, resumeFrom: undefined, numbers });
+  const first = log.seal(T + 100);
+  log.add(hashOf(1));
+  assert.equal(log.seal(T + 200), undefined);
+  assert.equal(log.head, first);
+  numbers.reservedTo = 2;
+  assert.deepEqual(log.seal(T + 300)?.transactions, [hashOf(1)]);
+  assert.deepEqual(asked, [1, 2, 2]);
+});
+
+Deno.test("BlockLog: a position is that of its moment; the first block is always there", () => {
+  const log = new BlockLog({
+    nowMs: T,
+    createdAtMs: undefined,
+    resumeFrom: undefined,
+    numbers: undefined,
+  });
+  const { head: genesis } = log;
+  log.add(hashOf(1));
+  const { position } = log;
+  log.add(hashOf(2));
+  assert.deepEqual(position, { head: genesis, pending: [hashOf(1)] });
+  for (let number = 1; number <= BLOCKS_KEPT; number++) log.seal(T + 100 * number);
+  assert.equal(log.block(0), genesis);
+  log.restore(position);
+  assert.equal(log.block(1), undefined);
+  assert.deepEqual(log.position, position);
 });

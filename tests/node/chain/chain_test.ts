@@ -82,6 +82,33 @@ Deno.test("Chain: only a relayer deposits, only an admin backfills", () => {
   assertFails(test, backfill({ ...slot, by: relayer }), "PERMISSION_DENIED");
 });
 
+Deno.test("Chain: a failure is written down and has its block, but for those of strangers", () => {
+  const test = fundedChain();
+  test.run(1);
+  const tooLarge = { betAmount: 6_000_000n, payout: 7_000_000n };
+  const receipt = test.chain.submit(rfqSubmit({ timestamp: test.now, ...tooLarge }));
+  assert.equal(receipt.error?.code, "INSUFFICIENT_BALANCE");
+  assert.deepEqual(test.journal.at(-1), { kind: "failure", atMs: test.now, receipt });
+  assert.equal(test.receipts.at(-1), receipt);
+  const written = test.journal.length;
+  const fields = { user: user.address, amount: 1n, externalTxHash: hashOf(2) };
+  test.chain.submit(deposit({ timestamp: test.now, ...fields, by: stranger }));
+  assert.equal(test.journal.length, written);
+  assert.equal(test.receipts.at(-1), receipt);
+  test.run(1);
+  assert.deepEqual(test.chain.head.transactions, [receipt.txHash]);
+});
+
+Deno.test("Chain: what may be among the dropped transactions is refused, though the clock is set back", () => {
+  const test = fundedChain();
+  test.chain.state.ledger.drop([], [], test.now - 60_000);
+  const { now: timestamp } = test;
+  assert.equal(test.chain.submit(depositAt(test, 2)).status, "committed");
+  const earlier = { timestamp: timestamp - 1, user: user.address, amount: 1n };
+  const tx = deposit({ ...earlier, externalTxHash: hashOf(3) });
+  assert.throws(() => test.chain.submit(tx), RejectedTransactionError);
+});
+
 Deno.test("Chain: a transaction that its sender did not sign is not recorded", () => {
   const test = new TestChain();
   const tx = depositAt(test);

@@ -4,6 +4,10 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
 import { type ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
+import {
+  STRANGER_FAILURES_MAX,
+  UnrecordedFailures,
+} from "../../../services/node/chain/unrecorded_failures.ts";
 import type { VerifiedTransaction } from "../../../services/node/chain/verify.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, ETH, hashOf } from "../support/actors.ts";
@@ -186,6 +190,40 @@ Deno.test("Ledger: a drop leaves balances, and nothing of its theses and receipt
   assert.equal(ledger.lastThesisId, 1);
   assert.equal(ledger.account(actors.user.address).balance, 110n);
   assert.equal(ledger.holdings, ledger.issued);
+});
+
+Deno.test("Ledger: theses are found by their ids, whichever of the others were dropped", () => {
+  const ledger = newLedger();
+  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
+  const parties = { user: actors.user.address, solver: actors.solver.address };
+  const bets = Array.from(
+    { length: 9 },
+    (_, index) => verifiedRfq(index + 1, parties, { betAmount: 1n, payout: 2n }),
+  );
+  for (const bet of bets) execute(ledger, bet);
+  const dropped = [1, 2, 5, 9];
+  ledger.drop(dropped.map((id) => ledger.settle(id, { status: "won" }, NOW)), [], NOW);
+  for (let id = 0; id <= 10; id++) {
+    const isThere = id >= 1 && id <= 9 && !dropped.includes(id);
+    assert.equal(ledger.thesis(id)?.id, isThere ? id : undefined);
+  }
+  assert.deepEqual(ledger.thesesBetween(2, 7).map(({ id }) => id), [3, 4, 6]);
+  const again = (number: number) => ({ ...bets[number - 1]!, txHash: hashOf(7_000 + number) });
+  assert.equal(ledger.judge(again(3), context).error?.code, "QUOTE_ALREADY_USED");
+  assert.equal(ledger.judge(again(5), context).error, undefined, "nothing of it is kept");
+});
+
+Deno.test("UnrecordedFailures: so many are kept, the oldest are forgotten", () => {
+  const failures = new UnrecordedFailures();
+  const add = (number: number) =>
+    failures.add({ txHash: hashOf(number), status: "failed", blockNumber: 1 });
+  for (let number = 1; number <= STRANGER_FAILURES_MAX; number++) add(number);
+  assert.equal(failures.get(hashOf(1))?.txHash, hashOf(1));
+  add(0);
+  assert.equal(failures.get(hashOf(1)), undefined);
+  for (const number of [2, 0]) assert.equal(failures.get(hashOf(number))?.txHash, hashOf(number));
+  failures.clear();
+  assert.equal(failures.get(hashOf(2)), undefined);
 });
 
 Deno.test("Ledger: an id is that of the receipt, also where a journal has left ids out", () => {

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { SETTLEMENTS_PER_CHECKPOINT_MAX } from "../../../services/node/chain/chain.ts";
+import { CHECKPOINT_LATE_MAX_MS } from "../../../services/node/chain/checkpoints.ts";
 import { MISSING_SPANS_MAX, settle } from "../../../services/node/chain/settlement.ts";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 import { TestChain } from "../support/test_chain.ts";
+
+const BTC = MARKETS[0]!;
 
 const START = 1_700_000_000_000;
 const INSIDE = 15n;
@@ -150,4 +154,92 @@ Deno.test("Chain: slots past the ring are needed as long as the longest of the t
   assert.deepEqual(statuses(), ["needs_backfill", "needs_backfill"]);
   assert.equal(fill(0, 13_700), 137);
   assert.deepEqual(statuses(), ["won", "won"]);
+
+  const pages = () =>
+    [...test.chain.state.histories.values()].reduce((sum, { backfilled }) => {
+      return sum + backfilled.pages;
+    }, 0);
+  test.run(399);
+  assert.ok(pages() > 0, "nobody needs them any more, but it is not yet time to look");
+  test.run(1);
+  assert.equal(pages(), 0, "60 s after the first checkpoint");
+});
+
+Deno.test("Chain: a thesis that lacks prices is written down once, however often it is asked for", () => {
+  const { test, fill, statuses } = chainWithTheses([0, 300]);
+  test.run(4, null);
+  assert.deepEqual(statuses(), ["needs_backfill"]);
+  const written = test.journal.length;
+  for (let asked = 0; asked < 3; asked++) {
+    assert.throws(() => test.chain.settle(1), { code: "NeedsBackfill" });
+  }
+  assert.equal(test.journal.length, written);
+  assert.equal(fill(0, 300), 2);
+  assert.deepEqual(statuses(), ["won"]);
+});
+
+Deno.test("Chain: prices that were found inside count, also once the ring has lost them", () => {
+  const { test, fill, statuses } = chainWithTheses([0, 1_000]);
+  test.run(4);
+  test.run(1, null);
+  test.run(100);
+  assert.deepEqual(statuses(), ["needs_backfill"]);
+  assert.equal(fill(500, 600), 1);
+  assert.deepEqual(statuses(), ["won"]);
+});
+
+Deno.test("Chain: slots past the ring are filled for the market whose theses need them", () => {
+  const { test, fill } = chainWithTheses([0, 20_000]);
+  test.run(100);
+  const { base, quote } = BTC;
+  const startTime = test.now - 9_000;
+  const tx = backfill({ timestamp: test.now, startTime, prices: [1n, 1n], base, quote });
+  assert.equal(test.chain.submit(tx).filledSlots, 0);
+  assert.equal(fill(1_000, 1_200), 2);
+});
+
+Deno.test("Chain: theses that are due at once are settled by their ends, then by their ids", () => {
+  const ends = [3_000, 2_000, 1_000, 2_000, 1_000, 2_000, 1_000, 2_000];
+  const windows = ends.map((toMs, index): [number, number] => [100 * index, toMs]);
+  const { test } = chainWithTheses(...windows);
+  const { length } = test.theses;
+  test.holdUp(2_900);
+  test.run(1);
+  const settled = test.theses.slice(length).map(({ id }) => id);
+  assert.deepEqual(settled, [3, 5, 7, 2, 4, 6, 8, 1]);
+});
+
+Deno.test("Chain: a thesis that lacks fewer prices than before is no news, but written down", () => {
+  const { test, fill, statuses } = chainWithTheses([0, 1_000]);
+  test.run(2);
+  test.run(1, null);
+  test.run(2);
+  test.run(1, null);
+  test.run(4);
+  const written = test.journal.length;
+  assert.equal(fill(0, 400), 1);
+  assert.equal(test.journal.length, written + 2, "the backfill, and what is missing still");
+  assert.deepEqual(statuses(), ["needs_backfill"]);
+  assert.deepEqual(test.theses.map(({ status }) => status), ["open", "needs_backfill"]);
+});
+
+Deno.test("Chain: a checkpoint without a fresh price says so, market by market", () => {
+  const test = new TestChain({ maxStaleMs: 0 });
+  test.run(1);
+  assert.deepEqual(test.missing, []);
+  test.run(1, null);
+  assert.deepEqual(test.missing, [...test.chain.state.histories.keys()]);
+});
+
+Deno.test("Chain: where the clock is further behind the head than a checkpoint may be late, no price is fresh", () => {
+  const codeBehind = (behindMs: number) => {
+    const test = new TestChain();
+    test.run(20);
+    const funds = { timestamp: test.now, user: actors.user.address, amount: 5_000_000n };
+    test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+    test.holdUp(-behindMs);
+    return test.chain.submit(rfqSubmit({ timestamp: test.now })).error?.code;
+  };
+  assert.equal(codeBehind(CHECKPOINT_LATE_MAX_MS), undefined);
+  assert.equal(codeBehind(CHECKPOINT_LATE_MAX_MS + 1), "ORACLE_STALE");
 });

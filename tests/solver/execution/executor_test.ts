@@ -138,3 +138,35 @@ Deno.test("Executor: a hedge that ends at the deadline is in time", async () => 
     assert.equal(sent.length, 1);
   }, clock);
 });
+
+Deno.test("Executor: a quote that somebody else signed is refused and leaves no trace", () =>
+  withExecutor(noHedge, async ({ executor, exposure, clock, store, sent }) => {
+    const { execution, quoteHash } = signed(clock);
+    const { quote, userSignature } = execution;
+    // The user has signed both.
+    const forged = { quote: { ...quote, signature: userSignature }, userSignature };
+    await assert.rejects(executor.execute(forged), { code: "INVALID_SIGNATURE" });
+    assert.equal(await store.find(quoteHash), undefined);
+    assert.deepEqual([sent, exposure.total], [[], 0n]);
+  }));
+
+Deno.test("Executor: what an earlier run left unfinished is written to before it is acted on", () => {
+  const order: string[] = [];
+  const noting: Hedge = {
+    expectedMs: 0,
+    cover() {
+      order.push("hedged");
+      return Promise.resolve();
+    },
+  };
+  return withExecutor(noting, async ({ executor, clock, store }) => {
+    await store.insert(recorded(clock), { reserves: true });
+    const recordAttempt = store.recordAttempt.bind(store);
+    store.recordAttempt = (key, nowMs) => {
+      order.push("written");
+      return recordAttempt(key, nowMs);
+    };
+    await executor.execute(signed(clock).execution);
+    assert.deepEqual(order, ["written", "hedged"]);
+  });
+});
