@@ -19,7 +19,8 @@ export const pageConfigSchema = z.object({
   /** The chain that users bet on; the page makes no key if the node has another one. */
   chainId: z.number().int(),
   /** The markets of the deployment, in the order in which they are shown. */
-  markets: z.array(z.object({ symbol: z.string(), base: addressSchema, quote: addressSchema })),
+  markets: z.array(z.object({ symbol: z.string(), base: addressSchema, quote: addressSchema }))
+    .min(1),
   /** The chain is for tests: the page may make keys. */
   isDevelopmentChain: z.boolean(),
 });

@@ -81,6 +81,12 @@ export class SolverMetrics {
       labelNames: ["predicted"],
       registers,
     });
+    // There from the start, so that the first bet of a range is an increase.
+    for (let range = 0; range < RANGES; range++) {
+      const predicted = rangeName(range);
+      for (const outcome of ["held", "left"]) this.#outcomes.inc({ predicted, outcome }, 0);
+      this.#predictions.inc({ predicted }, 0);
+    }
     this.#signatureFailures = new Counter({
       name: "solver_signature_failures_total",
       help: "Executions whose signature of solver or user failed its check.",
@@ -177,7 +183,7 @@ export class SolverMetrics {
 
   /** Counts a settled bet by the probability that was quoted for it. */
   betSettled(probability: number, held: boolean): void {
-    const predicted = predictedRange(probability);
+    const predicted = rangeName(Math.min(RANGES - 1, Math.floor(probability * RANGES)));
     this.#outcomes.inc({ predicted, outcome: held ? "held" : "left" });
     this.#predictions.inc({ predicted }, probability);
   }
@@ -205,9 +211,8 @@ export class SolverMetrics {
 /** Ranges of probabilities. */
 const RANGES = 10;
 
-/** The range of a probability, such as `0.6-0.7`. */
-function predictedRange(probability: number): string {
-  const range = Math.min(RANGES - 1, Math.floor(probability * RANGES));
+/** Such as `0.6-0.7`. */
+function rangeName(range: number): string {
   return `${range / RANGES}-${(range + 1) / RANGES}`;
 }
 

@@ -96,6 +96,7 @@ Deno.test({
         await t.step("the wheel zooms; the buttons do the same by keyboard", async () => {
           const visitor = await open();
           const { page } = visitor;
+          await page.setViewport({ width: 1360, height: 600 }); // the page can scroll
           await visitor.sees(/T1\/EUR\s+\d{2,3}\.\d{3}/);
           await visitor.drag([0.7, 0.2], [0.8, 0.6]);
           const drawn = await fieldsOf(visitor);

@@ -52,6 +52,7 @@ Deno.test("calibrationOf: what was predicted against what happened, unlikely bet
 solver_predicted_bets_total{predicted="0.6-0.7",outcome="held"} 3
 solver_predicted_bets_total{predicted="0.6-0.7",outcome="left"} 1
 solver_predicted_bets_total{predicted="0-0.1",outcome="left"} 2
+solver_predicted_bets_total{predicted="0.9-1",outcome="left"} 0
 solver_predicted_probability_sum{predicted="0.6-0.7"} 2.6
 solver_predicted_probability_sum{predicted="0-0.1"} 0.1
 `));

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { MARKETS } from "../../lib/client/mod.ts";
 import { signal } from "@preact/signals";
 import { Session } from "../../services/console/page/data/session.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -9,7 +10,7 @@ const URL = "http://127.0.0.1:1";
 function sessionOf(isDevelopmentChain: boolean, store = memoryStore()) {
   const urls = { solver: URL, bridge: URL, proxy: URL, proxyWs: "ws://127.0.0.1:1" };
   const session = new Session({
-    config: { version: "1", urls, chainId: 1337, markets: [], isDevelopmentChain },
+    config: { version: "1", urls, chainId: 1337, markets: [...MARKETS], isDevelopmentChain },
     clock: new FakeClock(),
     store,
     injected: signal([]),

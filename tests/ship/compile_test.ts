@@ -4,6 +4,7 @@
  * run.
  */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 import { fileUrl, run } from "./support.ts";
@@ -73,6 +74,11 @@ Deno.test("compile: an executable has the command and permissions of its task, t
     }
     assert.deepEqual(permissions.allow_net, [], "every host");
     assert.deepEqual(permissions.allow_write, ["/"]);
+
+    // The page of the console is inside: it cannot be bundled where there are no sources.
+    const executable = Buffer.from(await Deno.readFile(`${folder}/rangemaker`));
+    const page = await Deno.readFile(`${folder}/../bundle/console_page/main.js`);
+    assert(page.length > 100_000 && executable.includes(Buffer.from(page)), `${page.length} bytes`);
   });
 });
 

@@ -80,8 +80,9 @@ Deno.test("Solver on a whole stack: barrier quotes live prices, executes, and fo
     const outcome = thesis?.status === "won" ? "held" : "left";
     await eventually("the outcome beside its prediction", async () => {
       const metrics = await (await fetch(`${solver.url}/metrics`)).text();
-      const [, sum] = /^solver_predicted_probability_sum{predicted="[^"]+"} (.+)$/m.exec(metrics) ??
-        [];
+      const [, sum] =
+        /^solver_predicted_probability_sum{predicted="[^"]+"} (?!0$)(.+)$/m.exec(metrics) ??
+          [];
       if (sum === undefined) return undefined;
       assert.equal(Number(sum), probability);
       const bets = /^solver_predicted_bets_total{predicted="[^"]+",outcome="(.+)"} 1$/m.exec(

@@ -6,6 +6,13 @@ const grouped = new Intl.NumberFormat("en-US", {
   maximumFractionDigits: 2,
 });
 
+/** A formatter for each number of digits: making one takes longer than painting a box. */
+const byDigits = Array.from({ length: 7 }, (_, digits) =>
+  new Intl.NumberFormat("en-US", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  }));
+
 /** USDC with 6 decimals as text with two; further digits are cut off. */
 export function formatAmount(amount: bigint): string {
   const sign = amount < 0n ? "−" : "";
@@ -26,10 +33,7 @@ export function decimalsOf(price: number): number {
 /** A price for people, such as 2,998.41: below 0.1, four digits after the point say too little. */
 export function formatQuotePrice(price: number): string {
   const digits = Math.min(Math.abs(price) < 0.1 ? 6 : 4, decimalsOf(price));
-  return price.toLocaleString("en-US", {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  });
+  return (byDigits[digits] ?? grouped).format(price);
 }
 
 /** A duration such as `8.0 s`, `2 min 05 s`, `1 h 10 min`. */
@@ -42,9 +46,11 @@ export function formatDuration(durationMs: number): string {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
 }
 
+const times = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+
 /** A time of day with seconds, in the zone of the user. */
 export function formatTime(timeMs: number): string {
-  return new Date(timeMs).toLocaleTimeString("en-GB");
+  return times.format(timeMs);
 }
 
 const days = new Intl.DateTimeFormat("en-GB", {

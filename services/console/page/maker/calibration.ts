@@ -21,6 +21,6 @@ export function calibrationOf(metrics: Metrics): CalibrationRow[] {
     const held = metrics.sum("solver_predicted_bets_total", { predicted, outcome: "held" }) ?? 0;
     const sum = metrics.sum("solver_predicted_probability_sum", { predicted }) ?? 0;
     const [from = 0, to = 0] = predicted.split("-").map((share) => Math.round(100 * Number(share)));
-    return { range: `${from} – ${to} %`, settled, held, predicted: sum / Math.max(1, settled) };
-  });
+    return { range: `${from} – ${to} %`, settled, held, predicted: sum / settled };
+  }).filter(({ settled }) => settled > 0);
 }

@@ -101,7 +101,7 @@ function Money({ state: { info, account }, metrics, results }: MoneyProps) {
         <h2>Money</h2>
         <code class="note" title={info.address}>{shortAddress(info.address)}</code>
         <span class="note">
-          {PRICING_TEXTS[info.pricing] ?? `prices by the strategy ${info.pricing}`}
+          {PRICING_TEXTS[info.pricing] ?? `prices by the strategy “${info.pricing}”`}
           {info.dryRun && ", dry run: takes no bets"}
         </span>
       </div>
@@ -124,7 +124,7 @@ function Money({ state: { info, account }, metrics, results }: MoneyProps) {
   );
 }
 
-const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
+const percent = (share: number) => `${share < 0 ? "−" : ""}${Math.abs(share * 100).toFixed(1)} %`;
 
 function Outcome({ results }: { results: Results }) {
   const { settled, held, profit, turnover, breakEven, open } = results;

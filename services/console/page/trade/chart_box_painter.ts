@@ -76,12 +76,12 @@ export function paintBoxLabels(
     const right = x(box.toMs);
     const isShown = right >= plot.left && left <= plot.right && right - left >= LABEL_WIDTH_MIN;
     if (!isShown || box.label === "") continue;
+    const level = Math.max(18, y(box.high) - 11); // below the edge of the chart
+    const least = { left: Math.max(2, left), width: LABEL_WIDTH_MIN, level };
+    // Measuring takes longer than comparing.
+    if (drawn.some((other) => isOver(least, other))) continue;
     const width = context.measureText(box.label).width + 12;
-    const label = {
-      left: Math.max(2, Math.min(left, right - width)),
-      width,
-      level: Math.max(18, y(box.high) - 11), // below the edge of the chart
-    };
+    const label = { left: Math.max(2, Math.min(left, right - width)), width, level };
     if (drawn.some((other) => isOver(label, other))) continue;
     drawn.push(label);
     paintLabel(context, box.label, label, colorOf(box.kind, palette), palette);

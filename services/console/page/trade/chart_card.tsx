@@ -29,7 +29,7 @@ export function ChartCard({ model, slip, market, spanMs }: ChartCardProps) {
         <li class="open">● open, fills as time passes</li>
         <li class="won">✓ won: the price stayed inside</li>
         <li class="lost">✕ lost: marked where it left</li>
-        <li class="note">Wheel or pinch: more or less time</li>
+        <li class="note">Wheel or pinch to zoom</li>
       </ul>
     </section>
   );
