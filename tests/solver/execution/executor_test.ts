@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { StoreError } from "../../../lib/intents/intent.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
 import { IntentRefusedError } from "../../../lib/intents/submitter.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { encodeExecution } from "../../../services/solver/execution/execution.ts";
@@ -168,5 +169,28 @@ Deno.test("Executor: what an earlier run left unfinished is written to before it
     };
     await executor.execute(signed(clock).execution);
     assert.deepEqual(order, ["written", "hedged"]);
+  });
+});
+
+Deno.test("Executor: while the node has another chain nothing is recorded", () =>
+  withExecutor(noHedge, async ({ executor, exposure, clock, store, sent, chain }) => {
+    const { execution, quoteHash } = signed(clock);
+    const other = new RangemakerError("CHAIN_MISMATCH", "Another chain");
+    chain.require = () => Promise.reject(other);
+    await assert.rejects(executor.execute(execution), other);
+    assert.equal(await store.find(quoteHash), undefined);
+    assert.deepEqual([sent, exposure.total], [[], 0n]);
+  }));
+
+Deno.test("Executor: a hedge that may succeed later leaves the outcome open, and the risk reserved", () => {
+  const busy: Hedge = {
+    expectedMs: 0,
+    cover: () => Promise.reject(new RangemakerError("BUSY", "Too busy", { retryable: true })),
+  };
+  return withExecutor(busy, async ({ executor, exposure, clock, store }) => {
+    const { execution, quoteHash } = signed(clock);
+    await assert.rejects(executor.execute(execution), OutcomeUnknownError);
+    assert.equal((await store.find(quoteHash))?.state, "accepted");
+    assert.deepEqual([exposure.total, exposure.reservedQuotes], [10n, [quoteHash]]);
   });
 });

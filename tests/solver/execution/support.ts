@@ -50,6 +50,8 @@ export async function withExecutor(
     /** What the next look for settled theses releases. */
     released: string[];
     submitter: Submitter;
+    /** Throws what the test says, unless the node has the chain of the store. */
+    chain: { require: () => Promise<void> };
   }) => Promise<void>,
   clock: FakeClock = new FakeClock(),
   exposure: ExposureBook = new ExposureBook(undefined),
@@ -96,8 +98,9 @@ export async function withExecutor(
     book: exposure,
     decode: (payload) => decodeExecution(payload).quote,
   });
+  const chain = { require: () => Promise.resolve() };
   const executor = new Executor({
-    requireChain: () => Promise.resolve(),
+    requireChain: () => chain.require(),
     store,
     submitter,
     checks,
@@ -112,7 +115,7 @@ export async function withExecutor(
     dryRun: false,
   });
   try {
-    await test({ executor, exposure, clock, store, sent, released, submitter });
+    await test({ executor, exposure, clock, store, sent, released, submitter, chain });
   } finally {
     await submitter.stop();
     await store.close();
