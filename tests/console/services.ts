@@ -81,8 +81,7 @@ export class TestServices {
       }
       case "node":
         return await startNode(withDefaults(nodeOptions, {
-          readPort: 0,
-          ...{ ...at, oracleUrl: this.urlOf("oracle"), maxStaleMs: 1_000 },
+          ...{ ...at, readPort: 0, oracleUrl: this.urlOf("oracle"), maxStaleMs: 1_000 },
           ...{ dataDir: ":memory:", dev: true },
         }));
       case "proxy": {
