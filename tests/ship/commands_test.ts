@@ -58,6 +58,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
     /^(npx --yes deno@2\.9\.6|deno) task stack$/,
     here((_command, { greeting }) => Promise.resolve(greeting)),
   ],
+  [/^deno task stack --cors-origins \S+$/, elsewhere("tests/e2e/stack_test.ts", "corsOrigins")],
   [/^(deno task|rangemaker) oracle probe$/, here(probe)],
   [/^deno task backtest --tape trades\.csv --svg pictures$/, here(backtest)],
   [
