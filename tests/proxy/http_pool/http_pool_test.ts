@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { bodyText } from "../../../services/proxy/http_pool/reply_body.ts";
 import {
   BusyError,
@@ -156,32 +158,33 @@ for (const mayRepeat of [true, false]) {
   });
 }
 
-Deno.test("HttpPool: a connection whose request was answered unread is not used again", () => {
-  const large = "a".repeat(4_000_000);
+Deno.test("HttpPool: a connection whose request was answered unread is not used again", async () => {
+  const large = "a".repeat(64 * 1024 * 1024); // more than the buffers of both sockets
   let opened = 0;
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const connections: Deno.Conn[] = [];
-  const serving = (async () => {
-    for await (const connection of listener) {
-      opened += 1;
-      connections.push(connection);
-      await connection.read(new Uint8Array(100)); // and no more of it, ever
-      const answer = "HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno";
-      await connection.write(new TextEncoder().encode(answer));
-    }
-  })();
-  return (async () => {
-    const url = new URL(`http://127.0.0.1:${listener.addr.port}`);
-    const node = new HttpPool({ url, clock: new FakeClock(), timeoutMs: TIMEOUT_MS });
-    for (let n = 1; n <= 2; n += 1) {
-      assert.equal((await node.post(large, "x")).status, 413);
-      assert.equal(opened, n);
-    }
-    node.stop();
-    listener.close();
-    await serving;
-    for (const connection of connections) connection.close();
-  })();
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    opened += 1;
+    sockets.push(socket);
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      socket.pause(); // and no more of it is read, ever
+      socket.write("HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno");
+    });
+  });
+  const { port } = await new Promise<AddressInfo>((resolve) => {
+    server.listen(0, "127.0.0.1", () => resolve(server.address() as AddressInfo)); // TCP, so it is one
+  });
+  const url = new URL(`http://127.0.0.1:${port}`);
+  const node = new HttpPool({ url, clock: new FakeClock(), timeoutMs: TIMEOUT_MS });
+  for (let n = 1; n <= 2; n += 1) {
+    assert.equal((await node.post(large, "x")).status, 413);
+    assert.equal(opened, n);
+  }
+  node.stop();
+  for (const socket of sockets) socket.destroy();
+  const closed = once(server, "close");
+  server.close();
+  await closed;
 });
 
 Deno.test("HttpPool: once stopped, nothing is posted any more", () =>
