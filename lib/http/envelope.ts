@@ -7,6 +7,7 @@ import { HTTPException } from "hono/http-exception";
 import type { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
+import { redact } from "../redact.ts";
 import { describeInput } from "./describe_input.ts";
 import { statusOfCode } from "./error_status.ts";
 import { LOG_ROOT } from "./logging.ts";
@@ -82,7 +83,7 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
   } catch (cause) {
     throw new RangemakerError(
       "INVALID_REQUEST",
-      `Body is not JSON: received ${JSON.stringify(text.slice(0, SHOWN_CHARS))}`,
+      `Body is not JSON: received ${JSON.stringify(startOf(text))}`,
       { cause },
     );
   }
@@ -162,4 +163,9 @@ function answerFailure(c: Context, { code, message, details }: RangemakerError):
     { success: false, error, code, ...(hasDetails && { details }) },
     statusOfCode(code) ?? 500,
   );
+}
+
+/** The start of a body, for an answer: a key could have been sent instead. */
+function startOf(text: string): string {
+  return redact(text.slice(0, 4 * SHOWN_CHARS)).slice(0, SHOWN_CHARS);
 }

@@ -33,6 +33,9 @@ export class TooManySubscriptionsError extends RangemakerError {
  */
 export const SENDS_PER_TURN = 1_000;
 
+/** Messages that may wait for a turn; with more, all are sent at once, so that no memory fills up. */
+export const SENDS_WAITING_MAX = 500_000;
+
 /** Runs a task after what the event loop has to do now. @returns Cancels it. */
 type NextTurn = (task: () => void) => () => void;
 
@@ -80,6 +83,8 @@ export class Subscriptions {
   readonly #pending = new Set<PendingEvent>();
   readonly #nextTurn: NextTurn;
   #sentInTurn = 0;
+  /** Messages of {@link #pending}. */
+  #waiting = 0;
   /** Set while events wait for the next turn. */
   #cancelTurn: (() => void) | undefined;
 
@@ -122,14 +127,17 @@ export class Subscriptions {
     const targets = [...this.#of(kind).values()].filter(({ filter }) => matches(filter));
     if (targets.length === 0) return;
     this.#pending.add({ kind, result: JSON.stringify(makeResult()), targets, next: 0 });
-    if (this.#cancelTurn === undefined) this.#send();
+    this.#waiting += targets.length;
+    const isFull = this.#waiting > SENDS_WAITING_MAX;
+    if (isFull || this.#cancelTurn === undefined) this.#send(isFull ? Infinity : SENDS_PER_TURN);
   }
 
-  #send(): void {
+  #send(max: number): void {
     if (this.#sentInTurn === 0) queueMicrotask(() => this.#sentInTurn = 0);
     for (const event of this.#pending) {
       for (; event.next < event.targets.length; event.next += 1) {
-        if (this.#sentInTurn >= SENDS_PER_TURN) return this.#continueLater();
+        if (this.#sentInTurn >= max) return this.#continueLater();
+        this.#waiting -= 1;
         this.#sendTo(event.targets[event.next]!, event); // the index is below the length
       }
       this.#pending.delete(event);
@@ -148,7 +156,7 @@ export class Subscriptions {
     this.#cancelTurn = this.#nextTurn(() => {
       this.#cancelTurn = undefined;
       this.#sentInTurn = 0;
-      this.#send();
+      this.#send(SENDS_PER_TURN);
     });
   }
 
@@ -156,6 +164,7 @@ export class Subscriptions {
   stop(): void {
     this.#cancelTurn?.();
     this.#pending.clear();
+    this.#waiting = 0;
   }
 
   #of(kind: SubscriptionKind): Map<string, Subscription> {

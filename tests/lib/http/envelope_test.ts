@@ -61,6 +61,9 @@ Deno.test("readBody and parseInput: name the field and its rule", async () => {
   assert.equal((await bad.json()).error, 'INVALID_REQUEST: a.b: Expected a number: received "x"');
   const none = await app.request("/", { method: "POST", body: "{" });
   assert.equal((await none.json()).error, 'INVALID_REQUEST: Body is not JSON: received "{"');
+  const key = `0x${"5e".repeat(32)}`;
+  const pasted = await app.request("/", { method: "POST", body: `key=${key}` });
+  assert.equal((await pasted.json()).error, 'INVALID_REQUEST: Body is not JSON: received "key=…"');
   assert.throws(() => parseInput({}, schema), { code: "INVALID_REQUEST" });
 });
 

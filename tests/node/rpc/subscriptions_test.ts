@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {
   randomSubscriptionId,
   SENDS_PER_TURN,
+  SENDS_WAITING_MAX,
   SUBSCRIPTION_KINDS,
   Subscriptions,
   SUBSCRIPTIONS_PER_CLIENT_MAX,
@@ -148,6 +149,20 @@ Deno.test("Subscriptions: a burst is sent over several turns, in order, and not 
     Array.from({ length: events }, (_, n) => n),
   );
   assert.equal(leaves.sent.length, SENDS_PER_TURN / 2);
+});
+
+Deno.test("Subscriptions: when too much waits, all of it is sent at once", () => {
+  const subscriptions = new Subscriptions(undefined, () => () => {});
+  let sent = 0;
+  const client = subscriptions.connect({ send: () => sent += 1 });
+  const each = SUBSCRIPTIONS_PER_CLIENT_MAX;
+  for (let n = 0; n < each; n++) client.subscribe("newHeads");
+  client.announce();
+  const events = Math.floor(SENDS_WAITING_MAX / each);
+  for (let n = 0; n < events; n++) subscriptions.publish("newHeads", () => n);
+  assert.equal(sent, SENDS_PER_TURN, "the turn never comes");
+  for (let n = 0; n < 2; n++) subscriptions.publish("newHeads", () => n);
+  assert.ok(sent > SENDS_WAITING_MAX, `${sent}`);
 });
 
 Deno.test("Subscriptions: a client may have so many and no more", () => {
