@@ -17,24 +17,30 @@ export const ALLOWED_SKIPS: Readonly<Record<string, string>> = {
 /** What a report of `deno test --junit-path` counts. */
 export interface Totals {
   passed: number;
-  failed: number;
+  /** Names of failed tests, each with the beginning of what it threw. */
+  failed: string[];
   /** Names of skipped tests. */
   skipped: string[];
 }
 
 /** One test: its name and, where it did not pass, what became of it. All texts in it are escaped. */
-const TEST_CASE = /<testcase name="([^"]*)"[^>]*>\s*(?:<(failure|error|skipped)\b)?/g;
+const TEST_CASE =
+  /<testcase name="([^"]*)"[^>]*>\s*(?:<(failure|error|skipped)\b(?:[^>]*>([^<]{0,1000}))?)?/g;
 
 const ENTITIES: Record<string, string> = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
+
+function unescaped(text: string): string {
+  return text.replaceAll(/&(\w+);/g, (whole, word) => ENTITIES[word] ?? whole);
+}
 
 /** Counts the tests of a report. @returns Undefined if the report is not complete. */
 export function readReport(xml: string | undefined): Totals | undefined {
   if (xml === undefined || !/<\/testsuites>\s*$/.test(xml)) return undefined;
-  const totals: Totals = { passed: 0, failed: 0, skipped: [] };
-  for (const [, name = "", outcome] of xml.matchAll(TEST_CASE)) {
+  const totals: Totals = { passed: 0, failed: [], skipped: [] };
+  for (const [, name = "", outcome, thrown = ""] of xml.matchAll(TEST_CASE)) {
     if (outcome === undefined) totals.passed += 1;
-    else if (outcome !== "skipped") totals.failed += 1;
-    else totals.skipped.push(name.replaceAll(/&(\w+);/g, (whole, word) => ENTITIES[word] ?? whole));
+    else if (outcome === "skipped") totals.skipped.push(unescaped(name));
+    else totals.failed.push(unescaped(`${name}\n${thrown}`.trim()));
   }
   return totals;
 }
@@ -60,15 +66,15 @@ export function judge(
 ): Verdict {
   const problems = [...earlier];
   const totals = readReport(xml);
-  const { passed, failed, skipped } = totals ?? { passed: 0, failed: 0, skipped: [] };
+  const { passed, failed, skipped } = totals ?? { passed: 0, failed: [], skipped: [] };
   if (totals === undefined) problems.push("The tests left no complete report");
   else if (passed === 0) problems.push("No test passed");
-  if (failed > 0) problems.push(`Failed tests: ${failed}`);
+  for (const name of failed) problems.push(`Failed: ${name}`);
   for (const name of skipped) {
     if (!Object.hasOwn(allowed, name)) problems.push(`Skipped, and not in ALLOWED_SKIPS: ${name}`);
   }
   const isGreen = problems.length === 0;
-  const shown = isGreen ? 0 : Math.max(1, failed);
+  const shown = isGreen ? 0 : Math.max(1, failed.length);
   return {
     isGreen,
     problems,

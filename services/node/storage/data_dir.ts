@@ -80,8 +80,8 @@ export class DataDir {
   #rewrites: number;
 
   private constructor(path: string, options: DataDirOptions, opened: Disposable[]) {
-    const keep = <T extends { close(): unknown }>(resource: T): T => {
-      opened.push({ [Symbol.dispose]: () => void resource.close() });
+    const keep = <T extends { close(): void }>(resource: T): T => {
+      opened.push({ [Symbol.dispose]: () => resource.close() });
       return resource;
     };
     const openFile = options.openFile ?? openOnDisk;
@@ -117,7 +117,8 @@ export class DataDir {
       (record) => replay.apply(record),
       { openFile, syncedBytes: () => replay.syncedBytes(head) },
     );
-    this.journal = keep(journal);
+    opened.push(journal);
+    this.journal = journal;
     if (replay.genesis === undefined) throw new DataDirError(journalLost(path));
     requireMarkets(this.state, path);
     this.createdAtMs = replay.genesis.createdAtMs;

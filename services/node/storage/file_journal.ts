@@ -28,7 +28,7 @@ export interface FileJournalOptions {
  * A process that dies during a write leaves an incomplete last line, which was never acknowledged: the
  * next start moves it to a file beside the journal. Any other damage is refused.
  */
-export class FileJournal implements Journal {
+export class FileJournal implements Journal, Disposable {
   readonly #path: string;
   #file: StorageFile;
   /** Of the last line. */
@@ -184,6 +184,11 @@ export class FileJournal implements Journal {
     } finally {
       this.#file.close();
     }
+  }
+
+  /** Closes the file at once, of a start that fails. */
+  [Symbol.dispose](): void {
+    this.#file.close();
   }
 
   async #sync(): Promise<void> {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { genesisBlock, sealBlock } from "../../../services/node/chain/block.ts";
 import { DataDir, inspectDataDir } from "../../../services/node/storage/data_dir.ts";
-import { encodeLine } from "../../../services/node/storage/files.ts";
+import { encodeLine, openOnDisk } from "../../../services/node/storage/files.ts";
 import { withFolder } from "../support/with_folder.ts";
 import { copyFolder } from "../support/copy_folder.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf } from "../support/actors.ts";
@@ -114,6 +114,21 @@ Deno.test("Data directory: a missing or empty journal beside prices or a head is
         await Deno.remove(copy, { recursive: true });
       }
     }
+  }));
+
+Deno.test("Data directory: a start that is refused has closed every file when it throws", () =>
+  withChain(async (path) => {
+    await Deno.remove(`${path}/archive.sqlite`);
+    await Deno.mkdir(`${path}/archive.sqlite`); // opened last
+    let open = 0;
+    const openFile = (path: string) => {
+      const file = openOnDisk(path);
+      const close = file.close.bind(file);
+      open += 1;
+      return Object.assign(file, { close: () => (close(), void (open -= 1)) });
+    };
+    assert.throws(() => DataDir.open(path, { ...settings, openFile }), /archive/);
+    assert.equal(open, 0);
   }));
 
 Deno.test("Data directory: --new-chain keeps the files of a lost chain, and refuses to replace one", () =>
