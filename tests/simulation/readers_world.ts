@@ -129,7 +129,7 @@ export class ReadersWorld {
     // To parse each message for each client would take most of the time.
     const socket = new Socket((text) => got.push(parseInt(text.slice(text.indexOf('"n":') + 4))));
     const connection = new NativeConnection(socket);
-    connection.buffer = buffers.open(connection, "one");
+    connection.countIn(buffers, "one");
     const hub = this.#hub.connect(connection, address());
     const request = { namespace: "eth", paramsText: "[]", key: "all" };
     this.#hub.subscribe(hub, request, 0, (outcome) => assert("id" in outcome));

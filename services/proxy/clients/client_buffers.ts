@@ -1,16 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 
-/** A connection, as far as its unsent bytes matter. */
-export interface BufferedConnection {
-  /** Unsent bytes now: asking may take a system call. */
-  readonly unsentBytes: number;
-  /** Whether {@link cut} frees its memory at once. */
-  readonly isCuttable: boolean;
-  /** Ends the connection without the client's consent. */
-  cut(): void;
-}
-
 /** The part of the budget that large answers to one address may take. */
 const ADDRESS_SHARE = 0.5;
 
@@ -32,57 +22,72 @@ const STALLED_MS = 1_000;
 /** Every connection is asked for its unsent bytes at most this often. */
 const REFRESH_EVERY_MS = 10;
 
-/** Counts the unsent bytes of one connection; {@link ClientBuffers} makes it. */
-export class ClientBuffer {
-  readonly connection: BufferedConnection;
-  readonly key: string;
-  /** What the budget counts for it: never less than it really holds. */
+/**
+ * A connection, as far as its unsent bytes matter. Its counts are its own members, because each
+ * delivery to each client touches them.
+ */
+export abstract class CountedConnection {
+  /** Bytes that it holds at most. */
   counted = 0;
   /** Its unsent bytes when it was last asked. */
   unsent = 0;
   /** When its client was last seen to read, or to have nothing to read. */
-  readAtMs: number;
-  #isOpen = true;
-  readonly #all: ClientBuffers;
+  readAtMs = 0;
+  /** That of its client's address. */
+  key = "";
+  /** Undefined before {@link countIn} and after {@link end}. */
+  #all: ClientBuffers | undefined;
 
-  constructor(all: ClientBuffers, connection: BufferedConnection, key: string, nowMs: number) {
+  /** Unsent bytes now: asking may take a system call. */
+  abstract readonly unsentBytes: number;
+  /** Whether {@link cut} frees its memory at once. */
+  abstract readonly isCuttable: boolean;
+  /** Ends the connection without the client's consent. */
+  abstract cut(): void;
+
+  /** Counts it with all others, until {@link end}. Call it before anything is sent. */
+  countIn(all: ClientBuffers, key: string): void {
     this.#all = all;
-    this.connection = connection;
     this.key = key;
-    this.readAtMs = nowMs;
+    all.add(this);
   }
 
   /** Counts bytes that are about to be sent. */
   add(bytes: number): void {
-    if (!this.#isOpen) return;
     this.counted += bytes;
-    this.#all.budget.add(bytes);
+    this.#all?.budget.add(bytes);
+  }
+
+  /** Counts what it really holds. */
+  recount(): void {
+    if (this.#all === undefined) this.counted = this.unsentBytes;
+    else this.#all.recount(this);
   }
 
   /** Bytes of notifications that may still be queued in all clients together. */
   free(wanted: number): number {
-    return this.#all.free(wanted);
+    return this.#all?.free(wanted) ?? Infinity;
   }
 
   /** Bytes of notifications that may be queued though its queue is full: none if it does not read. */
-  spare(): number {
-    return this.#all.spare(this);
+  spareRoom(): number {
+    return this.#all?.spare(this) ?? 0;
   }
 
   /** Whether an answer may be queued; if not, it must not be sent. */
   admit(bytes: number): boolean {
-    return this.#all.admit(this, bytes);
+    return this.#all?.admit(this, bytes) ?? true;
   }
 
   /** Counts a refusal that the connection decided itself. */
-  refused(): void {
-    this.#all.onRefusal();
+  protected countRefusal(): void {
+    this.#all?.onRefusal();
   }
 
   /** The connection is gone. */
   end(): void {
-    if (this.#isOpen) this.#all.remove(this);
-    this.#isOpen = false;
+    this.#all?.remove(this);
+    this.#all = undefined;
   }
 }
 
@@ -95,7 +100,7 @@ export class ClientBuffers {
   /** Called when an answer is refused or a connection is cut. */
   readonly onRefusal: () => void;
   readonly #clock: Clock;
-  readonly #buffers = new Set<ClientBuffer>();
+  readonly #connections = new Set<CountedConnection>();
   #refreshedAtMs = -Infinity;
 
   /** @param onRefusal Called when an answer is refused or a connection is cut. */
@@ -105,57 +110,64 @@ export class ClientBuffers {
     this.onRefusal = onRefusal;
   }
 
-  /** Begins to count a connection; `key` is that of the client's address. */
-  open(connection: BufferedConnection, key: string): ClientBuffer {
-    const buffer = new ClientBuffer(this, connection, key, this.#clock.now());
-    this.#buffers.add(buffer);
-    return buffer;
+  /** For {@link CountedConnection}. */
+  add(connection: CountedConnection): void {
+    connection.readAtMs = this.#clock.now();
+    this.#connections.add(connection);
   }
 
-  /** For {@link ClientBuffer}. */
-  remove(buffer: ClientBuffer): void {
-    this.#buffers.delete(buffer);
-    this.budget.remove(buffer.counted);
+  /** For {@link CountedConnection}. */
+  remove(connection: CountedConnection): void {
+    this.#connections.delete(connection);
+    this.budget.remove(connection.counted);
   }
 
-  /** For {@link ClientBuffer}. */
+  /** For {@link CountedConnection}. */
+  recount(connection: CountedConnection, nowMs = this.#clock.now()): void {
+    const { unsentBytes } = connection;
+    if (unsentBytes < connection.counted || connection.unsent === 0) connection.readAtMs = nowMs;
+    this.budget.add(unsentBytes - connection.counted);
+    connection.counted = connection.unsent = unsentBytes;
+  }
+
+  /** For {@link CountedConnection}. */
   free(wanted: number): number {
     const shared = this.budget.max * NOTIFICATION_SHARE;
     if (this.budget.used + wanted > shared) this.#refresh();
     return shared - this.budget.used;
   }
 
-  /** For {@link ClientBuffer}. */
-  spare(buffer: ClientBuffer): number {
+  /** For {@link CountedConnection}. */
+  spare(connection: CountedConnection): number {
     const nowMs = this.#clock.now();
-    this.#recount(buffer, nowMs);
-    if (nowMs - buffer.readAtMs >= STALLED_MS) return 0;
-    const own = SPARE_BYTES_MAX - buffer.counted;
+    this.recount(connection, nowMs);
+    if (nowMs - connection.readAtMs >= STALLED_MS) return 0;
+    const own = SPARE_BYTES_MAX - connection.counted;
     // No queue may be larger than what is free: so even many that grow leave something for the next.
-    return Math.min(own, this.free(own) - buffer.counted);
+    return Math.min(own, this.free(own) - connection.counted);
   }
 
-  /** For {@link ClientBuffer}. */
-  admit(buffer: ClientBuffer, bytes: number): boolean {
+  /** For {@link CountedConnection}. */
+  admit(connection: CountedConnection, bytes: number): boolean {
     if (
-      bytes > SMALL_BYTES && this.#heldBy(buffer.key) + bytes > this.budget.max * ADDRESS_SHARE
+      bytes > SMALL_BYTES && this.#heldBy(connection.key) + bytes > this.budget.max * ADDRESS_SHARE
     ) {
       this.#refresh();
-      if (this.#heldBy(buffer.key) + bytes > this.budget.max * ADDRESS_SHARE) {
+      if (this.#heldBy(connection.key) + bytes > this.budget.max * ADDRESS_SHARE) {
         return this.#refuse();
       }
     }
-    const isSmall = buffer.counted + bytes <= SMALL_BYTES;
-    if (buffer.counted + bytes <= ENSURED_BYTES) return true;
+    const isSmall = connection.counted + bytes <= SMALL_BYTES;
+    if (connection.counted + bytes <= ENSURED_BYTES) return true;
     if (this.budget.fits(bytes, isSmall)) return true;
     this.#refresh();
     while (!this.budget.fits(bytes, isSmall)) {
       const greediest = this.#greediest();
-      if (greediest === undefined || greediest.counted <= buffer.counted + bytes) {
+      if (greediest === undefined || greediest.counted <= connection.counted + bytes) {
         return this.#refuse();
       }
       greediest.end();
-      greediest.connection.cut();
+      greediest.cut();
       this.onRefusal();
     }
     return true;
@@ -168,15 +180,17 @@ export class ClientBuffers {
 
   #heldBy(key: string): number {
     let bytes = 0;
-    for (const buffer of this.#buffers) if (buffer.key === key) bytes += buffer.counted;
+    for (const connection of this.#connections) {
+      if (connection.key === key) bytes += connection.counted;
+    }
     return bytes;
   }
 
-  #greediest(): ClientBuffer | undefined {
-    let greediest: ClientBuffer | undefined;
-    for (const buffer of this.#buffers) {
-      if (!buffer.connection.isCuttable) continue;
-      if (buffer.counted > (greediest?.counted ?? 0)) greediest = buffer;
+  #greediest(): CountedConnection | undefined {
+    let greediest: CountedConnection | undefined;
+    for (const connection of this.#connections) {
+      if (!connection.isCuttable) continue;
+      if (connection.counted > (greediest?.counted ?? 0)) greediest = connection;
     }
     return greediest;
   }
@@ -186,13 +200,6 @@ export class ClientBuffers {
     const nowMs = this.#clock.now();
     if (nowMs - this.#refreshedAtMs < REFRESH_EVERY_MS) return;
     this.#refreshedAtMs = nowMs;
-    for (const buffer of this.#buffers) this.#recount(buffer, nowMs);
-  }
-
-  #recount(buffer: ClientBuffer, nowMs: number): void {
-    const { unsentBytes } = buffer.connection;
-    if (unsentBytes < buffer.counted || buffer.unsent === 0) buffer.readAtMs = nowMs;
-    this.budget.add(unsentBytes - buffer.counted);
-    buffer.counted = buffer.unsent = unsentBytes;
+    for (const connection of this.#connections) this.recount(connection, nowMs);
   }
 }

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import type { WebSocket as WsSocket } from "ws";
 import { type ClientSink, CloseCode } from "../hub/hub_client.ts";
 import type { FrameJoiner, OutgoingMessage } from "../hub/messages.ts";
-import { type BufferedConnection, type ClientBuffer, ENSURED_BYTES } from "./client_buffers.ts";
+import { CountedConnection, ENSURED_BYTES } from "./client_buffers.ts";
 
 /**
  * Bytes that may wait in a client's socket before notifications stay in the ring instead: what a turn
@@ -19,55 +19,31 @@ export const UNREAD_BYTES_MAX = 64 * 1024 * 1024;
 export const IDLE_TIMEOUT_S = 30;
 
 /** A client's WebSocket, of either port. */
-export interface ClientConnection extends ClientSink, BufferedConnection {
+export abstract class ClientConnection extends CountedConnection implements ClientSink {
   /** Called for every message; a binary one is read as UTF-8. */
-  onText: (text: string) => void;
-  /** Called once, when the connection has ended. */
-  onGone: () => void;
-  /** Called when the client's frame is too large; the connection is being closed. */
-  onTooLarge: () => void;
-  /** Called when its queue is empty after it was full, if its socket says so. */
-  onDrain: () => void;
-  /** Counts its unsent bytes; set before anything is sent. */
-  buffer: ClientBuffer | undefined;
-  /** Whether an answer may be queued. */
-  admit(bytes: number): boolean;
-}
-
-/** What both kinds of connection do alike. */
-abstract class CountedConnection implements ClientConnection {
   onText = (_text: string) => {};
+  /** Called once, when the connection has ended. */
   onGone = () => {};
+  /** Called when the client's frame is too large; the connection is being closed. */
   onTooLarge = () => {};
+  /** Called when its queue is empty after it was full, if its socket says so. */
   onDrain = () => {};
-  buffer: ClientBuffer | undefined;
-  abstract readonly unsentBytes: number;
-  abstract readonly isCuttable: boolean;
   abstract send(messages: readonly OutgoingMessage[], bytes: number): void;
   abstract close(code: number, reason: string): void;
-  abstract cut(): void;
 
   /** Bytes of its own queue that are free. */
   protected abstract ownRoom(wanted: number): number;
 
   room(wanted: number): number {
     const own = this.ownRoom(wanted);
-    if (this.buffer === undefined || own <= 0) return own;
+    if (own <= 0) return own;
     const ensured = own - (QUEUED_BYTES_MAX - ENSURED_BYTES);
-    return Math.min(own, Math.max(ensured, this.buffer.free(Math.min(wanted, own))));
-  }
-
-  spareRoom(): number {
-    return this.buffer?.spare() ?? 0;
-  }
-
-  admit(bytes: number): boolean {
-    return this.buffer?.admit(bytes) ?? true;
+    return Math.min(own, Math.max(ensured, this.free(Math.min(wanted, own))));
   }
 
   /** The client asks on and reads nothing. */
   protected refuseToQueue(): void {
-    this.buffer?.refused();
+    this.countRefusal();
     this.close(CloseCode.tryAgainLater, "Answers are not read");
   }
 }
@@ -81,12 +57,10 @@ export type NativeSocket =
   & { send(text: string): void; close(code: number, reason: string): void };
 
 /** A WebSocket of the runtime's own server, which writes each message with a system call. */
-export class NativeConnection extends CountedConnection {
+export class NativeConnection extends ClientConnection {
   /** The server gives no access to the TCP socket: it ends when the peer does, or with the process. */
   readonly isCuttable = false;
   readonly #socket: NativeSocket;
-  /** An upper bound of the bytes in the socket: asking it each time would slow every send. */
-  #queuedBytesMax = 0;
 
   constructor(socket: NativeSocket) {
     super();
@@ -100,7 +74,7 @@ export class NativeConnection extends CountedConnection {
   }
 
   get unsentBytes(): number {
-    return this.#queuedBytesMax = this.#socket.bufferedAmount;
+    return this.#socket.bufferedAmount;
   }
 
   protected ownRoom(wanted: number): number {
@@ -112,15 +86,14 @@ export class NativeConnection extends CountedConnection {
     if (this.#queued(UNREAD_BYTES_MAX) > UNREAD_BYTES_MAX) {
       return this.refuseToQueue();
     }
-    this.#queuedBytesMax += bytes;
-    this.buffer?.add(bytes);
+    this.add(bytes);
     for (const { text } of messages) this.#socket.send(text);
   }
 
   /** Bytes that wait in the socket, or an upper bound of them that is not over `limit`. */
   #queued(limit: number): number {
-    if (this.#queuedBytesMax > limit) this.#queuedBytesMax = this.#socket.bufferedAmount;
-    return this.#queuedBytesMax;
+    if (this.counted > limit) this.recount(); // seldom: asking each time would slow every send
+    return this.counted;
   }
 
   close(code: number, reason: string): void {
@@ -134,7 +107,7 @@ export class NativeConnection extends CountedConnection {
 const TOO_LARGE = /^WS_ERR_(?:UNSUPPORTED_MESSAGE_LENGTH|TOO_MANY_BUFFERED_PARTS)$/;
 
 /** A WebSocket of the second port: many messages leave in one write. */
-export class TcpConnection extends CountedConnection {
+export class TcpConnection extends ClientConnection {
   readonly isCuttable = true;
   readonly #socket: WsSocket;
   readonly #tcp: Socket;
@@ -174,7 +147,7 @@ export class TcpConnection extends CountedConnection {
     if (this.#tcp.writableLength > UNREAD_BYTES_MAX) {
       return this.refuseToQueue();
     }
-    this.buffer?.add(bytes);
+    this.add(bytes);
     // Frames are whole and uncompressed, so these can stand between any two that `ws` writes.
     this.#tcp.write(this.#joiner.join(messages));
   }

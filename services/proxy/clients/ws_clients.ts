@@ -157,7 +157,7 @@ export class WsClients {
     });
     this.#connections.add(connection);
     this.#perAddress.add(address);
-    const buffer = connection.buffer = this.#buffers.open(connection, address.key);
+    connection.countIn(this.#buffers, address.key);
     connection.onTooLarge = () => metrics.countRefusal("message_bytes");
     metrics.wsConnections.set(this.#connections.size);
     log.debug("Client {address} connected", { address: shown });
@@ -170,7 +170,7 @@ export class WsClients {
     connection.onDrain = () => session.resume();
     connection.onGone = () => {
       session.end();
-      buffer.end();
+      connection.end();
       this.#perAddress.remove(address);
       log.debug("Client {address} disconnected", { address: shown });
       this.#connections.delete(connection);

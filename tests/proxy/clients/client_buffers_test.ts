@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import {
-  type BufferedConnection,
-  type ClientBuffer,
   ClientBuffers,
+  CountedConnection,
   ENSURED_BYTES,
 } from "../../../services/proxy/clients/client_buffers.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -20,26 +19,25 @@ function scene() {
 }
 
 /** A connection whose client reads nothing, unless the test sets its unsent bytes. */
-class Connection implements BufferedConnection {
+class Connection extends CountedConnection {
   unsentBytes = 0;
   isCut = false;
-  readonly buffer: ClientBuffer;
 
   constructor(buffers: ClientBuffers, key: string, readonly isCuttable: boolean) {
-    this.buffer = buffers.open(this, key);
+    super();
+    this.countIn(buffers, key);
   }
 
   /** Queues an answer. @returns False if it was refused. */
   answer(bytes: number): boolean {
-    if (!this.buffer.admit(bytes)) return false;
-    this.buffer.add(bytes);
-    this.unsentBytes += bytes;
+    if (!this.admit(bytes)) return false;
+    this.notify(bytes);
     return true;
   }
 
   /** Queues notifications, whether they fit or not. */
   notify(bytes: number): void {
-    this.buffer.add(bytes);
+    this.add(bytes);
     this.unsentBytes += bytes;
   }
 
@@ -93,9 +91,9 @@ Deno.test("ClientBuffers: what was sent meanwhile, or went with its connection, 
   const deaf = new Connection(buffers, "b", false);
   clock.advance(50);
   assert(deaf.answer(6 * MIB));
-  deaf.buffer.end();
-  reader.buffer.end();
-  deaf.buffer.end();
+  deaf.end();
+  reader.end();
+  deaf.end();
   assert.equal(budget.used, 0);
 });
 
@@ -103,7 +101,7 @@ Deno.test("ClientBuffers: notifications leave half of the budget to answers", ()
   const { buffers } = scene();
   const deaf = Array.from({ length: 4 }, (_, n) => new Connection(buffers, `${n}`, false));
   for (const client of deaf) {
-    while (client.buffer.free(MIB) >= MIB) client.notify(MIB);
+    while (client.free(MIB) >= MIB) client.notify(MIB);
   }
   assert.equal(deaf[0]?.unsentBytes, MAX / 2);
   const honest = new Connection(buffers, "honest", false);
@@ -123,8 +121,8 @@ Deno.test("ClientBuffers: a client may have as much beyond its queue as it leave
   const { buffers } = scene();
   const free = [1, 2, 3].map((n) => {
     const client = new Connection(buffers, `${n}`, true);
-    client.notify(client.buffer.spare() / 2);
-    assert.equal(client.buffer.spare(), 0);
+    client.notify(client.spareRoom() / 2);
+    assert.equal(client.spareRoom(), 0);
     return client.unsentBytes / MIB;
   });
   assert.deepEqual(free, [4, 2, 1], "of 8 MiB for notifications");
@@ -135,18 +133,18 @@ Deno.test("ClientBuffers: a client that took nothing for a second gets nothing b
   const client = new Connection(buffers, "a", true);
   clock.advance(60_000); // nothing to read is no reason
   client.notify(1_000);
-  assert(client.buffer.spare() > 0);
+  assert(client.spareRoom() > 0);
   clock.advance(999);
   client.notify(1_000);
-  assert(client.buffer.spare() > 0);
+  assert(client.spareRoom() > 0);
   clock.advance(1);
-  assert.equal(client.buffer.spare(), 0);
+  assert.equal(client.spareRoom(), 0);
   client.unsentBytes -= 1;
-  assert(client.buffer.spare() > 0);
+  assert(client.spareRoom() > 0);
   clock.advance(1_000);
-  assert.equal(client.buffer.spare(), 0);
+  assert.equal(client.spareRoom(), 0);
   client.unsentBytes = 0;
   clock.advance(60_000);
   client.notify(1_000);
-  assert(client.buffer.spare() > 0);
+  assert(client.spareRoom() > 0);
 });
