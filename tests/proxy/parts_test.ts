@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions } from "../../services/proxy/options.ts";
-import type { ClientConnection } from "../../services/proxy/clients/client_connection.ts";
+import type { OutgoingMessage } from "../../services/proxy/hub/messages.ts";
+import { ClientConnection } from "../../services/proxy/clients/client_connection.ts";
 import { Cors } from "../../services/proxy/router/cors.ts";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
 import { assemble } from "../../services/proxy/parts.ts";
@@ -18,25 +19,26 @@ import { call } from "./support.ts";
 const RECONNECT_MS = 100;
 
 /** A client whose other end is the test. */
-class Client implements ClientConnection {
-  onText = (_text: string) => {};
-  onGone = () => {};
-  onTooLarge = () => {};
-  buffer: ClientConnection["buffer"];
+class Client extends ClientConnection {
   readonly unsentBytes = 0;
   readonly isCuttable = false;
-  onDrain = () => {};
-  spareRoom = () => 0;
-  admit = () => true;
   roomBytes = Infinity;
   readonly frames: RpcMessage[] = [];
   readonly closed: number[] = [];
 
-  room = () => this.roomBytes;
-  send: ClientConnection["send"] = (messages) =>
+  protected ownRoom(): number {
+    return this.roomBytes;
+  }
+
+  send(messages: readonly OutgoingMessage[]): void {
     this.frames.push(...messages.map(({ text }) => JSON.parse(text)));
-  close = (code: number) => this.closed.push(code);
-  cut = () => {};
+  }
+
+  close(code: number): void {
+    this.closed.push(code);
+  }
+
+  cut(): void {}
 
   ask(message: unknown): void {
     this.onText(JSON.stringify(message));

@@ -22,12 +22,28 @@ function colorOf(kind: BoxKind, palette: Palette): string {
   return kind === "waiting" ? palette["ink-soft"] : palette.accent;
 }
 
+/** Boxes below this many others are outlines: their colour would hardly show, and slows each frame. */
+const FILLED_MAX = 100;
+
+/** Draws all boxes, the last on top. */
+export function paintBoxes(
+  context: Context,
+  scales: Scales,
+  palette: Palette,
+  boxes: readonly ChartBox[],
+): void {
+  for (const [index, box] of boxes.entries()) {
+    paintBox(context, scales, palette, box, index >= boxes.length - FILLED_MAX);
+  }
+}
+
 /** Draws one box without its label: its state shows in colour, line and pattern. */
-export function paintBox(
+function paintBox(
   context: Context,
   scales: Scales,
   palette: Palette,
   box: ChartBox,
+  isFilled: boolean,
 ): void {
   const { x, y, plot, nowMs } = scales;
   const left = x(box.fromMs);
@@ -38,7 +54,7 @@ export function paintBox(
   const color = colorOf(box.kind, palette);
   context.fillStyle = color;
   context.globalAlpha = FILLS[box.kind];
-  context.fillRect(left, top, right - left, height);
+  if (isFilled) context.fillRect(left, top, right - left, height);
   if (box.kind === "open" && nowMs > box.fromMs) {
     // It fills as time passes.
     context.globalAlpha = 0.18;

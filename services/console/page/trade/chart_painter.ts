@@ -2,7 +2,7 @@
 import type { PriceSeries } from "../data/price_series.ts";
 import { formatDay, formatQuotePrice, formatTime } from "../format.ts";
 import type { ChartBox } from "./chart_boxes.ts";
-import { paintBox, paintBoxLabels, paintBreach } from "./chart_box_painter.ts";
+import { paintBoxes, paintBoxLabels, paintBreach } from "./chart_box_painter.ts";
 import type { Palette } from "./chart_palette.ts";
 import { type Scales, timeTicks } from "./chart_scales.ts";
 
@@ -38,7 +38,7 @@ export function paint(context: Context, frame: Frame, width: number, height: num
   context.beginPath();
   context.rect(plot.left, plot.top, plot.right - plot.left, plot.bottom - plot.top);
   context.clip();
-  for (const box of frame.boxes) paintBox(context, scales, palette, box);
+  paintBoxes(context, scales, palette, frame.boxes);
   paintLine(context, frame);
   for (const box of frame.boxes) paintBreach(context, scales, palette, box);
   paintBoxLabels(context, scales, palette, frame.boxes);
