@@ -1,5 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { SubmissionFailure } from "../../../lib/intents/submitter.ts";
+import { SubmissionFailure } from "../../../lib/intents/submitter_options.ts";
 import type { Account } from "../../../lib/protocol/account.ts";
 import { type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
