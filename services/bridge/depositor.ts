@@ -82,7 +82,7 @@ export class Depositor {
         "DEADLINE_PASSED",
         `Deposit request expired: its deadline ${request.deadline} passed ${
           clock.now() - request.deadline
-        } ms ago`,
+        } ms ago; sign a new one with a later deadline`,
       );
     }
     const digest = hashDepositRequest(request, chainId);

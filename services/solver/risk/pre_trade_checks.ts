@@ -107,7 +107,11 @@ export class PreTradeChecks {
 function requireFreshPrice(symbol: string, price: NodePrice | undefined): void {
   if (price?.state === "fresh") return;
   const age = price === undefined ? "it never had one" : `the last is ${price.ageMs} ms old`;
-  throw new RangemakerError("PRICE_STALE", `Core node has no fresh price of ${symbol}: ${age}`, {
-    retryable: true,
-  });
+  throw new RangemakerError(
+    "PRICE_STALE",
+    `Core node has no fresh price of ${symbol}: ${age}; try again later`,
+    {
+      retryable: true,
+    },
+  );
 }
