@@ -5,8 +5,8 @@ import type { TransactionErrorCode } from "../../lib/protocol/receipt.ts";
 import { signedRequest, user, withBridge } from "../bridge/support.ts";
 import { bridgeApp } from "../openapi/support/apps.ts";
 import { post } from "../support/envelope.ts";
-import { ConnectionLost } from "../support/fake_node.ts";
-import { solver } from "../solver/support.ts";
+import { eventually } from "../support/eventually.ts";
+import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
 import { brokenBodies } from "./solver_refusals.ts";
 import type { Expected, Refusals, Refused } from "./support.ts";
 
@@ -90,11 +90,47 @@ const THROWN: [thrown: Error, expected: Expected][] = [
   }],
 ];
 
+/** States of the node in which nothing is recorded; the bridge learns of it within a second. */
+const AWAY: [change: (node: FakeNode) => void, expected: Omit<Expected, "status">][] = [
+  [(node) => node.paused = true, {
+    ...{ code: "NODE_REFUSED", names: "Node has paused", advice: "whether the node has paused" },
+  }],
+  [(node) => node.down = true, {
+    ...{ code: "NODE_UNREACHABLE", names: "Core node at", advice: "try again" },
+  }],
+  [(node) => node.genesis = `0x${"77".repeat(32)}`, {
+    ...{ code: "CHAIN_MISMATCH", names: "0x7777", advice: "set --rpc-url" },
+  }],
+];
+
+async function refuseWhileAway(refusals: Refusals): Promise<void> {
+  await withBridge(async ({ url }, node) => {
+    const path = "/deposit";
+    let nonce = 0n;
+    await post(url + path, signedRequest({ nonce }));
+    for (const [change, expected] of AWAY) {
+      change(node);
+      const body = await eventually(expected.code, async () => {
+        const request = signedRequest({ nonce: nonce += 1n });
+        const answer = await post(url + path, request);
+        return answer.body.code === expected.code
+          ? signedRequest({ nonce: nonce += 1n })
+          : undefined;
+      });
+      await refusals.ask(url, { path, body, status: 503, ...expected });
+      Object.assign(node, { paused: false, down: false });
+    }
+  });
+}
+
+/** Where deposits are looked up. */
+const PATHS = [`/deposits/${user.address}`, `/deposits/${user.address}/1`];
+
 async function refuseByStore(refusals: Refusals, thrown: Error, expected: Expected) {
   const app = bridgeApp(() => Promise.reject(thrown));
   const parts = { name: "bridge", host: "127.0.0.1", port: 0, health: () => new Response() };
   const service = startService({ ...parts, app, registry: createRegistry(0) });
-  await refusals.ask(service.url, { path: `/deposits/${user.address}`, ...expected });
+  for (const path of PATHS) await refusals.ask(service.url, { path, ...expected });
   await service.stop();
 }
 
@@ -123,12 +159,9 @@ export async function refuseAtBridge(refusals: Refusals): Promise<void> {
     });
   });
   await withBridge(async ({ url }) => {
-    const path = `/deposits/${solver.address}`;
-    for (let n = 0; n < 3; n++) await (await fetch(url + path)).body?.cancel();
-    await refusals.ask(url, {
-      ...{ path, status: 429, code: "RATE_LIMITED", names: "Too many requests" },
-      advice: "retry after",
-    });
+    await refusals.askTooOften(url, { path: "/deposit", body: {} });
+    for (const path of PATHS) await refusals.askTooOften(url, { path });
   }, { rateLimit: 1 });
+  await refuseWhileAway(refusals);
   for (const [thrown, expected] of THROWN) await refuseByStore(refusals, thrown, expected);
 }

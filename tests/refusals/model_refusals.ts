@@ -8,6 +8,9 @@ import type { Refusals, Refused } from "./support.ts";
 const around = (width: number, change: Record<string, unknown> = {}) =>
   quoteRequest({ lowerPrice: String(SPOT - width), upperPrice: String(SPOT + width), ...change });
 
+/** Routes that price a bet. */
+const PATHS = ["/quote", "/estimate"];
+
 /** What a model of the market refuses: what is changed in a good bet, and the answer. */
 function betsRefused(now: number): Refused[] {
   const far = { lowerPrice: "1000000000", upperPrice: "2000000000" };
@@ -26,19 +29,25 @@ function betsRefused(now: number): Refused[] {
     ],
     [around(1e6, { startTime: now - 9e5 }), "INVALID_TIME_RANGE", "Window", "a later start"],
     [around(1e5, begun), "RANGE_BROKEN", "Price was", "choose a later start"],
-    [around(1e6, { deadline: now + 9e6 }), "INVALID_REQUEST", "deadline", "--max-deadline-ms"],
   ];
-  return list.map(([body, code, names, advice]) => ({
-    ...{ path: "/quote", body, status: 400, code, names, advice },
-  }));
+  const late = { path: "/quote", body: around(1e6, { deadline: now + 9e6 }) };
+  return list.flatMap(([body, code, names, advice]) =>
+    PATHS.map((path) => ({ path, body, status: 400, code, names, advice }))
+  ).concat({
+    ...{ ...late, status: 400, code: "INVALID_REQUEST", names: "deadline" },
+    advice: "--max-deadline-ms",
+  });
 }
 
 /** What a solver with a model of the market refuses. */
 export async function refuseByModel(refusals: Refusals): Promise<void> {
-  const unavailable = { path: "/quote", status: 503, names: "ETH/USDT", advice: "try again" };
+  const unavailable = { status: 503, names: "ETH/USDT", advice: "try again" };
   await withSolver(async ({ url }, node) => {
     const body = around(1e6);
-    await refusals.ask(url, { ...unavailable, body, code: "PRICE_UNAVAILABLE" });
+    const askAll = async (code: string) => {
+      for (const path of PATHS) await refusals.ask(url, { path, body, ...unavailable, code });
+    };
+    await askAll("PRICE_UNAVAILABLE");
     await node.feed.subscribed("prices");
     const ask = async () => {
       publishPrice(node);
@@ -48,7 +57,7 @@ export async function refuseByModel(refusals: Refusals): Promise<void> {
       "a price",
       async () => (await ask()).body.code === "VOLATILITY_UNAVAILABLE" || undefined,
     );
-    await refusals.ask(url, { ...unavailable, body, code: "VOLATILITY_UNAVAILABLE" });
+    await askAll("VOLATILITY_UNAVAILABLE");
     giveHistory(node);
     await eventually("a quote", async () => (await ask()).status === 200 || undefined);
     for (const refused of betsRefused(Date.now())) {

@@ -1,7 +1,6 @@
 import { eventually } from "../support/eventually.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { withField } from "../support/bad_bodies.ts";
-import { post } from "../support/envelope.ts";
 import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
 import {
   execution,
@@ -248,11 +247,10 @@ export async function refuseAtSolver(refusals: Refusals): Promise<void> {
   await refuseExecution(refusals, { ...refused, given: { hedgeUrl: hedging.url } });
   await hedging.stop();
   await withSolver(async ({ url }) => {
-    for (let n = 0; n < 3; n++) await post(`${url}/quote`, "{");
-    await refusals.ask(url, {
-      ...{ path: "/quote", body: "{", status: 429, code: "RATE_LIMITED" },
-      ...{ names: "Too many requests", advice: "retry after" },
-    });
+    await refusals.askTooOften(url, { path: "/theses" });
+    for (const path of ["/quote", "/estimate", "/execute"]) {
+      await refusals.askTooOften(url, { path, body: {} });
+    }
   }, { rateLimit: 1 });
   await refuseByModel(refusals);
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { eventually } from "../support/eventually.ts";
 
 /** What the answer to a request that is refused has to say. */
 export interface Expected {
@@ -69,6 +70,20 @@ export class Refusals {
     });
     assert.match(response.headers.get("content-type") ?? "", /^application\/json/, path);
     return this.check(response.status, await response.json(), expected, text ?? path);
+  }
+
+  /** Sends a request until a limit of 1 a second refuses it. */
+  async askTooOften(url: string, request: Pick<Refused, "path" | "body">): Promise<void> {
+    await eventually("the limit", async () => {
+      const { path, body } = request;
+      const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+      const response = await fetch(url + path, init);
+      await response.body?.cancel();
+      return response.status === 429 || undefined;
+    });
+    const limited = { status: 429, code: "RATE_LIMITED" };
+    const says = { names: "Too many requests", advice: "retry after" };
+    await this.ask(url, { ...request, ...limited, ...says });
   }
 
   /** Checks an answer, however it came. */
