@@ -1,4 +1,4 @@
-/** The JSON envelope of solver and bridge: `{ success: true, … }` or `{ success: false, error, code }`. */
+/** The JSON envelope of failures, `{ success: false, error, code }`, and reading requests. */
 import { getLogger } from "@logtape/logtape";
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";

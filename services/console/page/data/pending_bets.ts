@@ -15,7 +15,7 @@ const PLACE = "rangemaker.pending-bets";
 const PENDING_MAX = 20;
 
 const signatureSchema = z.custom<PendingBet["signature"]>((value) =>
-  typeof value === "string" && /^0x[0-9a-f]{130}$/.test(value)
+  typeof value === "string" && /^0x[0-9a-fA-F]{130}$/.test(value)
 );
 
 const pendingSchema = z.array(
