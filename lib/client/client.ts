@@ -1,18 +1,15 @@
 import { bytesToHex } from "@noble/hashes/utils";
-import { type Clock, systemClock } from "../clock.ts";
 import { callJson } from "../net/call_json.ts";
-import { CoreClient } from "../net/core_client.ts";
-import { pagesOf } from "../net/pages.ts";
 import type { Account } from "../protocol/account.ts";
 import {
   depositAnswerSchema,
   executeAnswerSchema,
   quoteAnswerSchema,
   solverHealthSchema,
+  type SolverInfo,
+  solverInfoSchema,
 } from "../protocol/answers.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../protocol/deposit.ts";
-import { Markets, SPEC_MARKETS } from "../protocol/markets.ts";
-import type { NodePrice } from "../protocol/price.ts";
 import { quoteToWire } from "../protocol/quote.ts";
 import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../protocol/thesis.ts";
@@ -20,16 +17,14 @@ import {
   type Bet,
   type Estimate,
   type Execution,
-  marketOf,
   pricedEstimateSchema,
-  type PriceHistory,
   REQUEST_LIFE_MS,
   termsOf,
 } from "./bet.ts";
-import { ExecutionError, WalletError, WatchError } from "./errors.ts";
+import { ChainReader } from "./chain_reader.ts";
+import { ExecutionError, WalletError } from "./errors.ts";
 import { checkQuote, type Offer, quoteTypedData } from "./offer.ts";
-import { baseUrls, type ClientOptions, type ClientUrls } from "./options.ts";
-import { type PriceHandlers, PriceWatch } from "./prices.ts";
+import { type ClientOptions, requireWebSocket } from "./options.ts";
 import { ThesisWatch, type WatchHandlers } from "./theses.ts";
 import { typedDataOf } from "./typed_data.ts";
 import { type ChainDescription, type Signing, signingOf } from "./wallet.ts";
@@ -54,23 +49,14 @@ const quoteWithHashSchema = quoteAnswerSchema.extend({ quoteHash: hash32Schema }
  * const { thesisId } = await client.execute(await client.quote(bet));
  * ```
  */
-export class RangemakerClient {
-  readonly #urls: ClientUrls;
-  readonly #node: CoreClient;
+export class RangemakerClient extends ChainReader {
   readonly #signing: Signing | undefined;
-  readonly #clock: Clock;
-  readonly #markets: Markets;
-  readonly #termsOf = (bet: Bet) => termsOf(bet, this.#clock.now(), this.#markets);
-  readonly #connect: ClientOptions["connect"];
+  readonly #termsOf = (bet: Bet) => termsOf(bet, this.clock.now(), this.markets);
 
   /** @throws {WalletError} `UNSUPPORTED_WALLET` if the wallet has none of the known shapes. */
-  constructor({ urls, wallet, clock = systemClock, connect, markets }: ClientOptions) {
-    this.#urls = baseUrls(urls);
-    this.#node = new CoreClient({ url: urls.proxy });
-    this.#signing = wallet && signingOf(wallet);
-    this.#clock = clock;
-    this.#markets = markets === undefined ? SPEC_MARKETS : new Markets(markets);
-    this.#connect = connect;
+  constructor(options: ClientOptions) {
+    super(options);
+    this.#signing = options.wallet && signingOf(options.wallet);
   }
 
   /**
@@ -87,18 +73,6 @@ export class RangemakerClient {
   }
 
   /**
-   * The chain id of the node: what wallets have to be on.
-   *
-   * @example
-   * ```ts
-   * const chainId = await client.chainId(); // 1337, unless the node was set otherwise
-   * ```
-   */
-  chainId(): Promise<number> {
-    return this.#node.chainId();
-  }
-
-  /**
    * Asks a browser wallet to switch to the node's chain, and to add it if it is unknown there.
    *
    * @throws {WalletError} `USER_REJECTED`, or `WRONG_CHAIN` if it did not switch.
@@ -111,7 +85,7 @@ export class RangemakerClient {
     const chainId = await this.chainId();
     await this.#wallet.switchChain(chainId, {
       chainName: `rangemaker ${chainId}`,
-      rpcUrls: [this.#urls.proxy],
+      rpcUrls: [this.urls.proxy],
       nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 }, // wallets insist on 18
       ...chain,
     });
@@ -129,12 +103,26 @@ export class RangemakerClient {
    */
   async deposit(amount: bigint, nonce: bigint = randomNonce()): Promise<Hex> {
     const [user, chainId] = await Promise.all([this.address(), this.chainId()]);
-    const deadline = this.#clock.now() + REQUEST_LIFE_MS;
+    const deadline = this.clock.now() + REQUEST_LIFE_MS;
     const message = { user, amount, nonce, deadline: BigInt(deadline) };
     const typedData = typedDataOf(DEPOSIT_REQUEST_TYPE, chainId, message);
     const signature = await this.#wallet.sign(user, typedData);
     const body = { user, amount: amount.toString(), nonce: nonce.toString(), deadline, signature };
-    return (await callJson(`${this.#urls.bridge}/deposit`, depositAnswerSchema, body)).txHash;
+    return (await callJson(`${this.urls.bridge}/deposit`, depositAnswerSchema, body)).txHash;
+  }
+
+  /**
+   * What the solver says of itself: its address, balance, strategy and bounds.
+   *
+   * @param signal Ends the request early.
+   * @example
+   * ```ts
+   * const { address, config } = await client.solverInfo();
+   * console.log(`${address} takes bets from ${config.minBetAmount} on`);
+   * ```
+   */
+  async solverInfo(signal?: AbortSignal): Promise<SolverInfo> {
+    return await callJson(`${this.urls.solver}/info`, solverInfoSchema, undefined, { signal });
   }
 
   /**
@@ -147,7 +135,7 @@ export class RangemakerClient {
    * ```
    */
   async estimate(bet: Bet, signal?: AbortSignal): Promise<Estimate> {
-    const url = `${this.#urls.solver}/estimate`;
+    const url = `${this.urls.solver}/estimate`;
     return await callJson(url, pricedEstimateSchema, this.#termsOf(bet), { signal });
   }
 
@@ -162,7 +150,7 @@ export class RangemakerClient {
    * ```
    */
   async quote(bet: Bet): Promise<Offer> {
-    const url = this.#urls.solver;
+    const url = this.urls.solver;
     const request = { user: await this.address(), ...this.#termsOf(bet) };
     const [{ quote, quoteHash: claimedHash }, { solver }, chainId] = await Promise.all([
       callJson(`${url}/quote`, quoteWithHashSchema, request),
@@ -174,7 +162,8 @@ export class RangemakerClient {
 
   /**
    * The user's signature of an offer, which {@link execute} takes. Store both before executing: after
-   * a lost answer, the same pair gives the first result again without another prompt.
+   * a lost answer, the same pair gives the first result again without another prompt. `offerToJson`
+   * makes text of an offer.
    *
    * @throws {WalletError} `WRONG_CHAIN`, `USER_REJECTED` and others.
    * @example
@@ -199,7 +188,7 @@ export class RangemakerClient {
   async execute(offer: Offer, signature?: Hex): Promise<Execution> {
     const userSignature = signature ?? await this.sign(offer);
     const body = { quote: quoteToWire(offer.quote), userSignature };
-    const { result } = await callJson(`${this.#urls.solver}/execute`, executeAnswerSchema, body);
+    const { result } = await callJson(`${this.urls.solver}/execute`, executeAnswerSchema, body);
     const { status, txHash, thesisId, error } = result;
     if (status === "committed" && thesisId !== undefined) return { thesisId, txHash };
     const message = `The chain refused the bet: ${error?.message ?? "no reason was given"}`;
@@ -219,15 +208,15 @@ export class RangemakerClient {
    * ```
    */
   async watch(handlers: WatchHandlers = {}, user?: Address): Promise<ThesisWatch> {
-    this.#requireWebSocket();
+    requireWebSocket(this.connect);
     const watch = new ThesisWatch({
       ...handlers,
-      url: this.#urls.proxyWs,
-      node: this.#node,
+      url: this.urls.proxyWs,
+      node: this.node,
       user: user ?? await this.address(),
-      clock: this.#clock,
+      clock: this.clock,
       random: Math.random,
-      connect: this.#connect,
+      connect: this.connect,
     });
     try {
       await watch.open(OPEN_TIMEOUT_MS);
@@ -269,71 +258,7 @@ export class RangemakerClient {
    * ```
    */
   async account(address?: Address): Promise<Account> {
-    return await this.#node.getAccount(address ?? await this.address());
-  }
-
-  /**
-   * The newest prices by symbol, as the node has them.
-   *
-   * @example
-   * ```ts
-   * const { price, state } = (await client.prices())["ETH/USDT"];
-   * ```
-   */
-  prices(): Promise<Record<string, NodePrice>> {
-    return this.#node.getPrices();
-  }
-
-  /**
-   * The newest prices of all markets, ten times a second, reconnecting after every loss. It connects
-   * in the background: `onState` says when prices arrive. Close it after use.
-   *
-   * @throws {WatchError} `NO_WEBSOCKET` in a runtime without one.
-   * @example
-   * ```ts
-   * const watch = client.watchPrices({
-   *   onPrices: (prices) => console.log(prices["ETH/USDT"].price),
-   *   onState: (state, reason) => console.log(state, reason ?? ""),
-   * });
-   * // later
-   * watch.close();
-   * ```
-   */
-  watchPrices(handlers: PriceHandlers): PriceWatch {
-    this.#requireWebSocket();
-    return new PriceWatch({
-      ...handlers,
-      url: this.#urls.proxyWs,
-      clock: this.#clock,
-      random: Math.random,
-      connect: this.#connect,
-    });
-  }
-
-  /**
-   * Recorded prices of a market from one time to another, in Unix milliseconds.
-   *
-   * @example
-   * ```ts
-   * const { prices } = await client.history("ETH/USDT", Date.now() - 60_000, Date.now());
-   * ```
-   */
-  async history(symbol: string, from: number, to: number): Promise<PriceHistory> {
-    const { base, quote } = marketOf(symbol, this.#markets);
-    const history: PriceHistory = { prices: [], missing: [] };
-    const read = (cursor?: string) => this.#node.getPriceHistory({ base, quote, from, to, cursor });
-    for await (const { prices, missing } of pagesOf(read)) {
-      history.prices = history.prices.concat(prices);
-      history.missing = history.missing.concat(missing);
-    }
-    return history;
-  }
-
-  #requireWebSocket(): void {
-    if (this.#connect !== undefined || typeof WebSocket !== "undefined") return;
-    const message = "This runtime has no WebSocket: install the package ws, and give " +
-      "RangemakerClient the option connect: (url) => new WebSocket(url)";
-    throw new WatchError("NO_WEBSOCKET", message);
+    return await this.node.getAccount(address ?? await this.address());
   }
 
   get #wallet(): Signing {

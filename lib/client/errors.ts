@@ -50,6 +50,8 @@ export class WalletError extends RangemakerError {
 
 /** What is wrong with a quote. */
 export type QuoteErrorCode =
+  /** What was stored is no offer. */
+  | "INVALID_OFFER"
   | "QUOTE_TERMS_MISMATCH"
   | "QUOTE_HASH_MISMATCH"
   | "QUOTE_SIGNER_MISMATCH";

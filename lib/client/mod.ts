@@ -15,6 +15,7 @@
  * @module
  */
 export type { Bet, Estimate, Execution, PriceHistory } from "./bet.ts";
+export type { ThesesPage } from "./chain_reader.ts";
 export { RangemakerClient } from "./client.ts";
 export {
   ExecutionError,
@@ -31,7 +32,7 @@ export {
   WatchError,
   type WatchErrorCode,
 } from "./errors.ts";
-export type { Offer } from "./offer.ts";
+export { type Offer, offerFromJson, type OfferJson, offerToJson } from "./offer.ts";
 export type { ClientOptions, ClientUrls } from "./options.ts";
 export { type PriceHandlers, PriceWatch } from "./prices.ts";
 export { ThesisWatch, type WatchHandlers, type WatchState } from "./theses.ts";
@@ -43,9 +44,13 @@ export type {
   Wallet,
 } from "./wallet.ts";
 export type { TypedData } from "./typed_data.ts";
+export { type CancelTimer, type Clock, systemClock } from "../clock.ts";
+export type { ThesisFilter } from "../net/core_client.ts";
 export type { Account } from "../protocol/account.ts";
-export { type Market, MARKETS } from "../protocol/markets.ts";
+export type { SolverInfo } from "../protocol/answers.ts";
+export { SLOT_MS } from "../protocol/constants.ts";
+export { type Market, MARKETS, Markets } from "../protocol/markets.ts";
 export { formatPrice, type NodePrice, parsePrice } from "../protocol/price.ts";
-export type { Quote } from "../protocol/quote.ts";
+export type { Quote, QuoteWire } from "../protocol/quote.ts";
 export type { Address, Hex } from "../protocol/scalars.ts";
-export type { Thesis, ThesisStatus } from "../protocol/thesis.ts";
+export { isUnsettled, type Thesis, type ThesisStatus } from "../protocol/thesis.ts";

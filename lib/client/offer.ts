@@ -1,5 +1,13 @@
-import { type Quote, QUOTE_TYPE, quoteMessage } from "../protocol/quote.ts";
-import type { Address, Hex } from "../protocol/scalars.ts";
+import * as z from "zod";
+import {
+  type Quote,
+  QUOTE_TYPE,
+  quoteMessage,
+  quoteSchema,
+  quoteToWire,
+  type QuoteWire,
+} from "../protocol/quote.ts";
+import { type Address, describeIssue, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import { QuoteError } from "./errors.ts";
 import { hashTypedData, recoverSigner, type TypedData, typedDataOf } from "./typed_data.ts";
 
@@ -7,6 +15,44 @@ import { hashTypedData, recoverSigner, type TypedData, typedDataOf } from "./typ
 export interface Offer {
   quote: Quote;
   quoteHash: Hex;
+}
+
+/** An offer as plain JSON: amounts and prices are decimal strings. */
+export interface OfferJson {
+  quote: QuoteWire;
+  quoteHash: Hex;
+}
+
+const offerSchema = z.object({ quote: quoteSchema, quoteHash: hash32Schema });
+
+/**
+ * An offer as plain JSON, to be stored with its signature before it is executed.
+ *
+ * @example
+ * ```ts
+ * const text = JSON.stringify(offerToJson(offer));
+ * ```
+ */
+export function offerToJson({ quote, quoteHash }: Offer): OfferJson {
+  return { quote: quoteToWire(quote), quoteHash };
+}
+
+/**
+ * The offer that {@link offerToJson} made JSON of. Its signatures are not checked again: the solver
+ * and the chain do that.
+ *
+ * @throws {QuoteError} `INVALID_OFFER` if it is something else.
+ * @example
+ * ```ts
+ * const stored = JSON.stringify(offerToJson(offer));
+ * const { quote } = offerFromJson(JSON.parse(stored));
+ * ```
+ */
+export function offerFromJson(value: unknown): Offer {
+  const parsed = offerSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const message = `Not an offer: ${describeIssue(parsed.error)}; pass what offerToJson returned`;
+  throw new QuoteError("INVALID_OFFER", message, {});
 }
 
 /** What the user signs to accept a quote. */

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
 import type { Market } from "../protocol/markets.ts";
+import { WatchError } from "./errors.ts";
 import type { Wallet } from "./wallet.ts";
 
 /** Base URLs of the services that a user talks to. */
@@ -38,4 +39,12 @@ export interface ClientOptions {
 export function baseUrls(urls: ClientUrls): ClientUrls {
   const trimmed = (url: string) => url.replace(/\/+$/, "");
   return { ...urls, solver: trimmed(urls.solver), bridge: trimmed(urls.bridge) };
+}
+
+/** @throws {WatchError} `NO_WEBSOCKET` if the runtime has none and the options open none. */
+export function requireWebSocket(connect: ClientOptions["connect"]): void {
+  if (connect !== undefined || typeof WebSocket !== "undefined") return;
+  const message = "This runtime has no WebSocket: install the package ws, and give " +
+    "RangemakerClient the option connect: (url) => new WebSocket(url)";
+  throw new WatchError("NO_WEBSOCKET", message);
 }

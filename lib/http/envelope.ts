@@ -1,4 +1,4 @@
-/** The JSON envelope of solver and bridge: `{ success: true, … }` or `{ success: false, error, code }`. */
+/** The JSON envelope of failures, `{ success: false, error, code }`, and reading requests. */
 import { getLogger } from "@logtape/logtape";
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
@@ -6,9 +6,8 @@ import { cors } from "hono/cors";
 import { HTTPException } from "hono/http-exception";
 import type { z } from "zod";
 import { RangemakerError } from "../errors.ts";
+import { describeInput, startOf } from "../protocol/describe_input.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
-import { redact } from "../redact.ts";
-import { describeInput } from "./describe_input.ts";
 import { statusOfCode } from "./error_status.ts";
 import { LOG_ROOT } from "./logging.ts";
 
@@ -31,8 +30,14 @@ const ALWAYS_PREFIXED: ReadonlySet<string> = new Set([
   "INTERNAL_ERROR",
 ]);
 
-/** How much of a body that is not JSON the answer shows. */
-const SHOWN_CHARS = 40;
+/** What a caller can do about failures that begin deep inside, where no caller is known. */
+const ADVICE: Partial<Record<string, string>> = {
+  NODE_UNREACHABLE: "nothing was recorded, try again",
+  NODE_TIMEOUT: "nothing was recorded, try again",
+  STORE_UNAVAILABLE: "nothing was recorded, try again",
+  NODE_REFUSED: "operators: see whether the node has paused, and compare chain ids and clocks",
+  TRANSACTION_FAILED: "this is final, send a new request once the cause is gone",
+};
 
 /** Writes every `error` of a route as `<CODE>: <message>` (spec: quote solver, "Errors"). */
 export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
@@ -83,7 +88,7 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
   } catch (cause) {
     throw new RangemakerError(
       "INVALID_REQUEST",
-      `Body is not JSON: received ${JSON.stringify(startOf(text))}`,
+      `Body is not JSON: received ${startOf(text)}; send a JSON object`,
       { cause },
     );
   }
@@ -115,9 +120,18 @@ export function allowReaders(app: Hono, origins: readonly string[] = []): void {
  * all answers; `*` allows every origin.
  */
 export function useEnvelope(app: Hono, service: string, corsOrigins: readonly string[]): void {
-  const log = getLogger([LOG_ROOT, service]);
   app.use(cors({ origin: corsOrigins.includes("*") ? "*" : [...corsOrigins] }));
-  app.notFound(answerNoRoute);
+  answerFailures(app, service);
+}
+
+/** Answers unknown routes and thrown errors in the envelope. */
+export function answerFailures(app: Hono, service: string): void {
+  const log = getLogger([LOG_ROOT, service]);
+  app.notFound((c) => {
+    const { method, path } = c.req;
+    const message = `No route ${method} ${path}: GET / says where the endpoints are described`;
+    return answerFailure(c, new RangemakerError("NOT_FOUND", message));
+  });
   app.onError((thrown, c) => {
     const error = asCallerError(thrown);
     if (error !== undefined) return answerFailure(c, error);
@@ -126,24 +140,20 @@ export function useEnvelope(app: Hono, service: string, corsOrigins: readonly st
       path: c.req.path,
       error: thrown,
     });
-    return answerFailure(
-      c,
-      new RangemakerError("INTERNAL_ERROR", "The request could not be handled; see the log"),
-    );
+    return answerFailure(c, internalError());
   });
 }
 
-/** Answers a request for a route that the service does not have. */
-export function answerNoRoute(c: Context): Response {
-  const { method, path } = c.req;
-  const message = `No route ${method} ${path}: GET / says where the endpoints are described`;
-  return answerFailure(c, new RangemakerError("NOT_FOUND", message));
+/** The answer to a request that met a fault of our own. */
+export function internalError(): RangemakerError {
+  const message = "The request could not be handled; operators: see the log";
+  return new RangemakerError("INTERNAL_ERROR", message);
 }
 
 /** What a caller is answered for an error, or undefined where the fault is our own. */
 function asCallerError(thrown: unknown): RangemakerError | undefined {
   if (thrown instanceof RpcError) {
-    return new RangemakerError("NODE_REFUSED", thrown.message, {
+    return new RangemakerError("NODE_REFUSED", `Core node refused the call: ${thrown.message}`, {
       details: { rpcCode: thrown.rpcCode },
     });
   }
@@ -155,17 +165,27 @@ function asCallerError(thrown: unknown): RangemakerError | undefined {
   return undefined;
 }
 
-function answerFailure(c: Context, { code, message, details }: RangemakerError): Response {
-  const isPrefixed = ALWAYS_PREFIXED.has(code) || c.get("prefixesErrorCodes") === true;
-  const error = isPrefixed ? `${code}: ${message}` : message;
-  const hasDetails = Object.keys(details).length > 0;
-  return c.json(
-    { success: false, error, code, ...(hasDetails && { details }) },
-    statusOfCode(code) ?? 500,
-  );
+/** Answers a failure in the envelope. */
+export function answerFailure(c: Context, error: RangemakerError): Response {
+  const body = failureBody(error, c.get("prefixesErrorCodes") === true);
+  return c.json(body, statusOfCode(error.code) ?? 500);
 }
 
-/** The start of a body, for an answer: a key could have been sent instead. */
-function startOf(text: string): string {
-  return redact(text.slice(0, 4 * SHOWN_CHARS)).slice(0, SHOWN_CHARS);
+/** A failure in the envelope, where there is no router. */
+export function failureResponse(error: RangemakerError, headers: HeadersInit = {}): Response {
+  return Response.json(failureBody(error), { status: statusOfCode(error.code) ?? 500, headers });
+}
+
+/** A request for a WebSocket's path that is no handshake. */
+export function handshakeExpected(path: string): RangemakerError {
+  const message = `Expected a WebSocket handshake at GET ${path}: connect with a WebSocket client`;
+  return new RangemakerError("UPGRADE_REQUIRED", message);
+}
+
+function failureBody({ code, message, details }: RangemakerError, prefixesAll = false) {
+  const isPrefixed = ALWAYS_PREFIXED.has(code) || prefixesAll;
+  const text = ADVICE[code] === undefined ? message : `${message}; ${ADVICE[code]}`;
+  const error = isPrefixed ? `${code}: ${text}` : text;
+  const hasDetails = Object.keys(details).length > 0;
+  return { success: false, error, code, ...(hasDetails && { details }) };
 }

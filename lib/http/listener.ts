@@ -1,5 +1,6 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf, RangemakerError } from "../errors.ts";
+import { failureResponse, internalError } from "./envelope.ts";
 import { LOG_ROOT } from "./logging.ts";
 
 /** How long open requests and sockets get to finish before they are abandoned. */
@@ -98,7 +99,7 @@ export function listen(
       onListen: () => {},
       onError(thrown) {
         log.error("Request failed: {error}", { error: thrown });
-        return new Response("Internal Server Error", { status: 500 });
+        return failureResponse(internalError());
       },
     }, (request, info) => handler(request, info.remoteAddr.hostname, info));
   let server: Deno.HttpServer<Deno.NetAddr>;

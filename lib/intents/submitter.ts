@@ -1,5 +1,3 @@
-import type { Logger } from "@logtape/logtape";
-import type { Clock, RandomSource } from "../clock.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "../net/core_client.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
@@ -16,60 +14,12 @@ import {
   StoreError,
 } from "./intent.ts";
 import { RetryLoop } from "./retry_loop.ts";
-import type { IntentStore } from "./store.ts";
-
-/** The part of a core node that a submitter needs. */
-export interface SubmissionNode {
-  sendTransactionText(text: string): Promise<Receipt>;
-  getTransaction(txHash: Hex): Promise<Receipt | null>;
-}
-
-/** Options of a {@link Submitter}. */
-export interface SubmitterOptions {
-  store: IntentStore;
-  node: SubmissionNode;
-  clock: Clock;
-  random: RandomSource;
-  log: Logger;
-  /**
-   * Signs the transaction of an intent: before the first send if the intent was recorded without
-   * one, and again if the old one expired before the node saw it. It may be called several times for
-   * one intent, so its other effects must be idempotent.
-   *
-   * @throws {IntentRefusedError} If the intent must not be submitted after all.
-   */
-  sign(intent: Intent): Promise<SignedTransactionText>;
-  /**
-   * Throws unless the node has the chain that the store belongs to: nothing is sent then, and nothing
-   * that the node says is believed. Absent: there is only one chain.
-   */
-  requireChain?(): Promise<void>;
-  /**
-   * How long the node is expected to keep receipts, at least {@link RECEIPTS_KEPT_MS_MIN}: later, a node
-   * that has none does not prove that it never took the transaction.
-   */
-  receiptsKeptMs: number;
-  /** Called after each attempt that got no answer, and after each final state that this one set. */
-  observe?(event: "retry" | "final", intent: Intent): void;
-  /** Called with each final state that an attempt found or set: another process may have set it. */
-  ended?(intent: Intent): void;
-}
-
-/** The intent must not be submitted: it fails with this code and message. */
-export class IntentRefusedError extends RangemakerError {}
-
-/** Codes of failures without a receipt; a receipt has the node's own. */
-export const SubmissionFailure = {
-  /** The deadline passed before the node accepted the transaction. */
-  deadlinePassed: "DEADLINE_PASSED",
-  /** The deadline passed, and the transaction is so old that the node may have dropped its receipt. */
-  receiptDropped: "RECEIPT_DROPPED",
-  /** The node rejected the transaction as invalid and recorded nothing. */
-  nodeRefused: "NODE_REFUSED",
-} as const;
-
-/** Every node keeps receipts this long. */
-const RECEIPTS_KEPT_MS_MIN = 600_000;
+import {
+  IntentRefusedError,
+  RECEIPTS_KEPT_MS_MIN,
+  SubmissionFailure,
+  type SubmitterOptions,
+} from "./submitter_options.ts";
 
 /** Tolerated difference between our clock and the node's. */
 const CLOCK_SKEW_MS = 10_000;

@@ -2,7 +2,13 @@
 import * as z from "zod";
 import { quoteSchema } from "./quote.ts";
 import { receiptSchema } from "./receipt.ts";
-import { addressSchema, hash32Schema, uint64Schema } from "./scalars.ts";
+import {
+  addressSchema,
+  hash32Schema,
+  timestampSchema,
+  uint256Schema,
+  uint64Schema,
+} from "./scalars.ts";
 
 /** `GET /health` of the solver. */
 export const solverHealthSchema = z.object({
@@ -10,6 +16,30 @@ export const solverHealthSchema = z.object({
   solver: addressSchema,
   dryRun: z.boolean().describe("Nothing is executed"),
 });
+
+/** `GET /info` of the solver. */
+export const solverInfoSchema = z.object({
+  address: addressSchema.describe("Address of the solver"),
+  balance: uint256Schema.describe(
+    "Balance on the chain, USDC with 6 decimals: up to 1 s old, the last known one while the node " +
+      "does not answer, 0 before its first answer",
+  ),
+  balanceTime: timestampSchema.nullable()
+    .describe("When the balance was read, Unix milliseconds; null before the node's first answer"),
+  dryRun: z.boolean().describe("Quotes and estimates only"),
+  pricing: z.string().describe("Strategy that prices bets: mock, barrier or the name of your own"),
+  config: z.object({
+    basePayoutMultiplier: z.number(),
+    maxPayoutRatio: z.number().describe("Highest payout, as a multiple of the bet"),
+    minBetAmount: uint64Schema,
+    maxBetAmount: uint64Schema,
+    minDuration: z.number().int().describe("Milliseconds"),
+    maxDuration: z.number().int().describe("Milliseconds"),
+  }),
+});
+
+/** What a solver says of itself: its account, its mode and its bounds. */
+export type SolverInfo = z.output<typeof solverInfoSchema>;
 
 /** Answer of `POST /quote`. */
 export const quoteAnswerSchema = z.object({ success: z.literal(true), quote: quoteSchema });

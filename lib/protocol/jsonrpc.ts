@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { RangemakerError } from "../errors.ts";
-import { describeIssue } from "./scalars.ts";
+import { describeInput, startOf } from "./describe_input.ts";
 
 /** JSON-RPC error codes: the standard's, Ethereum's, and this chain's. */
 export const RpcCode = {
@@ -70,7 +70,10 @@ export class RpcError extends RangemakerError {
 export function parseRequest(value: unknown): RpcRequest {
   const parsed = requestSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new RpcError(RpcCode.invalidRequest, `Invalid request: ${describeIssue(parsed.error)}`);
+  throw new RpcError(
+    RpcCode.invalidRequest,
+    `Invalid request: ${describeInput(parsed.error, value)}`,
+  );
 }
 
 /** The id for the answer to an invalid call: its own if that is valid, else null. */
@@ -123,6 +126,8 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new RpcError(RpcCode.parseError, "Parse error: body is not JSON", { cause });
+    const message = `Parse error: body is not JSON: received ${startOf(text)}; ` +
+      "send a JSON-RPC 2.0 request, or a batch of them";
+    throw new RpcError(RpcCode.parseError, message, { cause });
   }
 }

@@ -122,23 +122,26 @@ export function describeIssue(error: z.ZodError): string {
 /** What an issue says, in our words where the schema does not give them. */
 function ruleOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "unrecognized_keys") return `Unknown key ${issue.keys.join(", ")}`;
-  if (!/^(Invalid input|Too small|Too big)/.test(issue.message)) return issue.message;
+  if (!/^(Invalid (input|option|string)|Too (small|big))/.test(issue.message)) return issue.message;
   switch (issue.code) {
     case "invalid_type":
       return `Expected ${/^[aeiou]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`;
+    case "invalid_value":
+      return `Expected one of ${issue.values.map(String).join(", ")}`;
     case "too_small":
       return `Expected ${issue.inclusive ? "at least" : "more than"} ${issue.minimum}${
-        unitOf(issue)
+        unitOf(issue, issue.minimum)
       }`;
     case "too_big":
       return `Expected ${issue.inclusive ? "at most" : "less than"} ${issue.maximum}${
-        unitOf(issue)
+        unitOf(issue, issue.maximum)
       }`;
     default:
       return issue.message;
   }
 }
 
-function unitOf({ origin }: { origin: string }): string {
-  return origin === "array" ? " items" : origin === "string" ? " characters" : "";
+function unitOf({ origin }: { origin: string }, count: number | bigint): string {
+  const unit = origin === "array" ? " item" : origin === "string" ? " character" : "";
+  return unit === "" || Number(count) === 1 ? unit : `${unit}s`;
 }

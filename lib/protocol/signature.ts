@@ -71,7 +71,10 @@ export function recoverSigner(digest: Hex, signature: Hex): Address {
     throw new SignatureError(`Signature has v ${v}: expected 27 or 28`, { digest });
   }
   if (r === 0n || r >= CURVE_ORDER || s === 0n || s >= CURVE_ORDER) {
-    throw new SignatureError("Signature has r or s out of range", { digest });
+    throw new SignatureError(
+      "Signature has r or s out of range: expected both below the curve's order",
+      { digest },
+    );
   }
   if (s > HALF_ORDER) {
     throw new SignatureError("Signature has a high s: expected the low one", { digest });
@@ -82,7 +85,9 @@ export function recoverSigner(digest: Hex, signature: Hex): Address {
     digestBytes(digest),
   );
   if (typeof publicKey === "string") {
-    throw new SignatureError("Signature recovers to no public key", { digest });
+    throw new SignatureError("Signature recovers to no public key: expected one by the signer", {
+      digest,
+    });
   }
   return addressOf(publicKey);
 }

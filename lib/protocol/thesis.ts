@@ -27,7 +27,14 @@ export const thesisSchema = z.object({
 /** A bet as the ledger holds it; times in Unix milliseconds, `breach` is the slot that decided. */
 export type Thesis = z.output<typeof thesisSchema>;
 
-/** Whether a thesis still locks money. */
+/**
+ * Whether a thesis still locks money: it is open, or waits for missing prices.
+ *
+ * @example
+ * ```ts
+ * const open = watch.theses.filter(({ status }) => isUnsettled(status));
+ * ```
+ */
 export function isUnsettled(status: ThesisStatus): boolean {
   return status === "open" || status === "needs_backfill";
 }

@@ -2,7 +2,8 @@ import type { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { Intent, IntentFailure, SignedTransactionText } from "../../lib/intents/intent.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
-import { SubmissionFailure, type Submitter } from "../../lib/intents/submitter.ts";
+import type { Submitter } from "../../lib/intents/submitter.ts";
+import { SubmissionFailure } from "../../lib/intents/submitter_options.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
@@ -81,7 +82,7 @@ export class Depositor {
         "DEADLINE_PASSED",
         `Deposit request expired: its deadline ${request.deadline} passed ${
           clock.now() - request.deadline
-        } ms ago`,
+        } ms ago; sign a new one with a later deadline`,
       );
     }
     const digest = hashDepositRequest(request, chainId);

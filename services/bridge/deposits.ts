@@ -57,7 +57,10 @@ export class DepositBook {
   async find({ user, nonce }: z.output<typeof depositPathSchema>): Promise<DepositView> {
     const intent = await this.#store.find(depositKey(user, nonce));
     if (intent !== undefined) return viewOf(intent);
-    throw new RangemakerError("NOT_FOUND", `No deposit of ${user} has nonce ${nonce}`);
+    throw new RangemakerError(
+      "NOT_FOUND",
+      `No deposit of ${user} has nonce ${nonce}: GET /deposits/${user} lists those there are`,
+    );
   }
 
   /** A page of a user's deposits, newest first. */

@@ -1,4 +1,6 @@
 import { type Context, Hono } from "hono";
+import { RangemakerError } from "../../lib/errors.ts";
+import { answerFailure, answerFailures } from "../../lib/http/envelope.ts";
 import type { PageConfig } from "./page_config.ts";
 import type { PageFile, PageFiles } from "./page_files.ts";
 
@@ -27,7 +29,10 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
   });
   app.get("/config.json", (c) => {
     const body = config();
-    if (body === undefined) return c.json({ error: "The services are still starting" }, 503);
+    if (body === undefined) {
+      const message = "The services are still starting: try again in a second";
+      return answerFailure(c, new RangemakerError("STARTING", message));
+    }
     return c.json(body, 200, { "cache-control": "no-store" });
   });
   for (const [path, file] of page) {
@@ -35,7 +40,11 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
     app.get(path, serve);
     if (path === "/index.html") app.get("/", serve);
   }
-  app.notFound((c) => c.json({ error: `No route ${c.req.method} ${c.req.path}` }, 404));
+  answerFailures(app, "console");
+  app.notFound((c) => {
+    const message = `No route ${c.req.method} ${c.req.path}: the page is at GET /`;
+    return answerFailure(c, new RangemakerError("NOT_FOUND", message));
+  });
   return app;
 }
 

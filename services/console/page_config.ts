@@ -1,7 +1,11 @@
 import { z } from "zod";
-import { addressSchema } from "../../lib/protocol/scalars.ts";
+import type { Address } from "@rangemaker/client";
 
 const url = z.string();
+
+const address = z.custom<Address>((value) =>
+  typeof value === "string" && /^0x[0-9a-fA-F]{40}$/.test(value)
+);
 
 /** `GET /config.json`: all that the page is given. Everything else it reads from the services. */
 export const pageConfigSchema = z.object({
@@ -19,7 +23,7 @@ export const pageConfigSchema = z.object({
   /** The chain that users bet on; the page makes no key if the node has another one. */
   chainId: z.number().int(),
   /** The markets of the deployment, in the order in which they are shown. */
-  markets: z.array(z.object({ symbol: z.string(), base: addressSchema, quote: addressSchema }))
+  markets: z.array(z.object({ symbol: z.string(), base: address, quote: address }))
     .min(1),
   /** The chain is for tests: the page may make keys. */
   isDevelopmentChain: z.boolean(),

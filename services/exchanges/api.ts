@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { z } from "zod";
-import { allowReaders, answerNoRoute } from "../../lib/http/envelope.ts";
-import { describeIssue } from "../../lib/protocol/scalars.ts";
+import { allowReaders, answerFailures } from "../../lib/http/envelope.ts";
+import { describeInput } from "../../lib/protocol/describe_input.ts";
 import { aggregateTrade } from "./dialects/binance.ts";
 import type { TradeLog } from "./trades.ts";
 
@@ -31,7 +31,7 @@ export function aggTrades(
   logOf: (symbol: string) => TradeLog | undefined,
 ): HistoryAnswer {
   const parsed = querySchema.safeParse(query);
-  if (!parsed.success) return refusal(-1100, describeIssue(parsed.error));
+  if (!parsed.success) return refusal(-1100, describeInput(parsed.error, query));
   const { symbol, fromId, startTime, endTime, limit } = parsed.data;
   const log = logOf(symbol);
   if (log === undefined) return refusal(-1121, "Invalid symbol.");
@@ -61,6 +61,6 @@ export function exchangesApi(
     const { status, body } = aggTrades(c.req.query(), historyOf);
     return c.json(body, status);
   });
-  app.notFound(answerNoRoute);
+  answerFailures(app, "exchanges");
   return app;
 }

@@ -1,3 +1,5 @@
+import { messageOf, RangemakerError } from "../../lib/errors.ts";
+import { failureResponse, handshakeExpected } from "../../lib/http/envelope.ts";
 import { pathOf } from "../../lib/http/listener.ts";
 import type { Venue } from "./venue.ts";
 
@@ -16,17 +18,15 @@ export function upgradeToVenue(request: Request, venues: readonly Venue[]): Resp
   const venue = venues.find((venue) => venue.dialect.path === pathOf(request.url));
   if (venue === undefined) return undefined;
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
-    return new Response("Expected a WebSocket\n", {
-      status: 426,
-      headers: { upgrade: "websocket" },
-    });
+    return failureResponse(handshakeExpected(venue.dialect.path), { upgrade: "websocket" });
   }
   let upgrade: Deno.WebSocketUpgrade;
   try {
     upgrade = Deno.upgradeWebSocket(request, { idleTimeout: PING_AFTER_S });
   } catch (thrown) {
     // The request lacks a header of the handshake; the message names it.
-    return new Response(`${thrown}\n`, { status: 400 });
+    const message = `Invalid handshake: ${messageOf(thrown)}; connect with a WebSocket client`;
+    return failureResponse(new RangemakerError("INVALID_REQUEST", message));
   }
   upgrade.socket.onopen = () => serve(upgrade.socket, venue);
   return upgrade.response;

@@ -1,6 +1,6 @@
 import { type Handler, Hono } from "hono";
 import type { Clock } from "../../lib/clock.ts";
-import { allowReaders, answerNoRoute } from "../../lib/http/envelope.ts";
+import { allowReaders, answerFailures } from "../../lib/http/envelope.ts";
 import { answering, documented, serveDocument } from "../../lib/http/openapi.ts";
 import type { OracleMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
@@ -38,7 +38,7 @@ export function oracleApi({ oracle, clock, metrics, corsOrigins }: OracleApi): H
   });
   app.get("/prices", prices);
   app.get("/providers", providers);
-  app.notFound(answerNoRoute);
+  answerFailures(app, "oracle");
   return app;
 }
 

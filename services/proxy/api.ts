@@ -1,4 +1,6 @@
 import { Hono } from "hono";
+import { RangemakerError } from "../../lib/errors.ts";
+import { answerFailure, answerFailures, handshakeExpected } from "../../lib/http/envelope.ts";
 import type { Cors } from "./router/cors.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 
@@ -30,12 +32,20 @@ export function createApi({ cors, metrics, notReady }: ApiOptions): Hono {
     const reason = notReady();
     return reason === undefined ? c.text("OK") : c.text(reason, 503);
   });
-  app.get("/ws", (c) => c.text("Expected a WebSocket handshake", 426, { upgrade: "websocket" }));
+  app.get("/ws", (c) => {
+    c.header("upgrade", "websocket");
+    return answerFailure(c, handshakeExpected("/ws"));
+  });
   // `GET /` is answered for every service (`lib/http/service.ts`).
   app.on(
     ["PUT", "PATCH", "DELETE"],
     "/",
-    (c) => c.text("Expected POST with a JSON-RPC request", 405, { allow: "POST" }),
+    (c) => {
+      c.header("allow", "POST");
+      const message = `Expected POST with a JSON-RPC request: received ${c.req.method}`;
+      return answerFailure(c, new RangemakerError("METHOD_NOT_ALLOWED", message));
+    },
   );
+  answerFailures(app, "proxy");
   return app;
 }

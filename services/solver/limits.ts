@@ -67,13 +67,15 @@ export function requireStart({ startTime }: BetTerms, nowMs: number, bounds: Tim
   if (aheadMs > bounds.maxStartAheadMs) {
     throw new RangemakerError(
       "INVALID_TIME_RANGE",
-      `Window starts ${aheadMs} ms from now, above ${bounds.maxStartAheadMs} ms`,
+      `Window starts ${aheadMs} ms from now, above ${bounds.maxStartAheadMs} ms ` +
+        "(--max-start-ahead-ms): choose an earlier start",
     );
   }
   if (-aheadMs > bounds.maxStartBehindMs) {
     throw new RangemakerError(
       "INVALID_TIME_RANGE",
-      `Window started ${-aheadMs} ms ago, above ${bounds.maxStartBehindMs} ms`,
+      `Window started ${-aheadMs} ms ago, above ${bounds.maxStartBehindMs} ms ` +
+        "(--max-start-behind-ms): choose a later start",
     );
   }
 }
@@ -105,10 +107,10 @@ function requirePair({ base, quote }: BetTerms, markets: Markets): void {
 function requireBetAmount(amount: bigint): void {
   const { minBetAmount, maxBetAmount } = LIMITS;
   if (amount < minBetAmount) {
-    throw new QuoteRuleError("BET_TOO_SMALL", `Bet ${amount} is below ${minBetAmount}`);
+    throw new QuoteRuleError("BET_TOO_SMALL", `Bet ${amount} is below ${minBetAmount}: bet more`);
   }
   if (amount > maxBetAmount) {
-    throw new QuoteRuleError("BET_TOO_LARGE", `Bet ${amount} is above ${maxBetAmount}`);
+    throw new QuoteRuleError("BET_TOO_LARGE", `Bet ${amount} is above ${maxBetAmount}: bet less`);
   }
 }
 
@@ -117,13 +119,13 @@ function requireDuration(durationMs: number): void {
   if (durationMs < minDurationMs) {
     throw new QuoteRuleError(
       "DURATION_TOO_SHORT",
-      `Duration of ${durationMs} ms is below ${minDurationMs} ms`,
+      `Duration of ${durationMs} ms is below ${minDurationMs} ms: choose a longer window`,
     );
   }
   if (durationMs > maxDurationMs) {
     throw new QuoteRuleError(
       "DURATION_TOO_LONG",
-      `Duration of ${durationMs} ms is above ${maxDurationMs} ms`,
+      `Duration of ${durationMs} ms is above ${maxDurationMs} ms: choose a shorter window`,
     );
   }
 }
@@ -132,7 +134,7 @@ function requirePriceRange(lower: bigint, upper: bigint): void {
   if (lower >= upper) {
     throw new QuoteRuleError(
       "INVALID_PRICE_RANGE",
-      `Lower price ${lower} is not below upper price ${upper}`,
+      `Lower price ${lower} is not below upper price ${upper}: raise the upper one`,
     );
   }
 }

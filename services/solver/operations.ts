@@ -5,16 +5,11 @@ import {
   executeAnswerSchema,
   quoteAnswerSchema,
   solverHealthSchema,
+  solverInfoSchema,
 } from "../../lib/protocol/answers.ts";
 import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { quoteRequestSchema } from "../../lib/protocol/quote.ts";
-import {
-  addressSchema,
-  hash32Schema,
-  timestampSchema,
-  uint256Schema,
-  uint64Schema,
-} from "../../lib/protocol/scalars.ts";
+import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
 import { failureAnswer, NODE_FAILURES, tooLarge, tooMany } from "../../lib/http/failure_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
@@ -41,26 +36,6 @@ const failedHealthSchema = solverHealthSchema.extend({
   status: z.literal("failed"),
   code: z.string().describe("Code of the failure"),
   reason: z.string().describe("What cannot be used, and what to do"),
-});
-
-const infoSchema = z.object({
-  address: addressSchema.describe("Address of the solver"),
-  balance: uint256Schema.describe(
-    "Balance on the chain, USDC with 6 decimals: up to 1 s old, the last known one while the node " +
-      "does not answer, 0 before its first answer",
-  ),
-  balanceTime: timestampSchema.nullable()
-    .describe("When the balance was read, Unix milliseconds; null before the node's first answer"),
-  dryRun: z.boolean().describe("Quotes and estimates only"),
-  pricing: z.string().describe("Strategy that prices bets: mock, barrier or the name of your own"),
-  config: z.object({
-    basePayoutMultiplier: z.number(),
-    maxPayoutRatio: z.number().describe("Highest payout, as a multiple of the bet"),
-    minBetAmount: uint64Schema,
-    maxBetAmount: uint64Schema,
-    minDuration: z.number().int().describe("Milliseconds"),
-    maxDuration: z.number().int().describe("Milliseconds"),
-  }),
 });
 
 const pairsSchema = z.object({
@@ -155,7 +130,7 @@ export const operations = {
     tag: "service",
     summary: "Address, balance and bounds of the solver",
     answers: {
-      200: { description: "Address, balance and bounds", body: infoSchema },
+      200: { description: "Address, balance and bounds", body: solverInfoSchema },
     },
   },
   ready: {

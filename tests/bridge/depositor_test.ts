@@ -91,7 +91,7 @@ Deno.test("Depositor: a deposit is taken up to its deadline, and not a milliseco
     assert.equal(submitted[0]?.transaction?.txHash, txHash);
     assert.equal(submitted[0]?.expiresAtMs, inTime.deadline, "nothing is sent afterwards");
     clock.advance(1);
-    const words = /^Deposit request expired: its deadline \d+ passed 1 ms ago$/;
+    const words = /^Deposit request expired: its deadline \d+ passed 1 ms ago; sign a new one with/;
     await assert.rejects(depositor.deposit(late), refusal(400, "DEADLINE_PASSED", words));
     assert.deepEqual((await store.listBySubject(late.user, { limit: 9 })).length, 1);
   }));

@@ -41,7 +41,7 @@ Deno.test("Deposits: a failed deposit is shown with its reason, an unanswered on
     const failed = (await get(`${url}/deposits/${user.address}/1`)).body.deposit;
     assert.deepEqual((failed as Record<string, unknown>).reason, {
       code: "PERMISSION_DENIED",
-      message: "Refused by the test",
+      message: "Refused by the test: do as it says",
     });
     node.paused = true;
     await assertFailure(post(`${url}/deposit`, signedRequest({ nonce: 2n })), 504, "unknown");

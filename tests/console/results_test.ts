@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { MARKETS, type Thesis } from "../../lib/client/mod.ts";
+import { MARKETS, type Thesis, type ThesisFilter } from "../../lib/client/mod.ts";
 import {
   gainOf,
   historyOf,
@@ -74,47 +74,50 @@ Deno.test("Results: room is the way to the nearer bound, negative outside", () =
   assert.equal(roomOf(100, 101, 103), -100);
 });
 
-/** A node with some theses, of which a page has two. */
-function fakeNode(theses: Thesis[]) {
+/** A chain with some theses, of which a page has two. */
+function fakeChain(all: Thesis[]) {
   return {
-    theses,
-    calls: 0,
-    getTheses({ status, cursor }: { status?: string; cursor?: string | undefined }) {
-      this.calls += 1;
-      const fits = this.theses
-        .filter((thesis) => thesis.id > Number(cursor ?? 0))
+    all,
+    reads: 0,
+    async *theses({ status, cursor }: ThesisFilter = {}) {
+      const fits = this.all
+        .filter(({ id }) => id > Number(cursor ?? 0))
         .filter((thesis) => status === undefined || thesis.status === status);
-      const page = fits.slice(0, 2);
-      const nextCursor = fits.length > 2 ? `${page.at(-1)?.id}` : null;
-      return Promise.resolve({ theses: page, nextCursor });
+      for (let start = 0; start === 0 || start < fits.length; start += 2) {
+        this.reads += 1;
+        const theses = fits.slice(start, start + 2);
+        const nextCursor = start + 2 < fits.length ? `${theses.at(-1)?.id}` : null;
+        yield await Promise.resolve({ theses, nextCursor });
+      }
     },
-    getThesis(id: number) {
-      return Promise.resolve(this.theses.find((thesis) => thesis.id === id) ?? null);
+    thesis(id: number) {
+      this.reads += 1;
+      return Promise.resolve(this.all.find((thesis) => thesis.id === id) ?? null);
     },
   };
 }
 
 Deno.test("ThesesBook: reads all pages once, then what is new and what was settled", async () => {
-  const node = fakeNode([1, 2, 3, 4, 5].map((id) => thesisOf(id, id === 1 ? "open" : "lost")));
-  const book = new ThesesBook(node, SOLVER);
+  const chain = fakeChain([1, 2, 3, 4, 5].map((id) => thesisOf(id, id === 1 ? "open" : "lost")));
+  const book = new ThesesBook(chain, SOLVER);
   await book.refresh();
-  assert.deepEqual(book.theses, node.theses);
-  node.theses[0] = thesisOf(1, "won");
-  node.theses.push(thesisOf(6, "open"), thesisOf(7, "open"));
-  node.calls = 0;
+  assert.deepEqual(book.theses, chain.all);
+  chain.all[0] = thesisOf(1, "won");
+  chain.all.push(thesisOf(6, "open"), thesisOf(7, "open"));
+  chain.reads = 0;
   await book.refresh();
-  assert.deepEqual(book.theses, node.theses);
-  assert(node.calls <= 4, `${node.calls} calls`);
+  assert.deepEqual(book.theses, chain.all);
+  assert(chain.reads <= 5, `${chain.reads} reads`);
 });
 
 Deno.test("ThesesBook: forgets everything when the chain was reset", async () => {
-  const node = fakeNode([thesisOf(1, "lost"), thesisOf(2, "open")]);
-  const book = new ThesesBook(node, SOLVER);
+  const chain = fakeChain([thesisOf(1, "lost"), thesisOf(2, "open")]);
+  const book = new ThesesBook(chain, SOLVER);
   await book.refresh();
-  node.theses = [thesisOf(1, "open", { quoteHash: OTHER_HASH })];
+  chain.all = [thesisOf(1, "open", { quoteHash: OTHER_HASH })];
   await book.refresh();
-  assert.deepEqual(book.theses, node.theses);
-  node.theses = [];
+  assert.deepEqual(book.theses, chain.all);
+  chain.all = [];
   await book.refresh();
   assert.deepEqual(book.theses, []);
 });

@@ -1,4 +1,4 @@
-/** Holds the three rules of the house on the import graph, as Deno itself resolves it. */
+/** Holds the rules of the house on the import graph, as Deno itself resolves it. */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
 
@@ -88,7 +88,7 @@ Deno.test("House, rule 2: lib imports no service", () => {
 });
 
 Deno.test("House, rule 2: lib/protocol names no API that does I/O, and imports no module that may", () => {
-  const allowed = /^(lib\/protocol\/|lib\/errors\.ts$|npm:|zod|@noble\/)/;
+  const allowed = /^(lib\/protocol\/|lib\/(errors|redact)\.ts$|npm:|zod|@noble\/)/;
   for (const place of sourceFiles("lib/protocol/")) {
     const text = Deno.readTextFileSync(new URL(place, root));
     assert(!/\bDeno\.|\bfetch\(|\bWebSocket\b|node:/.test(text), `${place} mentions I/O`);
@@ -102,6 +102,18 @@ Deno.test("House, rule 3: every module of lib and services is reached from the e
   const unreached = [...sourceFiles("lib/"), ...sourceFiles("services/")]
     .filter((place) => !graph.has(place));
   assert.deepEqual(unreached, []);
+});
+
+Deno.test("House, rule 4: the console's page knows the client package, and nothing else of lib", () => {
+  const ownFiles = /^services\/console\/(page\/|page_config\.ts$)/;
+  const allowed = /^(npm:\/?(@preact\/signals|preact|viem|d3-scale|zod)@|lib\/client\/mod\.ts$)/;
+  const pages = [...graph].filter(([place]) => ownFiles.test(place) && place.match(/\.tsx?$/));
+  assert(pages.length > 40, `${pages.length} files`);
+  const crossings = pages.flatMap(([place, targets]) =>
+    targets.filter((target) => !ownFiles.test(target) && !allowed.test(target))
+      .map((target) => `${place} imports ${target}`)
+  );
+  assert.deepEqual(crossings, []);
 });
 
 Deno.test("House: main.ts imports no service before a command is chosen", () => {

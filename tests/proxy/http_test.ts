@@ -88,7 +88,10 @@ Deno.test("Proxy, HTTP: in a batch, calls of one id are answered in turn, and a 
     assert.deepEqual(answers[2], {
       jsonrpc: "2.0",
       id: 2,
-      error: { code: -32603, message: "The read node left this call of the batch unanswered" },
+      error: {
+        code: -32603,
+        message: "The read node left this call of the batch unanswered: send it alone",
+      },
     });
   }, {
     read: {

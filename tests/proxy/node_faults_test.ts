@@ -80,7 +80,10 @@ Deno.test("Proxy, faults: a write that was sent and not answered says that it ma
     assert.equal(node.requests.length, 2);
     await node.stop();
     const refused = await (await post(url, call(1, "core_sendTransaction"))).json();
-    assert.equal(refused.error.message, "The write node cannot be reached: ECONNREFUSED");
+    assert.equal(
+      refused.error.message,
+      "The write node cannot be reached: ECONNREFUSED; try again",
+    );
   }, { proxy: { writeNodeUrl } });
 });
 

@@ -5,9 +5,9 @@ import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { fileUrl, readText, run, withStack } from "./support.ts";
 
-const FILES = ["mod", "client", "errors", "options", "theses"]
+const FILES = ["mod", "chain_reader", "client", "errors", "offer", "options", "theses"]
   .map((name) => `lib/client/${name}.ts`)
-  .concat("lib/protocol/price.ts");
+  .concat("lib/protocol/price.ts", "lib/protocol/thesis.ts");
 
 /** A documentation comment and the line that it describes. */
 const DOCUMENTED = /\/\*\*((?:(?!\*\/)[^])*)\*\/\n *(.*)/g;
@@ -33,7 +33,9 @@ const documented: Documented[] = FILES.flatMap((file) =>
 function functionIn({ file, line }: Documented): string | undefined {
   const isExported = /^export (?:async )?function /.test(line);
   if (/^(async )?function /.test(line)) return undefined;
-  if (!isExported && !/^lib\/client\/(client|theses)\.ts$/.test(file)) return undefined;
+  if (!isExported && !/^lib\/client\/(chain_reader|client|theses)\.ts$/.test(file)) {
+    return undefined;
+  }
   const [, name] = /^(?:export )?(?:async )?(?:function )?([a-z]\w*)[(<]/.exec(line) ?? [];
   if (isExported && !Object.hasOwn(client, name ?? "")) return undefined; // between its own files
   return name === "constructor" ? undefined : name;
@@ -51,7 +53,9 @@ Deno.test("Client: every function has an example", () => {
     names.push(name);
     assert(each.examples.length > 0, `${name} in ${each.file} has no example`);
   }
-  for (const name of Object.getOwnPropertyNames(client.RangemakerClient.prototype)) {
+  const { prototype } = client.RangemakerClient;
+  const inherited = Object.getPrototypeOf(prototype);
+  for (const name of [prototype, inherited].flatMap(Object.getOwnPropertyNames)) {
     assert(name === "constructor" || names.includes(name), `${name} is not documented`);
   }
 });
@@ -71,7 +75,7 @@ function programOf(urls: string): string {
   const client = fileUrl("lib/client/mod.ts").href;
   return `
 import {
-  formatPrice, isRangemakerError, parsePrice, RangemakerClient, WalletError,
+  formatPrice, isRangemakerError, isUnsettled, offerFromJson, offerToJson, parsePrice, RangemakerClient, WalletError,
 } from "${client}";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import WebSocket from "ws";

@@ -31,8 +31,11 @@ async function play(urls: StackUrls): Promise<{ code: number; text: string; stdo
   return await run("python3", ["-c", exampleFor("bet.py", urls)], { env: standIn });
 }
 
+/** In the name of the test, so that nobody takes the stand-in for the package. */
+const signedBy = hasEthAccount ? "eth-account" : "a stand-in: eth-account is not installed";
+
 Deno.test(
-  "Examples: the bet in Python plays against a running stack",
+  `Examples: the bet in Python plays against a running stack (signed by ${signedBy})`,
   { ignore },
   () =>
     withStack(async ({ urls }) => {

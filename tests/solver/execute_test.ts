@@ -108,7 +108,7 @@ Deno.test("Execute: a failed receipt is a result, with the node's error", () =>
     assert.equal(result.status, "failed");
     assert.deepEqual(result.error, {
       code: "INSUFFICIENT_BALANCE",
-      message: "Refused by the test",
+      message: "Refused by the test: do as it says",
     });
   }));
 

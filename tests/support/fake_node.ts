@@ -163,7 +163,9 @@ export class FakeNode {
       blockNumber,
       error: { code, message },
     });
-    if (this.refusal !== undefined) return failed(this.refusal, "Refused by the test");
+    if (this.refusal !== undefined) {
+      return failed(this.refusal, "Refused by the test: do as it says");
+    }
     if (tx.type === "Deposit") {
       if (this.#used.has(tx.externalTxHash)) {
         return failed("DEPOSIT_ALREADY_PROCESSED", "External hash was used before");

@@ -1,5 +1,5 @@
 /** Amounts, prices and times as people read them. */
-import { formatPrice } from "../../../lib/client/mod.ts";
+import { formatPrice } from "@rangemaker/client";
 
 const grouped = new Intl.NumberFormat("en-US", {
   minimumFractionDigits: 2,
@@ -73,4 +73,9 @@ export function shortAddress(address: string): string {
 /** A price for drawing: exact prices stay bigints. */
 export function toNumber(price: bigint): number {
   return Number(price) / 1e6;
+}
+
+/** The message of anything thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
 }

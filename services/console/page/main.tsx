@@ -1,7 +1,7 @@
 import "./no_eval.ts";
 import "./styles.css";
 import { render } from "preact";
-import { messageOf } from "../../../lib/errors.ts";
+import { messageOf } from "./format.ts";
 import { pageConfigSchema } from "../page_config.ts";
 import { openPageModel } from "./data/page_model.ts";
 import { openMakerView } from "./maker/maker_view.tsx";

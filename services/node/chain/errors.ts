@@ -19,7 +19,9 @@ export class RejectedTransactionError extends RangemakerError {
 /** No thesis has this id. */
 export class UnknownThesisError extends RangemakerError {
   constructor(id: number) {
-    super("UNKNOWN_THESIS", `No thesis has the id ${id}`, { details: { id } });
+    super("UNKNOWN_THESIS", `No thesis has the id ${id}: core_getTheses lists them`, {
+      details: { id },
+    });
   }
 }
 
@@ -29,7 +31,8 @@ export class SettlementError extends RangemakerError {
   static tooEarly(thesis: Thesis, headMs: number): SettlementError {
     return new SettlementError(
       "NotEnded",
-      `Thesis ${thesis.id} ends at ${thesis.endTime}: the time of the newest block is ${headMs}`,
+      `Thesis ${thesis.id} ends at ${thesis.endTime}: the time of the newest block is ${headMs}; ` +
+        "it is settled by itself then",
       { details: { endTime: thesis.endTime, blockTimestamp: headMs } },
     );
   }

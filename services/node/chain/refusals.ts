@@ -28,13 +28,13 @@ export function windowRefusal(
   maxStartAheadMs: number,
 ): Refusal | undefined {
   const fault = endTime <= nowMs
-    ? `ends in the past: it is ${nowMs}`
+    ? `ends in the past: it is ${nowMs}; choose a later one`
     : slotFrom(startTime) >= slotFrom(endTime)
-    ? `contains no ${SLOT_MS} ms slot`
+    ? `contains no ${SLOT_MS} ms slot; choose a longer one`
     : endTime - startTime > THESIS_DURATION_MAX_MS
-    ? `is longer than ${THESIS_DURATION_MAX_MS} ms`
+    ? `is longer than ${THESIS_DURATION_MAX_MS} ms; choose a shorter one`
     : startTime - nowMs > maxStartAheadMs
-    ? `starts more than ${maxStartAheadMs} ms ahead: it is ${nowMs}`
+    ? `starts more than ${maxStartAheadMs} ms ahead: it is ${nowMs}; choose an earlier one`
     : undefined;
   if (fault === undefined) return undefined;
   return refuse("INVALID_TIME_RANGE", `Window from ${startTime} to ${endTime} ${fault}`);

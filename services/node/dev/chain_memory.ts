@@ -26,7 +26,9 @@ interface Snapshot {
 export class UnknownSnapshotError extends RangemakerError {
   constructor(id: number, known: readonly number[]) {
     const kept = known.length === 0 ? "there is none" : `there are ${known.join(", ")}`;
-    super("UNKNOWN_SNAPSHOT", `No snapshot has the id ${id}: ${kept}`, { details: { id } });
+    super("UNKNOWN_SNAPSHOT", `No snapshot has the id ${id}: ${kept}; core_snapshot takes one`, {
+      details: { id },
+    });
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { allowReaders } from "../../../lib/http/envelope.ts";
+import { allowReaders, answerFailures } from "../../../lib/http/envelope.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
@@ -21,6 +21,12 @@ export function refuseForeignPage(
   }
   const message = `Pages of ${origin} may not call this node: use the proxy`;
   return Response.json(rpcFailure(null, RpcCode.invalidRequest, message), { status: 403 });
+}
+
+/** Answers a request to become a WebSocket that lacks part of the handshake. */
+export function refuseHandshake(reason: string): Response {
+  const message = `Invalid handshake: ${reason}; connect with a WebSocket client`;
+  return Response.json(rpcFailure(null, RpcCode.invalidRequest, message), { status: 400 });
 }
 
 /**
@@ -54,5 +60,6 @@ export function nodeApi(
     if (text === undefined) return c.body(null, 204);
     return c.body(text, isMalformed ? 400 : 200, { "content-type": "application/json" });
   });
+  answerFailures(app, "node");
   return app;
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { idOf, RpcCode, rpcFailure, type RpcId } from "../../../lib/protocol/jsonrpc.ts";
+import { refuseHandshake } from "./api.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Subscriber, Subscriptions } from "./subscriptions.ts";
 
@@ -73,7 +74,7 @@ export class Clients {
       upgrade = Deno.upgradeWebSocket(request);
     } catch (thrown) {
       // The request lacks a header of the handshake; the message names it.
-      return new Response(messageOf(thrown), { status: 400 });
+      return refuseHandshake(messageOf(thrown));
     }
     this.#serve(upgrade.socket, isReadOnly);
     return upgrade.response;
@@ -128,7 +129,9 @@ export class Clients {
       const refuse = (message: string) =>
         send(JSON.stringify(rpcFailure(idAtStart(text), RpcCode.limitExceeded, message)));
       if (text.length > FRAME_CHARS_MAX) {
-        return refuse(`Requests may have ${FRAME_CHARS_MAX} characters: received ${text.length}`);
+        return refuse(
+          `Requests may have ${FRAME_CHARS_MAX} characters: received ${text.length}; send less at once`,
+        );
       }
       if (underWay >= REQUESTS_UNDER_WAY_MAX) {
         return refuse(

@@ -91,12 +91,15 @@ export class Dispatcher {
 
   async #handleBatch(items: readonly unknown[], caller: Caller): Promise<Answer> {
     if (items.length === 0) {
-      throw new RpcError(RpcCode.invalidRequest, "Invalid request: the batch is empty");
+      throw new RpcError(
+        RpcCode.invalidRequest,
+        "Invalid request: the batch is empty: send one call or more",
+      );
     }
     if (items.length > BATCH_MAX) {
       throw new RpcError(
         RpcCode.limitExceeded,
-        `A batch may hold ${BATCH_MAX} calls: received ${items.length}`,
+        `A batch may hold ${BATCH_MAX} calls: received ${items.length}; send several batches`,
       );
     }
     const batch: Batch = { isRefused: false };
@@ -143,10 +146,16 @@ export class Dispatcher {
     const isWrite = method?.isWrite === true && !caller.isReadOnly;
     const run = () => {
       if (method === undefined) {
-        throw new RpcError(RpcCode.methodNotFound, `Method not found: ${name}`);
+        throw new RpcError(
+          RpcCode.methodNotFound,
+          `Method not found: ${name}; rpc.discover lists the methods`,
+        );
       }
       if (method.isWrite && caller.isReadOnly) {
-        throw new RpcError(RpcCode.methodNotFound, `Method not available on a read port: ${name}`);
+        throw new RpcError(
+          RpcCode.methodNotFound,
+          `Method not available on a read port: ${name}; send it to the write node`,
+        );
       }
       // Encoding a long result takes as long as finding it: both are one task.
       return JSON.stringify(rpcResult(id, method.call(params, caller.client)));

@@ -2,7 +2,7 @@ import { toWire } from "../../../lib/protocol/wire.ts";
 import type { z } from "zod";
 import config from "../../../deno.json" with { type: "json" };
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { describeInput } from "../../../lib/http/describe_input.ts";
+import { describeInput } from "../../../lib/protocol/describe_input.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
@@ -174,7 +174,8 @@ function pricesPage(chain: Chain, query: z.output<typeof historyParams>[0]) {
   if (history === undefined) {
     throw new RpcError(
       RpcCode.invalidParams,
-      `Invalid params: no market has base ${query.base} and quote ${query.quote}`,
+      `Invalid params: no market has base ${query.base} and quote ${query.quote}: ` +
+        "core_getPrices lists the markets",
     );
   }
   return pageOfPrices(history, query);

@@ -40,12 +40,14 @@ export const historyParams = z.tuple([z.object({
   cursor: z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer").optional(),
 })]);
 
+const BLOCK_RULE = "Expected a block number as hex, or a tag such as latest";
+
 /** Of `eth_getBlockByNumber`. */
 export const blockParams = z.tuple([
   z.union([
     z.enum(["latest", "pending", "safe", "finalized", "earliest"]),
-    z.string().regex(/^0x(0|[1-9a-f][0-9a-f]{0,12})$/i),
-  ], { error: "Expected a block number as hex, or a tag" }),
+    z.string().regex(/^0x(0|[1-9a-f][0-9a-f]{0,12})$/i, BLOCK_RULE),
+  ], { error: BLOCK_RULE }),
   z.boolean().optional(),
 ]);
 

@@ -140,7 +140,7 @@ export class ClientSession {
       return Promise.resolve(failureOf(call, error));
     };
     if (this.#client.subscriptionCount >= maxSubscriptions) {
-      const message = `A client may have ${maxSubscriptions} subscriptions`;
+      const message = `A client may have ${maxSubscriptions} subscriptions: end one first`;
       return refuse("subscriptions_per_client", limitExceeded(429, message));
     }
     try {
@@ -162,7 +162,9 @@ export class ClientSession {
   #unsubscribe(call: Call): string {
     const subscription: unknown = Array.isArray(call.params) ? call.params[0] : undefined;
     if (typeof subscription !== "string") {
-      const message = `${call.method} takes the id of a subscription`;
+      const message = `Invalid params: ${call.method} takes the id of a subscription: received ${
+        JSON.stringify(subscription) ?? "nothing"
+      }`;
       const error = JSON.stringify({ code: RpcCode.invalidParams, message });
       return `{"jsonrpc":"2.0","id":${idText(call)},"error":${error}}`;
     }

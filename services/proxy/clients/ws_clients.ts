@@ -12,7 +12,7 @@ import { pathOf } from "../../../lib/http/listener.ts";
 import { ClientSession } from "./client_session.ts";
 import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
 import type { Cors } from "../router/cors.ts";
-import { limitExceeded, ProxyError } from "../router/failures.ts";
+import { brokenHandshake, limitExceeded, originRefused, ProxyError } from "../router/failures.ts";
 import type { Hub } from "../hub/hub.ts";
 import { CloseCode } from "../hub/hub_client.ts";
 import type { ProxyMetrics } from "../metrics.ts";
@@ -111,7 +111,7 @@ export class WsClients {
       upgrade = Deno.upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
     } catch (thrown) {
       // The request lacks a header of the handshake; the message names it.
-      return new Response(messageOf(thrown), { status: 400 });
+      return responseOf(brokenHandshake(messageOf(thrown)));
     }
     const { socket, response } = upgrade;
     // A socket whose peer is gone before it opens has no further event, not even a close.
@@ -129,13 +129,10 @@ export class WsClients {
   refusal(headers: Headers, address: CallerAddress): Response | undefined {
     // Otherwise any page could use a proxy that only its visitor can reach.
     if (!this.#options.cors.allows(headers.get("origin"))) {
-      return new Response("Origin not allowed", { status: 403 });
+      return responseOf(originRefused(headers.get("origin")));
     }
     const error = this.#noRoom(address);
-    return error && new Response(failureText(null, error), {
-      status: error.status,
-      headers: { "content-type": "application/json" },
-    });
+    return error && responseOf(error);
   }
 
   /** Serves a connection until it ends. */
@@ -229,7 +226,11 @@ export class WsClients {
 
   #noRoom(address: CallerAddress): ProxyError | undefined {
     if (this.#draining) {
-      return new ProxyError(503, RpcCode.resourceUnavailable, "The proxy is shutting down");
+      return new ProxyError(
+        503,
+        RpcCode.resourceUnavailable,
+        "The proxy is shutting down: connect again",
+      );
     }
     const { maxClients, metrics } = this.#options;
     if (this.#connections.size >= maxClients) {
@@ -238,7 +239,10 @@ export class WsClients {
     }
     if (!this.#perAddress.hasRoom(address)) {
       metrics.countRefusal("connections_per_address");
-      return limitExceeded(429, "Too many clients are connected from this address");
+      return limitExceeded(
+        429,
+        "Too many clients are connected from this address: close one first",
+      );
     }
   }
 
@@ -274,4 +278,11 @@ export class WsClients {
       this.#sweepLater();
     });
   }
+}
+
+function responseOf(error: ProxyError): Response {
+  return new Response(failureText(null, error), {
+    status: error.status,
+    headers: { "content-type": "application/json" },
+  });
 }

@@ -1,10 +1,11 @@
 import { Buffer } from "node:buffer";
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 // @ts-types="@types/ws"
 import { type ServerOptions, WebSocketServer } from "ws";
 import { getLogger } from "@logtape/logtape";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import { failureResponse, handshakeExpected } from "../../../lib/http/envelope.ts";
 import { ListenError, urlOf } from "../../../lib/http/listener.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { Deadlines } from "../http_pool/deadlines.ts";
@@ -83,7 +84,7 @@ export class WsListener {
   static async start(options: WsListenerOptions): Promise<WsListener> {
     const { host, port, reusePort = false } = options;
     const server = createServer({ maxHeaderSize: HEADER_BYTES_MAX }, (_request, response) => {
-      response.writeHead(426, { upgrade: "websocket" }).end("Expected a WebSocket handshake");
+      void answerNoHandshake(response);
     });
     await new Promise<void>((resolve, reject) => {
       server.once("error", (cause) => reject(new ListenError(host, port, cause, "--ws-port")));
@@ -166,6 +167,14 @@ function headersOf(request: IncomingMessage): Headers {
     for (const item of value ?? []) headers.append(name, item);
   }
   return headers;
+}
+
+/** Answers a request that is no handshake. */
+async function answerNoHandshake(response: ServerResponse): Promise<void> {
+  const { status, headers, body } = failureResponse(handshakeExpected("/ws"));
+  const contentType = headers.get("content-type") ?? "";
+  response.writeHead(status, { upgrade: "websocket", "content-type": contentType });
+  response.end(await new Response(body).text());
 }
 
 /** Answers a handshake in plain HTTP and ends the connection. */

@@ -43,7 +43,7 @@ export const REFUSED: Record<SubscriptionRefusal, SubscribeOutcome> = {
 /** The answer to a subscribe that the node did not answer in time. */
 export const UNREACHABLE = failure(
   RpcCode.resourceUnavailable,
-  "The read node cannot be reached: the subscription was not made in time",
+  "The read node cannot be reached: the subscription was not made in time; try again",
 );
 
 function failure(code: number, message: string): SubscribeOutcome {

@@ -45,7 +45,7 @@ export function subscriptionRequest(
   const paramsText = memberText(call.text, "params") ?? "[]";
   if (Buffer.byteLength(paramsText) > SUBSCRIPTION_PARAMS_BYTES_MAX) {
     throw new SubscriptionParamsError(
-      `Parameters of a subscription are over ${SUBSCRIPTION_PARAMS_BYTES_MAX} bytes`,
+      `Parameters of a subscription are over ${SUBSCRIPTION_PARAMS_BYTES_MAX} bytes: ask for less`,
     );
   }
   const params = call.params ?? [];
@@ -93,7 +93,7 @@ function canonical(value: unknown, depth: number): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (depth > DEPTH_MAX) {
     throw new SubscriptionParamsError(
-      `Parameters of a subscription are nested over ${DEPTH_MAX} levels deep`,
+      `Parameters of a subscription are nested over ${DEPTH_MAX} levels deep: ask for less`,
     );
   }
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;

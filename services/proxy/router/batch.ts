@@ -63,7 +63,7 @@ function keyOf(id: RpcId): string {
 }
 
 function missing(call: Call, target: Target): string {
-  const message = `The ${target} node left this call of the batch unanswered`;
+  const message = `The ${target} node left this call of the batch unanswered: send it alone`;
   const error = JSON.stringify({ code: RpcCode.internalError, message });
   return `{"jsonrpc":"2.0","id":${idText(call)},"error":${error}}`;
 }

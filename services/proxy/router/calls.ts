@@ -1,5 +1,6 @@
 import {
   idOf,
+  parseJson,
   parseRequest,
   RpcCode,
   RpcError,
@@ -70,15 +71,16 @@ export function isBroken(call: Call | BrokenCall): call is BrokenCall {
 export function readMessage(text: string, maxBatch: number): Message {
   if (text.length > SMALL_BYTES && isTooComplex(text, COMPLEXITY_MAX)) {
     const { depth, parts } = COMPLEXITY_MAX;
-    const message = `Message has over ${parts} members or is nested over ${depth} levels deep`;
+    const message = `Message has over ${parts} members or is nested over ${depth} levels deep: ` +
+      "send less at once";
     throw new MessageError(idAtStart(text), limitExceeded(413, message));
   }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch (cause) {
-    const error = new RpcError(RpcCode.parseError, "Parse error: body is not JSON", { cause });
-    throw new MessageError(null, badRequest(error));
+    if (!(cause instanceof RpcError)) throw cause;
+    throw new MessageError(null, badRequest(cause));
   }
   return Array.isArray(value) ? readBatch(value, text, maxBatch) : readCall(value, text);
 }
@@ -101,11 +103,15 @@ export class MessageError extends ProxyError {
 
 function readBatch(values: unknown[], text: string, maxBatch: number): (Call | BrokenCall)[] {
   if (values.length === 0) {
-    const error = new RpcError(RpcCode.invalidRequest, "Invalid request: Batch is empty");
+    const error = new RpcError(
+      RpcCode.invalidRequest,
+      "Invalid request: Batch is empty: send one call or more",
+    );
     throw new MessageError(null, badRequest(error));
   }
   if (values.length > maxBatch) {
-    const message = `Batch has ${values.length} calls: the limit is ${maxBatch}`;
+    const message =
+      `Batch has ${values.length} calls: the limit is ${maxBatch}; send several batches`;
     throw new MessageError(null, limitExceeded(413, message));
   }
   const texts = arrayElements(text);

@@ -16,7 +16,7 @@ export class ProxyError extends RpcError {
 
 /** 502 / -32002: the request was not sent. */
 export function nodeUnreachable(target: Target, why: string, cause?: unknown): ProxyError {
-  const message = `The ${target} node cannot be reached: ${why}`;
+  const message = `The ${target} node cannot be reached: ${why}; try again`;
   return new ProxyError(502, RpcCode.resourceUnavailable, message, cause);
 }
 
@@ -33,12 +33,22 @@ export function nodeTimeout(target: Target, timeoutMs: number): ProxyError {
 }
 
 function doubtOf(target: Target): string {
-  return target === "write" ? "; the write may have taken effect" : "";
+  return target === "write"
+    ? "; the write may have taken effect: only the same signed transaction may be sent again"
+    : "; try again";
 }
 
 /** 403: the page's origin is not in `--cors-origins`. */
-export function originRefused(): ProxyError {
-  return new ProxyError(403, RpcCode.invalidRequest, "Origin is not allowed");
+export function originRefused(origin: string | null): ProxyError {
+  const message =
+    `Pages of ${origin} may not call this proxy: operators allow it by --cors-origins`;
+  return new ProxyError(403, RpcCode.invalidRequest, message);
+}
+
+/** A request to become a WebSocket that lacks part of the handshake. */
+export function brokenHandshake(reason: string): ProxyError {
+  const message = `Invalid handshake: ${reason}; connect with a WebSocket client`;
+  return new ProxyError(400, RpcCode.invalidRequest, message);
 }
 
 /** -32005: over a limit of the proxy; 408 for a time, 413 for a size, 429 for a number in use. */

@@ -64,7 +64,7 @@ export class RpcEndpoint {
         const { overRate } = this.#options;
         if (overRate !== undefined) retryAfterS = await overRate(address);
         // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
-        if (!cors.allows(origin)) throw originRefused();
+        if (!cors.allows(origin)) throw originRefused(origin);
         if (retryAfterS !== undefined) {
           metrics.countRefusal("request_rate");
           throw rateLimited(retryAfterS);
@@ -86,7 +86,9 @@ export class RpcEndpoint {
       }
     } else {
       metrics.countRefusal("requests_per_address");
-      answer = refusal(limitExceeded(429, "Too many open requests from this address"));
+      answer = refusal(
+        limitExceeded(429, "Too many open requests from this address: wait for an answer"),
+      );
     }
     if (isLarge(answer)) answer = this.#hold(answer, served);
     const { status, body, target } = answer;
@@ -152,7 +154,7 @@ function rateLimited(retryAfterS: number): ProxyError {
 }
 
 function bodyTooLarge(maxBytes: number): ProxyError {
-  return limitExceeded(413, `Body is over ${maxBytes} bytes`);
+  return limitExceeded(413, `Body is over ${maxBytes} bytes: send less at once`);
 }
 
 const decoder = new TextDecoder();
@@ -179,7 +181,9 @@ export async function textWithin(
     let bytes = 0;
     for (;;) {
       const { value, done } = await reader.read();
-      if (isLate) throw limitExceeded(408, `Body took longer than ${timeoutMs} ms`);
+      if (isLate) {
+        throw limitExceeded(408, `Body took longer than ${timeoutMs} ms: send less at once`);
+      }
       if (done) break;
       bytes += value.length;
       if (bytes > maxBytes) {

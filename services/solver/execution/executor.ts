@@ -7,7 +7,8 @@ import {
   type SignedTransactionText,
 } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
-import { IntentRefusedError, type Submitter } from "../../../lib/intents/submitter.ts";
+import type { Submitter } from "../../../lib/intents/submitter.ts";
+import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { type Address, hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";

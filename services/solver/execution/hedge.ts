@@ -87,7 +87,10 @@ export class HttpHedge implements Hedge {
     }
     if (parsed.data.hedged) return;
     const reason = parsed.data.reason?.slice(0, REASON_LENGTH_MAX) ?? "no reason given";
-    throw new RangemakerError("HEDGE_REFUSED", `Execution was not hedged: ${reason}`);
+    throw new RangemakerError(
+      "HEDGE_REFUSED",
+      `Execution was not hedged: ${reason}; request a new quote`,
+    );
   }
 }
 

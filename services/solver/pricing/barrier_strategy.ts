@@ -107,14 +107,15 @@ export class BarrierStrategy implements PricingStrategy {
     if (endTime <= nowMs) {
       throw new PricingRefusedError(
         "WINDOW_ENDED",
-        `Window ended at ${endTime}, ${nowMs - endTime} ms ago`,
+        `Window ended at ${endTime}, ${nowMs - endTime} ms ago: choose a later one`,
       );
     }
     const { minDurationMs } = this.#options;
     if (endTime - startTime >= minDurationMs) return;
     throw new PricingRefusedError(
       "DURATION_TOO_SHORT",
-      `Duration of ${endTime - startTime} ms is below ${minDurationMs} ms (--min-duration-ms)`,
+      `Duration of ${endTime - startTime} ms is below ${minDurationMs} ms ` +
+        "(--min-duration-ms): choose a longer window",
     );
   }
 
@@ -125,14 +126,18 @@ export class BarrierStrategy implements PricingStrategy {
       "RANGE_TOO_NARROW",
       `Range of ${
         formatPrice(upperPrice - lowerPrice)
-      } is narrower than ${minWidthTicks} moves of ${formatPrice(tick)} (--min-width-ticks)`,
+      } is narrower than ${minWidthTicks} moves of ${formatPrice(tick)} ` +
+        "(--min-width-ticks): choose a wider one",
     );
   }
 
   #spot({ symbol }: Market, { spot }: MarketView, nowMs: number): { price: bigint; ageMs: number } {
     const { maxPriceAgeMs } = this.#options;
     if (spot === undefined) {
-      throw new PricingRefusedError("PRICE_UNAVAILABLE", `No price of ${symbol} is known`);
+      throw new PricingRefusedError(
+        "PRICE_UNAVAILABLE",
+        `No price of ${symbol} is known yet: try again in a few seconds`,
+      );
     }
     const ageMs = Math.max(0, nowMs - spot.lastUpdateMs);
     if (spot.fresh && ageMs <= maxPriceAgeMs) return { price: spot.price, ageMs };
@@ -140,7 +145,7 @@ export class BarrierStrategy implements PricingStrategy {
       "PRICE_UNAVAILABLE",
       `Price of ${symbol} is ${ageMs} ms old${
         spot.fresh ? `, above ${maxPriceAgeMs} ms` : " and stale by the core node"
-      }`,
+      }: try again when there is a newer one`,
     );
   }
 }
@@ -155,7 +160,8 @@ function forecastOf(
   if (forecast === undefined) {
     throw new PricingRefusedError(
       "VOLATILITY_UNAVAILABLE",
-      `Price history of ${symbol} is too short for a volatility (--volatility-history-ms)`,
+      `Price history of ${symbol} is too short for a volatility ` +
+        "(--volatility-history-ms): try again in a minute",
     );
   }
   if (nowMs - historyEndMs <= HISTORY_LAG_MAX_MS) return forecast;
@@ -163,7 +169,7 @@ function forecastOf(
     "VOLATILITY_UNAVAILABLE",
     `Price history of ${symbol} ends ${
       nowMs - historyEndMs
-    } ms ago, above ${HISTORY_LAG_MAX_MS} ms`,
+    } ms ago, above ${HISTORY_LAG_MAX_MS} ms: try again in a few seconds`,
   );
 }
 
@@ -173,7 +179,7 @@ function requireInside({ lowerPrice, upperPrice }: BetTerms, spot: bigint): void
     "OUTSIDE_RANGE",
     `Price ${formatPrice(spot)} is outside ${formatPrice(lowerPrice)} to ${
       formatPrice(upperPrice)
-    }`,
+    }: choose a range around it`,
   );
 }
 
@@ -187,13 +193,16 @@ function requireUnbroken(bet: BetTerms, view: MarketView, nowMs: number): void {
   if (outside !== undefined) {
     throw new PricingRefusedError(
       "RANGE_BROKEN",
-      `Price was ${formatPrice(outside.price)} at ${outside.time}, outside the range`,
+      `Price was ${
+        formatPrice(outside.price)
+      } at ${outside.time}, outside the range: choose a later start`,
     );
   }
   const [gap] = missing;
   if (gap === undefined) return;
   throw new PricingRefusedError(
     "HISTORY_UNAVAILABLE",
-    `Window has begun, and its prices from ${gap.from} to ${gap.to} are not known`,
+    `Window has begun, and its prices from ${gap.from} to ${gap.to} are not known: ` +
+      "try again in a few seconds, or choose a later start",
   );
 }

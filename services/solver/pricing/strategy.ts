@@ -87,7 +87,9 @@ export function strategyContext(
     ...parts,
     market({ base, quote }) {
       const market = markets.find(base, quote);
-      if (market === undefined) return refuse("PRICE_UNAVAILABLE", `No market ${base} / ${quote}`);
+      if (market === undefined) {
+        return refuse("PRICE_UNAVAILABLE", `No market ${base} / ${quote}: GET /pairs lists them`);
+      }
       return parts.marketView(market);
     },
     refuse,

@@ -49,7 +49,7 @@ function requireSolverBalance(risk: bigint, balance: bigint, underWay: bigint): 
   throw new RangemakerError(
     "BALANCE_TOO_LOW",
     `Solver balance ${balance} is ${needed - balance} short of the ${needed} at risk in ` +
-      "executions under way",
+      "executions under way: bet less, or try again when they have ended",
     { retryable: true },
   );
 }

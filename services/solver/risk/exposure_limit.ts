@@ -86,7 +86,8 @@ export class ExposureLimit {
     if (total <= max) return;
     throw new RangemakerError(
       "EXPOSURE_TOO_LARGE",
-      `Exposure would be ${total}, above --max-exposure ${max}: this bet adds ${riskOf(bet)}`,
+      `Exposure would be ${total}, above --max-exposure ${max}: this bet adds ${riskOf(bet)}; ` +
+        "bet less, or wait for settlements",
       { retryable: true },
     );
   }

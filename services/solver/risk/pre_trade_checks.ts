@@ -1,5 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { SubmissionFailure } from "../../../lib/intents/submitter.ts";
+import { SubmissionFailure } from "../../../lib/intents/submitter_options.ts";
 import type { Account } from "../../../lib/protocol/account.ts";
 import { type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
@@ -107,7 +107,11 @@ export class PreTradeChecks {
 function requireFreshPrice(symbol: string, price: NodePrice | undefined): void {
   if (price?.state === "fresh") return;
   const age = price === undefined ? "it never had one" : `the last is ${price.ageMs} ms old`;
-  throw new RangemakerError("PRICE_STALE", `Core node has no fresh price of ${symbol}: ${age}`, {
-    retryable: true,
-  });
+  throw new RangemakerError(
+    "PRICE_STALE",
+    `Core node has no fresh price of ${symbol}: ${age}; try again later`,
+    {
+      retryable: true,
+    },
+  );
 }

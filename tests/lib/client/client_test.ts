@@ -178,6 +178,45 @@ Deno.test("history: joins all pages of a market", async () => {
   });
 });
 
+Deno.test("theses: asks with its filter from page to page, and goes on where it is asked to", async () => {
+  const asked: unknown[] = [];
+  const routes = {
+    core_getTheses({ params }: Record<string, unknown>) {
+      const [query] = params as [{ cursor?: string }]; // what the client sends
+      asked.push(query);
+      return { theses: [], nextCursor: query.cursor === "7" ? null : "7" };
+    },
+    core_getThesis: () => null,
+  };
+  await withServices(routes, async (client) => {
+    const cursors = await Array.fromAsync(
+      client.theses({ status: "open", limit: 5, cursor: "3" }),
+      ({ nextCursor }) => nextCursor,
+    );
+    assert.deepEqual(cursors, ["7", null]);
+    const filter = { status: "open", limit: 5 };
+    assert.deepEqual(asked, [{ ...filter, cursor: "3" }, { ...filter, cursor: "7" }]);
+    await client.theses().next();
+    assert.deepEqual(asked.at(-1), {});
+    assert.equal(await client.thesis(9), null);
+  });
+});
+
+Deno.test("genesisHash, solverInfo: say which chain and which solver there is", async () => {
+  const config = {
+    ...{ basePayoutMultiplier: 1.5, maxPayoutRatio: 10, minDuration: 1_000, maxDuration: 2_000 },
+    ...{ minBetAmount: "1", maxBetAmount: "9" },
+  };
+  const account = { address: solver.address, balance: "5", balanceTime: null };
+  const info = { ...account, dryRun: false, pricing: "mock", config };
+  const routes = { eth_getBlockByNumber: () => ({ hash: txHash }), "/info": () => info };
+  await withServices(routes, async (client) => {
+    assert.equal(await client.genesisHash(), txHash);
+    const { balance, config: { maxBetAmount } } = await client.solverInfo();
+    assert.deepEqual([balance, maxBetAmount], [5n, 9n]);
+  });
+});
+
 Deno.test("A client without a wallet reads, and says that it cannot sign", () => {
   const account = { address: wallet.address, balance: "5", locked: "0", permissions: [] };
   return withServices({ core_getAccount: () => account }, async (client) => {

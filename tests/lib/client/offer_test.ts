@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { QuoteError } from "../../../lib/client/mod.ts";
+import { offerFromJson, offerToJson, QuoteError } from "../../../lib/client/mod.ts";
 import { checkQuote } from "../../../lib/client/offer.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
@@ -92,4 +92,14 @@ Deno.test("checkQuote: a signature by another key, a broken one and another solv
   for (const quote of quotes) {
     assert.throws(() => check(quote), refuses("QUOTE_SIGNER_MISMATCH"));
   }
+});
+
+Deno.test("offerFromJson: gives the offer that was stored, and refuses anything else", () => {
+  const offer = check(signed(terms));
+  const stored = JSON.stringify(offerToJson(offer));
+  assert.deepEqual(offerFromJson(JSON.parse(stored)), offer);
+  const damaged = { ...offerToJson(offer), quoteHash: "0x12" };
+  assert.throws(() => offerFromJson(damaged), (thrown) => {
+    return refuses("INVALID_OFFER")(thrown) && /quoteHash: Expected a hash/.test(String(thrown));
+  });
 });

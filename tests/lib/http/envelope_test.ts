@@ -26,6 +26,17 @@ const thrown: [error: Error, status: number, code: string][] = [
   [new OutcomeUnknownError(null, "no answer"), 504, "OUTCOME_UNKNOWN"],
 ];
 
+/** What is said before and after messages that do not know of a caller. */
+const ADDED: Partial<Record<string, [words: string, advice: string]>> = {
+  STORE_UNAVAILABLE: ["", "; nothing was recorded, try again"],
+  NODE_UNREACHABLE: ["", "; nothing was recorded, try again"],
+  NODE_TIMEOUT: ["", "; nothing was recorded, try again"],
+  NODE_REFUSED: [
+    "Core node refused the call: ",
+    "; operators: see whether the node has paused, and compare chain ids and clocks",
+  ],
+};
+
 function appThatThrows(error: Error): Hono {
   const app = new Hono();
   useEnvelope(app, "test", ["*"]);
@@ -37,9 +48,10 @@ function appThatThrows(error: Error): Hono {
 
 for (const [error, status, code] of thrown) {
   Deno.test(`useEnvelope: ${error.constructor.name} is answered with ${status}, its code and message`, async () => {
+    const [words, advice] = ADDED[code] ?? ["", ""];
     const response = await appThatThrows(error).request("/");
     const { details: _facts, ...body } = await response.json();
-    assert.deepEqual(body, { success: false, error: error.message, code });
+    assert.deepEqual(body, { success: false, error: `${words}${error.message}${advice}`, code });
     assert.equal(response.status, status);
   });
 }
@@ -60,10 +72,16 @@ Deno.test("readBody and parseInput: name the field and its rule", async () => {
   const bad = await app.request("/", { method: "POST", body: '{"a":{"b":"x"}}' });
   assert.equal((await bad.json()).error, 'INVALID_REQUEST: a.b: Expected a number: received "x"');
   const none = await app.request("/", { method: "POST", body: "{" });
-  assert.equal((await none.json()).error, 'INVALID_REQUEST: Body is not JSON: received "{"');
+  assert.equal(
+    (await none.json()).error,
+    'INVALID_REQUEST: Body is not JSON: received "{"; send a JSON object',
+  );
   const key = `0x${"5e".repeat(32)}`;
   const pasted = await app.request("/", { method: "POST", body: `key=${key}` });
-  assert.equal((await pasted.json()).error, 'INVALID_REQUEST: Body is not JSON: received "key=…"');
+  assert.equal(
+    (await pasted.json()).error,
+    'INVALID_REQUEST: Body is not JSON: received "key=…"; send a JSON object',
+  );
   assert.throws(() => parseInput({}, schema), { code: "INVALID_REQUEST" });
 });
 

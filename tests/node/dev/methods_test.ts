@@ -34,7 +34,10 @@ Deno.test("Node --dev: the read port refuses development methods like other writ
     const socket = await RpcSocket.open(node.readWsUrl);
     for (const [index, method] of DEV_METHODS.entries()) {
       const { error } = await socket.call(method, PARAMS[index]);
-      assert.deepEqual(error?.message, `Method not available on a read port: ${method}`);
+      assert.deepEqual(
+        error?.message,
+        `Method not available on a read port: ${method}; send it to the write node`,
+      );
     }
     await socket.close();
   }, { dev: true }));

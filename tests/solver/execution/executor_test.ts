@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
-import { IntentRefusedError } from "../../../lib/intents/submitter.ts";
+import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { encodeExecution } from "../../../services/solver/execution/execution.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";

@@ -51,7 +51,7 @@ Deno.test("--hedge-url: a refusal ends the execution for good, with the service'
         for (let attempt = 0; attempt < 2; attempt++) {
           await assert.rejects(executor.execute(execution), {
             code: "HEDGE_REFUSED",
-            message: "Execution was not hedged: book is full",
+            message: "Execution was not hedged: book is full; request a new quote",
           });
         }
         assert.deepEqual([received.length, sent, exposure.total], [1, [], 0n]);
@@ -89,6 +89,9 @@ for (const [name, failure] of failures) {
 Deno.test("--hedge-url: a refusal without a reason says so", () =>
   withService(() => Response.json({ hedged: false }), async (hedge) => {
     await withExecutor(hedge, async ({ executor, clock }) => {
-      await assert.rejects(executor.execute(signed(clock).execution), /hedged: no reason given$/);
+      await assert.rejects(
+        executor.execute(signed(clock).execution),
+        /hedged: no reason given; request a new quote$/,
+      );
     });
   }));

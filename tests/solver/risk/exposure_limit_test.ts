@@ -44,10 +44,14 @@ function refused(decide: () => void, code: string, message: RegExp): void {
 Deno.test("ExposureLimit: the bound holds to the unit, and says by how much it would be passed", () => {
   const { limit } = limitOf(25n, [thesisOf(1)]);
   decide(limit, 5n, reservation(2, 10n));
-  const words = /^Exposure would be 26, above --max-exposure 25: this bet adds 6$/;
+  const words = /^Exposure would be 26, above --max-exposure 25: this bet adds 6; bet less, or/;
   refused(() => decide(limit, 6n), "EXPOSURE_TOO_LARGE", words);
   limit.admission(quoteHashOf(3), betOf(5n), plenty).decide(new Set());
-  refused(() => decide(limit, 1n), "EXPOSURE_TOO_LARGE", /^Exposure would be 26, .* adds 1$/);
+  refused(
+    () => decide(limit, 1n),
+    "EXPOSURE_TOO_LARGE",
+    /^Exposure would be 26, .* adds 1; bet less, or/,
+  );
 });
 
 Deno.test("ExposureLimit: a bet that is both reserved and open counts once", () => {
@@ -99,7 +103,7 @@ Deno.test("ExposureLimit: balances cover all bets under way of the same user, an
   refused(
     () => decideWith({ user: 300n, solver: 24n }),
     "BALANCE_TOO_LOW",
-    /^Solver balance 24 is 1 short of the 25 at risk in executions under way$/,
+    /^Solver balance 24 is 1 short of the 25 at risk in executions under way: bet less/,
   );
   const { user, solver } = betOf(5n);
   decideWith({ user: 100n, solver: 5n }, { ...betOf(5n), user: solver, solver: user });

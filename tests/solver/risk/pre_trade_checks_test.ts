@@ -88,14 +88,14 @@ const cases: [string, PreTradeChecks, status: number, code: string, message: Reg
     checks({}, { state: "stale" }),
     503,
     "PRICE_STALE",
-    /^Core node has no fresh price of ETH\/USDT: the last is 3456 ms old$/,
+    /^Core node has no fresh price of ETH\/USDT: the last is 3456 ms old; try again later$/,
   ],
   [
     "balance short",
     checks({}, { own: 49n }),
     503,
     "BALANCE_TOO_LOW",
-    /^Solver balance 49 is 1 short of the 50 at risk in executions under way$/,
+    /^Solver balance 49 is 1 short of the 50 at risk in executions under way: bet less/,
   ],
   [
     "user's balance short",

@@ -1,6 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import type { Bet, Estimate } from "../../../../lib/client/mod.ts";
-import type { CancelTimer, Clock } from "../../../../lib/clock.ts";
+import type { Bet, CancelTimer, Clock, Estimate } from "@rangemaker/client";
 
 /** Shortest time between two requests: a drag changes the bet 60 times a second. */
 const PAUSE_MS = 120;

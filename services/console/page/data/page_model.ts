@@ -1,8 +1,5 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { RangemakerClient, type Thesis } from "../../../../lib/client/mod.ts";
-import { systemClock } from "../../../../lib/clock.ts";
-import { CoreClient } from "../../../../lib/net/core_client.ts";
-import { Markets } from "../../../../lib/protocol/markets.ts";
+import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
 import { formatAmount } from "../format.ts";
 import { PriceFeed } from "./price_feed.ts";
@@ -44,8 +41,7 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
     injected: watchInjectedWallets(page),
     onSettled: (thesis) => announce(outcomeOf(thesis)),
   });
-  const node = new CoreClient({ url: config.urls.proxy });
-  const chain = new ChainIdentity(node, () => {
+  const chain = new ChainIdentity(client, () => {
     announce("The chain was reset: prices and bets start anew.");
     feed.clear();
     session.restart();
@@ -78,17 +74,17 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
 
 /** Notices that a node has another chain than before. */
 class ChainIdentity {
-  readonly #node: CoreClient;
+  readonly #client: RangemakerClient;
   readonly #onReset: () => void;
   #genesis: string | undefined;
 
-  constructor(node: CoreClient, onReset: () => void) {
-    this.#node = node;
+  constructor(client: RangemakerClient, onReset: () => void) {
+    this.#client = client;
     this.#onReset = onReset;
   }
 
   async check(): Promise<void> {
-    const genesis = await this.#node.genesisHash().catch(() => undefined);
+    const genesis = await this.#client.genesisHash().catch(() => undefined);
     if (genesis == null) return; // asked again after the next connect
     if (this.#genesis !== undefined && this.#genesis !== genesis) this.#onReset();
     this.#genesis = genesis;

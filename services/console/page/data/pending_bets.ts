@@ -1,8 +1,6 @@
 /** Bets that were signed, kept in the browser until the chain shows them: a reload must not lose one. */
 import { z } from "zod";
-import type { Offer } from "../../../../lib/client/mod.ts";
-import { quoteSchema, quoteToWire } from "../../../../lib/protocol/quote.ts";
-import { type Address, hash32Schema, signatureSchema } from "../../../../lib/protocol/scalars.ts";
+import { type Address, type Offer, offerFromJson, offerToJson } from "@rangemaker/client";
 import type { TextStore } from "./wallets.ts";
 
 /** A bet on its way, with what is needed to send it again. */
@@ -16,11 +14,16 @@ const PLACE = "rangemaker.pending-bets";
 /** Bets on their way: one user has very few. */
 const PENDING_MAX = 20;
 
-const pendingSchema = z.array(z.object({
-  quote: quoteSchema,
-  quoteHash: hash32Schema,
-  signature: signatureSchema,
-}));
+const signatureSchema = z.custom<PendingBet["signature"]>((value) =>
+  typeof value === "string" && /^0x[0-9a-fA-F]{130}$/.test(value)
+);
+
+const pendingSchema = z.array(
+  z.looseObject({ signature: signatureSchema }).transform(({ signature, ...offer }) => ({
+    offer: offerFromJson(offer),
+    signature,
+  })),
+);
 
 /** The signed bets whose outcome this browser does not know yet. */
 export class PendingBets {
@@ -47,27 +50,15 @@ export class PendingBets {
   }
 
   #read(): PendingBet[] {
-    const parsed = pendingSchema.safeParse(parseJson(this.#store.getItem(PLACE) ?? "[]"));
-    return (parsed.data ?? []).map(({ quote, quoteHash, signature }) => ({
-      offer: { quote, quoteHash },
-      signature,
-    }));
+    try {
+      return pendingSchema.parse(JSON.parse(this.#store.getItem(PLACE) ?? "[]"));
+    } catch {
+      return []; // somebody else's
+    }
   }
 
   #write(bets: readonly PendingBet[]): void {
-    const texts = bets.map(({ offer, signature }) => ({
-      quote: quoteToWire(offer.quote),
-      quoteHash: offer.quoteHash,
-      signature,
-    }));
+    const texts = bets.map(({ offer, signature }) => ({ ...offerToJson(offer), signature }));
     this.#store.setItem(PLACE, JSON.stringify(texts));
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // somebody else's: it fits no schema
   }
 }

@@ -2,13 +2,14 @@ import { type Signal, signal } from "@preact/signals";
 import {
   type Account,
   type Address,
+  type CancelTimer,
+  type Clock,
   isRangemakerError,
   type RangemakerClient,
   type Thesis,
   type ThesisWatch,
-} from "../../../../lib/client/mod.ts";
-import type { CancelTimer, Clock } from "../../../../lib/clock.ts";
-import { messageOf } from "../../../../lib/errors.ts";
+} from "@rangemaker/client";
+import { messageOf } from "../format.ts";
 import type { PendingBets } from "./pending_bets.ts";
 
 /** Between attempts to follow the user's bets. */

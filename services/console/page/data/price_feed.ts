@@ -1,8 +1,11 @@
 import { type Signal, signal } from "@preact/signals";
-import type { NodePrice, PriceHistory, RangemakerClient } from "../../../../lib/client/mod.ts";
-import { messageOf } from "../../../../lib/errors.ts";
-import { SLOT_MS } from "../../../../lib/protocol/constants.ts";
-import { toNumber } from "../format.ts";
+import {
+  type NodePrice,
+  type PriceHistory,
+  type RangemakerClient,
+  SLOT_MS,
+} from "@rangemaker/client";
+import { messageOf, toNumber } from "../format.ts";
 import { PriceSeries } from "./price_series.ts";
 import type { ServerClock } from "./server_clock.ts";
 

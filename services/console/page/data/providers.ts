@@ -1,12 +1,10 @@
 import { type Signal, signal } from "@preact/signals";
 import { z } from "zod";
-import type { Clock } from "../../../../lib/clock.ts";
-import { callJson } from "../../../../lib/net/call_json.ts";
-import { PollingLoop } from "../../../../lib/net/polling_loop.ts";
-import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
+import type { Clock } from "@rangemaker/client";
+import { get, Poll } from "./http.ts";
 
-/** Between two questions to the oracle. */
-const POLL_MS = 1_500;
+/** A price of 6 decimals. */
+const priceSchema = z.string().regex(/^\d{1,20}$/).transform(BigInt);
 
 /** The parts of the oracle's `GET /providers` that are shown. */
 export const providersSchema = z.object({
@@ -21,8 +19,8 @@ export const providersSchema = z.object({
   pairSources: z.record(
     z.string(),
     z.object({
-      price: uint64Schema.optional(),
-      sourcePrices: z.record(z.string(), uint64Schema),
+      price: priceSchema.optional(),
+      sourcePrices: z.record(z.string(), priceSchema),
       deviationBasisPoints: z.record(z.string(), z.number()).optional(),
       outliers: z.array(z.string()),
     }),
@@ -36,26 +34,29 @@ export type Providers = z.output<typeof providersSchema>;
 export class ProvidersWatch {
   /** Undefined while the oracle does not answer. */
   readonly providers: Signal<Providers | undefined> = signal(undefined);
-  readonly #loop: PollingLoop;
+  readonly #poll: Poll;
 
   constructor(oracleUrl: string, clock: Clock) {
     const url = `${oracleUrl.replace(/\/+$/, "")}/providers`;
-    this.#loop = new PollingLoop({
-      clock,
-      intervalMs: POLL_MS,
-      poll: async (signal) => {
-        const providers = await callJson(url, providersSchema, undefined, { signal });
-        if (!signal.aborted) this.providers.value = providers;
-      },
-      onFailure: () => this.providers.value = undefined,
+    this.#poll = new Poll(clock, async (signal) => {
+      const providers = await readProviders(url, signal);
+      if (!signal.aborted) this.providers.value = providers;
     });
   }
 
   start(): void {
-    this.#loop.start();
+    this.#poll.start();
   }
 
   stop(): void {
-    this.#loop.pause();
+    this.#poll.stop();
+  }
+}
+
+async function readProviders(url: string, signal: AbortSignal): Promise<Providers | undefined> {
+  try {
+    return providersSchema.parse(JSON.parse((await get(url, signal)).text));
+  } catch {
+    return undefined; // the view says that the oracle does not answer
   }
 }

@@ -1,16 +1,8 @@
 import { type Signal, signal } from "@preact/signals";
 import { z } from "zod";
-import type { Clock } from "../../../../lib/clock.ts";
-import { isRangemakerError } from "../../../../lib/client/mod.ts";
-import { type HttpAnswer, request } from "../../../../lib/net/http_request.ts";
-import { PollingLoop } from "../../../../lib/net/polling_loop.ts";
+import type { Clock } from "@rangemaker/client";
+import { get, type HttpAnswer, NoAnswerError, Poll } from "./http.ts";
 import { MetricsHistory, parseMetrics } from "./metrics.ts";
-
-/** Between two looks at a service. */
-const POLL_MS = 1_500;
-
-/** A service that takes longer counts as away. */
-const TIMEOUT_MS = 3_000;
 
 /** The services that an operator looks after. */
 export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
@@ -50,7 +42,7 @@ const statusSchema = z.object({
 export class ServiceWatch {
   readonly state: Signal<ServiceState>;
   readonly #clock: Clock;
-  readonly #loop: PollingLoop;
+  readonly #poll: Poll;
 
   constructor(name: ServiceName, url: string, clock: Clock) {
     this.#clock = clock;
@@ -66,42 +58,35 @@ export class ServiceWatch {
       complaints: [],
       history: new MetricsHistory(),
     });
-    this.#loop = new PollingLoop({
-      clock,
-      intervalMs: POLL_MS,
-      poll: (signal) => this.#look(signal),
-      onFailure() {},
-    });
+    this.#poll = new Poll(clock, (signal) => this.#look(signal));
   }
 
   start(): void {
-    this.#loop.start();
+    this.#poll.start();
   }
 
   /** Ends the request under way, too. */
   stop(): void {
-    this.#loop.pause();
+    this.#poll.stop();
   }
 
   async #look(signal: AbortSignal): Promise<void> {
     const { url, name, version } = this.state.value;
-    const get = (path: string) => request(url + path, { signal, timeoutMs: TIMEOUT_MS });
     try {
       const [metrics, health, ready, about] = await Promise.all([
-        get("/metrics"),
-        get("/health"),
-        WITH_READY.has(name) ? get("/ready") : undefined,
-        version === undefined ? get("/") : undefined,
+        get(`${url}/metrics`, signal),
+        get(`${url}/health`, signal),
+        WITH_READY.has(name) ? get(`${url}/ready`, signal) : undefined,
+        version === undefined ? get(`${url}/`, signal) : undefined,
       ]);
       if (signal.aborted) return;
       this.#take(metrics, health, ready, about);
     } catch (thrown) {
-      if (!signal.aborted && isRangemakerError(thrown)) {
-        // It may come back as another version.
-        const away = { isUp: false, reason: thrown.message, version: undefined };
-        this.state.value = { ...this.state.value, ...away };
-      }
-      throw thrown;
+      if (!(thrown instanceof NoAnswerError)) throw thrown;
+      if (signal.aborted) return;
+      // It may come back as another version.
+      const away = { isUp: false, reason: thrown.message, version: undefined };
+      this.state.value = { ...this.state.value, ...away };
     }
   }
 

@@ -1,11 +1,11 @@
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import {
   type Address,
+  type Clock,
   RangemakerClient,
   type Thesis,
   type Wallet,
-} from "../../../../lib/client/mod.ts";
-import type { Clock } from "../../../../lib/clock.ts";
+} from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
 import { PendingBets } from "./pending_bets.ts";
 import { Portfolio } from "./portfolio.ts";

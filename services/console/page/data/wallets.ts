@@ -2,7 +2,7 @@
 import { type Signal, signal } from "@preact/signals";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import type { AccountWallet, ProviderWallet } from "../../../../lib/client/mod.ts";
+import type { AccountWallet, ProviderWallet } from "@rangemaker/client";
 
 /** A wallet that the browser offers. */
 export interface InjectedWallet {

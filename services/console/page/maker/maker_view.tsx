@@ -1,11 +1,11 @@
 import { useEffect } from "preact/hooks";
-import type { Market } from "../../../../lib/client/mod.ts";
-import { systemClock } from "../../../../lib/clock.ts";
+import { type Market, systemClock } from "@rangemaker/client";
 import type { Metrics } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { formatAmount, formatGain, formatTime, shortAddress } from "../format.ts";
 import { Fact } from "../fact.tsx";
+import { Table } from "../table.tsx";
 import type { View } from "../views.ts";
 import { Calibration } from "./calibration_card.tsx";
 import { LineChart } from "./line_chart.tsx";
@@ -15,7 +15,7 @@ import { historyOf, type Results, resultsByMarket, resultsOf } from "./results.t
 
 /** The maker's view: the money, risk and results of the solver. It asks only while it is shown. */
 export function openMakerView(model: PageModel): View {
-  const watch = new MakerWatch(model.config, systemClock);
+  const watch = new MakerWatch(model.client, systemClock);
   const solver = new ServiceWatch("solver", model.config.urls.solver, systemClock);
   const Body = () => <MakerView model={model} watch={watch} solver={solver} />;
   return { id: "maker", label: "Maker", Body };
@@ -190,44 +190,40 @@ function ByMarket(
   return (
     <section class="card" aria-label="By market">
       <h2>By market</h2>
-      <div class="scroller" tabIndex={0} role="region" aria-label="Table of markets">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Market</th>
-              <th scope="col" class="number">Open</th>
-              <th scope="col" class="number">Stakes</th>
-              <th scope="col" class="number">At risk</th>
-              <th scope="col" class="number">Settled</th>
-              <th scope="col" class="number">Users won</th>
-              <th scope="col" class="number">Profit and loss</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(([symbol, { open, stakes, atRisk, settled, held, profit }]) => (
-              <tr key={symbol} data-market-risk={symbol}>
-                <th scope="row">{symbol}</th>
-                <td class="number">{open}</td>
-                <td class="number">{formatAmount(stakes)}</td>
-                <td class="number">
-                  <svg class="bar" viewBox="0 0 60 8" width="60" height="8" aria-hidden="true">
-                    <rect
-                      x={60 - Number(60n * atRisk / largest)}
-                      width={Number(60n * atRisk / largest)}
-                      height="8"
-                      rx="2"
-                    />
-                  </svg>{" "}
-                  {formatAmount(atRisk)}
-                </td>
-                <td class="number">{settled}</td>
-                <td class="number">{settled === 0 ? "–" : percent(held / settled)}</td>
-                <td class="number">{formatGain(profit)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        of="markets"
+        columns={[
+          "Market",
+          { number: "Open" },
+          { number: "Stakes" },
+          { number: "At risk" },
+          { number: "Settled" },
+          { number: "Users won" },
+          { number: "Profit and loss" },
+        ]}
+      >
+        {rows.map(([symbol, { open, stakes, atRisk, settled, held, profit }]) => (
+          <tr key={symbol} data-market-risk={symbol}>
+            <th scope="row">{symbol}</th>
+            <td class="number">{open}</td>
+            <td class="number">{formatAmount(stakes)}</td>
+            <td class="number">
+              <svg class="bar" viewBox="0 0 60 8" width="60" height="8" aria-hidden="true">
+                <rect
+                  x={60 - Number(60n * atRisk / largest)}
+                  width={Number(60n * atRisk / largest)}
+                  height="8"
+                  rx="2"
+                />
+              </svg>{" "}
+              {formatAmount(atRisk)}
+            </td>
+            <td class="number">{settled}</td>
+            <td class="number">{settled === 0 ? "–" : percent(held / settled)}</td>
+            <td class="number">{formatGain(profit)}</td>
+          </tr>
+        ))}
+      </Table>
     </section>
   );
 }
@@ -248,41 +244,32 @@ function Answers({ metrics }: { metrics: Metrics }) {
         <h2>Quotes and refusals</h2>
         <span class="note">since the solver started</span>
       </div>
-      {outcomes.length === 0
-        ? <p class="note">Nobody has asked yet.</p>
-        : (
-          <div class="scroller" tabIndex={0} role="region" aria-label="Table of answers">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Answer</th>
-                  <th scope="col" class="number">Estimates</th>
-                  <th scope="col" class="number">Quotes</th>
-                  <th scope="col" class="number">Executions</th>
-                </tr>
-              </thead>
-              <tbody>
-                {outcomes.map((outcome) => (
-                  <tr key={outcome} data-answer={outcome}>
-                    <th scope="row">
-                      {rankOf(outcome) === 0
-                        ? <span class="won">✓ {outcome}</span>
-                        : <code>{outcome}</code>}
-                    </th>
-                    {kinds.map((kind) => (
-                      <td key={kind} class="number">
-                        {show(metrics.sum("solver_quotes_total", { kind, outcome }))}
-                      </td>
-                    ))}
-                    <td class="number">
-                      {show(metrics.sum("solver_execute_answers_total", { outcome }))}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
+      {outcomes.length === 0 ? <p class="note">Nobody has asked yet.</p> : (
+        <Table
+          of="answers"
+          columns={["Answer", { number: "Estimates" }, { number: "Quotes" }, {
+            number: "Executions",
+          }]}
+        >
+          {outcomes.map((outcome) => (
+            <tr key={outcome} data-answer={outcome}>
+              <th scope="row">
+                {rankOf(outcome) === 0
+                  ? <span class="won">✓ {outcome}</span>
+                  : <code>{outcome}</code>}
+              </th>
+              {kinds.map((kind) => (
+                <td key={kind} class="number">
+                  {show(metrics.sum("solver_quotes_total", { kind, outcome }))}
+                </td>
+              ))}
+              <td class="number">
+                {show(metrics.sum("solver_execute_answers_total", { outcome }))}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
     </section>
   );
 }

@@ -1,6 +1,4 @@
-import type { NodePrice, Thesis } from "../../../../lib/client/mod.ts";
-import type { Markets } from "../../../../lib/protocol/markets.ts";
-import { isUnsettled } from "../../../../lib/protocol/thesis.ts";
+import { isUnsettled, type Markets, type NodePrice, type Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import {
   formatAmount,
@@ -9,6 +7,7 @@ import {
   shortAddress,
   toNumber,
 } from "../format.ts";
+import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { roomOf } from "./results.ts";
 
@@ -29,36 +28,24 @@ export function OpenBoxes({ model, theses }: { model: PageModel; theses: readonl
           <p class="note">The {ROWS_MAX} of {open.length} that end first</p>
         )}
       </div>
-      {open.length === 0
-        ? <p class="note">None: nothing is at risk.</p>
-        : (
-          <div class="scroller" tabIndex={0} role="region" aria-label="Table of open boxes">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Bet</th>
-                  <th scope="col">Market</th>
-                  <th scope="col">Price in the box</th>
-                  <th scope="col">Nearer bound</th>
-                  <th scope="col">Time</th>
-                  <th scope="col" class="number">Stake</th>
-                  <th scope="col" class="number">You may lose</th>
-                </tr>
-              </thead>
-              <tbody>
-                {open.slice(0, ROWS_MAX).map((thesis) => (
-                  <Row
-                    key={thesis.id}
-                    thesis={thesis}
-                    markets={model.markets}
-                    prices={prices}
-                    nowMs={nowMs}
-                  />
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
+      {open.length === 0 ? <p class="note">None: nothing is at risk.</p> : (
+        <Table
+          of="open boxes"
+          columns={["Bet", "Market", "Price in the box", "Nearer bound", "Time", {
+            number: "Stake",
+          }, { number: "You may lose" }]}
+        >
+          {open.slice(0, ROWS_MAX).map((thesis) => (
+            <Row
+              key={thesis.id}
+              thesis={thesis}
+              markets={model.markets}
+              prices={prices}
+              nowMs={nowMs}
+            />
+          ))}
+        </Table>
+      )}
     </section>
   );
 }

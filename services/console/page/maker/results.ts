@@ -1,6 +1,5 @@
 /** What a maker's bets brought, from the theses alone. */
-import type { Market, Thesis } from "../../../../lib/client/mod.ts";
-import { isUnsettled } from "../../../../lib/protocol/thesis.ts";
+import { isUnsettled, type Market, type Thesis } from "@rangemaker/client";
 
 /** Results of some bets, as the maker sees them. */
 export interface Results {

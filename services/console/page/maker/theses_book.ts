@@ -1,27 +1,21 @@
-import { pagesOf } from "../../../../lib/net/pages.ts";
-import type { ThesisFilter } from "../../../../lib/net/core_client.ts";
-import type { Address, Thesis } from "../../../../lib/client/mod.ts";
-import { isUnsettled } from "../../../../lib/protocol/thesis.ts";
+import { type Address, isUnsettled, type RangemakerClient, type Thesis } from "@rangemaker/client";
 
 /** Theses in one answer. */
 const PAGE = 500;
 
-/** Reads theses of a node. */
-export interface ThesesReader {
-  getTheses(filter: ThesisFilter): Promise<{ theses: Thesis[]; nextCursor: string | null }>;
-  getThesis(id: number): Promise<Thesis | null>;
-}
+/** Reads theses of a chain. */
+export type ThesesReader = Pick<RangemakerClient, "thesis" | "theses">;
 
 /** All theses of one solver. A pass reads what is new and what may have been settled. */
 export class ThesesBook {
-  readonly #node: ThesesReader;
+  readonly #client: ThesesReader;
   readonly #solver: Address;
   readonly #byId = new Map<number, Thesis>();
   /** Where the last page begins that had theses: read again, since it may have grown. */
   #lastPage: string | undefined;
 
-  constructor(node: ThesesReader, solver: Address) {
-    this.#node = node;
+  constructor(client: ThesesReader, solver: Address) {
+    this.#client = client;
     this.#solver = solver;
   }
 
@@ -49,13 +43,10 @@ export class ThesesBook {
     const { solver, known } = { solver: this.#solver, known: this.#byId.size };
     let start = this.#lastPage;
     let seen = 0;
-    const read = (cursor?: string) => {
-      const from = cursor ?? this.#lastPage;
-      start = from;
-      return this.#node.getTheses({ solver, limit: PAGE, cursor: from });
-    };
-    for await (const { theses } of pagesOf(read)) {
+    const pages = this.#client.theses({ solver, limit: PAGE, cursor: start });
+    for await (const { theses, nextCursor } of pages) {
       if (theses.length > 0) this.#lastPage = start;
+      start = nextCursor ?? undefined;
       seen += theses.length;
       for (const thesis of theses) {
         const before = this.#byId.get(thesis.id);
@@ -70,14 +61,13 @@ export class ThesesBook {
   async #readSettled(waiting: readonly Thesis[]): Promise<void> {
     const open = new Set<number>();
     for (const status of ["open", "needs_backfill"] as const) {
-      const read = (cursor?: string) =>
-        this.#node.getTheses({ solver: this.#solver, status, limit: PAGE, cursor });
-      for await (const { theses } of pagesOf(read)) theses.forEach(({ id }) => open.add(id));
+      const pages = this.#client.theses({ solver: this.#solver, status, limit: PAGE });
+      for await (const { theses } of pages) theses.forEach(({ id }) => open.add(id));
     }
     for (const { id } of waiting) {
       const isRead = !isUnsettled(this.#byId.get(id)?.status ?? "won");
       if (isRead || open.has(id)) continue;
-      const thesis = await this.#node.getThesis(id);
+      const thesis = await this.#client.thesis(id);
       if (thesis !== null) this.#byId.set(id, thesis);
     }
   }

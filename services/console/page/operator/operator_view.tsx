@@ -1,10 +1,11 @@
 import { useEffect } from "preact/hooks";
-import { systemClock } from "../../../../lib/clock.ts";
+import { systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { type Providers, ProvidersWatch } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
 import { formatDuration, formatQuotePrice, toNumber } from "../format.ts";
+import { Table } from "../table.tsx";
 import type { View } from "../views.ts";
 import { figuresOf, formatAge } from "./figures.ts";
 import { anchorOf, type Problem, problemsOf } from "./problems.ts";
@@ -141,45 +142,36 @@ function Sources({ providers, states, symbols }: SourcesProps) {
   return (
     <section class="card" aria-label="Price sources">
       <h2>Price sources</h2>
-      <div class="scroller" tabIndex={0} role="region" aria-label="Table of price sources">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Source</th>
-              {symbols.map((symbol) => <th key={symbol} scope="col">{symbol}</th>)}
-              <th scope="col" class="number">Reconnects</th>
-              <th scope="col">Last fault</th>
-            </tr>
-          </thead>
-          <tbody>
-            <tr class="total">
-              <th scope="row">Oracle</th>
-              {symbols.map((symbol) => {
-                const price = providers.pairSources[symbol]?.price;
-                const age = oracle?.sum("oracle_price_age_seconds", { pair: symbol });
-                return (
-                  <td key={symbol} data-oracle-price={symbol}>
-                    {price === undefined
-                      ? <span class="lost">✕ no price</span>
-                      : <strong>{formatQuotePrice(toNumber(price))}</strong>}
-                    {age !== undefined && <Detail text={`${formatAge(age * 1_000)} old`} />}
-                  </td>
-                );
-              })}
-              <td />
-              <td />
-            </tr>
-            {providers.providers.map((provider) => (
-              <ProviderRow
-                key={provider.name}
-                provider={provider}
-                pairSources={providers.pairSources}
-                symbols={symbols}
-              />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        of="price sources"
+        columns={["Source", ...symbols, { number: "Reconnects" }, "Last fault"]}
+      >
+        <tr class="total">
+          <th scope="row">Oracle</th>
+          {symbols.map((symbol) => {
+            const price = providers.pairSources[symbol]?.price;
+            const age = oracle?.sum("oracle_price_age_seconds", { pair: symbol });
+            return (
+              <td key={symbol} data-oracle-price={symbol}>
+                {price === undefined
+                  ? <span class="lost">✕ no price</span>
+                  : <strong>{formatQuotePrice(toNumber(price))}</strong>}
+                {age !== undefined && <Detail text={`${formatAge(age * 1_000)} old`} />}
+              </td>
+            );
+          })}
+          <td />
+          <td />
+        </tr>
+        {providers.providers.map((provider) => (
+          <ProviderRow
+            key={provider.name}
+            provider={provider}
+            pairSources={providers.pairSources}
+            symbols={symbols}
+          />
+        ))}
+      </Table>
       <p class="note">
         Below each price: the age of its last trade, and how far it lies from the median of the
         sources. 1 bp is 0.01 %.

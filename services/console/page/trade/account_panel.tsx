@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { parsePrice } from "../../../../lib/client/mod.ts";
+import { parsePrice } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
 import { formatAmount } from "../format.ts";

@@ -1,6 +1,11 @@
 import { type Signal, signal } from "@preact/signals";
-import { type Estimate, isRangemakerError, type Offer } from "../../../../lib/client/mod.ts";
-import type { CancelTimer, Clock } from "../../../../lib/clock.ts";
+import {
+  type CancelTimer,
+  type Clock,
+  type Estimate,
+  isRangemakerError,
+  type Offer,
+} from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import type { ServerClock } from "../data/server_clock.ts";
 import type { Session, User } from "../data/session.ts";

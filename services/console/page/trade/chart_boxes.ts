@@ -1,5 +1,5 @@
 /** What stands on the chart: the user's bets, and the box that is being made. */
-import type { Quote, Thesis } from "../../../../lib/client/mod.ts";
+import type { Quote, Thesis } from "@rangemaker/client";
 import { formatAmount, formatGain, toNumber } from "../format.ts";
 import type { Draft } from "./draft.ts";
 

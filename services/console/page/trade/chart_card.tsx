@@ -1,6 +1,6 @@
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Market } from "../../../../lib/client/mod.ts";
+import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";

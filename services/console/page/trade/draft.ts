@@ -2,7 +2,7 @@
  * The box that the user draws. Its times count from now, so that it stays where it was drawn until it
  * is quoted.
  */
-import { type Bet, formatPrice, parsePrice } from "../../../../lib/client/mod.ts";
+import { type Bet, formatPrice, parsePrice } from "@rangemaker/client";
 import { decimalsOf } from "../format.ts";
 
 /** A box before it is quoted: prices with 6 decimals, times in milliseconds. */

@@ -1,6 +1,6 @@
 /** Errors in words that say what happened and what to do. */
-import { isRangemakerError } from "../../../../lib/client/mod.ts";
-import { messageOf } from "../../../../lib/errors.ts";
+import { isRangemakerError } from "@rangemaker/client";
+import { messageOf } from "../format.ts";
 
 /** An error for people. */
 export interface Explanation {

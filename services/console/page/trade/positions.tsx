@@ -1,5 +1,4 @@
-import type { Thesis } from "../../../../lib/client/mod.ts";
-import type { Markets } from "../../../../lib/protocol/markets.ts";
+import type { Markets, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { summaryOf } from "../data/portfolio.ts";
 import {
@@ -11,6 +10,7 @@ import {
   shortAddress,
   toNumber,
 } from "../format.ts";
+import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 
 /** Rows that are shown; older bets count in the sums. */
@@ -39,26 +39,22 @@ export function Positions({ model }: { model: PageModel }) {
       {theses.length === 0
         ? <p class="note">None yet. Your open and settled bets will be listed here.</p>
         : (
-          <div class="scroller" tabIndex={0} role="region" aria-label="Table of your bets">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Bet</th>
-                  <th scope="col">Outcome</th>
-                  <th scope="col">Market</th>
-                  <th scope="col">Price stays in</th>
-                  <th scope="col">Window</th>
-                  <th scope="col" class="number">You bet</th>
-                  <th scope="col" class="number">Pays</th>
-                </tr>
-              </thead>
-              <tbody>
-                {theses.slice(0, ROWS_MAX).map((thesis) => (
-                  <Row key={thesis.id} thesis={thesis} markets={model.markets} nowMs={nowMs} />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            of="your bets"
+            columns={[
+              "Bet",
+              "Outcome",
+              "Market",
+              "Price stays in",
+              "Window",
+              { number: "You bet" },
+              { number: "Pays" },
+            ]}
+          >
+            {theses.slice(0, ROWS_MAX).map((thesis) => (
+              <Row key={thesis.id} thesis={thesis} markets={model.markets} nowMs={nowMs} />
+            ))}
+          </Table>
         )}
     </section>
   );

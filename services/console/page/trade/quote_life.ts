@@ -1,5 +1,5 @@
 /** How long a quote can still be signed. */
-import type { Quote } from "../../../../lib/client/mod.ts";
+import type { Quote } from "@rangemaker/client";
 
 /** A signature needs time to arrive: under this, nothing is signed. */
 export const SIGN_MARGIN_MS = 5_000;

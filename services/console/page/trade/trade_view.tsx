@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { systemClock } from "../../../../lib/clock.ts";
+import { systemClock } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import type { PageModel } from "../data/page_model.ts";
 import type { View } from "../views.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { describeInput } from "../../../lib/http/describe_input.ts";
+import { describeInput } from "../../../lib/protocol/describe_input.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 
 const schema = z.object({
@@ -11,12 +11,12 @@ const schema = z.object({
 
 const cases: readonly (readonly [unknown, string])[] = [
   [undefined, "Expected an object: received nothing"],
-  [[], "Expected an object: received an array"],
+  [[], "Expected an object: received an empty array"],
   [{}, "id: Expected a number: received nothing"],
   [{ id: "1" }, 'id: Expected a number: received "1"'],
   [{ id: 0 }, "id: Expected more than 0: received 0"],
   [{ id: {} }, "id: Expected a number: received an object"],
-  [{ id: 1, names: ["a", "b"] }, "names: Expected at most 1 items: received an array"],
+  [{ id: 1, names: ["a", "b"] }, "names: Expected at most 1 item: received an array"],
   [{ id: 1, names: [null] }, "names.0: Expected a string: received null"],
   [{ id: 1, nme: 2 }, "Unknown key nme: received an object"],
   [{ id: 1, user: "z".repeat(99) }, `user: Expected an address: received "${"z".repeat(60)}…"`],

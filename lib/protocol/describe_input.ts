@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import { redact } from "../redact.ts";
-import { describeIssue } from "../protocol/scalars.ts";
+import { describeIssue } from "./scalars.ts";
 
 /** How much of a wrong value an answer shows. */
 const SHOWN_CHARS = 60;
@@ -14,9 +14,14 @@ export function describeInput(error: z.ZodError, input: unknown): string {
   return `${describeIssue(error)}: received ${shown(value)}`;
 }
 
+/** The start of a text that is no JSON, to be quoted in an answer. */
+export function startOf(text: string): string {
+  return shown(text);
+}
+
 function shown(value: unknown): string {
   if (value === undefined) return "nothing";
-  if (Array.isArray(value)) return "an array";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
   if (typeof value === "object" && value !== null) return "an object";
   if (typeof value !== "string") return String(value);
   // A key could have been pasted into a wrong field.

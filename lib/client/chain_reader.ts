@@ -1,0 +1,146 @@
+import { type Clock, systemClock } from "../clock.ts";
+import { CoreClient, type ThesisFilter } from "../net/core_client.ts";
+import { type Page, pagesOf } from "../net/pages.ts";
+import { Markets, SPEC_MARKETS } from "../protocol/markets.ts";
+import type { NodePrice } from "../protocol/price.ts";
+import type { Hex } from "../protocol/scalars.ts";
+import type { Thesis } from "../protocol/thesis.ts";
+import { marketOf, type PriceHistory } from "./bet.ts";
+import { baseUrls, type ClientOptions, type ClientUrls, requireWebSocket } from "./options.ts";
+import { type PriceHandlers, PriceWatch } from "./prices.ts";
+
+/** Some theses, oldest first. A page may be empty although more follow. */
+export interface ThesesPage extends Page {
+  theses: Thesis[];
+}
+
+/** What a client reads from the chain, for which no wallet is needed. */
+export class ChainReader {
+  protected readonly urls: ClientUrls;
+  protected readonly node: CoreClient;
+  protected readonly clock: Clock;
+  protected readonly markets: Markets;
+  protected readonly connect: ClientOptions["connect"];
+
+  constructor({ urls, clock = systemClock, connect, markets }: ClientOptions) {
+    this.urls = baseUrls(urls);
+    this.node = new CoreClient({ url: urls.proxy });
+    this.clock = clock;
+    this.markets = markets === undefined ? SPEC_MARKETS : new Markets(markets);
+    this.connect = connect;
+  }
+
+  /**
+   * The chain id of the node: what wallets have to be on.
+   *
+   * @example
+   * ```ts
+   * const chainId = await client.chainId(); // 1337, unless the node was set otherwise
+   * ```
+   */
+  chainId(): Promise<number> {
+    return this.node.chainId();
+  }
+
+  /**
+   * The hash of the chain's first block. It differs between two chains of the same id, so it shows
+   * that a development chain was reset: everything read before is of a chain that is gone. Null if
+   * the node does not tell.
+   *
+   * @example
+   * ```ts
+   * const before = await client.genesisHash();
+   * // after a reconnect
+   * const isReset = await client.genesisHash() !== before;
+   * ```
+   */
+  genesisHash(): Promise<Hex | null> {
+    return this.node.genesisHash();
+  }
+
+  /**
+   * The newest prices by symbol, as the node has them.
+   *
+   * @example
+   * ```ts
+   * const { price, state } = (await client.prices())["ETH/USDT"];
+   * ```
+   */
+  prices(): Promise<Record<string, NodePrice>> {
+    return this.node.getPrices();
+  }
+
+  /**
+   * The newest prices of all markets, ten times a second, reconnecting after every loss. It connects
+   * in the background: `onState` says when prices arrive. Close it after use.
+   *
+   * @throws {WatchError} `NO_WEBSOCKET` in a runtime without one.
+   * @example
+   * ```ts
+   * const watch = client.watchPrices({
+   *   onPrices: (prices) => console.log(prices["ETH/USDT"].price),
+   *   onState: (state, reason) => console.log(state, reason ?? ""),
+   * });
+   * // later
+   * watch.close();
+   * ```
+   */
+  watchPrices(handlers: PriceHandlers): PriceWatch {
+    requireWebSocket(this.connect);
+    return new PriceWatch({
+      ...handlers,
+      url: this.urls.proxyWs,
+      clock: this.clock,
+      random: Math.random,
+      connect: this.connect,
+    });
+  }
+
+  /**
+   * Recorded prices of a market from one time to another, in Unix milliseconds.
+   *
+   * @example
+   * ```ts
+   * const { prices } = await client.history("ETH/USDT", Date.now() - 60_000, Date.now());
+   * ```
+   */
+  async history(symbol: string, from: number, to: number): Promise<PriceHistory> {
+    const { base, quote } = marketOf(symbol, this.markets);
+    const history: PriceHistory = { prices: [], missing: [] };
+    const read = (cursor?: string) => this.node.getPriceHistory({ base, quote, from, to, cursor });
+    for await (const { prices, missing } of pagesOf(read)) {
+      history.prices = history.prices.concat(prices);
+      history.missing = history.missing.concat(missing);
+    }
+    return history;
+  }
+
+  /**
+   * One thesis of anybody, or null if the chain has none with this id.
+   *
+   * @example
+   * ```ts
+   * const thesis = await client.thesis(thesisId);
+   * ```
+   */
+  thesis(id: number): Promise<Thesis | null> {
+    return this.node.getThesis(id);
+  }
+
+  /**
+   * The theses of everybody, or those that fit the filter, oldest first, page by page. A page is read
+   * when it is asked for. To go on later, pass the last `nextCursor` that was not null as `cursor`.
+   *
+   * @param filter `user`, `solver` and `status` narrow; `limit` is the most theses of a page.
+   * @example
+   * ```ts
+   * let locked = 0n;
+   * for await (const { theses } of client.theses({ user: await client.address(), status: "open" })) {
+   *   for (const { betAmount } of theses) locked += betAmount;
+   * }
+   * ```
+   */
+  theses({ cursor: first, ...filter }: ThesisFilter = {}): AsyncGenerator<ThesesPage, void> {
+    return pagesOf((cursor = first) => this.node.getTheses({ ...filter, cursor }));
+  }
+}

@@ -1,0 +1,64 @@
+/** Reads the services' plain HTTP interfaces, again and again. */
+import type { CancelTimer, Clock } from "@rangemaker/client";
+import { messageOf } from "../format.ts";
+
+/** Between two passes. */
+const POLL_MS = 1_500;
+
+/** A service that takes longer counts as away. */
+const TIMEOUT_MS = 3_000;
+
+/** A service is away, or answers something else than it should. */
+export class NoAnswerError extends Error {}
+
+/** An answer of any status, read to its end. */
+export interface HttpAnswer {
+  status: number;
+  text: string;
+}
+
+/** @throws {NoAnswerError} No whole answer came. */
+export async function get(url: string, signal: AbortSignal): Promise<HttpAnswer> {
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  try {
+    const response = await fetch(url, { signal: AbortSignal.any([signal, timeout]) });
+    return { status: response.status, text: await response.text() };
+  } catch (cause) {
+    const reason = timeout.aborted
+      ? `did not answer within ${TIMEOUT_MS} ms`
+      : `cannot be reached: ${messageOf(cause)}`;
+    throw new NoAnswerError(`${url} ${reason}`, { cause });
+  }
+}
+
+/** Does something again and again while it is started, with a pause after each pass. */
+export class Poll {
+  readonly #clock: Clock;
+  readonly #pass: (signal: AbortSignal) => Promise<void>;
+  #run = new AbortController();
+  #cancelNext: CancelTimer = () => {};
+
+  /** @param pass Deals with its own failures. Once `signal` is aborted, its result no longer counts. */
+  constructor(clock: Clock, pass: (signal: AbortSignal) => Promise<void>) {
+    this.#clock = clock;
+    this.#pass = pass;
+  }
+
+  start(): void {
+    this.stop();
+    this.#run = new AbortController();
+    void this.#go(this.#run.signal);
+  }
+
+  /** Ends the pass under way, too. */
+  stop(): void {
+    this.#run.abort();
+    this.#cancelNext();
+  }
+
+  async #go(signal: AbortSignal): Promise<void> {
+    await this.#pass(signal);
+    if (signal.aborted) return;
+    this.#cancelNext = this.#clock.after(POLL_MS, () => void this.#go(signal));
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * Every refusal of every interface has a documented code, names what is wrong and, of bad input, what
+ * was received, and says what to do. It shows no key and no signature.
+ */
+import assert from "node:assert/strict";
+import type { Hono } from "hono";
+import { withDefaults } from "../../lib/cli/options.ts";
+import { listen } from "../../lib/http/listener.ts";
+import { TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
+import { consoleApi } from "../../services/console/api.ts";
+import { exchangesApi } from "../../services/exchanges/api.ts";
+import { options, startExchanges } from "../../services/exchanges/mod.ts";
+import { oracleApp } from "../openapi/support/apps.ts";
+import { refuseAtBridge } from "./bridge_refusals.ts";
+import { refuseAtNode } from "./node_refusals.ts";
+import { refuseAtProxy } from "./proxy_refusals.ts";
+import { refuseAtSolver } from "./solver_refusals.ts";
+import { documentedCodes, documentedRpcCodes, isRpcNumberDocumented, Refusals } from "./support.ts";
+
+/** Documented codes that no request provokes here: why not, and the test that does. */
+const ELSEWHERE: Readonly<Record<string, [why: string, test: string]>> = {
+  HISTORY_UNAVAILABLE: ["a gap in the prices", "solver/pricing/barrier_strategy_test.ts"],
+  PRICE_MOVED: ["a price that moves", "solver/pricing/barrier_strategy_test.ts"],
+  PRICE_IMPROVED: ["a price that moves", "solver/barrier_api_test.ts"],
+  NODE_TIMEOUT: ["5 s without an answer", "lib/http/envelope_test.ts"],
+  RECEIPT_DROPPED: ["hours without an answer", "lib/intents/submitter_bounds_test.ts"],
+  NeedsBackfill: ["a gap in the prices", "node/chain/settlement_test.ts"],
+  NODE_BUSY: ["1,024 calls at once", "node/hostile/batches_test.ts"],
+  JOURNAL: ["a full disk", "node/storage/failing_disk_test.ts"],
+};
+
+/** Serves routes on a port while a test asks. */
+async function serving(app: Hono, ask: (url: string) => Promise<unknown>): Promise<void> {
+  const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
+  try {
+    await ask(listener.url);
+  } finally {
+    await listener.stop();
+  }
+}
+
+/** Everything that the stand-ins refuse in words of their own. */
+async function refuseAtExchanges(refusals: Refusals): Promise<void> {
+  const { url, providerUrls, stop } = await startExchanges(withDefaults(options, { port: 0 }));
+  try {
+    await refusals.ask(url, { ...noRoute, advice: "GET /" });
+    const path = new URL(providerUrls.provider_b).pathname;
+    const advice = "connect with a WebSocket client";
+    await refusals.ask(url, { path, status: 426, code: "UPGRADE_REQUIRED", names: path, advice });
+    const headers = { upgrade: "websocket", connection: "Upgrade" };
+    const broken = { status: 400, code: "INVALID_REQUEST", names: "sec-websocket-key", advice };
+    await refusals.ask(url, { path, headers, ...broken });
+  } finally {
+    await stop();
+  }
+}
+
+const noRoute = { path: "/nothing", status: 404, code: "NOT_FOUND", names: "GET /nothing" };
+
+Deno.test("Refusals: each has a documented code, says what is wrong and what to do", async (t) => {
+  const refusals = new Refusals();
+  await t.step("solver", () => refuseAtSolver(refusals));
+  await t.step("bridge", () => refuseAtBridge(refusals));
+  await t.step("node", () => refuseAtNode(refusals));
+  await t.step("proxy", () => refuseAtProxy(refusals));
+  await t.step(
+    "oracle",
+    () => serving(oracleApp().app, (url) => refusals.ask(url, { ...noRoute, advice: "GET /" })),
+  );
+  await t.step("exchanges", () => refuseAtExchanges(refusals));
+  await t.step(
+    "console",
+    () =>
+      serving(consoleApi({ page: new Map(), config: () => undefined }), async (url) => {
+        await refusals.ask(url, { ...noRoute, advice: "the page is at GET /" });
+        await refusals.ask(url, {
+          ...{ path: "/config.json", status: 503, code: "STARTING" },
+          ...{ names: "services are still starting", advice: "try again" },
+        });
+      }),
+  );
+
+  await t.step("every code that came is documented", () => {
+    const known = new Set<string>([
+      ...documentedCodes(),
+      ...documentedRpcCodes(),
+      ...TRANSACTION_ERROR_CODES,
+    ]);
+    for (const [code, shown] of refusals.seen) {
+      for (const part of code.split(" ")) {
+        assert(/^-\d+$/.test(part) ? isRpcNumberDocumented(part) : known.has(part), shown);
+      }
+    }
+  });
+
+  await t.step("every documented code came, or has a test elsewhere", () => {
+    const came = new Set([...refusals.seen.keys()].flatMap((code) => code.split(" ")));
+    const documented = [...documentedCodes(), ...documentedRpcCodes(), ...TRANSACTION_ERROR_CODES];
+    assert(documented.length > 50, documented.join());
+    const missing = documented.filter((code) => !came.has(code) && !(code in ELSEWHERE));
+    assert.deepEqual(missing, []);
+    for (const [code, [why, test]] of Object.entries(ELSEWHERE)) {
+      assert(documented.includes(code) && !came.has(code), `${code} needs ${why}`);
+      const text = Deno.readTextFileSync(new URL(`../${test}`, import.meta.url));
+      assert(text.includes(code), `${test} does not test ${code}`);
+    }
+  });
+});
+
+Deno.test("Refusals: the exchanges' stand-ins refuse in the exchange's own words", () =>
+  serving(exchangesApi(() => undefined), async (url) => {
+    const path = "/api/v3/aggTrades";
+    const none = await (await fetch(`${url}${path}`)).json();
+    assert.deepEqual(none, { code: -1100, msg: "symbol: Expected a symbol: received nothing" });
+    const unknown = await (await fetch(`${url}${path}?symbol=X`)).json();
+    assert.deepEqual(unknown, { code: -1121, msg: "Invalid symbol." });
+  }));

@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { eventually } from "../support/eventually.ts";
+
+/** What the answer to a request that is refused has to say. */
+export interface Expected {
+  status: number;
+  /** The code of the failure; of a JSON-RPC error its number, or `number CODE` where it has both. */
+  code: string;
+  /** What is wrong: the field, the route or the thing. */
+  names: string;
+  /** What was received, where the input is wrong. */
+  received?: string;
+  /** What to do: the rule that it breaks, or the next step. */
+  advice: string;
+}
+
+/** A request that is refused, and what its answer has to say. */
+export interface Refused extends Expected {
+  method?: string;
+  path: string;
+  /** Text as it is, anything else as JSON. */
+  body?: unknown;
+  headers?: HeadersInit;
+}
+
+const envelopeSchema = z.strictObject({
+  success: z.literal(false),
+  error: z.string(),
+  code: z.string(),
+  details: z.record(z.string(), z.unknown()).optional(),
+});
+
+const rpcSchema = z.strictObject({
+  jsonrpc: z.literal("2.0"),
+  id: z.union([z.number(), z.null()]),
+  error: z.strictObject({
+    code: z.number().int(),
+    message: z.string(),
+    data: z.looseObject({ code: z.string() }).optional(),
+  }),
+});
+
+/** A valid transaction that the chain's rules refuse. */
+const receiptSchema = z.object({
+  result: z.object({
+    status: z.literal("failed"),
+    error: z.object({ code: z.string(), message: z.string() }),
+  }),
+});
+
+/** Keys and signatures, however they are written. */
+const SECRET = /[0-9a-fA-F]{128,}/g;
+
+/** Words of a library that reach no user. */
+const FOREIGN_WORDS = /Invalid (input|option|string|key)|must match|undefined|NaN|\[object/;
+
+/** Asks for what is refused, and remembers the codes that came. */
+export class Refusals {
+  /** Every code that was answered, and by which request first. */
+  readonly seen = new Map<string, string>();
+
+  /** Sends a request over HTTP. @returns The message of its answer. */
+  async ask(url: string, { method, path, body, headers, ...expected }: Refused): Promise<string> {
+    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+    const response = await fetch(url + path, {
+      method: method ?? (text === undefined ? "GET" : "POST"),
+      body: text,
+      headers: { "content-type": "application/json", ...headers },
+    });
+    assert.match(response.headers.get("content-type") ?? "", /^application\/json/, path);
+    return this.check(response.status, await response.json(), expected, text ?? path);
+  }
+
+  /** Sends a request until a limit of 1 a second refuses it. */
+  async askTooOften(url: string, request: Pick<Refused, "path" | "body">): Promise<void> {
+    await eventually("the limit", async () => {
+      const { path, body } = request;
+      const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+      const response = await fetch(url + path, init);
+      await response.body?.cancel();
+      return response.status === 429 || undefined;
+    });
+    const limited = { status: 429, code: "RATE_LIMITED" };
+    const says = { names: "Too many requests", advice: "retry after" };
+    await this.ask(url, { ...request, ...limited, ...says });
+  }
+
+  /** Checks an answer, however it came. */
+  check(status: number, answer: unknown, expected: Expected, sent: string): string {
+    const { code, message } = failureOf(answer);
+    const shown = `${sent.slice(0, 200)}: ${status} ${JSON.stringify(answer)}`;
+    this.seen.set(code, this.seen.get(code) ?? shown);
+    assert.equal(`${status} ${code}`, `${expected.status} ${expected.code}`, shown);
+    for (const part of [expected.names, expected.received, expected.advice]) {
+      assert(part === undefined || message.includes(part), `${shown} does not say ${part}`);
+    }
+    assert.doesNotMatch(message, FOREIGN_WORDS, shown);
+    for (const secret of sent.match(SECRET) ?? []) {
+      assert(!JSON.stringify(answer).includes(secret.slice(0, 64)), `${shown} shows ${secret}`);
+    }
+    return message;
+  }
+}
+
+function failureOf(answer: unknown): { code: string; message: string } {
+  const envelope = envelopeSchema.safeParse(answer);
+  if (envelope.success) return { code: envelope.data.code, message: envelope.data.error };
+  const receipt = receiptSchema.safeParse(answer);
+  if (receipt.success) return receipt.data.result.error;
+  const rpc = rpcSchema.safeParse(answer);
+  if (!rpc.success) assert.fail(`${JSON.stringify(answer)} is no failure`);
+  const { code, message, data } = rpc.data.error;
+  return { code: data === undefined ? `${code}` : `${code} ${data.code}`, message };
+}
+
+const page = (name: string) =>
+  Deno.readTextFileSync(new URL(`../../docs/${name}.md`, import.meta.url));
+
+/** The codes of `docs/reference.md`, "Error codes". */
+export function documentedCodes(): string[] {
+  const [, chapter = ""] = /\n## Error codes\n([^]*?)\n## /.exec(page("reference")) ?? [];
+  return [...chapter.matchAll(/^\| (`[A-Z_`, ]+`) +\|/gm)]
+    .flatMap(([, cell = ""]) => cell.match(/[A-Z_]+/g) ?? []);
+}
+
+/** The codes that the data of JSON-RPC errors have, as the documents name them. */
+export function documentedRpcCodes(): string[] {
+  const [, more = ""] = /`data\.code` says more:([^]*?)\n\n/.exec(page("protocol")) ?? [];
+  const [, numbered = ""] = /JSON-RPC errors have numbers:([^]*?)\n\n/.exec(page("reference")) ??
+    [];
+  return [...new Set((more + numbered).match(/(?<=`)[A-Z][A-Za-z_]+(?=`)/g))];
+}
+
+/** Whether the documents name the number of a JSON-RPC error. */
+export function isRpcNumberDocumented(number: string): boolean {
+  return new RegExp(`${number}(?!\\d)`).test(page("protocol"));
+}
