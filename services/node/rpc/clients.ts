@@ -1,7 +1,8 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { idOf, RpcCode, rpcFailure, type RpcId } from "../../../lib/protocol/jsonrpc.ts";
-import type { Dispatcher } from "./dispatcher.ts";
+import { callerPath, FORWARDED_FOR } from "./caller_path.ts";
+import type { Caller, Dispatcher } from "./dispatcher.ts";
 import type { Subscriber, Subscriptions } from "./subscriptions.ts";
 
 /**
@@ -66,8 +67,9 @@ export class Clients {
   }
 
   /** Upgrades a request to a WebSocket; undefined if it does not ask for one. */
-  accept(request: Request, isReadOnly: boolean): Response | undefined {
+  accept(request: Request, remote: string, isReadOnly: boolean): Response | undefined {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return undefined;
+    const path = callerPath(request.headers.get(FORWARDED_FOR), remote);
     let upgrade: Deno.WebSocketUpgrade;
     try {
       upgrade = Deno.upgradeWebSocket(request);
@@ -75,7 +77,7 @@ export class Clients {
       // The request lacks a header of the handshake; the message names it.
       return new Response(messageOf(thrown), { status: 400 });
     }
-    this.#serve(upgrade.socket, isReadOnly);
+    this.#serve(upgrade.socket, { isReadOnly, path: () => path });
     return upgrade.response;
   }
 
@@ -110,7 +112,7 @@ export class Clients {
       totalBytes <= BURST.totalBytes;
   }
 
-  #serve(socket: WebSocket, isReadOnly: boolean): void {
+  #serve(socket: WebSocket, caller: Caller): void {
     const { dispatcher, subscriptions, onSlowClient } = this.#options;
     const send = (text: string) => {
       if (socket.readyState !== WebSocket.OPEN) return;
@@ -136,7 +138,7 @@ export class Clients {
         );
       }
       underWay += 1;
-      const { text: answer } = await dispatcher.handle(text, { client, isReadOnly });
+      const { text: answer } = await dispatcher.handle(text, { ...caller, client });
       underWay -= 1;
       if (answer !== undefined) {
         const isShort = answer.length <= SHORT_ANSWER_CHARS;
