@@ -2,8 +2,12 @@ import { setImmediate } from "node:timers";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { WaitingTasks } from "./waiting_tasks.ts";
 
-/** Tasks that may wait in each lane: 1,024 transactions take about half a second. */
-export const WAITING_MAX = 1_024;
+/**
+ * Tasks that may wait in each lane. A proxy has 1,024 requests open at once, and its share is half of
+ * the places: two proxies' fit, so that strangers wait. If they were refused, they would ask again at
+ * once, which costs more than to wait. Callers take turns, so nobody else waits for them.
+ */
+export const WAITING_MAX = 4_096;
 
 /** While both lanes have tasks, every fourth turn is for a read. */
 const TURNS_PER_READ = 4;

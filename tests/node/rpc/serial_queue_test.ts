@@ -100,7 +100,7 @@ Deno.test("SerialQueue: all callers of a proxy share half of the places, one of 
   const [victim = 0, ...forged] = fill(
     queue,
     proxied("198.51.100.2"),
-    ...Array.from({ length: 2_000 }, (_, n) => proxied(`forged ${n}`)),
+    ...Array.from({ length: WAITING_MAX }, (_, n) => proxied(`forged ${n}`)),
   );
   assert.equal(victim, 1, "it came before the forged ones took what there was");
   assert.equal(forged.reduce((sum, one) => sum + one, 0), WAITING_MAX / 4 - 1);
@@ -148,7 +148,7 @@ Deno.test("SerialQueue: a place is free again once its task has run, also if it 
 
 Deno.test("SerialQueue: no callers together get more places than there are", () => {
   const { queue } = newQueue();
-  fill(queue, ...Array.from({ length: 2_000 }, (_, n) => [`caller ${n}`]));
+  fill(queue, ...Array.from({ length: WAITING_MAX }, (_, n) => [`caller ${n}`]));
   assert.equal(queue.waiting, WAITING_MAX);
 });
 
