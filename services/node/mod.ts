@@ -51,10 +51,10 @@ export async function startNode(
       app: nodeApi(node.dispatcher, isReadOnly, given.corsOrigins),
       health: () => node.health(),
       registry: node.metrics.registry,
-      upgrade: (request) => {
+      upgrade: (request, remote) => {
         const isSocket = request.headers.has("upgrade");
         const refusal = isSocket ? refuseForeignPage(request, given.corsOrigins) : undefined;
-        return refusal ?? node.clients.accept(request, isReadOnly);
+        return refusal ?? node.clients.accept(request, remote, isReadOnly);
       },
       drain: () => node.clients.closeAll(),
     });

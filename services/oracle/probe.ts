@@ -7,6 +7,7 @@ import { command, type CommandContext, ExitCode } from "../../lib/cli/command.ts
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
 import { ReconnectingSocket, type SocketLike } from "../../lib/net/reconnecting_socket.ts";
+import { connectToExchange } from "./exchange_socket.ts";
 import { options as oracleOptions, requireSources } from "./options.ts";
 import type { Provider } from "./provider.ts";
 import { endpoints } from "./providers.ts";
@@ -50,7 +51,7 @@ export interface ProbeTarget {
 
 /** Connects once, and ends with a price of every pair, an error or a timeout. */
 export function probeProvider(target: ProbeTarget): Promise<ProbeResult> {
-  const { provider, url, symbols, timeoutMs, clock, connect } = target;
+  const { provider, url, symbols, timeoutMs, clock, connect = connectToExchange } = target;
   const startMs = clock.now();
   const result: ProbeResult = { provider, prices: new Map() };
   return new Promise((resolve) => {

@@ -7,6 +7,7 @@ import {
   ReconnectingSocket,
   type SocketLike,
 } from "../../lib/net/reconnecting_socket.ts";
+import { connectToExchange } from "./exchange_socket.ts";
 import type { Fault, Remedy } from "./faults.ts";
 import type { DropReason, Provider } from "./provider.ts";
 import { RetrySchedule } from "./retry_schedule.ts";
@@ -36,7 +37,7 @@ export interface ProviderConnectionOptions {
   clock: Clock;
   random: RandomSource;
   handlers: ProviderConnectionHandlers;
-  /** Opens a socket; the platform's by default. */
+  /** Opens a socket; {@link connectToExchange} by default. */
   connect?: (url: string) => SocketLike;
 }
 
@@ -112,7 +113,7 @@ export class ProviderConnection {
   }
 
   #link(): Link {
-    const { url, clock, connect, provider } = this.#options;
+    const { url, clock, connect = connectToExchange, provider } = this.#options;
     const socket = new ReconnectingSocket({
       url,
       clock,

@@ -122,7 +122,8 @@ export function assemble(
       closed(reason, isRefusal, node) {
         upstreamReads?.lost(reason);
         hub.upstreamClosed(isRefusal);
-        // A socket that was closed because of a client says nothing about the node.
+        // A socket that was closed because of a client says nothing about the node. With 1013 a node
+        // asks for another one to be used: it is out until its probes show that it keeps up.
         if (node !== undefined && !isRefusal) {
           readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
         }

@@ -7,6 +7,7 @@ import config from "../../deno.json" with { type: "json" };
 import { loggingOptions } from "../../lib/cli/shared_options.ts";
 import { run as doctor } from "../../services/stack/doctor.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
+import { PROXY_VARIABLES } from "../../services/oracle/exchange_socket.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 import type { OptionSpec, OptionTable } from "../../lib/cli/options.ts";
 import { OPTION_TABLES } from "./option_tables.ts";
@@ -21,6 +22,8 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
     if ("database" in table) needed.push("PG*");
     // Paths start where the user is.
     if (usesFiles(table, "read") || usesFiles(table, "write")) needed.push("INIT_CWD");
+    // Exchanges are reached through the HTTP proxy that these name.
+    if (name === "oracle" || name === "stack") needed.push(...PROXY_VARIABLES);
     const granted = /--allow-env=(\S+)/.exec(tasks[name] ?? "")?.[1]?.split(",") ?? [];
     assert.deepEqual(granted.toSorted(), needed.toSorted());
   });

@@ -96,8 +96,8 @@ export class EchoNode {
   }
 
   /** Closes every WebSocket; the node goes on listening. */
-  dropSockets(): void {
-    for (const { socket } of this.#sockets) socket.close(1001);
+  dropSockets(code = 1001): void {
+    for (const { socket } of this.#sockets) socket.close(code);
   }
 
   /** Resolves once `met` holds; looked at whenever something arrives. */

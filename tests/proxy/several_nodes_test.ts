@@ -165,6 +165,28 @@ Deno.test("Several read nodes: when the one that the hub follows is gone, client
     await client.close();
   }));
 
+Deno.test("Several read nodes: one that says to try again later is left for another, until it keeps up again", () =>
+  withNodes(async ({ url, wsUrl, nodes: [first, ...others], metric }) => {
+    assert(first);
+    const client = await RpcSocket.open(wsUrl);
+    const id = (await client.call("eth_subscribe", ["newHeads"])).result;
+    await first.node.until(() => first.node.subscriptions.length === 1);
+    first.node.dropSockets(1013);
+    const next = await eventually(
+      "another node is followed",
+      () => others.find(({ node }) => node.subscriptions.length > 0),
+    );
+    next.announce();
+    await eventually("its head", () => client.notifications(id).length === 1 || undefined);
+    assert.equal((await ask(url, call(1, "eth_chainId"))).result.port, next.node.port);
+    assert.equal(await (await fetch(`${url}/ready`)).text(), "OK");
+    const isUp = `proxy_read_node_up{node="127.0.0.1:${first.node.port}"}`;
+    assert.equal(await metric(isUp), 0);
+    await eventually("it is in again", async () => await metric(isUp) === 1 || undefined);
+    assert.equal(next.node.connections, 1, "the other one still leads");
+    await client.close();
+  }));
+
 Deno.test("Several read nodes: heads that clients have seen are dropped when the next node is behind", () =>
   withNodes(async ({ wsUrl, nodes }) => {
     const client = await RpcSocket.open(wsUrl);

@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { allowReaders, answerFailures } from "../../../lib/http/envelope.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
+import { callerPath, FORWARDED_FOR } from "./caller_path.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
 /** The largest body of a request: a `BackfillOracle` of 6,000 prices has a seventh of it. */
@@ -56,7 +57,12 @@ export function nodeApi(
   app.post("/", limit, async (c: Context) => {
     const refusal = refuseForeignPage(c.req.raw, corsOrigins);
     if (refusal !== undefined) return refusal;
-    const { text, isMalformed } = await dispatcher.handle(await c.req.text(), { isReadOnly });
+    // The listener sets the connection's address; a request without one comes from a test.
+    const { remote = "unknown" }: { remote?: string } = c.env ?? {};
+    // Read now: headers cannot be read once the caller has hung up.
+    const forwardedFor = c.req.raw.headers.get(FORWARDED_FOR);
+    const path = () => callerPath(forwardedFor, remote);
+    const { text, isMalformed } = await dispatcher.handle(await c.req.text(), { isReadOnly, path });
     if (text === undefined) return c.body(null, 204);
     return c.body(text, isMalformed ? 400 : 200, { "content-type": "application/json" });
   });

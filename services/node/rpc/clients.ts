@@ -2,7 +2,8 @@ import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { idOf, RpcCode, rpcFailure, type RpcId } from "../../../lib/protocol/jsonrpc.ts";
 import { refuseHandshake } from "./api.ts";
-import type { Dispatcher } from "./dispatcher.ts";
+import { callerPath, FORWARDED_FOR } from "./caller_path.ts";
+import type { Caller, Dispatcher } from "./dispatcher.ts";
 import type { Subscriber, Subscriptions } from "./subscriptions.ts";
 
 /**
@@ -67,8 +68,9 @@ export class Clients {
   }
 
   /** Upgrades a request to a WebSocket; undefined if it does not ask for one. */
-  accept(request: Request, isReadOnly: boolean): Response | undefined {
+  accept(request: Request, remote: string, isReadOnly: boolean): Response | undefined {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return undefined;
+    const path = callerPath(request.headers.get(FORWARDED_FOR), remote);
     let upgrade: Deno.WebSocketUpgrade;
     try {
       upgrade = Deno.upgradeWebSocket(request);
@@ -76,7 +78,7 @@ export class Clients {
       // The request lacks a header of the handshake; the message names it.
       return refuseHandshake(messageOf(thrown));
     }
-    this.#serve(upgrade.socket, isReadOnly);
+    this.#serve(upgrade.socket, { isReadOnly, path: () => path });
     return upgrade.response;
   }
 
@@ -111,7 +113,7 @@ export class Clients {
       totalBytes <= BURST.totalBytes;
   }
 
-  #serve(socket: WebSocket, isReadOnly: boolean): void {
+  #serve(socket: WebSocket, caller: Caller): void {
     const { dispatcher, subscriptions, onSlowClient } = this.#options;
     const send = (text: string) => {
       if (socket.readyState !== WebSocket.OPEN) return;
@@ -139,7 +141,7 @@ export class Clients {
         );
       }
       underWay += 1;
-      const { text: answer } = await dispatcher.handle(text, { client, isReadOnly });
+      const { text: answer } = await dispatcher.handle(text, { ...caller, client });
       underWay -= 1;
       if (answer !== undefined) {
         const isShort = answer.length <= SHORT_ANSWER_CHARS;

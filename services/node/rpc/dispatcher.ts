@@ -32,6 +32,8 @@ const SIMPLE_CHARS = 4_096;
 
 /** Where a call came from. */
 export interface Caller {
+  /** Whose shares its calls count against while they wait, see {@link SerialQueue.run}. */
+  path(): readonly string[];
   /** Its subscriptions; undefined over HTTP. */
   client?: Subscriber;
   /** Write methods are refused. */
@@ -162,7 +164,9 @@ export class Dispatcher {
     };
     try {
       const isQueued = method?.isCostly || caller.batch !== undefined;
-      const answer = isQueued ? await queue.run(isWrite ? "write" : "read", run) : run();
+      const answer = isQueued
+        ? await queue.run(isWrite ? "write" : "read", caller.path(), run)
+        : run();
       if (isWrite) await afterWrite();
       observe(name, "ok");
       return answer;

@@ -1,18 +1,26 @@
 import { setImmediate } from "node:timers";
 import { RangemakerError } from "../../../lib/errors.ts";
+import { WaitingTasks } from "./waiting_tasks.ts";
 
-/** Tasks that may wait in each lane: 1,024 transactions take about half a second. */
-export const WAITING_MAX = 1_024;
+/**
+ * Tasks that may wait in each lane. A proxy has 1,024 requests open at once, and its share is half of
+ * the places: two proxies' fit, so that strangers wait. If they were refused, they would ask again at
+ * once, which costs more than to wait. Callers take turns, so nobody else waits for them.
+ */
+export const WAITING_MAX = 4_096;
 
 /** While both lanes have tasks, every fourth turn is for a read. */
 const TURNS_PER_READ = 4;
 
-/** {@link WAITING_MAX} tasks wait already. */
+/** The caller's share of the tasks that may wait is used up. */
 export class NodeBusyError extends RangemakerError {
   constructor() {
-    super("NODE_BUSY", `The node is busy: ${WAITING_MAX} requests wait already, try again later`, {
-      retryable: true,
-    });
+    super(
+      "NODE_BUSY",
+      "The node is busy: this caller's share of the requests that may wait is used up, " +
+        "try again later",
+      { retryable: true },
+    );
   }
 }
 
@@ -21,10 +29,11 @@ export type Lane = "write" | "read";
 
 /**
  * Runs costly tasks one at a time, with a turn of the event loop between two of them, so that timers
- * and sockets are served however many tasks there are. Nothing runs while it is closed.
+ * and sockets are served however many tasks there are. Callers take turns, and each has a share of
+ * the places. Nothing runs while it is closed.
  */
 export class SerialQueue {
-  readonly #lanes: Readonly<Record<Lane, (() => void)[]>> = { write: [], read: [] };
+  readonly #lanes = { write: new WaitingTasks(), read: new WaitingTasks() };
   readonly #nextTurn: (task: () => void) => void;
   #isClosed = false;
   #isTurning = false;
@@ -37,19 +46,20 @@ export class SerialQueue {
 
   /** Tasks that wait. */
   get waiting(): number {
-    return this.#lanes.write.length + this.#lanes.read.length;
+    return this.#lanes.write.size + this.#lanes.read.size;
   }
 
   /**
    * Runs a task when its turn comes; rejects with what the task throws.
    *
-   * @throws {NodeBusyError} If {@link WAITING_MAX} tasks of the lane wait already.
+   * @param path Whose task it is, see {@link WaitingTasks.hasRoom}.
+   * @throws {NodeBusyError} If the caller, or a group of it, has its share.
    */
-  run<T>(lane: Lane, task: () => T): Promise<T> {
+  run<T>(lane: Lane, path: readonly string[], task: () => T): Promise<T> {
     const waiting = this.#lanes[lane];
-    if (waiting.length >= WAITING_MAX) return Promise.reject(new NodeBusyError());
+    if (!waiting.hasRoom(path, WAITING_MAX)) return Promise.reject(new NodeBusyError());
     return new Promise((resolve, reject) => {
-      waiting.push(() => {
+      waiting.add(path, () => {
         try {
           resolve(task());
         } catch (thrown) {
@@ -90,6 +100,6 @@ export class SerialQueue {
     const { write, read } = this.#lanes;
     this.#turns = (this.#turns + 1) % TURNS_PER_READ;
     const [first, second] = this.#turns === 0 ? [read, write] : [write, read];
-    return first.shift() ?? second.shift();
+    return first.take() ?? second.take();
   }
 }

@@ -2,10 +2,10 @@ import { getLogger } from "@logtape/logtape";
 import { Backoff } from "../../../lib/net/backoff.ts";
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import type { UpstreamPort } from "./subscription_table.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import { NodeSocket } from "./node_socket.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
@@ -37,6 +37,9 @@ export interface UpstreamOptions {
   events: UpstreamEvents;
 }
 
+/** The largest frame that a node may send: far above any answer to a plain read. */
+const FRAME_BYTES_MAX = 64 * 1024 * 1024;
+
 /** Close codes that blame what was sent (RFC 6455, section 7.4.1): 1009 is a message too large. */
 const REFUSAL = /^closed with (?:1002|1003|1007|1008|1009)\b/;
 
@@ -59,7 +62,7 @@ export class Upstream implements UpstreamPort {
       url: "",
       connect: () => {
         this.#node = leader();
-        return new NodeSocket(this.#url, clock);
+        return new BoundedSocket(this.#url, { maxMessageBytes: FRAME_BYTES_MAX, clock });
       },
       clock,
       backoff: this.#backoff,

@@ -23,6 +23,8 @@ import { TestChain } from "../support/test_chain.ts";
 
 const PAGE_SLOTS = 6_000;
 
+const path = () => ["192.0.2.1"];
+
 /** A full page of price history, as `core_getPriceHistory` answers. */
 function fullPage() {
   const history = new PriceHistory(new PriceRing(8_192));
@@ -63,7 +65,10 @@ for (
     const { dispatcher, turns } = setUp({});
     const call = typeof item === "object" ? { jsonrpc: "2.0", id: 1, ...item } : item;
     let isDone = false;
-    const answer = dispatcher.handle(JSON.stringify([call, call, call]), { isReadOnly: false })
+    const answer = dispatcher.handle(JSON.stringify([call, call, call]), {
+      isReadOnly: false,
+      path,
+    })
       .finally(() => isDone = true);
     for (let turn = 0; turn < 3; turn++) {
       await settle();
@@ -77,9 +82,9 @@ for (
 Deno.test("Dispatcher: a batch that finds the node busy is refused as a whole, after a turn", async () => {
   let calls = 0;
   const { dispatcher, queue, turns, batchOf } = setUp({ cheap: { call: () => calls++ } });
-  for (let task = 0; task < WAITING_MAX; task++) void queue.run("read", () => {});
+  for (let task = 0; task < WAITING_MAX / 2; task++) void queue.run("read", path(), () => {});
   let isDone = false;
-  const answer = dispatcher.handle(batchOf("cheap", BATCH_MAX), { isReadOnly: false })
+  const answer = dispatcher.handle(batchOf("cheap", BATCH_MAX), { isReadOnly: false, path })
     .finally(() => isDone = true);
   await settle();
   assert.equal(isDone, false);
@@ -92,7 +97,7 @@ Deno.test("Dispatcher: a batch that finds the node busy is refused as a whole, a
 Deno.test("Dispatcher: each call of a batch waits for its turn, however cheap it is", async () => {
   let calls = 0;
   const { dispatcher, turns, batchOf } = setUp({ cheap: { call: () => calls += 1 } });
-  const answer = dispatcher.handle(batchOf("cheap", BATCH_MAX), { isReadOnly: true });
+  const answer = dispatcher.handle(batchOf("cheap", BATCH_MAX), { isReadOnly: true, path });
   for (let made = 0; made < BATCH_MAX; made++) {
     await settle();
     assert.deepEqual([calls, turns.length], [made, 1], "one call per turn");
@@ -106,7 +111,7 @@ Deno.test("Dispatcher: no call of a batch runs while the node pulls prices", asy
   const { dispatcher, queue, turns, batchOf } = setUp({ cheap: { call: () => calls += 1 } });
   const pulled = Promise.withResolvers<void>();
   const pulling = queue.closedDuring(() => pulled.promise);
-  const answer = dispatcher.handle(batchOf("cheap", 2), { isReadOnly: true });
+  const answer = dispatcher.handle(batchOf("cheap", 2), { isReadOnly: true, path });
   await settle();
   assert.deepEqual([calls, turns.length], [0, 0]);
   pulled.resolve();
@@ -125,7 +130,8 @@ Deno.test("Dispatcher: reads that wait do not keep a write from its turn", async
     read: { isCostly: true, call: () => done.push("read") },
     write: { isCostly: true, isWrite: true, call: () => done.push("write") },
   });
-  const one = (method: string) => dispatcher.handle(batchOf(method, 1), { isReadOnly: false });
+  const one = (method: string) =>
+    dispatcher.handle(batchOf(method, 1), { isReadOnly: false, path });
   const answers = ["read", "read", "read", "write"].map(one);
   await settle();
   for (let task = turns.shift(); task !== undefined; task = turns.shift()) {
@@ -168,7 +174,7 @@ Deno.test("Dispatcher: a batch whose answers are long runs no further calls", as
       },
     },
   });
-  const answer = dispatcher.handle(batchOf("history", BATCH_MAX), { isReadOnly: true });
+  const answer = dispatcher.handle(batchOf("history", BATCH_MAX), { isReadOnly: true, path });
   await settle();
   for (let task = turns.shift(); task !== undefined; task = turns.shift()) {
     task();

@@ -127,7 +127,7 @@ async function withClients(
   });
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
-    (request) => clients.accept(request, false) ?? new Response(null, { status: 404 }),
+    (request) => clients.accept(request, "192.0.2.1", false) ?? new Response(null, { status: 404 }),
   );
   try {
     const url = `ws://127.0.0.1:${server.addr.port}`;

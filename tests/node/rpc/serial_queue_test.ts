@@ -6,6 +6,8 @@ import {
   WAITING_MAX,
 } from "../../../services/node/rpc/serial_queue.ts";
 
+const BRIDGE = ["192.0.2.1"];
+
 /** A queue whose turns a test makes. */
 function newQueue() {
   const turns: (() => void)[] = [];
@@ -17,7 +19,7 @@ function newQueue() {
 Deno.test("SerialQueue: one task a turn, in the order in which they came", async () => {
   const { queue, turn, turns } = newQueue();
   const done: number[] = [];
-  const results = [1, 2, 3].map((number) => queue.run("write", () => done.push(number)));
+  const results = [1, 2, 3].map((number) => queue.run("write", BRIDGE, () => done.push(number)));
   for (const expected of [[], [1], [1, 2], [1, 2, 3]]) {
     assert.deepEqual(done, expected);
     assert.ok(turns.length <= 1);
@@ -29,10 +31,10 @@ Deno.test("SerialQueue: one task a turn, in the order in which they came", async
 
 Deno.test("SerialQueue: what a task throws is thrown, and the next one passes", async () => {
   const { queue, turn } = newQueue();
-  const failing = queue.run("write", () => {
+  const failing = queue.run("write", BRIDGE, () => {
     throw new TypeError("no");
   });
-  const passing = queue.run("write", () => "yes");
+  const passing = queue.run("write", BRIDGE, () => "yes");
   turn();
   turn();
   await assert.rejects(failing, TypeError);
@@ -42,10 +44,10 @@ Deno.test("SerialQueue: what a task throws is thrown, and the next one passes", 
 Deno.test("SerialQueue: nothing passes while it is closed", async () => {
   const { queue, turn, turns } = newQueue();
   const done: string[] = [];
-  const before = queue.run("write", () => done.push("before"));
+  const before = queue.run("write", BRIDGE, () => done.push("before"));
   const { promise, resolve } = Promise.withResolvers<void>();
   const closed = queue.closedDuring(() => promise);
-  const during = queue.run("write", () => done.push("during"));
+  const during = queue.run("write", BRIDGE, () => done.push("during"));
   turn();
   assert.deepEqual([done, turns.length], [[], 0]);
   resolve();
@@ -59,32 +61,108 @@ Deno.test("SerialQueue: nothing passes while it is closed", async () => {
 Deno.test("SerialQueue: opens again after what it was closed for failed", async () => {
   const { queue, turn } = newQueue();
   await assert.rejects(queue.closedDuring(() => Promise.reject(new TypeError("pull"))));
-  const passing = queue.run("write", () => 1);
+  const passing = queue.run("write", BRIDGE, () => 1);
   turn();
   assert.equal(await passing, 1);
 });
 
-Deno.test("SerialQueue: refuses more than may wait", async () => {
+/** Fills a lane as far as the callers may. @returns How many tasks of each wait then. */
+function fill(queue: SerialQueue, ...paths: string[][]): number[] {
+  const waiting = paths.map(() => 0);
+  for (let isRefused = false; !isRefused;) {
+    const atStart = queue.waiting;
+    for (const [caller, path] of paths.entries()) {
+      const before = queue.waiting;
+      void queue.run("write", path, () => {}).catch(() => {});
+      if (queue.waiting > before) waiting[caller]! += 1; // the index is that of a path
+    }
+    isRefused = queue.waiting === atStart;
+  }
+  return waiting;
+}
+
+/** A caller behind a proxy. */
+function proxied(address: string): string[] {
+  return ["via 192.0.2.2", `${address} via 192.0.2.2`];
+}
+
+Deno.test("SerialQueue: one caller gets half of the places, and every other one finds some", () => {
+  const { queue } = newQueue();
+  assert.deepEqual(fill(queue, ["192.0.2.9"]), [WAITING_MAX / 2]);
+  assert.deepEqual(fill(queue, BRIDGE), [WAITING_MAX / 4]);
+  assert.deepEqual(fill(queue, ["192.0.2.3"]), [WAITING_MAX / 8]);
+  assert.deepEqual(fill(queue, ["192.0.2.9"], BRIDGE), [0, 0]);
+});
+
+Deno.test("SerialQueue: all callers of a proxy share half of the places, one of them has half of that", () => {
+  const { queue } = newQueue();
+  assert.deepEqual(fill(queue, proxied("198.51.100.1")), [WAITING_MAX / 4]);
+  const [victim = 0, ...forged] = fill(
+    queue,
+    proxied("198.51.100.2"),
+    ...Array.from({ length: WAITING_MAX }, (_, n) => proxied(`forged ${n}`)),
+  );
+  assert.equal(victim, 1, "it came before the forged ones took what there was");
+  assert.equal(forged.reduce((sum, one) => sum + one, 0), WAITING_MAX / 4 - 1);
+  assert.deepEqual(fill(queue, BRIDGE), [WAITING_MAX / 4], "a direct caller finds as much as ever");
+});
+
+Deno.test("SerialQueue: callers take turns, those of a proxy too, and each keeps its order", async () => {
   const { queue, turn } = newQueue();
-  const waiting = Array.from({ length: WAITING_MAX }, () => queue.run("write", () => 1));
-  await assert.rejects(queue.run("write", () => 1), (thrown) => {
+  const done: string[] = [];
+  const callers = {
+    a: proxied("198.51.100.1"),
+    b: proxied("198.51.100.2"),
+    bridge: BRIDGE,
+  };
+  const results = Object.entries(callers).flatMap(([name, path]) =>
+    [1, 2, 3].map((number) => queue.run("write", path, () => done.push(`${name}${number}`)))
+  );
+  for (let turns = 0; turns < results.length; turns++) turn();
+  await Promise.all(results);
+  assert.deepEqual(
+    done,
+    ["a1", "bridge1", "b1", "bridge2", "a2", "bridge3", "b2", "a3", "b3"],
+  );
+});
+
+Deno.test("SerialQueue: a place is free again once its task has run, also if it throws", async () => {
+  const { queue, turn } = newQueue();
+  const run = (task: () => void) => queue.run("write", BRIDGE, task);
+  const failing = run(() => {
+    throw new TypeError("no");
+  });
+  const others = Array.from({ length: WAITING_MAX / 2 - 1 }, () => run(() => {}));
+  await assert.rejects(run(() => {}), (thrown) => {
     assert.ok(thrown instanceof NodeBusyError);
     return rpcErrorBody(thrown).code === -32005;
   });
-  for (let turns = 0; turns < WAITING_MAX; turns++) turn();
-  await Promise.all(waiting);
+  turn();
+  await assert.rejects(failing, TypeError);
+  const next = run(() => {});
+  await assert.rejects(run(() => {}), NodeBusyError);
+  for (let turns = 0; turns < WAITING_MAX / 2; turns++) turn();
+  await Promise.all([...others, next]);
   assert.equal(queue.waiting, 0);
+});
+
+Deno.test("SerialQueue: no callers together get more places than there are", () => {
+  const { queue } = newQueue();
+  fill(queue, ...Array.from({ length: WAITING_MAX }, (_, n) => [`caller ${n}`]));
+  assert.equal(queue.waiting, WAITING_MAX);
 });
 
 Deno.test("SerialQueue: reads do not displace writes, and writes do not stop reads", async () => {
   const { queue, turn } = newQueue();
   const done: string[] = [];
-  const reads = Array.from({ length: WAITING_MAX }, () => queue.run("read", () => done.push("r")));
-  await assert.rejects(queue.run("read", () => 1), NodeBusyError);
-  const writes = Array.from({ length: 9 }, () => queue.run("write", () => done.push("w")));
+  const share = WAITING_MAX / 2;
+  const run = (lane: "read" | "write") => queue.run(lane, BRIDGE, () => done.push(lane[0]!));
+  const reads = Array.from({ length: share }, () => run("read"));
+  await assert.rejects(run("read"), NodeBusyError);
+  const writes = Array.from({ length: 9 }, () => run("write"));
   for (let turns = 0; turns < 12; turns++) turn();
   assert.equal(done.join(""), "wwwrwwwrwwwr");
-  for (let turns = 12; turns < WAITING_MAX + 9; turns++) turn();
+  for (let turns = 12; turns < share + 9; turns++) turn();
   await Promise.all([...reads, ...writes]);
   assert.equal(queue.waiting, 0);
 });

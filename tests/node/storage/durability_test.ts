@@ -44,7 +44,7 @@ function startCore(folder: string, disk: FakeDisk): { node: CoreNode; storage: S
 
 function call(node: CoreNode, method: string, ...params: unknown[]) {
   const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-  return node.dispatcher.handle(text, { isReadOnly: false }).then((answer) =>
+  return node.dispatcher.handle(text, { isReadOnly: false, path: () => [] }).then((answer) =>
     JSON.parse(answer.text ?? "null")
   );
 }

@@ -55,7 +55,7 @@ class Node {
 
   async call(method: string, ...params: unknown[]) {
     const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-    const answer = await this.core.dispatcher.handle(text, { isReadOnly: false });
+    const answer = await this.core.dispatcher.handle(text, { isReadOnly: false, path: () => [] });
     return JSON.parse(answer.text ?? "null");
   }
 

@@ -2,12 +2,9 @@ import type { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { setImmediate } from "node:timers";
 // @ts-types="@types/ws"
-import { WebSocket as WsClient } from "ws";
-import type { CancelTimer, Clock } from "../../../lib/clock.ts";
-import type { SocketLike } from "../../../lib/net/reconnecting_socket.ts";
-
-/** The largest frame that a node may send: far above any answer to a plain read. */
-const FRAME_BYTES_MAX = 64 * 1024 * 1024;
+import { type ClientOptions, WebSocket as WsClient } from "ws";
+import type { CancelTimer, Clock } from "../clock.ts";
+import type { SocketLike } from "./reconnecting_socket.ts";
 
 /**
  * Bytes of frames after which the event loop gets a turn. A read that finds data ends without one: in
@@ -19,11 +16,25 @@ const BYTES_PER_TURN = 64 * 1024;
 export const PING_EVERY_MS = 15_000;
 
 /**
- * A WebSocket to a node. The runtime's own client leaves Nagle's algorithm on: a frame behind an
- * unacknowledged one waits up to 40 ms. This one sends at once, and writes the frames of one turn of
- * the event loop together. It also pings, and so detects a node whose machine is gone.
+ * A peer that sent too much has this long to answer the close frame. What it sends meanwhile is
+ * dropped.
  */
-export class NodeSocket implements SocketLike {
+const CLOSE_TIMEOUT_MS = 1_000;
+
+/** Options of a {@link BoundedSocket}. */
+export interface BoundedSocketOptions {
+  /** A longer message closes the connection, as does one in over 16,384 fragments. */
+  maxMessageBytes: number;
+  /** Of the pings, which detect a peer whose machine is gone; without it there are none. */
+  clock?: Clock;
+}
+
+/**
+ * A WebSocket client whose memory is bounded. The runtime's own takes messages of any length, and
+ * leaves Nagle's algorithm on: a frame behind an unacknowledged one waits up to 40 ms. This one sends
+ * at once, and writes the frames of one turn of the event loop together.
+ */
+export class BoundedSocket implements SocketLike {
   binaryType = "arraybuffer";
   onopen: SocketLike["onopen"] = null;
   onmessage: SocketLike["onmessage"] = null;
@@ -31,15 +42,22 @@ export class NodeSocket implements SocketLike {
   onerror: SocketLike["onerror"] = null;
   readonly #client: WsClient;
   #tcp: Socket | undefined;
-  readonly #clock: Clock;
+  readonly #clock: Clock | undefined;
   #cancelPing: CancelTimer | undefined;
   #corked = false;
   #bytesInTurn = 0;
+  #error = "";
 
   /** Begins to connect. */
-  constructor(url: string, clock: Clock) {
+  constructor(url: string, { maxMessageBytes, clock }: BoundedSocketOptions) {
     this.#clock = clock;
-    this.#client = new WsClient(url, { perMessageDeflate: false, maxPayload: FRAME_BYTES_MAX });
+    // The types of `ws` do not know closeTimeout yet.
+    const options: ClientOptions & { closeTimeout: number } = {
+      perMessageDeflate: false,
+      maxPayload: maxMessageBytes,
+      closeTimeout: CLOSE_TIMEOUT_MS,
+    };
+    this.#client = new WsClient(url, options);
     this.#client.once("upgrade", (response) => this.#tcp = response.socket);
     this.#client.on("open", () => {
       this.#pingLater();
@@ -52,9 +70,12 @@ export class NodeSocket implements SocketLike {
     });
     this.#client.on("close", (code, reason) => {
       this.#cancelPing?.();
-      this.onclose?.(new CloseEvent("close", { code, reason: reason.toString() }));
+      this.onclose?.(
+        new CloseEvent("close", { code, reason: reason.toString() || this.#error }),
+      );
     });
     this.#client.on("error", ({ message }) => {
+      this.#error = message;
       this.onerror?.(new ErrorEvent("error", { message }));
     });
   }
@@ -75,7 +96,7 @@ export class NodeSocket implements SocketLike {
   close(code?: number, reason?: string): void {
     this.#cancelPing?.();
     this.#client.close(code, reason);
-    // Do not wait for the node's close: a node that is gone would hold the socket for half a minute.
+    // Do not wait for the peer's close: a peer that is gone would hold the socket for half a minute.
     this.#tcp?.destroySoon();
   }
 
@@ -90,10 +111,12 @@ export class NodeSocket implements SocketLike {
   }
 
   #pingLater(): void {
+    const clock = this.#clock;
+    if (clock === undefined) return;
     let alive = false;
     this.#client.once("pong", () => alive = true);
     this.#client.ping();
-    this.#cancelPing = this.#clock.after(PING_EVERY_MS, () => {
+    this.#cancelPing = clock.after(PING_EVERY_MS, () => {
       if (alive) this.#pingLater();
       else this.#client.terminate();
     });

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers";
-import { NodeSocket, PING_EVERY_MS } from "../../../services/proxy/hub/node_socket.ts";
+import { BoundedSocket, PING_EVERY_MS } from "../../../lib/net/bounded_socket.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 const MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; // RFC 6455, section 1.3
 
-/** A node that accepts one WebSocket and never says a word again, not even to a ping. */
-function muteNode() {
+/** A peer that accepts one WebSocket and says nothing by itself, not even to a ping. */
+function mutePeer() {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const connection = (async () => {
     const connection = await listener.accept();
@@ -25,6 +26,10 @@ function muteNode() {
   })();
   return {
     url: `ws://127.0.0.1:${listener.addr.port}`,
+    /** Sends bytes as they are. */
+    async write(bytes: Uint8Array) {
+      for (let at = 0; at < bytes.length;) at += await (await connection).write(bytes.subarray(at));
+    },
     async close() {
       (await connection).close();
       listener.close();
@@ -32,23 +37,27 @@ function muteNode() {
   };
 }
 
-function opened(socket: NodeSocket): Promise<void> {
+function newSocket(url: string, clock?: Clock): BoundedSocket {
+  return new BoundedSocket(url, { maxMessageBytes: 1_048_576, clock });
+}
+
+function opened(socket: BoundedSocket): Promise<void> {
   return new Promise((resolve) => socket.onopen = () => resolve());
 }
 
-Deno.test("NodeSocket: a node that answers no ping is given up", async () => {
+Deno.test("BoundedSocket: a peer that answers no ping is given up", async () => {
   const clock = new FakeClock();
-  const node = muteNode();
-  const socket = new NodeSocket(node.url, clock);
+  const peer = mutePeer();
+  const socket = newSocket(peer.url, clock);
   await opened(socket);
   const closed = new Promise<{ code: number }>((resolve) => socket.onclose = resolve);
   clock.advance(PING_EVERY_MS);
   assert.equal((await closed).code, 1006);
   assert.equal(clock.pending, 0);
-  await node.close();
+  await peer.close();
 });
 
-Deno.test("NodeSocket: a node that answers pings is kept; frames sent together arrive in order", async () => {
+Deno.test("BoundedSocket: a peer that answers pings is kept; frames sent together arrive in order", async () => {
   const clock = new FakeClock();
   const received: string[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
@@ -59,7 +68,7 @@ Deno.test("NodeSocket: a node that answers pings is kept; frames sent together a
     };
     return response;
   });
-  const socket = new NodeSocket(`ws://127.0.0.1:${server.addr.port}`, clock);
+  const socket = newSocket(`ws://127.0.0.1:${server.addr.port}`, clock);
   const answers: string[] = [];
   socket.onmessage = ({ data }) => answers.push(String(data));
   socket.onclose = () => assert.fail("It was closed");
@@ -80,7 +89,7 @@ Deno.test("NodeSocket: a node that answers pings is kept; frames sent together a
   await server.shutdown();
 });
 
-Deno.test("NodeSocket: in a long burst the event loop gets its turns", async () => {
+Deno.test("BoundedSocket: in a long burst the event loop gets its turns", async () => {
   const MESSAGES = 5_000;
   const text = "x".repeat(1_000);
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
@@ -90,7 +99,7 @@ Deno.test("NodeSocket: in a long burst the event loop gets its turns", async () 
     };
     return response;
   });
-  const socket = new NodeSocket(`ws://127.0.0.1:${server.addr.port}`, new FakeClock());
+  const socket = newSocket(`ws://127.0.0.1:${server.addr.port}`);
   const { promise: over, resolve } = Promise.withResolvers<void>();
   let [received, inTurn, mostInTurn] = [0, 0, 0];
   socket.onmessage = () => {
@@ -108,14 +117,42 @@ Deno.test("NodeSocket: in a long burst the event loop gets its turns", async () 
   await server.shutdown();
 });
 
-Deno.test("NodeSocket: to close does not take the node's consent, nor leave a timer", async () => {
+Deno.test("BoundedSocket: to close does not take the peer's consent, nor leave a timer", async () => {
   const clock = new FakeClock();
-  const node = muteNode();
-  const socket = new NodeSocket(node.url, clock);
+  const peer = mutePeer();
+  const socket = newSocket(peer.url, clock);
   await opened(socket);
   const closed = new Promise((resolve) => socket.onclose = resolve);
   socket.close();
   await closed;
   assert.equal(clock.pending, 0);
-  await node.close();
+  await peer.close();
 });
+
+const MIB = 1_048_576;
+
+/** A frame of a text that goes on in the next one. */
+function fragment(index: number, length: number): Uint8Array {
+  const [LENGTH_64_BITS, TEXT, CONTINUATION] = [127, 1, 0];
+  const frame = new Uint8Array(10 + length).fill(0x78, 10);
+  frame.set([index === 0 ? TEXT : CONTINUATION, LENGTH_64_BITS]);
+  new DataView(frame.buffer).setBigUint64(2, BigInt(length));
+  return frame;
+}
+
+const tooLong: Record<string, Uint8Array[]> = {
+  "declares": [fragment(0, 60 * MIB).subarray(0, 10)],
+  "sends in fragments": Array.from({ length: 9 }, (_, index) => fragment(index, MIB / 8)),
+};
+for (const [how, frames] of Object.entries(tooLong)) {
+  Deno.test(`BoundedSocket: a peer that ${how} too long a message is disconnected, with the reason`, async () => {
+    const peer = mutePeer();
+    const socket = newSocket(peer.url);
+    await opened(socket);
+    const closed = new Promise<{ reason: string }>((resolve) => socket.onclose = resolve);
+    socket.onmessage = () => assert.fail("It is no message");
+    for (const frame of frames) await peer.write(frame);
+    assert.match((await closed).reason, /^Max payload size exceeded/);
+    await peer.close();
+  });
+}

@@ -1,0 +1,25 @@
+import { addressKey } from "../../../lib/http/caller_address.ts";
+
+/** Where the last two entries of `X-Forwarded-For` are: addresses with ports are shorter. */
+const END_CHARS = 160;
+
+/** The header that names who is behind a proxy. */
+export const FORWARDED_FOR = "x-forwarded-for";
+
+/**
+ * Whose shares a request counts against, from the widest to the narrowest: the peer of the connection;
+ * or, behind a proxy, everybody for whom this peer forwards, then the last two addresses that
+ * it names. The last one may be a load balancer in front of the proxy, which names its client before
+ * itself. A name is part of what the one who wrote it may have, so a forged name gains nothing and
+ * takes nothing from its owner.
+ *
+ * @param forwardedFor The header {@link FORWARDED_FOR}; null if there is none.
+ */
+export function callerPath(forwardedFor: string | null, remote: string): readonly string[] {
+  const peer = addressKey(remote);
+  if (forwardedFor === null) return [peer];
+  const path = [`via ${peer}`];
+  const nearestFirst = forwardedFor.slice(-END_CHARS).split(",").slice(-2).reverse();
+  for (const entry of nearestFirst) path.push(`${addressKey(entry.trim())} ${path.at(-1)}`);
+  return path;
+}

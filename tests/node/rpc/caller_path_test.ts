@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { callerPath } from "../../../services/node/rpc/caller_path.ts";
+
+const PROXY = "192.0.2.2";
+const VIA_PROXY = `via ${PROXY}`;
+
+Deno.test("callerPath: the peer, or behind a proxy all its callers and the last two addresses", () => {
+  const rows: [header: string | null, path: string[]][] = [
+    [null, [PROXY]],
+    ["198.51.100.1", [VIA_PROXY, `198.51.100.1 ${VIA_PROXY}`]],
+    // A load balancer in front of the proxy names its client; what the client wrote does not count.
+    ["forged, 198.51.100.1, 192.0.2.3", [
+      VIA_PROXY,
+      `192.0.2.3 ${VIA_PROXY}`,
+      `198.51.100.1 192.0.2.3 ${VIA_PROXY}`,
+    ]],
+    ["2001:db8::1:2:3:4", [VIA_PROXY, `2001:db8:0:0::/64 ${VIA_PROXY}`]],
+    ["", [VIA_PROXY, `unknown ${VIA_PROXY}`]],
+    ["x".repeat(5_000), [VIA_PROXY, `unknown ${VIA_PROXY}`]],
+    [`${"x".repeat(5_000)}, 198.51.100.1`, [
+      VIA_PROXY,
+      `198.51.100.1 ${VIA_PROXY}`,
+      `unknown 198.51.100.1 ${VIA_PROXY}`,
+    ]],
+  ];
+  for (const [header, path] of rows) {
+    assert.deepEqual(callerPath(header, PROXY), path, header ?? "no header");
+  }
+});
+
+Deno.test("callerPath: a forged name shares nothing with its owner", () => {
+  const forged = callerPath("192.0.2.1", "203.0.113.9");
+  const byProxy = callerPath("192.0.2.1", PROXY);
+  const direct = callerPath(null, "192.0.2.1");
+  const all = [...forged, ...byProxy, ...direct];
+  assert.equal(new Set(all).size, all.length);
+});
