@@ -108,6 +108,9 @@ function isKeystore(text: string): boolean {
   }
 }
 
+/** What a guess of the password costs: `n` of scrypt, the usual one of keystores. About a second. */
+export const KEYSTORE_COST = 262_144;
+
 /**
  * Writes a key into a new keystore that only its owner may read.
  *
@@ -117,9 +120,11 @@ export async function createKeystore(
   path: string,
   privateKey: Hex,
   password: string,
+  cost: number,
 ): Promise<void> {
   const { Wallet } = await import("@ethereumjs/wallet");
-  const text = await Wallet.fromPrivateKey(hexToBytes(privateKey)).toV3String(password);
+  const wallet = Wallet.fromPrivateKey(hexToBytes(privateKey));
+  const text = await wallet.toV3String(password, { n: cost });
   try {
     await Deno.writeTextFile(path, `${text}\n`, { createNew: true, mode: 0o600 });
   } catch (thrown) {
