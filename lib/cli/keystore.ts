@@ -1,5 +1,4 @@
 /** Keys in encrypted JSON keystores (version 3), so that they need not be on a command line. */
-import { bytesToHex, hexToBytes } from "viem/utils";
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../errors.ts";
 import type { Hex } from "../protocol/scalars.ts";
@@ -88,7 +87,7 @@ export async function openKeystore(path: string, password: string): Promise<Hex>
   // Loaded on demand: key derivation is a large library.
   const { Wallet } = await import("@ethereumjs/wallet");
   try {
-    return bytesToHex((await Wallet.fromV3(text, password)).getPrivateKey());
+    return `0x${(await Wallet.fromV3(text, password)).getPrivateKey().toHex()}`;
   } catch (thrown) {
     // The cause is left out on purpose: it may quote the file.
     const isWrongPassword = messageOf(thrown).includes("possibly wrong passphrase");
@@ -123,7 +122,7 @@ export async function createKeystore(
   cost: number,
 ): Promise<void> {
   const { Wallet } = await import("@ethereumjs/wallet");
-  const wallet = Wallet.fromPrivateKey(hexToBytes(privateKey));
+  const wallet = Wallet.fromPrivateKey(Uint8Array.fromHex(privateKey.slice(2)));
   const text = await wallet.toV3String(password, { n: cost });
   try {
     await Deno.writeTextFile(path, `${text}\n`, { createNew: true, mode: 0o600 });
