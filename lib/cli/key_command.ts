@@ -2,7 +2,7 @@
 import { generatePrivateKey } from "viem/accounts";
 import { Signer } from "../protocol/signature.ts";
 import { command, type CommandContext, ExitCode } from "./command.ts";
-import { createKeystore, openKeystore, readPassword } from "./keystore.ts";
+import { createKeystore, KEYSTORE_COST, openKeystore, readPassword } from "./keystore.ts";
 import * as kinds from "./option_kinds.ts";
 import { type OptionTable, UsageError } from "./options.ts";
 import { keystoreOptions } from "./shared_options.ts";
@@ -22,28 +22,29 @@ const newOptions = {
   },
 } satisfies OptionTable;
 
-const newKey = command({
-  name: "key new",
-  description: "Makes a new private key, writes it into an encrypted keystore (version 3 JSON) " +
-    "and prints its address.",
-  options: newOptions,
-  examples: [
-    ["rangemaker key new --keystore solver.json", "asks for a password, twice"],
-    [
-      "rangemaker key new --keystore solver.json --keystore-password-file password",
-      "with the password from a file",
+const newKey = (cost: number) =>
+  command({
+    name: "key new",
+    description: "Makes a new private key, writes it into an encrypted keystore (version 3 JSON) " +
+      "and prints its address.",
+    options: newOptions,
+    examples: [
+      ["rangemaker key new --keystore solver.json", "asks for a password, twice"],
+      [
+        "rangemaker key new --keystore solver.json --keystore-password-file password",
+        "with the password from a file",
+      ],
     ],
-  ],
-  async run({ keystore, keystorePasswordFile }, context) {
-    const password = keystorePasswordFile === undefined
-      ? await askNewPassword(context)
-      : await readPassword(keystorePasswordFile);
-    const privateKey = generatePrivateKey();
-    await createKeystore(keystore, privateKey, password);
-    context.print(new Signer(privateKey).address);
-    return ExitCode.ok;
-  },
-});
+    async run({ keystore, keystorePasswordFile }, context) {
+      const password = keystorePasswordFile === undefined
+        ? await askNewPassword(context)
+        : await readPassword(keystorePasswordFile);
+      const privateKey = generatePrivateKey();
+      await createKeystore(keystore, privateKey, password, cost);
+      context.print(new Signer(privateKey).address);
+      return ExitCode.ok;
+    },
+  });
 
 async function askNewPassword({ askSecret }: CommandContext): Promise<string> {
   const password = await askSecret("Password of the new keystore: ");
@@ -85,21 +86,29 @@ const showKey = command({
   },
 });
 
-/** The `key` command. */
-export const run = command({
-  name: "key",
-  description: "Makes and reads encrypted keystores, which solver and bridge take with --keystore.",
-  options: {},
-  subcommands: {
-    new: { summary: "a new key in a new keystore", open: () => Promise.resolve({ run: newKey }) },
-    show: {
-      summary: "the address of a keystore's key",
-      open: () => Promise.resolve({ run: showKey }),
+/** The `key` command. @param cost Of new keystores: {@link KEYSTORE_COST}, unless a test saves time. */
+export const keyCommand = (cost: number) =>
+  command({
+    name: "key",
+    description:
+      "Makes and reads encrypted keystores, which solver and bridge take with --keystore.",
+    options: {},
+    subcommands: {
+      new: {
+        summary: "a new key in a new keystore",
+        open: () => Promise.resolve({ run: newKey(cost) }),
+      },
+      show: {
+        summary: "the address of a keystore's key",
+        open: () => Promise.resolve({ run: showKey }),
+      },
     },
-  },
-  examples: [
-    ["rangemaker key new --keystore solver.json", "a new key"],
-    ["rangemaker key show --keystore solver.json", "its address"],
-  ],
-  run: () => Promise.reject(new UsageError("Missing command: expected new or show")),
-});
+    examples: [
+      ["rangemaker key new --keystore solver.json", "a new key"],
+      ["rangemaker key show --keystore solver.json", "its address"],
+    ],
+    run: () => Promise.reject(new UsageError("Missing command: expected new or show")),
+  });
+
+/** The `key` command. */
+export const run = keyCommand(KEYSTORE_COST);

@@ -1,5 +1,4 @@
 /** Keys in encrypted JSON keystores (version 3), so that they need not be on a command line. */
-import { bytesToHex, hexToBytes } from "viem/utils";
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../errors.ts";
 import type { Hex } from "../protocol/scalars.ts";
@@ -88,7 +87,7 @@ export async function openKeystore(path: string, password: string): Promise<Hex>
   // Loaded on demand: key derivation is a large library.
   const { Wallet } = await import("@ethereumjs/wallet");
   try {
-    return bytesToHex((await Wallet.fromV3(text, password)).getPrivateKey());
+    return `0x${(await Wallet.fromV3(text, password)).getPrivateKey().toHex()}`;
   } catch (thrown) {
     // The cause is left out on purpose: it may quote the file.
     const isWrongPassword = messageOf(thrown).includes("possibly wrong passphrase");
@@ -108,6 +107,9 @@ function isKeystore(text: string): boolean {
   }
 }
 
+/** What a guess of the password costs: `n` of scrypt, the usual one of keystores. About a second. */
+export const KEYSTORE_COST = 262_144;
+
 /**
  * Writes a key into a new keystore that only its owner may read.
  *
@@ -117,9 +119,11 @@ export async function createKeystore(
   path: string,
   privateKey: Hex,
   password: string,
+  cost: number,
 ): Promise<void> {
   const { Wallet } = await import("@ethereumjs/wallet");
-  const text = await Wallet.fromPrivateKey(hexToBytes(privateKey)).toV3String(password);
+  const wallet = Wallet.fromPrivateKey(Uint8Array.fromHex(privateKey.slice(2)));
+  const text = await wallet.toV3String(password, { n: cost });
   try {
     await Deno.writeTextFile(path, `${text}\n`, { createNew: true, mode: 0o600 });
   } catch (thrown) {

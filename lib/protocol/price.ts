@@ -93,3 +93,8 @@ export function formatPrice(price: bigint, decimals: number = PRICE_DECIMALS): s
   if (decimals === 0) return digits.slice(0, point);
   return `${digits.slice(0, point)}.${digits.slice(point, point + decimals)}`;
 }
+
+/** Formats an amount of USDC, or a price, without zeros at its end: `1000`, `2650.5`. */
+export function formatUsdc(units: bigint): string {
+  return formatPrice(units).replace(/\.?0+$/, "");
+}

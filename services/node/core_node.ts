@@ -1,5 +1,4 @@
 import { getLogger } from "@logtape/logtape";
-import { bytesToHex } from "viem/utils";
 import type { Clock, ShiftedClock } from "../../lib/clock.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
 import { toWire } from "../../lib/protocol/wire.ts";
@@ -160,7 +159,7 @@ export class CoreNode {
       chain: this.chain,
       ...development,
       continueAfter: (headMs) => this.#checkpoints.continueAfter(headMs),
-      randomHash: () => bytesToHex(crypto.getRandomValues(new Uint8Array(32))),
+      randomHash: () => `0x${crypto.getRandomValues(new Uint8Array(32)).toHex()}`,
     });
   }
 

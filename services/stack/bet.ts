@@ -1,6 +1,5 @@
 /** One whole bet, played by a user who has nothing but the URLs and a new key. */
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { formatUnits } from "viem/utils";
 import {
   type Account,
   type Offer,
@@ -12,7 +11,7 @@ import type { ShowProgress } from "../../lib/cli/progress.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { callJson } from "../../lib/net/call_json.ts";
-import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
+import { formatUsdc } from "../../lib/protocol/price.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { drawWhile, rangeLine } from "./range_line.ts";
 import type { StackUrls } from "./stack.ts";
@@ -194,11 +193,6 @@ function requireTotal(who: string, account: Account, expected: bigint): void {
 /** @throws {BetError} With `message` unless `condition` is true. */
 function must(condition: boolean, message: string): asserts condition {
   if (!condition) throw new BetError(message);
-}
-
-/** An amount in USDC, or a price, as a person reads it. */
-function formatUsdc(units: bigint): string {
-  return formatUnits(units, PRICE_DECIMALS);
 }
 
 function describeOffer({ quote, estimatedPayout }: Offer & { estimatedPayout: bigint }) {

@@ -1,9 +1,8 @@
 /** What the demo shows of a bet while it waits: where the price is in its range, and the time left. */
-import { formatUnits } from "viem/utils";
 import type { ShowProgress } from "../../lib/cli/progress.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
-import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
+import { formatPrice } from "../../lib/protocol/price.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 
 /** Characters between the two ends of the range: the line fits a terminal of 80 columns. */
@@ -34,7 +33,7 @@ export function rangeLine(price: bigint, bet: BetWindow, nowMs: number): string 
 
 /** A price with two decimals. */
 function short(price: bigint): string {
-  return Number(formatUnits(price, PRICE_DECIMALS)).toFixed(2);
+  return Number(formatPrice(price)).toFixed(2);
 }
 
 /** Redraws a progress line while something is awaited; what cannot be read is not drawn. */

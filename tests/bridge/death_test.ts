@@ -13,7 +13,10 @@ import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
+import { bundledProgram } from "../support/process.ts";
 import { signedRequest, startTestBridge, user } from "./support.ts";
+
+const launch = await bundledProgram();
 
 interface DepositView {
   state: string;
@@ -58,7 +61,7 @@ async function withNode(
   const env = { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey };
   try {
     await engine((database) =>
-      test(node, { args: [...args, "--database", database], env }, database)
+      test(node, { args: [...args, "--database", database], env, launch }, database)
     );
   } finally {
     await node.stop();

@@ -22,6 +22,8 @@ Deno.test("solver --keystore: signs quotes with the key of key new; a wrong pass
     const made = await runProgram(["key", "new", ...keyOf("solver.json", "password")]);
     const address = made.stdout.trim();
     assert.match(address, /^0x[0-9a-fA-F]{40}$/);
+    const { crypto } = JSON.parse(await Deno.readTextFile(path("solver.json")));
+    assert.deepEqual([crypto.kdf, crypto.kdfparams.n], ["scrypt", 262_144]);
 
     const solver = ["solver", "--port", "0", "--database", ":memory:", "--dry-run"];
     const args = [...solver, "--rpc-url", "http://127.0.0.1:9", "--ws-url", "ws://127.0.0.1:9"];

@@ -5,8 +5,11 @@ import { type MortalService, playUntilDeath, tracePlaces } from "../support/deat
 import { assertFailure, post } from "../support/envelope.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";
+import { bundledProgram } from "../support/process.ts";
 import { solver, SOLVER_BALANCE, startTestSolver, user, USER_BALANCE } from "./support.ts";
 import { executeBody, termsAt } from "./theses.ts";
+
+const launch = await bundledProgram();
 
 /** Nothing listens here: the solver has no feed. */
 const NO_FEED = "ws://127.0.0.1:9";
@@ -38,7 +41,7 @@ async function withNode(
       ...["--hedge-delay-ms", "1", "--database", database],
     ];
     const env = { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey };
-    await test(node, { args, env }, database);
+    await test(node, { args, env, launch }, database);
   } finally {
     await node.stop();
     await Deno.remove(directory, { recursive: true });

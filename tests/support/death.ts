@@ -1,13 +1,15 @@
 /** Runs of the program that are killed at a fault point and started again. */
 import assert from "node:assert/strict";
 import { FAULT_POINT_LINE } from "../../lib/fault_points.ts";
-import { Program } from "./process.ts";
+import { type Launch, Program } from "./process.ts";
 
 /** A service of the program under such a test. */
 export interface MortalService {
   /** Arguments of every start. */
   args: readonly string[];
   env: Record<string, string>;
+  /** From its sources by default. */
+  launch?: Launch;
 }
 
 /** A started program, and where it listens. */
@@ -18,7 +20,7 @@ export interface Started {
 
 /** Starts a service and waits until it listens. */
 export async function startMortal(service: MortalService): Promise<Started> {
-  const program = new Program(service.args, service.env);
+  const program = new Program(service.args, service.env, service.launch);
   return { program, url: await urlOf(program) };
 }
 
@@ -57,7 +59,8 @@ export async function playUntilDeath<T>(
   place: string,
   play: (url: string) => Promise<T>,
 ): Promise<T | undefined> {
-  const program = new Program([...service.args, "--fault-point", place], service.env);
+  const args = [...service.args, "--fault-point", place];
+  const program = new Program(args, service.env, service.launch);
   const frozen = (one: Program) => one.stderr.includes(`${FAULT_POINT_LINE}${place}\n`);
   let listening = true;
   await Promise.race([urlOf(program), program.until(frozen).then(() => listening = false)]);

@@ -1,12 +1,11 @@
 /** Checks of a core node: its JSON-RPC, its WebSocket, and what it knows about a service's account. */
-import { formatUnits } from "viem/utils";
 import { z } from "zod";
 import { reasonOf } from "../../errors.ts";
 import { Backoff } from "../../net/backoff.ts";
 import { RpcSubscriber, subscription } from "../../net/rpc_subscriber.ts";
 import { CoreClient, NodeTimeoutError, NodeUnreachableError } from "../../net/core_client.ts";
 import type { Account, Permission } from "../../protocol/account.ts";
-import { PRICE_DECIMALS } from "../../protocol/markets.ts";
+import { formatUsdc } from "../../protocol/price.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
 import { BlockedError, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
 
@@ -73,7 +72,7 @@ export async function tryPermission(
 /** The service's account has money on the node. */
 export async function tryBalance(url: string, context: CheckContext): Promise<Finding> {
   const { address, balance, locked } = await getAccount(url, context);
-  const [free, bound] = [balance, locked].map((amount) => formatUnits(amount, PRICE_DECIMALS));
+  const [free, bound] = [balance, locked].map(formatUsdc);
   const text = `${address} has ${free} USDC, and ${bound} USDC in open theses`;
   if (balance > 0n) return ok(text);
   return warn(text, `Deposit USDC for ${address}: until then every thesis is refused`);

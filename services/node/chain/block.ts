@@ -1,4 +1,3 @@
-import { bytesToHex, concatHex, hexToBytes, numberToHex } from "viem/utils";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { keccak256 } from "../../../lib/protocol/keccak.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -28,15 +27,26 @@ export function sealBlock(
 ): Block {
   const hash = hashOf([
     parentHash,
-    numberToHex(number, { size: 8 }),
-    numberToHex(timestampMs, { size: 8 }),
+    uint64(number),
+    uint64(timestampMs),
     ...transactions,
   ]);
   return { number, hash, parentHash, timestampMs, transactions };
 }
 
 function hashOf(parts: readonly Hex[]): Hex {
-  return `0x${keccak256(hexToBytes(concatHex(parts))).toHex()}`;
+  const bytes = Uint8Array.fromHex(parts.map((part) => part.slice(2)).join(""));
+  return `0x${keccak256(bytes).toHex()}`;
+}
+
+/** Eight bytes. */
+function uint64(value: number): Hex {
+  return `0x${value.toString(16).padStart(16, "0")}`;
+}
+
+/** A number as Ethereum's JSON-RPC writes it: without leading zeros. */
+function quantity(value: number): Hex {
+  return `0x${value.toString(16)}`;
 }
 
 /**
@@ -45,7 +55,7 @@ function hashOf(parts: readonly Hex[]): Hex {
  */
 export function genesisBlock(nowMs: number): Block {
   const block = sealBlock(0, ZERO_HASH, nowMs - nowMs % SLOT_MS, []);
-  return { ...block, hash: hashOf([block.hash, numberToHex(nowMs, { size: 8 })]) };
+  return { ...block, hash: hashOf([block.hash, uint64(nowMs)]) };
 }
 
 /**
@@ -55,10 +65,10 @@ export function genesisBlock(nowMs: number): Block {
  */
 export function toHeader(block: Block) {
   return {
-    number: numberToHex(block.number),
+    number: quantity(block.number),
     hash: block.hash,
     parentHash: block.parentHash,
-    timestamp: numberToHex(Math.floor(block.timestampMs / 1000)),
+    timestamp: quantity(Math.floor(block.timestampMs / 1000)),
     timestampMs: block.timestampMs,
     transactionsRoot: hashOf(block.transactions),
     stateRoot: ZERO_HASH,
@@ -72,7 +82,7 @@ export function toHeader(block: Block) {
     baseFeePerGas: "0x0",
     extraData: "0x",
     mixHash: ZERO_HASH,
-    nonce: bytesToHex(new Uint8Array(8)),
+    nonce: uint64(0),
   };
 }
 

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { Wallet } from "ethers";
-import { run } from "../../../lib/cli/key_command.ts";
+import { keyCommand } from "../../../lib/cli/key_command.ts";
 import { signerFrom } from "../../../lib/cli/keystore.ts";
 import { recordedContext } from "../../support/command_context.ts";
+
+/** A keystore of full cost takes a second; under coverage ten. tests/e2e/solver_keystore_test.ts has one. */
+const run = keyCommand(1_024);
 
 /** Runs `key` with what a person answers to its questions. */
 async function runKey(args: readonly string[], answers: readonly string[] = []) {

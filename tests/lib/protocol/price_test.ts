@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { formatPrice, parsePrice } from "../../../lib/protocol/price.ts";
+import { formatPrice, formatUsdc, parsePrice } from "../../../lib/protocol/price.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 
 const exact: [text: string, price: bigint][] = [
@@ -51,6 +51,14 @@ Deno.test("parsePrice and formatPrice: every price survives the round trip", () 
   fc.assert(fc.property(fc.bigInt({ min: 1n, max: UINT64_MAX }), (price) => {
     assert.equal(parsePrice(formatPrice(price)), price);
   }));
+});
+
+Deno.test("formatUsdc: writes no zeros at the end", () => {
+  assert.equal(formatUsdc(0n), "0");
+  assert.equal(formatUsdc(5n), "0.000005");
+  assert.equal(formatUsdc(1_000_000_000n), "1000");
+  assert.equal(formatUsdc(2_650_500_000n), "2650.5");
+  assert.equal(formatUsdc(2_650_000_001n), "2650.000001");
 });
 
 Deno.test("formatPrice: cuts to the decimals asked for", () => {

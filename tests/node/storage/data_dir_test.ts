@@ -111,7 +111,7 @@ Deno.test("Data directory: prices and the head are written once a second, not on
     const node = await SteppedNode.start(options, clock);
     const from = clock.now() + 100;
     await node.run(25);
-    await copyFolder(`${directory}/node`, `${directory}/copy`);
+    copyFolder(`${directory}/node`, `${directory}/copy`);
     await node.stop();
 
     const copy = await SteppedNode.start({ ...options, dataDir: `${directory}/copy` }, clock);

@@ -102,7 +102,7 @@ Deno.test("Data directory: a missing or empty journal beside prices or a head is
     for (const change of ["remove", "empty"]) {
       for (const left of ["head", "prices"]) {
         const copy = await Deno.makeTempDir();
-        await copyFolder(path, `${copy}/node`);
+        copyFolder(path, `${copy}/node`);
         if (change === "remove") await Deno.remove(`${copy}/node/chain.journal`);
         else await Deno.truncate(`${copy}/node/chain.journal`, 0);
         if (left === "head") await Deno.remove(`${copy}/node/prices`, { recursive: true });

@@ -195,7 +195,7 @@ Deno.test("Rewrite: a process that dies at any moment of it loses nothing", () =
       const copies: string[] = [];
       const copy = async () => {
         copies.push(`${folder}/copy-${copies.length}`);
-        await copyFolder(`${folder}/node`, copies.at(-1)!); // just pushed
+        copyFolder(`${folder}/node`, copies.at(-1)!); // just pushed
       };
       await disk.rewrite(copy);
       await copy();

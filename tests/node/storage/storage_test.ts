@@ -53,7 +53,7 @@ async function resumeAfterKill(
     const storage = openStorage(resolveSettings({}), `${folder}/node`);
     assert.equal(storage.resumeFrom, undefined, "a new chain");
     await run(storage);
-    await copyFolder(`${folder}/node`, `${folder}/copy`);
+    copyFolder(`${folder}/node`, `${folder}/copy`);
     await storage.close(genesisBlock(0));
     await damage(`${folder}/copy`);
     const copy = openStorage(resolveSettings({}), `${folder}/copy`);
