@@ -63,7 +63,7 @@ export async function refuseAtProxy(refusals: Refusals): Promise<void> {
   }, given);
   const body = callOf("eth_chainId", []);
   const noJson = { answer: () => new Response("oops") };
-  await withProxy(async ({ url, wsUrl }) => {
+  await withProxy(async ({ url }) => {
     await refusals.ask(url, {
       ...{ path: "", body, status: 502, code: "-32002", names: "The read node gave no answer" },
       advice: "try again",
