@@ -31,7 +31,7 @@ const ALWAYS_PREFIXED: ReadonlySet<string> = new Set([
   "INTERNAL_ERROR",
 ]);
 
-/** How much of a body that is not JSON the answer shows. */
+/** Characters of a body that is not JSON that the answer shows. */
 const SHOWN_CHARS = 40;
 
 /** Writes every `error` of a route as `<CODE>: <message>` (spec: quote solver, "Errors"). */
@@ -51,13 +51,13 @@ export function limitBody(maxBytes: number = BODY_BYTES_MAX): MiddlewareHandler 
       );
     },
   });
-  // It reads a chunked body itself.
+  // Hono reads a chunked body itself.
   return (c, next) => readingBody(() => limit(c, next));
 }
 
 /**
- * Reads a body. A caller that disconnects in the middle of it is no fault of ours: it counts as a bad
- * request and is not logged.
+ * Reads a body. A caller that disconnects in the middle of it counts as a bad request and is
+ * not logged.
  *
  * @throws {RangemakerError} `INVALID_REQUEST` if the body cannot be read.
  */
@@ -140,7 +140,7 @@ export function answerNoRoute(c: Context): Response {
   return answerFailure(c, new RangemakerError("NOT_FOUND", message));
 }
 
-/** What a caller is answered for an error, or undefined where the fault is our own. */
+/** The error to send to the caller, or undefined if the fault is our own. */
 function asCallerError(thrown: unknown): RangemakerError | undefined {
   if (thrown instanceof RpcError) {
     return new RangemakerError("NODE_REFUSED", thrown.message, {

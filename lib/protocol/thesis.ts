@@ -24,10 +24,10 @@ export const thesisSchema = z.object({
     .describe("The slot that decided against the user"),
 }).meta({ id: "Thesis", description: "A bet as the ledger holds it" });
 
-/** A bet as the ledger holds it; times in Unix milliseconds, `breach` is the slot that decided. */
+/** A bet in the ledger; times in Unix milliseconds, `breach` is the slot that decided it. */
 export type Thesis = z.output<typeof thesisSchema>;
 
-/** Whether a thesis still locks money. */
+/** Whether the money of a thesis is still locked. */
 export function isUnsettled(status: ThesisStatus): boolean {
   return status === "open" || status === "needs_backfill";
 }
