@@ -2,14 +2,14 @@ import { type Context, Hono } from "hono";
 import type { PageConfig } from "./page_config.ts";
 import type { PageFile, PageFiles } from "./page_files.ts";
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface ConsoleApi {
   page: PageFiles;
-  /** Undefined until the services are known. */
+  /** Undefined until the URLs of the services are known. */
   config: () => PageConfig | undefined;
 }
 
-/** Headers of every answer: nothing of the page may be framed, sniffed or sent to others. */
+/** Headers of every answer: the page may not be framed, its types not guessed, its URL not sent. */
 const SAFE_HEADERS = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
@@ -17,7 +17,7 @@ const SAFE_HEADERS = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-/** Routes of the console: files, and where the services are. */
+/** Routes of the console: files, and the URLs of the services. */
 export function consoleApi({ page, config }: ConsoleApi): Hono {
   const app = new Hono();
   app.use(async (c, next) => {
@@ -50,7 +50,7 @@ function answerFile(c: Context, { mediaType, etag, plain, gzip }: PageFile): Res
   });
 }
 
-/** Only the page's own files, and connections to the services alone. */
+/** Content security policy: the page's own files, and connections to the services only. */
 function policyOf(config: PageConfig | undefined): string {
   const services = Object.values(config?.urls ?? {}).map((url) => new URL(url).origin);
   return [
