@@ -26,7 +26,7 @@ export interface NodeMetrics {
 export interface NodeGauges {
   unsettledTheses(): number;
   clients(): number;
-  /** Whether the journal takes records. */
+  /** Whether the journal accepts records. */
   isWritable(): boolean;
   journalBytes(): number;
 }
