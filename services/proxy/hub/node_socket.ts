@@ -10,8 +10,8 @@ import type { SocketLike } from "../../../lib/net/reconnecting_socket.ts";
 const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Bytes of frames after which the event loop gets a turn. A read that finds data ends without one: in
- * a long burst nothing could be sent to clients, and all of it would pile up.
+ * Bytes of frames after which the event loop gets a turn. A read that finds data does not yield: in a
+ * long burst nothing could be sent to clients, and all of it would pile up.
  */
 const BYTES_PER_TURN = 64 * 1024;
 
@@ -75,7 +75,7 @@ export class NodeSocket implements SocketLike {
   close(code?: number, reason?: string): void {
     this.#cancelPing?.();
     this.#client.close(code, reason);
-    // Do not wait for the node's close: a node that is gone would hold the socket for half a minute.
+    // Do not wait for the node's close: a dead node would keep the socket open for half a minute.
     this.#tcp?.destroySoon();
   }
 
