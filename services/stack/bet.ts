@@ -168,7 +168,7 @@ async function waitForSettlement(
   );
 }
 
-/** Checks that the balances match the outcome, and that user and solver together have as before. */
+/** Checks that the balances match the outcome, and that both sides' sum has not changed. */
 async function checkBalances(
   client: RangemakerClient,
   settled: Thesis,
