@@ -34,7 +34,7 @@ export class OracleClient {
   }
 
   /**
-   * Pulls once. Never rejects, and resolves within the timeout. After that, the request continues for up to
+   * Pulls once. Never rejects, and resolves within the timeout. Then the request continues for up to
    * {@link LATE_ANSWER_MAX_MS}: a busy machine delivers answers late for seconds, and dropping all of
    * them would leave the node without prices.
    *
