@@ -82,7 +82,7 @@ export class SqliteDriver implements SqlDriver {
       const version = versionOf(this.#db);
       const tables = this.#db.prepare("SELECT count(*) AS count FROM sqlite_schema").get();
       if (version > 0 || countOfRow(tables) === 0) return version;
-      throw new StoreError("Database holds tables of another program");
+      throw new StoreError("Database contains tables of another program");
     });
   }
 

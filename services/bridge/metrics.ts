@@ -31,7 +31,7 @@ export class BridgeMetrics {
     });
     this.#timeToCommit = new Histogram({
       name: "bridge_time_to_commit_seconds",
-      help: "Time from a deposit's being durable to its being committed.",
+      help: "Time from recording a deposit until it is committed.",
       buckets: COMMIT_BUCKETS,
       registers,
     });

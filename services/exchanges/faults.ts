@@ -4,7 +4,7 @@ import { findProvider, type ProviderName } from "../../lib/protocol/providers.ts
 
 /** Faults that can be injected into a venue. */
 export const VENUE_FAULTS = {
-  stall: "says nothing at all, though the socket stays open",
+  stall: "sends nothing, though the socket stays open",
   mute: "sends no trades, though heartbeats and pongs go on",
   stuck_time: "keeps sending the same exchange time",
   garbage: "sends a broken frame before every trade",

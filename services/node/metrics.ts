@@ -105,7 +105,7 @@ export function createNodeMetrics(
     journalWritable: new Gauge({
       name: "node_journal_writable",
       help:
-        "1 while transactions and settlements can be recorded, 0 after a write failed for good.",
+        "1 while transactions and settlements can be recorded, 0 after a write failed permanently.",
       registers,
       collect() {
         this.set(gauges.isWritable() ? 1 : 0);

@@ -108,7 +108,7 @@ export class SolverMetrics {
     const registers = [this.#registry];
     new Gauge({
       name: "solver_exposure_usdc",
-      help: "What the solver may lose on open theses and executions under way.",
+      help: "Possible loss of the solver on open theses and executions under way.",
       registers,
       collect() {
         this.set(Number(exposure.total) / USDC_UNITS);
@@ -116,7 +116,7 @@ export class SolverMetrics {
     });
     new Gauge({
       name: "solver_exposure_complete",
-      help: "1 where all open theses are known, 0 where the core node is not followed.",
+      help: "1 while all open theses are known, 0 while the core node is not followed.",
       registers,
       collect() {
         this.set(exposure.complete ? 1 : 0);

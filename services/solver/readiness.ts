@@ -12,7 +12,7 @@ export const readinessSchema = z.object({
   node: z.boolean().describe("The node answers, and has the expected chain id"),
   balance: z.boolean().describe("The solver's account has a balance; not needed in dry-run mode"),
   feed: z.boolean().describe("The node's WebSocket is followed: open theses are known"),
-  prices: z.boolean().describe("The strategy has what it prices by; always true of `mock`"),
+  prices: z.boolean().describe("The strategy has the prices that it needs; always true for `mock`"),
   problems: z.array(z.string()).describe("One sentence per problem"),
 }).meta({ id: "Readiness" });
 

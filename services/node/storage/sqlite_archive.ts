@@ -135,7 +135,7 @@ export class SqliteArchive implements Archive {
       if (!this.#isDamaged) {
         const reason = messageOf(thrown);
         getLogger([LOG_ROOT, "node"]).warning(
-          "The archive cannot be read, what it held counts as missing: {reason}",
+          "The archive cannot be read, its contents count as missing: {reason}",
           { reason },
         );
       }

@@ -162,7 +162,7 @@ export class ClientSession {
   #unsubscribe(call: Call): string {
     const subscription: unknown = Array.isArray(call.params) ? call.params[0] : undefined;
     if (typeof subscription !== "string") {
-      const message = `${call.method} takes the id of a subscription`;
+      const message = `${call.method} needs the id of a subscription`;
       const error = JSON.stringify({ code: RpcCode.invalidParams, message });
       return `{"jsonrpc":"2.0","id":${idText(call)},"error":${error}}`;
     }

@@ -94,7 +94,7 @@ export class VolatilityKeeper {
       });
       return new Map(usable);
     } catch (thrown) {
-      this.#log.warn("Volatility of the last run cannot be used, it is learned anew: {reason}", {
+      this.#log.warn("Volatility of the last run cannot be used, learning it again: {reason}", {
         reason: messageOf(thrown),
       });
       return new Map();
