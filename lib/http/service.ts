@@ -73,7 +73,7 @@ export function startService(definition: ServiceDefinition): RunningService {
   return { url: listener.url, stop: () => stopping ??= stop() };
 }
 
-/** The answer to `GET /`: the name of the service and its routes. */
+/** The answer to `GET /`: name, version, and where the endpoints are described. */
 function describe({ name, app }: ServiceDefinition): string {
   const hasOpenApi = app.routes.some(({ path }) => path === "/openapi.json");
   const documents = `docs/reference.md${hasOpenApi ? ", and here in /openapi.json" : ""}`;

@@ -11,7 +11,7 @@ const CLOSE_TIMEOUT_MS = 1_000;
 /** The servers of one database, of which one accepts writes. */
 export class PostgresServers {
   readonly #servers: readonly URL[];
-  /** The last server that accepted a connection comes first. */
+  /** Index of the last server that accepted a connection, which is tried first. */
   #primary = 0;
   #isPooled = false;
   #failure: { error: StoreError; atMs: number } | undefined;

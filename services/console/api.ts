@@ -9,7 +9,7 @@ export interface ConsoleApi {
   config: () => PageConfig | undefined;
 }
 
-/** Headers of every answer: the page may not be framed, its types not guessed, its URL not sent. */
+/** Headers of every answer: no type sniffing, no referrers, no use by other origins. */
 const SAFE_HEADERS = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",

@@ -34,7 +34,7 @@ export class TradeLog {
   #trades: NumberedTrade[] = [];
   #lastId = 0;
 
-  /** @param capacity Minimum number of trades that are kept; at most twice as many are. */
+  /** @param capacity Minimum number of trades that are kept; at times up to twice as many are. */
   constructor(capacity: number) {
     this.#capacity = capacity;
   }
