@@ -93,7 +93,7 @@ function helpText(): string {
  */
 const SIGNAL_COPY_MS = 500;
 
-/** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
+/** Resolves on the first SIGINT or SIGTERM; a second one ends the process at once. */
 function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
     let firstAtMs: number | undefined;
@@ -133,14 +133,14 @@ export function rangemaker(
   );
 }
 
-/** The task of a command grants INIT_CWD; started without a task, it need not be granted. */
+/** A command's task grants INIT_CWD; without a task it may not be granted. */
 function readVariable(name: string): string | undefined {
   const mayRead = name !== "INIT_CWD" ||
     Deno.permissions.querySync({ name: "env", variable: name }).state === "granted";
   return mayRead ? Deno.env.get(name) : undefined;
 }
 
-/** This process as commands see it. */
+/** The {@link CommandContext} of this process. */
 function processContext(): CommandContext {
   const progress = progressOn(Deno.stderr, () => Deno.consoleSize().columns);
   return {

@@ -1,8 +1,8 @@
 /**
  * `deno task compile [--target <target>]… [--outdir <folder>] [name]…`: executables in
  * `dist/<target>/`, by default one for all commands (`rangemaker`) and one per service
- * (`rangemaker-proxy`), for every target of Deno. Each may do what the service's task in deno.json
- * grants, and no more.
+ * (`rangemaker-proxy`), for every target of Deno. Each has the permissions of the
+ * service's task in deno.json, and no more.
  */
 import { parseArgs } from "node:util";
 import config from "../deno.json" with { type: "json" };
@@ -25,7 +25,7 @@ const flagsByCommand = new Map(
   }),
 );
 
-/** What grants everything that any of several lists of flags grants. */
+/** Flags that grant everything that at least one of several lists of flags grants. */
 function union(lists: Iterable<string[]>): string[] {
   const granted = new Map<string, Set<string> | "everything">();
   for (const flag of [...lists].flat()) {
@@ -57,9 +57,9 @@ async function compile(name: string, target: string, outdir: string): Promise<vo
     "compile",
     ...flags,
     `--target=${target}`,
-    ...(isWindows ? ["--icon=docs/icon.ico"] : []), // only there does an executable hold one
+    ...(isWindows ? ["--icon=docs/icon.ico"] : []), // only Windows executables contain one
     `--output=${outdir}/${target}/${file}${isWindows ? ".exe" : ""}`,
-    // The page of the console, which it would bundle itself where it has the sources.
+    // The finished page of the console, which it would otherwise bundle from its sources.
     ...(name === ALL || name === "console" ? [`--include=${outdir}/bundle/console_page`] : []),
     `${outdir}/bundle/main.js`,
     ...(name === ALL ? [] : [name]),
@@ -74,7 +74,7 @@ const { values, positionals } = parseArgs({
     outdir: { type: "string", default: "dist" },
   },
 });
-// What has to do with several commands comes with the one executable for all.
+// Commands about several services are only in the executable for all of them.
 const several = ["demo", "stack", "doctor", "key", "completion"];
 const services = [...flagsByCommand.keys()].filter((name) => !several.includes(name));
 const names = positionals.length > 0 ? positionals : [ALL, ...services];
@@ -84,7 +84,7 @@ if (unknown !== undefined) {
   Deno.exit(2);
 }
 
-// From a bundle: what no command reaches is left out, and deno compile 2.9.6 overflows its stack
+// From a bundle: unused code is left out, and deno compile 2.9.6 overflows its stack
 // on the packages themselves (denoland/deno#36746).
 const { target: targets, outdir } = values;
 await deno("bundle", "--platform=deno", "--code-splitting", `--outdir=${outdir}/bundle`, "main.ts");

@@ -2,15 +2,15 @@
  * `deno task coverage [--raise] [folder]`: how much of lib/, services/ and main.ts was
  * reached by `deno task test --coverage --coverage-raw-data-only`, which leaves its data in
  * `coverage/` unless another folder is named. Fails below the thresholds of deno.json. `--raise`
- * lifts the thresholds to what was measured, less a margin; nothing lowers them.
+ * raises the thresholds to the measured coverage, less a margin; nothing lowers them.
  */
 import { parseArgs } from "node:util";
 import config from "../deno.json" with { type: "json" };
 
-/** In percent: what one run of the randomised tests may reach less than another. */
+/** In percent: how much coverage varies between runs of the randomised tests. */
 const MARGIN = 0.5;
 
-/** In percent: from so much above a threshold on, it is to be raised. */
+/** In percent: a threshold that is exceeded by this much has to be raised. */
 const SLACK = 1;
 
 const { values, positionals: [folder = "coverage"] } = parseArgs({

@@ -1,6 +1,6 @@
 /**
  * The steps of the gate, each within its time, then the verdict: run by `.ci/run`.
- * `--problem <text>`: something that went wrong before, such as a program that is missing.
+ * `--problem <text>`: an earlier problem, such as a missing program.
  */
 import { parseArgs } from "node:util";
 import { judge, type Verdict } from "./verdict.ts";
@@ -12,13 +12,13 @@ export interface Step {
   timeoutSeconds: number;
 }
 
-/** How long a step that was interrupted may take to end before it is killed. */
+/** How long an interrupted step may take to end before it is killed. */
 const KILL_AFTER_SECONDS = 10;
 
-/** What `timeout` of coreutils exits with after it sent its signal, and after it had to kill. */
+/** Exit codes of coreutils' `timeout`: after its signal, and after it had to kill. */
 const TIMED_OUT = [124, 137];
 
-/** Runs one step; its children end with it. @returns What is wrong with it, if anything. */
+/** Runs one step; its children end with it. @returns The problem, if there was one. */
 export async function runStep(
   { name, command, timeoutSeconds }: Step,
 ): Promise<string | undefined> {
@@ -32,7 +32,7 @@ export async function runStep(
     : `Step ${name} failed with exit code ${code}: ${line}`;
 }
 
-/** Runs all steps, whatever becomes of each, and judges the report that the tests left. */
+/** Runs all steps, even after a failure, and judges the report of the tests. */
 export async function runGate(
   steps: readonly Step[],
   report: string,
@@ -68,7 +68,7 @@ if (import.meta.main) {
   });
   const verdict = await runGate(
     [
-      // Types are what `check` looks at, tests included.
+      // `check` covers the types, those of the tests included.
       task(
         "test",
         30 * 60,

@@ -1,6 +1,6 @@
 /**
  * `deno task mutate [--since <rev>] [--all] [--jobs <n>] [folder or file]…`: changes the code in
- * small ways and runs the tests that belong to it; a change that no test notices is a hole.
+ * small ways and runs the tests that belong to it; a change that no test detects is a gap.
  *
  * Without arguments: the lines of {@link FOLDERS} changed since the branch left `main`, or another
  * revision. With folders or files: all of these. With `--all`: everything in {@link FOLDERS}.
@@ -21,7 +21,7 @@ import {
   withoutCoverage,
 } from "./mutation.ts";
 
-/** Code about money, durability and the protocol; a folder that does not exist is passed over. */
+/** Code about money, durability and the protocol; a folder that does not exist is skipped. */
 const FOLDERS = [
   "lib/protocol",
   "lib/intents",
@@ -47,7 +47,7 @@ const { values, positionals } = parseArgs({
   },
 });
 
-/** Runs a program to its end. @throws {Error} With its output, if it fails. */
+/** Runs a program until it ends. @throws {Error} With its output, if it fails. */
 async function run(command: string, ...args: string[]): Promise<string> {
   const { success, stdout, stderr } = await new Deno.Command(command, { args }).output();
   const decoder = new TextDecoder();
@@ -67,7 +67,7 @@ function* typeScriptBelow(folder: string): Generator<string> {
   }
 }
 
-/** What is to be mutated, as paths with or without lines. */
+/** The code to mutate, as paths with or without lines. */
 async function targets(files: readonly string[]): Promise<{ path: string; range: string }[]> {
   const folders = values.all ? FOLDERS : positionals;
   const whole = (path: string) => ({ path, range: path });
@@ -97,7 +97,7 @@ async function stryker(
     JSON.stringify({
       testRunner: "command",
       commandRunner: {
-        // Without tests every mutant survives: that is counted apart.
+        // Without tests every mutant survives: these are counted separately.
         command: tests.length === 0
           ? "true"
           : ["deno test --no-check --no-prompt --fail-fast", ...permissions, ...tests].join(" "),
@@ -107,7 +107,7 @@ async function stryker(
       reporters: ["json"],
       jsonReporter: { fileName },
       tempDirName: `${folder}/sandbox`,
-      // It would parse every file of the repository, and nothing here checks types.
+      // Stryker would parse every file of the repository, and nothing here checks types.
       disableTypeChecks: false,
       symlinkNodeModules: false,
       concurrency: Number(values.jobs),
@@ -138,12 +138,12 @@ try {
       const report = await stryker(folder, ranges, judges);
       reports.push(judges.length === 0 ? withoutCoverage(report) : report);
     } catch (thrown) {
-      // Such as tests that fail without any mutant: the other groups still count.
+      // For example tests that fail without any mutant: the other groups still count.
       console.error(thrown instanceof Error ? thrown.message : thrown);
       Deno.exitCode = 1;
       continue;
     }
-    // After each group, so that a run that is cut short leaves what it found.
+    // After each group, so that an interrupted run keeps its findings.
     await Deno.writeTextFile(REPORT, formatScore(score(reports)));
   }
 } finally {

@@ -1,13 +1,13 @@
-/** What `deno task mutate` decides: which lines are mutated, which tests judge them, what they score. */
+/** Decisions of `deno task mutate`: which lines to mutate, which tests judge them, and the score. */
 import { z } from "zod";
 
 /** Source text by path from the top of the repository. */
 export type Sources = ReadonlyMap<string, string>;
 
-/** An import that is left at run time, of a file of this repository. */
+/** An import of a file of this repository that remains at run time. */
 const IMPORT = /^(?:import|export)\s(?!type\s)(?:[^";]*?\sfrom\s*)?"(\.[^"]+)"/gm;
 
-/** Which files import each file. */
+/** The importers of each file. */
 export function importersOf(sources: Sources): Map<string, string[]> {
   const importers = new Map<string, string[]>();
   for (const [path, text] of sources) {
@@ -40,16 +40,16 @@ export function testsOf(source: string, importers: ReadonlyMap<string, string[]>
   return [];
 }
 
-/** Files that decide nothing about money, durability or the protocol. */
+/** Files without decisions about money, durability or the protocol. */
 const EDGE = /\/(mod|options|api|metrics|checks|operations)\.ts$/;
 
-/** Whether a file lies in one of some folders, or is one of them, and is no edge of a service. */
+/** Whether a file is in one of some folders, or is one of them, and is not the edge of a service. */
 export function isWithin(path: string, folders: readonly string[]): boolean {
   return path.endsWith(".ts") && !EDGE.test(path) &&
     folders.some((folder) => path === folder || path.startsWith(`${folder.replace(/\/$/, "")}/`));
 }
 
-/** The changed lines in the output of `git diff --unified=0`, as Stryker takes them: `file:1-3`. */
+/** The changed lines in the output of `git diff --unified=0`, in Stryker's form: `file:1-3`. */
 export function changedRanges(diff: string): { path: string; range: string }[] {
   let path = "";
   const ranges: { path: string; range: string }[] = [];
@@ -85,7 +85,7 @@ export const strykerReportSchema = z.object({
 /** A report of Stryker. */
 export type StrykerReport = z.output<typeof strykerReportSchema>;
 
-/** The report of files that no test imports, where each mutant is said to have survived. */
+/** The report of files that no test imports: each of their mutants counts as survived. */
 export function withoutCoverage({ files }: StrykerReport): StrykerReport {
   const entries = Object.entries(files).map(([path, { source, mutants }]) => [
     path,
@@ -99,7 +99,7 @@ export function withoutCoverage({ files }: StrykerReport): StrykerReport {
   return { files: Object.fromEntries(entries) };
 }
 
-/** What became of the mutants of a folder. A timeout is no kill: a slow machine times out as well. */
+/** Results of the mutants of a folder. A timeout is not a kill: a slow machine times out as well. */
 export interface FolderScore {
   killed: number;
   survived: number;
@@ -107,7 +107,7 @@ export interface FolderScore {
   uncovered: number;
 }
 
-/** A mutant that no test noticed. */
+/** A mutant that no test detected. */
 export interface Survivor {
   place: string;
   mutator: string;

@@ -34,11 +34,11 @@ async function writeModule(folder: string): Promise<string[]> {
 
 const RELATIVE_IMPORT = /((?:from |import\()")(\.[^"]+)\.ts"/g;
 
-/** Writes the declarations that the entry reaches. `deno check` is what checks the types. */
+/** Writes the declarations that the entry reaches; `deno check` has checked the types. */
 async function writeTypes(folder: string): Promise<void> {
   const declarations = emitDeclarations();
   const reached = new Set(["client/mod.d.ts"]);
-  for (const path of reached) { // grows while it is read
+  for (const path of reached) { // grows during the loop
     const text = declarations.get(path);
     if (text === undefined) throw new Error(`TypeScript wrote no ${path}`);
     for (const [, , target] of text.matchAll(RELATIVE_IMPORT)) {
@@ -79,7 +79,7 @@ function emitDeclarations(): Map<string, string> {
   return declarations;
 }
 
-/** The types of a package, where Deno keeps it. */
+/** The types of a package in Deno's cache. */
 function declarationsOf(specifier: string): ts.ResolvedModuleFull | undefined {
   const url = new URL(import.meta.resolve(specifier));
   if (url.protocol !== "file:") return undefined;
@@ -123,7 +123,7 @@ async function readmeOf(): Promise<string> {
 const [folder = `${ROOT}dist/npm`] = Deno.args;
 await Deno.mkdir(folder, { recursive: true });
 await Deno.remove(`${folder}/types`, { recursive: true }).catch((thrown) => {
-  if (!(thrown instanceof Deno.errors.NotFound)) throw thrown; // nothing from an earlier version
+  if (!(thrown instanceof Deno.errors.NotFound)) throw thrown; // there is no earlier version
 });
 const packages = await writeModule(folder);
 await writeTypes(folder);

@@ -1,4 +1,4 @@
-/** Reads the report of the tests and says whether the gate is open. */
+/** Reads the report of the tests and decides whether a change may land. */
 
 const RECORDINGS = "Replays traffic of exchanges that the repository does not contain";
 
@@ -7,23 +7,23 @@ function recording(provider: string, file: string): string {
   return `Provider provider_${provider}: every frame of ${file}.ndjson is understood, every price exact`;
 }
 
-/** Tests that may be skipped on CI: the exact name, and why. Any other skipped test is a failure. */
+/** Tests that may be skipped on CI, by exact name, and why. Any other skipped test is a failure. */
 export const ALLOWED_SKIPS: Readonly<Record<string, string>> = {
   [recording("a", "binance-aggtrade-2021")]: RECORDINGS,
   [recording("b", "coinbase-ticker-2021-04-17")]: RECORDINGS,
   [recording("d", "okx-tickers-2022-05-13")]: RECORDINGS,
 };
 
-/** What a report of `deno test --junit-path` counts. */
+/** Counts in a report of `deno test --junit-path`. */
 export interface Totals {
   passed: number;
-  /** Names of failed tests, each with the beginning of what it threw. */
+  /** Names of failed tests, each with the beginning of its error. */
   failed: string[];
   /** Names of skipped tests. */
   skipped: string[];
 }
 
-/** One test: its name and, where it did not pass, what became of it. All texts in it are escaped. */
+/** One test: its name and, if it did not pass, its result. All texts in it are escaped. */
 const TEST_CASE =
   /<testcase name="([^"]*)"[^>]*>\s*(?:<(failure|error|skipped)\b(?:[^>]*>([^<]{0,1000}))?)?/g;
 
@@ -45,7 +45,7 @@ export function readReport(xml: string | undefined): Totals | undefined {
   return totals;
 }
 
-/** Whether a change may land, and why not. */
+/** Whether a change may land, with the reasons if not. */
 export interface Verdict {
   isGreen: boolean;
   problems: string[];
@@ -57,7 +57,7 @@ export interface Verdict {
  * Judges a run.
  *
  * @param xml The report of the tests, or undefined if there is none.
- * @param earlier What went wrong before: steps that failed, programs that are missing.
+ * @param earlier Earlier problems: steps that failed, programs that are missing.
  */
 export function judge(
   xml: string | undefined,

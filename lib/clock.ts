@@ -30,7 +30,7 @@ export const monotonicClock: Clock = {
 /** A number in [0, 1): `Math.random`, or a seeded generator for repeatable runs. */
 export type RandomSource = () => number;
 
-/** A clock at a distance from another one, for chains whose time can be moved. Timers stay as they are. */
+/** A clock offset from another one, for chains whose time can be moved. Timers are not affected. */
 export class ShiftedClock implements Clock {
   readonly #base: Clock;
   #shiftMs = 0;

@@ -1,6 +1,6 @@
-/** What an error adds to its message. */
+/** Properties of an error beside its message. */
 export interface RangemakerErrorOptions extends ErrorOptions {
-  /** Facts a caller needs to find the fault, safe to show: never a key, never a stack. */
+  /** Facts that help a caller find the fault, safe to show: never a key, never a stack. */
   details?: Readonly<Record<string, unknown>>;
   /** The same call may succeed later without a change by the caller. Default: false. */
   retryable?: boolean;

@@ -39,7 +39,7 @@ export function fileProblem(path: string): string | undefined {
   }
 }
 
-/** File info of a path, or undefined if nothing is there. */
+/** File info of a path, or undefined if it does not exist. */
 export function statOf(path: string): Deno.FileInfo | undefined {
   try {
     return Deno.statSync(path);

@@ -26,9 +26,9 @@ export class Timers {
 }
 
 /**
- * Waits for work, but not longer than `timeoutMs`; the work goes on then.
+ * Waits for work, but not longer than `timeoutMs`; the work continues after that.
  *
- * @returns What it resolved to, or `late`.
+ * @returns The work's result, or `late`.
  */
 export async function withinMs<T, L>(
   work: PromiseLike<T>,

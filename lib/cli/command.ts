@@ -51,7 +51,7 @@ export interface CommandContext {
 /** A subcommand: its option table and what it does. */
 export interface Command<T extends OptionTable = OptionTable, L = void> extends CommandText {
   options: T;
-  /** Reads files of the program itself, before access to all but the options' paths is given up. */
+  /** Reads files of the program itself, before file access is limited to the options' paths. */
   load?: () => Promise<L>;
   /** @returns The exit code. */
   run(options: OptionsOf<T>, context: CommandContext, loaded: L): Promise<number>;
@@ -90,7 +90,7 @@ export function serviceCommand<T extends OptionTable, L = void>(
       // Listen before starting, so that no signal is lost while the service starts.
       const signal = context.untilSignal();
       const starting = Promise.try(start, options, loaded).catch(nameOwner);
-      // A start that waits for something that is away must not keep the process from ending.
+      // A start that waits for an unreachable service must not keep the process from ending.
       await Promise.race([starting, signal]);
       await signal;
       const service = { stop: async () => await (await starting).stop() };
@@ -99,7 +99,7 @@ export function serviceCommand<T extends OptionTable, L = void>(
   });
 }
 
-/** Adds what has the port, where a service cannot listen because its port is taken. */
+/** Adds the name of the port's owner to the error of a service whose port is taken. */
 async function nameOwner(thrown: unknown): Promise<never> {
   if (!(thrown instanceof ListenError && thrown.isTaken)) throw thrown;
   const { host, port, cause, portFlag } = thrown;
@@ -121,7 +121,7 @@ export function command<T extends OptionTable, L = void>(
   const options = { ...definition.options, ...logging };
   const start = async (argv: readonly string[], context: CommandContext): Promise<number> => {
     const values = parseOptions(definition, options, argv, context.env);
-    // Parsed by the logging rows of the table; its generic type hides theirs.
+    // Parsed by the logging rows of the table; the generic type hides their types.
     const { jsonLogs, logLevel } = values as Omit<LoggingOptions, "color">;
     await configureLogging({ jsonLogs, logLevel, color: context.color });
     // Without a loader, L is void.
@@ -163,7 +163,7 @@ export async function reportErrors(
       return ExitCode.failed;
     }
     if (thrown instanceof Deno.errors.NotCapable) {
-      // Deno's advice is left out: no command takes its flags.
+      // Deno's advice is left out: no command accepts its flags.
       const [what] = thrown.message.split(", run again");
       context.printError(
         `${what}, which this process lacks: use another file or address, or deno task ${name}`,
@@ -174,7 +174,7 @@ export async function reportErrors(
   }
 }
 
-/** Loads a command by name. @throws {UsageError} If there is none; it suggests the closest name. */
+/** Loads a command by name. @throws {UsageError} If it is unknown, with the closest name. */
 export async function openCommand(
   commands: CommandEntries,
   name: string,
@@ -184,7 +184,7 @@ export async function openCommand(
   return (await entry.open()).run;
 }
 
-/** Up to this many names are listed where none is close to the one that was typed. */
+/** Up to this many names are listed if none is close to the one that was typed. */
 const NAMES_LISTED_MAX = 6;
 
 /** The error for an unknown command, with the closest known name. */

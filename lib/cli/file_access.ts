@@ -6,7 +6,7 @@ import { RangemakerError } from "../errors.ts";
 import { requiredPermissions } from "./checks/permissions.ts";
 import { optionOf, type OptionTable } from "./options.ts";
 
-/** What tasks grant. */
+/** The path that tasks grant: the whole file system. */
 const EVERYTHING = "/";
 
 const PERMISSIONS = ["read", "write"] as const;
@@ -33,7 +33,7 @@ export function confineFiles(
   for (const [key, spec] of Object.entries(table)) {
     const required = requiredPermissions(spec.kind.access, values[key]);
     needsEverything ||= PERMISSIONS.some((name) => required[name]?.includes(EVERYTHING));
-    // A request for what is granted keeps it when the whole is given up.
+    // Requesting a granted path keeps it when the wider grant is revoked.
     const missing = PERMISSIONS.flatMap((name) =>
       (required[name] ?? [])
         .filter((path) => Deno.permissions.requestSync({ name, path }).state !== "granted")

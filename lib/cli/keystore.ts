@@ -24,7 +24,7 @@ export class KeystoreError extends RangemakerError {
  * The signer of a service.
  *
  * @param label Name of the option for the key, for the error message.
- * @throws {UsageError} If there are no keys or two.
+ * @throws {UsageError} Without a key, or with both a key and a keystore.
  * @throws {KeystoreError} If the keystore or its password cannot be read.
  */
 export async function signerFrom(options: KeyOptions, label: string): Promise<Signer> {
@@ -68,7 +68,7 @@ function whyUnreadable(thrown: unknown): string {
   return messageOf(thrown);
 }
 
-/** What makes a file a keystore; the library checks the rest. */
+/** The minimum that makes a file a keystore; the library checks the rest. */
 const keystoreSchema = z.object({
   version: z.literal(3),
   crypto: z.object({ mac: z.string(), ciphertext: z.string(), kdf: z.string() }),
@@ -77,7 +77,7 @@ const keystoreSchema = z.object({
 /**
  * The private key in a keystore.
  *
- * @throws {KeystoreError} If the file is no keystore, or the password is wrong.
+ * @throws {KeystoreError} If the file is not a keystore, or the password is wrong.
  */
 export async function openKeystore(path: string, password: string): Promise<Hex> {
   const text = (await readText(path)).toLowerCase();

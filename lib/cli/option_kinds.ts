@@ -1,6 +1,6 @@
 /**
- * What an option's value is. Parsing, the placeholder in the help, redaction, shell completion, the
- * permissions a process needs and the doctor's checks all follow from an option's kind.
+ * Kinds of option values. Parsing, the placeholder in the help, redaction, shell completion, required
+ * permissions and the doctor's checks all follow from an option's kind.
  */
 import { z } from "zod";
 import { addressSchema, uint64Schema } from "../protocol/scalars.ts";
@@ -19,9 +19,9 @@ export interface OptionKind<S extends z.ZodType = z.ZodType> {
   negatable?: true;
   /** Errors do not repeat the value: it is a key, or a URL that may hold a password. */
   secret?: true;
-  /** What a shell completes the value with: one of a list, or a path. */
+  /** Shell completion of the value: one of a list, or a path. */
   completes?: readonly string[] | "file" | "directory";
-  /** What the process does with the value, and so needs permission for. */
+  /** How the process uses the value, which decides the permission it needs. */
   access?: "listen" | "connect" | "read" | "write" | "readWrite" | "modules" | "database";
 }
 
@@ -31,7 +31,7 @@ function nonEmpty(rule: string) {
 
 const PORT_RULE = "Expected a port from 0 to 65535";
 
-/** A TCP port; 0 takes a free one. */
+/** A TCP port; 0 chooses a free one. */
 export const port = {
   schema: z.string().regex(/^\d{1,5}$/, PORT_RULE).transform(Number)
     .refine((port) => port <= 65_535, PORT_RULE),
@@ -66,13 +66,13 @@ export const httpUrl = {
 /** The `http:` or `https:` URL of a core node's JSON-RPC. */
 export const nodeUrl = { ...httpUrl } satisfies OptionKind;
 
-/** One such URL or several, comma-separated, of nodes of one chain. The value is the text. */
+/** One or several such URLs, comma-separated, of nodes of one chain. The value is the text. */
 export const nodeUrls = { ...nodeUrl, schema: listOf(nodeUrl.schema) } satisfies OptionKind;
 
-/** The `ws:` or `wss:` URL of a WebSocket that takes the core node's subscriptions. */
+/** The `ws:` or `wss:` URL of a WebSocket that accepts the core node's subscriptions. */
 export const wsUrl = { ...httpUrl, schema: urlSchema(["ws:", "wss:"]) } satisfies OptionKind;
 
-/** One such URL or several, comma-separated. */
+/** One or several such URLs, comma-separated. */
 export const wsUrls = { ...wsUrl, schema: listOf(wsUrl.schema) } satisfies OptionKind;
 
 /** The items of a comma-separated text. A comma inside a URL is written as %2C. */
@@ -106,7 +106,7 @@ export const file = {
 /** The path of a file of markets. */
 export const marketsFile = { ...file } satisfies OptionKind;
 
-/** The symbol of a market, in capital letters or not; which ones there are is in the markets file. */
+/** The symbol of a market, in any case; the markets file lists them. */
 export const marketSymbol = {
   schema: z.string().toUpperCase().pipe(
     z.string().regex(SYMBOL_PATTERN, "Expected a symbol such as BTC/USDT"),
@@ -183,7 +183,7 @@ export function duration(minMs: number, maxMs?: number) {
 /** The seed of a random number generator. */
 export const seed = integer(0, 2 ** 31 - 1);
 
-/** A flag that is off unless it is given: `--dry-run`. Variables say `true` or `false`. */
+/** A flag that is off unless it is given: `--dry-run`. Variables are `true` or `false`. */
 export const flag = {
   schema: z.union([z.boolean(), z.stringbool()], { error: "Expected true or false" }),
 } satisfies OptionKind;

@@ -200,13 +200,13 @@ export function flagsOf({ flags, kind: { placeholder, negatable } }: OptionSpec)
   return `${flags} ${negatable ? `[${placeholder}]` : `<${placeholder}>`}`;
 }
 
-/** How an error or a fix names an option: `--port`, or `--rpc-url or KAIZEN_RPC_URL`. */
+/** Name of an option in errors and fixes: `--port`, or `--rpc-url or KAIZEN_RPC_URL`. */
 export function optionLabel(spec: OptionSpec): string {
   const { long } = optionOf(spec);
   return spec.env === undefined ? `${long}` : `${long} or ${spec.env}`;
 }
 
-/** An option as commander knows it. */
+/** An option as commander's type. */
 export function optionOf(spec: OptionSpec, notes = ""): Option {
   return new Option(flagsOf(spec), spec.description + notes);
 }
@@ -231,16 +231,16 @@ function parseOption(spec: OptionSpec, flag: unknown, env: Environment): unknown
   const parsed = spec.kind.schema.safeParse(value);
   const isGiven = flag !== undefined || isFromVariable;
   if (parsed.success) return isGiven ? fromUserFolder(parsed.data, spec, env) : parsed.data;
-  // The path of the issue is left out: it points into what the schema made of the text.
+  // The issue's path is left out: it points into the schema's parsed form of the text.
   const rule = parsed.error.issues[0]?.message ?? "Invalid value";
   const received = spec.kind.secret ? "" : `: received ${JSON.stringify(String(value))}`;
   throw new UsageError(`Invalid ${isFromVariable ? spec.env : name}: ${rule}${received}`);
 }
 
-/** Where the user is: `deno task` runs commands in the folder of deno.json. */
+/** The user's folder: `deno task` runs commands in the folder of deno.json. */
 const USER_FOLDER_VARIABLE = "INIT_CWD";
 
-/** A path that the user gave, from where the user is. Other values stay as they are. */
+/** A path resolved from the user's folder. Other values stay as they are. */
 function fromUserFolder(value: unknown, { kind: { access } }: OptionSpec, env: Environment) {
   const isPath = access === "read" || access === "write" || access === "readWrite" ||
     access === "database" && !POSTGRES_URL.test(String(value));
@@ -272,7 +272,7 @@ function subcommandsText({ name, subcommands = {} }: CommandText): string {
   }\n`;
 }
 
-/** What is wrong with the arguments, by what commander says about them. */
+/** The error for wrong arguments, from commander's own. */
 function describeMisuse({ code, message }: CommanderError, table: OptionTable): string {
   if (code === "commander.excessArguments") {
     const [, words] = /got \d+: (.*)\.$/s.exec(message) ?? [];

@@ -2,7 +2,7 @@
 import * as kinds from "./option_kinds.ts";
 import type { OptionSpec, OptionTable } from "./options.ts";
 
-/** A request that arrives just before its deadline has to be over long before its key is forgotten. */
+/** A request that arrives just before its deadline must finish long before its key is deleted. */
 const RETAIN_MS_MIN = 60_000;
 
 /** The logging options that every command takes. */
@@ -49,7 +49,7 @@ export const readerOriginsOption = {
   description: "web pages that may read GET routes, comma-separated; none by default",
 } satisfies OptionSpec;
 
-/** Whether `X-Forwarded-For` names the caller. */
+/** Whether `X-Forwarded-For` contains the caller's address. */
 export const trustProxyOption = {
   flags: "--trust-proxy",
   kind: kinds.toggle,
@@ -128,7 +128,7 @@ export function databaseOption(env: string, defaultPath: string) {
   } satisfies OptionSpec;
 }
 
-/** How long a service keeps what is finished. */
+/** How long a service keeps finished intents. */
 export const retainOption = {
   flags: "--retain",
   kind: kinds.duration(RETAIN_MS_MIN),

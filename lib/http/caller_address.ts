@@ -6,7 +6,7 @@ export interface CallerAddress {
   shown: string;
   /** Value of `X-Forwarded-For` for the next hop. */
   forwardedFor: string;
-  /** What limits count by: the caller's address, for IPv6 its /64 network. */
+  /** The key of the caller's limits: its address, for IPv6 its /64 network. */
   key: string;
   /** The same for the peer of the connection, which is not the caller behind a load balancer. */
   peerKey: string;
@@ -20,7 +20,7 @@ const ADDRESS_LENGTH_MAX = 64;
 
 /**
  * Finds the caller of a request. Only the last entry of `X-Forwarded-For` was written by the proxy in
- * front; a caller can forge those before it, or all of them if it connects directly.
+ * front; a caller can forge the earlier ones, or all of them if it connects directly.
  *
  * @param remote Address of the peer of the connection.
  * @param trusted Whether the peer is our own load balancer, so that its `X-Forwarded-For` is true. If
@@ -37,13 +37,13 @@ export function callerAddress(headers: Headers, remote: string, trusted: boolean
   return {
     shown: nearest.slice(0, ADDRESS_LENGTH_MAX) || remote,
     forwardedFor: path === "" ? remote : `${path}, ${remote}`,
-    // With the peer: a forged address must not use up the limits of its owner.
+    // The peer is part of the key: a forged address must not use up the limits of its owner.
     key: `${addressKey(nearest)} via ${peerKey}`,
     peerKey,
   };
 }
 
-/** The last entries of a header that is too long: those nearest to the proxy are reliable. */
+/** The last entries of a header that is too long: the proxy wrote the last ones. */
 function nearestHops(header: string): string {
   if (header.length <= FORWARDED_FOR_LENGTH_MAX) return header;
   const end = header.slice(-FORWARDED_FOR_LENGTH_MAX);
@@ -54,7 +54,7 @@ function nearestHops(header: string): string {
 /** The last address and its key: a connection, or a load balancer, sends many requests. */
 let last = { address: "", key: "unknown" };
 
-/** What limits count an address by. All texts that are no address share one key. */
+/** The key of an address in limits. All texts that are not an address share one key. */
 export function addressKey(text: string): string {
   if (last.address !== text) last = { address: text, key: keyOf(text) };
   return last.key;

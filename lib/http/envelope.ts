@@ -30,7 +30,7 @@ const ALWAYS_PREFIXED: ReadonlySet<string> = new Set([
   "INTERNAL_ERROR",
 ]);
 
-/** What a caller can do about failures that begin deep inside, where no caller is known. */
+/** Advice to the caller about failures from deep inside, where no caller is known. */
 const ADVICE: Partial<Record<string, string>> = {
   NODE_UNREACHABLE: "nothing was recorded, try again",
   NODE_TIMEOUT: "nothing was recorded, try again",
@@ -56,13 +56,13 @@ export function limitBody(maxBytes: number = BODY_BYTES_MAX): MiddlewareHandler 
       );
     },
   });
-  // It reads a chunked body itself.
+  // Hono reads a chunked body itself.
   return (c, next) => readingBody(() => limit(c, next));
 }
 
 /**
- * Reads a body. A caller that disconnects in the middle of it is no fault of ours: it counts as a bad
- * request and is not logged.
+ * Reads a body. A caller that disconnects in the middle of it counts as a bad request and is
+ * not logged.
  *
  * @throws {RangemakerError} `INVALID_REQUEST` if the body cannot be read.
  */
@@ -150,7 +150,7 @@ export function internalError(): RangemakerError {
   return new RangemakerError("INTERNAL_ERROR", message);
 }
 
-/** What a caller is answered for an error, or undefined where the fault is our own. */
+/** The error to send to the caller, or undefined if the fault is our own. */
 function asCallerError(thrown: unknown): RangemakerError | undefined {
   if (thrown instanceof RpcError) {
     return new RangemakerError("NODE_REFUSED", `Core node refused the call: ${thrown.message}`, {

@@ -44,7 +44,7 @@ const STATUS_OF_CODE = {
   CHAIN_MISMATCH: 503,
   NODE_UNREACHABLE: 503,
   NODE_TIMEOUT: 503,
-  // The node's final word on our own transaction.
+  // The node's final answer about our own transaction.
   NODE_REFUSED: 503,
   PERMISSION_DENIED: 503,
   TRANSACTION_FAILED: 503,
@@ -54,10 +54,10 @@ const STATUS_OF_CODE = {
   STORE_CONNECTION_LOST: 504,
 } as const satisfies Record<string, ContentfulStatusCode>;
 
-/** A code that an HTTP API answers with. */
+/** An error code of an HTTP API. */
 export type HttpErrorCode = keyof typeof STATUS_OF_CODE;
 
-/** The status that an error code is answered with, or undefined for a fault of our own. */
+/** HTTP status of an error code, or undefined for a fault of our own. */
 export function statusOfCode(code: string): ContentfulStatusCode | undefined {
   return Object.hasOwn(STATUS_OF_CODE, code) ? STATUS_OF_CODE[code as HttpErrorCode] : undefined;
 }

@@ -47,7 +47,7 @@ export class RequestLimiter {
       labelNames: ["limit"],
       registers: [registry],
     });
-    // There from the start, so that the first refusal is an increase and not a new series.
+    // Created at the start, so that the first refusal is an increase and not a new series.
     for (const limit of ["address", "connection", "total"]) this.#refusals?.inc({ limit }, 0);
   }
 

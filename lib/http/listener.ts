@@ -11,12 +11,12 @@ const REOPEN_AFTER_MS = 500;
 
 /** The address cannot be bound. */
 export class ListenError extends RangemakerError {
-  /** The port is taken: who has it can be asked there. */
+  /** The port is taken; the program that uses it may answer there. */
   readonly isTaken: boolean;
 
   /**
    * @param portFlag The option that gives the port, for the message.
-   * @param owner What has the port, if that is known.
+   * @param owner The program that uses the port, if known.
    */
   constructor(
     readonly host: string,
@@ -55,7 +55,7 @@ export interface Listener {
   stop(): Promise<void>;
 }
 
-/** What the server knows about a request that it serves. */
+/** Facts about a request that is being served. */
 export interface Served {
   /** Settles when the answer has been sent, or cannot be. */
   readonly completed: Promise<void>;
@@ -148,7 +148,7 @@ export function listen(
 
 /** @returns False if a connection outlived the deadline. */
 async function shutDown(server: Deno.HttpServer, deadlineMs: number): Promise<boolean> {
-  // shutdown() waits for ever for a peer that reads nothing, and in Deno 2.9 the serve signal cannot
+  // shutdown() waits forever for a peer that reads nothing, and in Deno 2.9 the serve signal cannot
   // be aborted once shutdown has begun (BadResource), so the wait itself is bounded.
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<boolean>((resolve) => {

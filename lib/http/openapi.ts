@@ -1,21 +1,21 @@
 /**
- * The OpenAPI document of a service, made from what its routes are made of: the zod schema that parses
- * a request and the one that types an answer are those that the document shows.
+ * The OpenAPI document of a service, made from the zod schemas that parse its requests and type its
+ * answers.
  */
 import type { Context, Handler, Hono } from "hono";
 import { type DescribeRouteOptions, generateSpecs, resolver, uniqueSymbol } from "hono-openapi";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 
-/** Where every service serves its document. */
+/** Path of the document, the same in every service. */
 export const DOCUMENT_PATH = "/openapi.json";
 
-/** Where a document has the schemas that have a name. */
+/** Place of the named schemas in a document. */
 const COMPONENTS = "#/components/schemas/";
 
-/** One answer of an operation. What goes over the wire is the input of `body`. */
+/** One answer of an operation. The input of `body` goes over the wire. */
 export interface Answer {
-  /** When it is given. */
+  /** When the route gives this answer. */
   description: string;
   body: z.ZodType;
   /** `application/json` unless another is named. */
@@ -26,7 +26,7 @@ export interface Answer {
 
 /** One route as the document shows it. */
 export interface Operation {
-  /** Unique within the service: what generated clients name their method. */
+  /** Unique within the service: generated clients name their method after it. */
   id: string;
   /** One of the tags of {@link ServiceDescription}. */
   tag: string;
@@ -38,9 +38,9 @@ export interface Operation {
   query?: z.ZodObject;
   /** Parses the body. */
   body?: z.ZodType;
-  /** A body that fits. */
+  /** An example of a valid body. */
   example?: Record<string, unknown>;
-  /** By HTTP status: every one that the route gives. */
+  /** All answers of the route, by HTTP status. */
   answers: Record<number, Answer>;
 }
 
@@ -50,11 +50,11 @@ type AnsweringOperation<T> = Operation & { answers: { 200: { body: z.ZodType<unk
 /** The JSON that an operation answers with 200. */
 export type AnswerOf<O> = O extends AnsweringOperation<infer T> ? T : never;
 
-/** What a document says of its service as a whole. */
+/** The part of a document about its service as a whole. */
 export interface ServiceDescription {
   title: string;
   description: string;
-  /** What each tag stands for, by its name. */
+  /** The meaning of each tag, by its name. */
   tags: Record<string, string>;
 }
 
@@ -98,7 +98,7 @@ const documentOperation = {
   },
 } satisfies Operation;
 
-/** The handler of a route that answers with JSON and 200; where it fails, it throws. */
+/** The handler of a route that answers with JSON and 200, and throws if it fails. */
 export function answering<T extends object>(
   operation: AnsweringOperation<T>,
   answer: (c: Context) => NoInfer<T> | Promise<NoInfer<T>>,
@@ -107,16 +107,16 @@ export function answering<T extends object>(
 }
 
 /**
- * Tells {@link serveDocument} what the route of a handler is. The handler itself stays what it was,
- * so a request costs no more.
+ * Declares the route of a handler for {@link serveDocument}. The handler itself is unchanged, so
+ * requests are as fast as without it.
  */
 export function documented<H extends Handler>(operation: Operation, handler: H): H {
   return Object.assign(handler, { [uniqueSymbol]: { spec: specOf(operation) } });
 }
 
 /**
- * Serves the document of all routes at {@link DOCUMENT_PATH}: of those too that are added later, for
- * it is written when it is first asked for.
+ * Serves the document of all routes at {@link DOCUMENT_PATH}, including routes that are added later:
+ * it is built on the first request.
  */
 export function serveDocument(app: Hono, service: ServiceDescription): void {
   let text: Promise<string> | undefined;
@@ -139,13 +139,13 @@ async function writeDocument(app: Hono, service: ServiceDescription): Promise<st
         version: config.version,
         license: { name: config.license, identifier: config.license },
       },
-      // Wherever the document was had from: the service cannot know its name from outside.
+      // Relative to the document's own URL: the service does not know its public name.
       servers: [{ url: "/" }],
-      // Callers prove who they are by what they sign, not to the service as such.
+      // No security scheme: callers are identified by the messages that they sign.
       security: [],
       tags: Object.entries(service.tags).map(([name, description]) => ({ name, description })),
     },
-    // Or else the document would be taken for a file, and left out.
+    // Otherwise the library would treat the document as a file and leave it out.
     excludeStaticFile: false,
   });
   return JSON.stringify(specs);
@@ -175,7 +175,7 @@ function specOf(operation: Operation): DescribeRouteOptions {
   };
 }
 
-/** The parts of a JSON Schema that are looked at here. */
+/** The parts of a JSON Schema that are used here. */
 export interface JsonSchema {
   $ref?: string;
   $defs?: Record<string, JsonSchema>;
@@ -196,8 +196,8 @@ function parametersOf(place: "path" | "query", schema: z.ZodObject | undefined) 
 }
 
 /**
- * A schema for the library, in zod's own JSON Schema: the library's conversion drops what stands
- * beside a reference, such as what a field is for.
+ * A schema for the library, in zod's own JSON Schema: the library's conversion drops
+ * everything beside a reference, such as a field's description.
  */
 function wireSchema(schema: z.ZodType) {
   return {
@@ -209,7 +209,7 @@ function wireSchema(schema: z.ZodType) {
   };
 }
 
-/** What goes over the wire, with references to where a document has its schemas. */
+/** The JSON Schema of the wire format, with references to a document's named schemas. */
 export function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _dialect, ...own } = z.toJSONSchema(schema, { io: "input" });
   return JSON.parse(JSON.stringify(own).replaceAll('"#/$defs/', `"${COMPONENTS}`));

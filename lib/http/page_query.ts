@@ -1,7 +1,7 @@
-/** Cursor pagination: the query of routes that answer page by page, and the cut of a page. */
+/** Cursor pagination: the query of routes that answer page by page, and cutting a page. */
 import { z } from "zod";
 
-/** Whole numbers as queries carry them. */
+/** Whole numbers in a query string. */
 const WHOLE_NUMBER = /^\d{1,15}$/;
 
 /** Most items in one answer: 1 to `max`, `usual` by default. */
@@ -13,7 +13,7 @@ export function limitSchema(max: number, usual: number) {
   return z.preprocess(numberOf, count).describe("Most items in the answer");
 }
 
-/** Where the previous answer ended: its `nextCursor`, parsed to a number. */
+/** `nextCursor` of the previous answer, parsed to a number. */
 export const cursorSchema = z.string().regex(WHOLE_NUMBER, "Expected the nextCursor of an answer")
   .transform(Number).describe("`nextCursor` of the answer before");
 
@@ -30,7 +30,7 @@ export interface PageOf<T> {
 
 /**
  * Cuts a page off the matches from the cursor on. It reads at most one match more than `limit`, to
- * know whether anything follows.
+ * see whether anything follows.
  *
  * @param cursorOf The cursor after which the next page begins, if an item is the last of its page.
  */

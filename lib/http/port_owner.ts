@@ -1,9 +1,9 @@
 import { urlOf } from "./listener.ts";
 
-/** How long the program on a taken port may take to answer what it is. */
+/** Timeout of the question to the program that uses a port. */
 const ANSWER_MS = 1_000;
 
-/** What listens on a port: every service of this program says its name at `GET /`. */
+/** Name of the program on a port; services of this program send their name at `GET /`. */
 export async function ownerOf(host: string, port: number): Promise<string> {
   const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   try {

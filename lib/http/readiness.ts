@@ -3,10 +3,10 @@ import { redactUrls } from "../redact.ts";
 
 /** Collects what a service lacks, one sentence per problem. */
 export class ReadinessChecks {
-  /** By check, in the order in which they began. */
+  /** Problems by check, in the order in which the checks began. */
   readonly #problems: (string | undefined)[] = [];
 
-  /** Problems found so far; what several checks found counts once. */
+  /** Problems found so far; a problem that several checks found counts once. */
   get problems(): string[] {
     return [...new Set(this.#problems)].filter((problem) => problem !== undefined);
   }
@@ -14,8 +14,8 @@ export class ReadinessChecks {
   /**
    * Runs a check. Never throws: a failure is a problem.
    *
-   * @param check Gives the problem, or undefined if there is none.
-   * @returns Whether there is none.
+   * @param check Returns the problem, or undefined if there is none.
+   * @returns Whether the check passed.
    */
   async passes(
     check: () => string | undefined | Promise<string | undefined>,
@@ -32,7 +32,7 @@ export class ReadinessChecks {
   }
 }
 
-/** What is wrong with the chain of a node, or undefined. @throws {NetworkError} If it is away. */
+/** The problem with a node's chain, or undefined. @throws {NetworkError} If no answer comes. */
 export async function chainProblem(
   node: { readonly url: string; chainId(): Promise<number> },
   expected: number,

@@ -6,11 +6,11 @@ import { listen, type RequestHandler, type Served } from "./listener.ts";
 import { LOG_ROOT } from "./logging.ts";
 import { aboutOperation, documented, metricsOperation } from "./openapi.ts";
 
-/** What every `start…` gives back: where the service is, and how to end it. */
+/** A running service: the result of every `start…` function. */
 export interface RunningService {
   /** Base URL without a trailing slash. */
   readonly url: string;
-  /** Ends the service; resolves when nothing of it runs any more. */
+  /** Stops the service; resolves when nothing of it runs any more. */
   stop(): Promise<void>;
 }
 
@@ -19,7 +19,7 @@ export interface ServiceDefinition {
   /** Name in logs. */
   name: string;
   host: string;
-  /** 0 takes a free port. */
+  /** 0 chooses a free port. */
   port: number;
   /** The option that gives the port, where it is not `--port`. */
   portFlag?: string;
@@ -29,20 +29,20 @@ export interface ServiceDefinition {
   app: Hono;
   /** The app answers `GET /` itself. */
   servesRoot?: true;
-  /** Answers `GET /health` in the service's own words. */
+  /** Answers `GET /health` in place of the default answer. */
   health: Handler;
   registry: Registry;
-  /** Sees requests before the routes do: for WebSocket upgrades. Undefined passes the request on. */
+  /** Gets requests before the routes: for WebSocket upgrades. Undefined passes the request on. */
   upgrade?: (request: Request, remote: string) => Response | undefined;
-  /** Sees requests next: for a route too hot for the router. Undefined passes the request on. */
+  /** Gets requests next: for a route too hot for the router. Undefined passes the request on. */
   hot?: (request: Request, remote: string, served: Served) => Promise<Response> | undefined;
-  /** Called first at the end: refuse new work, close sockets. */
+  /** Called first on stop: refuse new work, close sockets. */
   drain?: () => void | Promise<void>;
-  /** Called last at the end, when no request is open: stop timers, close stores. */
+  /** Called last on stop, when no request is open: stop timers, close stores. */
   close?: () => void | Promise<void>;
 }
 
-/** Starts listening. @throws {ListenError} If the address cannot be had. */
+/** Starts listening. @throws {ListenError} If the address cannot be bound. */
 export function startService(definition: ServiceDefinition): RunningService {
   const { name, app, registry } = definition;
   const log = getLogger([LOG_ROOT, name]);
@@ -73,7 +73,7 @@ export function startService(definition: ServiceDefinition): RunningService {
   return { url: listener.url, stop: () => stopping ??= stop() };
 }
 
-/** What a service answers to someone who opens its URL. */
+/** The answer to `GET /`: name, version, and where the endpoints are described. */
 function describe({ name, app }: ServiceDefinition): string {
   const hasOpenApi = app.routes.some(({ path }) => path === "/openapi.json");
   const documents = `docs/reference.md${hasOpenApi ? ", and here in /openapi.json" : ""}`;

@@ -5,15 +5,15 @@ import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
 import type { IntentStore } from "./store.ts";
 
-/** How long an answer of the node counts: shorter than a node takes to start with another chain. */
+/** How long an answer of the node is cached: less than a node needs to start with another chain. */
 const CHECKED_MS = 100;
 
-/** What a {@link ChainGuard} works with. */
+/** Dependencies of a {@link ChainGuard}. */
 export interface ChainGuardOptions {
   store: Pick<IntentStore, "bindChain">;
   node: {
     readonly url: string;
-    /** Hash of the first block; null if the node does not tell. */
+    /** Hash of the first block; null if the node does not report it. */
     genesisHash(): Promise<Hex | null>;
   };
   clock: Clock;
@@ -36,15 +36,15 @@ export class ChainMismatchError extends RangemakerError {
 }
 
 /**
- * Keeps a store and a chain together: the store learns the hash of the chain's first block when it
- * first meets a node. On another chain its used nonces and receipts mean nothing.
+ * Binds a store to a chain: on its first contact with a node, the store records the hash of the
+ * chain's first block. Its used nonces and receipts are invalid on another chain.
  */
 export class ChainGuard {
   /**
    * Checks that the node has the chain of the store.
    *
    * @throws {ChainMismatchError} If it has another one.
-   * @throws {RangemakerError} If node or store cannot be asked.
+   * @throws {RangemakerError} If node or store does not answer.
    */
   readonly require: () => Promise<void>;
   readonly #options: ChainGuardOptions;

@@ -31,7 +31,7 @@ export interface NewIntent {
 
 /** One thing that must happen exactly once, and its progress. */
 export interface Intent extends NewIntent {
-  /** Increases with every intent of the database; pages are cut by it. */
+  /** Increases with every intent of the database; the cursor of pages. */
   sequence: number;
   state: IntentState;
   /** The node's final receipt as JSON, if it sent one. */
@@ -46,7 +46,7 @@ export interface IntentFailure {
   message: string;
 }
 
-/** How an intent ends. */
+/** Final result of an intent. */
 export interface IntentOutcome {
   state: "committed" | "failed";
   receipt: string | null;
@@ -69,8 +69,8 @@ export interface Reservation {
 /** How an intent is recorded. */
 export interface InsertOptions {
   /**
-   * The intent holds a {@link Reservation} from its insertion until it fails or is released. Absent:
-   * it holds none.
+   * The intent has a {@link Reservation} from its insertion until it fails or is released. Absent:
+   * it has none.
    */
   reserves?: boolean;
   /** Decides whether it is recorded, together with its reservation. */
@@ -85,23 +85,23 @@ export interface UnderWay {
 }
 
 /**
- * Decides whether a reservation fits beside all that are held, in the transaction that records it: no
- * other process that decides can come in between. It gets the reservations one by one, so that a
- * decision need not look at all of them. All admissions of a store share one count.
+ * Decides whether a reservation fits beside all active ones, in the transaction that records it, so
+ * that no other process can decide in between. It gets the reservations one by one, so that a
+ * decision need not read all of them. All admissions of a store share one count.
  */
 export interface Admission {
-  /** What was under way before the caller read what the decision depends on, such as a balance. */
+  /** Intents under way before the caller read the facts for its decision, such as a balance. */
   before: UnderWay;
   /**
-   * Counts the reservation from now on, or throws to refuse: then nothing is recorded. It may be asked
-   * again after a refusal.
+   * Counts the reservation from now on, or throws to refuse: then nothing is recorded. It may be
+   * called again after a refusal.
    *
    * @param underWay Keys of all other intents that were unfinished at any time from `before` until now.
    */
   decide(underWay: ReadonlySet<string>): void;
   /** Counts a reservation that another process or an earlier run made. */
   reserve(reservation: Reservation): void;
-  /** Counts a reservation no longer. */
+  /** Stops counting a reservation. */
   release(key: string): void;
 }
 
@@ -147,7 +147,7 @@ export class OutcomeUnknownError extends RangemakerError {
   }
 }
 
-/** What a database driver threw, as a {@link StoreError}. */
+/** Converts an error of a database driver to a {@link StoreError}. */
 export function asStoreError(cause: unknown): StoreError {
   if (cause instanceof StoreError) return cause;
   return new StoreError(`Database failed: ${describeCause(cause)}`, cause);

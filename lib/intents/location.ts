@@ -1,9 +1,9 @@
 import { z } from "zod";
 
-/** In place of a path: nothing is kept on a disk. */
+/** In place of a path: nothing is stored on disk. */
 export const IN_MEMORY = ":memory:";
 
-/** Tells the URL of a PostgreSQL database from the path of a file. */
+/** Matches the URL of a PostgreSQL database, and no path of a file. */
 export const POSTGRES_URL = /^postgres(ql)?:\/\//i;
 
 const DATABASE_RULE = "Expected a file or a URL with postgres:// or postgresql://";

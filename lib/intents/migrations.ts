@@ -12,8 +12,8 @@ export interface NumberedMigration extends Migration {
 }
 
 /**
- * Reservations are a column of their intents, so no crash can part the two. Intents that were under
- * way before hold one each. The row of a service in `reservation_locks` is what its processes wait for.
+ * Reservations are a column of their intents, so no crash can separate the two. Intents that were
+ * unfinished before get one each. Processes of a service wait for its row in `reservation_locks`.
  */
 const RESERVATIONS = `
   ALTER TABLE intents ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
@@ -23,15 +23,14 @@ const RESERVATIONS = `
 
 /**
  * One row for each service: the chain that its intents belong to, by the hash of its first block, and a
- * number that checks of the store count up. The index finds what {@link IntentStore.deleteFinished}
- * deletes.
+ * number that checks of the store count up. The index serves {@link IntentStore.deleteFinished}.
  */
 const SERVICES_AND_RETENTION = `
   CREATE TABLE services (service TEXT PRIMARY KEY, genesis TEXT, checks BIGINT NOT NULL DEFAULT 0);
   CREATE INDEX intents_finished ON intents (service, expires_at_ms)
     WHERE state IN ('committed', 'failed') AND reserved = 0;`;
 
-/** What a service keeps beside its intents, by name: it can be lost without harm. */
+/** Values that a service stores besides its intents, by name. Losing them does no harm. */
 const SAVED_VALUES = `
   CREATE TABLE saved_values (service TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
     saved_at_ms BIGINT NOT NULL, PRIMARY KEY (service, name));`;

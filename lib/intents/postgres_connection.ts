@@ -10,22 +10,22 @@ import {
 import { withinMs } from "../timers.ts";
 import type { SqlValue } from "./sql.ts";
 
-/** How long connecting may take, the check of the server's role included. */
+/** Timeout of connecting, including the check of the server's role. */
 const CONNECT_DEADLINE_MS = 2_000;
 
 /** How long the server may work on one statement. */
 export const STATEMENT_TIMEOUT_MS = 3_000;
 
 /**
- * How long an answer may take. Longer than {@link STATEMENT_TIMEOUT_MS}, which does not end a commit
- * that waits for a standby, and cannot be heard from a machine that is gone.
+ * How long an answer may take. Longer than {@link STATEMENT_TIMEOUT_MS}: that one does not end a
+ * commit that waits for a standby, and a machine that is gone never reports it.
  */
 const ANSWER_DEADLINE_MS = 4_000;
 
-/** How long the library waits for running statements when a connection ends: they are over by then. */
+/** How long the library waits for running statements on close; they have finished by then. */
 const END_TIMEOUT_SECONDS = 0;
 
-/** How long saying goodbye may take. The library would wait for ever for a server that is gone. */
+/** Timeout of a clean close. The library would wait forever for a server that is gone. */
 const GOODBYE_MS = 10;
 
 /** Parameters of every session, unless a pooler refuses them. */
@@ -45,7 +45,7 @@ const REFUSED_PARAMETER = /unsupported startup parameter/;
  */
 const NOT_REPLICATED = new Set(["01000", "57P01"]);
 
-/** Errors after which a connection is not used again: shutdown, crash, and a server that only reads. */
+/** Errors after which a connection is not reused: shutdown, crash, and a read-only server. */
 const FATAL_CODE = /^(57P0|25006|25P03|08)/;
 
 /** Codes of the library, the system, the server and poolers for a connection that broke while in use. */
@@ -62,14 +62,14 @@ const LOST_CODES = new Set([
   "ETIMEDOUT",
 ]);
 
-/** Class 08: poolers report a lost server with it. */
+/** Error class 08: poolers use it to report a lost server. */
 const LOST_CLASS = /^08/;
 
 /** Changes to how a connection is used. */
 export interface ConnectionOptions {
   /** A pooler hands each transaction to another session: no session parameters, no named statements. */
   isPooled: boolean;
-  /** Called once, when the connection can be used no more. */
+  /** Called once, when the connection becomes unusable. */
   onLost(connection: PostgresConnection): void;
 }
 
@@ -124,7 +124,7 @@ export class PostgresConnection {
   /**
    * Connects to a server and checks that it accepts writes.
    *
-   * @throws {StoreError} If it cannot be reached in time, or only reads.
+   * @throws {StoreError} If it cannot be reached in time, or is read-only.
    */
   static async open(server: URL, options: ConnectionOptions): Promise<PostgresConnection> {
     const connection = new PostgresConnection(server, options);
@@ -137,7 +137,7 @@ export class PostgresConnection {
     }
   }
 
-  /** Whether an error on opening says that a pooler stands before the server. */
+  /** Whether an error on opening means that there is a pooler in front of the server. */
   static refusesParameters(thrown: unknown): boolean {
     return thrown instanceof StoreError && REFUSED_PARAMETER.test(describeCause(thrown.cause));
   }
@@ -199,7 +199,7 @@ export class PostgresConnection {
     this.#socket.then((socket) => socket.destroy(), () => {});
   }
 
-  /** Says goodbye to the server and ends. No statement may be running. */
+  /** Closes the connection cleanly. No statement may be running. */
   async close(): Promise<void> {
     this.#lose(new Error("Connection was ended"));
     await withinMs(this.#sql.end({ timeout: END_TIMEOUT_SECONDS }), GOODBYE_MS, undefined);
@@ -234,7 +234,7 @@ export class PostgresConnection {
   }
 }
 
-/** What the library says about the server to connect to. */
+/** The library's description of the server to connect to. */
 interface Address {
   host: readonly string[];
   port: readonly number[];
@@ -251,7 +251,7 @@ function storeErrorOf(cause: unknown): StoreError {
 
 function openSocket(host: string, port: number, path: string | false): Socket {
   const socket = path === false ? connect({ host, port }) : connect({ path });
-  // The library names the server to TLS by it.
+  // The library uses it as the server name in TLS.
   return Object.assign(socket, { host });
 }
 

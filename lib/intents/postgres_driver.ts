@@ -8,13 +8,13 @@ import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps }
 /** Connections of one process: for single statements, and one more for transactions. */
 const STATEMENT_CONNECTIONS_MAX = 9;
 
-/** Attempts at the migrations: a process that starts at the same time can make one fail. */
+/** Attempts at the migrations: a process that starts at the same time can cause a failure. */
 const MIGRATION_ATTEMPTS = 5;
 
 /** How long one step of a migration may take: it may rewrite a large table. */
 const MIGRATION_DEADLINE_MS = 600_000;
 
-/** Transactions that share one commit. Each holds the locks of all, so there are not too many. */
+/** Most transactions that share one commit. The locks of all of them last until it ends. */
 const BATCH_MAX = 100;
 
 interface WaitingTransaction {
@@ -69,7 +69,7 @@ export class PostgresDriver implements SqlDriver {
   }
 
   write(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    // The server makes each statement a transaction, and answers once it is flushed.
+    // The server runs each statement as a transaction, and answers once it is flushed.
     return this.#run(sql, values);
   }
 
@@ -153,7 +153,7 @@ async function runInOrder(
   batch: readonly WaitingTransaction[],
 ): Promise<unknown[]> {
   const results: unknown[] = [];
-  // Sent together, they run one after the other. All are over before the transaction goes on.
+  // Sent together, they run one after the other. All finish before the transaction continues.
   const run = async (statements: readonly Statement[]) => {
     const rows = statements.map(({ sql, values }) => connection.run(numbered(sql), values));
     await Promise.allSettled(rows);

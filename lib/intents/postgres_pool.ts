@@ -2,7 +2,7 @@ import { asStoreError, describeCause, StoreConnectionLostError, StoreError } fro
 import { withinMs } from "../timers.ts";
 import { PostgresConnection } from "./postgres_connection.ts";
 
-/** After a failure, calls fail at once for this long: what is down is not asked for each call. */
+/** After a failure, calls fail at once for this long, without retrying a server that is down. */
 const RETRY_PAUSE_MS = 250;
 
 /** How long running statements may take when the pool is closed. */
@@ -11,7 +11,7 @@ const CLOSE_TIMEOUT_MS = 1_000;
 /** The servers of one database, of which one accepts writes. */
 export class PostgresServers {
   readonly #servers: readonly URL[];
-  /** The server that was connected to last comes first. */
+  /** Index of the last server that accepted a connection, which is tried first. */
   #primary = 0;
   #isPooled = false;
   #failure: { error: StoreError; atMs: number } | undefined;
@@ -24,7 +24,7 @@ export class PostgresServers {
   /**
    * Connects to the server that accepts writes.
    *
-   * @throws {StoreError} If there is none now. Nothing was sent that changes anything.
+   * @throws {StoreError} If there is none now. Nothing was changed.
    */
   async open(onLost: (connection: PostgresConnection) => void): Promise<PostgresConnection> {
     const { error, atMs } = this.#failure ?? {};
@@ -83,7 +83,7 @@ export class PostgresPool {
     this.#connectionsMax = connectionsMax;
   }
 
-  /** Does something on the connection that has the least to do. */
+  /** Runs work on the connection with the fewest statements in flight. */
   async use<T>(work: (connection: PostgresConnection) => Promise<T>): Promise<T> {
     if (this.#closing !== undefined) throw new StoreError("Database is closed");
     const running = this.#take().then(work);
@@ -95,7 +95,7 @@ export class PostgresPool {
     }
   }
 
-  /** Ends all connections, running statements for a second first. May be called again. */
+  /** Closes all connections after giving running statements a second. May be called again. */
   close(): Promise<void> {
     return this.#closing ??= this.#close();
   }
@@ -131,7 +131,7 @@ export class PostgresPool {
 
   async #grow(): Promise<void> {
     const added = await this.#servers.open((lost) => this.#open.delete(lost));
-    // After a failover, what still waits for the old primary waits in vain.
+    // After a failover, statements that wait for the old primary would never get an answer.
     for (const each of this.#open) if (each.server !== added.server) each.destroy();
     this.#open.add(added);
   }

@@ -12,7 +12,7 @@ const BATCH = 200;
 /** Batches of one pass: 200 intents a second at most, which is twice what 100 bets a second need. */
 const BATCHES_MAX = 10;
 
-/** What a {@link Retention} works with. */
+/** Options of a {@link Retention}. */
 export interface RetentionOptions {
   store: Pick<IntentStore, "deleteFinished">;
   /** Finished intents are kept this long after they finished and after their deadline. */
@@ -46,7 +46,7 @@ export class Retention {
     this.#loop.start(INTERVAL_MS);
   }
 
-  /** Ends; resolves when no pass is in flight. */
+  /** Stops; resolves when no pass is in flight. */
   stop(): Promise<void> {
     return this.#loop.stop();
   }

@@ -5,13 +5,13 @@ import { messageOf } from "../errors.ts";
 import type { Intent } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 
-/** An intent is retried once it has not changed for this long, whichever process began it. */
+/** An intent is retried once it is unchanged for this long, even if another process started it. */
 const RETRY_AFTER_MS = 1_000;
 
 /** Time between two passes; while the node is away, up to {@link SERVICE_WAIT_MAX_MS}. */
 const INTERVAL_MS = 1_000;
 
-/** Intents that are retried at the same time. */
+/** Most intents that are retried at the same time. */
 const PAGE = 50;
 
 /** Options of a {@link RetryLoop}. */
@@ -28,8 +28,8 @@ export interface RetryLoopOptions {
 
 /**
  * Retries intents that an earlier run, another process or a lost answer left unfinished: all of them
- * at start, later those that did not change for a while. While the node is away, a pass tries one
- * intent only, and the others once that one got an answer.
+ * at start, later those that did not change for a while. While the node is unreachable, a pass tries
+ * one intent only, and the others once that one got an answer.
  */
 export class RetryLoop {
   readonly #options: RetryLoopOptions;
@@ -50,7 +50,7 @@ export class RetryLoop {
 
   /** Retries all unfinished intents now, and from then on those that were left unfinished. */
   start(): void {
-    // Whatever their time says: the clock that wrote it may have been ahead.
+    // Regardless of their time: the clock that wrote it may have been ahead.
     this.#pass = this.#run(Number.MAX_SAFE_INTEGER);
   }
 
@@ -98,7 +98,7 @@ export class RetryLoop {
       const { key, state } = await submit(intent);
       log.info("Intent {key} retried: {state}", { key, state });
     } catch (thrown) {
-      // Said when the node was lost.
+      // Already logged when the node was lost.
       if (isProbe && nodeLost()) return;
       const reason = messageOf(thrown);
       log.warning("Intent {key} is still unfinished: {reason}", { key: intent.key, reason });

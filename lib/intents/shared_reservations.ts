@@ -39,7 +39,7 @@ const SQL = {
     UNION ALL SELECT key FROM intents WHERE service || '' = ? AND sequence > ?) AS recent`,
 };
 
-/** Splits keys that a statement joined by commas. */
+/** Splits keys that a statement joined with commas. */
 export function keysOf(joined: string | null): Set<string> {
   return new Set(joined === null ? [] : joined.split(","));
 }
@@ -64,7 +64,7 @@ type Outcome = Insertion | { refusal: unknown };
  * each transaction locks makes the processes take turns. In its turn, a process reads the reservations
  * that others have made since its last one, and decides about all intents that wait.
  *
- * Releases by other processes are read periodically and before a refusal, so the total may be high.
+ * Releases by other processes are read periodically and before a refusal: the total may be too high.
  */
 export class SharedReservations {
   readonly #db: SqlDriver;

@@ -13,8 +13,8 @@ export interface Statement {
 
 /**
  * A transaction: each `yield` hands over statements that run in order, and is resumed with the rows of
- * each. One definition works for a database that answers at once and for one that answers later. It
- * must have no effect but its result, since the transaction may still fail.
+ * each. One definition works for a synchronous and an asynchronous database. It must have no
+ * effect but its result, since the transaction may still fail.
  */
 export type Steps<T> = Generator<readonly Statement[], T, unknown[][]>;
 

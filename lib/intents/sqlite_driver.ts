@@ -51,7 +51,7 @@ export class SqliteDriver implements SqlDriver {
   /** Opens an existing file for reading, and leaves it as it is. */
   static openToInspect(path: string): SqliteDriver {
     // Closing a connection that may write removes the log and its index. That is right unless they
-    // were there before: another process may be using them.
+    // existed before: another process may be using them.
     const readOnly = statOf(`${path}-wal`) !== undefined;
     // The option exists, but the runtime's types lack it.
     return new SqliteDriver(new DatabaseSync(path, { readOnly } as { open?: boolean }));
@@ -82,7 +82,7 @@ export class SqliteDriver implements SqlDriver {
       const version = versionOf(this.#db);
       const tables = this.#db.prepare("SELECT count(*) AS count FROM sqlite_schema").get();
       if (version > 0 || countOfRow(tables) === 0) return version;
-      throw new StoreError("Database holds tables of another program");
+      throw new StoreError("Database contains tables of another program");
     });
   }
 

@@ -98,7 +98,7 @@ export class IntentStore {
   readonly #service: string;
   readonly #reservations: SharedReservations;
 
-  /** @param service Owner of the intents: those of others in the same database are invisible. */
+  /** @param service Owner of the intents: the store sees no intents of other services. */
   constructor(db: SqlDriver, service: string) {
     this.#db = db;
     this.#service = service;
@@ -147,7 +147,7 @@ export class IntentStore {
     return { keys: keysOf(keys), newest: newest ?? 0 };
   }
 
-  /** Intents that hold a reservation, oldest first, `sequence` above `after`. */
+  /** Intents with a reservation, oldest first, `sequence` above `after`. */
   async listReserved({ limit, after }: { limit: number; after: number }): Promise<Intent[]> {
     return (await this.#db.read(SQL.listReserved, [this.#service, after, limit])).map(intentOfRow);
   }
@@ -155,7 +155,7 @@ export class IntentStore {
   /**
    * Releases the reservation of a finished intent.
    *
-   * @returns Whether it held one.
+   * @returns Whether it had one.
    */
   async release(key: string): Promise<boolean> {
     return (await this.#db.write(SQL.release, [this.#service, key])).length > 0;
@@ -254,17 +254,17 @@ export class IntentStore {
     return parseRow(genesisSchema, row).genesis;
   }
 
-  /** Fails unless the store accepts writes now: it makes one. */
+  /** Checks that the store accepts writes, by making one. */
   async check(): Promise<void> {
     await this.#db.write(SQL.check, [this.#service]);
   }
 
-  /** Saves a value of the service under a name; the last one that is saved stays. */
+  /** Saves a value of the service under a name, and replaces the previous one. */
   async saveValue(name: string, value: string, nowMs: number): Promise<void> {
     await this.#db.write(SQL.saveValue, [this.#service, name, value, nowMs]);
   }
 
-  /** The value that was saved under a name, and when. */
+  /** The value saved under a name, and the time it was saved. */
   async savedValue(name: string): Promise<{ value: string; savedAtMs: number } | undefined> {
     const [row] = await this.#db.read(SQL.savedValue, [this.#service, name]);
     return row === undefined ? undefined : parseRow(savedValueSchema, row);

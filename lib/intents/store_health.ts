@@ -6,13 +6,13 @@ import { PollingLoop } from "../net/polling_loop.ts";
 import { ChainMismatchError } from "./chain_guard.ts";
 import { StoreError } from "./intent.ts";
 
-/** How long the result of a check counts. */
+/** How long the result of a check is cached. */
 const CHECKED_MS = 1_000;
 
-/** Time between two checks that nobody asks for. */
+/** Time between two background checks. */
 const INTERVAL_MS = 5_000;
 
-/** What a {@link StoreHealth} works with. */
+/** Dependencies of a {@link StoreHealth}. */
 export interface StoreHealthOptions {
   store: { check(): Promise<void> };
   guard: { require(): Promise<void> };
@@ -22,7 +22,7 @@ export interface StoreHealthOptions {
 
 /** Whether a service can use its store: the disk accepts writes, and the node has the store's chain. */
 export class StoreHealth {
-  /** Checks now, unless it was checked within a second. @returns What is wrong, if anything. */
+  /** Checks, or returns a result from the last second. @returns The problem, if there is one. */
   readonly problem: () => Promise<RangemakerError | undefined>;
   readonly #options: StoreHealthOptions;
   readonly #loop: PollingLoop;
@@ -36,12 +36,12 @@ export class StoreHealth {
     this.#loop = new PollingLoop({ clock, poll, intervalMs: INTERVAL_MS, onFailure() {} });
   }
 
-  /** Starts checking now and then, so that a failure is logged that no request meets. */
+  /** Starts background checks, so that a failure is logged even without requests. */
   start(): void {
     this.#loop.start();
   }
 
-  /** Ends; resolves when no check is in flight. */
+  /** Stops; resolves when no check is in flight. */
   stop(): Promise<void> {
     return this.#loop.stop();
   }
@@ -68,7 +68,7 @@ export class StoreHealth {
       await guard.require();
     } catch (thrown) {
       if (thrown instanceof StoreError || thrown instanceof ChainMismatchError) return thrown;
-      // A node that is away is not the store's fault.
+      // An unreachable node is not a failure of the store.
       if (!(thrown instanceof RangemakerError)) throw thrown;
     }
   }

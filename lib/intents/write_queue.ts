@@ -1,7 +1,7 @@
 import { clearImmediate, setImmediate } from "node:timers";
 import { StoreError } from "./intent.ts";
 
-/** Bound of the writes that wait for one commit; further ones are refused. */
+/** Most writes that wait for one commit; further ones are refused. */
 export const WRITES_WAITING_MAX = 10_000;
 
 interface Waiting {

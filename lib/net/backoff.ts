@@ -33,7 +33,7 @@ export class Backoff {
     this.#options = options;
   }
 
-  /** Waits handed out since the last reset. */
+  /** Number of waits since the last reset. */
   get attempts(): number {
     return this.#attempts;
   }
@@ -46,7 +46,7 @@ export class Backoff {
     return Math.round(fullMs / 2 + random() * fullMs / 2);
   }
 
-  /** Starts again from `initialMs`: for when the other side has shown that it is well. */
+  /** Starts again from `initialMs`; called when the other side works again. */
   reset(): void {
     this.#attempts = 0;
   }

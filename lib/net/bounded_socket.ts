@@ -7,8 +7,8 @@ import type { CancelTimer, Clock } from "../clock.ts";
 import type { SocketLike } from "./reconnecting_socket.ts";
 
 /**
- * Bytes of frames after which the event loop gets a turn. A read that finds data ends without one: in
- * a long burst nothing could be sent to clients, and all of it would pile up.
+ * Bytes of frames after which the event loop gets a turn. A read that finds data does not yield: in a
+ * long burst nothing could be sent to clients, and all of it would pile up.
  */
 const BYTES_PER_TURN = 64 * 1024;
 
@@ -96,7 +96,7 @@ export class BoundedSocket implements SocketLike {
   close(code?: number, reason?: string): void {
     this.#cancelPing?.();
     this.#client.close(code, reason);
-    // Do not wait for the peer's close: a peer that is gone would hold the socket for half a minute.
+    // Do not wait for the peer's close: a dead peer would keep the socket open for half a minute.
     this.#tcp?.destroySoon();
   }
 

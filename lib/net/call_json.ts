@@ -3,7 +3,7 @@ import { RangemakerError } from "../errors.ts";
 import { redactUrls } from "../redact.ts";
 import { request } from "./http_request.ts";
 
-/** What a {@link ServiceError} adds to its message. */
+/** Properties of a {@link ServiceError} beside its message. */
 export interface ServiceErrorOptions {
   /** HTTP status. */
   status: number;
@@ -13,8 +13,8 @@ export interface ServiceErrorOptions {
 }
 
 /**
- * A service answered with a failure, or with something else than it should. `code` and `details` are
- * those of the answer; `INVALID_ANSWER` stands for an answer of the wrong shape.
+ * A service answered with a failure, or with an unexpected answer. `code` and `details` are those of
+ * the answer; an answer of the wrong shape has the code `INVALID_ANSWER`.
  */
 export class ServiceError extends RangemakerError {
   /** HTTP status. */
@@ -32,7 +32,7 @@ const ANSWER_TEXT_MAX = 300;
 /** Statuses after which the same request may succeed: too many requests, a service that is down. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-/** What solver and bridge answer when they refuse. */
+/** The failure answer of solver and bridge. */
 const failureSchema = z.object({
   success: z.literal(false),
   error: z.string(),
@@ -65,7 +65,7 @@ export async function callJson<S extends z.ZodType>(
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const message = `${url} answered ${status}: ${text.slice(0, ANSWER_TEXT_MAX)}`;
-  // A gateway in front of a service that is down answers in its own words.
+  // A gateway in front of a service that is down sends its own error page.
   const retryable = RETRYABLE_STATUSES.has(status);
   throw new ServiceError("INVALID_ANSWER", message, { status, retryable, cause: parsed.error });
 }
@@ -74,6 +74,6 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // fits no schema of an answer, and the error quotes the text
+    return undefined; // matches no schema, and the error quotes the text
   }
 }

@@ -66,7 +66,7 @@ export const historyPageSchema = z.object({
 /** One page of recorded prices, oldest first, and the spans of slots that have none. */
 export type HistoryPage = z.output<typeof historyPageSchema>;
 
-/** Where a core node is, and how long to wait for it. */
+/** Address of a core node, and how long to wait for it. */
 export interface CoreClientOptions {
   /** HTTP JSON-RPC URL. */
   url: string;
@@ -121,7 +121,7 @@ export class CoreClient {
     return this.#call("core_sendTransaction", [JSON.parse(text)], receiptSchema);
   }
 
-  /** Whether the node takes transactions: a read port does not. Nothing is submitted. */
+  /** Whether the node accepts transactions: a read port does not. Nothing is submitted. */
   async takesTransactions(): Promise<boolean> {
     const answer = await this.#post("core_sendTransaction", []);
     try {
@@ -133,7 +133,7 @@ export class CoreClient {
     return true;
   }
 
-  /** The receipt that the transaction would get now. */
+  /** The receipt that a transaction would get if it were submitted now. */
   simulateTransaction(tx: Transaction): Promise<Receipt> {
     return this.#call("core_simulateTransaction", [toWire(tx)], receiptSchema);
   }
@@ -158,7 +158,7 @@ export class CoreClient {
     return this.#call("core_getTheses", [filter], thesesPageSchema);
   }
 
-  /** Prices by symbol, each with its age and whether bets on it are taken. */
+  /** Prices by symbol, each with its age and whether bets on it are accepted. */
   getPrices(): Promise<Record<string, NodePrice>> {
     return this.#call("core_getPrices", [], z.record(z.string(), nodePriceSchema));
   }
@@ -169,7 +169,7 @@ export class CoreClient {
     return { number: Number(head.number), timestampMs: head.timestampMs };
   }
 
-  /** Hash of the first block, which tells one chain from another; null if the node does not tell. */
+  /** Hash of the first block, which identifies the chain; null if the node does not report it. */
   async genesisHash(): Promise<Hex | null> {
     try {
       const schema = z.object({ hash: hash32Schema }).nullable();

@@ -22,11 +22,11 @@ export class ExchangeHistoryError extends RangemakerError {
   }
 }
 
-/** How an {@link ExchangeHistory} asks. */
+/** Options of an {@link ExchangeHistory}. */
 export interface ExchangeHistoryOptions {
   /** {@link ATTEMPTS_MAX} by default. */
   attemptsMax?: number;
-  /** Of each attempt; that of every request by default. */
+  /** Timeout of each attempt; by default that of every request. */
   timeoutMs?: number;
 }
 
@@ -80,7 +80,7 @@ export class ExchangeHistory {
   }
 }
 
-/** What the API calls a market. */
+/** The API's name of a market. */
 export function historySymbol({ symbol, exchangeSymbols }: Market): string {
   return (exchangeSymbols?.provider_a ?? symbol).replace("/", "");
 }

@@ -16,13 +16,13 @@ export class NetworkError extends RangemakerError {
   }
 }
 
-/** What a {@link request} sends, and how long it waits. */
+/** Options of a {@link request}. */
 export interface RequestOptions {
   /** Sent as the JSON body of a POST; without it the request is a GET. */
   json?: unknown;
   /** Sent besides the content type. */
   headers?: Readonly<Record<string, string>>;
-  /** Covers the whole answer, its body included. */
+  /** Timeout of the whole answer, its body included. */
   timeoutMs?: number;
   /** Ends the request early. */
   signal?: AbortSignal | undefined;

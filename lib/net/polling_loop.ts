@@ -2,7 +2,7 @@ import type { CancelTimer, Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import type { Backoff } from "./backoff.ts";
 
-/** What a {@link PollingLoop} does, and when. */
+/** Options of a {@link PollingLoop}. */
 export interface PollingLoopOptions {
   clock: Clock;
   /**
@@ -15,13 +15,13 @@ export interface PollingLoopOptions {
   intervalMs: number;
   /** Waits after passes that failed; `intervalMs` if absent. */
   backoff?: Backoff;
-  /** The first failed pass after a good one. */
+  /** Called after the first failed pass following a good one. */
   onFailure(error: RangemakerError): void;
-  /** The first good pass after a failed one. */
+  /** Called after the first good pass following a failed one. */
   onRecovery?(): void;
 }
 
-/** Does something again and again, waiting between two passes. Passes of one run never overlap. */
+/** Runs a task repeatedly, with a wait between two passes. Passes of one run never overlap. */
 export class PollingLoop {
   readonly #options: PollingLoopOptions;
   #run = new AbortController();

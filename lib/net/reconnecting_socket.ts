@@ -31,7 +31,7 @@ export interface SocketHandlers {
   onOpen(): void;
   /** One text frame; a binary one is read as UTF-8. */
   onText(text: string): void;
-  /** The connection is lost or was dropped; another attempt follows by itself. */
+  /** The connection is lost or was dropped; it reconnects by itself. */
   onDown?(reason: string, cause: DownCause): void;
   /** An attempt is about to be made; the first one has number 1. */
   onAttempt?(attempt: number): void;
@@ -48,7 +48,7 @@ export interface ReconnectingSocketOptions {
   silenceMs?: number;
   /** How long an attempt may take to open. */
   connectTimeoutMs?: number;
-  /** A connection that lived this long resets the backoff; Infinity leaves that to the owner. */
+  /** A connection that lasted this long resets the backoff; Infinity leaves that to the owner. */
   healthyAfterMs?: number;
   /** Opens a socket; the platform's by default. */
   connect?: (url: string) => SocketLike;
@@ -112,7 +112,7 @@ export class ReconnectingSocket {
     this.#connect();
   }
 
-  /** Ends for good. */
+  /** Closes the connection for good. */
   stop(): void {
     this.#stopped = true;
     this.#timers.clear();
@@ -133,7 +133,7 @@ export class ReconnectingSocket {
       this.#lose(`closed with ${event.code} ${event.reason}`.trim(), cause);
     };
     socket.onerror = (event) => {
-      // After opening, the close event that follows has the reason; before, only this one has it.
+      // Once open, the close event that follows has the reason; before, only this event has it.
       if (this.#open) return;
       this.#lose(messageIn(event) ?? "cannot be connected to", "not_opened");
     };
@@ -183,7 +183,7 @@ export class ReconnectingSocket {
     this.#open = false;
     if (socket === undefined) return;
     socket.onopen = socket.onmessage = socket.onclose = null;
-    // Errors while closing do not matter, but `ws` throws those that nobody handles.
+    // Errors while closing do not matter, but `ws` throws unhandled ones.
     socket.onerror = () => {};
     socket.close();
   }

@@ -7,7 +7,7 @@ import { ReconnectingSocket, type SocketLike } from "./reconnecting_socket.ts";
 export interface RpcSubscription {
   /** Parameters of `eth_subscribe`, such as `["theses", { user }]`. */
   readonly params: readonly unknown[];
-  /** Takes the result of one notification. @returns Whether it has the expected shape. */
+  /** Handles the result of one notification. @returns Whether it has the expected shape. */
   publish(result: unknown): boolean;
 }
 
@@ -27,7 +27,7 @@ export function subscription<S extends z.ZodType>(
   };
 }
 
-/** How an {@link RpcSubscriber} finds out that a quiet connection is dead. */
+/** How an {@link RpcSubscriber} detects that a quiet connection is dead. */
 export interface Heartbeat {
   /** Time between two requests, in milliseconds. */
   everyMs: number;
@@ -35,7 +35,7 @@ export interface Heartbeat {
   answerMs: number;
 }
 
-/** What an {@link RpcSubscriber} works with. */
+/** Options of an {@link RpcSubscriber}. */
 export interface RpcSubscriberOptions {
   /** JSON-RPC over WebSocket. */
   url: string;
@@ -48,7 +48,7 @@ export interface RpcSubscriberOptions {
   onLost(reason: string): void;
   /** A connection without any frame for this long is dropped: for subscriptions that never pause. */
   silenceMs?: number;
-  /** Asks for a frame at intervals: for subscriptions that may pause for long. */
+  /** Requests a frame at intervals: for subscriptions that may pause for long. */
   heartbeat?: Heartbeat;
   /** Opens a socket; the platform's WebSocket by default. */
   connect?: ((url: string) => SocketLike) | undefined;
@@ -107,7 +107,7 @@ export class RpcSubscriber {
     this.#socket.drop(reason);
   }
 
-  /** Ends for good. */
+  /** Closes the connection for good. */
   stop(): void {
     this.#cancelTimer();
     this.#socket.stop();

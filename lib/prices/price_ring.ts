@@ -18,9 +18,9 @@ export const SLOT_BYTES = 16;
  * The recent prices of one market: a fixed number of slots in one buffer, each with its time and its
  * price (spec: price oracle, "Price history ring buffer").
  *
- * A slot has no price if its stored time is another one: it was never recorded, or an older lap wrote
- * it. So a pause of any length costs nothing, and no slot has to be cleared. A summary per block of
- * slots lets {@link checkRange} skip most slots.
+ * A slot has no price if its stored time differs from its own: it was never recorded, or an older lap
+ * wrote it. So no slot is ever cleared, however long a pause was. A summary per block of slots lets
+ * {@link checkRange} skip most slots.
  *
  * @example A range check over three slots, one of which has no price
  * ```ts
@@ -82,7 +82,7 @@ export class PriceRing implements PriceReader {
     return this.#newestSlot < 0 ? undefined : this.#newestSlot * SLOT_MS;
   }
 
-  /** Start of the oldest slot that is in the ring now. */
+  /** Start of the oldest slot that is still in the ring. */
   get oldest(): number {
     return Math.max(0, this.#newestSlot - this.slots + 1) * SLOT_MS;
   }

@@ -30,7 +30,7 @@ export interface RangeCheck {
   missing: TimeSpan[];
 }
 
-/** Reads past prices: the part of a history that settlement needs. */
+/** Past prices: the part of a history that settlement needs. */
 export interface PriceReader {
   /** Checks the slots that start in `[from, to)`. */
   checkRange(from: number, to: number, range?: PriceRange): RangeCheck;
@@ -51,7 +51,7 @@ export class RangeCheckBuilder implements RangeCheck {
     this.#range = range;
   }
 
-  /** Whether the first price outside the range is among slots with these lowest and highest prices. */
+  /** Whether slots with these lowest and highest prices contain the first price outside the range. */
   hasFirstOutside(lowest: bigint, highest: bigint): boolean {
     const range = this.#range;
     return range !== undefined && this.outside === undefined &&

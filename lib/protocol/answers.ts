@@ -55,10 +55,10 @@ export const estimateAnswerSchema = z.object({
   }),
 });
 
-/** An estimate as JSON carries it. */
+/** An estimate in JSON form. */
 export type EstimateAnswer = z.input<typeof estimateAnswerSchema>;
 
-/** Answer of `POST /execute`: a `failed` transaction is a result as well, with the node's reason. */
+/** Answer of `POST /execute`: a `failed` transaction is a result too, with the node's reason. */
 export const executeAnswerSchema = z.object({
   success: z.literal(true),
   result: receiptSchema.pick({ txHash: true, status: true, thesisId: true, error: true }),

@@ -18,10 +18,10 @@ export const depositRequestSchema = z.object({
   signature: signatureSchema,
 }).meta({ id: "DepositRequest" });
 
-/** A parsed deposit request: amount in USDC with 6 decimals, a nonce the user never used before. */
+/** A parsed deposit request: amount in USDC with 6 decimals, a nonce new for this user. */
 export type DepositRequest = z.output<typeof depositRequestSchema>;
 
-/** What the user signs; `GET /typed-data` of the bridge describes it to wallets. */
+/** The type that the user signs; `GET /typed-data` of the bridge describes it to wallets. */
 export const DEPOSIT_REQUEST_TYPE: FlatType = flatType(
   "Core:Deposit(address user,uint256 amount,uint256 nonce,uint256 deadline)",
 );

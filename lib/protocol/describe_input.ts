@@ -2,10 +2,10 @@ import type * as z from "zod";
 import { redact } from "../redact.ts";
 import { describeIssue } from "./scalars.ts";
 
-/** How much of a wrong value an answer shows. */
+/** Characters of a wrong value that an answer shows. */
 const SHOWN_CHARS = 60;
 
-/** As {@link describeIssue}, and what was received in that place. */
+/** Like {@link describeIssue}, plus the value that was received there. */
 export function describeInput(error: z.ZodError, input: unknown): string {
   let value = input;
   for (const key of error.issues[0]?.path ?? []) {

@@ -1,6 +1,6 @@
 /**
- * The EIP-712 digests that services sign and check. They are computed in WebAssembly, several times
- * as fast as in script. The public client does not import this file: it hashes in script, so that it
+ * The EIP-712 digests that services sign and check, computed in WebAssembly, several times as fast
+ * as in JavaScript. The public client does not import this file: it hashes in JavaScript, so that it
  * starts in every browser (`lib/client/typed_data.ts`).
  */
 import { DEPOSIT_REQUEST_TYPE, type DepositRequest } from "./deposit.ts";
@@ -21,7 +21,7 @@ function typeHash(type: FlatType): Uint8Array {
   return hash;
 }
 
-/** The hash of a domain is the same for every message of a chain, so the newest one is kept. */
+/** The hash of a domain is the same for every message of a chain, so the newest one is cached. */
 let newestDomain: { chainId: number; separator: Uint8Array } | undefined;
 
 function domainSeparator(chainId: number): Uint8Array {

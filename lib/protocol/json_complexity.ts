@@ -1,7 +1,7 @@
 /**
- * How much work a JSON text is to parse, found out by a scan that takes milliseconds for megabytes.
- * Results are correct for text that `JSON.parse` accepts; for other text the functions end, and their
- * result means nothing.
+ * Estimates the work of parsing a JSON text, by a scan that takes milliseconds for megabytes. Results
+ * are correct for text that `JSON.parse` accepts; for other text they are meaningless, but the
+ * functions still end.
  */
 
 const QUOTE = 0x22;
@@ -12,7 +12,7 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** How complex a text may be. */
+/** Limits on the complexity of a text. */
 export interface Complexity {
   /** Levels of nesting. */
   depth: number;
@@ -23,7 +23,7 @@ export interface Complexity {
   parts: number;
 }
 
-/** Whether a text is more complex than it may be. */
+/** Whether a text exceeds the limits. */
 export function isTooComplex(text: string, max: Complexity): boolean {
   let depth = 0;
   let parts = 0;
@@ -40,7 +40,7 @@ export function isTooComplex(text: string, max: Complexity): boolean {
   return false;
 }
 
-/** The position behind a string that starts at `start`. Strings can be long, so they are searched. */
+/** The position behind a string that starts at `start`. `indexOf` is fast for long strings. */
 export function endOfString(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1);
   while (quote !== -1 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);

@@ -28,7 +28,7 @@ const requestSchema = z.object({
   id: idSchema.optional(),
   method: z.string({ error: "Expected a method name" })
     .min(1, "Expected a method name").max(256, "Expected at most 256 characters"),
-  // Not looked into, nor copied: a caller may send 50,000 members.
+  // Neither validated nor copied: a caller may send 50,000 members.
   params: z.custom<unknown[] | Record<string, unknown>>(
     (value) => typeof value === "object" && value !== null,
     { error: "Expected an array or an object" },
@@ -121,7 +121,7 @@ export function parseResponse(value: unknown): { id: RpcId; result: unknown } {
   return { id, result };
 }
 
-/** Parses JSON text. @throws {RpcError} -32700 if it is invalid. */
+/** Parses JSON text. @throws {RpcError} -32700 if the text is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * keccak-256 as WebAssembly: seven to twelve times as fast as the same in script, and an execution of
- * the solver takes ten hashes.
+ * keccak-256 as WebAssembly: seven to twelve times as fast as in JavaScript, and an execution of the
+ * solver computes ten hashes.
  */
 import { createKeccak } from "hash-wasm";
 
@@ -8,6 +8,6 @@ const hasher = await createKeccak(256);
 
 /** The keccak-256 hash of some bytes, 32 bytes long. */
 export function keccak256(bytes: Uint8Array): Uint8Array {
-  // The one hasher can be shared because nothing comes between these calls.
+  // One shared hasher is safe: these calls are synchronous.
   return hasher.init().update(bytes).digest("binary");
 }

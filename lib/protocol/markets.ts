@@ -11,7 +11,7 @@ export interface MarketPair {
 export interface Market extends MarketPair {
   /** `<BASE>/<QUOTE>`, the key of `prices` in the oracle's answer. */
   readonly symbol: string;
-  /** What an exchange calls it, where that does not follow from the symbol; by provider. */
+  /** Its name on an exchange, where that does not follow from the symbol; by provider. */
   readonly exchangeSymbols?: Partial<Readonly<Record<ProviderName, string>>>;
 }
 
@@ -32,7 +32,7 @@ export const MARKETS: readonly Market[] = [
   market("SOL/USDT", "0x0000000000000000000000000000000000000003"),
 ];
 
-/** What a symbol looks like: it is the name of a file, too. */
+/** The format of a symbol, which is also used as a file name. */
 export const SYMBOL_PATTERN = /^[A-Z0-9]{1,16}\/[A-Z0-9]{1,16}$/;
 
 /** The markets of a deployment, found by their addresses or their symbol. */
@@ -42,7 +42,7 @@ export class Markets {
   readonly #byPair: ReadonlyMap<string, Market>;
   readonly #bySymbol: ReadonlyMap<string, Market>;
 
-  /** @throws {RangeError} If there is none, or two have the same symbol or addresses. */
+  /** @throws {RangeError} If the list is empty, or two have the same symbol or addresses. */
   constructor(list: readonly Market[]) {
     this.list = list;
     this.#byPair = new Map(list.map((market) => [market.base + market.quote, market]));
@@ -72,5 +72,5 @@ export class Markets {
   }
 }
 
-/** The markets of the specification: used where no others are given. */
+/** The markets of the specification: used if no others are given. */
 export const SPEC_MARKETS: Markets = new Markets(MARKETS);

@@ -44,7 +44,7 @@ export const nodePriceSchema = z.object({
   state: z.enum(["fresh", "stale"]),
 });
 
-/** A market's price as the node last pulled it, and whether bets on it are taken. */
+/** A market's price as the node last pulled it, and whether bets on it are accepted. */
 export type NodePrice = z.output<typeof nodePriceSchema>;
 
 /** A JSON number without a sign; the lengths of whole, fraction and exponent are bounded. */

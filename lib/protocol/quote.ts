@@ -14,10 +14,10 @@ export const quoteRequestSchema = z.object({
   deadline: deadlineSchema,
 }).meta({ id: "QuoteRequest" });
 
-/** A quote request as it is used inside. */
+/** A parsed quote request. */
 export type QuoteRequest = z.output<typeof quoteRequestSchema>;
 
-/** What solver and user sign: a bet between the two of them, what it pays, and until when it holds. */
+/** The message that solver and user sign: their bet, its payout, and until when it is valid. */
 export interface QuoteTerms extends BetTerms {
   solver: QuoteRequest["user"];
   user: QuoteRequest["user"];
@@ -33,7 +33,7 @@ export interface Quote extends QuoteTerms {
 
 const { thesisType, base, quote, lowerPrice, upperPrice, ...plainTerms } = betTermsShape;
 
-/** The quote object of the wire nests pair and range (spec: quote solver, "Quote"). */
+/** The quote object on the wire nests pair and range (spec: quote solver, "Quote"). */
 const quoteWireSchema = z.object({
   solver: addressSchema.describe("Who offers the bet"),
   user: addressSchema,
@@ -49,18 +49,18 @@ const quoteWireSchema = z.object({
 /** Parses a signed quote object. */
 export const quoteSchema = quoteWireSchema.transform((wire): Quote => flatten(wire));
 
-/** A quote whose solver may not be named. */
+/** A quote whose solver may be missing. */
 export type ReceivedQuote = Omit<Quote, "solver"> & Partial<Pick<Quote, "solver">>;
 
-/** Parses the quote object of `POST /execute`, which may leave out the solver: it is its own. */
+/** Parses the quote object of `POST /execute`, which may leave out the solver. */
 export const receivedQuoteSchema = quoteWireSchema.partial({ solver: true })
   .meta({ id: "ReceivedQuote", description: "A quote; without `solver` it is taken for its own" })
   .transform((wire): ReceivedQuote => flatten(wire));
 
-/** A quote as JSON carries it. */
+/** A quote in JSON form. */
 export type QuoteWire = z.input<typeof quoteSchema>;
 
-/** Moves pair and range to where the other terms are. */
+/** Moves pair and range up, beside the other terms. */
 function flatten<
   T extends {
     oraclePair: Pick<BetTerms, "base" | "quote">;
@@ -88,7 +88,7 @@ export function quoteToWire(quote: Quote): QuoteWire {
   });
 }
 
-/** What is signed; `GET /typed-data` of the solver describes it to wallets. */
+/** The type of the signed message; `GET /typed-data` of the solver describes it to wallets. */
 export const QUOTE_TYPE: FlatType = flatType(
   "Core:Quote(address solver,address user,string thesisType,address base,address quote,uint256 lowerPrice,uint256 upperPrice,uint256 betAmount,uint256 payout,uint256 startTime,uint256 endTime,uint256 deadline)",
 );

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { hash32Schema } from "./scalars.ts";
 
-/** Codes of valid transactions that fail by the chain's rules. */
+/** Codes of valid transactions that break a rule of the chain. */
 export const TRANSACTION_ERROR_CODES = [
   "PERMISSION_DENIED",
   "INSUFFICIENT_BALANCE",

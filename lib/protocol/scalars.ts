@@ -30,7 +30,7 @@ export const hash32Schema = z.string({ error: "Expected a hash string" })
 /** Longest hex text accepted as a signature; its exact form is checked later. */
 const SIGNATURE_TEXT_MAX = 1024;
 
-/** Hex bytes meant as a signature; `requireSigner` checks the strict form and says what is wrong. */
+/** Hex bytes meant as a signature; `requireSigner` checks the strict form and reports the problem. */
 export const signatureSchema = z.string({ error: "Expected a signature string" })
   .max(SIGNATURE_TEXT_MAX, "Expected a signature: 0x and 130 hex digits")
   .regex(/^0x([0-9a-fA-F]{2})*$/, "Expected a signature: 0x and hex digits")
@@ -47,7 +47,7 @@ const DECIMAL = /^(0|[1-9][0-9]*)$/;
 
 /**
  * A decimal integer from `min` to the largest of `bits` bits, returned as a bigint. One pattern is the
- * whole rule, so that a JSON schema generated from it is exact.
+ * entire rule, so that a JSON schema generated from it is exact.
  *
  * @param zeroRule Error message for 0 if `min` is 1.
  */
@@ -69,7 +69,7 @@ function decimalSchema(bits: 64 | 256, min: 0 | 1, zeroRule?: string) {
 /** Pattern source for the decimal integers from 1 to `max`, which has at least two digits. */
 function decimalPattern(max: bigint): string {
   const digits = [...max.toString()].map(Number);
-  // From the last digit to the first: a lower digit here and any digits after it, or this digit and the rest.
+  // From the last digit to the first: a lower digit here and any after it, or this digit and the rest.
   const asLong = digits.reduceRight((rest, digit, index) => {
     const after = digits.length - 1 - index;
     if (after === 0) return digitPattern(0, digit);
@@ -110,7 +110,7 @@ export const timestampSchema = z.number({ error: "Expected a time in Unix millis
 /** The only thesis type. */
 export const thesisTypeSchema = z.literal("box", { error: 'Expected "box"' });
 
-/** The first thing wrong with a value, as `path: message`. */
+/** The first problem of a value, as `path: message`. */
 export function describeIssue(error: z.ZodError): string {
   const issue = error.issues[0];
   if (issue === undefined) return "Invalid value";
@@ -119,7 +119,7 @@ export function describeIssue(error: z.ZodError): string {
   return path === "" ? message : `${path}: ${message}`;
 }
 
-/** What an issue says, in our words where the schema does not give them. */
+/** The message of an issue, in our words where the schema has none of its own. */
 function ruleOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "unrecognized_keys") return `Unknown key ${issue.keys.join(", ")}`;
   if (!/^(Invalid (input|option|string)|Too (small|big))/.test(issue.message)) return issue.message;

@@ -2,7 +2,7 @@
  * Signatures as the chain accepts them: 65 bytes `r || s || v`, v 27 or 28, low s. Everything else
  * is refused, so that each signed message has exactly one signature by one key.
  */
-// This file alone: the package as a whole starts five programs in WebAssembly, which takes 0.1 s.
+// Only this file: the whole package starts five WebAssembly programs, which takes 0.1 s.
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import { RangemakerError } from "../errors.ts";
 import { type Address, checksumAddress, type Hex } from "./address.ts";
@@ -23,7 +23,7 @@ export class SignatureError extends RangemakerError {
   }
 }
 
-/** Holds a private key and signs with it; the key itself cannot be read back, printed or logged. */
+/** Signs with a private key; the key itself cannot be read back, printed or logged. */
 export class Signer {
   readonly address: Address;
   readonly #privateKey: Uint8Array;

@@ -32,7 +32,7 @@ const encoders: Readonly<Record<string, FieldEncoder>> = {
 /**
  * The preimage of a struct's hash.
  *
- * @throws {TypeError} If a field is missing, does not fit its type, or has a type unknown here.
+ * @throws {TypeError} If a field is missing, does not fit its type, or has an unknown type.
  */
 export function encodeStruct(
   typeHash: Uint8Array,

@@ -18,10 +18,10 @@ export const betTermsShape = {
 
 const betTermsSchema = z.object(betTermsShape);
 
-/** What a bet is about: everything its price depends on. */
+/** The terms of a bet: everything its price depends on. */
 export type BetTerms = z.output<typeof betTermsSchema>;
 
-/** Copies the terms of a bet out of a message that carries them. */
+/** Copies the terms of a bet out of a message that contains them. */
 export function betTermsOf(carrier: BetTerms): BetTerms {
   const { thesisType, base, quote, lowerPrice, upperPrice, betAmount, startTime, endTime } =
     carrier;

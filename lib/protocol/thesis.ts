@@ -22,9 +22,9 @@ export const thesisSchema = z.object({
   settledAt: timestampSchema.optional(),
   breach: z.object({ time: timestampSchema, price: uint64Schema }).optional()
     .describe("The slot that decided against the user"),
-}).meta({ id: "Thesis", description: "A bet as the ledger holds it" });
+}).meta({ id: "Thesis", description: "A bet in the ledger" });
 
-/** A bet as the ledger holds it; times in Unix milliseconds, `breach` is the slot that decided. */
+/** A bet in the ledger; times in Unix milliseconds, `breach` is the slot that decided it. */
 export type Thesis = z.output<typeof thesisSchema>;
 
 /**

@@ -83,16 +83,16 @@ export const transactionSchema = z.discriminatedUnion(
   }
 });
 
-/** A signed transaction as it is used inside: amounts and prices are bigints. */
+/** A parsed signed transaction: amounts and prices are bigints. */
 export type Transaction = z.output<typeof transactionSchema>;
 
-/** A signed transaction as JSON carries it. */
+/** A signed transaction in JSON form. */
 export type TransactionWire = Wire<Transaction>;
 
 /** Credits a user (spec: deposit bridge, "Deposit transaction"). Relayer only. */
 export type Deposit = z.output<typeof depositSchema>;
 
-/** Opens a thesis from a quote that solver and user signed. By the solver of the quote only. */
+/** Opens a thesis from a quote that solver and user signed. Only the quote's solver may send it. */
 export type RfqSubmit = z.output<typeof rfqSubmitSchema>;
 
 /** Fills missing price slots (spec: price oracle, "needs backfill"). Admin only. */
@@ -140,12 +140,12 @@ export function signTransaction<T extends UnsignedTransaction>(
   return { tx: { ...tx, signature: signer.sign(txHash) }, txHash };
 }
 
-/** The transaction as JSON text, in the bytes that are stored and sent. */
+/** The transaction as JSON text, exactly as it is stored and sent. */
 export function transactionToText(tx: Transaction): string {
   return JSON.stringify(toWire(tx));
 }
 
-/** The quote that an `RfqSubmit` carries: its sender is the solver. */
+/** The quote in an `RfqSubmit`: its sender is the solver. */
 export function quoteTermsOf(tx: Without<RfqSubmit, "signature">): QuoteTerms {
   const { from: solver, user, payout, deadline } = tx;
   return { solver, user, ...betTermsOf(tx), payout, deadline };

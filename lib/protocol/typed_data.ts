@@ -7,7 +7,7 @@ export interface TypedField {
 }
 
 /**
- * One flat EIP-712 struct. The names carry a colon, which wallet libraries do not resolve inside
+ * One flat EIP-712 struct. The names contain a colon, which wallet libraries do not resolve inside
  * other structs, so no struct here refers to another.
  */
 export interface FlatType {
@@ -17,7 +17,7 @@ export interface FlatType {
   readonly typeString: string;
 }
 
-/** What `GET /typed-data` answers (spec: deposit bridge, "Typed-data description"). */
+/** The answer of `GET /typed-data` (spec: deposit bridge, "Typed-data description"). */
 export const typedDataSchema = z.object({
   domain: z.object({
     name: z.string(),
@@ -28,7 +28,7 @@ export const typedDataSchema = z.object({
   primaryType: z.string(),
 }).meta({ id: "TypedData", description: "EIP-712 typed data without its message" });
 
-/** What a wallet needs to sign a message of a type, except the message. */
+/** Everything a wallet needs to sign a message of a type, except the message. */
 export type TypedDataDescription = z.output<typeof typedDataSchema>;
 
 /** The type of {@link signingDomain}; some wallets want it among the types of a message. */

@@ -1,4 +1,4 @@
-/** A value as JSON carries it: every bigint is a decimal string. */
+/** The JSON form of a value: every bigint is a decimal string. */
 export type Wire<T> = T extends bigint ? string
   : T extends string | number | boolean | null | undefined ? T
   : T extends readonly (infer Item)[] ? Wire<Item>[]
@@ -6,7 +6,7 @@ export type Wire<T> = T extends bigint ? string
 
 /** Converts a value to its JSON form, keeping the order of its fields. */
 export function toWire<T>(value: T): Wire<T> {
-  // Each branch produces exactly what the conditional type above says of its input.
+  // Each branch returns exactly the conditional type above for its input.
   return convert(value) as Wire<T>;
 }
 

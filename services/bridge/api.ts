@@ -10,7 +10,7 @@ import type { BridgeMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Readiness } from "./readiness.ts";
 
-/** What the routes of the bridge need. */
+/** Dependencies of the bridge's routes. */
 export interface BridgeApi {
   depositor: Pick<Depositor, "deposit">;
   deposits: DepositBook;

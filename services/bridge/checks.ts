@@ -1,4 +1,4 @@
-/** What `rangemaker doctor` checks for the bridge. */
+/** The bridge's own checks for `rangemaker doctor`. */
 import { z } from "zod";
 import { check, type ServiceChecks } from "../../lib/cli/checks/check.ts";
 import { tryNodeClock, tryPermission, tryWrites } from "../../lib/cli/checks/node.ts";

@@ -9,12 +9,12 @@ import { decodePayload } from "./depositor.ts";
 
 const log = getLogger([LOG_ROOT, "bridge"]);
 
-/** A deposit as every line about one names it; the amount is decimal text in USDC with 6 decimals. */
+/** The fields of a deposit in log lines; the amount is decimal text in USDC with 6 decimals. */
 function fieldsOf({ user, amount, nonce }: Pick<DepositRequest, "user" | "amount" | "nonce">) {
   return { user, amount: amount.toString(), nonce: nonce.toString() };
 }
 
-/** What becomes of each deposit, one line each, and of the node (docs/operating.md, "Logs"). */
+/** Logs the result of each deposit, and when the node is lost or back (docs/operating.md, "Logs"). */
 export class DepositLog {
   readonly #nodeUrl: string;
   #isNodeLost = false;
@@ -24,7 +24,7 @@ export class DepositLog {
     this.#nodeUrl = redactUrls(nodeUrl);
   }
 
-  /** Refused before anything was recorded. */
+  /** A deposit was refused before anything was recorded. */
   static refused(request: DepositRequest, { code, message }: RangemakerError): void {
     log.info("Deposit for {user} refused, {code}: {reason}", {
       event: "deposit_refused",

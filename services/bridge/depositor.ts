@@ -11,7 +11,7 @@ import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
 import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 
-/** What a {@link Depositor} works with. */
+/** Dependencies of a {@link Depositor}. */
 export interface DepositorOptions {
   store: IntentStore;
   submitter: Pick<Submitter, "submit">;
@@ -67,13 +67,13 @@ export class Depositor {
 
   /**
    * Carries out a request (spec: deposit bridge, "Deposit rules"). A refusal before the request is
-   * recorded does not use the nonce up.
+   * recorded does not use up the nonce.
    *
    * @returns The hash of the committed deposit transaction.
    * @throws {RangemakerError} `DEADLINE_PASSED`, `NONCE_USED`, or the code of the failed transaction.
    * @throws {SignatureError} If the user did not sign the request.
    * @throws {ChainMismatchError} If the node has another chain.
-   * @throws {OutcomeUnknownError} If the node gave no answer yet.
+   * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async deposit(request: DepositRequest): Promise<Hex> {
     const { submitter, clock, chainId, onRefused } = this.#options;
@@ -137,7 +137,7 @@ export class Depositor {
   }
 }
 
-/** Names transaction and state of the first request: its answer may have been lost. */
+/** Contains transaction and state of the first request: its answer may have been lost. */
 function nonceUsed(request: DepositRequest, intent: Intent): RangemakerError {
   const became = intent.transaction === null ? "" : ` by transaction ${intent.transaction.txHash}`;
   const reason = intent.failure === null ? "" : ` (${describe(intent.failure)})`;

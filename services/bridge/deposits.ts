@@ -42,7 +42,7 @@ export const depositViewSchema = depositRequestSchema.omit({ signature: true }).
   updatedAt: timestampSchema,
 }).meta({ id: "Deposit" });
 
-/** A deposit as JSON carries it. */
+/** A deposit in JSON form. */
 export type DepositView = z.input<typeof depositViewSchema>;
 
 /** Looks up deposits. */
@@ -53,7 +53,7 @@ export class DepositBook {
     this.#store = store;
   }
 
-  /** One deposit. @throws {RangemakerError} `NOT_FOUND` if the bridge knows none. */
+  /** One deposit. @throws {RangemakerError} `NOT_FOUND` if there is none. */
   async find({ user, nonce }: z.output<typeof depositPathSchema>): Promise<DepositView> {
     const intent = await this.#store.find(depositKey(user, nonce));
     if (intent !== undefined) return viewOf(intent);

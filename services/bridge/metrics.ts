@@ -4,7 +4,7 @@ import type { Intent } from "../../lib/intents/intent.ts";
 /** Buckets of the time to commit, in seconds: an instant node to one that comes back later. */
 const COMMIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** Figures of the bridge. */
+/** Metrics of the bridge. */
 export class BridgeMetrics {
   readonly #deposits: Counter<"outcome">;
   readonly #requests: Counter<"status">;
@@ -12,7 +12,7 @@ export class BridgeMetrics {
   readonly #retries: Counter;
   readonly #signatureFailures: Counter;
 
-  /** @param countPending Counts the deposits without a final state, when they are asked for. */
+  /** @param countPending Counts the deposits without a final state, at each scrape. */
   constructor(registry: Registry, countPending: () => Promise<number>) {
     const registers = [registry];
     this.#deposits = new Counter({
@@ -21,7 +21,7 @@ export class BridgeMetrics {
       labelNames: ["outcome"],
       registers,
     });
-    // There from the start, so that the first failure is an increase and not a new series.
+    // Created at the start, so that the first failure is an increase and not a new series.
     for (const outcome of ["committed", "failed"]) this.#deposits.inc({ outcome }, 0);
     this.#requests = new Counter({
       name: "bridge_deposit_requests_total",
@@ -31,7 +31,7 @@ export class BridgeMetrics {
     });
     this.#timeToCommit = new Histogram({
       name: "bridge_time_to_commit_seconds",
-      help: "Time from a deposit's being durable to its being committed.",
+      help: "Time from recording a deposit until it is committed.",
       buckets: COMMIT_BUCKETS,
       registers,
     });
@@ -50,7 +50,7 @@ export class BridgeMetrics {
       help: "Deposits without a final state, of all bridges that share the database.",
       registers,
       async collect() {
-        // A store that cannot be read must not take all other figures with it.
+        // A store that cannot be read must not fail the whole scrape.
         this.set(await countPending().catch(() => Number.NaN));
       },
     });

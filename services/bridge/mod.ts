@@ -153,7 +153,7 @@ export async function startBridge(
   }
 }
 
-/** Logs at start what will keep deposits from being committed. */
+/** Logs at start every problem that will keep deposits from being committed. */
 async function logProblems(readiness: () => ReturnType<typeof checkReadiness>): Promise<void> {
   const log = getLogger([LOG_ROOT, "bridge"]);
   for (const problem of (await readiness()).problems) log.warn("Not ready: {problem}", { problem });

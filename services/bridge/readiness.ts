@@ -4,7 +4,7 @@ import type { Account } from "../../lib/protocol/account.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
 
-/** What the bridge needs to work, and a reason for each thing that is missing. */
+/** Whether the bridge can work, with a reason for each thing that is missing. */
 export const readinessSchema = z.object({
   ready: z.boolean(),
   store: z.boolean().describe("The store can be written to"),
@@ -14,10 +14,10 @@ export const readinessSchema = z.object({
   problems: z.array(z.string()).describe("One sentence per problem"),
 }).meta({ id: "Readiness" });
 
-/** What `GET /ready` answers. */
+/** The answer of `GET /ready`. */
 export type Readiness = z.output<typeof readinessSchema>;
 
-/** What {@link checkReadiness} checks. */
+/** Dependencies of {@link checkReadiness}. */
 export interface ReadinessPorts {
   store: { check(): Promise<void> };
   guard: { require(): Promise<void> };

@@ -4,14 +4,14 @@ import { answerFailure, answerFailures } from "../../lib/http/envelope.ts";
 import type { PageConfig } from "./page_config.ts";
 import type { PageFile, PageFiles } from "./page_files.ts";
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface ConsoleApi {
   page: PageFiles;
-  /** Undefined until the services are known. */
+  /** Undefined until the URLs of the services are known. */
   config: () => PageConfig | undefined;
 }
 
-/** Headers of every answer: nothing of the page may be framed, sniffed or sent to others. */
+/** Headers of every answer: no type sniffing, no referrers, no use by other origins. */
 const SAFE_HEADERS = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
@@ -19,7 +19,7 @@ const SAFE_HEADERS = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-/** Routes of the console: files, and where the services are. */
+/** Routes of the console: files, and the URLs of the services. */
 export function consoleApi({ page, config }: ConsoleApi): Hono {
   const app = new Hono();
   app.use(async (c, next) => {
@@ -59,7 +59,7 @@ function answerFile(c: Context, { mediaType, etag, plain, gzip }: PageFile): Res
   });
 }
 
-/** Only the page's own files, and connections to the services alone. */
+/** Content security policy: the page's own files, and connections to the services only. */
 function policyOf(config: PageConfig | undefined): string {
   const services = Object.values(config?.urls ?? {}).map((url) => new URL(url).origin);
   return [

@@ -1,4 +1,4 @@
-/** The console: a page to bet on, served as files. What it shows, it reads from the services itself. */
+/** The console: a betting page, served as files. The page reads its data from the services itself. */
 import config from "../../deno.json" with { type: "json" };
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
@@ -40,7 +40,7 @@ export function startConsole(
 }
 
 /**
- * What the page is given with these options.
+ * The configuration of the page for these options.
  *
  * @throws {UsageError} If the file of the markets cannot be read or is invalid.
  */

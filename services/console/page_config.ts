@@ -7,7 +7,7 @@ const address = z.custom<Address>((value) =>
   typeof value === "string" && /^0x[0-9a-fA-F]{40}$/.test(value)
 );
 
-/** `GET /config.json`: all that the page is given. Everything else it reads from the services. */
+/** `GET /config.json`: the configuration of the page. It reads everything else from the services. */
 export const pageConfigSchema = z.object({
   version: z.string(),
   urls: z.object({
@@ -22,12 +22,12 @@ export const pageConfigSchema = z.object({
   }),
   /** The chain that users bet on; the page makes no key if the node has another one. */
   chainId: z.number().int(),
-  /** The markets of the deployment, in the order in which they are shown. */
+  /** The markets of the deployment, in display order. */
   markets: z.array(z.object({ symbol: z.string(), base: address, quote: address }))
     .min(1),
   /** The chain is for tests: the page may make keys. */
   isDevelopmentChain: z.boolean(),
 });
 
-/** Where the services are, as browsers reach them. */
+/** URLs of the services, as browsers reach them. */
 export type PageConfig = z.output<typeof pageConfigSchema>;

@@ -1,4 +1,4 @@
-/** The page as files in memory: bundled from its sources, or read where a build left the bundle. */
+/** The page as files in memory: bundled from its sources, or read from a finished bundle. */
 import config from "../../deno.json" with { type: "json" };
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 
@@ -20,7 +20,7 @@ export class PageError extends RangemakerError {
   }
 }
 
-/** Where `deno bundle` of an image or executable leaves the page: beside the program. */
+/** Place of the finished bundle in an image or executable: beside the program. */
 const BUILT_FOLDER = "console_page/";
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -30,7 +30,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
 };
 
-/** The document: scripts and styles come as files, so that the policy can forbid all others. */
+/** The document. Scripts and styles are files, so that the policy can forbid inline ones. */
 const DOCUMENT = `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -52,13 +52,13 @@ const DOCUMENT = `<!DOCTYPE html>
 </html>
 `;
 
-/** The sign of the page: a price line inside a box. */
+/** The icon of the page: a price line inside a box. */
 const ICON =
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="5" y="8" width="22" height="16" rx="3" fill="#4f46e5"/><path d="M5 18l5-4 5 5 5-6 7 4" fill="none" stroke="#fff" stroke-width="2.5" stroke-linejoin="round"/></svg>`;
 
 /**
- * Loads the page. It needs to read the sources and the packages, so it runs before a command gives up
- * its access to files.
+ * Loads the page. It reads the sources and the packages, so it runs before a command gives up its
+ * access to files.
  *
  * @throws {PageError} If it cannot be bundled.
  */

@@ -16,7 +16,7 @@ const querySchema = z.object({
   limit: numberSchema.default(500).transform((limit) => Math.min(Math.max(limit, 1), 1_000)),
 });
 
-/** An answer of the history endpoint, in Binance's words. */
+/** An answer of the history endpoint in Binance's format. */
 export interface HistoryAnswer {
   status: 200 | 400;
   body: unknown;
@@ -50,7 +50,7 @@ function refusal(code: number, msg: string): HistoryAnswer {
   return { status: 400, body: { code, msg } };
 }
 
-/** HTTP routes: the history that a backfill reads. Prints themselves go over WebSockets. */
+/** HTTP routes: the history that a backfill reads. New trades go over WebSockets. */
 export function exchangesApi(
   historyOf: (symbol: string) => TradeLog | undefined,
   corsOrigins?: readonly string[],

@@ -12,7 +12,7 @@ export interface Peer {
   close(code: number, reason: string): void;
 }
 
-/** What a connection needs of its venue. */
+/** The part of a venue that a connection uses. */
 export interface VenueState {
   readonly dialect: Dialect;
   /** Whether a fault is active. */

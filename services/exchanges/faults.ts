@@ -2,9 +2,9 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { findProvider, type ProviderName } from "../../lib/protocol/providers.ts";
 
-/** What a venue can be made to do wrong. */
+/** Faults that can be injected into a venue. */
 export const VENUE_FAULTS = {
-  stall: "says nothing at all, though the socket stays open",
+  stall: "sends nothing, though the socket stays open",
   mute: "sends no trades, though heartbeats and pongs go on",
   stuck_time: "keeps sending the same exchange time",
   garbage: "sends a broken frame before every trade",
@@ -24,7 +24,7 @@ export type VenueFault = keyof typeof VENUE_FAULTS;
 /** All fault names. */
 export const VENUE_FAULT_NAMES = Object.keys(VENUE_FAULTS) as VenueFault[]; // its own keys
 
-/** How late everything is under `slow`, in milliseconds. */
+/** Delay of all frames under `slow`, in milliseconds. */
 export const SLOW_MS = 2_000;
 
 /** How far ahead the clock is under `wrong_clock`, in milliseconds. */
@@ -36,7 +36,7 @@ export const GAP_EVERY = 5;
 /** Time from the notice to the end under `shutdown`, in milliseconds. */
 export const SHUTDOWN_NOTICE_MS = 10_000;
 
-/** What faults are injected into. */
+/** The venue that faults are injected into. */
 export interface FaultTarget {
   inject(fault: VenueFault): void;
   clear(fault: VenueFault): void;
@@ -47,14 +47,14 @@ export interface PlannedFault {
   provider: ProviderName;
   fault: VenueFault;
   afterMs: number;
-  /** Undefined lasts to the end. */
+  /** Undefined: until the end. */
   forMs?: number;
 }
 
 const PATTERN =
   /^(?<venue>[^=]+)=(?<fault>[a-z_]+)(?:@(?<after>\d{1,9})(?:\+(?<length>\d{1,9}))?)?$/;
 
-/** `kraken=stall@10000+5000`: the venue, what goes wrong, after and for how many milliseconds. */
+/** `kraken=stall@10000+5000`: the venue, the fault, its start and its duration in milliseconds. */
 export const plannedFaultSchema = z.string().transform((text, context): PlannedFault => {
   const { venue = "", fault: wanted, after, length } = PATTERN.exec(text)?.groups ?? {};
   const provider = findProvider(venue);

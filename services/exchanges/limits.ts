@@ -4,23 +4,23 @@ export interface Rate {
   windowMs: number;
 }
 
-/** What a venue puts up with; what is left out has no limit. */
+/** Limits of a venue; an absent one means no limit. */
 export interface VenueLimits {
-  /** Connections, of all clients together: in practice there is one. */
+  /** Connections, of all clients together: usually there is one client. */
   connections?: Rate;
-  /** Frames of one client; one more closes its connection. */
+  /** Frames of one client; exceeding it closes its connection. */
   messages?: Rate;
-  /** Subscribe frames, of all clients together; one more is refused. */
+  /** Subscribe frames, of all clients together; further ones are refused. */
   subscriptions?: Rate;
   /** A connection that has not subscribed by then is closed, in milliseconds. */
   subscribeWithinMs?: number;
-  /** A connection on which neither side spoke for this long is closed, in milliseconds. */
+  /** A connection without frames from either side for this long is closed, in milliseconds. */
   idleMs?: number;
   /** A connection is closed at this age, in milliseconds. */
   lifetimeMs?: number;
 }
 
-/** Counts events against a {@link Rate}. It remembers `count` times and no more. */
+/** Counts events against a {@link Rate}. It stores at most `count` times. */
 export class RateWindow {
   readonly #rate: Rate;
   #timesMs: number[] = [];

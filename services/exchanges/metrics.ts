@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { Venue } from "./venue.ts";
 
-/** The figures of the stand-ins beside those of their process. */
+/** The metrics of the stand-ins besides those of their process. */
 export interface ExchangesMetrics {
   trades: Counter<"provider">;
 }

@@ -32,7 +32,7 @@ const TRADES_KEPT = 150_000;
 
 /** The stand-ins, running. */
 export interface RunningExchanges extends RunningService {
-  /** Full WebSocket URL of each venue: what the oracle's `--provider-url` takes. */
+  /** Full WebSocket URL of each venue, for the oracle's `--provider-url`. */
   readonly providerUrls: Record<ProviderName, string>;
   /** Base URL of the history endpoint, `GET {historyUrl}/api/v3/aggTrades`. */
   readonly historyUrl: string;

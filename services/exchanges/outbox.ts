@@ -1,15 +1,15 @@
 import type { Clock } from "../../lib/clock.ts";
 import { Timers } from "../../lib/timers.ts";
 
-/** What an {@link Outbox} is made of. */
+/** Options of an {@link Outbox}. */
 export interface OutboxOptions {
   clock: Clock;
-  /** Frames that may wait; the next one does not fit. */
+  /** Most frames that may wait. */
   capacity: number;
   deliver(text: string): void;
 }
 
-/** Frames on their way: each leaves when its time has come, and never before an earlier one. */
+/** Delayed frames: each is sent at its time, and never before an earlier one. */
 export class Outbox {
   readonly #options: OutboxOptions;
   readonly #timers: Timers;
@@ -21,7 +21,7 @@ export class Outbox {
     this.#timers = new Timers(options.clock);
   }
 
-  /** Takes a frame that leaves `lateMs` from now. @returns False if there is no room for it. */
+  /** Queues a frame to be sent in `lateMs`. @returns False if there is no room for it. */
   push(text: string, lateMs: number): boolean {
     const { clock, capacity } = this.#options;
     if (this.#waiting.length >= capacity) return false;
@@ -32,7 +32,7 @@ export class Outbox {
     return true;
   }
 
-  /** Forgets what waits. */
+  /** Discards waiting frames. */
   clear(): void {
     this.#timers.clear();
     this.#waiting = [];

@@ -4,8 +4,8 @@ import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import type { Trade, TradeSource } from "./trades.ts";
 
 /**
- * A recording as a source of trades: played from `startMs` on at the pace it was recorded, again and
- * again. Every venue sees every trade.
+ * A recording as a source of trades: played from `startMs` on at its original pace, in a loop. Every
+ * venue gets every trade.
  */
 export class Tape implements TradeSource {
   readonly #rows: readonly TapeRow[];
@@ -14,11 +14,11 @@ export class Tape implements TradeSource {
   #shiftMs: number;
   #position = 0;
 
-  /** @param rows What `parseTape` gave. */
+  /** @param rows The result of `parseTape`. */
   constructor(rows: readonly TapeRow[], market: string, startMs: number) {
     this.#rows = rows;
     this.#market = market;
-    // Between the last trade and the first again lies what lies between two trades on average.
+    // The pause between the last trade and the first one is the mean pause between trades.
     this.#loopMs = spanMs(rows) + Math.max(1, Math.round(spanMs(rows) / (rows.length - 1)));
     this.#shiftMs = startMs - (rows[0]?.timeMs ?? 0);
   }
@@ -37,10 +37,10 @@ export class Tape implements TradeSource {
   }
 }
 
-/** Trades that are due for longer than this are left out: nobody traded while the machine slept. */
+/** Trades due for longer than this are skipped: nobody traded while the machine slept. */
 export const CATCH_UP_MS = 2_000;
 
-/** Plays trades of several sources when their time comes. */
+/** Plays the trades of several sources at their times. */
 export class Pump {
   readonly #clock: Clock;
   readonly #deliver: (trade: Trade) => void;
@@ -54,7 +54,7 @@ export class Pump {
     if (this.#heads.length === 0) throw new RangeError("Pump needs a source: received none");
   }
 
-  /** Plays what is due, and goes on by itself. */
+  /** Plays due trades, and schedules the next run. */
   start(): void {
     const nowMs = this.#clock.now();
     let dueMs = Infinity;
@@ -71,7 +71,7 @@ export class Pump {
     this.#cancelTimer = this.#clock.after(dueMs - nowMs, () => this.start());
   }
 
-  /** Plays nothing more. */
+  /** Stops playing. */
   stop(): void {
     this.#cancelTimer?.();
   }

@@ -3,7 +3,7 @@ import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.
 import { gaussian } from "../../lib/random.ts";
 import type { Trade, TradeSource } from "./trades.ts";
 
-/** How a market begins and how it moves. */
+/** Start price and moves of a market. */
 interface Character {
   startPrice: number;
   /** Deviation of the logarithm of the price over a year. */
@@ -16,7 +16,7 @@ const CHARACTERS: Readonly<Record<string, Character>> = {
   "SOL/USDT": { startPrice: 150, volatility: 0.9 },
 };
 
-/** For a market that is not in the table. */
+/** Used for a market that is not in the table. */
 const PLAIN: Character = { startPrice: 100, volatility: 0.6 };
 
 const YEAR_MS = 365 * 86_400_000;
@@ -27,7 +27,7 @@ const JUMP_EVERY_MS = 15 * 60_000;
 /** Deviation of a jump, as a share of the price. */
 const JUMP_SHARE = 0.002;
 
-/** Deviation of a venue's lasting distance from the true price, as a share of it. */
+/** Deviation of a venue's constant offset from the true price, as a share of it. */
 const VENUE_SHARE = 0.000_2;
 
 /** Deviation of one trade from its venue's price, as a share of it. */
@@ -36,7 +36,7 @@ const TRADE_SHARE = 0.000_05;
 /** Prices are whole cents: 10^4 of the 6 decimals. */
 const TICK = 10_000n;
 
-/** What a {@link Simulation} is made of. */
+/** Options of a {@link Simulation}. */
 export interface SimulationOptions {
   markets: readonly string[];
   random: RandomSource;
@@ -47,7 +47,7 @@ export interface SimulationOptions {
 
 /**
  * A market's true price at a time: a geometric Brownian motion with rare jumps. Times are counted
- * from the start, so that the same seed gives the same prices whenever it runs.
+ * from the start, so that the same seed always gives the same prices.
  */
 interface Path {
   price: number;
@@ -62,13 +62,13 @@ interface Stream {
   path: Path;
   /** The venue's price as a share of the true one. */
   level: number;
-  /** Counted from the start. */
+  /** Time of the next trade, counted from the start. */
   nextAtMs: number;
 }
 
 /**
  * Trades at all venues, repeatable by the seed behind `random`. Each market has one true price; each
- * venue stands a little off it and trades at its own moments.
+ * venue has a small offset from it and trades at its own times.
  */
 export class Simulation implements TradeSource {
   readonly #random: RandomSource;
@@ -114,7 +114,7 @@ export class Simulation implements TradeSource {
     };
   }
 
-  /** Time to a stream's next trade: exponential, as of trades that know nothing of each other. */
+  /** Time to a stream's next trade: exponential, as for independent trades. */
   #gapMs(): number {
     return -Math.log(1 - this.#random()) * this.#meanGapMs;
   }

@@ -3,16 +3,16 @@ import { failureResponse, handshakeExpected } from "../../lib/http/envelope.ts";
 import { pathOf } from "../../lib/http/listener.ts";
 import type { Venue } from "./venue.ts";
 
-/** A client whose socket holds this many unsent bytes is cut off. */
+/** A client with this many unsent bytes is cut. */
 const UNSENT_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Seconds without a sign of life after which a client is pinged, as Binance does. */
 const PING_AFTER_S = 20;
 
 /**
- * Upgrades a request to the WebSocket of the venue whose path it asks for.
+ * Upgrades a request to the WebSocket of the venue with this path.
  *
- * @returns Undefined for the path of no venue; a refusal for what is no WebSocket handshake.
+ * @returns Undefined for an unknown path; a refusal for a request that is not a WebSocket handshake.
  */
 export function upgradeToVenue(request: Request, venues: readonly Venue[]): Response | undefined {
   const venue = venues.find((venue) => venue.dialect.path === pathOf(request.url));
@@ -24,7 +24,7 @@ export function upgradeToVenue(request: Request, venues: readonly Venue[]): Resp
   try {
     upgrade = Deno.upgradeWebSocket(request, { idleTimeout: PING_AFTER_S });
   } catch (thrown) {
-    // The request lacks a header of the handshake; the message names it.
+    // A header of the handshake is missing; the message names it.
     const message = `Invalid handshake: ${messageOf(thrown)}; connect with a WebSocket client`;
     return failureResponse(new RangemakerError("INVALID_REQUEST", message));
   }
@@ -46,6 +46,6 @@ function serve(socket: WebSocket, venue: Venue): void {
     else connection.close(1003, "Expected text");
   };
   socket.onclose = () => connection.closed();
-  // The close event follows and says all there is to do.
+  // The close event follows and is enough.
   socket.onerror = () => {};
 }

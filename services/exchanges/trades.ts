@@ -11,16 +11,16 @@ export interface Trade {
   price: bigint;
   /** Decimal text in the base token. */
   amount: string;
-  /** Who took: the buyer or the seller. */
+  /** The taker: the buyer or the seller. */
   side: "buy" | "sell";
 }
 
-/** A trade with its number in its market at its venue: the first has 1, and none is left out. */
+/** A trade with its number in its market at its venue, counted from 1 without gaps. */
 export interface NumberedTrade extends Trade {
   id: number;
 }
 
-/** Trades without end, in order of time. */
+/** An endless sequence of trades, in order of time. */
 export interface TradeSource {
   next(): Trade;
 }
@@ -34,7 +34,7 @@ export class TradeLog {
   #trades: NumberedTrade[] = [];
   #lastId = 0;
 
-  /** @param capacity How many trades are kept at least; up to twice as many at times. */
+  /** @param capacity Minimum number of trades that are kept; at times up to twice as many are. */
   constructor(capacity: number) {
     this.#capacity = capacity;
   }

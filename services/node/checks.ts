@@ -1,4 +1,4 @@
-/** What `rangemaker doctor` checks for the node. */
+/** The node's own checks for `rangemaker doctor`. */
 import { z } from "zod";
 import {
   BlockedError,

@@ -21,7 +21,7 @@ import { Subscriptions } from "./rpc/subscriptions.ts";
 import type { NodeSettings } from "./settings.ts";
 import type { Storage } from "./storage/storage.ts";
 
-/** What a development chain has and others do not. */
+/** Additional parts of a development chain. */
 export interface Development {
   clock: ShiftedClock;
   /** Undefined for a chain on disk. */
@@ -101,12 +101,12 @@ export class CoreNode {
     });
   }
 
-  /** Starts to make checkpoints. */
+  /** Starts the checkpoints. */
   start(): void {
     this.#checkpoints.start(this.chain.head.timestampMs);
   }
 
-  /** Makes no more checkpoints. */
+  /** Stops the checkpoints. */
   async stop(): Promise<void> {
     await this.#checkpoints.stop();
     this.#oracleClient.close();

@@ -26,7 +26,7 @@ export interface NodeMetrics {
 export interface NodeGauges {
   unsettledTheses(): number;
   clients(): number;
-  /** Whether the journal takes records. */
+  /** Whether the journal accepts records. */
   isWritable(): boolean;
   journalBytes(): number;
 }
@@ -105,7 +105,7 @@ export function createNodeMetrics(
     journalWritable: new Gauge({
       name: "node_journal_writable",
       help:
-        "1 while transactions and settlements can be recorded, 0 after a write failed for good.",
+        "1 while transactions and settlements can be recorded, 0 after a write failed permanently.",
       registers,
       collect() {
         this.set(gauges.isWritable() ? 1 : 0);

@@ -27,7 +27,7 @@ export interface RunningNode extends RunningService {
 /**
  * Starts a development core node (spec: price oracle, write node).
  *
- * @param clock Time travel moves it if it is a {@link ShiftedClock}, and with it all who share it.
+ * @param clock Time travel moves it if it is a {@link ShiftedClock}, for all services that share it.
  * @throws {UsageError} If the settings file is invalid. @throws {ListenError} If a port is in use.
  * @throws {DataDirError} @throws {JournalError} If the data directory cannot be used.
  */

@@ -44,7 +44,7 @@ const ringBufferSize = {
   placeholder: "slots",
 } satisfies kinds.OptionKind;
 
-/** The options of `rangemaker node`. Without a default here, the settings file decides first. */
+/** The options of `rangemaker node`. The settings file can set those without a default here. */
 export const options = {
   port: {
     flags: "-p, --port",

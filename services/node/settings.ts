@@ -65,7 +65,7 @@ export const DEFAULTS = {
   maxStartAheadMs: START_AHEAD_MAX_MS,
 } as const;
 
-/** The longest timeout of a pull: it has to end before the next checkpoint. */
+/** The longest timeout of a pull: the pull must end before the next checkpoint. */
 export const ORACLE_TIMEOUT_MAX_MS = 90;
 
 /** The largest ring: 256 MiB per market. */

@@ -1,16 +1,16 @@
 import type { CallerAddress } from "../../lib/http/caller_address.ts";
 
 /**
- * Addresses that a trusted `X-Forwarded-For` names are only as reliable as the peer that wrote it. A
- * peer that invents them is bounded itself: it leaves a tenth of every limit to all others.
+ * The addresses in a trusted `X-Forwarded-For` are only as reliable as the peer that wrote it. A peer
+ * that invents them is limited itself: it leaves a tenth of every limit to all others.
  */
 export const PEER_SHARE = 0.9;
 
-/** How many of something each address has, and each peer whose header names the addresses. */
+/** Counts something by address, and by the peer that reported the address. */
 export class AddressCounts {
   readonly #perAddress: number;
   readonly #perPeer: number;
-  // Bounded by what is counted: an entry goes with its last one.
+  // Bounded by the counted things: an entry is deleted when its count reaches 0.
   readonly #counts = new Map<string, Count>();
   readonly #peerCounts = new Map<string, Count>();
 
@@ -51,7 +51,7 @@ export class AddressCounts {
   }
 }
 
-/** An object, so that a change of the number is no change of the map. */
+/** An object, so that a change of the number does not change the map. */
 interface Count {
   number: number;
 }

@@ -4,11 +4,11 @@ import { answerFailure, answerFailures, handshakeExpected } from "../../lib/http
 import type { Cors } from "./router/cors.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 
-/** What the routes use. */
+/** Dependencies of the routes. */
 export interface ApiOptions {
   cors: Cors;
   metrics: ProxyMetrics;
-  /** Why the proxy is not ready to serve; undefined if it is. */
+  /** The reason why the proxy is not ready; undefined if it is. */
   notReady: () => string | undefined;
 }
 

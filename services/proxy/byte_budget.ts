@@ -1,6 +1,6 @@
 /**
- * Answers up to this size always find room while less than the whole budget is in use: larger ones
- * stop at {@link LARGE_SHARE}, so that a few callers of huge answers cannot crowd out plain reads.
+ * Answers up to this size may use the whole budget. Larger ones stop at {@link LARGE_SHARE}, so that a
+ * few callers of huge answers cannot crowd out plain reads.
  */
 export const SMALL_BYTES = 64 * 1024;
 
@@ -21,7 +21,7 @@ export class ByteBudget {
     return this.#used;
   }
 
-  /** Whether so many more bytes fit; `isSmall` lets them use the part reserved for small answers. */
+  /** Whether this many more bytes fit; `isSmall` lets them use the part reserved for small answers. */
   fits(bytes: number, isSmall: boolean): boolean {
     return this.#used + bytes <= (isSmall ? this.max : this.max * LARGE_SHARE);
   }

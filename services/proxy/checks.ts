@@ -1,4 +1,4 @@
-/** What `rangemaker doctor` checks for the proxy. */
+/** The proxy's own checks for `rangemaker doctor`. */
 import { z } from "zod";
 import {
   BlockedError,
@@ -17,7 +17,7 @@ import { options } from "./options.ts";
 export const checks: ServiceChecks<typeof options> = {
   service: "proxy",
   options,
-  // Behind it are the read nodes that are out.
+  // The status may be followed by a list of the read nodes out of rotation.
   health: z.string().startsWith("OK").transform(() => ({ status: "OK" })),
   resolve: (values) => ({
     ...values,

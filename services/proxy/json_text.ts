@@ -2,8 +2,8 @@
  * Finds values inside JSON text by position, so that one can be replaced while every other byte stays
  * as it was written: numbers beyond 2^53, escapes and spacing included.
  *
- * Results are correct for text that `JSON.parse` accepts. For other text the functions end, and their
- * result means nothing.
+ * Results are correct for text that `JSON.parse` accepts. For other text they are meaningless, but the
+ * functions still end.
  */
 
 import { endOfString } from "../../lib/protocol/json_complexity.ts";
@@ -42,7 +42,7 @@ export function arrayElements(text: string): string[] {
   return elements;
 }
 
-/** The value of a member of a JSON object. If a name is repeated the last one counts, as in parsing. */
+/** The value of a member of a JSON object. Of a repeated name the last one counts, as in parsing. */
 export function memberSpan(text: string, name: string): Span | undefined {
   let found: Span | undefined;
   let at = skipSpace(text, text.indexOf("{") + 1);

@@ -9,7 +9,7 @@ const INVENTED_METHODS_MAX = 180;
 
 const METHOD_NAME = /^[a-zA-Z0-9]+_[a-zA-Z0-9]+$/;
 
-/** Upper bounds of the latency buckets, in seconds: a local node answers within the first three. */
+/** Upper bounds of the latency buckets, in seconds; a local node answers within the first three. */
 const LATENCY_BUCKETS = [
   0.001,
   0.0025,
@@ -27,7 +27,7 @@ const LATENCY_BUCKETS = [
   30,
 ];
 
-/** Methods that have their own label even after callers used up the others with invented names. */
+/** Methods that keep their own label even after callers used up the others with invented names. */
 const KNOWN_METHODS = new Set([
   "core_sendTransaction",
   "core_settleThesis",
@@ -75,10 +75,10 @@ export type Limit = (typeof LIMITS)[number];
 /** HTTP methods with their own label; the others share `other`. */
 const HTTP_METHODS = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
 
-/** A node, by what it is asked for: a label of the metrics. */
+/** A node by its role: a label of the metrics. */
 export type Target = "read" | "write";
 
-/** The series of the last request: the next one mostly is like it. */
+/** The series of the last request: the next one usually has the same labels. */
 interface RequestSeries {
   method: string;
   target: string;
@@ -213,7 +213,7 @@ export class ProxyMetrics {
     for (const target of ["read", "write"] as const) this.upstreamErrors.inc({ target }, 0);
   }
 
-  /** Counts what the hub does. */
+  /** Counts the events of the hub. */
   hubEvents() {
     return {
       received: () => this.broadcastReceived.inc(),
@@ -227,7 +227,7 @@ export class ProxyMetrics {
     };
   }
 
-  /** Counts one HTTP request; `method` is that of HTTP, `target` says who answered. */
+  /** Counts one HTTP request; `method` is that of HTTP, `target` is the source of the answer. */
   countHttp(method: string, target: string, status: number, tookMs: number): void {
     let last = this.#lastRequest;
     if (last?.status !== status || last.target !== target || last.method !== method) {
@@ -250,7 +250,7 @@ export class ProxyMetrics {
     this.#refusals.inc({ limit });
   }
 
-  /** Shows how full something is; `read` is called at every scrape. */
+  /** Reports the use of a bounded resource; `read` is called at every scrape. */
   showGauge(name: string, help: string, read: () => number): void {
     new Gauge({
       name,
@@ -262,7 +262,7 @@ export class ProxyMetrics {
     });
   }
 
-  /** Shows the state of the read nodes. */
+  /** Reports the state of the read nodes. */
   showReadNodes(nodes: ReadNodes): void {
     this.#readNodes = nodes;
   }

@@ -144,7 +144,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   };
 }
 
-/** A line for each read node that is out. */
+/** One line for each read node out of rotation. */
 function outOf(readNodes: ReadNodes | undefined): string[] {
   return (readNodes?.states ?? []).filter(({ isUp }) => !isUp)
     .map(({ name, reason }) => `Read node ${name} is out: ${reason}`);

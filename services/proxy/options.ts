@@ -139,7 +139,7 @@ export const options = {
     env: "MAX_UPSTREAM_SUBSCRIPTIONS",
     description:
       "most different subscriptions at the read node, an eighth of it for one address; " +
-      "the node takes 4096 on a socket",
+      "the node accepts 4096 per socket",
     default: "1024",
   },
   rateLimit: { ...limiterOptions.rateLimit, default: "0" },

@@ -26,11 +26,11 @@ import { UpstreamReads } from "./router/upstream_reads.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** The parts of a proxy, connected with each other. */
+/** The parts of a proxy, connected to each other. */
 export interface ProxyParts {
-  /** Large messages in memory, of all callers together. */
+  /** Bytes of large messages in memory, of all callers together. */
   budget: ByteBudget;
-  /** Requests and messages that a node has not answered, by caller. */
+  /** Unanswered requests and messages, by caller. */
   openRequests: AddressCounts;
   router: Router;
   clients: WsClients;
@@ -39,7 +39,7 @@ export interface ProxyParts {
   readNodes: ReadNodes | undefined;
   /** Connects to the nodes and starts all timers. */
   start(): void;
-  /** Ends what {@link start} began. */
+  /** Stops everything that {@link start} started. */
   stop(): void;
 }
 
@@ -47,7 +47,7 @@ export interface ProxyParts {
  * Makes the parts and connects them.
  *
  * @param clock For everything except requests to nodes, which use a clock that never jumps.
- * @param overRate Seconds until an address may ask again; undefined if it may ask now.
+ * @param overRate Seconds until an address may send again; undefined if it may send now.
  */
 export function assemble(
   options: ProxyOptions,
@@ -114,7 +114,7 @@ export function assemble(
     metrics,
     events: {
       opened(node) {
-        // A node that is alone is not probed.
+        // A single node is not probed.
         if (several === undefined) readNodes.onConnected(node);
         headWatch.restart();
         hub.upstreamOpened(clock.now());
@@ -175,7 +175,7 @@ export function assemble(
     readHead: () => readHead(nodes.read),
     drop: (reason) => upstream.drop(reason),
   });
-  // Over HTTP and WebSockets together; nobody's share fills the connections to a node.
+  // Over HTTP and WebSockets together; no caller's share fills the connections to a node.
   const openRequests = new AddressCounts(
     options.maxConnectionsPerAddress,
     Math.floor(CONNECTIONS_MAX * PEER_SHARE),
@@ -210,7 +210,7 @@ export function assemble(
   };
 }
 
-/** Where the read nodes are. @throws {UsageError} If their WebSockets do not match them. */
+/** The URLs of the read nodes. @throws {UsageError} If their WebSockets do not match them. */
 function readNodeUrls(options: ProxyOptions): { urls: string[]; wsUrls: string[] } {
   const urls = itemsOf(options.readNodeUrl);
   const wsUrls = options.readNodeWsUrl === undefined
@@ -230,7 +230,7 @@ function readNodeUrls(options: ProxyOptions): { urls: string[]; wsUrls: string[]
   return { urls, wsUrls };
 }
 
-/** Host and port of each node, which hide passwords; equal ones are numbered. */
+/** Name of each node: host and port, without passwords; equal ones are numbered. */
 function namesOf(urls: readonly string[]): string[] {
   const hosts = urls.map((url) => new URL(url).host);
   return hosts.map((host, index) => {

@@ -1,12 +1,12 @@
 import type { Counter } from "prom-client";
 
-/** One series of a counter. Adding to it is an addition; prom-client reads it at a scrape. */
+/** One series of a counter: a plain number, which prom-client reads at a scrape. */
 export interface Tally<L extends string> {
   readonly labels: Record<L, string>;
   count: number;
 }
 
-/** Gives prom-client the numbers at a scrape. */
+/** Passes the numbers to prom-client at a scrape. */
 export function copyTallies<L extends string>(
   counter: Counter<L>,
   tallies: Iterable<Tally<L>>,

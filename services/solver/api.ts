@@ -24,10 +24,10 @@ import type { KnownBalance } from "./own_account.ts";
 import type { Readiness } from "./readiness.ts";
 import { viewTheses } from "./risk/theses.ts";
 
-/** What the routes of the solver need. */
+/** Dependencies of the solver's routes. */
 export interface SolverApi {
   quoter: Pick<Quoter, "quote" | "estimate" | "strategyName">;
-  /** Remembers what was predicted, for the calibration; nothing is remembered without it. */
+  /** Caches the quoted probabilities for the calibration; without it, none are cached. */
   probabilities?: Pick<QuotedProbabilities, "add">;
   executor: Pick<Executor, "requireLive" | "execute">;
   exposure: ExposureBook;

@@ -12,7 +12,7 @@ import { riskOf } from "./risk/bet_at_risk.ts";
 
 const log = getLogger([LOG_ROOT, "solver"]);
 
-/** A bet, as every line about one names it; amounts are decimal text in USDC with 6 decimals. */
+/** The fields of a bet in log lines; amounts are decimal text in USDC with 6 decimals. */
 type LoggedBet = Pick<QuoteTerms, "user" | "betAmount" | "payout">;
 
 function fieldsOf(quoteHash: string, { user, betAmount, payout }: LoggedBet) {
@@ -25,7 +25,7 @@ function usdc(amount: bigint): string {
   return `${amount < 0n ? "-" : ""}${text} USDC`;
 }
 
-/** What becomes of each bet, one line each (docs/operating.md, "Logs"). */
+/** The log line of each event of a bet (docs/operating.md, "Logs"). */
 export const businessLog = {
   quoted(quoteHash: Hex, terms: QuoteTerms): void {
     log.debug("Quote {quoteHash} for {user}: {bet} may become {pays}", () => ({
@@ -100,7 +100,7 @@ export const businessLog = {
     });
   },
 
-  /** The exposure came near its bound, or is far from it again. */
+  /** The exposure came near its bound, or dropped well below it again. */
   exposure(isNear: boolean, exposure: bigint, bound: bigint): void {
     const facts = {
       exposure: exposure.toString(),

@@ -1,4 +1,4 @@
-/** What `rangemaker doctor` checks for the solver. */
+/** The solver's own checks for `rangemaker doctor`. */
 import { z } from "zod";
 import {
   check,
@@ -28,7 +28,7 @@ export const checks: ServiceChecks<typeof options> = {
   ],
 };
 
-/** The solver starts without them: its volatility is then learned from the node's prices. */
+/** The solver starts without them, and then learns volatility from the node's prices. */
 async function tryCandles(url: string, { timeoutMs }: CheckContext): Promise<Finding> {
   const query = "/api/v3/klines?symbol=ETHUSDT&interval=1m&limit=1";
   const answer = await getJson(url.replace(/\/+$/, "") + query, candlePageSchema, timeoutMs);

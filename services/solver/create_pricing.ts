@@ -18,10 +18,10 @@ import type { ExposureBook } from "./risk/exposure_book.ts";
 /** Without --max-exposure, the book counts as full at this many times --max-risk. */
 const SKEW_CAPACITY_RISKS = 10n;
 
-/** How long one request for candles of the past may take. */
+/** Timeout of one request for past candles. */
 const HISTORY_TIMEOUT_MS = 4_000;
 
-/** The strategy, and what keeps its prices up to date. */
+/** The strategy, and the parts that keep its prices up to date. */
 export async function createPricing(
   options: SolverOptions,
   markets: Markets,
@@ -77,7 +77,7 @@ export async function createPricing(
   };
 }
 
-/** Where candles of the past come from. A start does not wait long for them. */
+/** The source of past candles. A start does not wait long for them. */
 function historyAt(url: string | undefined, clock: Clock): ExchangeHistory | undefined {
   if (url === undefined) return undefined;
   return new ExchangeHistory(url, clock, { attemptsMax: 2, timeoutMs: HISTORY_TIMEOUT_MS });

@@ -9,13 +9,13 @@ import { ChainCheck } from "./readiness.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import { ExposureReader } from "./risk/exposure_reader.ts";
 
-/** Something that runs beside the requests. */
+/** A background task. */
 export interface Running {
   start(): void;
   stop(): Promise<void>;
 }
 
-/** Follows the node's WebSocket: the solver's theses into its exposure, prices into the book. */
+/** Follows the node's WebSocket: the solver's theses update its exposure, prices the market data. */
 export function followNode(
   { wsUrl, chainId }: SolverOptions,
   solver: Address,

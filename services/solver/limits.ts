@@ -17,11 +17,11 @@ export const LIMITS = {
 
 /** Bounds on a quote's times, counted from now; the specification has none. */
 export interface TimeBounds {
-  /** A window starts at most this far ahead: the price of a later one is a guess. */
+  /** Longest time until a window starts: the price of a later one would be a guess. */
   maxStartAheadMs: number;
-  /** A window started at most this long ago: its user has seen that part of it. */
+  /** Longest time since a window started: its user has seen that part of it. */
   maxStartBehindMs: number;
-  /** A quote lives at most this long: until its deadline its user may choose the moment. */
+  /** Longest life of a quote: until its deadline, its user may choose the moment. */
   maxDeadlineMs: number;
 }
 

@@ -10,7 +10,7 @@ import type { Hedge } from "./execution/hedge.ts";
 /** Seconds to quote: usually well below a millisecond. */
 const QUOTE_BUCKETS = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.25, 1];
 
-/** Seconds to hedge: up to the longest delay that can be set. */
+/** Seconds to hedge: up to the longest possible `--hedge-delay-ms`. */
 const HEDGE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /** Units of an amount per USDC. */
@@ -81,7 +81,7 @@ export class SolverMetrics {
       labelNames: ["predicted"],
       registers,
     });
-    // There from the start, so that the first bet of a range is an increase.
+    // Created at the start, so that the first bet of a range is an increase.
     for (let range = 0; range < RANGES; range++) {
       const predicted = rangeName(range);
       for (const outcome of ["held", "left"]) this.#outcomes.inc({ predicted, outcome }, 0);
@@ -99,16 +99,16 @@ export class SolverMetrics {
       buckets: HEDGE_BUCKETS,
       registers,
     });
-    // There from the start, so that the first hedge is an increase and not a new series.
+    // Created at the start, so that the first hedge is an increase and not a new series.
     this.#hedgeTime.zero({ outcome: "hedged" });
   }
 
-  /** Reports the exposure at every scrape. */
+  /** Reports the exposure on every scrape. */
   watchExposure(exposure: ExposureBook): void {
     const registers = [this.#registry];
     new Gauge({
       name: "solver_exposure_usdc",
-      help: "What the solver may lose on open theses and executions under way.",
+      help: "Possible loss of the solver on open theses and executions under way.",
       registers,
       collect() {
         this.set(Number(exposure.total) / USDC_UNITS);
@@ -116,7 +116,7 @@ export class SolverMetrics {
     });
     new Gauge({
       name: "solver_exposure_complete",
-      help: "1 where all open theses are known, 0 where the core node is not followed.",
+      help: "1 while all open theses are known, 0 while the core node is not followed.",
       registers,
       collect() {
         this.set(exposure.complete ? 1 : 0);
@@ -125,8 +125,8 @@ export class SolverMetrics {
   }
 
   /**
-   * Reports the solver's account as the last scrape read it, since a scrape does not wait for the
-   * node: nothing while it cannot be read.
+   * Reports the solver's account as read by the previous scrape, since a scrape does not wait for the
+   * node. Reports nothing while it cannot be read.
    */
   watchAccount(read: () => Promise<Pick<Account, "balance" | "locked">>): void {
     let last: Pick<Account, "balance" | "locked"> | undefined;
@@ -148,7 +148,7 @@ export class SolverMetrics {
     watch("solver_locked_usdc", "What the solver's account has in open theses.", "locked");
   }
 
-  /** Resolves when no scrape reads the account any more. */
+  /** Resolves when no scrape is still reading the account. */
   async stop(): Promise<void> {
     await this.#reading;
   }
@@ -175,7 +175,7 @@ export class SolverMetrics {
     this.#executions.inc({ outcome });
   }
 
-  /** Counts the stake of a bet that was committed. */
+  /** Counts the stake of a committed bet. */
   betCommitted({ base, quote, betAmount }: MarketPair & Pick<BetTerms, "betAmount">): void {
     const market = this.#markets.find(base, quote)?.symbol ?? "unknown";
     this.#bets.inc({ market }, Number(betAmount) / USDC_UNITS);
@@ -188,7 +188,7 @@ export class SolverMetrics {
     this.#predictions.inc({ predicted }, probability);
   }
 
-  /** Measures how long a hedge takes, and how it ends. */
+  /** Measures the duration and the outcome of a hedge. */
   timed(hedge: Hedge): Hedge {
     return {
       expectedMs: hedge.expectedMs,

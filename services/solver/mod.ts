@@ -47,7 +47,7 @@ export { options, type SolverOptions };
 /** How long the node may take to answer; below the deadline of a stop. */
 const NODE_TIMEOUT_MS = 4_000;
 
-/** How long the node may take to tell which chain it has. */
+/** How long the node may take to report its chain. */
 const PROBE_TIMEOUT_MS = 1_000;
 
 /** A running solver. */
@@ -199,7 +199,7 @@ export async function startSolver(
     if (problem === undefined) return c.json({ status: "ok", solver, dryRun });
     return c.json({ status: "failed", ...problemFields(problem), solver, dryRun }, 503);
   });
-  // Begun first, so that no retry starts while open requests are finished.
+  // Stopped first, so that no retry starts while open requests finish.
   const drain = () => void submitter.stop();
   const close = async () => {
     await Promise.all([

@@ -91,7 +91,7 @@ const oraclePair = {
 
 const priceRange = { lower: "2970000000", upper: "3030000000" };
 
-/** Well-formed, but nobody's. */
+/** A well-formed signature of nobody. */
 const signature = `0x${"1a".repeat(64)}1b`;
 
 /** Body of `POST /estimate`. */

@@ -82,8 +82,7 @@ export const options = {
   hedgeDelayMs: {
     flags: "--hedge-delay-ms",
     kind: kinds.duration(0, HEDGE_DELAY_MS_MAX),
-    description:
-      "duration of the simulated hedge; with --hedge-url, how long a hedge usually takes",
+    description: "duration of the simulated hedge; with --hedge-url, the usual duration of a hedge",
     default: "50",
   },
   hedgeUrl: {

@@ -30,7 +30,7 @@ export class OwnAccount {
 
   /** The newest balance that could be read. */
   async lastKnown(): Promise<KnownBalance> {
-    await this.read().catch(() => {}); // while the node is away, the last one is the answer
+    await this.read().catch(() => {}); // if the node does not answer, the last balance is returned
     return this.#known;
   }
 }

@@ -5,21 +5,21 @@ import { chainProblem, ReadinessChecks } from "../../lib/http/readiness.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { redactUrls } from "../../lib/redact.ts";
 
-/** What the solver needs to quote and execute, and a reason for each thing that is missing. */
+/** Whether the solver can quote and execute, with a reason for each thing that is missing. */
 export const readinessSchema = z.object({
   ready: z.boolean(),
   store: z.boolean().describe("The store can be written to"),
   node: z.boolean().describe("The node answers, and has the expected chain id"),
   balance: z.boolean().describe("The solver's account has a balance; not needed in dry-run mode"),
   feed: z.boolean().describe("The node's WebSocket is followed: open theses are known"),
-  prices: z.boolean().describe("The strategy has what it prices by; always true of `mock`"),
+  prices: z.boolean().describe("The strategy has the prices that it needs; always true for `mock`"),
   problems: z.array(z.string()).describe("One sentence per problem"),
 }).meta({ id: "Readiness" });
 
-/** What `GET /ready` answers. */
+/** The answer of `GET /ready`. */
 export type Readiness = z.output<typeof readinessSchema>;
 
-/** What {@link checkReadiness} checks. */
+/** Dependencies of {@link checkReadiness}. */
 export interface ReadinessPorts {
   store: { check(): Promise<void> };
   node: { readonly url: string; chainId(): Promise<number> };
@@ -85,7 +85,7 @@ export class ChainCheck {
     this.#chainId = chainId;
   }
 
-  /** The node is followed, again or for the first time. */
+  /** The feed is connected, again or for the first time. */
   connected(): void {
     this.#running = this.#running.then(() => this.#check());
   }
@@ -100,7 +100,7 @@ export class ChainCheck {
     try {
       problem = await chainProblem(this.#node, this.#chainId);
     } catch {
-      return; // it is away again, and another connection follows
+      return; // the node is gone again; the next connection retries
     }
     if (problem !== undefined && problem !== this.#problem) {
       this.#log.error(

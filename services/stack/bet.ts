@@ -1,4 +1,4 @@
-/** One whole bet, played by a user who has nothing but the URLs and a new key. */
+/** One complete bet, played by a user who has only the URLs and a new key. */
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import {
   type Account,
@@ -24,7 +24,7 @@ export interface BetResult {
   solver: Account;
 }
 
-/** Something in the bet is not as it must be. */
+/** A check of the bet failed. */
 export class BetError extends RangemakerError {
   constructor(message: string) {
     super("BET", message);
@@ -36,25 +36,26 @@ const SYMBOL = "ETH/USDT";
 const DEPOSIT = 1_000_000_000n;
 /** USDC with 6 decimals. */
 const BET = 100_000_000n;
-/** How long the price has to stay in the range, in ms, for the user to win. */
+/** Time that the price has to stay in the range for the user to win, in ms. */
 const WINDOW_MS = 3_000;
 /** From the quote to the start of the window: time to sign and to execute. */
 const LEAD_MS = 1_000;
-/** The range reaches this share of the price to each side: half a percent. */
+/** Half width of the range as a share of the price: half a percent. */
 const RANGE_DIVISOR = 200n;
-/** How long one step may take. */
+/** Timeout of one step. */
 const STEP_TIMEOUT_MS = 10_000;
-/** Twice that: prices have to reach the oracle first, and the node after it. */
+/** Twice that: prices have to reach the oracle first, then the node. */
 const PRICES_TIMEOUT_MS = 20_000;
 const POLL_MS = 25;
 const STEPS = 6;
 
 /**
- * Plays one bet through the public client, which checks hash and signatures; this checks the money.
+ * Plays one bet through the public client, which checks hash and signatures; this function checks the
+ * money.
  *
- * @param report Receives one line a step, with the time it took.
+ * @param report Receives one line per step, with its duration.
  * @param progress Shows the step that is being played, and the price while the bet runs.
- * @throws {RangemakerError} At the first thing that is not as it must be.
+ * @throws {RangemakerError} On the first check that fails.
  */
 export async function playBet(
   urls: StackUrls,
@@ -152,7 +153,7 @@ async function askForQuote(
   return { ...await client.quote(bet), estimatedPayout: payout };
 }
 
-/** Both the creation and the settlement of the thesis have to arrive. */
+/** Checks that both the creation and the settlement of the thesis were reported. */
 async function waitForSettlement(
   watch: ThesisWatch,
   thesisId: number,
@@ -166,7 +167,7 @@ async function waitForSettlement(
   );
 }
 
-/** The balances follow from the outcome, and user and solver together hold what they held before. */
+/** Checks that the balances match the outcome, and that both sides' sum has not changed. */
 async function checkBalances(
   client: RangemakerClient,
   settled: Thesis,

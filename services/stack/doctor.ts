@@ -1,4 +1,4 @@
-/** `rangemaker doctor`: tries everything that services are configured to use, and says how to fix it. */
+/** `rangemaker doctor`: tries everything that services are configured to use, and prints fixes. */
 import type { ServiceCheck, ServiceChecks } from "../../lib/cli/checks/check.ts";
 import { checksOf } from "../../lib/cli/checks/derived.ts";
 import { jsonOf, linesOf, runChecks, summaryOf } from "../../lib/cli/checks/runner.ts";
@@ -111,7 +111,7 @@ async function load(service: string): Promise<ServiceChecks> {
   return (await target()).checks;
 }
 
-/** `doctor <service>`: takes the service's options and the doctor's. */
+/** `doctor <service>`: accepts the service's options and the doctor's. */
 function doctorFor(target: ServiceChecks): RunnableCommand {
   const { service, options } = target;
   const definition = {
@@ -142,12 +142,12 @@ async function examine(
     const error = parsed.errors.get(key);
     if (error !== undefined) throw error;
   }
-  // Both definitions have the doctor's own options, which are valid, as just checked.
+  // Both definitions have the doctor's own options, which were just checked.
   const own = parsed.values as unknown as DoctorOptions;
   const checks = targets.flatMap((target) =>
     checksOf(
       target,
-      // Several services take no options on the command line, only from the environment.
+      // For several services, options come only from the environment, not from the command line.
       targets.length === 1 ? parsed : parseAllOptions(text, target.options, [], env),
       { clock: systemClock, timeoutMs: own.timeoutMs },
     )

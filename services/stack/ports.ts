@@ -1,10 +1,10 @@
-/** The ports of a stack, and who has them if they are taken. */
+/** The ports of a stack, and the programs that use them if they are taken. */
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { ownerOf } from "../../lib/http/port_owner.ts";
 
-/** Ports of a stack; 0 takes a free one. */
+/** Ports of a stack; 0 chooses a free one. */
 export interface StackPorts {
-  /** Absent: no console. */
+  /** Without it, no console is started. */
   console?: number;
   exchanges: number;
   oracle: number;
@@ -45,7 +45,7 @@ export function portsAt(offset: number): Required<StackPorts> {
   };
 }
 
-/** Free ports throughout, and no console: for tests and the demo, next to anything else that runs. */
+/** Free ports only, and no console: for tests and the demo, beside other programs. */
 export const FREE_PORTS: StackPorts = {
   exchanges: 0,
   oracle: 0,
@@ -66,14 +66,14 @@ export class StackPortsError extends RangemakerError {
 /**
  * Makes sure that all ports are free.
  *
- * @throws {StackPortsError} Naming each service whose port is taken, and what has it.
+ * @throws {StackPortsError} Naming each service whose port is taken, and the program that uses it.
  */
 export async function requireFreePorts(host: string, ports: Partial<StackPorts>): Promise<void> {
   const busy = Object.entries(ports).filter(([, port]) => port !== 0 && isBusy(host, port));
   if (busy.length === 0) return;
   const owners = await Promise.all(busy.map(([, port]) => ownerOf(host, port)));
   const taken = busy.map(([key, port], index) => {
-    const service = key.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`); // as in its log
+    const service = key.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`); // its name in logs
     return `${port} of ${service} by ${owners[index]}`;
   });
   throw new StackPortsError(

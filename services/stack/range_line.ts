@@ -1,4 +1,4 @@
-/** What the demo shows of a bet while it waits: where the price is in its range, and the time left. */
+/** The demo's line about a bet while it waits: where the price is in its range, and the time left. */
 import type { ShowProgress } from "../../lib/cli/progress.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
@@ -8,7 +8,7 @@ import type { BetTerms } from "../../lib/protocol/terms.ts";
 /** Characters between the two ends of the range: the line fits a terminal of 80 columns. */
 const WIDTH = 19;
 
-/** As often as the node records a price. */
+/** The interval at which the node records prices. */
 const REDRAW_MS = 100;
 
 /** Range and window of a bet. */
@@ -36,7 +36,7 @@ function short(price: bigint): string {
   return Number(formatPrice(price)).toFixed(2);
 }
 
-/** Redraws a progress line while something is awaited; what cannot be read is not drawn. */
+/** Redraws a progress line while something is awaited; skips a redraw if the price cannot be read. */
 export async function drawWhile<T>(
   awaited: Promise<T>,
   clock: Clock,

@@ -29,7 +29,7 @@ const MIN_SOURCES = 2;
 /** Where services listen by default. */
 const DEFAULT_HOST = hostOption.default;
 
-/** How to start a stack. */
+/** Options of a stack. */
 export interface StackOptions {
   ports: StackPorts;
   /** Address that all services listen on. */
@@ -48,11 +48,11 @@ export interface StackOptions {
   markets?: string | undefined;
   /** Web pages besides the console that may call solver, bridge and proxy; `*` for all. */
   corsOrigins?: string[] | undefined;
-  /** How the solver prices. */
+  /** Pricing options of the solver. */
   pricing?: Partial<SolverOptions>;
 }
 
-/** Where everything is. */
+/** URLs of the services of a stack. */
 export interface StackUrls {
   /** Absent without a port for it. */
   console?: string;
@@ -70,7 +70,7 @@ export interface StackUrls {
 /** All services in one process. */
 export interface RunningStack {
   readonly urls: StackUrls;
-  /** Ends all services, the last started first. */
+  /** Stops all services, the last started first. */
   stop(): Promise<void>;
 }
 
@@ -108,7 +108,7 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   }
 }
 
-/** Starts the console; it learns where the services are once they run. */
+/** Starts the console; it gets the URLs of the services once they run. */
 async function startStackConsole(
   { ports, host = DEFAULT_HOST, page, markets }: StackOptions,
   keep: <S extends RunningService>(service: S) => S,
@@ -136,7 +136,7 @@ async function startStackConsole(
   };
 }
 
-/** The origins of the console, which is on this machine under two names. */
+/** The origins of the console: this machine has two names. */
 function originsOf(consoleUrl: string | undefined): string[] {
   return consoleUrl === undefined
     ? []
@@ -150,12 +150,12 @@ async function startAll(
 ): Promise<StackUrls> {
   const { ports, host = DEFAULT_HOST, seed, tape, live = false, dataDir, markets, pricing } =
     options;
-  // What users call, other pages may call as well; what operators read, the console alone reads.
+  // Other pages may call the routes for users; only the console may read those for operators.
   const users = { corsOrigins: [...consoleOrigins, ...options.corsOrigins ?? []] };
   const readers = { corsOrigins: consoleOrigins };
   const databaseOf = (service: string) =>
     dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
-  // Node, bridge and solver travel in time together; prices keep coming from the present.
+  // Node, bridge and solver share one clock that can be moved; prices still come from the present.
   const clock = new ShiftedClock(systemClock);
   const exchanges = live ? undefined : keep(
     await startExchanges(

@@ -1,29 +1,29 @@
-/** The vocabulary of `rangemaker doctor`: a check tries one thing that a service is configured to use. */
+/** Types of `rangemaker doctor`: a check tries one thing that a service is configured to use. */
 import type { z } from "zod";
 import type { Clock } from "../../clock.ts";
 import { RangemakerError } from "../../errors.ts";
 import type { Address } from "../../protocol/scalars.ts";
 import type { OptionsOf, OptionTable } from "../options.ts";
 
-/** `warn`: it works, but somebody should have a look. `fail`: the service will not work. */
+/** `warn`: it works, but needs attention. `fail`: the service will not work. */
 export type Level = "ok" | "warn" | "fail";
 
 /** Result of a check. */
 export interface Finding {
   level: Level;
-  /** What was tried and what happened: one line. */
+  /** The attempt and its result, on one line. */
   text: string;
-  /** How to fix it: one line. */
+  /** How to fix it, on one line. */
   remedy?: string;
 }
 
 /** One thing to try. */
 export interface Check {
-  /** What it is about, in a word or two. */
+  /** The thing that is checked, in a word or two. */
   subject: string;
   /** A resource that only one service can use, such as an address to listen on. */
   claims?: string;
-  /** Tries it and changes nothing. Whatever it throws is a failure, except a {@link BlockedError}. */
+  /** Tries it and changes nothing. A throw is a failure, except a {@link BlockedError}. */
   run(): Finding | Promise<Finding>;
 }
 
@@ -41,7 +41,7 @@ export interface ServiceCheck extends Check {
   service: string;
 }
 
-/** What checks work with. */
+/** Dependencies of checks. */
 export interface CheckContext {
   clock: Clock;
   /** Timeout of each check. */
@@ -53,10 +53,10 @@ export interface CheckContext {
 /** A permission of a Deno process that services need. */
 export type ProcessPermission = "net" | "read" | "write" | "env";
 
-/** What a process must be granted: `host:port` for net, paths, and names of variables. */
+/** Required grants of a process: `host:port` for net, paths, and names of variables. */
 export type RequiredPermissions = Partial<Record<ProcessPermission, readonly string[]>>;
 
-/** What a service adds to the checks that follow from the kinds of its options. */
+/** Additions of a service to the checks that follow from the kinds of its options. */
 export interface ServiceChecks<T extends OptionTable = OptionTable> {
   service: string;
   options: T;
@@ -85,7 +85,7 @@ export function ok(text: string): Finding {
   return { level: "ok", text };
 }
 
-/** Somebody should have a look. */
+/** It works, but needs attention. */
 export function warn(text: string, remedy: string): Finding {
   return { level: "warn", text, remedy };
 }

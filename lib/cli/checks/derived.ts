@@ -113,7 +113,7 @@ function wordsOf(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** The service's key can be opened and is not publicly known. Only its address is shown. */
+/** Checks that the service's key opens and is not publicly known. Only its address is shown. */
 async function tryKey(signer: CheckContext["signer"], option: OptionSpec): Promise<Finding> {
   let address: Address;
   try {
@@ -133,7 +133,7 @@ async function tryKey(signer: CheckContext["signer"], option: OptionSpec): Promi
   );
 }
 
-/** The service's database opens, and no intent in it is stuck. */
+/** Checks that the service's database opens, and that no intent in it is stuck. */
 async function tryStore(
   database: string,
   service: string,

@@ -1,4 +1,4 @@
-/** Checks of a core node: its JSON-RPC, its WebSocket, and what it knows about a service's account. */
+/** Checks of a core node: its JSON-RPC, its WebSocket, and a service's account on it. */
 import { z } from "zod";
 import { reasonOf } from "../../errors.ts";
 import { Backoff } from "../../net/backoff.ts";
@@ -9,13 +9,13 @@ import { formatUsdc } from "../../protocol/price.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
 import { BlockedError, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
 
-/** The node refuses transactions whose timestamp differs from its clock by more. */
+/** Largest difference between a transaction's timestamp and the node's clock that it accepts. */
 const TIMESTAMP_TOLERANCE_MS = 60_000;
 
-/** Clocks synchronised by NTP differ by less, and the newest block of a live chain is younger. */
+/** Clocks synchronised by NTP differ by less, and the newest block of a live chain is newer. */
 const CLOCK_DIFFERENCE_MAX_MS = 2_000;
 
-/** The node answers, and its chain is the one that signatures are made for, if one is given. */
+/** Checks that the node answers, and that its chain is the configured one, if one is given. */
 export async function tryNode(
   url: string,
   option: OptionSpec,
@@ -40,7 +40,7 @@ export async function tryNode(
   );
 }
 
-/** The node takes transactions: its read port answers everything else as well. */
+/** Checks that the node accepts transactions; its read port accepts everything else. */
 export async function tryWrites(
   url: string,
   option: OptionSpec,
@@ -54,7 +54,7 @@ export async function tryWrites(
   );
 }
 
-/** The service's account has a permission on the node. */
+/** Checks that the service's account has a permission on the node. */
 export async function tryPermission(
   permission: Permission,
   url: string,
@@ -69,7 +69,7 @@ export async function tryPermission(
   );
 }
 
-/** The service's account has money on the node. */
+/** Checks that the service's account has money on the node. */
 export async function tryBalance(url: string, context: CheckContext): Promise<Finding> {
   const { address, balance, locked } = await getAccount(url, context);
   const [free, bound] = [balance, locked].map(formatUsdc);
@@ -85,7 +85,7 @@ async function getAccount(url: string, { timeoutMs, signer }: CheckContext): Pro
   return await new CoreClient({ url, timeoutMs }).getAccount(address).catch(blockedIfAway);
 }
 
-/** The clocks of the node and of this machine agree, and the chain is live. */
+/** Checks that the clocks of the node and of this machine agree, and that the chain is live. */
 export async function tryNodeClock(
   url: string,
   { clock, timeoutMs }: CheckContext,
@@ -108,7 +108,7 @@ export function judgeClocks(what: string, ageMs: number): Finding {
   if (differs <= CLOCK_DIFFERENCE_MAX_MS) return ok(text);
   const remedy = (ageMs < 0 ? "Synchronise" : "See whether new ones arrive; if so, synchronise") +
     " the clocks of both machines (NTP: timedatectl, chronyc tracking)";
-  // Beyond the tolerance, the node refuses what is signed here.
+  // Beyond the tolerance, the node refuses transactions signed here.
   return differs > TIMESTAMP_TOLERANCE_MS ? fail(text, remedy) : warn(text, remedy);
 }
 
@@ -121,10 +121,10 @@ function blockedIfAway(thrown: unknown): never {
   throw thrown;
 }
 
-/** The first failure ends the check, so this only delays a second attempt beyond it. */
+/** The first failure ends the check; this delays a second attempt until after that. */
 const RETRY = { initialMs: 60_000, maxMs: 60_000, random: () => 1 };
 
-/** The WebSocket of a node or a proxy opens and accepts a subscription. */
+/** Checks that the WebSocket of a node or a proxy opens and accepts a subscription. */
 export async function trySocket(
   url: string,
   option: OptionSpec,

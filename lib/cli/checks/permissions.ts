@@ -13,7 +13,7 @@ import {
 
 const PERMISSIONS = ["net", "read", "write", "env"] as const satisfies ProcessPermission[];
 
-/** Whether this process has the permissions that a service with these options needs. */
+/** Checks that this process has the permissions that a service with these options needs. */
 export function tryPermissions(
   table: OptionTable,
   values: Readonly<Record<string, unknown>>,
@@ -87,7 +87,7 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = {
   "postgresql:": "5432",
 };
 
-/** The `host:port` of a URL; the port may be its scheme's, and no scheme means `http:`. */
+/** The `host:port` of a URL; the port defaults to the scheme's, and the scheme to `http:`. */
 export function addressOf(url: string): string {
   const { hostname, port, protocol } = new URL(url.includes("://") ? url : `http://${url}`);
   return `${hostname}:${port || (DEFAULT_PORTS[protocol] ?? "80")}`;

@@ -16,10 +16,10 @@ export interface PortTarget {
   health: z.ZodType<{ status: string }>;
 }
 
-/** What services answer if they are healthy. */
+/** Statuses of healthy services. */
 const HEALTHY: ReadonlySet<string> = new Set(["ok", "healthy", "OK"]);
 
-/** The port is free, or the service itself is running on it. */
+/** Checks that the port is free, or that the service itself is running on it. */
 export function portCheck(subject: string, target: PortTarget, context: CheckContext): Check {
   const { host, port } = target;
   if (port === 0) return { subject, run: () => ok(`A free port of ${host}`) };
@@ -76,7 +76,7 @@ function statusOf(body: string, schema: PortTarget["health"]): string | undefine
   }
 }
 
-/** A JSON answer, or why there is none. */
+/** A JSON answer, or the reason why there is none. */
 export type JsonAnswer<T> = { value: T; tookMs: number } | { problem: string };
 
 /** `GET`s JSON and parses it by a schema. */

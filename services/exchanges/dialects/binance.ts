@@ -44,7 +44,7 @@ export const binance: Dialect = {
   notice: JSON.stringify({ e: "serverShutdown" }),
 };
 
-/** The fields of an aggregate trade, as stream and history have them. */
+/** The fields of an aggregate trade, the same in stream and history. */
 export function aggregateTrade(trade: {
   id: number;
   price: bigint;

@@ -16,7 +16,7 @@ export const kraken: Dialect = {
   provider: "provider_c",
   path: "/kraken/v2",
   lateMs: 35,
-  // It asks for waits of at least a second between connections; a planned one may come between.
+  // Kraken asks clients to wait a second or more between connections; a planned one may be sooner.
   limits: { connections: { count: 2, windowMs: 1_000 } },
   symbolOf: (market) => market,
   read(text) {
@@ -43,7 +43,7 @@ export const kraken: Dialect = {
     const fields = [
       `"symbol":${JSON.stringify(symbol)}`,
       `"side":"${trade.side}"`,
-      // The digits as they are: a float would lose the trailing zeros that Kraken sends.
+      // The original digits: a float would lose the trailing zeros that Kraken sends.
       `"price":${formatPrice(trade.price)}`,
       `"qty":${trade.amount}`,
       `"ord_type":"limit"`,

@@ -5,7 +5,7 @@ import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slot
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 
-/** What to fill: all prices that a thesis lacks, or all missing prices of a market in a span. */
+/** The prices to fill: all that a thesis lacks, or all missing prices of a market in a span. */
 export type BackfillRequest = { thesis: number } | { market: Market; span: TimeSpan };
 
 /** The missing prices of a market. */
@@ -48,7 +48,7 @@ async function thesisTarget(
     const missing = missingSpansOf(thrown);
     if (missing !== undefined) return { market, thesis, missing };
     if (thesis.endTime <= (await client.getHead()).timestampMs) throw thrown;
-    // It has not ended: fill what is missing so far.
+    // It has not ended: fill the prices that are missing so far.
     const span = { from: thesis.startTime, to: thesis.endTime };
     return { market, thesis, missing: await missingOf(market, span, client) };
   }

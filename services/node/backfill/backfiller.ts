@@ -45,7 +45,7 @@ export class BackfillRefusedError extends RangemakerError {
 
 /**
  * Fills missing price slots from trades in batches of up to ten minutes, each in its own transaction.
- * Filled slots stay filled: after an interruption, a new run continues with what is missing.
+ * Filled slots stay filled: after an interruption, a new run continues with the rest.
  */
 export class Backfiller {
   readonly #parts: BackfillerParts;

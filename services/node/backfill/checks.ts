@@ -1,4 +1,4 @@
-/** What `rangemaker doctor` checks for the backfill. */
+/** The backfill's own checks for `rangemaker doctor`. */
 import {
   check,
   type CheckContext,

@@ -2,7 +2,7 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 
-/** Settled theses and receipts that the ledger has dropped. They decide nothing any more. */
+/** Settled theses and receipts that the ledger has dropped. No decision depends on them any more. */
 export interface Archive {
   thesis(id: number): Thesis | undefined;
   receipt(txHash: Hex): Receipt | undefined;

@@ -17,9 +17,9 @@ export interface BlockLogOptions {
   nowMs: number;
   /** When the chain was created, Unix milliseconds: now by default. */
   createdAtMs: number | undefined;
-  /** Where the chain stopped before. */
+  /** The block at which the chain stopped before. */
   resumeFrom: ResumePoint | undefined;
-  /** Which numbers blocks may have; all by default. */
+  /** Block numbers that may be used; all by default. */
   numbers: BlockNumbers | undefined;
 }
 
@@ -48,7 +48,7 @@ export class BlockLog {
     return this.#head.number + 1;
   }
 
-  /** Where the log is now. */
+  /** The current position of the log. */
   get position(): BlockLogPosition {
     return { head: this.#head, pending: [...this.#pending] };
   }

@@ -1,17 +1,17 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { type Block, sealBlock } from "./block.ts";
 
-/** Which block numbers may be announced. */
+/** Reserves block numbers before they are announced. */
 export interface BlockNumbers {
   readonly reservedTo: number;
   /** Reserves more numbers if few are left from `nextNumber` on. */
   reserve(nextNumber: number): void;
 }
 
-/** The numbers of a chain in memory, which never restarts. */
+/** The numbers of a chain in memory, which is never restarted. */
 export const allNumbers: BlockNumbers = { reservedTo: Infinity, reserve: () => {} };
 
-/** Where a stopped chain continues. */
+/** The position at which a stopped chain continues. */
 export interface ResumePoint {
   /** The last block that is known. */
   head: Block;
@@ -20,8 +20,8 @@ export interface ResumePoint {
 }
 
 /**
- * The newest block when a chain starts. If blocks after the last known one may have been announced, it
- * is a new one above all of them, so that the head never goes back.
+ * The newest block when a chain starts. If blocks after the last known one may have been announced,
+ * it is a new block above all of them, so that the head never goes back.
  */
 export function headOnStart(
   genesis: Block,

@@ -52,15 +52,15 @@ export interface ChainParts {
   maxStartAheadMs?: number;
   /** When the chain was created, in Unix milliseconds: now by default. */
   createdAtMs?: number | undefined;
-  /** Where the chain stopped before. */
+  /** The block at which the chain stopped before. */
   resumeFrom?: ResumePoint | undefined;
-  /** Reserves block numbers, so none is reused after a crash; unrestricted by default. */
+  /** Reserves block numbers, so that none is reused after a crash; unrestricted by default. */
   numbers?: BlockNumbers | undefined;
   /** Settled theses and old receipts that were moved out of the ledger; empty by default. */
   archive?: Archive | undefined;
 }
 
-/** The price that a checkpoint records for a market; undefined where there is none. */
+/** The price that a checkpoint records for a market; undefined if there is none. */
 export type RecordedPrice = (market: Market, dueMs: number) => bigint | undefined;
 
 /**
@@ -128,7 +128,7 @@ export class Chain {
     return this.state.ledger.thesis(id) ?? this.archive.thesis(id);
   }
 
-  /** The receipt that a transaction would get now. Changes nothing. Throws like {@link submit}. */
+  /** The receipt that a transaction would get if submitted now. Throws like {@link submit}. */
   simulate(tx: Transaction): Receipt {
     return this.#judge(tx).receipt;
   }
@@ -153,8 +153,8 @@ export class Chain {
   }
 
   /**
-   * Time travel of a development chain: records every slot up to `dueMs` and settles what ends on the
-   * way, then makes one checkpoint. Does nothing if `dueMs` is not after the newest checkpoint.
+   * Time travel of a development chain: records every slot up to `dueMs`, settles the theses that end
+   * before then, and makes one checkpoint. Does nothing if `dueMs` is not after the newest checkpoint.
    */
   advanceTo(dueMs: number, priceOf: RecordedPrice): void {
     for (let slotMs = this.head.timestampMs + SLOT_MS; slotMs < dueMs; slotMs += SLOT_MS) {

@@ -5,8 +5,8 @@ import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 export const CHECKPOINT_MS = SLOT_MS;
 
 /**
- * A checkpoint that is later than this is skipped for good. One that is less late is made, but
- * without a pull, on the last known prices.
+ * A checkpoint that is later than this is skipped. One that is less late is made without a pull, with
+ * the last known prices.
  */
 export const CHECKPOINT_LATE_MAX_MS = 1_000;
 
@@ -14,11 +14,11 @@ export const CHECKPOINT_LATE_MAX_MS = 1_000;
 export interface CheckpointHandlers {
   /** Pulls prices; never rejects, and resolves within the timeout of a pull. */
   pull(): Promise<void>;
-  /** Makes the checkpoint that was due at `dueMs`; `lateMs` is how far that is in the past. */
+  /** Makes the checkpoint that was due at `dueMs`, `lateMs` ago. */
   seal(dueMs: number, lateMs: number): void;
   /** Checkpoints due in `[fromMs, toMs)` are skipped. */
   missed?(fromMs: number, toMs: number): void;
-  /** The clock is this far behind the next checkpoint, since it was set back. Called every second. */
+  /** The clock was set back and is this far behind the next checkpoint. Called every second. */
   clockBehind?(byMs: number): void;
 }
 
@@ -52,7 +52,7 @@ export class CheckpointLoop {
     this.#schedule();
   }
 
-  /** The clock was moved, while no checkpoint is in progress: the next one follows this one. */
+  /** The clock was moved while no checkpoint was in progress: the next one follows this one. */
   continueAfter(lastMs: number): void {
     this.#cancelTimer();
     this.#nextMs = lastMs + CHECKPOINT_MS;
@@ -70,7 +70,7 @@ export class CheckpointLoop {
     if (!this.#running) return;
     const waitMs = Math.max(0, this.#nextMs - this.#clock.now());
     if (waitMs > CHECKPOINT_LATE_MAX_MS) this.#handlers.clockBehind?.(waitMs);
-    // A clock that was set back may be set forward again: it is looked at every second.
+    // A clock that was set back may be set forward again: check it every second.
     this.#cancelTimer = this.#clock.after(Math.min(waitMs, CHECKPOINT_LATE_MAX_MS), () => {
       this.#turn = this.#run();
     });

@@ -15,7 +15,7 @@ const spanSchema = z.object({ from: timestampSchema, to: timestampSchema });
 
 const genesisRecordSchema = z.object({
   kind: z.literal("genesis"),
-  /** Of the journal's format. */
+  /** Version of the journal's format. */
   version: z.literal(2),
   /** When the chain was created, in Unix milliseconds. */
   createdAtMs: timestampSchema,
@@ -71,7 +71,7 @@ const reservationRecordSchema = z.object({
 });
 
 /**
- * What the records that a rewrite dropped had changed. A rewrite has one such record per
+ * Summary of the changes by records that a rewrite dropped. A rewrite writes one such record per
  * {@link DROPPED_PER_RECORD} accounts; all of them add up.
  */
 const droppedRecordSchema = z.object({
@@ -82,13 +82,13 @@ const droppedRecordSchema = z.object({
   lastThesisId: z.number().int().nonnegative(),
   /** Sum of the dropped deposits, each of which may be as large as 64 bits allow. */
   issued: uint256Schema,
-  /** By how much dropped records changed balances. */
+  /** Changes of balances by dropped records. */
   balances: z.record(addressSchema, z.string().regex(/^-?\d{1,40}$/).transform(BigInt)),
 });
 
 /**
- * External hashes of dropped deposits. They are kept for ever: a deposit transaction has no deadline,
- * so nothing but its external hash stops a relayer that lost its store from depositing it again.
+ * External hashes of dropped deposits. They never expire: a deposit transaction has no deadline, so
+ * only its external hash stops a relayer that lost its store from depositing it again.
  */
 const depositsRecordSchema = z.object({
   kind: z.literal("deposits"),
@@ -118,7 +118,7 @@ export type GenesisRecord = z.output<typeof genesisRecordSchema>;
 /** A committed transaction and its receipt. */
 export type TransactionRecord = z.output<typeof transactionRecordSchema>;
 
-/** What dropped records had changed. */
+/** Summary of the changes by dropped records. */
 export type DroppedRecord = z.output<typeof droppedRecordSchema>;
 
 /** Outcome of a settlement attempt. */
@@ -129,17 +129,17 @@ export function recordToJson(record: JournalRecord): string {
   return JSON.stringify(toWire(record));
 }
 
-/** Where the chain writes a record before it applies it. */
+/** The chain writes each record here before it applies it. */
 export interface Journal {
   /** @throws {JournalError} If the records cannot be written; none of them counts then. */
   append(records: readonly JournalRecord[]): void;
-  /** Resolves when all appended records are on the disk. @throws {JournalError} If they never will be. */
+  /** Resolves when all appended records are on the disk. @throws {JournalError} If that failed. */
   synced(): Promise<void>;
-  /** Why the journal accepts no records now; undefined while it works. */
+  /** The reason why the journal accepts no records now; undefined while it works. */
   readonly failure: JournalError | undefined;
 }
 
-/** The journal of a chain in memory: keeps nothing. */
+/** The journal of a chain in memory: stores nothing. */
 export const memoryJournal: Journal = {
   append: () => {},
   synced: () => Promise.resolve(),

@@ -26,7 +26,7 @@ import type { Box, Outcome } from "./settlement.ts";
 import { ThesisTable } from "./thesis_table.ts";
 import type { VerifiedTransaction } from "./verify.ts";
 
-/** The circumstances in which a transaction is judged. */
+/** The context in which a transaction is judged. */
 export interface ExecutionContext {
   /** Number of the block that the next checkpoint seals. */
   blockNumber: number;
@@ -112,9 +112,9 @@ export class Ledger {
   }
 
   /**
-   * Whether the failure of a transaction is recorded. A failure is only answered if the sender lacks
-   * the permission for the type, or never had a balance: anyone can sign such transactions, and
-   * recording them would let strangers fill the disk.
+   * Whether the failure of a transaction is recorded. It is not recorded if the sender lacks the
+   * permission for the type, or never had a balance: anyone can sign such transactions, and recording
+   * them would let strangers fill the disk.
    */
   recordsFailureOf(tx: Transaction): boolean {
     if (tx.type === "Deposit") return this.#accounts.holds("relayer", tx.from);
@@ -127,7 +127,7 @@ export class Ledger {
     this.#receipts.set(receipt.txHash, receipt);
   }
 
-  /** The receipt that a transaction gets now, or the one that it already has. Changes nothing. */
+  /** The receipt that a transaction would get now, or the one that it already has. */
   judge(verified: VerifiedTransaction, context: ExecutionContext): Receipt {
     const { tx, txHash } = verified;
     const earlier = this.#receipts.get(txHash);
@@ -140,7 +140,7 @@ export class Ledger {
   }
 
   /**
-   * Applies a transaction with the receipt it was given. A second time changes nothing.
+   * Applies a transaction with its receipt. Idempotent.
    *
    * @returns The thesis it opened, if any.
    */
@@ -176,7 +176,7 @@ export class Ledger {
     return settled;
   }
 
-  /** Applies what records had changed that were dropped from the journal. */
+  /** Applies the summary of records that were dropped from the journal. */
   applyDropped({ beforeMs, lastThesisId, issued, balances }: Omit<DroppedRecord, "kind">): void {
     this.#droppedBeforeMs = Math.max(this.#droppedBeforeMs, beforeMs);
     this.#theses.skipTo(lastThesisId);
@@ -187,7 +187,7 @@ export class Ledger {
     }
   }
 
-  /** Marks external transactions as credited whose deposits were dropped from the journal. */
+  /** Marks the external transactions of dropped deposits as credited. */
   applyDeposits(externalTxHashes: readonly Hex[]): void {
     for (const hash of externalTxHashes) this.#externalHashes.add(hash);
   }

@@ -113,7 +113,7 @@ export class PriceHistory implements PriceReader {
 
   /**
    * Stores the backfilled price of a missing slot: in the ring if the slot is not too old for it, and
-   * apart from it if a thesis needs the price.
+   * separately if a thesis needs the price.
    */
   fill(time: number, price: bigint, isNeeded: boolean): void {
     this.ring.fill(time, price);

@@ -5,13 +5,13 @@ import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { RfqSubmit } from "../../../lib/protocol/transaction.ts";
 import { type PricePoint, slotFrom } from "../../../lib/prices/price_slots.ts";
 
-/** Why a valid transaction fails. */
+/** The reason why a valid transaction fails. */
 export interface Refusal {
   code: TransactionErrorCode;
   message: string;
 }
 
-/** What each side puts into a thesis; one entry where user and solver are the same. */
+/** The stake of each side of a thesis; one entry if user and solver are the same. */
 export function stakesOf(tx: RfqSubmit): Map<Address, bigint> {
   const stakes = new Map<Address, bigint>([[tx.user, tx.betAmount]]);
   stakes.set(tx.from, (stakes.get(tx.from) ?? 0n) + tx.payout - tx.betAmount);
@@ -19,7 +19,7 @@ export function stakesOf(tx: RfqSubmit): Map<Address, bigint> {
 }
 
 /**
- * Why a thesis cannot have this window at this time. That a window starts at most 24 h before its
+ * The reason why a thesis cannot have this window now. That a window starts at most 24 h before its
  * submission needs no rule: it ends in the future and is not longer than that.
  */
 export function windowRefusal(
@@ -40,7 +40,7 @@ export function windowRefusal(
   return refuse("INVALID_TIME_RANGE", `Window from ${startTime} to ${endTime} ${fault}`);
 }
 
-/** Refuses a thesis that is lost before it is submitted. */
+/** Refuses a thesis that is already lost when it is submitted. */
 export function rangeBroken({ lowerPrice, upperPrice }: RfqSubmit, breach: PricePoint): Refusal {
   return refuse(
     "RANGE_BROKEN",
@@ -57,7 +57,7 @@ export function lacksPermission(address: Address, permission: Permission): Refus
   );
 }
 
-/** Refuses a pair that is no market. */
+/** Refuses an unsupported pair. */
 export function unsupportedPair(tx: { base: Address; quote: Address }): Refusal {
   return refuse(
     "UNSUPPORTED_PAIR",

@@ -20,9 +20,9 @@ export type Box = Pick<Thesis, "lowerPrice" | "upperPrice" | "startTime" | "endT
 
 /**
  * Decides a box thesis by the known prices. One recorded price outside the range makes the solver
- * win, whatever is missing. The user wins only if every slot of the window is known.
+ * win, even if others are missing. The user wins only if every slot of the window is known.
  *
- * @param unknown The spans to check: the whole window, or what an earlier attempt found missing.
+ * @param unknown The spans to check: the whole window, or those that an earlier attempt lacked.
  * Recorded prices never change, so spans that were found inside the range are not checked again.
  */
 export function settle(
@@ -61,8 +61,8 @@ interface Unsettled {
 }
 
 /**
- * Schedules settlement attempts and remembers which prices the last attempt of each thesis lacked. A
- * thesis costs no time between its opening and its end.
+ * Schedules settlement attempts and stores which prices the last attempt of each thesis lacked. A
+ * thesis needs no work between its opening and its end.
  */
 export class Settler {
   readonly #unsettled = new Map<number, Unsettled>();

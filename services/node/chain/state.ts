@@ -94,12 +94,12 @@ export class ChainState {
   }
 
   #fill(tx: BackfillOracle, filled: readonly TimeSpan[]): void {
-    // A market that was in the settings when this was recorded, and is not any more.
+    // A market that was in the settings when this was recorded, but no longer is.
     if (this.marketOf(tx) === undefined) return;
     const history = this.historyOf(tx);
     const last = filled.at(-1);
     if (last === undefined) return;
-    // During replay the ring may be older than it was when this was decided.
+    // During a replay, the ring may be older than it was at the time of the decision.
     history.ring.skipTo(last.to - SLOT_MS);
     for (const { time, price, isNeeded } of this.#slotsOf(tx)) {
       const isFilled = filled.some((span) => time >= span.from && time < span.to);

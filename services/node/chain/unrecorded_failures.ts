@@ -24,7 +24,7 @@ export class UnrecordedFailures {
     }
   }
 
-  /** Forgets all. */
+  /** Deletes all. */
   clear(): void {
     this.#receipts.clear();
   }

@@ -14,7 +14,7 @@ export interface VerifiedTransaction {
   txHash: Hex;
   /** Of an `RfqSubmit`. */
   quoteHash?: Hex;
-  /** Why the transaction fails: a signature inside an `RfqSubmit` has the wrong signer. */
+  /** The reason why the transaction fails: a signature inside an `RfqSubmit` has the wrong signer. */
   fault?: Refusal;
 }
 

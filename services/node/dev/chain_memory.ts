@@ -88,7 +88,7 @@ export class ChainMemory {
   #rebuild({ rings, position }: Snapshot): ChainState {
     const histories = [...rings].map(([market, bytes]) => {
       const ring = PriceRing.fromBytes(bytes);
-      // Time had reached the head, whether there were prices or not.
+      // Time had reached the head, with or without prices.
       ring.skipTo(position.head.timestampMs);
       return [market, new PriceHistory(ring)] as const;
     });

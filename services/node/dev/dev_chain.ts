@@ -20,17 +20,17 @@ export class DevelopmentOnlyError extends RangemakerError {
 /** Parts of a {@link DevChain}. */
 export interface DevChainParts {
   chain: Chain;
-  /** The clock of the chain, and of whatever else travels with it. */
+  /** The clock of the chain, and of other services that share it. */
   clock: ShiftedClock;
-  /** Undefined for a chain on disk, which cannot go back and does not travel. */
+  /** Undefined for a chain on disk, whose time cannot be moved. */
   memory: ChainMemory | undefined;
-  /** After the clock was moved: the next checkpoint is the one after this. */
+  /** Called after the clock was moved: the next checkpoint is the one after this. */
   continueAfter(headMs: number): void;
-  /** A number for the external transaction of a deposit that nobody made: 32 random bytes. */
+  /** A random external transaction hash for a deposit without one. */
   randomHash(): Hex;
 }
 
-/** Where time is after it was moved. */
+/** The time after a move. */
 export interface Moment {
   /** Unix milliseconds on the clock of the chain. */
   now: number;
@@ -40,7 +40,7 @@ export interface Moment {
 /** Prices of a market during a jump, each for an equal part of it. */
 export type PricePaths = ReadonlyMap<Market, readonly bigint[]>;
 
-/** What only a development chain does: money from nowhere, snapshots and time travel. */
+/** Features of a development chain only: free money, snapshots and time travel. */
 export class DevChain {
   readonly #parts: DevChainParts;
   readonly #relayer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
@@ -49,7 +49,7 @@ export class DevChain {
     this.#parts = parts;
   }
 
-  /** The markets that a price path can be given for. */
+  /** The markets for which a price path can be given. */
   get markets(): Market[] {
     return [...this.#parts.chain.state.histories.keys()];
   }
@@ -93,7 +93,7 @@ export class DevChain {
 
   /**
    * Moves the clock forwards. Each slot on the way gets its price: that of the path, or the last known
-   * one if it is fresh. Theses that end on the way are settled, and one block is made at the end.
+   * one if it is fresh. Theses that end before then are settled, and one block is made at the end.
    *
    * @throws {DevelopmentOnlyError} If the chain is on disk.
    */

@@ -31,8 +31,8 @@ const advanceParams = z.tuple([z.strictObject({
 const snapshotIdParams = z.tuple([z.number().int().positive("Expected the id of a snapshot")]);
 
 /**
- * The methods of a development chain. They write, so that the read port refuses them; while they are
- * off, each says how to turn it on.
+ * The methods of a development chain. They write, so the read port refuses them; while they are off,
+ * their errors say how to turn them on.
  */
 export function devMethods(dev: DevChain | undefined): ReadonlyMap<string, Method> {
   const on = (method: string): DevChain => {

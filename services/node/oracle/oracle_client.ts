@@ -1,10 +1,10 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { reasonOf } from "../../../lib/errors.ts";
 
-/** What a pull returned: the parsed body of `GET /prices`, or why there is none. */
+/** Result of a pull: the parsed body of `GET /prices`, or the reason why there is none. */
 export type PullResult = { body: unknown } | { failure: "timeout" | "error"; reason: string };
 
-/** How long a pull that timed out goes on waiting for its answer. */
+/** How long the request of a timed-out pull continues to wait for its answer. */
 export const LATE_ANSWER_MAX_MS = 1_000;
 
 /** Whether text is a `service_url`: `host:port`, or an `http:` or `https:` URL. */
@@ -34,7 +34,7 @@ export class OracleClient {
   }
 
   /**
-   * Asks once. Never rejects, and resolves within the timeout. Then the request goes on for up to
+   * Pulls once. Never rejects, and resolves within the timeout. Then the request continues for up to
    * {@link LATE_ANSWER_MAX_MS}: a busy machine delivers answers late for seconds, and dropping all of
    * them would leave the node without prices.
    *
@@ -55,7 +55,7 @@ export class OracleClient {
       );
       fetchJson(this.#pricesUrl, request.signal)
         .then((body) => isLate ? onLate(body) : resolve({ body }))
-        // Once it has timed out, a failure changes nothing any more.
+        // After the timeout, a failure has no effect.
         .catch((thrown) => resolve({ failure: "error", reason: reasonOf(thrown) }))
         .finally(() => {
           for (const cancel of timers) cancel();
@@ -64,7 +64,7 @@ export class OracleClient {
     });
   }
 
-  /** Aborts the requests that still wait for an answer. */
+  /** Aborts the open requests. */
   close(): void {
     for (const request of this.#requests) request.abort();
   }

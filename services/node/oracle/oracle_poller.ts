@@ -3,7 +3,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { OraclePrices } from "./oracle_prices.ts";
 import type { PullResult } from "./oracle_client.ts";
 
-/** How a pull ended; `invalid` means that the answer was not one of `GET /prices`. */
+/** The outcome of a pull; `invalid` means that the answer was not one of `GET /prices`. */
 export type PullOutcome = "ok" | "timeout" | "error" | "invalid";
 
 /** Parts of an {@link OraclePoller}. */
@@ -12,14 +12,14 @@ export interface OraclePollerParts {
   url: string;
   /** Asks the oracle once; never rejects. `onLate` receives an answer that came after the timeout. */
   pull(onLate: (body: unknown) => void): Promise<PullResult>;
-  /** Where the pulled prices go. */
+  /** Receives the pulled prices. */
   prices: OraclePrices;
   clock: Clock;
   /** A pull ended. */
   onPull?(outcome: PullOutcome): void;
   /** An answer came after the timeout of its pull and had a newer price. */
   onLatePrices?(): void;
-  /** These markets have no fresh price any more, or still none since the start. */
+  /** These markets no longer have a fresh price, or have had none since the start. */
   onStale?(symbols: readonly string[], reason: string): void;
   /** These markets were reported as stale and have a fresh price again. */
   onFresh?(symbols: readonly string[]): void;
@@ -94,7 +94,7 @@ export class OraclePoller {
     try {
       if (prices.update(body, clock.now(), true).updated > 0) onLatePrices?.();
     } catch {
-      // The pull is counted as a timeout already; the next one reports an invalid answer as such.
+      // The pull already counts as a timeout; the next one reports an invalid answer as such.
     }
   }
 
@@ -112,7 +112,7 @@ export class OraclePoller {
     if (fresh.length > 0) onFresh?.(fresh);
   }
 
-  /** Why a market may have no fresh price. */
+  /** The reason why a market may have no fresh price. */
   #reason(): string {
     if (this.#failuresInARow === 0) return "the oracle answers without it";
     return this.#lastFailure?.reason ?? "";

@@ -12,13 +12,13 @@ interface KnownPrice {
   price: bigint;
   /** Unix milliseconds; never later than when it was received. */
   lastUpdate: number;
-  /** `lastUpdate` as the oracle sent it: the same value again is not a newer price. */
+  /** `lastUpdate` as sent by the oracle: the same value again is not a newer price. */
   reported: number;
 }
 
 const bodySchema = z.object({ prices: z.record(z.string(), z.unknown()) });
 
-/** What one answer of the oracle changed. */
+/** The changes by one answer of the oracle. */
 export interface PriceUpdate {
   /** Markets that got a newer price. */
   updated: number;

@@ -6,8 +6,7 @@ export const BLOCKS_RESERVED = 100;
 
 /**
  * Block numbers that may be announced. Each is reserved in the journal, on the disk, before its block
- * is announced, so that a restarted node never announces a number again, whatever the end of the
- * process before left unwritten.
+ * is announced, so that a restarted node never announces a number again, even after a crash.
  */
 export class BlockReservation implements BlockNumbers {
   readonly #journal: FileJournal;

@@ -14,7 +14,7 @@ import {
 } from "./files.ts";
 import { DataDirError } from "./images.ts";
 
-/** Mode of the folders that a node creates: the owner alone enters them. */
+/** Mode of the folders that a node creates: only their owner can enter them. */
 const PRIVATE_FOLDER = 0o700;
 
 /** The journal of the chain in a folder. */
@@ -76,7 +76,7 @@ export function createJournal(
   return true;
 }
 
-/** Removes what a rewrite of the journal left that did not end. */
+/** Removes the files of an unfinished rewrite of the journal. */
 export function removeDraft(path: string): void {
   const draft = `${journalPath(path)}.new`;
   if (statOf(draft) !== undefined) Deno.removeSync(draft);

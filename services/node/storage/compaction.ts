@@ -7,8 +7,8 @@ import type { DataDir } from "./data_dir.ts";
 export const REWRITE_BYTES_MIN = 64 * 1024 * 1024;
 
 /**
- * What is younger stays in the journal and in memory. It has to be more than twice the 60 s by which
- * the timestamp of a transaction may differ from the clock, so that no dropped one is accepted again.
+ * Newer records stay in the journal and in memory. It has to be more than twice the 60 s by which the
+ * timestamp of a transaction may differ from the clock, so that no dropped one is accepted again.
  */
 export const KEEP_MS = 600_000;
 
@@ -16,7 +16,7 @@ export const KEEP_MS = 600_000;
 const RETRY_MS_MIN = 60_000;
 const RETRY_MS_MAX = 3_600_000;
 
-/** A rewrite works so long, and then everything else has a turn. */
+/** A rewrite works for this long before it yields to everything else. */
 const SLICE_MS = 2;
 const PAUSE_MS = 4;
 
@@ -44,7 +44,7 @@ export class Compaction {
     this.#options = options;
   }
 
-  /** Starts what is due. Has to be called about once a second. */
+  /** Starts due work. Has to be called about once a second. */
   check(nowMs: number): void {
     const { rewriteBytesMin = REWRITE_BYTES_MIN, retainMs } = this.#options;
     if (this.#running !== undefined || this.#isStopping || nowMs < this.#retryAtMs) return;
@@ -58,7 +58,7 @@ export class Compaction {
     this.#running = this.#rewrite(nowMs).finally(() => this.#running = undefined);
   }
 
-  /** Resolves when no rewrite is in progress; an unfinished one is given up. */
+  /** Resolves when no rewrite is in progress; an unfinished one is abandoned. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#running;

@@ -66,7 +66,7 @@ export class DataDir {
   readonly state: ChainState;
   /** When the chain was created, in Unix milliseconds. */
   readonly createdAtMs: number;
-  /** Where the chain continues; undefined for a new one. */
+  /** The block from which the chain continues; undefined for a new one. */
   readonly resumeFrom: ResumePoint | undefined;
   readonly numbers: BlockReservation;
   readonly repairs: Repairs;
@@ -164,7 +164,7 @@ export class DataDir {
   }
 
   /**
-   * Makes the journal shorter, see {@link rewriteJournal}.
+   * Compacts the journal, see {@link rewriteJournal}.
    *
    * @throws {Error} If the rewrite fails; the journal is then unchanged.
    */
@@ -202,7 +202,7 @@ export class DataDir {
     this.numbers.release(head.number);
   }
 
-  /** Undefined where no block was ever announced. */
+  /** Undefined if no block was ever announced. */
   #resumePoint(head: SavedHead | undefined, replay: Replay): ResumePoint | undefined {
     const announcedTo = Math.max(replay.reservedTo, replay.lastBlockNumber);
     if (announcedTo === 0) return undefined;
@@ -230,7 +230,7 @@ export function hasChain(path: string): boolean {
   return statOf(journalPath(path)) !== undefined;
 }
 
-/** What {@link inspectDataDir} found. */
+/** Result of {@link inspectDataDir}. */
 export interface DataDirInspection {
   /** A running node has it open. */
   isHeld: boolean;

@@ -12,13 +12,13 @@ import {
 } from "./files.ts";
 import { damagedAt, keepCut, LINE_BYTES_MAX, parseRecord, tooShort } from "./journal_text.ts";
 
-/** After a failed write, the journal accepts records again once it could write so many bytes. */
+/** After a failed write, the journal accepts records again once it can write this many bytes. */
 const PROBE_BYTES = 64 * 1024;
 
 /** Options of {@link FileJournal.open}. */
 export interface FileJournalOptions {
   openFile?: OpenFile | undefined;
-  /** Asked after all records were read: bytes of this file that are known to have been synced. */
+  /** Called after all records were read: bytes of this file that are known to be synced. */
   syncedBytes?: () => number;
 }
 
@@ -31,7 +31,7 @@ export interface FileJournalOptions {
 export class FileJournal implements Journal, Disposable {
   readonly #path: string;
   #file: StorageFile;
-  /** Of the last line. */
+  /** Checksum of the last line. */
   #checksum = 0;
   #bytes = 0;
   /** Bytes appended since the start, and those known to be on the disk. */
@@ -80,7 +80,7 @@ export class FileJournal implements Journal, Disposable {
     return this.#bytes;
   }
 
-  /** How much of the file is known to be on the disk. */
+  /** Number of bytes of the file that are known to be on the disk. */
   get syncedBytes(): number {
     return this.#synced < 0 ? 0 : this.#bytes - (this.#appended - this.#synced);
   }
@@ -114,7 +114,7 @@ export class FileJournal implements Journal, Disposable {
     this.#appended += bytes.length;
   }
 
-  /** After a failed write: tries whether there is room again. @returns Whether records are accepted. */
+  /** After a failed write: checks for free space. @returns Whether records are accepted. */
   probe(): boolean {
     if (this.#failure !== undefined) return false;
     if (this.#problem === undefined) return true;
@@ -122,7 +122,7 @@ export class FileJournal implements Journal, Disposable {
       writeAt(this.#file, this.#bytes, new Uint8Array(PROBE_BYTES));
       this.#problem = undefined;
     } catch {
-      // The problem is known already.
+      // The problem is already known.
     }
     this.#truncate();
     return this.failure === undefined;
@@ -136,7 +136,7 @@ export class FileJournal implements Journal, Disposable {
     return this.#nextSync;
   }
 
-  /** Syncs before it returns: at the start, when nobody waits. @throws {JournalError} If that fails. */
+  /** Syncs synchronously, at the start. @throws {JournalError} If that fails. */
   syncNow(): void {
     if (this.#failure !== undefined) throw this.#failure;
     try {
@@ -186,7 +186,7 @@ export class FileJournal implements Journal, Disposable {
     }
   }
 
-  /** Closes the file at once, of a start that fails. */
+  /** Closes the file at once, when a start fails. */
   [Symbol.dispose](): void {
     this.#file.close();
   }
@@ -203,7 +203,7 @@ export class FileJournal implements Journal, Disposable {
       await sync;
       this.#synced = Math.max(this.#synced, upTo);
     } catch (cause) {
-      // Since it began, the file may have been replaced by one that has all of it on the disk.
+      // Meanwhile, the file may have been replaced by one that is completely on the disk.
       if (this.#file === file) throw this.#failed("synced", cause);
     }
   }
@@ -232,7 +232,7 @@ export class FileJournal implements Journal, Disposable {
     let torn = new Uint8Array(0);
     for (const { bytes, offset, hasNewline } of linesOf(this.#file, LINE_BYTES_MAX)) {
       const line = decodeLine(bytes, this.#checksum) ??
-        // All of the record may be there, and only its newline be damaged.
+        // The record may be complete, and only its newline damaged.
         (hasNewline ? undefined : decodeLine(bytes.subarray(0, -1), this.#checksum));
       if (line !== undefined) {
         onRecord(parseRecord(line.text, offset, this.#path));

@@ -16,7 +16,7 @@ export type StorageFile = Pick<
 /** Opens a file for reading and writing, and creates it if it does not exist. */
 export type OpenFile = (path: string) => StorageFile;
 
-/** Mode of the files of a chain: the owner alone reads and writes them. */
+/** Mode of the files of a chain: only their owner can read and write them. */
 export const PRIVATE_FILE = 0o600;
 
 /** Opens a file on the disk. */
@@ -42,7 +42,7 @@ export function readAt(file: StorageFile, offset: number, length: number): Uint8
   return bytes.subarray(0, done);
 }
 
-/** The parts, one after the other. */
+/** The parts, concatenated. */
 export function joined(parts: readonly Uint8Array[]): Uint8Array {
   const first = parts[0];
   if (parts.length === 1 && first !== undefined) return first;
@@ -57,7 +57,7 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
 
 /** Makes the names of new and renamed files survive a power loss. */
 export function syncFolder(path: string): void {
-  if (Deno.build.os === "windows") return; // folders cannot be opened there
+  if (Deno.build.os === "windows") return; // which cannot open folders
   using folder = Deno.openSync(path);
   folder.syncSync();
 }

@@ -23,16 +23,16 @@ export class DataDirError extends RangemakerError {
   }
 }
 
-/** Of one slot: its bytes in the ring, then their CRC-32. */
+/** Bytes per slot: its bytes in the ring, then their CRC-32. */
 const RECORD_BYTES = SLOT_BYTES + 4;
 
 /**
  * The image of one price ring on the disk. It never grows and needs no replay. Every slot has a
- * checksum of its own, which covers the market, too: what is damaged has no price.
+ * checksum of its own, which covers the market, too: a damaged slot has no price.
  */
 export class PriceFile {
   readonly ring: PriceRing;
-  /** Slots of the image that are damaged or cut off: all of them where there was none. */
+  /** Slots of the image that are damaged or cut off: all of them if there was no image. */
   readonly damagedSlots: number;
   readonly #file: StorageFile;
   readonly #seed: number;
@@ -71,7 +71,7 @@ export class PriceFile {
       const fullSize = slots * RECORD_BYTES;
       const image = readAt(file, 0, Math.min(size, fullSize));
       const { bytes, damaged } = readSlots(image, slots, seed);
-      // All of its space is taken now, so that a disk that fills up later still has room for prices.
+      // All of its space is allocated now, so that prices still fit if the disk fills up later.
       if (size < fullSize) writeAt(file, size, new Uint8Array(fullSize - size));
       const cut = slots - Math.floor(image.length / RECORD_BYTES);
       return new PriceFile(file, seed, PriceRing.fromBytes(bytes), damaged + cut);
@@ -120,7 +120,7 @@ function newestSlot(ring: PriceRing): number {
   return ring.newest === undefined ? -1 : ring.newest / SLOT_MS;
 }
 
-/** The bytes of a ring from its image. Zeros were never written; other slots need their checksum. */
+/** The bytes of a ring from its image. Zeros were never written; other slots need a valid checksum. */
 function readSlots(image: Uint8Array, slots: number, seed: number) {
   const bytes = new Uint8Array(slots * SLOT_BYTES);
   const view = new DataView(image.buffer, image.byteOffset);
@@ -148,14 +148,14 @@ const headSchema = z.object({
   parentHash: hash32Schema,
   timestampMs: timestampSchema,
   journal: z.object({
-    /** How often the journal had been rewritten. */
+    /** Number of rewrites of the journal so far. */
     rewrites: z.number().int().nonnegative(),
-    /** How long it was at least, on the disk. */
+    /** Its minimum length on the disk. */
     bytes: z.number().int().nonnegative(),
   }),
 });
 
-/** The newest block, and how much of the journal was on the disk then. */
+/** The newest block, and the length of the journal that was on the disk then. */
 export type SavedHead = z.output<typeof headSchema>;
 
 /** A file with the newest block only. */

@@ -16,7 +16,7 @@ import type { SqliteArchive } from "./sqlite_archive.ts";
 /** Receipts that are dropped from memory in one turn. */
 const ROWS_PER_TURN = 200;
 
-/** The rest of the old journal that is copied in one step, while nothing else can be appended. */
+/** The rest of the old journal that is copied in one step, during which nothing can be appended. */
 const LAST_STEP_BYTES = 64 * 1024;
 
 /** Parts of {@link rewriteJournal}. */
@@ -31,18 +31,18 @@ export interface RewriteParts {
   pace: RewritePace;
 }
 
-/** How a rewrite shares the process with everything else. */
+/** How a rewrite shares the process with other work. */
 export interface RewritePace {
-  /** How long it works at once, in milliseconds. */
+  /** Duration of one slice of work, in milliseconds. */
   sliceMs: number;
-  /** Resolves after everything else had a turn. Rejects to give up the rewrite. */
+  /** Resolves after other work had a turn. Rejects to abandon the rewrite. */
   nextTurn(): Promise<void>;
 }
 
 /**
- * Writes the state as a new journal beside the old one, while the chain goes on appending to that, and
- * replaces it: as Redis rewrites its append-only file. What is settled and older than `beforeMs` goes
- * to the archive first. A process that dies at any moment leaves either the old or the new journal
+ * Writes the state as a new journal while the chain keeps appending to the old one, then replaces the
+ * old one: as Redis rewrites its append-only file. Settled theses and receipts older than `beforeMs`
+ * go to the archive first. A process that dies at any moment leaves either the old or the new journal
  * complete.
  *
  * @throws {Error} If something cannot be read or written; the old journal then stays.
@@ -112,9 +112,9 @@ class Slices {
   }
 }
 
-/** Reads on where it stopped, up to the end that the journal has then. */
+/** Continues reading up to the present end of the journal. */
 class Source {
-  /** How far it has read. */
+  /** Position up to which it has read. */
   bytes = 0;
   readonly #journal: FileJournal;
   #checksum = 0;
@@ -169,7 +169,7 @@ class Draft {
   }
 }
 
-/** Forgets what the new journal does not contain, a little at a time. */
+/** Deletes everything that the new journal does not contain, in small steps. */
 async function dropFromMemory(
   { ledger }: ChainState,
   { droppedTheses, droppedHashes }: RecordSorter,

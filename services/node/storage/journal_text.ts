@@ -5,7 +5,7 @@ import { decodeLine, linesOf, PRIVATE_FILE } from "./files.ts";
 /** Longest line: a `BackfillOracle` of 6,000 prices of 20 digits is 140 kB. */
 export const LINE_BYTES_MAX = 1024 * 1024;
 
-/** The text of a journal line as a record. @throws {JournalError} If its kind is not known. */
+/** The text of a journal line as a record. @throws {JournalError} If its kind is unknown. */
 export function parseRecord(json: string, offset: number, path: string): JournalRecord {
   const parsed = recordSchema.safeParse(JSON.parse(json));
   if (parsed.success) return parsed.data;
@@ -35,7 +35,7 @@ export function readFirstRecord(path: string): JournalRecord | undefined {
   }
 }
 
-/** The error for a record that is complete, with a wrong checksum. */
+/** The error for a complete record with a wrong checksum. */
 export function damagedAt(path: string, offset: number): JournalError {
   return new JournalError(
     `Journal ${path} is damaged at byte ${offset}: the record there is complete, but its checksum is wrong. ` +
@@ -52,7 +52,7 @@ export function tooShort(path: string, bytes: number, synced: number): JournalEr
   );
 }
 
-/** Keeps removed bytes, since they may be needed to find out what happened. */
+/** Keeps removed bytes in a file, to investigate the cause later. */
 export function keepCut(path: string, bytes: Uint8Array): void {
   using file = Deno.openSync(path, { append: true, create: true, mode: PRIVATE_FILE });
   for (let done = 0; done < bytes.length;) done += file.writeSync(bytes.subarray(done));

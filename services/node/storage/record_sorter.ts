@@ -12,11 +12,11 @@ import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { ArchivedRows } from "./sqlite_archive.ts";
 
 /**
- * Decides which records of a journal a rewrite keeps, and adds up what the others had changed.
+ * Decides which records of a journal a rewrite keeps, and sums up the changes of the others.
  *
- * It drops what is older than `beforeMs`: theses that were settled and whose window had ended, so that
+ * It drops records older than `beforeMs`: theses that were settled and whose window had ended, so that
  * their quotes cannot be used again, with all their records; deposits, failures, and backfills whose
- * prices nobody needs any more. Balances and the external hashes of deposits stay for ever.
+ * prices nobody needs any more. Balances and the external hashes of deposits stay forever.
  */
 export class RecordSorter {
   /** Theses and receipts that are dropped. */
@@ -40,7 +40,7 @@ export class RecordSorter {
     this.#droppedIds = new Set(this.droppedTheses.map(({ id }) => id));
   }
 
-  /** The record as it goes into the new journal; undefined if it is dropped. */
+  /** The record for the new journal; undefined if it is dropped. */
   keep(record: JournalRecord): JournalRecord | undefined {
     switch (record.kind) {
       case "genesis":
@@ -67,14 +67,14 @@ export class RecordSorter {
     }
   }
 
-  /** What was dropped since the last call. */
+  /** Rows dropped since the last call. */
   takeRows(): ArchivedRows {
     const rows = this.#rows;
     this.#rows = { theses: [], receipts: [] };
     return rows;
   }
 
-  /** The records that stand for the dropped ones; they follow the kept ones. */
+  /** The records that summarise the dropped ones; they follow the kept ones. */
   *summary(): Generator<JournalRecord> {
     const shared = {
       ...{ kind: "dropped" as const, beforeMs: this.#beforeMs },

@@ -40,7 +40,7 @@ export class Replay {
     if ("atMs" in record) this.lastMs = Math.max(this.lastMs, record.atMs);
   }
 
-  /** How long this journal was on the disk when the head was written. */
+  /** Length of this journal on the disk when the head was written. */
   syncedBytes(head: SavedHead | undefined): number {
     if (head === undefined) return 0;
     const rewrites = this.genesis?.rewrites ?? -1;

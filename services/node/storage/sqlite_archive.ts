@@ -15,7 +15,7 @@ import { DataDirError } from "./images.ts";
 /** Rows that one call of {@link SqliteArchive.dropBefore} deletes per table: a few milliseconds. */
 const ROWS_PER_DROP = 500;
 
-/** What moves from the journal to the archive. */
+/** Rows that move from the journal to the archive. */
 export interface ArchivedRows {
   theses: Thesis[];
   receipts: { receipt: Receipt; atMs: number }[];
@@ -23,7 +23,7 @@ export interface ArchivedRows {
 
 /**
  * Settled theses and receipts in a SQLite file, so that the node's memory and start time do not depend
- * on them. Each row has a checksum: a damaged one is treated as missing. Nothing here decides money.
+ * on them. Each row has a checksum: a damaged one is treated as missing. No decision uses them.
  */
 export class SqliteArchive implements Archive {
   readonly #path: string;
@@ -135,7 +135,7 @@ export class SqliteArchive implements Archive {
       if (!this.#isDamaged) {
         const reason = messageOf(thrown);
         getLogger([LOG_ROOT, "node"]).warning(
-          "The archive cannot be read, what it held counts as missing: {reason}",
+          "The archive cannot be read, its contents count as missing: {reason}",
           { reason },
         );
       }

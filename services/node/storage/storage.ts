@@ -16,20 +16,20 @@ import { Compaction } from "./compaction.ts";
 import { DataDir, hasChain } from "./data_dir.ts";
 import type { OpenFile } from "./files.ts";
 
-/** Prices and the head are written every so many checkpoints: once a second. */
+/** Number of checkpoints between two writes of prices and the head: once a second. */
 export const FLUSH_CHECKPOINTS = 10;
 
 /** How long settled theses and receipts can be read by default: 7 days. */
 const RETAIN_MS = 7 * 86_400_000;
 
-/** Why something cannot be written now. */
+/** A reason why something cannot be written now. */
 export interface StorageProblem {
   /** `failed`: no transaction and no settlement is accepted. `degraded`: prices are in memory only. */
   status: "failed" | "degraded";
   reason: string;
 }
 
-/** Where a node keeps its chain. */
+/** The storage of a node's chain. */
 export interface Storage {
   readonly state: ChainState;
   readonly journal: Journal;
@@ -55,7 +55,7 @@ export interface StorageOptions {
   newChain?: boolean | undefined;
   /** How long settled theses and receipts can be read, in milliseconds. */
   retainMs?: number;
-  /** Size from which on the journal is rewritten. */
+  /** Minimum size at which the journal is rewritten. */
   rewriteBytesMin?: number;
   clock?: Clock;
   /** Opens the files: on the disk by default. */
@@ -107,7 +107,7 @@ export function openStorage(
   };
 }
 
-/** Logs what was found of an existing chain. */
+/** Logs the state of an existing chain. */
 function logResumed({ state, repairs }: DataDir): void {
   const log = getLogger([LOG_ROOT, "node"]);
   const { cutBytes, isHeadLost, damagedSlots } = repairs;
@@ -132,7 +132,7 @@ function logResumed({ state, repairs }: DataDir): void {
   });
 }
 
-/** The storage of a chain on the disk: writes once a second, and logs what cannot be written. */
+/** The storage of a chain on the disk: writes once a second, and logs failures. */
 class DiskStorage implements Storage {
   readonly #directory: DataDir;
   readonly #compaction: Compaction;

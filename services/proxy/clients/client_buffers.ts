@@ -1,44 +1,44 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 
-/** The part of the budget that large answers to one address may take. */
+/** The part of the budget that large answers to one address may use. */
 const ADDRESS_SHARE = 0.5;
 
 /** The part of the budget that notifications leave for answers. */
 const NOTIFICATION_SHARE = 0.5;
 
 /**
- * Unsent bytes that every client may have whatever others use, so that clients that do not read
+ * Unsent bytes that every client may have regardless of others, so that clients that do not read
  * cannot keep heads and short answers from others: 160 MiB for 10,000 clients.
  */
 export const ENSURED_BYTES = 16 * 1024;
 
-/** Unsent bytes of one client, up to which it gets notifications that it would miss otherwise. */
+/** Unsent bytes of one client up to which it gets notifications that it would otherwise miss. */
 const SPARE_BYTES_MAX = 32 * 1024 * 1024;
 
-/** A client that took nothing for so long, while bytes waited for it, does not read. */
+/** A client that read nothing for this long while bytes waited for it counts as not reading. */
 const STALLED_MS = 1_000;
 
-/** Every connection is asked for its unsent bytes at most this often. */
+/** Minimum time between two reads of a connection's unsent bytes. */
 const REFRESH_EVERY_MS = 10;
 
 /**
- * A connection, as far as its unsent bytes matter. Its counts are its own members, because each
+ * The unsent bytes of a connection. The counts are members of the connection itself, because each
  * delivery to each client touches them.
  */
 export abstract class CountedConnection {
-  /** Bytes that it holds at most. */
+  /** Most bytes that it may have unsent. */
   counted = 0;
-  /** Its unsent bytes when it was last asked. */
+  /** Its unsent bytes at the last read. */
   unsent = 0;
-  /** When its client was last seen to read, or to have nothing to read. */
+  /** When its client last read something, or had nothing to read. */
   readAtMs = 0;
   /** That of its client's address. */
   key = "";
   /** Undefined before {@link countIn} and after {@link end}. */
   #all: ClientBuffers | undefined;
 
-  /** Unsent bytes now: asking may take a system call. */
+  /** Unsent bytes now; may make a system call. */
   abstract readonly unsentBytes: number;
   /** Whether {@link cut} frees its memory at once. */
   abstract readonly isCuttable: boolean;
@@ -58,7 +58,7 @@ export abstract class CountedConnection {
     this.#all?.budget.add(bytes);
   }
 
-  /** Counts what it really holds. */
+  /** Updates the counts to its actual unsent bytes. */
   recount(): void {
     if (this.#all === undefined) this.counted = this.unsentBytes;
     else this.#all.recount(this);
@@ -69,7 +69,7 @@ export abstract class CountedConnection {
     return this.#all?.free(wanted) ?? Infinity;
   }
 
-  /** Bytes of notifications that may be queued though its queue is full: none if it does not read. */
+  /** Bytes of notifications that may be queued in spite of a full queue: none if it does not read. */
   spareRoom(): number {
     return this.#all?.spare(this) ?? 0;
   }
@@ -79,7 +79,7 @@ export abstract class CountedConnection {
     return this.#all?.admit(this, bytes) ?? true;
   }
 
-  /** Counts a refusal that the connection decided itself. */
+  /** Counts a refusal that the connection made itself. */
   protected countRefusal(): void {
     this.#all?.onRefusal();
   }
@@ -143,7 +143,7 @@ export class ClientBuffers {
     this.recount(connection, nowMs);
     if (nowMs - connection.readAtMs >= STALLED_MS) return 0;
     const own = SPARE_BYTES_MAX - connection.counted;
-    // No queue may be larger than what is free: so even many that grow leave something for the next.
+    // No queue may be larger than the free part, so even many growing queues leave some for the next.
     return Math.min(own, this.free(own) - connection.counted);
   }
 
@@ -195,7 +195,7 @@ export class ClientBuffers {
     return greediest;
   }
 
-  /** Takes what was sent meanwhile out of the budget. */
+  /** Removes bytes that were sent meanwhile from the budget. */
   #refresh(): void {
     const nowMs = this.#clock.now();
     if (nowMs - this.#refreshedAtMs < REFRESH_EVERY_MS) return;

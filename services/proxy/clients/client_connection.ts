@@ -7,12 +7,12 @@ import type { FrameJoiner, OutgoingMessage } from "../hub/messages.ts";
 import { CountedConnection, ENSURED_BYTES } from "./client_buffers.ts";
 
 /**
- * Bytes that may wait in a client's socket before notifications stay in the ring instead: what a turn
- * of the event loop brings in a burst.
+ * Bytes that may wait in a client's socket before notifications stay in the ring instead: a burst in
+ * one turn of the event loop.
  */
 export const QUEUED_BYTES_MAX = 256 * 1024;
 
-/** Unsent bytes of one client, answers included: one that reads nothing and asks on is closed. */
+/** Most unsent bytes of one client, answers included; a client over it is closed. */
 export const UNREAD_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Seconds without a pong after which a client counts as gone. */
@@ -41,14 +41,14 @@ export abstract class ClientConnection extends CountedConnection implements Clie
     return Math.min(own, Math.max(ensured, this.free(Math.min(wanted, own))));
   }
 
-  /** The client asks on and reads nothing. */
+  /** The client keeps sending requests and reads nothing. */
   protected refuseToQueue(): void {
     this.countRefusal();
     this.close(CloseCode.tryAgainLater, "Answers are not read");
   }
 }
 
-/** The part of the runtime's WebSocket that is used here, so that a test can play it. */
+/** The part of the runtime's WebSocket that is used here; tests replace it. */
 export type NativeSocket =
   & Pick<
     WebSocket,
@@ -58,7 +58,7 @@ export type NativeSocket =
 
 /** A WebSocket of the runtime's own server, which writes each message with a system call. */
 export class NativeConnection extends ClientConnection {
-  /** The server gives no access to the TCP socket: it ends when the peer does, or with the process. */
+  /** The server gives no access to the TCP socket, which ends with its peer or with the process. */
   readonly isCuttable = false;
   readonly #socket: NativeSocket;
 
@@ -90,7 +90,7 @@ export class NativeConnection extends ClientConnection {
     for (const { text } of messages) this.#socket.send(text);
   }
 
-  /** Bytes that wait in the socket, or an upper bound of them that is not over `limit`. */
+  /** Bytes that wait in the socket, or an upper bound of them that is at most `limit`. */
   #queued(limit: number): number {
     if (this.counted > limit) this.recount(); // seldom: asking each time would slow every send
     return this.counted;
@@ -148,7 +148,7 @@ export class TcpConnection extends ClientConnection {
       return this.refuseToQueue();
     }
     this.add(bytes);
-    // Frames are whole and uncompressed, so these can stand between any two that `ws` writes.
+    // Frames are whole and uncompressed, so these fit between any two that `ws` writes.
     this.#tcp.write(this.#joiner.join(messages));
   }
 
@@ -160,7 +160,7 @@ export class TcpConnection extends ClientConnection {
     this.#socket.terminate();
   }
 
-  /** Pings the client, and cuts it if it did not answer the ping before. */
+  /** Pings the client, and cuts it if it did not answer the previous ping. */
   ping(): void {
     if (!this.#alive) return this.cut();
     this.#alive = false;

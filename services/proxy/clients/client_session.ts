@@ -16,12 +16,12 @@ import { limitExceeded, type ProxyError } from "../router/failures.ts";
 import { subscriptionMethod } from "../router/methods.ts";
 import { failureOf, failureText, failureUnder, type Router } from "../router/router.ts";
 
-/** Unanswered messages of one client: what a browser tab sends at once is far below. */
+/** Most unanswered messages of one client: far more than a browser tab sends at once. */
 export const OPEN_MESSAGES_MAX = 256;
 
-/** Where a session sends. */
+/** The outgoing side of a session. */
 export interface AnswerSink extends ClientSink {
-  /** Whether an answer of so many bytes may be queued. */
+  /** Whether an answer of this many bytes may be queued. */
   admit(bytes: number): boolean;
 }
 
@@ -33,13 +33,13 @@ export interface ClientSessionOptions {
   clock: Clock;
   metrics: ProxyMetrics;
   address: CallerAddress;
-  /** Requests and messages that are not answered, by caller; subscriptions do not count. */
+  /** Unanswered requests and messages by caller; subscriptions do not count. */
   openRequests: AddressCounts;
-  /** Large messages that are not answered yet, with all others of the process. */
+  /** Large unanswered messages, together with all others of the process. */
   budget: ByteBudget;
   maxMessageBytes: number;
   maxSubscriptions: number;
-  /** Seconds until an address may ask again; undefined if it may ask now. Not set: no limit. */
+  /** Seconds until an address may send again; undefined if it may send now. Not set: no limit. */
   overRate?: (address: CallerAddress) => Promise<number | undefined>;
 }
 
@@ -87,13 +87,13 @@ export class ClientSession {
     }
   }
 
-  /** Has a message answered; notifications wait until the answer with their id has left. */
+  /** Gets a message answered; notifications wait until the answer with their id was sent. */
   async #route(text: string, counted: Counted): Promise<void> {
     const { address, router, hub } = this.#options;
     let isHeld = false;
     const subscriptions = (call: Call) => {
       const answer = this.#subscription(call);
-      // It needs no connection of its own, and waits while the node is away.
+      // It needs no connection of its own, and waits while the node is unreachable.
       if (answer !== undefined && !isBatch(text)) counted.end();
       if (answer !== undefined && !isHeld) {
         isHeld = true;
@@ -113,7 +113,7 @@ export class ClientSession {
     }
   }
 
-  /** The connection has room again. */
+  /** The connection's queue has room again. */
   resume(): void {
     this.#options.hub.resume(this.#client);
   }
@@ -190,7 +190,7 @@ export class ClientSession {
   }
 }
 
-/** An open message of an address, which ends once. */
+/** Counts an open message of an address until it ends, once. */
 class Counted {
   readonly #counts: AddressCounts;
   readonly #address: CallerAddress;

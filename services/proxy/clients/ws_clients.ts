@@ -27,37 +27,37 @@ export interface WsClientsOptions {
   clock: Clock;
   metrics: ProxyMetrics;
   cors: Cors;
-  /** Unsent bytes, with all other large messages of the process. */
+  /** Unsent bytes, together with all other large messages of the process. */
   budget: ByteBudget;
   maxClients: number;
   maxClientsPerAddress: number;
   maxMessageBytes: number;
   maxSubscriptionsPerClient: number;
-  /** Seconds until an address may ask again; undefined if it may ask now. Not set: no limit. */
+  /** Seconds until an address may send again; undefined if it may send now. Not set: no limit. */
   overRate?: (address: CallerAddress) => Promise<number | undefined>;
-  /** Requests and messages that are not answered, over HTTP too. */
+  /** Unanswered requests and messages, including those over HTTP. */
   openRequests: AddressCounts;
 }
 
 /**
- * The runtime's socket does not say when it can take more. So clients that are behind are looked at
- * after each flush, and this often while they read.
+ * The runtime's socket does not report when it has room again. So clients that are behind are checked
+ * after each flush, and at this interval while they read.
  */
 const RESUME_READING_MS = 1;
 
 /** The same for clients that do not read. */
 const RESUME_EVERY_MS = 20;
 
-/** Clients that are looked at together, so that thousands that are behind cost little time each. */
+/** Clients that are checked together, so that a check of thousands is cheap per client. */
 const RESUMED_AT_ONCE = 256;
 
-/** Turns of the event loop after which notifications are sent though more of them keep coming. */
+/** Turns of the event loop after which notifications are sent even if more keep arriving. */
 const FLUSH_TURNS_MAX = 3;
 
-/** How long clients may take to answer the close before the listener cuts them. */
+/** How long clients may take to answer a close before the listener cuts them. */
 const CLOSE_DEADLINE_MS = 1_000;
 
-/** How often expired subscribes are looked for. */
+/** Interval of the search for expired subscribes. */
 const SWEEP_EVERY_MS = 1_000;
 
 /** Whether a request asks for a WebSocket, on `/ws` or on `/`. */
@@ -79,7 +79,7 @@ export class WsClients {
   #cancelResumeReading: CancelTimer | undefined;
   #draining = false;
   #flushing = false;
-  /** Whether notifications came since the end of the last turn of the event loop. */
+  /** Whether notifications arrived since the end of the last turn of the event loop. */
   #isArriving = false;
   #drained: (() => void) | undefined;
 
@@ -110,11 +110,11 @@ export class WsClients {
     try {
       upgrade = Deno.upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
     } catch (thrown) {
-      // The request lacks a header of the handshake; the message names it.
+      // A header of the handshake is missing; the message names it.
       return responseOf(brokenHandshake(messageOf(thrown)));
     }
     const { socket, response } = upgrade;
-    // A socket whose peer is gone before it opens has no further event, not even a close.
+    // A socket whose peer disconnects before it opens has no further event, not even a close.
     socket.onopen = () => {
       const connection = new NativeConnection(socket);
       const full = this.#noRoom(address);
@@ -125,7 +125,7 @@ export class WsClients {
     return response;
   }
 
-  /** Why a handshake is refused; undefined if it is accepted. */
+  /** The reason to refuse a handshake; undefined if it is accepted. */
   refusal(headers: Headers, address: CallerAddress): Response | undefined {
     // Otherwise any page could use a proxy that only its visitor can reach.
     if (!this.#options.cors.allows(headers.get("origin"))) {
@@ -177,9 +177,9 @@ export class WsClients {
   }
 
   /**
-   * Sends new notifications after the first turn of the event loop that brings no more, so that those
-   * that the node sent together leave together: to send to thousands of clients twice takes twice as
-   * long. Clients that are behind are retried until they have caught up.
+   * Sends new notifications after the first turn of the event loop without further ones, so that those
+   * that the node sent together are sent together: a second round to thousands of clients would take
+   * as long again. Clients that are behind are retried until they have caught up.
    */
   flushSoon(): void {
     this.#isArriving = true;
@@ -264,7 +264,7 @@ export class WsClients {
     }
   }
 
-  /** Looks at those clients that read, those that waited longest first. */
+  /** Retries the clients that read, those that waited longest first. */
   #resumeReading(): void {
     const { hub } = this.#options;
     if (hub.reading.size === 0) return;

@@ -16,10 +16,10 @@ import { TcpConnection } from "./client_connection.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** Fragments of one message: `ws` keeps an object for each, so that tiny ones cost far more memory. */
+/** Most fragments of one message: `ws` keeps an object for each, so tiny ones need far more memory. */
 const FRAGMENTS_MAX = 1_024;
 
-/** How long a connection may take to complete its handshake: a phone on a bad network needs three. */
+/** How long a connection may take for its handshake: a phone on a bad network needs three seconds. */
 export const HANDSHAKE_MS = 10_000;
 
 /** The largest header of a handshake: the default of nginx. */
@@ -28,31 +28,31 @@ const HEADER_BYTES_MAX = 16 * 1024;
 /** Options of a {@link WsListener}. */
 export interface WsListenerOptions {
   host: string;
-  /** 0 takes a free one. */
+  /** 0 chooses a free one. */
   port: number;
   /** Whether several processes may listen on the port; Linux only. */
   reusePort?: boolean;
   clock: Clock;
   /** A larger message closes its connection with 1009, as soon as its length is known. */
   maxMessageBytes: number;
-  /** Most connections that have not completed their handshake, of one peer. */
+  /** Most connections of one peer that have not completed their handshake. */
   maxHandshakesPerPeer: number;
-  /** Called for each connection over that. */
+  /** Called for each connection over that limit. */
   onRefusal?: () => void;
-  /** Why a handshake is refused, as an HTTP answer; undefined to accept it. */
+  /** The HTTP answer that refuses a handshake; undefined to accept it. */
   refuse: (headers: Headers, remote: string) => Response | undefined;
   accepted: (connection: TcpConnection, headers: Headers, remote: string) => void;
 }
 
 /**
  * A second port, only for WebSockets. The server of the first port gives no access to its TCP sockets
- * and makes a system call for each message; here everything due to a client leaves in one write.
+ * and makes a system call for each message; here everything due to a client is sent in one write.
  */
 export class WsListener {
   readonly #options: WsListenerOptions;
   readonly #server: Server;
   readonly #handshakes: WebSocketServer;
-  /** Connections that have not completed their handshake, and when they are late. */
+  /** Connections that have not completed their handshake, and their deadlines. */
   readonly #pending: Deadlines<Socket>;
   readonly #pendingPerPeer = new Map<string, number>();
   readonly #settlers = new Map<Socket, () => void>();
@@ -63,7 +63,7 @@ export class WsListener {
   private constructor(options: WsListenerOptions, server: Server) {
     this.#options = options;
     this.#server = server;
-    // The types of `ws` do not know maxFragments yet.
+    // The types of `ws` lack maxFragments.
     const limits: ServerOptions & { maxFragments: number } = {
       noServer: true,
       perMessageDeflate: false,
@@ -109,7 +109,7 @@ export class WsListener {
     await closed;
   }
 
-  /** Bounds the number and time of connections that are not WebSockets yet. */
+  /** Limits the number and duration of connections that are not WebSockets yet. */
   #connected(tcp: Socket): void {
     const { maxHandshakesPerPeer, onRefusal } = this.#options;
     const peer = addressKey(tcp.remoteAddress ?? "");
@@ -137,7 +137,7 @@ export class WsListener {
 
   #upgrade(request: IncomingMessage, tcp: Socket, head: Buffer): void {
     const headers = headersOf(request);
-    // Read now: a peer that is gone at the end of the handshake has no address any more.
+    // Read now: a peer that disconnects before the end of the handshake has no address afterwards.
     const remote = tcp.remoteAddress ?? "";
     const refusal = this.#options.refuse(headers, remote);
     if (refusal !== undefined) {

@@ -1,14 +1,14 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 
 /**
- * Items that all have the same time to finish. They share one timer, set for the oldest: a timer each
- * would cost more than the work it guards.
+ * Items with the same timeout. They share one timer, set for the oldest: one timer per item would cost
+ * more than the work that it limits.
  */
 export class Deadlines<T> {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #expired: (item: T) => void;
-  /** In the order of adding, which is the order of their ends. Bounded by what the owner adds. */
+  /** In the order of adding, which is the order of their deadlines. Bounded by the owner. */
   readonly #endsAtMs = new Map<T, number>();
   #cancelTimer: CancelTimer | undefined;
 
@@ -19,23 +19,23 @@ export class Deadlines<T> {
     this.#expired = expired;
   }
 
-  /** Items that are not finished. */
+  /** Number of unfinished items. */
   get size(): number {
     return this.#endsAtMs.size;
   }
 
-  /** Starts the time of an item. */
+  /** Starts the timeout of an item. */
   add(item: T, nowMs = this.#clock.now()): void {
     this.#endsAtMs.set(item, nowMs + this.#timeoutMs);
     this.#watch();
   }
 
-  /** Removes an item that is finished. @returns False if it was late. */
+  /** Removes a finished item. @returns False if it was late. */
   delete(item: T): boolean {
     return this.#endsAtMs.delete(item);
   }
 
-  /** Removes all items without calling back. @returns What was not finished. */
+  /** Removes all items without calling back. @returns The unfinished ones. */
   clear(): T[] {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;

@@ -9,7 +9,7 @@ import { ConnectionError, type Exchange, NodeConnection } from "./node_connectio
 import { bodyOf, type NodeReply } from "./reply_body.ts";
 import { type HttpReply, ReplyBudgetError } from "./reply_reader.ts";
 
-/** Connections to one node, and so open requests: the default of an nginx worker. */
+/** Most connections to one node, and so open requests: the default of an nginx worker. */
 export const CONNECTIONS_MAX = 1_024;
 
 /** An idle connection is closed after this: many servers close theirs after five seconds. */
@@ -22,11 +22,11 @@ export interface HttpPoolOptions {
   /** How long the node may take from the request to the end of its answer. */
   timeoutMs: number;
   clock: Clock;
-  /** Counts the bytes of answers that are being read; without one, only each answer is bounded. */
+  /** Counts the bytes of answers that are being read; without it, only each answer is bounded. */
   budget?: ByteBudget;
   /** Called when a request is answered, with the status, or failed. */
   onEnd?: (tookMs: number, status: number | undefined, error?: ConnectionError | BusyError) => void;
-  /** Where to send a read that this node refused or did not answer; undefined to give up. */
+  /** Another pool for a read that this node refused or did not answer; undefined to give up. */
   elsewhere?: () => HttpPool | undefined;
   /** Turns an error into the one that {@link HttpPool.post} rejects with. */
   failure?: (error: ConnectionError | BusyError) => Error;
@@ -39,7 +39,7 @@ export class ReplyTimeoutError extends RangemakerError {
   }
 }
 
-/** The node answers nobody, so its open requests are given up. */
+/** The node does not respond, so its open requests are abandoned. */
 export class AbandonedError extends RangemakerError {
   constructor(reason: string) {
     super("NODE_ABANDONED", reason);
@@ -54,7 +54,7 @@ export class BusyError extends RangemakerError {
 }
 
 /**
- * Posts to a node over its own keep-alive HTTP/1.1 connections. That costs half of what `fetch` does
+ * Posts to a node over its own keep-alive HTTP/1.1 connections. That takes half the time of `fetch`
  * (see `tests/bench/proxy_http_bench.ts`), and it never sends a write twice, as `fetch` does when a
  * reused connection closes before the answer.
  */
@@ -62,9 +62,9 @@ export class HttpPool {
   readonly #options: HttpPoolOptions;
   readonly #budget: ByteBudget;
   readonly #head: string;
-  /** Connections with a request, and when its answer is late. */
+  /** Connections with a request, and its deadline. */
   readonly #busy: Deadlines<NodeConnection>;
-  /** Idle connections, most recently used last, and since when each is idle. */
+  /** Idle connections, most recently used last, with the start of their idle time. */
   readonly #idle: { connection: NodeConnection; sinceMs: number }[] = [];
   #cancelIdleTimer: CancelTimer | undefined;
   #stopped = false;
@@ -101,7 +101,7 @@ export class HttpPool {
     mayRepeat = false,
     mayMove = mayRepeat,
   ): Promise<NodeReply> {
-    // A header value cannot contain a line end: the HTTP parser that read it made sure.
+    // A header value cannot contain a line end: the HTTP parser that read it ensures that.
     const rest = `${forwardedFor}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
     return new Promise((resolve, reject) => {
       const startedAtMs = this.#options.clock.now();
@@ -109,7 +109,7 @@ export class HttpPool {
     });
   }
 
-  /** Ends the connections with an open request, so that reads among those move to another node. */
+  /** Ends the connections with an open request, so that their reads move to another node. */
   abandon(reason: string): void {
     for (const connection of this.#busy.clear()) connection.destroy(new AbandonedError(reason));
   }
@@ -123,7 +123,7 @@ export class HttpPool {
     for (const connection of [...this.#busy.clear(), ...idle]) connection.destroy(reason);
   }
 
-  /** For {@link Post}: takes the answer, and the connection if it can be used again. */
+  /** For {@link Post}: handles the answer, and keeps the connection if it is reusable. */
   replied(post: Post, connection: NodeConnection, reply: HttpReply): void {
     const nowMs = this.#options.clock.now();
     this.#busy.delete(connection);
@@ -134,7 +134,7 @@ export class HttpPool {
     post.resolve(reply);
   }
 
-  /** For {@link Post}: takes the failure, and sends the request again where that is safe. */
+  /** For {@link Post}: handles the failure, and sends the request again if that is safe. */
   failed(post: Post, connection: NodeConnection, error: ConnectionError): void {
     const nowMs = this.#options.clock.now();
     this.#busy.delete(connection);
@@ -169,7 +169,7 @@ export class HttpPool {
 
   #reject(post: Post, error: ConnectionError | BusyError, nowMs: number): void {
     this.#options.onEnd?.(nowMs - post.startedAtMs, undefined, error);
-    // Another node would take as long to answer, or send as much.
+    // Another node would take as long, or send as much.
     const isOwnLimit = error.cause instanceof ReplyTimeoutError ||
       error.cause instanceof ReplyBudgetError;
     if (!isOwnLimit && this.#move(post, nowMs)) return;
@@ -241,13 +241,13 @@ export class HttpPool {
   }
 }
 
-/** One call of {@link HttpPool.post}: an object, because a closure for each step would cost more. */
+/** One call of {@link HttpPool.post}: an object, because a closure per step would be slower. */
 class Post implements Exchange {
   request = "";
 
   constructor(
     public pool: HttpPool,
-    /** The request behind the part that is the same for all requests to a node. */
+    /** The request after the part that is the same for all requests to a node. */
     readonly rest: string,
     public mayRepeat: boolean,
     public mayMove: boolean,
@@ -265,7 +265,7 @@ class Post implements Exchange {
   }
 }
 
-/** Whether an answer says that the node cannot serve now. */
+/** Whether an answer means that the node cannot serve now. */
 function isRefusal(status: number): boolean {
   return status === 429 || status >= 500;
 }

@@ -16,7 +16,7 @@ export class ConnectionError extends RangemakerError {
   readonly stage: FailureStage;
 
   constructor(stage: FailureStage, cause: unknown) {
-    // Socket messages name addresses, which callers must not see; their codes do not.
+    // Socket messages contain addresses, which callers must not see; their codes do not.
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : undefined;
     const message = cause instanceof RangemakerError ? cause.message : code ?? messageOf(cause);
     super("NODE_CONNECTION", message, { cause });
@@ -24,11 +24,11 @@ export class ConnectionError extends RangemakerError {
   }
 }
 
-/** A request, and what happens with its outcome. */
+/** A request, and the callbacks for its outcome. */
 export interface Exchange {
   /** The whole request, head and body. */
   readonly request: string;
-  /** The answer is complete; `reusable` says whether the connection takes another request. */
+  /** The answer is complete; `reusable` says whether the connection accepts another request. */
   replied(connection: NodeConnection, reply: HttpReply): void;
   failed(connection: NodeConnection, error: ConnectionError): void;
 }
@@ -41,15 +41,15 @@ export class NodeConnection {
   #exchange: Exchange | undefined;
   /** Whether the connection had been used before the present request. */
   #kept = false;
-  /** Whether any of the present answer has come. */
+  /** Whether a part of the present answer has arrived. */
   #begun = false;
   #used = false;
   #ended: Error | undefined;
 
   /**
    * @param socket About to be connected.
-   * @param connectEvent The event that says so: with TLS, only after the handshake.
-   * @param onGone Called once, when it can be used no more.
+   * @param connectEvent The event that reports the connection: with TLS, only after the handshake.
+   * @param onGone Called once, when the connection becomes unusable.
    */
   constructor(
     socket: Socket,
@@ -75,7 +75,7 @@ export class NodeConnection {
     return this.#ended === undefined;
   }
 
-  /** Sends a request; the exchange is called back once, never before this returns. */
+  /** Sends a request; the exchange is called back once, never before this method returns. */
   send(exchange: Exchange): void {
     if (this.#ended !== undefined) {
       const error = new ConnectionError("kept", this.#ended);

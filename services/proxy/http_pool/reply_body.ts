@@ -1,9 +1,9 @@
 import { Buffer, isUtf8 } from "node:buffer";
 
-/** The largest answer that a node may send: as much as the WebSocket to it takes. */
+/** The largest answer of a node: the same as over its WebSocket. */
 export const REPLY_BYTES_MAX = 64 * 1024 * 1024;
 
-/** What a node answered, byte for byte: as text if it is UTF-8. */
+/** The answer of a node, byte for byte: as text if it is UTF-8. */
 export interface NodeReply {
   status: number;
   body: Uint8Array<ArrayBuffer> | string;
@@ -24,14 +24,14 @@ export function bodyText(body: NodeReply["body"]): string {
 const FIRST_CAPACITY = 4_096;
 
 /**
- * Appends bytes to one buffer that doubles when it is full. So a body in many small chunks keeps
- * neither the chunks nor the larger buffers that they arrived in.
+ * Appends bytes to one buffer that doubles when it is full. So neither the
+ * chunks of a body nor the larger buffers in which they arrived stay in memory.
  */
 export class GrowingBytes {
   #bytes: Buffer<ArrayBuffer>;
   #length = 0;
 
-  /** @param expected Bytes that are known to come: then the buffer never has to grow. */
+  /** @param expected Length of the body, if known: the buffer then never has to grow. */
   constructor(expected = 0) {
     this.#bytes = Buffer.alloc(expected);
   }

@@ -5,7 +5,7 @@ export const LINE_END = "\r\n";
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: |$)/;
 
-/** Statuses without a body, whatever the headers say. */
+/** Statuses without a body, regardless of the headers. */
 const BODILESS = new Set([204, 205, 304]);
 
 /** A node sent something other than an acceptable HTTP/1.1 answer. */
@@ -15,10 +15,10 @@ export class ReplyError extends RangemakerError {
   }
 }
 
-/** What marks the end of a body: its length, its last chunk, or the end of the connection. */
+/** The end of a body: by its length, its last chunk, or the end of the connection. */
 type Framing = { bytes: number } | "chunked" | "until close";
 
-/** What the header of an answer says that matters here. */
+/** The parts of an answer's header that are used here. */
 export interface Head {
   status: number;
   framing: Framing;

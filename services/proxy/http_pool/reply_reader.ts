@@ -4,12 +4,12 @@ import { ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import { bodyOf, GrowingBytes, type NodeReply, REPLY_BYTES_MAX } from "./reply_body.ts";
 import { type Head, LINE_END, readHead, ReplyError } from "./reply_head.ts";
 
-/** The largest header, and the largest line between chunks: twice what nginx takes. */
+/** The largest header, and the largest line between chunks: twice the limit of nginx. */
 const HEAD_BYTES_MAX = 16 * 1024;
 
 const HEAD_END = "\r\n\r\n";
 
-/** Most headers and lines are shorter, and most answers too: longer ones take a slower path. */
+/** Most headers, lines and answers are shorter; longer ones take a slower path. */
 const SHORT_BYTES = 512;
 
 /** Body and chunk lines together, so that chunk lines are bounded as well. */
@@ -19,7 +19,7 @@ type Bytes = Buffer<ArrayBuffer>;
 
 const NOTHING: Bytes = Buffer.alloc(0);
 
-/** The answer does not fit beside those that the process holds already. */
+/** The answer does not fit beside those that are already in memory. */
 export class ReplyBudgetError extends RangemakerError {
   constructor(max: number) {
     super("REPLY_BUDGET", `Answers waiting in memory are at their limit of ${max} bytes`);
@@ -41,16 +41,16 @@ const ASCII = /^[\0-\x7f]*$/;
  */
 export class ReplyReader {
   readonly #budget: ByteBudget;
-  /** Bytes of the present answer that are counted in the budget. */
+  /** Bytes of the present answer counted in the budget. */
   #budgeted = 0;
   /** Bytes received that are not yet part of the body. */
   #rest: Bytes = NOTHING;
   #head: Head | undefined;
-  /** The first part of a body, usually all of it; {@link #body} once there are more. */
+  /** The first part of a body, usually all of it; replaced by {@link #body} if there are more. */
   #first: Bytes | undefined;
   #body: GrowingBytes | undefined;
   #receivedBytes = 0;
-  /** Bytes missing of the present chunk, its line end included; undefined between chunks. */
+  /** Missing bytes of the present chunk, including its line end; undefined between chunks. */
   #chunkLeft: number | undefined;
   #sawLastChunk = false;
 
@@ -60,11 +60,11 @@ export class ReplyReader {
   }
 
   /**
-   * Takes the next piece.
+   * Reads the next piece.
    *
    * @returns The answer once it is complete; then the reader is ready for the next one.
    * @throws {ReplyError} If it is malformed, or over {@link REPLY_BYTES_MAX}.
-   * @throws {ReplyBudgetError} If the process holds too many bytes of answers.
+   * @throws {ReplyBudgetError} If too many bytes of answers are in memory.
    */
   read(piece: Bytes): HttpReply | undefined {
     if (this.#receivedBytes === 0 && piece.length <= SHORT_BYTES) {
@@ -77,7 +77,7 @@ export class ReplyReader {
     while (this.#head === undefined) {
       const head = this.#readHead();
       if (head === undefined) return undefined;
-      // After 100 Continue or 103 Early Hints the answer is still to come.
+      // The answer follows after 100 Continue or 103 Early Hints.
       if (head.status >= 200) this.#head = head;
     }
     const { framing } = this.#head;
@@ -94,7 +94,7 @@ export class ReplyReader {
     return this.#head?.framing === "until close" ? this.#finish(this.#head) : undefined;
   }
 
-  /** Forgets what came of an answer. */
+  /** Discards a partial answer. */
   reset(): void {
     this.#budget.remove(this.#budgeted);
     this.#budgeted = this.#receivedBytes = 0;
@@ -142,7 +142,7 @@ export class ReplyReader {
     }
   }
 
-  /** Continues a chunk. @returns False if more of it has to come. */
+  /** Continues a chunk. @returns False if it is not complete yet. */
   #readChunk(left: number): boolean {
     const body = Math.min(Math.max(0, left - LINE_END.length), this.#rest.length);
     this.#keep(this.#take(body));
@@ -157,7 +157,7 @@ export class ReplyReader {
     return true;
   }
 
-  /** Takes all bytes up to an end mark. Text is searched because bytes take ten times as long. */
+  /** Takes all bytes up to an end mark. It searches text because bytes take ten times as long. */
   #upTo(mark: string): string | undefined {
     let text = this.#rest.toString("latin1", 0, SHORT_BYTES);
     let end = text.indexOf(mark);
@@ -197,7 +197,7 @@ export class ReplyReader {
     this.#body.add(part);
   }
 
-  /** Counts so many bytes of a body in the budget, if it is large. */
+  /** Counts bytes of a body in the budget, if it is large. */
   #reserve(bytes: number): void {
     const more = bytes - this.#budgeted;
     if (bytes <= SMALL_BYTES || more <= 0) return;
@@ -219,7 +219,7 @@ export class ReplyReader {
   }
 }
 
-/** An answer that is short and came in one piece, as most do; undefined for all others. */
+/** An answer that is short and arrived in one piece, as most do; undefined for all others. */
 function readShort(piece: Bytes): HttpReply | undefined {
   const text = piece.toString("latin1");
   const headEnd = text.indexOf(HEAD_END);

@@ -36,15 +36,15 @@ export class BroadcastRing<T> {
     return evicted;
   }
 
-  /** The message with that number; undefined if it is not kept any more or has not come. */
+  /** The message with that number; undefined if it was overwritten or does not exist yet. */
   at(position: number): T | undefined {
     if (position < this.#start || position >= this.#end) return undefined;
     return this.#slots[position % this.#capacity];
   }
 
   /**
-   * Forgets all messages, which nobody needs any more. A message that lives as long as a turn of the
-   * event loop costs the garbage collector next to nothing.
+   * Deletes all messages, when nobody needs them any more. Messages that live for one turn of the
+   * event loop are almost free for the garbage collector.
    */
   clear(): void {
     for (; this.#start < this.#end; this.#start += 1) {

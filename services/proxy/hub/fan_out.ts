@@ -16,7 +16,7 @@ export interface FanOutOptions {
 
 /**
  * Delivers notifications to the members of their subscriptions: at the next {@link flush} to those
- * that are up to date, from a shared ring to those whose connection could not take everything.
+ * that are up to date, from a shared ring to those whose connection had no room for everything.
  */
 export class FanOut {
   readonly #options: FanOutOptions;
@@ -38,7 +38,7 @@ export class FanOut {
     return this.#behind.all;
   }
 
-  /** Those of them that took something lately, longest ago first. */
+  /** Those of them that accepted something lately, longest ago first. */
   get reading(): ReadonlySet<HubClient> {
     return this.#behind.reading;
   }
@@ -50,7 +50,7 @@ export class FanOut {
 
   /** Adds a notification for the members of a subscription. */
   publish(subscription: UpstreamSubscription, text: string): void {
-    // A burst longer than the ring must not cost clients that are up to date anything.
+    // Clients that are up to date must not miss messages of a burst longer than the ring.
     if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
     if (this.#behind.isRescueDue(this.#ring.end)) this.#rescue();
     if (this.#fresh.length === 0) this.#freshFrom = this.#ring.end;
@@ -65,7 +65,7 @@ export class FanOut {
 
   /**
    * Sends new notifications to clients that are up to date. This is the hot path: a client of a single
-   * subscription gets the subscription's own list, which costs little more than the send.
+   * subscription gets the subscription's own list, which adds little to the send itself.
    */
   flush(): void {
     const subscriptions = this.#fresh;
@@ -74,7 +74,7 @@ export class FanOut {
     let sent = 0;
     for (const subscription of subscriptions) {
       for (const client of subscription.members) {
-        if (client.cursor !== undefined) continue; // behind already: resume() serves it
+        if (client.cursor !== undefined) continue; // already behind: resume() serves it
         const inOrder = subscriptions.length === 1 || client.subscriptionCount === 1;
         if (inOrder && client.deliver(subscription)) sent += subscription.fresh.length;
         else ringReaders.add(client);
@@ -100,8 +100,8 @@ export class FanOut {
   }
 
   /**
-   * Sends clients that read what the ring would overwrite before the next call. Only then, because
-   * messages in the ring are shared, and those in the queue of a connection are not.
+   * Sends messages that the ring would overwrite before the next call to the clients that read. Not
+   * earlier, because messages in the ring are shared, and those in a connection's queue are not.
    */
   #rescue(): void {
     this.flush(); // or the ring would bring the same messages again

@@ -8,27 +8,27 @@ import type { UpstreamSubscription } from "./hub_client.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** How long a node may be behind what clients were shown; then its chain counts as another one. */
+/** How long a node may be behind the clients' head; after that its chain counts as another one. */
 export const BEHIND_MS = 120_000;
 
-/** Blocks that are asked for at once to fill a gap, and how often; fewer times if some are missing. */
+/** Blocks requested at once to fill a gap, and the number of requests; fewer if some are missing. */
 export const FILL = { blocks: 64, times: 16, shortTimes: 3 };
 
-/** Heads that wait until a gap is filled; with more, the gap stays. */
+/** Most heads that wait until a gap is filled; with more, the gap stays. */
 const HELD_MAX = 1_024;
 
 /** Members of a block that its head does not have. */
 const BODY = ["transactions", "uncles", "withdrawals", "size", "totalDifficulty"];
 
-/** A block as `eth_getBlockByNumber` answers it. */
+/** A block as returned by `eth_getBlockByNumber`. */
 export type Block = Readonly<Record<string, unknown>>;
 
 /** Options of a {@link HeadSequence}. */
 export interface HeadSequenceOptions {
   clock: Clock;
-  /** The blocks from one number to another that the node has which the hub follows, in order. */
+  /** Reads the blocks from one number to another from the hub's node, in order. */
   blocks: (from: number, to: number) => Promise<readonly Block[]>;
-  /** Heads were sent that no frame of the node brought just now. */
+  /** Heads were sent outside the handling of a frame. */
   sent: () => void;
 }
 
@@ -43,11 +43,11 @@ interface Line {
   subscription: UpstreamSubscription;
   /** Sends a notification to the clients. */
   send: (text: string) => void;
-  /** Number of the newest head that clients were shown. */
+  /** Number of the newest head sent to clients. */
   last: number;
   /** Until when lower heads are dropped; undefined once the present node is ahead. */
   behindUntilMs: number | undefined;
-  /** Heads that came while a gap is being filled. */
+  /** Heads that arrived while a gap is being filled. */
   held: HeadNotice[] | undefined;
   /** Changes with every connection. */
   epoch: number;
@@ -55,8 +55,8 @@ interface Line {
 
 /**
  * Keeps `newHeads` in sequence when the hub moves to another node: heads that were announced meanwhile
- * are fetched by number, and those that clients have seen are dropped. On one connection everything
- * passes as it comes, because a node that reorganises its chain may announce a number again.
+ * are fetched by number, and those that clients have seen are dropped. On one connection all heads
+ * pass unchanged, because a node that reorganises its chain may announce a number again.
  */
 export class HeadSequence {
   readonly #options: HeadSequenceOptions;
@@ -75,7 +75,7 @@ export class HeadSequence {
     void this.#fill(line, []);
   }
 
-  /** A head came: sends its text now, later or, if clients have seen a later one, never. */
+  /** Handles a head: sends its text now, later or, if clients have seen a later one, never. */
   take(
     subscription: UpstreamSubscription,
     announced: Head | undefined,
@@ -112,7 +112,7 @@ export class HeadSequence {
     line.send(text);
   }
 
-  /** Fetches what follows the last head, while those that come are held. */
+  /** Fetches the heads after the last one, while new ones wait. */
   async #fill(line: Line, held: HeadNotice[]): Promise<void> {
     line.held = held;
     const { epoch } = line;

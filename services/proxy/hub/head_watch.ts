@@ -13,12 +13,12 @@ const CONFIRM_MS = 1_000;
 
 const QUANTITY = /^0x[0-9a-fA-F]{1,16}$/;
 
-/** A number as Ethereum writes it. */
+/** A number in Ethereum's JSON form. */
 export const quantitySchema = z.string().regex(QUANTITY).transform(Number);
 
-/** The head of a block, or of the result of a `newHeads` notification; undefined if it is none. */
+/** The head in a block or in the result of a `newHeads` notification; undefined if there is none. */
 export function headOf(block: unknown): Head | undefined {
-  // A schema would take longer than all the rest of a notification.
+  // A schema would be slower than the rest of a notification's handling.
   if (typeof block !== "object" || block === null) return undefined;
   const { number, timestamp }: { number?: unknown; timestamp?: unknown } = block;
   const height = quantity(number);
@@ -37,16 +37,16 @@ export interface HeadWatchOptions {
   silenceMs: number;
   /** Whether the node has granted a subscription with this key. */
   isLive: (key: string) => boolean;
-  /** Reads the newest block number, not over the socket that is watched. */
+  /** Reads the newest block number over another connection than the watched one. */
   readHead: () => Promise<number>;
   /** Closes the connection. */
   drop: (reason: string) => void;
 }
 
 /**
- * Detects a node that is connected but silent. Only `newHeads` is known to tick: while a client is
- * subscribed to it and no head comes, the chain's head is read over HTTP. If it moved on without a
- * notification, the connection is replaced. An idle chain changes nothing.
+ * Detects a node that is connected but silent. Only `newHeads` notifies regularly: while a client is
+ * subscribed to it and no head arrives, the chain's head is read over HTTP. If it advanced without a
+ * notification, the connection is replaced. An idle chain has no effect.
  */
 export class HeadWatch {
   readonly #options: HeadWatchOptions;
@@ -67,7 +67,7 @@ export class HeadWatch {
     this.#cancel = this.#checkAfter(this.#options.silenceMs);
   }
 
-  /** A new connection: earlier announcements say nothing about it. */
+  /** A new connection: earlier announcements do not apply to it. */
   restart(): void {
     this.#known = this.#suspectSinceMs = undefined;
     this.#heardAtMs = this.#options.clock.now();

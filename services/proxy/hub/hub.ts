@@ -33,7 +33,7 @@ export interface HubOptions {
   heads?: HeadSequence;
 }
 
-/** After this many refusals of a subscription that it granted before, the node is believed. */
+/** Refusals after which a subscription that the node granted before is given up. */
 const REFUSALS_MAX = 5;
 
 /**
@@ -69,7 +69,7 @@ export class Hub {
     return this.#fanOut.stuck;
   }
 
-  /** Those of them that took something lately, longest ago first: they are to be resumed soon. */
+  /** Those of them that accepted something lately, longest ago first: resume them soon. */
   get reading(): ReadonlySet<HubClient> {
     return this.#fanOut.reading;
   }
@@ -81,7 +81,7 @@ export class Hub {
     return client;
   }
 
-  /** Step 5: removes a client, and unsubscribes at the node what nobody else uses. */
+  /** Step 5: removes a client, and ends the subscriptions at the node that nobody else uses. */
   disconnect(client: HubClient): void {
     if (!this.#clients.delete(client)) return;
     this.#fanOut.remove(client);
@@ -188,7 +188,7 @@ export class Hub {
     this.#book.retire(subscription);
   }
 
-  /** The node refused a subscription that clients have: they must not wait for it forever. */
+  /** The node refused a subscription of clients, who must not wait for it forever. */
   #refused(subscription: UpstreamSubscription): void {
     subscription.refusals += 1;
     if (subscription.refusals < REFUSALS_MAX) return; // the next sweep asks again

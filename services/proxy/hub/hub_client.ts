@@ -5,18 +5,18 @@ import type { BroadcastRing } from "./broadcast_ring.ts";
 import type { OutgoingMessage } from "./messages.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
-/** Why a client is closed (RFC 6455, section 7.4, and its registry). */
+/** Close codes for clients (RFC 6455, section 7.4, and its registry). */
 export const CloseCode = { tooBig: 1009, serviceRestart: 1012, tryAgainLater: 1013 } as const;
 
-/** The outgoing side of a client's connection, as the hub sees it. */
+/** The outgoing side of a client's connection. */
 export interface ClientSink {
   /**
-   * Bytes that the connection takes before its queue is full; 0 or less: none.
-   * @param wanted If this much is known to be free, the connection need not be asked again.
+   * Bytes that the connection accepts before its queue is full; 0 or less: none.
+   * @param wanted If this much is known to be free, the connection need not check again.
    */
   room(wanted: number): number;
   /**
-   * Bytes that it takes in spite of a full queue, so that they are not missed; 0 or less: none, as
+   * Bytes that it accepts in spite of a full queue, so that they are not missed; 0 or less: none, as
    * for a client that does not read.
    */
   spareRoom(): number;
@@ -34,11 +34,11 @@ export interface HubEvents {
   sent(count: number): void;
   /** A client that was too slow missed `count` notifications. */
   lagged(count: number): void;
-  /** All clients together now have `total` subscriptions. */
+  /** The number of subscriptions of all clients changed to `total`. */
   subscribed(total: number): void;
   /** A subscription was refused because of a limit. */
   refused?(limit: Limit): void;
-  /** The node announced a head, or something in its place that is none. */
+  /** The node announced a head, possibly in an unknown form. */
   announced?(head: Head | undefined): void;
 }
 
@@ -61,12 +61,12 @@ export interface Waiter {
 }
 
 /**
- * One subscription at the node, shared by all clients that asked for the same. Its state is one of:
+ * One subscription at the node, shared by all clients that requested it. Its state is one of:
  * wanted (neither id is set), asked (`askedAs` is set) or live (`upstreamId` is set).
  */
 export class UpstreamSubscription {
   readonly request: SubscriptionRequest;
-  /** The id that clients know: given once, kept over reconnects. */
+  /** The id given to clients, kept over reconnects. */
   publicId: string | undefined;
   /** The node's id on the present connection. */
   upstreamId: string | undefined;
@@ -74,15 +74,15 @@ export class UpstreamSubscription {
   askedAs: number | undefined;
   /** Refusals in a row by a node that had granted the subscription before. */
   refusals = 0;
-  /** Notifications so far. */
+  /** Number of notifications so far. */
   emitted = 0;
-  /** Notifications that the ring no longer has: always the first ones. */
+  /** Number of notifications that the ring no longer has: always the first ones. */
   evicted = 0;
   /** The newest notifications, those since the last flush of the hub. */
   fresh: OutgoingMessage[] = [];
   /** Bytes of {@link fresh}. */
   freshBytes = 0;
-  /** The client whose address this counts for: one that uses it, or the last one that did. */
+  /** The client whose address this counts for: one that uses it, or the last one that used it. */
   payer: HubClient;
   readonly members = new Set<HubClient>();
   readonly waiters = new Map<HubClient, Waiter>();
@@ -114,7 +114,7 @@ export class HubClient {
   readonly awaited = new Set<UpstreamSubscription>();
   /** Ring position from which it reads; undefined while it is up to date. */
   cursor: number | undefined;
-  /** How often in a row it was behind and its connection took nothing. */
+  /** How often in a row it was behind and its connection accepted nothing. */
   vainDrains = 0;
   #holds = 0;
 
@@ -133,7 +133,7 @@ export class HubClient {
     return this.#due.keys();
   }
 
-  /** The subscription that the client knows under an id. */
+  /** The subscription with an id of this client. */
   subscriptionOf(id: string): UpstreamSubscription | undefined {
     return this.#byId.get(id);
   }
@@ -180,14 +180,14 @@ export class HubClient {
     }
   }
 
-  /** Skips what the ring no longer has. @returns How many notifications it missed. */
+  /** Skips overwritten notifications. @returns How many it missed. */
   skipMissed(): number {
     let missed = 0;
     for (const subscription of this.#due.keys()) missed += this.#missedOf(subscription);
     return missed;
   }
 
-  /** Sends as much of what is due as there is room for. @returns How many were sent. */
+  /** Sends as many due notifications as there is room for. @returns How many were sent. */
   drain(ring: BroadcastRing<Notification>, room: number): number {
     if (this.cursor === undefined || this.#holds > 0) return 0;
     const due: OutgoingMessage[] = [];

@@ -78,7 +78,7 @@ export function parseNodeFrame(text: string): NodeFrame | undefined {
   }
 }
 
-/** A notification under the id that clients know; everything else stays as the node wrote it. */
+/** A notification with the clients' id; everything else stays as the node wrote it. */
 export function underPublicId(
   text: string,
   upstreamId: string,

@@ -7,18 +7,18 @@ import type { SubscribeOutcome, UpstreamSubscription } from "./hub_client.ts";
 const ADDRESS_SHARE = 1 / 8;
 
 /**
- * Equal subscriptions at the node: one client that asks again needs a second id of its own. Each is one
- * more message for every event: 16 of them once made the node close the socket on a burst.
+ * Most equal subscriptions at the node: a client that subscribes twice needs a second id. Each adds a
+ * message to every event: 16 of them once made the node close the socket on a burst.
  */
 const COPIES_MAX = 2;
 
 /** How long a request that made the node close the socket is refused, in milliseconds. */
 const CLOSED_ON_MS = 600_000;
 
-/** Such requests that are remembered; the oldest is forgotten first. */
+/** Most such requests that are cached; the oldest is evicted first. */
 const CLOSED_ON_MAX = 256;
 
-/** Why a new subscription at the node is refused. */
+/** The reason to refuse a new subscription at the node. */
 export type SubscriptionRefusal =
   | "upstream_subscriptions"
   | "upstream_subscriptions_per_address"
@@ -50,7 +50,7 @@ function failure(code: number, message: string): SubscribeOutcome {
   return { errorText: JSON.stringify({ code, message }) };
 }
 
-/** Decides which subscriptions the node may be asked for. */
+/** Decides which subscriptions may be requested from the node. */
 export class SubscriptionLimits {
   /** Time of the last event, Unix milliseconds: the owner sets it. */
   nowMs = 0;
@@ -72,7 +72,7 @@ export class SubscriptionLimits {
     return this.#count;
   }
 
-  /** Why a new subscription is refused; undefined if it is allowed. */
+  /** The reason to refuse a new subscription; undefined if it is allowed. */
   refusal(key: string, copies: number, address: CallerAddress): SubscriptionRefusal | undefined {
     if ((this.#closedOn.get(key) ?? -Infinity) > this.nowMs) return "closed_the_socket";
     if (this.#count >= this.#max) return "upstream_subscriptions";
@@ -87,19 +87,19 @@ export class SubscriptionLimits {
     this.#counts.add(address);
   }
 
-  /** A subscription is gone. */
+  /** Stops counting a subscription. */
   remove(address: CallerAddress): void {
     this.#count -= 1;
     this.#counts.remove(address);
   }
 
-  /** Moves the cost of a subscription to a client that uses it, if its payer no longer does. */
+  /** Counts a subscription for a client that uses it, if its present payer no longer does. */
   handOver(subscription: UpstreamSubscription): void {
     if (subscription.involves(subscription.payer)) return;
     const [user] = [...subscription.members, ...subscription.waiters.keys()];
     if (user === undefined) return;
     this.#counts.remove(subscription.payer.address);
-    // This can take the new payer over its limit; then it gets no further ones.
+    // This can put the new payer over its limit; it then gets no further ones.
     this.#counts.add(user.address);
     subscription.payer = user;
   }

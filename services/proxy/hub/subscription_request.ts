@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { memberText } from "../json_text.ts";
 
-/** What a client subscribes to. */
+/** The subscription that a client requests. */
 export interface SubscriptionRequest {
   /** The part before the underscore: `eth` of `eth_subscribe`. */
   namespace: string;
@@ -18,7 +18,7 @@ export const SUBSCRIPTION_PARAMS_BYTES_MAX = 4_096;
 /** Levels of nesting; a `logs` filter has four. */
 const DEPTH_MAX = 16;
 
-/** Subscriptions of the core node without a filter: what follows the kind changes nothing. */
+/** Subscriptions of the core node without a filter: it ignores parameters after the kind. */
 const KINDS_WITHOUT_FILTER: ReadonlySet<unknown> = new Set(["newHeads", "prices", "transactions"]);
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
@@ -34,7 +34,7 @@ export class SubscriptionParamsError extends RangemakerError {
 }
 
 /**
- * Reads what a subscribe call asks for.
+ * Reads the parameters of a subscribe call.
  *
  * @throws {SubscriptionParamsError} If its parameters are too long or nested too deep.
  */
@@ -54,7 +54,7 @@ export function subscriptionRequest(
     return { namespace, paramsText: JSON.stringify(used), key: keyOf(namespace, used) };
   }
   const key = keyOf(namespace, params);
-  // Different numbers can look alike once they are parsed; such requests share nothing.
+  // Different numbers can be equal after parsing; such requests are not shared.
   return { namespace, paramsText, key: isExact(params) ? key : `${namespace} ${paramsText}` };
 }
 
@@ -66,7 +66,7 @@ function usedParams(params: unknown): unknown[] | undefined {
   if (kind !== "theses" || typeof filter !== "object" || filter === null) return undefined;
   const { user, solver }: { user?: unknown; solver?: unknown } = filter;
   if (![user, solver].every((part) => part === undefined || isAddress(part))) return undefined;
-  // Addresses are compared without case.
+  // Addresses are case-insensitive.
   const lower = (part: unknown) => typeof part === "string" ? part.toLowerCase() : undefined;
   const used = { user: lower(user), solver: lower(solver) };
   return user === undefined && solver === undefined ? [kind] : [kind, used];
@@ -76,7 +76,7 @@ function isAddress(value: unknown): value is string {
   return typeof value === "string" && ADDRESS.test(value);
 }
 
-/** Whether every number of a value is the one that was written. */
+/** Whether parsing kept every number of a value exactly. */
 function isExact(value: unknown): boolean {
   if (typeof value === "number") return Number.isSafeInteger(value);
   if (typeof value !== "object" || value === null) return true;

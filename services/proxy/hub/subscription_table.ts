@@ -5,7 +5,7 @@ import { memberText } from "../json_text.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
-/** The connection to the node, as the hub sees it. */
+/** The hub's side of the connection to the node. */
 export interface UpstreamPort {
   /** Sends a frame. @returns False if there is no connection. */
   send(text: string): boolean;
@@ -16,7 +16,7 @@ export interface UpstreamPort {
 /** Options of a {@link SubscriptionTable}. */
 export interface SubscriptionTableOptions {
   upstream: UpstreamPort;
-  /** For the public id of a subscription whose id at the node is taken. */
+  /** Makes the public id of a subscription whose id at the node is taken. */
   random: RandomSource;
   /** How long the node may take to answer a subscribe. */
   askTimeoutMs: number;
@@ -38,16 +38,16 @@ interface Ask {
   askedAtMs: number;
 }
 
-/** Timed-out requests that may still be answered; with more, the connection counts as faulty. */
+/** Most timed-out requests that may still be answered; with more, the connection counts as faulty. */
 const ABANDONED_MAX = 256;
 
-/** Unknown subscription ids remembered for one sweep; more are ignored. */
+/** Most unknown subscription ids kept for one sweep; more are ignored. */
 const STRAYS_MAX = 256;
 
 /** The subscriptions at the node, live or requested, and their ids. */
 export class SubscriptionTable {
   readonly #options: SubscriptionTableOptions;
-  /** Subscriptions by key: several if one client asked for the same more than once. */
+  /** Subscriptions by key: several if one client requested the same more than once. */
   readonly #byKey = new Map<string, UpstreamSubscription[]>();
   readonly #byUpstreamId = new Map<string, UpstreamSubscription>();
   readonly #publicIds = new Set<string>();
@@ -64,7 +64,7 @@ export class SubscriptionTable {
     this.#limits = new SubscriptionLimits(options.maxSubscriptions);
   }
 
-  /** Subscriptions at the node, and those that it is asked for. */
+  /** Subscriptions at the node, and those requested from it. */
   get count(): number {
     return this.#limits.count;
   }
@@ -87,7 +87,7 @@ export class SubscriptionTable {
   /**
    * A subscription for a client: a shared one, unless the client uses that already.
    *
-   * @returns Why a new one is refused, if it is.
+   * @returns The reason to refuse a new one, if it is refused.
    */
   obtain(
     request: SubscriptionRequest,
@@ -116,7 +116,7 @@ export class SubscriptionTable {
       false;
   }
 
-  /** Asks the node for a subscription, unless it is requested or live already. */
+  /** Requests a subscription from the node, unless it is already requested or live. */
   ask(subscription: UpstreamSubscription, nowMs: number): void {
     if (subscription.askedAs !== undefined || subscription.upstreamId !== undefined) return;
     const { namespace, paramsText } = subscription.request;
@@ -145,16 +145,16 @@ export class SubscriptionTable {
   }
 
   /**
-   * The connection is lost, and the node's subscriptions with it.
+   * The connection is lost, and with it the node's subscriptions.
    *
    * @param isRefusal The node closed it because of what it was sent.
-   * @returns Subscriptions that are not asked for again: the node had not granted them before, and
-   *   was asked for them when it closed the connection.
+   * @returns Subscriptions that are not requested again: the node had never granted them, and they
+   *   were requested when it closed the connection.
    */
   closed(isRefusal: boolean): UpstreamSubscription[] {
     const suspects = isRefusal ? this.#newAsks() : [];
     const [only] = suspects;
-    // One of several may be innocent: its client can ask again.
+    // Not all of several need be the cause: a client can subscribe again.
     if (only !== undefined && suspects.length === 1) this.#limits.remember(only.request.key);
     this.#asks.clear();
     this.#abandoned = 0;
@@ -199,7 +199,7 @@ export class SubscriptionTable {
   }
 
   /**
-   * Notes a notification of an unknown subscription. Some arrive after an unsubscribe, but an id that
+   * Records a notification of an unknown subscription. Some arrive after an unsubscribe, but an id that
    * continues for two sweeps is a subscription whose answer was lost.
    */
   stray(upstreamId: string, namespace: string): void {
@@ -226,7 +226,7 @@ export class SubscriptionTable {
   }
 
   #endStrays(): void {
-    // While an answer is pending, an unknown id may be the one that it brings.
+    // While an answer is pending, an unknown id may be the one in that answer.
     const awaited = this.#asks.size > this.#abandoned;
     for (const [id, namespace] of awaited ? [] : this.#strays) {
       if (this.#suspects.has(id) && !this.#byUpstreamId.has(id)) this.#unsubscribe(namespace, id);

@@ -14,7 +14,7 @@ export interface UpstreamEvents {
   opened(node: number): void;
   /**
    * @param isRefusal The node closed the connection because of what it was sent.
-   * @param node The node that it went to; undefined if the proxy moved away from it.
+   * @param node The node of the connection; undefined if the proxy moved away from it.
    */
   closed(reason: string, isRefusal: boolean, node: number | undefined): void;
   /** A frame of the node. @returns False if it is not JSON-RPC. */
@@ -25,7 +25,7 @@ export interface UpstreamEvents {
 export interface UpstreamOptions {
   /** WebSocket URLs of the read nodes. */
   urls: readonly string[];
-  /** The node to connect to; asked at every attempt. */
+  /** Returns the node to connect to; called at every attempt. */
   leader: () => number;
   clock: Clock;
   random: RandomSource;
@@ -40,10 +40,10 @@ export interface UpstreamOptions {
 /** The largest frame that a node may send: far above any answer to a plain read. */
 const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Close codes that blame what was sent (RFC 6455, section 7.4.1): 1009 is a message too large. */
+/** Close codes caused by our messages (RFC 6455, section 7.4.1): 1009 is a message too large. */
 const REFUSAL = /^closed with (?:1002|1003|1007|1008|1009)\b/;
 
-/** The one WebSocket to a read node: the one that leads, where there are several. */
+/** The one WebSocket to a read node: to the leader, if there are several. */
 export class Upstream implements UpstreamPort {
   readonly #options: UpstreamOptions;
   readonly #backoff: Backoff;
@@ -127,7 +127,7 @@ export class Upstream implements UpstreamPort {
     this.#socket.drop(reason);
   }
 
-  /** Another node leads: connects to it now. */
+  /** The leader changed: connects to it now. */
   move(): void {
     if (this.#node === this.#options.leader()) return;
     this.#isMoving = true;

@@ -15,7 +15,7 @@ const GAUGES: readonly NodeMetric[] = [
   },
   {
     name: "proxy_read_node_leads",
-    help: "1 for the read node that reads and subscriptions go to, 0 for the others.",
+    help: "1 for the read node that serves reads and subscriptions, 0 for the others.",
     value: ({ leads }) => leads ? 1 : 0,
   },
   {
@@ -45,7 +45,7 @@ const COUNTERS: readonly NodeMetric[] = [
   },
   {
     name: "proxy_read_node_outs_total",
-    help: "How often each of several read nodes was taken out, 0 for a single one.",
+    help: "How often each of several read nodes left the rotation, 0 for a single one.",
     value: ({ outsTotal }) => outsTotal,
   },
 ];

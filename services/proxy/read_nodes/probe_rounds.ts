@@ -1,18 +1,18 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 
-/** How often every node is asked for its head. */
+/** Interval at which every node is asked for its head. */
 export const ROUND_MS = 1_000;
 
 /** Options of {@link ProbeRounds}. */
 export interface ProbeRoundsOptions {
   nodes: ReadNodes;
   clock: Clock;
-  /** Asks a node for its head and reports the outcome; it never rejects. */
+  /** Asks a node for its head and reports the outcome; never rejects. */
   probe: (node: number) => Promise<void>;
 }
 
-/** Asks the read nodes for their heads, all at the same moment, once a round. */
+/** Asks all read nodes for their heads at the same moment, once a round. */
 export class ProbeRounds {
   readonly #options: ProbeRoundsOptions;
   #cancel: CancelTimer | undefined;

@@ -8,10 +8,10 @@ const RETRY = { initialMs: 1_000, maxMs: 10_000 };
 /** Weight of the newest probe in a node's average time. */
 const NEWEST_WEIGHT = 0.3;
 
-/** A node as people and metrics see it. */
+/** The state of a node for people and metrics. */
 export interface NodeState {
   name: string;
-  /** Why it is out or dead; undefined if it is neither. */
+  /** The reason why it is out or dead; undefined if it is neither. */
   reason: string | undefined;
   isUp: boolean;
   leads: boolean;
@@ -23,7 +23,7 @@ export interface NodeState {
   outsTotal: number;
 }
 
-/** What is known about one of several read nodes. */
+/** The known state of one of several read nodes. */
 export class ReadNode {
   readonly name: string;
   head: Head | undefined;
@@ -34,7 +34,7 @@ export class ReadNode {
   tookMs = Infinity;
   /** Probes without an answer, in a row. */
   failures = 0;
-  /** It refused or closed a connection, or answered no probe, and has not answered one since. */
+  /** It refused or closed a connection, or stopped answering probes, and has not recovered. */
   isDead = false;
   /** Rounds in a row in which it was behind while in, or in step while out. */
   rounds = 0;
@@ -44,7 +44,7 @@ export class ReadNode {
   readsTotal = 0;
   errorsTotal = 0;
   outsTotal = 0;
-  /** Why it is out. */
+  /** The reason why it is out. */
   out: string | undefined;
   readonly retry: Backoff;
   retryAtMs = -Infinity;
@@ -73,7 +73,7 @@ export class ReadNode {
     this.retryAtMs = -Infinity;
   }
 
-  /** The node as it is now. */
+  /** The current state of the node. */
   state(leads: boolean): NodeState {
     const { name, head, tookMs, readsTotal, errorsTotal, outsTotal } = this;
     const reason = this.out ?? (this.isDead ? "it does not answer" : undefined);

@@ -11,7 +11,7 @@ export const ROUNDS = 3;
 /** Minimum time between two leader changes, unless the leader is dead. */
 export const MOVE_EVERY_MS = 30_000;
 
-/** The head of a node that has not answered for this long is forgotten. */
+/** The head of a node that has not answered for this long is deleted. */
 const HEAD_KEPT_MS = 30_000;
 
 /** A node leaves the rotation if this share of its reads in a round fail, given enough reads. */
@@ -41,7 +41,7 @@ export interface ReadNodesOptions {
  * Decides which read node serves. One node leads: reads go to it and the hub follows it, so that a
  * client can read the block that it was just notified of. The first of the list leads first. When it
  * is out of rotation, the fastest other node becomes leader. This class does no I/O: its owner
- * reports what happens, and asks every node for its head once a round.
+ * reports events, and asks every node for its head once a round.
  */
 export class ReadNodes {
   readonly #options: ReadNodesOptions;
@@ -73,7 +73,7 @@ export class ReadNodes {
     return this.#nodes.some(({ out, isDead }) => out === undefined && !isDead);
   }
 
-  /** All nodes as they are now. */
+  /** The current state of all nodes. */
   get states(): NodeState[] {
     return this.#nodes.map((node, index) => node.state(index === this.#leader));
   }
@@ -105,7 +105,7 @@ export class ReadNodes {
     return this.alternativeTo(this.#leader, block);
   }
 
-  /** Whether a node is to be asked for its head this round. */
+  /** Whether to ask a node for its head this round. */
   isDue(index: number): boolean {
     return this.#options.clock.now() >= this.#at(index).retryAtMs;
   }

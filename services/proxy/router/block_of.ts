@@ -1,6 +1,6 @@
 import type { Call } from "./calls.ts";
 
-/** Where the parameters of a method name a block. */
+/** The position of the block in the parameters of each method. */
 const POSITIONS: ReadonlyMap<string, number> = new Map([
   ["eth_getBlockByNumber", 0],
   ["eth_getBlockReceipts", 0],

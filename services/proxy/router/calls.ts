@@ -12,28 +12,28 @@ import { isTooComplex } from "../../../lib/protocol/json_complexity.ts";
 import { arrayElements, type Cut, cutAtMember, memberText } from "../json_text.ts";
 import { badRequest, limitExceeded, ProxyError } from "./failures.ts";
 
-/** Method names longer than this are refused; the schema of requests has the same bound. */
+/** Longest method name; the schema of requests has the same bound. */
 const METHOD_LENGTH_MAX = 256;
 
-/** Of a message over {@link SMALL_BYTES}: a batch of 1,000 calls has half as many parts. */
+/** Complexity limit of a message over {@link SMALL_BYTES}: a batch of 1,000 calls has half of it. */
 const COMPLEXITY_MAX = { depth: 64, parts: 16_384 };
 
 const COMMA = 0x2c;
 
-/** One call as it came. */
+/** One call as received. */
 export interface Call extends RpcRequest {
-  /** The caller's own bytes, which is what a node is sent. */
+  /** The caller's own bytes, which are sent to the node. */
   text: string;
 }
 
-/** An element of a batch that is no request. */
+/** An invalid element of a batch. */
 export interface BrokenCall {
-  /** Its own id where it has a proper one, else null. */
+  /** Its own id if that is valid, else null. */
   id: RpcId;
   error: ProxyError;
 }
 
-/** What one message of a caller holds: a call, or a batch of them. */
+/** One message of a caller: a call, or a batch of calls. */
 export type Message = Call | (Call | BrokenCall)[];
 
 /** The id of a call as JSON, digit by digit where a JavaScript number would lose some. */
@@ -42,7 +42,7 @@ export function idText({ id = null, text }: Call): string {
   return (isExact ? undefined : memberText(text, "id")) ?? JSON.stringify(id);
 }
 
-/** How most callers begin a call with a number as its id. */
+/** The usual beginning of a call with a number as its id. */
 export const USUAL_START = '{"jsonrpc":"2.0","id":';
 
 /** The text of a call, cut at its id; undefined if it has none. */
@@ -51,14 +51,14 @@ export function cutAtId({ id, text }: Call): Cut | undefined {
   const end = USUAL_START.length + value.length;
   const isUsual = typeof id === "number" && text.charCodeAt(end) === COMMA &&
     text.startsWith(USUAL_START) && text.startsWith(value, USUAL_START.length);
-  // A second id would be the one that counts; it may be written with an escape.
+  // A second id would replace the first; it may be written with an escape.
   if (!isUsual || text.includes('"id"', end) || text.includes("\\", end)) {
     return cutAtMember(text, "id");
   }
   return { before: USUAL_START, value, after: text.slice(end) };
 }
 
-/** Tells the two kinds of batch elements apart. */
+/** Whether a batch element is invalid. */
 export function isBroken(call: Call | BrokenCall): call is BrokenCall {
   return "error" in call;
 }
@@ -91,7 +91,7 @@ function idAtStart(text: string): RpcId {
   return start?.[1] === undefined ? null : JSON.parse(start[1]);
 }
 
-/** A message that cannot be handled at all, with the id to answer it under. */
+/** A message that cannot be handled at all, with the id for its answer. */
 export class MessageError extends ProxyError {
   readonly id: RpcId;
 
@@ -126,7 +126,7 @@ function readBatch(values: unknown[], text: string, maxBatch: number): (Call | B
 }
 
 function readCall(value: unknown, text: string): Call {
-  // The schema takes longer than all the rest of a read, so it only words refusals.
+  // The schema is slower than the rest of a read, so it only provides the message of a refusal.
   if (isRequest(value)) {
     const { id, method, params } = value;
     return { jsonrpc: "2.0", id, method, params, text };
@@ -139,7 +139,7 @@ function readCall(value: unknown, text: string): Call {
   }
 }
 
-/** Whether a value is a request for certain. One that is not may still pass the schema. */
+/** Whether a value is certainly a request. If not, it may still pass the schema. */
 function isRequest(value: unknown): value is RpcRequest {
   if (typeof value !== "object" || value === null) return false;
   const { jsonrpc, id, method, params }: Partial<Record<keyof RpcRequest, unknown>> = value;

@@ -1,7 +1,7 @@
 /** Seconds for which a browser may cache the answer to a preflight. */
 const MAX_AGE_S = 86_400;
 
-/** Which origins browsers may call from. */
+/** The CORS policy: the origins of pages that may call. */
 export class Cors {
   readonly #origins: ReadonlySet<string>;
   readonly #any: boolean;

@@ -3,33 +3,33 @@ import { type Cut, memberSpan, replaceMember } from "../json_text.ts";
 import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
 
 /**
- * A read with a longer id is not shared. The first of equal reads is sent under its caller's own id,
- * so a huge id could make the node refuse what it would have answered to everybody else.
+ * A read with a longer id is not shared. The first of equal reads is sent with its caller's own id, so
+ * a huge id could make the node refuse a read that other callers wait for.
  */
 const ID_LENGTH_MAX = 64;
 
-/** Four for each request that can be open at a node, so that two seldom meet; a power of two. */
+/** Four per request that can be open at a node, so that collisions are rare; a power of two. */
 const SLOTS = 4_096;
 
-/** At least so many characters of a longer text are hashed, spread over it. */
+/** At least this many characters of a longer text are hashed, spread over it. */
 const HASHED_CHARS = 64;
 
-/** A read that was sent and not answered yet. */
+/** A read without an answer yet. */
 export interface Flight {
   readonly key: string;
-  /** Where it is kept while equal reads may join it. */
+  /** Its slot while equal reads may join it. */
   readonly slot: number;
-  /** The id under which it was sent, as JSON. */
+  /** The id of the read that was sent, as JSON. */
   readonly id: string;
   /** Callbacks of the equal reads that wait for it. */
   waiting: ((reply: NodeReply | undefined) => void)[] | undefined;
 }
 
-/** Reads that were sent and not answered yet, so that an equal read can wait for the same answer. */
+/** Reads without an answer yet, so that an equal read can wait for the same answer. */
 export class InFlightReads {
   /**
-   * The newest flight of each slot; an older one in the same slot is joined no more. A `Map` of texts
-   * that come and go costs twice as much.
+   * The newest flight of each slot; an older one in the same slot can no longer be joined. A `Map` of
+   * short-lived texts takes twice as long.
    */
   readonly #slots: (Flight | undefined)[] = new Array(SLOTS).fill(undefined);
 
@@ -41,7 +41,7 @@ export class InFlightReads {
    */
   begin(call: Cut): Flight | Promise<NodeReply | undefined> | undefined {
     if (call.value.length > ID_LENGTH_MAX) return undefined;
-    // Joining the two would cost a copy. What follows the id is never the text of a whole call.
+    // Concatenating the two would need a copy. The text after the id is never a whole call.
     const key = call.before === USUAL_START ? call.after : call.before + call.after;
     const slot = slotOf(key);
     const flight = this.#slots[slot];
@@ -59,8 +59,8 @@ export class InFlightReads {
   }
 
   /**
-   * Ends a flight. Equal reads get the answer if it is a result: an error may be about the caller
-   * that was sent, its address for example, so after any other outcome each is sent for itself.
+   * Ends a flight. Equal reads get the answer if it is a result: an error may be about the first
+   * caller, such as its address, so after any other outcome each read is sent separately.
    */
   land(flight: Flight, reply: NodeReply | undefined): void {
     if (this.#slots[flight.slot] === flight) this.#slots[flight.slot] = undefined;
@@ -69,7 +69,7 @@ export class InFlightReads {
     for (const resolve of flight.waiting) resolve(shared);
   }
 
-  /** Lets no later read join those in flight. */
+  /** Prevents later reads from joining those in flight. */
   forget(): void {
     this.#slots.fill(undefined);
   }
@@ -81,7 +81,7 @@ function isResult({ status, body }: NodeReply): boolean {
   return memberSpan(text, "result") !== undefined && memberSpan(text, "error") === undefined;
 }
 
-/** An answer under the id of another call. */
+/** An answer with the id of another call. */
 function underId(reply: NodeReply, sent: string, wanted: string): NodeReply {
   if (sent === wanted) return reply;
   return { status: reply.status, body: replaceMember(bodyText(reply.body), "id", wanted) };

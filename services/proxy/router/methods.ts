@@ -15,8 +15,8 @@ const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;
 
 /**
  * Reads that change nothing: equal ones in flight may share an answer, and one whose answer was lost
- * may be sent again. Filters are excluded because they keep a position for their caller, and so is
- * every method not known to be harmless (`evm_mine` twice is two blocks).
+ * may be sent again. Filters are excluded because they have a position per caller, and so is every
+ * method not known to be harmless (`evm_mine` twice makes two blocks).
  */
 const PLAIN_READ =
   /^(?:eth_(?:get(?!Filter|Work)|call$|estimateGas$|blockNumber$|chainId$|gasPrice$|feeHistory$|maxPriorityFeePerGas$|blobBaseFee$|syncing$)|core_(?:get|simulate)|net_version$|web3_clientVersion$)/;
@@ -35,11 +35,11 @@ const CACHED_METHODS_MAX = 1_000;
 /** How calls of a method are handled. */
 export interface MethodKind {
   target: Target;
-  /** It changes nothing; never true for a write. */
+  /** Whether it changes nothing; never true for a write. */
   isPlainRead: boolean;
 }
 
-/** Knows each method's node. */
+/** Classifies methods, and finds the node of each. */
 export class MethodTable {
   readonly #writes: ReadonlySet<string>;
   readonly #cached = new Map<string, MethodKind>();

@@ -19,14 +19,14 @@ import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "./failu
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** A node as the router sees it. */
+/** The router's interface to a node. */
 export interface NodePort {
   /**
    * Posts a message.
    *
    * @param mayRepeat Send it a second time if a reused connection turns out to be closed; otherwise
    *   it is never sent twice to the node.
-   * @param mayMove Send it once more to another node, if there are several and this one failed it.
+   * @param mayMove Send it once more to another node, if there are several and this one failed.
    * @param node Which one of several; by default the one that leads.
    * @throws {ProxyError} -32002 if no answer came (502) or not in time (504); -32005 (429) if too
    *   many requests are open or too many bytes of answers are in memory.
@@ -40,7 +40,7 @@ export interface NodePort {
   ): Promise<NodeReply>;
 }
 
-/** Where a node is, and how long it may take. */
+/** Address and timeout of a node. */
 export interface NodeHttpOptions {
   target: Target;
   url: string;
@@ -54,7 +54,7 @@ export interface NodeHttpOptions {
   elsewhere?: HttpPoolOptions["elsewhere"];
 }
 
-/** Connections to one node over HTTP that count what they do and fail with JSON-RPC errors. */
+/** HTTP connections to one node, with metrics and JSON-RPC errors. */
 export function nodeHttp(options: NodeHttpOptions): HttpPool {
   const { target, url, timeoutMs, clock, budget, metrics, onEnd, elsewhere } = options;
   const observe = metrics.upstreamLatency(target);

@@ -10,24 +10,24 @@ import type { Head } from "../read_nodes/lag.ts";
 import type { ReadNodes } from "../read_nodes/read_nodes.ts";
 import { nodeHttp, type NodeHttpOptions, type NodePort } from "./node_http.ts";
 
-/** How long a node may take to answer a probe. */
+/** Timeout of a probe. */
 export const PROBE_TIMEOUT_MS = 2_000;
 
-/** The part of a block that says how far a node is. */
+/** The parts of a block that show how far a node is. */
 export const headSchema = z.object({ number: quantitySchema, timestamp: quantitySchema })
   .transform(({ number, timestamp }): Head => ({ number, timestampS: timestamp }));
 const blocksSchema = z.array(z.looseObject({ number: z.string() }).nullable());
 
-/** Errors that say nothing about the node. */
+/** Errors that do not indicate a problem of the node. */
 const OWN_LIMITS = [ReplyTimeoutError, BusyError, ReplyBudgetError];
 
-/** Where the read nodes are; the rest is the same for all of them. */
+/** URLs of the read nodes; all other options are the same for all of them. */
 export interface ReadPoolOptions extends Omit<NodeHttpOptions, "target" | "url" | "onEnd"> {
   urls: readonly string[];
   nodes: ReadNodes;
 }
 
-/** Connections to several read nodes: reads go to the one that leads, and move if it fails them. */
+/** Connections to several read nodes: reads go to the leader, and to another node if it fails. */
 export class ReadPool implements NodePort {
   readonly #nodes: ReadNodes;
   readonly #pools: readonly HttpPool[];
@@ -53,7 +53,7 @@ export class ReadPool implements NodePort {
     );
   }
 
-  /** Posts to the node that leads, or to one that is given. */
+  /** Posts to the leader, or to a given node. */
   post(
     text: string,
     forwardedFor: string,
@@ -64,7 +64,7 @@ export class ReadPool implements NodePort {
     return this.#at(this.#pools, node).post(text, forwardedFor, mayRepeat, mayMove);
   }
 
-  /** Asks a node for its newest block and reports the answer, or that there is none. */
+  /** Asks a node for its newest block and reports the answer or the failure. */
   async probe(node: number): Promise<void> {
     const startedAtMs = this.#clock.now();
     try {
@@ -106,7 +106,7 @@ export class ReadPool implements NodePort {
     if (this.#stopped) return;
     const isRefused = status === 429 || Number(status) >= 500;
     if (error === undefined && !isRefused) return this.#nodes.onReadAnswered(node);
-    // A caller can make a read slow or large; whether a node hangs is seen by the probes.
+    // A caller can make a read slow or large; the probes detect a node that hangs.
     const isOwnLimit = OWN_LIMITS.some((limit) =>
       error instanceof limit || error?.cause instanceof limit
     );
@@ -126,7 +126,7 @@ export class ReadPool implements NodePort {
   }
 }
 
-/** Whether nobody listens there. */
+/** Whether the connection was refused. */
 function isDead(thrown: unknown): boolean {
   return thrown instanceof ConnectionError && thrown.stage === "connecting" &&
     !(thrown.cause instanceof ReplyTimeoutError);

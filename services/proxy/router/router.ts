@@ -20,20 +20,20 @@ import type { NodePort } from "./node_http.ts";
 import type { SeveralNodes } from "./several_nodes.ts";
 import { ReadLostError, type UpstreamReads } from "./upstream_reads.ts";
 
-/** What a message is answered with depends on. */
+/** The context of a message, which its answer may depend on. */
 export interface MessageContext {
   /** Value of `X-Forwarded-For` for the node. */
   readonly forwardedFor: string;
-  /** Takes subscription calls of a WebSocket; undefined for any other call, and over HTTP. */
+  /** Handles subscription calls of a WebSocket; undefined for any other call, and over HTTP. */
   subscriptions?: (call: Call) => Promise<string> | undefined;
 }
 
 /** The answer to a message; over WebSocket the body alone. */
 export interface RoutedAnswer {
   status: number;
-  /** Null if nothing is answered: the message had only calls without an id. */
+  /** Null if there is no answer: the message had only calls without an id. */
   body: NodeReply["body"] | null;
-  /** Who answered: a label of the metrics. */
+  /** The source of the answer: a label of the metrics. */
   target: Target | "mixed" | "proxy";
 }
 
@@ -41,7 +41,7 @@ export interface RoutedAnswer {
 export interface RouterOptions {
   methods: MethodTable;
   nodes: Readonly<Record<Target, NodePort>>;
-  /** Another way to the read node for plain reads; while it is not usable they go over HTTP. */
+  /** Another connection to the read node for plain reads; while it is unusable they go over HTTP. */
   upstreamReads?: UpstreamReads;
   /** Set if there are several read nodes. */
   several?: SeveralNodes;
@@ -55,14 +55,14 @@ const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
 const SPACES = new Set([0x20, 0x0a, 0x0d, 0x09]);
 
-/** Longer reads go over HTTP: nodes close a WebSocket on a large message, here everybody's. */
+/** Longer reads go over HTTP: nodes close a WebSocket on a large message, and all clients share it. */
 const OVER_WS_LENGTH_MAX = 16 * 1024;
 
 /** Sends each call of a message to its node and joins the answers in the caller's order. */
 export class Router {
   readonly #options: RouterOptions;
   readonly #reads: InFlightReads | undefined;
-  /** Whether reads are taken apart at their id: to share answers, or to send them under another. */
+  /** Whether reads are split at their id: to share answers, or to send them with another id. */
   readonly #needsCut: boolean;
 
   constructor(options: RouterOptions) {
@@ -71,7 +71,7 @@ export class Router {
     this.#needsCut = options.coalesceReads || options.upstreamReads !== undefined;
   }
 
-  /** Answers one message; never throws for what a caller or a node does wrong. */
+  /** Answers one message; never throws for an error of a caller or a node. */
   async answer(text: string, context: MessageContext): Promise<RoutedAnswer> {
     const { maxBatch, metrics, methods, nodes, upstreamReads, several } = this.#options;
     let message: Message;
@@ -223,7 +223,7 @@ interface Delivery {
   /** Which one of several read nodes. */
   node: number | undefined;
   text: string;
-  /** All of it are plain reads. */
+  /** Whether all of it are plain reads. */
   isPlain: boolean;
 }
 
@@ -239,12 +239,12 @@ export function failureText(id: RpcId, error: ProxyError): string {
   return failureUnder(JSON.stringify(id), error);
 }
 
-/** The text of a failure answer to a call, under its id exactly as it was written. */
+/** The text of a failure answer to a call, with its id exactly as it was written. */
 export function failureOf(call: Call, error: ProxyError): string {
   return failureUnder(idText(call), error);
 }
 
-/** The text of a failure answer under an id given as JSON text. */
+/** The text of a failure answer, with an id given as JSON text. */
 export function failureUnder(id: string, { rpcCode: code, message }: ProxyError): string {
   return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`;
 }

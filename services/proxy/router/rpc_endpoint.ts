@@ -13,10 +13,10 @@ import { failureText, type RoutedAnswer, type Router } from "./router.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** `Deno.serve` sends a response with exactly these headers ten times as fast as any other. */
+/** `Deno.serve` sends a response with exactly these headers ten times as fast as others. */
 const JSON_ALONE = { "content-type": "application/json" };
 
-/** How long a body over {@link SMALL_BYTES} may take to arrive: 170 KiB/s for the default limit. */
+/** Timeout of a body over {@link SMALL_BYTES}: 170 KiB/s for the default limit. */
 export const BODY_TIMEOUT_MS = 30_000;
 
 /** Options of an {@link RpcEndpoint}. */
@@ -26,17 +26,17 @@ export interface RpcEndpointOptions {
   metrics: ProxyMetrics;
   maxBodyBytes: number;
   addressOf: (headers: Headers, remote: string) => CallerAddress;
-  /** Requests that are being answered, by address. */
+  /** Open requests by address. */
   openRequests: AddressCounts;
-  /** Large bodies and answers that are in memory. */
+  /** Bytes of large bodies and answers in memory. */
   budget: ByteBudget;
-  /** Seconds until an address may ask again; undefined if it may ask now. Not set: no limit. */
+  /** Seconds until an address may send again; undefined if it may send now. Not set: no limit. */
   overRate?: (address: CallerAddress) => Promise<number | undefined>;
 }
 
 /**
  * `POST /`: a message in, its answer out. It is separate from the other routes because it is the hot
- * path: middleware that rewrites headers or streams the body would cost more than the rest.
+ * path: middleware that rewrites headers or streams the body would be slower than the rest.
  */
 export class RpcEndpoint {
   readonly #options: RpcEndpointOptions;
@@ -117,7 +117,7 @@ export class RpcEndpoint {
     return bytes;
   }
 
-  /** Counts a large answer until its caller has read it; refuses the answer to a read if none fits. */
+  /** Counts a large answer until its caller has read it; refuses one to a read if it does not fit. */
   #hold(answer: RoutedAnswer, served: Served | undefined): RoutedAnswer {
     const { budget, metrics } = this.#options;
     const bytes = answer.body?.length ?? 0;

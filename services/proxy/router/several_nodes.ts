@@ -9,25 +9,25 @@ import { ProxyError } from "./failures.ts";
 /** Calls that create a filter, which lives on the node that answered. */
 const NEW_FILTER = /^[^_]+_new(?:Block|PendingTransaction)?Filter$/;
 
-/** Calls that use one. */
+/** Calls that use a filter. */
 const FILTER_USE = /^[^_]+_(?:getFilterChanges|getFilterLogs|uninstallFilter)$/;
 
-/** The id of a filter as clients know it: the node's, then two digits for the node. */
+/** The id of a filter for clients: the node's own id, then two digits for the node. */
 const FILTER_ID = /^(0x[0-9a-fA-F]*)([0-9a-fA-F]{2})$/;
 
-/** As many nodes as {@link FILTER_ID} can name. */
+/** Most nodes that {@link FILTER_ID} can identify. */
 export const READ_NODES_MAX = 256;
 
-/** Where a read goes. */
+/** The destination of a read. */
 export interface Place {
   node: number;
-  /** The call as that node is sent it. */
+  /** The call as it is sent to that node. */
   text: string;
 }
 
 /**
- * What several read nodes need that one does not: a filter lives on one of them, and a block is not on
- * all of them at the same moment.
+ * Routing that only several read nodes need: a filter lives on one of them, and a block does not
+ * arrive on all of them at the same moment.
  */
 export class SeveralNodes {
   readonly #nodes: ReadNodes;
@@ -36,7 +36,7 @@ export class SeveralNodes {
     this.#nodes = nodes;
   }
 
-  /** The node that leads. */
+  /** The leader. */
   get leader(): number {
     return this.#nodes.leader;
   }
@@ -59,13 +59,13 @@ export class SeveralNodes {
     return { node, text };
   }
 
-  /** The reply to a call as its caller sees it. */
+  /** The reply to a call in the form for its caller. */
   shownReply(call: Call, node: number, reply: NodeReply): NodeReply {
     if (!NEW_FILTER.test(call.method)) return reply;
     return { ...reply, body: this.shownText(call, node, bodyText(reply.body)) };
   }
 
-  /** The answer to a call as its caller sees it: the id of a new filter names the node, too. */
+  /** The answer in the form for its caller: the id of a new filter also identifies the node. */
   shownText(call: Call, node: number, text: string): string {
     const result = NEW_FILTER.test(call.method) ? memberText(text, "result") : undefined;
     if (result === undefined || !/^"0x[0-9a-fA-F]*"$/.test(result)) return text;
@@ -73,7 +73,7 @@ export class SeveralNodes {
     return replaceMember(text, "result", `${result.slice(0, -1)}${suffix}"`);
   }
 
-  /** The failure of a call as its caller sees it: a filter is gone with its node. */
+  /** The failure of a call in the form for its caller: a filter is lost with its node. */
   shownFailure(call: Call, error: ProxyError): ProxyError {
     return error.status === 502 && FILTER_USE.test(call.method) ? filterNotFound(error) : error;
   }
@@ -87,7 +87,7 @@ export class SeveralNodes {
   }
 }
 
-/** What geth says; clients create the filter again. */
+/** The error that geth sends; clients then create the filter again. */
 function filterNotFound(cause?: unknown): ProxyError {
   return new ProxyError(200, RpcCode.serverError, "filter not found", cause);
 }

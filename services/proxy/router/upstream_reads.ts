@@ -8,15 +8,15 @@ import type { ProxyMetrics } from "../metrics.ts";
 import type { NodeReply } from "../http_pool/reply_body.ts";
 
 /**
- * Open reads on the socket; further ones go over HTTP. Nodes bound what a socket asks at once: ours
- * takes 100 requests, and subscribes need some of them.
+ * Most open reads on the socket; further ones go over HTTP. Nodes limit the open requests of a socket:
+ * ours accepts 100, and subscribes need some of them.
  */
 export const OPEN_READS_MAX = 64;
 
 /** Ids of reads are strings, because the hub's are numbers. */
 const ID_START = '"read ';
 
-/** How most nodes begin an answer: the id is found without reading the rest. */
+/** The usual beginning of an answer: its id is found without parsing the rest. */
 const USUAL_START = /^\{"jsonrpc":"2\.0","id":"read (\d+)"[,}]/;
 
 /** The socket was lost before the answer came. A plain read may be sent again. */
@@ -36,14 +36,14 @@ export interface UpstreamReadsOptions {
 }
 
 interface OpenRead {
-  /** The caller's own id, as it was written. */
+  /** The caller's own id, exactly as written. */
   id: string;
   answer: PromiseWithResolvers<NodeReply>;
 }
 
 /**
- * Sends plain reads over the hub's WebSocket to the read node. Many leave in one write, while each
- * HTTP request costs two system calls. The price: the node does not see the caller's address, and an
+ * Sends plain reads over the hub's WebSocket to the read node. One write sends many, while each HTTP
+ * request needs two system calls. The drawbacks: the node does not see the caller's address, and an
  * answer of megabytes delays the notifications behind it.
  */
 export class UpstreamReads {
@@ -63,7 +63,7 @@ export class UpstreamReads {
   }
 
   /**
-   * Sends a call, given as its text cut at its id.
+   * Sends a call, given as its text split at its id.
    *
    * @throws {ReadLostError} If the socket closes first.
    * @throws {ProxyError} 504 / -32002 if the node takes too long.
@@ -100,7 +100,7 @@ export class UpstreamReads {
     return true;
   }
 
-  /** The connection is lost, and the answers with it. */
+  /** The connection is lost, and with it the answers. */
   lost(reason: string): void {
     const open = [...this.#open.values()];
     this.#open.clear();
@@ -123,7 +123,7 @@ export class UpstreamReads {
     const read = this.#open.get(id);
     if (read === undefined) return;
     this.#open.delete(id);
-    // The socket stays: one slow read says little, and pings detect a node that is gone.
+    // The socket stays open: one slow read proves little, and pings detect a dead node.
     read.answer.reject(nodeTimeout("read", this.#options.timeoutMs));
   }
 }

@@ -1,7 +1,7 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { Candle } from "../pricing/candle.ts";
 
-/** The backtest cannot run on what it was given. */
+/** The backtest cannot run with these options or prices. */
 export class BacktestError extends RangemakerError {
   constructor(message: string) {
     super("BACKTEST", message);
@@ -9,8 +9,8 @@ export class BacktestError extends RangemakerError {
 }
 
 /**
- * A stretch of recorded prices, integers with 6 decimals. A candle is known once it is over; a slot of
- * 100 ms has one price, known when it starts.
+ * Recorded prices of a time span, integers with 6 decimals. A candle is known once it is over; a slot
+ * of 100 ms has one price, known when it starts.
  */
 export interface Bar extends Candle {
   /** When the close is known, Unix milliseconds. */

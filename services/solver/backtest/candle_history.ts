@@ -6,10 +6,10 @@ import {
 } from "../../../lib/prices/price_slots.ts";
 import { type Bar, endOf } from "./bars.ts";
 
-/** Candles that are remembered: as long as a window may last, and the wait for it. */
+/** Candles that are kept: the longest window plus the wait before it. */
 const CANDLES_MAX = 4_096;
 
-/** Prices of the past, from candles: their lows and highs stand for the slots in them. */
+/** Past prices from candles: their lows and highs stand for the slots in them. */
 export class CandleHistory implements PriceReader {
   readonly #candles: Bar[] = [];
   /** Index of the oldest candle. */

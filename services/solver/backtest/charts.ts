@@ -32,7 +32,7 @@ export function drawReport(report: Report): Picture[] {
   ];
 }
 
-/** Where an error bar ends; the mean itself where it has none. */
+/** End of an error bar; the mean itself if there is no error. */
 function ends({ mean, error }: DailyMean): number[] {
   return Number.isFinite(error) ? [mean - 2 * error, mean + 2 * error] : [mean];
 }
@@ -69,7 +69,7 @@ function drawScores({ makers, scores, boxes, days }: Report): string {
   );
 }
 
-/** Predicted against held, one chart per duration. */
+/** Predicted against actual share of boxes that held, one chart per duration. */
 function drawCalibration(report: Report): string {
   const { durationsMs, compared, focus } = report;
   const columns = 3;

@@ -30,7 +30,7 @@ type BacktestOptions = OptionsOf<typeof options>;
 
 const MINUTE_MS = 60_000;
 
-/** Boxes by the length of bars: what they can decide. */
+/** Default boxes by the kind of data: shorter ones need finer prices. */
 const DEFAULTS = {
   trades: { durationsMs: [5_000, 15_000, 30_000], stepMs: 1_000 },
   candles: {
@@ -134,7 +134,7 @@ async function createParticipants(
       ...context,
       margin,
       userLeadMs,
-      // Prices of a recording are as old as they are.
+      // Prices of a recording are always old: no bound on their age.
       maxPriceAgeMs: Math.max(priceAgeMs, source.durationMs),
       minDurationMs,
       minWidthTicks,

@@ -13,7 +13,7 @@ export interface DailyMean {
   days: number;
 }
 
-/** What a sequence of days earned. */
+/** The earnings of a sequence of days. */
 export interface DailyPath extends DailyMean {
   /** Standard deviation of one value. */
   deviation: number;
@@ -27,7 +27,7 @@ export interface DailyPath extends DailyMean {
 
 const DAY_MS = 86_400_000;
 
-/** Fewer days say nothing about their own spread. */
+/** Fewer days are too few to estimate their spread. */
 const DAYS_MIN = 3;
 
 /** Values by the UTC day that they belong to. */

@@ -7,7 +7,7 @@ import type { TapeMarket } from "./tape_market.ts";
 import type { Trial, TrialBox, TrialKind } from "./trial.ts";
 import { decide, type QuotedMaker, type UserPlan } from "./users.ts";
 
-/** Which boxes are tried, and by whom. */
+/** The plan of a backtest: which boxes are tried. */
 export interface BacktestPlan extends UserPlan {
   /** Time from one row of boxes to the next, in milliseconds. */
   stepMs: number;
@@ -22,12 +22,12 @@ export interface BacktestPlan extends UserPlan {
   reportFromMs: number;
   /** Rivals are compared from here to the start of the report, to find the best. */
   compareFromMs: number;
-  /** Annualised, where it is known: the measure of widths. */
+  /** Annualised volatility, if known: the unit of widths. */
   volatility?: number | undefined;
   onProgress?: (doneMs: number, totalMs: number) => void;
 }
 
-/** Who takes part. */
+/** The market and the makers of a backtest. */
 export interface Participants {
   market: TapeMarket;
   makers: readonly Maker[];
@@ -36,8 +36,8 @@ export interface Participants {
 }
 
 /**
- * Slides boxes over recorded prices. All is decided with what was known at the time: prices are shown
- * to makers and users bar by bar, and a box is scored when its window is over. Memory is bounded by the
+ * Slides boxes over recorded prices. Every decision uses only what was known at the time: makers and
+ * users see prices bar by bar, and a box is scored when its window is over. Memory is bounded by the
  * boxes that have not ended.
  *
  * @throws {BacktestError} If no box fits.
@@ -81,7 +81,7 @@ class Run {
 
   step(bar: Bar): void {
     const { market, makers } = this.participants;
-    // What happened in a gap is not known: boxes that reach into it are dropped.
+    // Prices in a gap are unknown: boxes that reach into it are dropped.
     if (bar.timeMs > this.#endMs) this.#pending = [];
     this.#endMs = endOf(bar);
     this.#settle(bar);
@@ -189,7 +189,7 @@ function boxAround(
   return { lower: Math.max(0, centre - half), upper: centre + half, startMs, endMs };
 }
 
-/** Mean Brier score over all kinds; undefined where nothing was scored. */
+/** Mean Brier score over all kinds; undefined if nothing was scored. */
 function scoreOf(
   results: Results,
   name: string,

@@ -1,16 +1,16 @@
 import type { Bar } from "./bars.ts";
 import type { Offer, TrialBox, TrialKind } from "./trial.ts";
 
-/** A market maker in the backtest. It sees bars as they become known, and nothing else. */
+/** A market maker in the backtest. It sees only bars, as they become known. */
 export interface Maker {
   readonly name: string;
-  /** Takes the newest bar. */
+  /** Adds the newest bar. */
   observe(bar: Bar): void;
-  /** @returns Undefined where it cannot quote yet. */
+  /** @returns Undefined if it cannot quote yet. */
   offer(box: TrialBox, kind: TrialKind, nowMs: number): Offer | undefined;
   /** Last look: whether an offer may still be executed. */
   accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean;
-  /** Learns how a box ended that it was asked about. */
+  /** Reports the result of a box that it was asked about. */
   settle?(kind: TrialKind, offer: Offer | undefined, held: boolean, endMs: number): void;
 }
 
@@ -25,7 +25,7 @@ export abstract class ModelMaker implements Maker {
 
   abstract observe(bar: Bar): void;
 
-  /** That the box holds; undefined where the model knows too little. */
+  /** Probability that the box holds; undefined if the model has too little data. */
   abstract probability(box: TrialBox, kind: TrialKind, nowMs: number): number | undefined;
 
   offer(box: TrialBox, kind: TrialKind, nowMs: number): Offer | undefined {

@@ -3,10 +3,10 @@ import { candleVariance } from "../pricing/candle.ts";
 import { YEAR_MS } from "../pricing/units.ts";
 import type { Bar } from "./bars.ts";
 
-/** Slots are too noisy one by one: squared returns of 5 s are taken. */
+/** Single slots are too noisy: squared returns of 5 s are used. */
 const RETURN_SLOTS = 50;
 
-/** Returns or candles before the mean says anything. */
+/** Minimum number of returns or candles for a mean. */
 const COUNT_MIN = 10;
 
 /**
@@ -19,7 +19,7 @@ export class NeutralVolatility {
   #count = 0;
   #close: number | undefined;
 
-  /** Takes the newest bar. */
+  /** Adds the newest bar. */
   observe(bar: Bar): void {
     if (bar.durationMs === SLOT_MS) {
       if (bar.timeMs % (RETURN_SLOTS * SLOT_MS) !== 0) return;

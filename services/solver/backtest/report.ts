@@ -2,23 +2,23 @@ import { type DailyMean, type DailyPath, DailySeries } from "./daily_series.ts";
 import { BUCKETS, type Results } from "./results.ts";
 import { USERS } from "./users.ts";
 
-/** What a report is about. */
+/** The plan and data of a report. */
 export interface ReportPlan {
   makers: readonly string[];
   durationsMs: readonly number[];
   widths: readonly number[];
-  /** The maker in focus, and the one that it is compared with. */
+  /** The maker in focus, and its comparison. */
   focus: string;
   compared: string;
 }
 
-/** One point of a calibration: predicted against held. */
+/** One point of a calibration: the predicted probability, and the share of boxes that held. */
 export interface CalibrationPoint {
   predicted: number;
   held: DailyMean;
 }
 
-/** What a backtest found. */
+/** The results of a backtest. */
 export interface Report extends ReportPlan {
   boxes: number;
   days: number;
@@ -26,7 +26,7 @@ export interface Report extends ReportPlan {
   scores: { durationMs: number | undefined; byMaker: (DailyMean | undefined)[]; gain: DailyMean }[];
   /** By maker and duration; undefined for all durations. */
   calibration(maker: string, durationMs?: number): CalibrationPoint[];
-  /** What makers earn per bet of 1, by user. */
+  /** Earnings of makers per bet of 1, by user. */
   gains: { user: string; maker: string; path: DailyPath }[];
   /** The maker in focus by duration and width. */
   cells: {

@@ -10,7 +10,7 @@ export interface Bucket {
   held: DailySeries;
 }
 
-/** Collects what a backtest finds, in sums by day: the number of boxes does not matter. */
+/** Collects the results of a backtest as daily sums: memory does not grow with the number of boxes. */
 export class Results {
   /** Scores by maker and kind. */
   readonly #scores = new Map<string, DailySeries>();
@@ -18,12 +18,12 @@ export class Results {
   readonly #gains = new Map<string, DailySeries>();
   #boxes = 0;
 
-  /** Boxes whose end is known. */
+  /** Boxes whose result is known. */
   get boxes(): number {
     return this.#boxes;
   }
 
-  /** Adds a box that has ended. Scores compare makers on the boxes that all of them have a probability for. */
+  /** Adds a box that has ended. Scores only count boxes for which all makers have a probability. */
   add(trial: Trial, makers: readonly string[]): void {
     this.#boxes += 1;
     const held = trial.broken ? 0 : 1;

@@ -16,7 +16,7 @@ const BET = 1_000_000n;
 /** Any market will do: a recording has one. */
 const { base, quote } = MARKETS[0]!; // there are three
 
-/** A strategy of the solver as a maker: the very code that quotes in production. */
+/** A strategy of the solver as a maker: the same code that quotes in production. */
 export class StrategyMaker implements Maker {
   readonly name: string;
   readonly #strategy: PricingStrategy;
@@ -36,7 +36,7 @@ export class StrategyMaker implements Maker {
     try {
       const { payout, details } = this.#strategy.price(betOf(box));
       const ratio = Number(payout) / Number(BET);
-      // A strategy that does not explain itself says by its payout what it takes for fair.
+      // Without details, the payout implies the strategy's probability.
       return { probability: details?.probability ?? Math.min(1, 1 / ratio), ratio };
     } catch (thrown) {
       if (!(thrown instanceof PricingRefusedError)) throw thrown;

@@ -6,7 +6,7 @@ export interface Scale {
   ticks: readonly number[];
 }
 
-/** Where a chart lies on its page. */
+/** Position of a chart on its page. */
 export interface ChartArea {
   left: number;
   top: number;
@@ -14,7 +14,7 @@ export interface ChartArea {
   height: number;
 }
 
-/** Colours that stay apart for people with a colour vision deficiency (Okabe and Ito, 2008). */
+/** Colours that people with a colour vision deficiency can tell apart (Okabe and Ito, 2008). */
 export const COLORS = ["#0072b2", "#d55e00", "#999999", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
 export const INK = "#222";
@@ -73,7 +73,7 @@ export function yAxis({ left, width }: ChartArea, y: Scale, label: string, top: 
   ];
 }
 
-/** A point with an error bar of `error` to both sides; no bar where it is not a number. */
+/** A point with an error bar of `error` to both sides; no bar if `error` is NaN. */
 export function pointWithError(
   x: number,
   y: Scale,

@@ -11,18 +11,18 @@ import {
 import type { Bar } from "./bars.ts";
 import { CandleHistory } from "./candle_history.ts";
 
-/** Slots of the past that a strategy can read: 109 minutes, as the solver has them. */
+/** Past slots that a strategy can read: 109 minutes, as in the solver. */
 const HISTORY_SLOTS = 65_536;
 
-/** How a {@link TapeMarket} shows its prices. */
+/** Options of a {@link TapeMarket}. */
 export interface TapeMarketOptions extends VolatilityOptions {
   /** Age of the spot that strategies see, in milliseconds. */
   priceAgeMs: number;
-  /** Annualised, where it is known and need not be estimated. */
+  /** Annualised volatility, if known; it is then not estimated. */
   volatility?: number | undefined;
 }
 
-/** One market as a strategy of the solver sees it, fed from bars. */
+/** A strategy's view of one market, fed from bars. */
 export class TapeMarket implements MarketView {
   readonly volatility: VolatilityForecaster;
   readonly standing = new StandingPrices();
@@ -30,7 +30,7 @@ export class TapeMarket implements MarketView {
   readonly #candles = new CandleHistory();
   readonly #estimate: MarketVolatility;
   readonly #priceAgeMs: number;
-  /** Prices that are not too new to be seen. */
+  /** Prices that are old enough to be seen. */
   #visible: MarketView["spot"];
   #coming: Bar[] = [];
   #nowMs = 0;
@@ -43,7 +43,7 @@ export class TapeMarket implements MarketView {
       : knownVolatility(options.volatility);
   }
 
-  /** Takes the newest bar. */
+  /** Adds the newest bar. */
   observe(bar: Bar): void {
     this.#nowMs = bar.knownMs;
     this.#coming.push(bar);

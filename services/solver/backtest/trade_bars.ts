@@ -5,7 +5,7 @@ import type { Bar, BarSource } from "./bars.ts";
 /** Slots of the longest tape: 4.8 days. */
 const SLOTS_MAX = 2 ** 22;
 
-/** Slots that are handed over at once. */
+/** Slots that are returned at once. */
 const PIECE_SLOTS = 10_000;
 
 /**

@@ -6,18 +6,18 @@ export interface TrialBox {
   endMs: number;
 }
 
-/** What distinguishes boxes in reports. */
+/** Properties that distinguish boxes in reports. */
 export interface TrialKind {
   durationMs: number;
   /** Half width in deviations of the neutral move over the duration. */
   width: number;
 }
 
-/** What a maker offers for a box. */
+/** A maker's offer for a box. */
 export interface Offer {
-  /** By its model, that the box holds; undefined where it does not say. */
+  /** Probability that the box holds by its model; undefined if it has none. */
   probability: number | undefined;
-  /** Payout over bet; undefined where it refuses the bet. */
+  /** Payout over bet; undefined if it refuses the bet. */
   ratio: number | undefined;
 }
 

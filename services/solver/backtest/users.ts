@@ -1,7 +1,7 @@
 import type { Maker } from "./maker.ts";
 import type { Trial } from "./trial.ts";
 
-/** What users do. */
+/** Behaviour of users. */
 export interface UserPlan {
   /** How much earlier than the maker the user with the faster feed sees prices, ms; 0 for none. */
   leadMs: number;
@@ -12,10 +12,10 @@ export interface UserPlan {
 /** How often the user who waits looks at the price. */
 const LOOK_MS = 1_000;
 
-/** The user who waits executes once the margin is worn down to this, by his model. */
+/** The user who waits executes once the margin has fallen to this, by that user's model. */
 const WAIT_FOR_MARGIN = 0.01;
 
-/** Users by the names that reports show them under. */
+/** Users by their names in reports. */
 export const USERS = {
   everyone: "bets on everything",
   informed: "knows the best rival model",
@@ -23,7 +23,7 @@ export const USERS = {
   patient: "waits for the best moment",
 } as const;
 
-/** A maker with the model that its users may know better. */
+/** A maker, and the rival model that its users may have. */
 export interface QuotedMaker {
   index: number;
   maker: Maker;
@@ -45,7 +45,7 @@ export function decide(trial: Trial, quoted: QuotedMaker, { leadMs, waitMs }: Us
   const probability = (nowMs: number) =>
     trial.box.endMs <= nowMs ? 1 : informant.maker.offer(trial.box, trial.kind, nowMs)?.probability;
   if (leadMs > 0) {
-    // The maker quoted what it saw; the user bets on what he sees.
+    // The maker quoted by its own price; the user decides by a newer one.
     trial.undecided.push((nowMs, broken) => {
       if (broken) return true;
       if (nowMs < trial.quotedMs + leadMs) return false;
@@ -67,7 +67,7 @@ export function decide(trial: Trial, quoted: QuotedMaker, { leadMs, waitMs }: Us
   }
 }
 
-/** A bet is worth taking where it pays more than it costs on average. */
+/** A bet is worth taking if it pays more than it costs on average. */
 function informed(probability: number | undefined, ratio: number): boolean {
   return probability !== undefined && probability * ratio > 1;
 }

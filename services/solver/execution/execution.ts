@@ -20,7 +20,7 @@ const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureS
 /** A quote that solver and user have signed. */
 export type Execution = z.output<typeof executionSchema>;
 
-/** An execution as it is stored: with the probability that was quoted, where it is known. */
+/** A stored execution, with the quoted probability if it is known. */
 const storedExecutionSchema = executionRequestSchema.extend({
   probability: z.number().min(0).max(1).optional(),
 });

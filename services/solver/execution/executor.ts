@@ -30,7 +30,7 @@ import type { Hedge } from "./hedge.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
-/** What an {@link Executor} works with. */
+/** Dependencies of an {@link Executor}. */
 export interface ExecutorOptions {
   store: IntentStore;
   submitter: Pick<Submitter, "submit">;
@@ -42,9 +42,9 @@ export interface ExecutorOptions {
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   hedge: Hedge;
-  /** Knows the signatures of quotes. */
+  /** Verifies the signatures of quotes. */
   quoteSigner: Pick<QuoteSigner, "require">;
-  /** The probability that was quoted, where it is known: stored with the execution. */
+  /** The quoted probability, if known: stored with the execution. */
   probabilityOf?(quoteHash: Hex): number | undefined;
   /** Signs transactions. */
   signer: Signer;
@@ -81,7 +81,7 @@ export class Executor {
    *
    * @throws {SignatureError} If the quote is not this solver's or not signed by its user.
    * @throws {RangemakerError} If a limit or check fails; nothing is recorded.
-   * @throws {OutcomeUnknownError} If the node gave no answer yet.
+   * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async execute(request: ExecutionRequest): Promise<ExecuteResult> {
     this.requireLive();
@@ -100,7 +100,7 @@ export class Executor {
     return resultOf(await running);
   }
 
-  /** A late quote fails with a message about its deadline, whatever the signature (spec: "POST /execute"). */
+  /** A late quote fails by its deadline, even if a signature is wrong too (spec: "POST /execute"). */
   #requireUserSignature(quoteHash: Hex, { quote, userSignature }: Execution): void {
     try {
       requireSigner("User signature", quoteHash, userSignature, quote.user);
@@ -114,20 +114,20 @@ export class Executor {
     const { store, submitter, clock } = this.#options;
     let intent = await store.find(quoteHash);
     if (intent === undefined) intent = await this.#record(quoteHash, execution);
-    // What was read may be lost in a failover, what was written is not: only then it is acted on.
+    // A row that was only read may be lost in a failover; act only on one that a write confirmed.
     else if (!isFinal(intent.state)) intent = await store.recordAttempt(quoteHash, clock.now());
     const finished = await submitter.submit(intent);
     this.ended(finished);
     return finished;
   }
 
-  /** Checks an execution and makes it durable. What fails here leaves no trace. */
+  /** Checks an execution and makes it durable. A failure here leaves no trace. */
   async #record(quoteHash: Hex, execution: Execution): Promise<Intent> {
     const { store, checks, requireChain } = this.#options;
     const { quote } = execution;
     await requireChain();
     try {
-      // Read before the balances: what is committed meanwhile is in one of the two at least.
+      // Read before the balances: a bet that is committed meanwhile is in at least one of the two.
       const before = await store.underWay();
       const balances = await checks.require(quote);
       const { intent, inserted } = await this.#insert(quoteHash, execution, { balances, before });
@@ -174,7 +174,7 @@ export class Executor {
       page = await store.listUnfinished({
         limit: RESTORE_PAGE,
         after,
-        // Whatever their time says: the clock that wrote it may have been ahead.
+        // Regardless of their time: the clock that wrote it may have been ahead.
         updatedAtMostMs: Number.MAX_SAFE_INTEGER,
       });
       for (const { key, payload } of page) exposure.reserve(key, decodeExecution(payload).quote);
@@ -182,7 +182,7 @@ export class Executor {
     } while (page.length === RESTORE_PAGE);
   }
 
-  /** Updates the exposure by the end of an execution. */
+  /** Updates the exposure when an execution ends. */
   ended({ key, state }: Intent): void {
     const { exposure } = this.#options;
     if (state === "committed") exposure.committed(key);
@@ -240,7 +240,7 @@ function quoteWithoutSolver(solver: Address): IntentRefusedError {
   );
 }
 
-/** Takes the last steps of a recorded execution: a failure is final unless it is retryable. */
+/** Runs the last steps of a recorded execution: a failure is final unless it is retryable. */
 async function refusing(steps: () => Promise<void>): Promise<void> {
   try {
     await steps();

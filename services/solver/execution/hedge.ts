@@ -13,7 +13,7 @@ export interface Hedge {
    * Resolves when the risk of a quote is covered. Idempotent by the quote hash: it is called again
    * after a crash.
    *
-   * @throws {RangemakerError} If it is not. A retryable error leaves open whether it is.
+   * @throws {RangemakerError} If it is not covered; after a retryable error, that is unknown.
    */
   cover(quoteHash: Hex, quote: Quote): Promise<void>;
 }
@@ -33,27 +33,27 @@ export class SimulatedHedge implements Hedge {
   }
 }
 
-/** Longest reason of a refusal that is passed on. */
+/** Longest reason of a refusal in our own message. */
 const REASON_LENGTH_MAX = 200;
 
-/** What a hedging service answers. */
+/** The answer of a hedging service. */
 const answerSchema = z.discriminatedUnion("hedged", [
   z.object({ hedged: z.literal(true) }),
   z.object({ hedged: z.literal(false), reason: z.string().optional() }),
 ]);
 
-/** What {@link HttpHedge} works with. */
+/** Options of {@link HttpHedge}. */
 export interface HttpHedgeOptions {
   /** `--hedge-url`: receives `POST { quoteHash, quote, risk }`. */
   url: string;
   expectedMs: number;
-  /** How long one answer may take, in milliseconds. */
+  /** Timeout of one answer, in milliseconds. */
   timeoutMs: number;
 }
 
 /**
- * Asks the maker's own service to cover each execution, and waits for its word. The same execution may
- * be sent again, with the same `Idempotency-Key`: the quote hash.
+ * Asks the maker's own service to cover each execution, and waits for its answer. The same execution
+ * may be sent again, with the same `Idempotency-Key`: the quote hash.
  */
 export class HttpHedge implements Hedge {
   readonly #options: HttpHedgeOptions;
@@ -68,7 +68,7 @@ export class HttpHedge implements Hedge {
 
   /**
    * @throws {RangemakerError} `HEDGE_REFUSED` if the service refuses, which is final.
-   * @throws {RangemakerError} `HEDGE_UNAVAILABLE`, retryable, if it did not answer, or not as it should.
+   * @throws {RangemakerError} `HEDGE_UNAVAILABLE`, retryable, if there was no valid answer.
    */
   async cover(quoteHash: Hex, quote: Quote): Promise<void> {
     const { url, timeoutMs } = this.#options;
@@ -103,6 +103,6 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // fits no answer
+    return undefined; // matches no valid answer
   }
 }

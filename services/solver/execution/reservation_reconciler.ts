@@ -11,7 +11,7 @@ import type { SettledReservations } from "./settled_reservations.ts";
 /** Time between two passes, and how long a reservation can outlive an execution that another process ended. */
 const INTERVAL_MS = 30_000;
 
-/** What a {@link ReservationReconciler} works with. */
+/** Dependencies of a {@link ReservationReconciler}. */
 export interface ReservationReconcilerOptions {
   store: Pick<IntentStore, "find">;
   exposure: Pick<ExposureBook, "reservedQuotes">;
@@ -21,8 +21,8 @@ export interface ReservationReconcilerOptions {
 }
 
 /**
- * Releases reservations that have ended elsewhere: another solver on the same store may have finished
- * the execution, and a thesis may have settled while the feed was down.
+ * Releases reservations of bets that ended elsewhere: another solver on the same store may have
+ * finished the execution, and a thesis may have settled while the feed was down.
  */
 export class ReservationReconciler {
   readonly #options: ReservationReconcilerOptions;
@@ -45,7 +45,7 @@ export class ReservationReconciler {
     this.#loop.start(INTERVAL_MS);
   }
 
-  /** Ends; resolves when no pass is in flight. */
+  /** Stops; resolves when no pass is in flight. */
   stop(): Promise<void> {
     return this.#loop.stop();
   }

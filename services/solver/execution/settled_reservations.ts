@@ -15,20 +15,20 @@ import { decodeExecution } from "./execution.ts";
 const PAGE = 500;
 
 /**
- * A thesis that the node does not know this long after its end was dropped by a node that keeps settled
- * theses for a while only.
+ * A thesis that the node does not have this long after its end was dropped: nodes keep settled theses
+ * for a limited time.
  */
 const UNKNOWN_AFTER_END_MS = 600_000;
 
-/** What {@link SettledReservations} works with. */
+/** Dependencies of {@link SettledReservations}. */
 export interface SettledReservationsOptions {
   store: Pick<IntentStore, "find" | "listReserved" | "release">;
   book: Pick<ExposureBook, "complete" | "isOpen">;
   node: Pick<CoreClient, "getThesis">;
-  /** Throws unless the node has the chain of the store: another one knows none of its theses. */
+  /** Throws unless the node has the chain of the store: another chain has none of its theses. */
   requireChain(): Promise<void>;
   clock: Clock;
-  /** A bet was settled whose probability is known: once for each, in one of all processes. */
+  /** A bet with a known probability was settled. Called once per bet, in one of all processes. */
   onOutcome?(probability: number, status: ThesisStatus): void;
 }
 
@@ -41,12 +41,12 @@ export class SettledReservations {
     this.#options = options;
   }
 
-  /** A thesis changed its state. A release that fails is made by {@link reconcile} later. */
+  /** A thesis changed its state. {@link reconcile} retries a release that fails. */
   async apply(thesis: Thesis): Promise<void> {
     const { quoteHash, status } = thesis;
     if (isUnsettled(status)) return;
     try {
-      // Of all who see the result, one releases the reservation.
+      // Only one of the processes that see the result releases the reservation.
       if (!await this.#options.store.release(quoteHash)) return;
       businessLog.settled(thesis);
       this.#report(thesis, await this.#options.store.find(quoteHash));
@@ -60,7 +60,7 @@ export class SettledReservations {
   }
 
   /**
-   * Releases the reservations of theses that settled while nobody was connected. The node is asked
+   * Releases the reservations of theses that settled while no solver was connected. The node is asked
    * for each one: a thesis that is missing from a list may only be missing from a node that lags.
    *
    * @returns How many it released.

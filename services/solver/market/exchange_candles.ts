@@ -13,7 +13,7 @@ const PAGE_CANDLES = 1_000;
 
 const PRICE_RULE = "Expected a price above 0";
 
-/** A price in the unit of slots, which candles continue. */
+/** A price in the unit of slots, so that slots can continue candles. */
 const priceSchema = z.string().regex(/^\d{1,12}(\.\d{1,18})?$/, PRICE_RULE)
   .transform((text) => Number(text) * 10 ** PRICE_DECIMALS)
   .refine((price) => price > 0, PRICE_RULE);
@@ -67,7 +67,7 @@ export async function* exchangeCandles(
       yield candle;
       next = candle.timeMs + CANDLE_MS;
     }
-    // The exchange was down for the rest, or the market is younger.
+    // The exchange was down for the rest, or the market is newer.
     if (page.length < PAGE_CANDLES) return;
   }
 }

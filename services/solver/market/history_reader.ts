@@ -15,10 +15,10 @@ const INTERVAL_MS = 1_000;
 /** A slot without a price is read again for this long: the node may still record it. */
 const SETTLE_MS = 3_000;
 
-/** Pages of one read of one market: the whole ring takes 11. */
+/** Most pages of one read of one market: the whole ring has 11. */
 const PAGES_MAX = 16;
 
-/** What a {@link HistoryReader} works with. */
+/** Dependencies of a {@link HistoryReader}. */
 export interface HistoryReaderOptions {
   node: { getPriceHistory(query: HistoryQuery): Promise<HistoryPage> };
   book: MarketData;
@@ -48,12 +48,12 @@ export class HistoryReader {
     });
   }
 
-  /** Reads all that the node has, then what it adds. */
+  /** Reads the node's whole history, then its additions. */
   start(): void {
     this.#loop.start();
   }
 
-  /** Ends reading; resolves when no request is in flight. */
+  /** Stops reading; resolves when no request is in flight. */
   stop(): Promise<void> {
     return this.#loop.stop();
   }

@@ -34,7 +34,7 @@ export class MarketPrices implements MarketView {
   }
 
   /**
-   * Takes the newest price. A time in the future counts as now; a price of 0 is ignored.
+   * Records the newest price. A time in the future counts as now; a price of 0 is ignored.
    */
   takeSpot({ price, lastUpdate, state }: NodePrice, nowMs: number): void {
     if (price === 0n) return;
@@ -42,8 +42,8 @@ export class MarketPrices implements MarketView {
   }
 
   /**
-   * Takes recorded prices, oldest first; there are no others before `endMs`. Slots that are not newer
-   * than the known ones are ignored, and so is whatever is not a price of a slot.
+   * Adds recorded prices, oldest first; there are no others before `endMs`. Slots that are not newer
+   * than the known ones are ignored, and so are invalid prices.
    */
   takeHistory(slots: readonly KnownSlot[], endMs: number): void {
     for (const { time, price } of slots) {
@@ -60,7 +60,7 @@ export class MarketPrices implements MarketView {
 export class MarketData {
   readonly #prices: ReadonlyMap<Market, MarketPrices>;
 
-  /** @param volatilities Of markets that have a past; the others start anew. */
+  /** @param volatilities Restored volatilities by market; the others start empty. */
   constructor(
     options: VolatilityOptions,
     { list }: Markets = SPEC_MARKETS,
@@ -88,7 +88,7 @@ export class MarketData {
     return [...this.#prices].filter(([, { spot }]) => !spot?.fresh).map(([{ symbol }]) => symbol);
   }
 
-  /** Takes a notification of the node's `prices` subscription, by symbol. */
+  /** Records a notification of the node's `prices` subscription, by symbol. */
   takeSpots(prices: Readonly<Record<string, NodePrice>>, nowMs: number): void {
     for (const [market, book] of this.#prices) {
       const price = prices[market.symbol];

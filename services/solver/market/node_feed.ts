@@ -9,11 +9,11 @@ import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import type { SocketLike } from "../../../lib/net/reconnecting_socket.ts";
 import { RpcSubscriber, subscription } from "../../../lib/net/rpc_subscriber.ts";
 
-/** What a {@link NodeFeed} reports. */
+/** Events of a {@link NodeFeed}. */
 export interface NodeFeedHandlers {
-  /** Both subscriptions are accepted; what happened before may have been missed. */
+  /** Both subscriptions are accepted; events before this may have been missed. */
   onSubscribed(): void;
-  /** The connection is lost; it is made again by itself. */
+  /** The connection is lost; it reconnects by itself. */
   onLost(): void;
   /** A thesis of the solver was opened or changed its state. */
   onThesis(thesis: Thesis): void;
@@ -21,7 +21,7 @@ export interface NodeFeedHandlers {
   onPrices(prices: Record<string, NodePrice>): void;
 }
 
-/** What a {@link NodeFeed} works with. */
+/** Options of a {@link NodeFeed}. */
 export interface NodeFeedOptions {
   /** WebSocket URL of the core node, or of a proxy in front of it. */
   url: string;
@@ -70,7 +70,7 @@ export class NodeFeed {
     this.#subscriber.start();
   }
 
-  /** Ends for good. */
+  /** Closes the connection for good. */
   stop(): void {
     this.#subscriber.stop();
   }

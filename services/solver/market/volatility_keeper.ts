@@ -20,16 +20,16 @@ import type { MarketData } from "./market_data.ts";
 /** Name of the value in the store. */
 const SAVED_NAME = "volatility";
 
-/** Time between two savings: about as much is lost by a crash. */
+/** Time between two saves: a crash loses about as much. */
 const SAVE_INTERVAL_MS = 60_000;
 
-/** The longest memory of the volatility is half a day, so older states say nothing of today. */
+/** The longest memory of the volatility is half a day, so older states are useless. */
 const PAST_MAX_MS = 7 * 86_400_000;
 
-/** How long the first quote may wait for candles of the past. */
+/** How long the first quote may wait for past candles. */
 const FILL_MS_MAX = 15_000;
 
-/** A forecast above this is no market: 10,000 % a year. */
+/** A forecast above this cannot be real: 10,000 % a year. */
 const VOLATILITY_MAX = 100;
 
 /** States by symbol. */
@@ -38,19 +38,19 @@ const savedSchema = z.object({
   markets: z.record(z.string(), volatilityStateSchema),
 });
 
-/** What a {@link VolatilityKeeper} works with. */
+/** Dependencies of a {@link VolatilityKeeper}. */
 export interface VolatilityKeeperOptions {
   store: Pick<IntentStore, "saveValue" | "savedValue">;
   clock: Clock;
-  /** Candles of the past; undefined for none. */
+  /** The source of past candles; undefined for none. */
   history: ExchangeHistory | undefined;
   /** Saves nothing. */
   dryRun: boolean;
 }
 
 /**
- * Keeps what is known of volatility across restarts, and fills it with candles of an exchange at the
- * start. What fails costs history, not the start: it is one line in the log.
+ * Keeps the volatility state across restarts, and fills it with candles of an exchange at the start. A
+ * failure loses history and logs one line; the start continues.
  */
 export class VolatilityKeeper {
   readonly #options: VolatilityKeeperOptions;
@@ -72,7 +72,7 @@ export class VolatilityKeeper {
     });
   }
 
-  /** The volatilities that the store has, of markets that have a recent one. */
+  /** The stored volatilities that are recent enough. */
   async load(
     markets: Markets,
     options: VolatilityOptions,
@@ -94,7 +94,7 @@ export class VolatilityKeeper {
       });
       return new Map(usable);
     } catch (thrown) {
-      this.#log.warn("Volatility of the last run cannot be used, it is learned anew: {reason}", {
+      this.#log.warn("Volatility of the last run cannot be used, learning it again: {reason}", {
         reason: messageOf(thrown),
       });
       return new Map();
@@ -102,8 +102,8 @@ export class VolatilityKeeper {
   }
 
   /**
-   * Adds the candles between what is known and now, then begins to save. Candles that are older than
-   * prices of the node would be ignored, so these are to be read afterwards.
+   * Adds the candles from the end of the known history until now, then begins to save. Read the node's
+   * prices afterwards: candles older than known prices are ignored.
    */
   async start(book: MarketData): Promise<void> {
     this.#book = book;
@@ -116,7 +116,7 @@ export class VolatilityKeeper {
     if (!this.#isStopping) this.#saving.start(SAVE_INTERVAL_MS);
   }
 
-  /** Ends filling and saves what is known. */
+  /** Stops filling and saves the state. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#filling.abort();

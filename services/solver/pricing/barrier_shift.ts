@@ -1,5 +1,5 @@
 /**
- * How barriers that are checked at intervals compare with barriers that are watched continuously.
+ * The difference between barriers checked at intervals and barriers checked continuously.
  *
  * A path that is checked n times can cross a barrier and return between two checks. Far from the
  * barrier this is as if the barrier stood 0.5826 σ√Δt further away (Broadie, Glasserman and Kou,
@@ -14,14 +14,14 @@
 /** -ζ(1/2)/√(2π): the shift far from the barrier, in deviations of one step. */
 const FAR_SHIFT = 0.582_597_157_939_010_6;
 
-/** What a start on the barrier adds: 1/√2 less {@link FAR_SHIFT}. */
+/** The addition for a start on the barrier: 1/√2 less {@link FAR_SHIFT}. */
 const NEAR_SHIFT = Math.SQRT1_2 - FAR_SHIFT;
 
 /** Beyond this many steps the addition is below 1e-12. */
 const NEAR_STEPS = 5;
 
 /**
- * The distance to a barrier that gives a continuously watched path the same survival as a path that
+ * The distance to a barrier that gives a continuously checked path the same survival as a path that
  * is checked once per step.
  *
  * @param distance To the barrier, in logarithms of the price; not negative.

@@ -9,13 +9,13 @@ import type { SigmaForecast } from "./sigma_mixture.ts";
 import { bookSkew, type SkewOptions } from "./skew.ts";
 import type { MarketView, Price, PricingStrategy, StrategyContext } from "./strategy.ts";
 
-/** What a {@link BarrierStrategy} works with. */
+/** Options of a {@link BarrierStrategy}. */
 export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
-  /** Absent: the book does not count. */
+  /** Without it, the book has no effect on prices. */
   skew?: SkewOptions;
   /** Those of the specification by default. */
   markets?: Markets;
-  /** The oldest price that quotes are made from, in milliseconds. */
+  /** Highest age of a price for quotes, in milliseconds. */
   maxPriceAgeMs: number;
   /** Shortest window, in milliseconds. */
   minDurationMs: number;
@@ -23,10 +23,10 @@ export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" |
   minWidthTicks: number;
 }
 
-/** A history that ends further back than this says too little of now. */
+/** A history that ends earlier than this is too old to price from. */
 const HISTORY_LAG_MAX_MS = 10_000;
 
-/** A bet with all that its price follows from. */
+/** A bet with everything that determines its price. */
 interface Valuation extends BoxPrice {
   model: MarketModel;
   spot: bigint;
@@ -70,13 +70,13 @@ export class BarrierStrategy implements PricingStrategy {
   recheck(bet: BetTerms, payout: bigint, isRecorded = false): void {
     const { margin, skew: options } = this.#options;
     const { chargedProbability: probability } = this.#value(bet);
-    // The book counts this bet already.
+    // The book already counts this bet.
     const skew = bookSkew(options, bet, payout - bet.betAmount);
     const skewFrom = isRecorded ? 0 : skew;
     requireLastLook({ ...bet, payout }, { probability, margin, skew, skewFrom });
   }
 
-  /** @throws {PricingRefusedError} If the bet has no price now, whatever it pays. */
+  /** @throws {PricingRefusedError} If the bet has no price now, at any payout. */
   #value(bet: BetTerms): Valuation {
     const { marketView, clock, userLeadMs, markets = SPEC_MARKETS } = this.#options;
     const nowMs = clock.now();
@@ -183,7 +183,7 @@ function requireInside({ lowerPrice, upperPrice }: BetTerms, spot: bigint): void
   );
 }
 
-/** The past of a window that has begun must be known without a gap, and be unbroken. */
+/** The past part of a window must be known without a gap, and all inside the range. */
 function requireUnbroken(bet: BetTerms, view: MarketView, nowMs: number): void {
   const { startTime, lowerPrice, upperPrice } = bet;
   if (startTime >= nowMs) return;

@@ -3,7 +3,7 @@ import { checksWithLead } from "./adverse_selection.ts";
 import { type Box, type Checks, checksOf, noTouchAtChecks } from "./box_probability.ts";
 import { type SigmaForecast, sigmaNodes } from "./sigma_mixture.ts";
 
-/** What the maker charges. */
+/** The charges of the maker. */
 export interface Charges {
   /** Share of each fair payout that the maker keeps, 0 to below 1. */
   margin: number;
@@ -11,7 +11,7 @@ export interface Charges {
   userLeadMs: number;
 }
 
-/** What the model knows of a market. */
+/** The model's state of a market. */
 export interface MarketModel {
   forecast: SigmaForecast;
   /** Probability that the price does not move from one slot to the next. */
@@ -52,10 +52,10 @@ export function priceBox(box: Box, model: MarketModel, userLeadMs: number): BoxP
 }
 
 /**
- * Payout that leaves the maker its margin on average, up to the limit.
+ * The payout at which the maker earns its margin on average, up to the limit.
  *
  * @param skew Share of the winnings that is withheld.
- * @returns Undefined where it would not be more than the bet.
+ * @returns Undefined if it would not be more than the bet.
  */
 export function payoutFor(
   betAmount: bigint,

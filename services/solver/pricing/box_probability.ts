@@ -5,7 +5,7 @@ import { noTouchProbability } from "./double_no_touch.ts";
 import { forwardNoTouchProbability } from "./forward_start.ts";
 import { YEAR_MS } from "./units.ts";
 
-/** A box thesis seen from one moment, not broken so far. */
+/** A box thesis at one moment, not broken so far. */
 export interface Box {
   /** Current price; prices may have any unit as long as all have the same. */
   spot: bigint;
@@ -18,7 +18,7 @@ export interface Box {
 
 /** The checks of a box that are still to come, in logarithms of the price. */
 export interface Checks {
-  /** From the spot down to the lower bound; negative where the spot is below it. */
+  /** From the spot down to the lower bound; negative if the spot is below it. */
   toLower: number;
   toUpper: number;
   /** Time until the first check. */
@@ -27,7 +27,7 @@ export interface Checks {
   steps: number;
 }
 
-/** How the price moves, as one scenario assumes it. */
+/** The moves of the price in one scenario. */
 export interface PriceMotion {
   /** Annualised. */
   volatility: number;
@@ -41,17 +41,17 @@ const EXACT_MOVES_MAX = 10;
 /** Most moves that the recursion follows: where 10 are expected, more are rarer than 1e-12. */
 const EXACT_STEPS_MAX = 40;
 
-/** Rarer still slots change nothing that could be seen. */
+/** Below this share of still slots, the effect is too small to see. */
 const STILL_PROBABILITY_MIN = 1e-6;
 
-/** The most still slots that are believed: a price that never moves would never lose a bet. */
+/** The highest share of still slots that is used: a price that never moves would never lose a bet. */
 const STILL_PROBABILITY_MAX = 0.9999;
 
 /**
  * The checks of the box to come (protocol, "Settlement of a box thesis": one per 100 ms slot of
  * `[startMs, endMs)`).
  *
- * @returns Undefined where no check is left.
+ * @returns Undefined if no check is left.
  */
 export function checksOf({ spot, lower, upper, nowMs, startMs, endMs }: Box): Checks | undefined {
   const firstSlot = Math.max(slotFrom(startMs), slotFrom(nowMs));
@@ -83,7 +83,7 @@ export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
   const still = believedStill(motion.stillProbability ?? 0);
   const perMs = motion.volatility * motion.volatility / YEAR_MS;
   const moves = steps * (1 - still);
-  // Moves are as much larger as they are rarer: the variance over time stays the same.
+  // Rarer moves are larger, so that the variance over time stays the same.
   const stepVariance = perMs * SLOT_MS / (1 - still);
   if (moves <= EXACT_MOVES_MAX) {
     const exact = exactNoTouch(checks, perMs * waitMs, stepVariance, still);
@@ -106,7 +106,7 @@ export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
       stepDeviation,
     });
   }
-  // A price without a trend has a logarithm that sinks by half the variance.
+  // The logarithm of a price without a trend falls by half the variance.
   const total = variance + perMs * waitMs;
   return noTouchProbability({
     toLower: shiftedDistance(toLower, stepDeviation),
@@ -128,7 +128,7 @@ function exactNoTouch(
   still: number,
 ): number | undefined {
   const begun = waitMs < SLOT_MS;
-  // The slot under way may stand still like any other: its check counts as one more step.
+  // The current slot may be still like any other: its check counts as one more step.
   const chances = steps + (still > 0 && begun && waitMs > 0 ? 1 : 0);
   const variance = still > 0 && begun ? 0 : firstVariance;
   const moves = Math.min(chances, EXACT_STEPS_MAX);

@@ -1,7 +1,7 @@
 /** Length of the candles that volatility is estimated from. */
 export const CANDLE_MS = 60_000;
 
-/** The prices of a stretch of time; the unit does not matter as long as it stays the same. */
+/** The prices of a time span, in any unit that stays the same. */
 export interface Candle {
   /** Start, Unix milliseconds. */
   timeMs: number;
@@ -20,7 +20,7 @@ const CLOSE_WEIGHT = 2 * Math.LN2 - 1;
  * Klass, "On the estimation of security price volatilities", 1980): seven times the information of the
  * squared return.
  *
- * @param closeBefore Close of the candle directly before; undefined where there is none.
+ * @param closeBefore Close of the candle directly before; undefined if there is none.
  */
 export function candleVariance(candle: Candle, closeBefore: number | undefined): number {
   const { open, high, low, close } = candle;

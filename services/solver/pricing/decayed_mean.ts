@@ -1,12 +1,12 @@
 import { z } from "zod";
 
-/** What a {@link DecayedMean} needs to continue after a restart. */
+/** State from which a {@link DecayedMean} continues after a restart. */
 export const decayedMeanSchema = z.object({
   sum: z.number().nonnegative(),
   weight: z.number().nonnegative(),
 });
 
-/** A mean that counts each value half once it is `halfLifeMs` old. */
+/** A mean in which each value's weight halves every `halfLifeMs`. */
 export class DecayedMean {
   readonly halfLifeMs: number;
   #sum = 0;
@@ -31,14 +31,14 @@ export class DecayedMean {
     return this.#weight;
   }
 
-  /** Lets time pass. */
+  /** Advances the time. */
   fade(elapsedMs: number): void {
     const keep = 2 ** (-elapsedMs / this.halfLifeMs);
     this.#sum *= keep;
     this.#weight *= keep;
   }
 
-  /** Adds a value of now. */
+  /** Adds a value at the current time. */
   add(value: number, weight = 1): void {
     this.#sum += value * weight;
     this.#weight += weight;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { uint64Schema } from "../../../lib/protocol/scalars.ts";
 
-/** How a price came about: `pricing` of quotes and estimates. */
+/** The explanation of a price: `pricing` of quotes and estimates. */
 export const pricingDetailsSchema = z.object({
   probability: z.number().describe("By the model, that the user wins"),
   chargedProbability: z.number()
@@ -18,5 +18,5 @@ export const pricingDetailsSchema = z.object({
     .describe("Share of the winnings that is withheld because the solver holds similar bets"),
 }).meta({ id: "Pricing", description: "How a price came about, with `--pricing barrier`" });
 
-/** The details of a price as JSON carries them. */
+/** The details of a price in JSON form. */
 export type PricingDetails = z.input<typeof pricingDetailsSchema>;

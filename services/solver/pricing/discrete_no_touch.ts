@@ -15,7 +15,7 @@ export interface Move {
 
 /** Barriers that are checked once after a first move, then once after each further step. */
 export interface CheckedCorridor {
-  /** From the spot down to the lower barrier; negative where the spot is below it. */
+  /** From the spot down to the lower barrier; negative if the spot is below it. */
   toLower: number;
   toUpper: number;
   /** The move until the first check; a variance of 0 for a check of the spot itself. */
@@ -46,7 +46,7 @@ const RULES: readonly Quadrature[] = Array.from(
 /**
  * Probabilities to be inside at the first check and at each of k further checks, for k = 0 to `steps`.
  *
- * @returns Undefined where the corridor in reach is wider than {@link STEPS_WIDE_MAX} steps.
+ * @returns Undefined if the corridor in reach is wider than {@link STEPS_WIDE_MAX} steps.
  */
 export function noTouchByStep(corridor: CheckedCorridor, steps: number): Float64Array | undefined {
   const { first, step } = corridor;
@@ -74,7 +74,7 @@ interface Nodes {
   weights: Float64Array;
 }
 
-/** How a survival at the start of each kind follows from the values at the nodes. */
+/** The survival at the start from the values at the nodes, for each kind of start. */
 interface StartWeights {
   /** Probability to be inside at the first check. */
   inside: number;

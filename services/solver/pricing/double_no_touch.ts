@@ -9,13 +9,13 @@ import { normalBetween } from "./normal.ts";
 
 /** A motion between two barriers, in logarithms of the price over the whole window. */
 export interface Corridor {
-  /** From the spot down to the lower barrier; Infinity where there is none. */
+  /** From the spot down to the lower barrier; Infinity if there is none. */
   toLower: number;
-  /** From the spot up to the upper barrier; Infinity where there is none. */
+  /** From the spot up to the upper barrier; Infinity if there is none. */
   toUpper: number;
   /** Variance of the move over the window: volatility squared times years. */
   variance: number;
-  /** Mean of the move over the window; minus half the variance where the price itself has none. */
+  /** Mean of the move over the window; minus half the variance if the price itself has no trend. */
   drift: number;
 }
 
@@ -32,13 +32,13 @@ const REACH_DEVIATIONS = 8.5;
 const EXPONENT_MAX = 36;
 
 /**
- * Probability that a continuously watched path stays inside the corridor to the end. 0 where the spot
- * is on a barrier or outside.
+ * Probability that a continuously checked path stays inside the corridor to the end. 0 if the spot is
+ * on a barrier or outside.
  */
 export function noTouchProbability(corridor: Corridor): number {
   const { toLower, toUpper, variance, drift } = corridor;
   if (toLower <= 0 || toUpper <= 0) return 0;
-  // Moving unreachable barriers nearer changes nothing and keeps the sums finite.
+  // Moving unreachable barriers closer changes nothing and keeps the sums finite.
   const reach = REACH_DEVIATIONS * Math.sqrt(variance) + Math.abs(drift);
   if (toLower >= reach && toUpper >= reach) return 1;
   const near = {

@@ -9,7 +9,7 @@ export interface ForwardCorridor extends Corridor {
   startVariance: number;
   /** Mean of the move until the window begins. */
   startDrift: number;
-  /** Deviation of the move between two checks of the running window; 0 for a continuous watch. */
+  /** Deviation of the move between two checks of the running window; 0 for continuous checks. */
   stepDeviation: number;
 }
 
@@ -22,7 +22,7 @@ const EDGE_DEVIATIONS = 6.5;
 /** Points on each stretch: within 1e-9 of a rule with ten times as many. */
 const QUADRATURE = gaussLegendre(32);
 
-/** Within this many steps of a barrier its shift changes, which takes points of its own. */
+/** Within this many steps of a barrier its shift changes, which needs additional points. */
 const LAYER_STEPS = 5;
 const LAYER_QUADRATURE = gaussLegendre(16);
 
@@ -56,7 +56,7 @@ export function forwardNoTouchProbability(corridor: ForwardCorridor): number {
   const lowest = Math.max(-toLower, startDrift - START_DEVIATIONS * deviation);
   const highest = Math.min(toUpper, startDrift + START_DEVIATIONS * deviation);
   if (lowest >= highest) return 0;
-  // Where no barrier is in reach the path stays inside: only the start has to be integrated.
+  // If no barrier is in reach, the path stays inside: only the start has to be integrated.
   const edge = EDGE_DEVIATIONS * Math.sqrt(variance) + Math.abs(drift);
   const safeFrom = Math.max(lowest, edge - toLower);
   const safeTo = Math.min(highest, toUpper - edge);

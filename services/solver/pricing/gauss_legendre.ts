@@ -4,7 +4,7 @@ export interface Quadrature {
   readonly weights: readonly number[];
 }
 
-/** Newton's method doubles the digits each time: from the first guess, this many give all 16. */
+/** Newton's method doubles the correct digits per step: this many steps give all 16. */
 const NEWTON_STEPS = 8;
 
 /** The Gauss-Legendre rule with `count` points: the roots of the Legendre polynomial. */

@@ -3,27 +3,27 @@ import { PricingRefusedError } from "./refusals.ts";
 
 /**
  * Share of the margin by which a price may move before a quote is refused, in either direction. Half
- * of the margin stays with the maker however well the user picks the moment.
+ * of the margin stays with the maker, even if the user picks the best moment.
  */
 const TOLERANCE_OF_MARGIN = 0.5;
 
 /** Two evaluations of the same price differ by less than this. */
 const ROUNDING = 1e-9;
 
-/** What a new quote would be made from. */
+/** The inputs of a new quote. */
 export interface PriceNow {
-  /** That the user wins, as payouts are calculated from it. */
+  /** Probability that the user wins, as used for payouts. */
   probability: number;
   margin: number;
   /** Share of the winnings that a new quote withholds. */
   skew: number;
-  /** The share that this quote must have withheld at least: `skew`, or less. */
+  /** Minimum share that this quote must have withheld: `skew`, or less. */
   skewFrom: number;
 }
 
 /**
  * Last look: a quote may be executed while its payout, at the current probability, leaves the maker
- * between half and one and a half times its margin. What the book withholds comes off first.
+ * between half and one and a half times its margin. The part withheld for the book is deducted first.
  *
  * The check is symmetric, as the FX Global Code asks of last look (principle 17). A price that moved
  * against the user is refused too: the payout is part of the hash that the user has signed, so the
@@ -35,7 +35,7 @@ export function requireLastLook(
   { betAmount, payout }: { betAmount: bigint; payout: bigint },
   { probability, margin, skew, skewFrom }: PriceNow,
 ): void {
-  /** What the payout leaves to the maker on average, had it withheld nothing. */
+  /** The maker's average share of the payout before the part withheld for the book. */
   const keptBefore = (withheld: number) =>
     1 - (1 + Number(payout - betAmount) / Number(betAmount) / (1 - withheld)) * probability;
   const tolerance = margin * TOLERANCE_OF_MARGIN;
@@ -55,7 +55,7 @@ export function requireLastLook(
   }
   if (current === undefined || keptBefore(skew) <= margin + tolerance + ROUNDING) return;
   const priceImprovement = current - payout;
-  // A payout at the limit, or of a bet that rounding decides, cannot improve.
+  // A payout at the limit, or one that rounding decides, cannot improve.
   if (Number(priceImprovement) <= tolerance * Number(payout)) return;
   throw new PricingRefusedError(
     "PRICE_IMPROVED",

@@ -32,10 +32,10 @@ export async function loadStrategy(path: string): Promise<StrategyFactory> {
   return (context) => createChecked(path, factory, context);
 }
 
-// Parameters and results of a function cannot be checked in advance: what it returns is.
+// Parameters and results of a function cannot be checked in advance; its result is.
 function createChecked(
   path: string,
-  // deno-lint-ignore ban-types -- nothing else is known of it
+  // deno-lint-ignore ban-types -- its type is unknown
   factory: Function,
   context: StrategyContext,
 ): PricingStrategy {
@@ -56,7 +56,7 @@ function createChecked(
       `Strategy ${path} cannot be used: what its factory returns lacks ${missing.join(", ")}`,
     );
   }
-  const checked = strategy as PricingStrategy; // its members are what was just checked
+  const checked = strategy as PricingStrategy; // its members were just checked
   return {
     name: checked.name,
     price(bet) {

@@ -2,12 +2,12 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import type { Price, PricingStrategy } from "./strategy.ts";
 
-/** Random numbers are taken in steps of 2^-53, as fine as the source gives them. */
+/** Random numbers are multiples of 2^-53, the resolution of the source. */
 const RANDOM_BITS = 53n;
 
 /**
  * The payout of the spec's mock: the bet times 1.05 + r · 0.05, r random in [0, 1). Only integers are
- * drawn from, so rounding never leaves the range; where no integer lies in it the bet is so small
+ * drawn, so rounding never leaves the range; if the range contains no integer, the bet is so small
  * (below 10) that the payout is the bet itself.
  */
 export class MockStrategy implements PricingStrategy {
@@ -26,6 +26,6 @@ export class MockStrategy implements PricingStrategy {
     return { payout: lowest + (((highest - lowest + 1n) * r) >> RANDOM_BITS) };
   }
 
-  /** The mock knows no price that could move. */
+  /** The mock uses no price that could move. */
   recheck(): void {}
 }

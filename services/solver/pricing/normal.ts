@@ -3,7 +3,7 @@
 /** Beyond this many deviations the tail is below the smallest double. */
 const TAIL_MAX = 37;
 
-/** Where the rational approximation gives way to a continued fraction. */
+/** Above this, a continued fraction replaces the rational approximation. */
 const RATIONAL_MAX = 5 * Math.SQRT2;
 
 /** Probability of less than `-z`, for `z` at least 0. */
@@ -17,7 +17,7 @@ function lowerTail(z: number): number {
   return density / fraction / Math.sqrt(2 * Math.PI);
 }
 
-// Written out: these are most of what a price costs.
+// Unrolled: these make up most of the time of a price.
 function numerator(z: number): number {
   return (((((3.52624965998911e-2 * z + 0.700383064443688) * z + 6.37396220353165) * z +
                 33.912866078383) * z + 112.079291497871) * z + 221.213596169931) * z +
@@ -36,8 +36,8 @@ export function normalBelow(z: number): number {
 }
 
 /**
- * Probability that a standard normal variable lies between two bounds; negative where they are the
- * wrong way round. Keeps its digits in the upper tail, where two values near 1 would lose them.
+ * Probability that a standard normal variable lies between two bounds; negative if they are
+ * swapped. Keeps its digits in the upper tail, where two values near 1 would lose them.
  */
 export function normalBetween(from: number, to: number): number {
   if (from > 0 && to > 0) return lowerTail(from) - lowerTail(to);

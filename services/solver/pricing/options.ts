@@ -4,7 +4,7 @@ import type { OptionSpec, OptionTable } from "../../../lib/cli/options.ts";
 import { LIMITS } from "../limits.ts";
 import { STRATEGY_NAMES } from "./strategy.ts";
 
-/** The highest annualised volatility that makes sense here: a thousand percent. */
+/** The highest plausible annualised volatility: a thousand percent. */
 const VOLATILITY_MAX = 10;
 
 /** The longest history that quotes wait for: a day. */
@@ -41,7 +41,7 @@ const strategy = {
   completes: STRATEGY_NAMES,
 } satisfies kinds.OptionKind;
 
-/** What the maker charges, as options. */
+/** Options of the maker's charges. */
 export const chargeOptions = {
   margin: {
     flags: "--margin",
@@ -57,7 +57,7 @@ export const chargeOptions = {
   },
 } satisfies OptionTable;
 
-/** What the maker charges for similar bets in its book. */
+/** The option of the maker's charge for similar bets in its book. */
 const skewOption = {
   flags: "--skew",
   description:
@@ -67,7 +67,7 @@ const skewOption = {
   default: "0.5",
 } satisfies OptionSpec;
 
-/** How volatility is estimated from prices, as options. */
+/** Options of the volatility estimate. */
 export const volatilityOptions = {
   volatilityFloor: {
     flags: "--volatility-floor",

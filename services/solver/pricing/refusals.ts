@@ -1,7 +1,7 @@
 import { RangemakerError, type RangemakerErrorOptions } from "../../../lib/errors.ts";
 import type { PricingDetails } from "./details.ts";
 
-/** Codes of refused quotes and estimates; the value says whether time may help. */
+/** Codes of refused quotes and estimates; the value says whether a later attempt may succeed. */
 export const QUOTE_REFUSALS = {
   /** The price of the market is unknown, or too old. */
   PRICE_UNAVAILABLE: true,
@@ -32,12 +32,12 @@ const PRICING_REFUSALS = {
   PRICE_IMPROVED: false,
 } as const;
 
-/** Why a strategy gives no price. */
+/** The reason why a strategy has no price. */
 export type PricingRefusal = keyof typeof PRICING_REFUSALS;
 
 /** A bet without a price. */
 export class PricingRefusedError extends RangemakerError {
-  /** What the model knows of the bet, if it could be priced. */
+  /** The model's details of the bet, if it could be priced. */
   readonly pricing: PricingDetails | undefined;
 
   constructor(

@@ -1,5 +1,5 @@
 /**
- * How volatile each hour of the day is compared with its day.
+ * The volatility of each hour of the day relative to its day.
  *
  * Crypto volatility peaks between 13 and 17 UTC and is lowest between 3 and 11 ("Intraday patterns on
  * 38 exchanges", Review of Quantitative Finance and Accounting 64, 275).
@@ -9,10 +9,10 @@ import { z } from "zod";
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
 
-/** Days without a season that each hour is averaged with: three days of data prove little. */
+/** Weight of the prior (no season), in days: three days of data prove little. */
 const PRIOR_DAYS = 5;
 
-/** Days after which older ones lose their weight. */
+/** Days after which older ones lose weight. */
 const MEMORY_DAYS = 60;
 
 /** Logarithms of variances: far beyond what prices can do, so that no state overflows. */
@@ -50,7 +50,7 @@ export class HourlySeason {
     this.#factors = this.#smoothed();
   }
 
-  /** Adds the variance of a stretch of time within one hour, later than all before. */
+  /** Adds the variance of a time span within one hour, later than all before. */
   add(timeMs: number, durationMs: number, variance: number): void {
     const index = Math.floor(timeMs / HOUR_MS);
     if (index !== this.#hour.index) {
@@ -91,7 +91,7 @@ export class HourlySeason {
     const { index, sum, weight } = this.#hour;
     const recent = this.#recent;
     if (index >= 0 && nextIndex !== index + 1) recent.length = 0;
-    // A quarter of an hour is the least that stands for an hour.
+    // At least a quarter of an hour is needed to represent an hour.
     if (sum <= 0 || weight < HOUR_MS / 4) return;
     const log = Math.log(sum / weight);
     recent.push(log);
@@ -105,7 +105,7 @@ export class HourlySeason {
     this.#factors = this.#smoothed();
   }
 
-  /** The deviations, pulled towards none by the prior and averaged ¼ ½ ¼ with the hours beside them. */
+  /** The deviations, shrunk towards 0 by the prior and averaged ¼ ½ ¼ with the neighbouring hours. */
   #smoothed(): number[] {
     const shrunk = this.#deviations.map((deviation, hour) => {
       const days = this.#days[hour]!; // one per hour

@@ -27,10 +27,10 @@ const SPREAD_GROWTH = 0.05;
 const SPREAD_MIN = 0.25;
 const SPREAD_MAX = 0.75;
 
-/** Beyond this even an outer node is five times the median. */
+/** At this deviation, the outer node is already five times the median. */
 const SPREAD_LIMIT = 1;
 
-/** A history shorter than the horizon says less: this much more per factor e. */
+/** Additional deviation if the history is shorter than the horizon, per factor e. */
 const SPREAD_PER_MISSING_HISTORY = 0.1;
 
 /** Deviation of the logarithm of the volatility, for a horizon and the time that prices cover. */
@@ -40,7 +40,7 @@ export function spreadOver(horizonMs: number, historyMs: number): number {
   return Math.min(SPREAD_LIMIT, Math.min(SPREAD_MAX, Math.max(SPREAD_MIN, usual)) + missing);
 }
 
-/** The volatilities that a forecast stands for; their weights add up to 1. */
+/** The volatilities of a forecast; their weights add up to 1. */
 export function sigmaNodes({ volatility, spread }: SigmaForecast): readonly SigmaNode[] {
   if (spread === 0) return [{ volatility, weight: 1 }];
   const factor = Math.exp(Math.sqrt(3) * spread);

@@ -1,20 +1,20 @@
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import type { StrategyContext } from "./strategy.ts";
 
-/** How a maker charges for the bets that it holds. */
+/** A maker's charge for the bets in its book. */
 export interface SkewOptions extends Pick<StrategyContext, "riskBeside"> {
   /** Share of the winnings that is withheld at full capacity, 0 to below 1. */
   share: number;
-  /** Risk in the direction of a bet that counts as full, USDC with 6 decimals. */
+  /** Risk in the direction of a bet at full capacity, USDC with 6 decimals. */
   capacity: bigint;
 }
 
 /**
  * Share of a bet's winnings that is withheld, since similar bets tend to be lost together. It grows in
  * proportion to what they risk. A maker with logarithmic utility whose wealth is the capacity would
- * withhold all at full capacity (the Kelly criterion); `share` is the part of that which is charged.
+ * withhold all at full capacity (the Kelly criterion); `share` is the charged part of that.
  *
- * @param ownRisk What the bet itself adds to the risk, if the book holds it already.
+ * @param ownRisk The bet's own part of the risk, if the book already contains it.
  */
 export function bookSkew(
   options: SkewOptions | undefined,

@@ -5,23 +5,23 @@ import type { DecayedVariance } from "./volatility_kernel.ts";
 /** Slots between the two prices of a slow return: 5 s, where the move is well above the noise. */
 const SLOW_SLOTS = 50;
 
-/** Memory of the variance: the last minute, which candles of a minute do not show yet. */
+/** Memory of the variance: the last minute, which one-minute candles do not contain yet. */
 const HALF_LIFE_MS = 60_000;
 
-/** A move counts as at most this many times the mean absolute move: one jump is not a volatility. */
+/** A move counts as at most this many times the mean absolute move, to limit the effect of jumps. */
 const JUMP_MOVES_MAX = 8;
 
 /** Moves before a jump can be recognised. */
 const MOVES_MIN = 5;
 
-/** Slots at the start that only teach what a usual move is. */
+/** Slots at the start that only determine the usual move. */
 const LEARNING_SLOTS = 10;
 
 /**
- * Variance from prices 100 ms apart, on two time scales: the mean square of slow returns holds the move
- * of 5 s and the noise of two prices, that of fast returns the move of 100 ms and the same noise; their
- * difference is free of it (Zhang, Mykland and Aït-Sahalia, "A tale of two time scales", 2005). Jumps
- * are cut before (threshold estimator of Mancini, 2009).
+ * Variance from prices 100 ms apart, on two time scales: the mean square of slow returns contains the
+ * move of 5 s and the noise of two prices, that of fast returns the move of 100 ms and the same noise;
+ * their difference is free of it (Zhang, Mykland and Aït-Sahalia, "A tale of two time scales", 2005).
+ * Jumps are cut before (threshold estimator of Mancini, 2009).
  *
  * Slow returns begin at every slot, so they overlap and use every price.
  */

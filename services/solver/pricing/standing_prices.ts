@@ -4,7 +4,7 @@ import { DecayedMean } from "./decayed_mean.ts";
 /**
  * Still slots come in clusters (Kolokolov, Livieri and Pirino, "Statistical inferences for price
  * staleness", 2020): the highest of a short, a medium and a long memory counts. A price that has just
- * stopped moving is expected to stand still, and one that usually stands still, too.
+ * stopped moving is expected to stay still, and so is one that is usually still.
  */
 const HALF_LIVES_MS = [30_000, 300_000, 3_600_000];
 
@@ -14,16 +14,16 @@ const TICK_MEMORY_MS = 1_800_000;
 /**
  * A price within this many ticks of where it last moved to has not moved: trades alternate between the
  * bid, the ask and the level behind (Roll, "A simple implicit measure of the effective bid-ask spread",
- * 1984). On a quiet market most boxes hold or break by the few moves beyond.
+ * 1984). On a quiet market, the few larger moves decide most boxes.
  */
 const BOUNCE_TICKS = 2n;
 
-/** How often the price stands still from one slot to the next, and how small moves are. */
+/** How often the price is still from one slot to the next, and its smallest move. */
 export class StandingPrices {
   readonly #still = HALF_LIVES_MS.map((halfLifeMs) => new DecayedMean(halfLifeMs));
   #slot = -1;
   #price = 0n;
-  /** Where the price last moved to. */
+  /** The price after its last move. */
   #anchor = 0n;
   #ticksFromMs = 0;
   #tick: bigint | undefined;
@@ -36,7 +36,7 @@ export class StandingPrices {
     if (this.#slot >= 0) {
       for (const mean of this.#still) {
         mean.fade(slots * SLOT_MS);
-        // What happened in slots that are missing is not known.
+        // The prices of missing slots are unknown.
         if (slots === 1) mean.add(moved ? 0 : 1);
       }
       const change = distance(price, this.#price);
@@ -47,7 +47,7 @@ export class StandingPrices {
     if (moved) this.#anchor = price;
   }
 
-  /** Probability that the price does not move in the next slot; 0 where nothing is known. */
+  /** Probability that the price does not move in the next slot; 0 without data. */
   get probability(): number {
     return Math.max(...this.#still.map(({ mean }) => mean ?? 0));
   }

@@ -16,7 +16,7 @@ export const STRATEGY_NAMES = ["mock", "barrier"] as const;
 export interface Price {
   /** Total payout if the user wins, in the unit of the bet. */
   payout: bigint;
-  /** How the price came about; undefined where the strategy has nothing to explain. */
+  /** The explanation of the price; undefined if the strategy has none. */
   details?: PricingDetails;
 }
 
@@ -27,40 +27,40 @@ export interface PricingStrategy {
   /** @throws {PricingRefusedError} If this bet has no price, or has none now. */
   price(bet: BetTerms): Price;
   /**
-   * Checks a quote again before it is executed ("last look"): its user has had time to see where the
-   * price goes.
+   * Checks a quote again before it is executed ("last look"): its user has had time to watch the
+   * price.
    *
-   * @param payout What the quote promises. {@link StrategyContext.riskBeside} counts the bet already.
-   * @param isRecorded The execution is recorded: bets that came later must not count against it.
-   * @throws {PricingRefusedError} If the same bet must not be executed at that payout any more.
+   * @param payout The payout of the quote. {@link StrategyContext.riskBeside} already counts the bet.
+   * @param isRecorded The execution is recorded: later bets must not count against it.
+   * @throws {PricingRefusedError} If the bet must no longer be executed at that payout.
    */
   recheck(bet: BetTerms, payout: bigint, isRecorded?: boolean): void;
 }
 
-/** What a strategy may know of a market, as of now. */
+/** A strategy's current view of a market. */
 export interface MarketView {
   /** The newest price, integer with 6 decimals, and when the exchanges made it; undefined before the first. */
   readonly spot: { price: bigint; lastUpdateMs: number; fresh: boolean } | undefined;
   /** Forecasts by horizon. */
   readonly volatility: VolatilityForecaster;
-  /** How often prices stand still, and their smallest move. */
+  /** How often prices are still, and their smallest move. */
   readonly standing: { readonly probability: number; readonly tick: bigint | undefined };
-  /** Prices of the past by slot. */
+  /** Past prices by slot. */
   readonly history: PriceReader;
   /** The history reaches up to here, Unix milliseconds, this moment not included; 0 for none. */
   readonly historyEndMs: number;
 }
 
-/** What a strategy is created with, by the solver and by the backtest alike. */
+/** Dependencies of a strategy, given by the solver and by the backtest. */
 export interface StrategyContext {
   readonly version: typeof STRATEGY_VERSION;
   clock: Pick<Clock, "now">;
-  /** The market that a bet names. */
+  /** The market of a bet. */
   market(bet: BetTerms): MarketView;
   marketView(market: Market): MarketView;
   /**
-   * What the maker risks already on bets that tend to win together with this one, USDC with 6 decimals:
-   * those whose ranges and remaining windows overlap with it, by how much they do. 0 in the backtest.
+   * The maker's risk on other bets that tend to win together with this one, USDC with 6 decimals:
+   * those with overlapping ranges and remaining windows, weighted by the overlap. 0 in the backtest.
    */
   riskBeside(bet: BetTerms): number;
   /**
@@ -97,7 +97,7 @@ export function strategyContext(
 }
 
 /**
- * What the file of a strategy exports by default; `docs/examples/strategy.ts` is one. A payout that is
+ * The default export of a strategy's file; `docs/examples/strategy.ts` is an example. A payout that is
  * not above the bet is refused with `PAYOUT_TOO_LOW`, one above a hundred bets is cut.
  */
 export type StrategyFactory = (context: StrategyContext) => PricingStrategy;

@@ -1,2 +1,2 @@
-/** Milliseconds of a year as volatility is quoted: 365 days. */
+/** Milliseconds of a year in annualised volatility: 365 days. */
 export const YEAR_MS = 365 * 86_400_000;

@@ -7,21 +7,21 @@ import { SlotVariance } from "./slot_variance.ts";
 import { YEAR_MS } from "./units.ts";
 import { kernelStateSchema, VolatilityKernel } from "./volatility_kernel.ts";
 
-/** What a {@link MarketVolatility} assumes beside the prices. */
+/** Options of a {@link MarketVolatility}. */
 export interface VolatilityOptions {
-  /** Lowest annualised volatility of a forecast: a price that stands still proves nothing. */
+  /** Lowest annualised volatility of a forecast: a still price is no evidence of a low one. */
   floor: number;
   /** Prices must cover this much time before the first forecast, in milliseconds. */
   minHistoryMs: number;
 }
 
-/** Gives the volatility of one market from now to the end of a window. */
+/** Forecasts the volatility of one market from now to the end of a window. */
 export interface VolatilityForecaster {
-  /** @returns Undefined where there is too little history. */
+  /** @returns Undefined if there is too little history. */
   forecast(nowMs: number, endMs: number): SigmaForecast | undefined;
 }
 
-/** State of a {@link MarketVolatility}: changes of meaning get a new version. */
+/** State of a {@link MarketVolatility}; a change of meaning gets a new version. */
 export const volatilityStateSchema = z.object({
   version: z.literal(1, { error: "Expected a volatility state of version 1" }),
   kernel: kernelStateSchema,
@@ -32,12 +32,12 @@ export const volatilityStateSchema = z.object({
 /** {@link MarketVolatility.toJSON}, as stored. */
 export type VolatilityState = z.input<typeof volatilityStateSchema>;
 
-/** A shorter horizon is forecast as this one: 100 ms checks tell nothing of less. */
+/** Shortest horizon: shorter ones are forecast like this one, since checks are 100 ms apart. */
 const HORIZON_MS_MIN = 1_000;
 
 /**
  * Volatility of one market for every horizon, from prices 100 ms apart, from candles, or from both:
- * candles of the past may be added first, then slots as they come.
+ * past candles may be added first, then slots as they arrive.
  */
 export class MarketVolatility implements VolatilityForecaster {
   readonly #options: VolatilityOptions;
@@ -105,7 +105,7 @@ export class MarketVolatility implements VolatilityForecaster {
     };
   }
 
-  /** All that a restart needs; the last minute of slots is learned anew. */
+  /** The state for a restart; the last minute of slots is learned again. */
   toJSON(): VolatilityState {
     return {
       version: 1,

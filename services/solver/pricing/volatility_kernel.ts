@@ -1,8 +1,8 @@
 /**
  * Volatility over a horizon as a weighted geometric mean of variances with short and long memory.
  *
- * The weights follow from one rule instead of a fit: a variance with half-life τ speaks for a horizon
- * of 2.5 τ, and less for others the further away they are, w = √u / (1 + u) with u = τ / (0.4 H). Such
+ * The weights follow from one rule instead of a fit: a variance with half-life τ has the highest
+ * weight for a horizon of 2.5 τ, and less for others, w = √u / (1 + u) with u = τ / (0.4 H). Such
  * a mixture of time scales approximates the long memory of volatility: Corsi, "A simple approximate
  * long-memory model of realized volatility", 2009; Zumbach, "The RiskMetrics 2006 methodology".
  */
@@ -14,10 +14,10 @@ const MINUTE_MS = 60_000;
 /** Half-lives of the variances, from short to long. */
 const HALF_LIVES_MS = [5 * MINUTE_MS, 60 * MINUTE_MS, 720 * MINUTE_MS];
 
-/** Horizon that a half-life speaks for most, as its share of the horizon. */
+/** The half-life with the highest weight for a horizon, as a share of the horizon. */
 const HALF_LIFE_PER_HORIZON = 0.4;
 
-/** A variance below this share of the next slower one is more likely a price that stands still. */
+/** A variance below this share of the next slower one is more likely from a still price. */
 const FLOOR_OF_SLOWER = 0.1;
 
 /**
@@ -26,7 +26,7 @@ const FLOOR_OF_SLOWER = 0.1;
  */
 const RAISE_MAX = 2;
 
-/** From here on the candles themselves tell which variance is usual. */
+/** From this much time on, the usual variance is known from the candles themselves. */
 const USUAL_HISTORY_MS = 5 * MINUTE_MS;
 
 /** A variance per millisecond with its half-life. */
@@ -54,18 +54,18 @@ export class VolatilityKernel {
     this.#endMs = state?.endMs ?? 0;
   }
 
-  /** Time covered by what was added. */
+  /** Time covered by all spans added. */
   get historyMs(): number {
     return this.#historyMs;
   }
 
-  /** End of the newest stretch of time that was added, Unix milliseconds; 0 before the first. */
+  /** End of the newest time span added, Unix milliseconds; 0 before the first. */
   get endMs(): number {
     return this.#endMs;
   }
 
   /**
-   * Adds the variance of a stretch of time that is later than all before.
+   * Adds the variance of a time span that is later than all before.
    *
    * @param expectedPerMs Variance without jumps, if known from elsewhere: used while there is little
    * history.
@@ -82,8 +82,8 @@ export class VolatilityKernel {
   /**
    * Variance per millisecond over a horizon.
    *
-   * @param fast A variance with a shorter memory than any here, where one is known.
-   * @returns Undefined where nothing is known.
+   * @param fast A variance with a shorter memory than any here, if one is known.
+   * @returns Undefined without data.
    */
   over(horizonMs: number, fast?: DecayedVariance): number | undefined {
     let slower: number | undefined;
@@ -111,7 +111,7 @@ export class VolatilityKernel {
   #highest(durationMs: number, expectedPerMs: number | undefined): number {
     const shortest = this.#means[0]!; // there are several
     const usual = this.#historyMs < USUAL_HISTORY_MS ? expectedPerMs : shortest.mean;
-    // A price that stood still so far may start to move.
+    // A price that was still so far may start to move.
     if (usual === undefined || usual <= 0) return Infinity;
     return usual * (RAISE_MAX + (RAISE_MAX - 1) * shortest.weight / durationMs);
   }

@@ -4,8 +4,8 @@ import type { Hex } from "../../../lib/protocol/scalars.ts";
 export const QUOTES_MAX = 20_000;
 
 /**
- * The probabilities of the newest quotes, until they are executed. A quote is not stored, and what its
- * user sends back does not say it. One that was evicted, or that another process made, is not known.
+ * The probabilities of the newest quotes, until they are executed: quotes are not stored, and an
+ * execution request does not contain them. Those of evicted quotes or of other processes are unknown.
  */
 export class QuotedProbabilities {
   readonly #quotesMax: number;
@@ -17,7 +17,7 @@ export class QuotedProbabilities {
     this.#quotesMax = quotesMax;
   }
 
-  /** Takes the probability of a quote, if its strategy has one. */
+  /** Records the probability of a quote, if its strategy has one. */
   add(quoteHash: Hex, probability: number | undefined): void {
     if (probability === undefined) return;
     this.#byHash.set(quoteHash, probability);

@@ -10,11 +10,11 @@ import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
 import type { PricingDetails } from "../pricing/details.ts";
 import type { Price, PricingStrategy } from "../pricing/strategy.ts";
 
-/** What a {@link Quoter} works with. */
+/** Dependencies of a {@link Quoter}. */
 export interface QuoterOptions {
   strategy: Pick<PricingStrategy, "name" | "price">;
   signer: Pick<QuoteSigner, "sign">;
-  /** The address of the signer: every quote names it. */
+  /** The address of the signer: every quote contains it. */
   solver: Address;
   chainId: number;
   clock: Clock;
@@ -52,7 +52,7 @@ export class Quoter {
   }
 
   /**
-   * A signed quote. Its risk is checked at the execution: the rules of a quote bound the bet alone
+   * A signed quote. Its risk is checked at the execution: the rules of a quote limit only the bet
    * (spec: quote solver, flow step 4).
    *
    * @throws {QuoteRuleError} If a rule is broken.
@@ -72,7 +72,7 @@ export class Quoter {
   }
 
   /**
-   * What a quote would pay. Nothing is signed, so a deadline has no bound.
+   * The payout of a possible quote. Nothing is signed, so a deadline has no bound.
    *
    * @throws {QuoteRuleError} If a rule is broken.
    * @throws {RangemakerError} `INVALID_TIME_RANGE` outside the time bounds.

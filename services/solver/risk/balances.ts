@@ -1,14 +1,14 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import { type ReservedBet, riskOf } from "./bet_at_risk.ts";
 
-/** What the node said that both sides own, USDC with 6 decimals. */
+/** Balances of both sides as reported by the node, USDC with 6 decimals. */
 export interface Balances {
   user: bigint;
   solver: bigint;
 }
 
 /**
- * Checks that the balances cover a bet beside other bets that may not have been taken from them yet.
+ * Checks that the balances cover a bet and other bets that may not have been deducted yet.
  *
  * @throws {RangemakerError} `INSUFFICIENT_BALANCE` or `BALANCE_TOO_LOW`.
  */

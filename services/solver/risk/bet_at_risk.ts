@@ -1,13 +1,13 @@
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 
-/** What a measure of risk may depend on. */
+/** The input of a risk measure. */
 export type BetAtRisk = BetTerms & { payout: bigint };
 
-/** A bet with a reservation. Those of earlier versions do not name their solver. */
+/** A bet with a reservation. Those of earlier versions have no `solver`. */
 export type ReservedBet = BetAtRisk & { user: Address; solver?: Address };
 
-/** What the solver may lose (payout minus bet), USDC with 6 decimals. */
+/** The solver's possible loss (payout minus bet), USDC with 6 decimals. */
 export function riskOf({ payout, betAmount }: { payout: bigint; betAmount: bigint }): bigint {
   return payout - betAmount;
 }

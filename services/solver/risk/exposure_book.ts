@@ -14,16 +14,16 @@ interface Entry {
 }
 
 /**
- * The bets of the solver as this process knows them: executions under way, and open theses of the
+ * The bets of the solver known to this process: executions under way, and open theses of the
  * chain. The quote hash is the key throughout, so a bet counts once from before its hedge until its
- * settlement, in whichever order the reports arrive.
+ * settlement, in any order of the reports.
  *
  * The number of entries is bounded by the balances of solver and users.
  */
 export class ExposureBook {
   readonly #max: bigint | undefined;
   readonly #entries = new Map<string, Entry>();
-  /** Bets with a reservation in the database, whichever solver made it. */
+  /** Bets with a reservation in the database, by any solver. */
   readonly #held = new Map<string, ReservedBet>();
   /** All bets, each once. */
   readonly #index = new OverlapIndex();
@@ -75,8 +75,8 @@ export class ExposureBook {
   }
 
   /**
-   * What is at risk on bets that tend to win together with a bet, USDC with 6 decimals: those of its
-   * market, by how much their ranges and remaining windows overlap. See {@link OverlapIndex}.
+   * Risk on bets that tend to win together with a bet, USDC with 6 decimals: those of its market,
+   * weighted by the overlap of ranges and remaining windows. See {@link OverlapIndex}.
    */
   riskBeside(bet: BetTerms, nowMs: number): number {
     return this.#index.riskBeside(bet, nowMs);
@@ -106,7 +106,7 @@ export class ExposureBook {
     return this.#entries.get(quoteHash)?.stage === "open";
   }
 
-  /** Counts a reservation of the database in {@link atRisk}. Does nothing if it counts already. */
+  /** Counts a reservation of the database in {@link atRisk}. Does nothing if it already counts. */
   addReservation(quoteHash: string, bet: ReservedBet): void {
     if (this.#held.has(quoteHash)) return;
     this.#held.set(quoteHash, bet);
@@ -152,13 +152,13 @@ export class ExposureBook {
     this.#reading = { known: known.map(([quoteHash]) => quoteHash), reported: new Set() };
   }
 
-  /** All open theses were read since {@link beginReading}. What was reported meanwhile is newer. */
+  /** All open theses were read since {@link beginReading}. Reports received meanwhile are newer. */
   endReading(theses: readonly Thesis[]): void {
     if (this.#reading === undefined) throw new TypeError("No reading was begun");
     const { known, reported } = this.#reading;
     const read = new Set<string>(theses.map(({ quoteHash }) => quoteHash));
     for (const thesis of theses) if (!reported.has(thesis.quoteHash)) this.#take(thesis);
-    // Known to exist before, and no longer open: it settled while the feed was down.
+    // It existed before and is no longer open: it settled while the feed was down.
     for (const quoteHash of known) {
       if (!read.has(quoteHash) && !reported.has(quoteHash)) this.#delete(quoteHash);
     }

@@ -10,7 +10,7 @@ import type { ExposureBook } from "./exposure_book.ts";
  */
 export type RiskMeasure = (bets: Iterable<BetAtRisk>) => bigint;
 
-/** What an {@link ExposureLimit} works with. */
+/** Options of an {@link ExposureLimit}. */
 export interface ExposureLimitOptions {
   /** Bound on the measure; undefined for none. */
   max: bigint | undefined;
@@ -35,7 +35,7 @@ export interface ExposureLimitOptions {
 /** Warning hysteresis in percent of the limit: warn at `from`, clear below `until`. */
 const NEAR_PERCENT = { from: 80n, until: 70n };
 
-/** What both sides own, and what was under way before the node was asked. */
+/** Balances of both sides, and the intents under way before the node was asked. */
 export interface Funds {
   balances: Balances;
   before: UnderWay;

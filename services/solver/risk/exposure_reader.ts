@@ -13,15 +13,15 @@ import type { ExposureBook } from "./exposure_book.ts";
 const RETRY = { initialMs: 1_000, maxMs: SERVICE_WAIT_MAX_MS };
 
 /**
- * Everything is read again this often although it is followed: a proxy in between can lose
- * notifications of its node unnoticed.
+ * Everything is read again at this interval in spite of the feed: a proxy in between can lose
+ * notifications of its node without notice.
  */
 const REFRESH_MS = 30_000;
 
 /** Theses in one answer of the node: its own limit. */
 const PAGE = 1_000;
 
-/** What an {@link ExposureReader} works with. */
+/** Dependencies of an {@link ExposureReader}. */
 export interface ExposureReaderOptions {
   book: ExposureBook;
   node: Pick<CoreClient, "getTheses">;
@@ -50,7 +50,7 @@ export class ExposureReader {
     });
   }
 
-  /** The node is followed: reads everything now, and again at intervals. */
+  /** The feed is connected: reads everything now, and again at intervals. */
   connected(): void {
     this.#loop.start();
   }
@@ -61,7 +61,7 @@ export class ExposureReader {
     this.#options.book.invalidate();
   }
 
-  /** Ends reading; resolves when no request is in flight. */
+  /** Stops reading; resolves when no request is in flight. */
   async stop(): Promise<void> {
     this.lost();
     await this.#loop.stop();
@@ -77,7 +77,7 @@ export class ExposureReader {
   async #allOpen(): Promise<Thesis[]> {
     const { node, solver } = this.#options;
     const theses: Thesis[] = [];
-    // In this order no thesis is missed by moving from the one state to the other in between.
+    // In this order, a thesis that changes its state between the two reads is not missed.
     for (const status of ["open", "needs_backfill"] as const) {
       const read = (cursor?: string) => node.getTheses({ solver, status, limit: PAGE, cursor });
       for await (const page of pagesOf(read)) theses.push(...page.theses);

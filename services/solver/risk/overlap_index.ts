@@ -1,15 +1,15 @@
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
-/** Numbers that a bet is held as, one after the other, so that a scan reads memory in order. */
+/** Numbers stored per bet, one after the other, so that a scan reads memory in order. */
 const FIELDS = 5;
 
-/** Bets that a new list of a market has room for; it doubles when it is full. */
+/** Initial capacity of a market's list, in bets; it doubles when it is full. */
 const ROOM = 16;
 
 /**
- * The bets of a book by market, to find how much is at risk in the direction of another bet. A bet is
- * added and removed in constant time; a question scans the bets of one market.
+ * The bets of a book by market, to find the risk in the direction of another bet. A bet is added and
+ * removed in constant time; a query scans the bets of one market.
  */
 export class OverlapIndex {
   readonly #markets = new Map<string, MarketBets>();
@@ -34,8 +34,8 @@ export class OverlapIndex {
   /**
    * Risk of all bets that tend to win together with a bet, USDC with 6 decimals. Each counts by the
    * overlap coefficient of the ranges times that of the remaining windows: the part that both share, as
-   * a share of the smaller one. So a bet counts in full where one box lies inside the other, and not at
-   * all where they share no price or no time.
+   * a share of the smaller one. So a bet counts in full if one box lies inside the other, and not at
+   * all if they share no price or no time.
    */
   riskBeside(bet: BetTerms, nowMs: number): number {
     return this.#markets.get(marketOf(bet))?.riskBeside(bet, nowMs) ?? 0;

@@ -10,7 +10,7 @@ import { type Balances, requireBalances } from "./balances.ts";
 import { riskOf } from "./bet_at_risk.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
-/** What {@link PreTradeChecks} works with. */
+/** Dependencies of {@link PreTradeChecks}. */
 export interface PreTradeChecksOptions {
   node: {
     getPrices(): Promise<Record<string, NodePrice>>;
@@ -22,12 +22,12 @@ export interface PreTradeChecksOptions {
   markets?: Markets;
   /** Most that the solver may lose on one thesis (payout minus bet), USDC with 6 decimals. */
   maxRisk: bigint;
-  /** How long a hedge takes. */
+  /** Usual duration of a hedge, in milliseconds. */
   hedgeMs: number;
   strategy: Pick<PricingStrategy, "recheck">;
 }
 
-/** Made before an execution is recorded or hedged: a refusal here does not use the quote up. */
+/** Checks before an execution is recorded or hedged: a refusal here does not use up the quote. */
 export class PreTradeChecks {
   readonly #options: PreTradeChecksOptions;
 
@@ -36,8 +36,8 @@ export class PreTradeChecks {
   }
 
   /**
-   * Checks an execution as if it were the only one under way: all of them are looked at where it is
-   * recorded.
+   * Checks an execution as if it were the only one under way; recording it checks it together with all
+   * others.
    *
    * @returns The balances.
    * @throws {RangemakerError} If a check fails or the node cannot be asked; `retryable` if time may help.

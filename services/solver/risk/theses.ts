@@ -32,7 +32,7 @@ export const thesesAnswerSchema = z.object({
   nextCursor: nextCursorSchema,
 });
 
-/** A page of theses as JSON carries it. */
+/** A page of theses in JSON form. */
 export type ThesesAnswer = z.input<typeof thesesAnswerSchema>;
 
 /** A page of the solver's open theses, with its exposure. */

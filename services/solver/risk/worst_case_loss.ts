@@ -1,7 +1,7 @@
 import { slotFrom } from "../../../lib/prices/price_slots.ts";
 import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
-/** A bet as the measure needs it: times in slots of 100 ms, both included. */
+/** A bet for the measure: times in slots of 100 ms, both included. */
 interface Box {
   firstSlot: number;
   lastSlot: number;
@@ -11,7 +11,7 @@ interface Box {
 }
 
 /**
- * The most that bets can cost the solver wherever prices go, USDC with 6 decimals: never less than the
+ * The most that bets can cost the solver under any prices, USDC with 6 decimals: never less than the
  * true worst case, never more than the sum of all risks.
  *
  * Boxes checked in the same slot see the same price, so they win together only where their ranges
@@ -56,7 +56,7 @@ function groupsOf(boxes: Box[]): Box[][] {
       continue;
     }
     // The slots so far are last slots of boxes that end earlier, so this box includes each of them
-    // that is not before its start. It joins the first.
+    // from its start on. It joins the first.
     const place = lowerBound(slots, firstSlot);
     const group = groups[place];
     if (group === undefined) {
@@ -67,7 +67,7 @@ function groupsOf(boxes: Box[]): Box[][] {
   return [...groups, ...unchecked];
 }
 
-/** Place of the first value that is not below `least`, in ascending values. */
+/** Index of the first value that is not below `least`, in ascending values. */
 function lowerBound(values: readonly number[], least: number): number {
   let [low, high] = [0, values.length];
   while (low < high) {

@@ -21,7 +21,7 @@ export class CloseVolatility {
   #close: number | undefined;
   #spot: number | undefined;
 
-  /** Takes the newest bar. */
+  /** Adds the newest bar. */
   observe(bar: Bar): void {
     this.#spot = bar.close;
     if (bar.durationMs === SLOT_MS) {

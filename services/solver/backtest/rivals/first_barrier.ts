@@ -21,7 +21,7 @@ export class FirstBarrier implements Maker {
   readonly #margin: number;
   readonly #known: number | undefined;
 
-  /** @param volatility Annualised, where it is known. */
+  /** @param volatility Annualised, if known. */
   constructor(margin: number, volatility?: number) {
     this.#margin = margin;
     this.#known = volatility;

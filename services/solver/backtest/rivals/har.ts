@@ -13,17 +13,17 @@ import { SimplexRegression } from "./simplex_regression.ts";
 /** Memory of the variances that the forecast is made of: ten minutes, an hour, six hours, a day. */
 const HALF_LIVES_MS = [600_000, 3_600_000, 21_600_000, 86_400_000];
 
-/** A row for the fit every so often: rows nearer to each other say the same. */
+/** Time between two rows of the fit: closer rows add no information. */
 const FIT_STEP_MS = 300_000;
 
-/** Forecast errors are learned from no less than this: a still price has no logarithm. */
+/** Minimum variance for forecast errors: the logarithm of 0 does not exist. */
 const VARIANCE_MIN = 1e-16;
 
-/** When the model is fitted. */
+/** The times of the model's fit. */
 export interface HarSchedule {
-  /** Weights are fitted on what ends before. */
+  /** Weights are fitted on the boxes that end before. */
   fitUntilMs: number;
-  /** Probabilities are recalibrated on what was quoted after the fit and ended before. */
+  /** Probabilities are recalibrated on the boxes quoted after the fit that ended before. */
   recalibrateUntilMs: number;
 }
 

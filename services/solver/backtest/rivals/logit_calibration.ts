@@ -3,7 +3,7 @@ const LOGIT_MAX = 8;
 const BINS_PER_UNIT = 10;
 const BINS = 2 * LOGIT_MAX * BINS_PER_UNIT + 1;
 
-/** Observations that the identity counts as: a few outcomes must not bend the scale. */
+/** Weight of the identity, in observations: a few outcomes must not bend the scale. */
 const PRIOR = 20;
 
 const NEWTON_STEPS = 25;

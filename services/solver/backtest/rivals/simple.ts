@@ -1,4 +1,4 @@
-/** Rivals that a serious model has to beat. */
+/** Baselines that a serious model has to beat. */
 import type { RandomSource } from "../../../../lib/clock.ts";
 import { normalBetween } from "../../pricing/normal.ts";
 import { YEAR_MS } from "../../pricing/units.ts";
@@ -18,7 +18,7 @@ export class MockMaker implements Maker {
 
   observe(): void {}
 
-  /** Its mean payout is fair for a probability of 1/1.075. */
+  /** The probability for which its mean payout is fair: 1/1.075. */
   offer(): Offer {
     return { probability: 1 / 1.075, ratio: 1.05 + 0.05 * this.#random() };
   }
@@ -28,7 +28,7 @@ export class MockMaker implements Maker {
   }
 }
 
-/** Counts the end of the window only, as if the price could leave the box and return. */
+/** Considers the end of the window only, as if the price could leave the box and return. */
 export class TerminalOnly extends ModelMaker {
   readonly name = "terminal only";
   readonly #volatility = new CloseVolatility();

@@ -1,4 +1,4 @@
-/** Steps of the descent: far beyond what a handful of weights needs. */
+/** Steps of the descent: far more than a handful of weights needs. */
 const STEPS = 5_000;
 
 /**

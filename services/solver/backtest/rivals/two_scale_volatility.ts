@@ -11,7 +11,7 @@ const SLOW_SLOTS = 50;
 export interface TwoScaleOptions {
   /** Age at which a return counts half, in milliseconds. */
   halfLifeMs: number;
-  /** Minimum annualised volatility: a price that stands still proves nothing. */
+  /** Minimum annualised volatility: a still price is no evidence of a low one. */
   floor: number;
   /** Returns must cover this much time before the first estimate, in milliseconds. */
   minHistoryMs: number;
@@ -20,10 +20,10 @@ export interface TwoScaleOptions {
 /**
  * Annualised volatility from prices 100 ms apart, on two time scales and with one memory for every
  * horizon, as the solver's first version had it: the mean square of slow returns
- * holds the move of 5 s and the noise of two prices, that of fast returns the move of 100 ms and the
- * same noise; their difference is free of it. Both are weighted exponentially by age.
+ * contains the move of 5 s and the noise of two prices, that of fast returns the move of 100 ms and
+ * the same noise; their difference is free of it. Both are weighted exponentially by age.
  *
- * Slow returns begin at every slot, so they overlap, and none is wasted.
+ * Slow returns begin at every slot, so they overlap and use every price.
  */
 export class TwoScaleVolatility {
   readonly #options: TwoScaleOptions;
