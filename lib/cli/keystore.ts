@@ -107,7 +107,7 @@ function isKeystore(text: string): boolean {
   }
 }
 
-/** What a guess of the password costs: `n` of scrypt, the usual one of keystores. About a second. */
+/** Cost of one guess of the password: `n` of scrypt, the usual value of keystores. About a second. */
 export const KEYSTORE_COST = 262_144;
 
 /**

@@ -17,7 +17,7 @@ export interface Bet {
   deadline?: number;
 }
 
-/** What a bet would pay, amounts in USDC with 6 decimals. */
+/** The payout of a bet, amounts in USDC with 6 decimals. */
 export type Estimate = z.output<typeof estimateAnswerSchema>["estimate"] & {
   /** That the user wins, by the solver's model; absent if it has none. */
   probability?: number | undefined;

@@ -14,7 +14,7 @@ export interface ThesesPage extends Page {
   theses: Thesis[];
 }
 
-/** What a client reads from the chain, for which no wallet is needed. */
+/** The reading half of the client, which needs no wallet. */
 export class ChainReader {
   protected readonly urls: ClientUrls;
   protected readonly node: CoreClient;
@@ -31,7 +31,7 @@ export class ChainReader {
   }
 
   /**
-   * The chain id of the node: what wallets have to be on.
+   * The chain id of the node, which wallets have to be on.
    *
    * @example
    * ```ts

@@ -1,5 +1,5 @@
 /**
- * What the client throws. Every error has a `code` for programs, a message for people, `details`, and
+ * Errors of the client. Every error has a `code` for programs, a message for people, `details`, and
  * `retryable`: the same call may succeed later without a change.
  */
 import { RangemakerError } from "../errors.ts";
@@ -48,9 +48,9 @@ export class WalletError extends RangemakerError {
   }
 }
 
-/** What is wrong with a quote. */
+/** Codes of a {@link QuoteError}. */
 export type QuoteErrorCode =
-  /** What was stored is no offer. */
+  /** The stored text is not an offer. */
   | "INVALID_OFFER"
   | "QUOTE_TERMS_MISMATCH"
   | "QUOTE_HASH_MISMATCH"

@@ -55,12 +55,12 @@ export function offerFromJson(value: unknown): Offer {
   throw new QuoteError("INVALID_OFFER", message, {});
 }
 
-/** What the user signs to accept a quote. */
+/** The message that the user signs to accept a quote. */
 export function quoteTypedData(quote: Quote, chainId: number): TypedData {
   return typedDataOf(QUOTE_TYPE, chainId, quoteMessage(quote));
 }
 
-/** What a quote has to agree with. */
+/** The request and the solver that a quote has to match. */
 export interface QuoteExpectations {
   /** The request, as it was sent. */
   request: Record<string, unknown>;
@@ -100,7 +100,7 @@ export function checkQuote(quote: Quote, expected: QuoteExpectations): Offer {
   return { quote, quoteHash };
 }
 
-/** Who made a signature, or undefined if it cannot be one. */
+/** The signer of a signature; undefined if it is malformed. */
 function signerOf(digest: Hex, signature: Hex): Address | undefined {
   try {
     return recoverSigner(digest, signature);

@@ -14,7 +14,7 @@ export interface ClientUrls {
   proxyWs: string;
 }
 
-/** What a {@link RangemakerClient} works with. */
+/** Options of a {@link RangemakerClient}. */
 export interface ClientOptions {
   urls: ClientUrls;
   /** Signs for the user; leave it out to only read. */

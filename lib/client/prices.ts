@@ -6,7 +6,7 @@ import { RpcSubscriber, subscription } from "../net/rpc_subscriber.ts";
 import { type NodePrice, nodePriceSchema } from "../protocol/price.ts";
 import type { WatchState } from "./theses.ts";
 
-/** What a {@link PriceWatch} reports; the callbacks must not throw. */
+/** Callbacks of a {@link PriceWatch}; they must not throw. */
 export interface PriceHandlers {
   /** The newest price of every market, by symbol: ten times a second. */
   onPrices(prices: Record<string, NodePrice>): void;
@@ -14,7 +14,7 @@ export interface PriceHandlers {
   onState?(state: WatchState, reason?: string): void;
 }
 
-/** What a {@link PriceWatch} works with. */
+/** Options of a {@link PriceWatch}. */
 export interface PriceWatchOptions extends PriceHandlers {
   /** JSON-RPC over WebSocket: the proxy's `/ws`, or a node. */
   url: string;

@@ -11,7 +11,7 @@ import { WatchError } from "./errors.ts";
 /** `live`: changes arrive as they happen. `connecting`: what is shown may be out of date. */
 export type WatchState = "connecting" | "live";
 
-/** What a {@link ThesisWatch} reports; the callbacks must not throw. */
+/** Callbacks of a {@link ThesisWatch}; they must not throw. */
 export interface WatchHandlers {
   /** A thesis is new or changed its status; those that exist already come first. */
   onThesis?(thesis: Thesis): void;
@@ -27,7 +27,7 @@ export interface ThesisReader {
   ): Promise<{ theses: Thesis[]; nextCursor: string | null }>;
 }
 
-/** What a {@link ThesisWatch} works with. */
+/** Options of a {@link ThesisWatch}. */
 export interface ThesisWatchOptions extends WatchHandlers {
   /** JSON-RPC over WebSocket: the proxy's `/ws`, or a node. */
   url: string;

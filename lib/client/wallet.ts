@@ -1,5 +1,5 @@
 /**
- * What signs for the user. Wallets are recognised by their shape, not by their class, so that any
+ * Signs for the user. Wallets are recognised by their shape, not by their class, so that any
  * version of viem fits, and two copies of it in one page do not matter.
  */
 import * as z from "zod";

@@ -92,7 +92,7 @@ export class Submitter {
     await Promise.allSettled(this.#inFlight.values());
   }
 
-  /** What was read may be lost in a failover, what was written is not: only then it is acted on. */
+  /** Writes before it acts: a failover may lose what was only read. */
   async #retry({ key }: Intent): Promise<Intent> {
     const { store, clock } = this.#options;
     return await this.submit(await store.recordAttempt(key, clock.now()));

@@ -1,4 +1,4 @@
-/** What a submitter works with, and how it says that it failed without a receipt. */
+/** Options of a submitter, and its codes for failures without a receipt. */
 import type { Logger } from "@logtape/logtape";
 import type { Clock, RandomSource } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";

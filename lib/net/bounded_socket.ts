@@ -25,7 +25,7 @@ const CLOSE_TIMEOUT_MS = 1_000;
 export interface BoundedSocketOptions {
   /** A longer message closes the connection, as does one in over 16,384 fragments. */
   maxMessageBytes: number;
-  /** Of the pings, which detect a peer whose machine is gone; without it there are none. */
+  /** Times the pings, which detect a peer whose machine is gone; without a clock there are none. */
   clock?: Clock;
 }
 

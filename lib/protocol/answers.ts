@@ -38,7 +38,7 @@ export const solverInfoSchema = z.object({
   }),
 });
 
-/** What a solver says of itself: its account, its mode and its bounds. */
+/** The solver's answer about itself: its account, mode and bounds. */
 export type SolverInfo = z.output<typeof solverInfoSchema>;
 
 /** Answer of `POST /quote`. */

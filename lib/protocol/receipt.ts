@@ -26,7 +26,7 @@ export const receiptSchema = z.object({
   status: z.enum(["committed", "failed"]),
   blockNumber: z.number().int().nonnegative(),
   thesisId: z.number().int().positive().optional(),
-  /** Of a `BackfillOracle`: slots that had no price before. */
+  /** For a `BackfillOracle`: slots that had no price before. */
   filledSlots: z.number().int().nonnegative().optional(),
   error: z.object({ code: z.enum(TRANSACTION_ERROR_CODES), message: z.string() }).optional(),
 });

@@ -19,7 +19,7 @@ export type NodeOptions = OptionsOf<typeof options>;
 /** A running core node. */
 export interface RunningNode extends RunningService {
   readonly wsUrl: string;
-  /** Of the port without write methods. */
+  /** URL of the port without write methods. */
   readonly readUrl: string;
   readonly readWsUrl: string;
 }

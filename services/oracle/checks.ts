@@ -1,4 +1,4 @@
-/** What `rangemaker doctor` checks for the oracle: each provider, as in `rangemaker oracle probe`. */
+/** Checks of `rangemaker doctor` for the oracle: each provider, as in `rangemaker oracle probe`. */
 import { z } from "zod";
 import {
   check,

@@ -9,7 +9,7 @@ export const PROXY_VARIABLES = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_
 
 /**
  * Connects to an exchange. A longer message than {@link MESSAGE_BYTES_MAX} closes the connection, so
- * that an exchange in somebody else's hands cannot fill the memory. Behind an HTTP proxy this is the
+ * that a hostile exchange cannot fill the memory. Behind an HTTP proxy this is the
  * runtime's socket, which has no such bound: only it knows the proxy.
  *
  * @param variable Reads a variable of the environment.

@@ -13,7 +13,7 @@ import type { DropReason, Provider } from "./provider.ts";
 import { RetrySchedule } from "./retry_schedule.ts";
 import { Session } from "./session.ts";
 
-/** What a {@link ProviderConnection} reports to its owner. */
+/** Callbacks of a {@link ProviderConnection}. */
 export interface ProviderConnectionHandlers {
   onPrint(provider: ProviderName, market: string, price: bigint): void;
   /** The last price of this market is still the exchange's last trade. */

@@ -17,7 +17,7 @@ export interface RetryRule {
 /** The shortest wait, before jitter takes off up to half, in milliseconds. */
 const SPREAD_MS = 500;
 
-/** What an exchange's limit counts: attempts to connect, or subscriptions on open connections. */
+/** The unit of an exchange's limit: attempts to connect, or subscriptions on open connections. */
 export type RetryEvent = "connections" | "subscriptions";
 
 /** Options of a {@link RetrySchedule}. */

@@ -4,7 +4,7 @@ import type { Fault, Remedy } from "./faults.ts";
 import type { DropReason, Frame, Print, Provider } from "./provider.ts";
 import { Stream } from "./stream.ts";
 
-/** What a {@link Session} reports to its owner. */
+/** Callbacks of a {@link Session}. */
 export interface SessionHandlers {
   onPrint(market: string, price: bigint): void;
   /** The last price of this market is still the exchange's last trade. */

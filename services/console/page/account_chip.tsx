@@ -1,7 +1,7 @@
 import type { Session } from "./data/session.ts";
 import { formatAmount, shortAddress } from "./format.ts";
 
-/** Who bets, and with how much. */
+/** The account in use and its balance. */
 export function AccountChip({ session }: { session: Session }) {
   const user = session.user.value;
   if (user === undefined) return null;

@@ -4,7 +4,7 @@ import type { PageModel } from "./data/page_model.ts";
 import { AccountChip } from "./account_chip.tsx";
 import type { View } from "./views.ts";
 
-/** What surrounds every view: name, tabs, account, and what is wrong. */
+/** The frame of every view: name, tabs, account and problems. */
 export function Shell({ model, views }: { model: PageModel; views: readonly View[] }) {
   const view = useHashView(views);
   if (view === undefined) return null;
@@ -65,7 +65,7 @@ function Connection({ model }: { model: PageModel }) {
   return <span class={`connection ${state}`}>{CONNECTION_TEXTS[state]}</span>;
 }
 
-/** What is missing, in words; the page goes on by itself when it is back. */
+/** Missing services in words; the page continues by itself when they are back. */
 function Problems({ model }: { model: PageModel }) {
   const problems = model.problems.value.split("\n").filter((text) => text !== "");
   return (

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 export type Column = string | { number: string };
 
 interface TableProps {
-  /** What the table lists, such as `markets`. */
+  /** Plural noun for the rows, such as `markets`. */
   of: string;
   columns: readonly Column[];
   /** The rows. */

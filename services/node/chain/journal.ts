@@ -33,9 +33,9 @@ const transactionRecordSchema = z.object({
   atMs: timestampSchema,
   tx: transactionSchema,
   receipt: receiptSchema,
-  /** Of an `RfqSubmit`. */
+  /** Only for an `RfqSubmit`. */
   quoteHash: hash32Schema.optional(),
-  /** Of a `BackfillOracle`: the slots that were filled. */
+  /** For a `BackfillOracle`: the slots that were filled. */
   filled: z.array(spanSchema).optional(),
 });
 

@@ -12,7 +12,7 @@ import type { Refusal } from "./refusals.ts";
 export interface VerifiedTransaction {
   tx: Transaction;
   txHash: Hex;
-  /** Of an `RfqSubmit`. */
+  /** Only for an `RfqSubmit`. */
   quoteHash?: Hex;
   /** The reason why the transaction fails: a signature inside an `RfqSubmit` has the wrong signer. */
   fault?: Refusal;

@@ -53,7 +53,7 @@ export interface ClientsOptions {
 export class Clients {
   readonly #options: ClientsOptions;
   readonly #sockets = new Set<WebSocket>();
-  /** Of the clients with more than {@link QUEUE_BYTES_MAX}: what waits, and since when it is so much. */
+  /** Clients with more than {@link QUEUE_BYTES_MAX} unsent: how much, and since when. */
   readonly #bursts = new Map<WebSocket, { sinceMs: number; bytes: number }>();
   #onEmpty: () => void = () => {};
   #closing: Promise<void> | undefined;

@@ -24,7 +24,7 @@ export const BATCH_MAX = 100;
  */
 export const BATCH_ANSWER_CHARS_MAX = 768 * 1024;
 
-/** Of a message: a batch of 100 bets has half as many parts. */
+/** Bounds of a message: a batch of 100 bets has half as many parts. */
 const COMPLEXITY_MAX = { depth: 64, parts: 5_000 };
 
 /** Shorter messages have fewer parts in any case. */
@@ -32,13 +32,13 @@ const SIMPLE_CHARS = 4_096;
 
 /** Where a call came from. */
 export interface Caller {
-  /** Whose shares its calls count against while they wait, see {@link SerialQueue.run}. */
+  /** The caller and its groups, which share the queue: see {@link SerialQueue.run}. */
   path(): readonly string[];
   /** Its subscriptions; undefined over HTTP. */
   client?: Subscriber;
   /** Write methods are refused. */
   isReadOnly: boolean;
-  /** The batch that the call is one of. */
+  /** The batch that contains the call. */
   batch?: Batch;
 }
 

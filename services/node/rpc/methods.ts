@@ -141,7 +141,7 @@ function ethereumMethods({ chain }: MethodContext): Record<string, Method> {
 
 function discoveryMethods(): Record<string, Method> {
   let document: ReturnType<typeof openRpcDocument> | undefined;
-  // Written when it is first asked for, which takes long.
+  // Built on the first request, because it takes long.
   return { "rpc.discover": { isCostly: true, call: () => document ??= openRpcDocument() } };
 }
 

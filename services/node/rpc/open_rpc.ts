@@ -23,7 +23,7 @@ import {
 /** One method as the document shows it. */
 interface Description {
   summary: string;
-  /** Names of the parameters, in their order; `?` stands behind those that may be left out. */
+  /** Names of the parameters, in their order; optional ones end in `?`. */
   names?: readonly string[];
   params?: z.ZodType;
   result: z.ZodType;

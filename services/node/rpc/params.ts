@@ -1,4 +1,4 @@
-/** The parameters of the node's methods, as callers send them. */
+/** The parameters of the node's methods, as callers send them; each schema names its methods. */
 import { z } from "zod";
 import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
 import { addressSchema, hash32Schema, timestampSchema } from "../../../lib/protocol/scalars.ts";
@@ -6,20 +6,20 @@ import { thesisStatusSchema } from "../../../lib/protocol/thesis.ts";
 import { transactionSchema } from "../../../lib/protocol/transaction.ts";
 import { SUBSCRIPTION_KINDS } from "./subscriptions.ts";
 
-/** Of methods that take none. */
+/** Methods without parameters. */
 export const noParams = z.tuple([]);
-/** Of `core_sendTransaction` and `core_simulateTransaction`. */
+/** `core_sendTransaction` and `core_simulateTransaction`. */
 export const transactionParams = z.tuple([transactionSchema]);
-/** Of `core_getThesis` and `core_settleThesis`. */
+/** `core_getThesis` and `core_settleThesis`. */
 export const thesisIdParams = z.tuple([z.number().int().positive("Expected the id of a thesis")]);
-/** Of `eth_unsubscribe`. */
+/** `eth_unsubscribe`. */
 export const subscriptionIdParams = z.tuple([z.string()]);
 
 /** Most theses on a page, and the default. */
 const THESES_PAGE_MAX = 1_000;
 const THESES_PAGE_DEFAULT = 100;
 
-/** Of `core_getTheses`. */
+/** `core_getTheses`. */
 export const thesesParams = z.tuple([
   z.object({
     user: addressSchema.optional(),
@@ -30,7 +30,7 @@ export const thesesParams = z.tuple([
   }).prefault({}),
 ]);
 
-/** Of `core_getPriceHistory`. */
+/** `core_getPriceHistory`. */
 export const historyParams = z.tuple([z.object({
   base: addressSchema,
   quote: addressSchema,
@@ -42,7 +42,7 @@ export const historyParams = z.tuple([z.object({
 
 const BLOCK_RULE = "Expected a block number as hex, or a tag such as latest";
 
-/** Of `eth_getBlockByNumber`. */
+/** `eth_getBlockByNumber`. */
 export const blockParams = z.tuple([
   z.union([
     z.enum(["latest", "pending", "safe", "finalized", "earliest"]),
@@ -51,14 +51,14 @@ export const blockParams = z.tuple([
   z.boolean().optional(),
 ]);
 
-/** Of `eth_subscribe`. */
+/** `eth_subscribe`. */
 export const subscribeParams = z.tuple([
   z.enum(SUBSCRIPTION_KINDS, { error: `Expected one of ${SUBSCRIPTION_KINDS.join(", ")}` }),
   z.object({ user: addressSchema.optional(), solver: addressSchema.optional() }).prefault({}),
 ]);
 
-/** Of `core_getAccount`. */
+/** `core_getAccount`. */
 export const addressParams = z.tuple([addressSchema]);
 
-/** Of `core_getTransaction`. */
+/** `core_getTransaction`. */
 export const hashParams = z.tuple([hash32Schema]);

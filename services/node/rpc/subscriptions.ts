@@ -72,7 +72,7 @@ export function randomSubscriptionId(): string {
   return `0x${hex.replace(/^0+(?=.)/, "")}`;
 }
 
-/** All subscriptions of the node. Knows no socket: messages go to {@link Outlet}s. */
+/** All subscriptions of the node. Messages go to {@link Outlet}s, not to sockets. */
 export class Subscriptions {
   readonly #newId: () => string;
   readonly #byKind: ReadonlyMap<SubscriptionKind, Map<string, Subscription>> = new Map(
@@ -160,7 +160,7 @@ export class Subscriptions {
     });
   }
 
-  /** Sends nothing any more of what waits. */
+  /** Discards waiting messages. */
   stop(): void {
     this.#cancelTurn?.();
     this.#pending.clear();

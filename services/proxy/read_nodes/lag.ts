@@ -1,4 +1,4 @@
-/** Of two nodes, the one behind counts as lagging only if its block is older by this, in seconds. */
+/** A node behind another one counts as lagging only if its block is older by this many seconds. */
 const OLDER_S = 2;
 
 /** The newest block of a node. */

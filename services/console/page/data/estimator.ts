@@ -12,7 +12,7 @@ export type EstimateState =
   | { estimate: Estimate; bet: Bet }
   | { failure: unknown };
 
-/** What an {@link Estimator} works with. */
+/** Options of an {@link Estimator}. */
 export interface EstimatorOptions {
   estimate(bet: Bet, signal: AbortSignal): Promise<Estimate>;
   clock: Clock;

@@ -18,7 +18,7 @@ export interface PageModel {
   session: Session;
   /** The node's chain id, once it has answered. */
   nodeChainId: ReadonlySignal<number | undefined>;
-  /** What is missing right now, one sentence a line; empty if nothing is. */
+  /** Missing services, one sentence per line; empty if all are there. */
   problems: ReadonlySignal<string>;
   /** The newest event, for screen readers and the message line. */
   announcement: ReadonlySignal<string>;

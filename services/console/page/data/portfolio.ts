@@ -18,7 +18,7 @@ const RETRY_MS = 1_000;
 /** Balances may change without a bet, such as by a deposit from elsewhere. */
 const REFRESH_MS = 10_000;
 
-/** What a {@link Portfolio} works with. */
+/** Options of a {@link Portfolio}. */
 export interface PortfolioOptions {
   client: RangemakerClient;
   user: Address;
@@ -28,7 +28,7 @@ export interface PortfolioOptions {
   onSettled(thesis: Thesis): void;
 }
 
-/** What one user has: balance and bets, as they change. */
+/** One user's balance and bets, as they change. */
 export class Portfolio {
   /** Undefined until the node has answered. */
   readonly account: Signal<Account | undefined> = signal(undefined);
@@ -121,11 +121,11 @@ export interface Summary {
   open: number;
   won: number;
   lost: number;
-  /** What settled bets gained, USDC with 6 decimals. */
+  /** Gain of all settled bets, USDC with 6 decimals. */
   profit: bigint;
 }
 
-/** What the user's bets brought so far. */
+/** Sums up the user's bets so far. */
 export function summaryOf(theses: readonly Thesis[]): Summary {
   const summary = { open: 0, won: 0, lost: 0, profit: 0n };
   for (const { status, betAmount, payout } of theses) {

@@ -19,7 +19,7 @@ const RETRY_MS = 1_000;
 const HISTORY_MAX_MS = 65_536 * SLOT_MS;
 const PAGE_MS = 600_000;
 
-/** What a {@link PriceFeed} works with. */
+/** Options of a {@link PriceFeed}. */
 export interface PriceFeedOptions {
   client: Pick<RangemakerClient, "history" | "watchPrices">;
   /** The markets. */

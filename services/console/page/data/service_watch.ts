@@ -10,7 +10,7 @@ export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" |
 /** Those that say at `GET /ready` whether they can work. */
 const WITH_READY: ReadonlySet<ServiceName> = new Set(["proxy", "bridge", "solver"]);
 
-/** What is known of a service. */
+/** The known state of a service. */
 export interface ServiceState {
   name: ServiceName;
   url: string;
@@ -25,7 +25,7 @@ export interface ServiceState {
   isHealthy: boolean;
   /** Undefined for services that do not say. */
   isReady: boolean | undefined;
-  /** What it lacks, in its own words. */
+  /** The service's own words for what is missing. */
   complaints: readonly string[];
   history: MetricsHistory;
 }

@@ -20,7 +20,7 @@ import {
 /** The user who bets. */
 export interface User {
   address: Address;
-  /** What signs, in words. */
+  /** The signer, in words. */
   walletName: string;
   /** The key was made in this browser, for tests. */
   isDevelopmentKey: boolean;
@@ -28,7 +28,7 @@ export interface User {
   portfolio: Portfolio;
 }
 
-/** What a {@link Session} works with. */
+/** Options of a {@link Session}. */
 export interface SessionOptions {
   config: PageConfig;
   clock: Clock;
@@ -37,7 +37,7 @@ export interface SessionOptions {
   onSettled(thesis: Thesis): void;
 }
 
-/** Who uses the page: nobody yet, a key of this browser, or a wallet. */
+/** The user of the page: nobody yet, a key of this browser, or a wallet. */
 export class Session {
   readonly user: Signal<User | undefined> = signal(undefined);
   readonly pending: PendingBets;

@@ -11,7 +11,7 @@ export interface CalibrationRow {
   predicted: number;
 }
 
-/** What was predicted against what happened, from the solver's figures; unlikely bets first. */
+/** Predictions against outcomes, from the solver's figures; unlikely bets first. */
 export function calibrationOf(metrics: Metrics): CalibrationRow[] {
   const ranges = new Set(
     metrics.of("solver_predicted_bets_total").map(({ labels }) => labels.predicted ?? ""),

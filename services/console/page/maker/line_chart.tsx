@@ -5,7 +5,7 @@ export interface ChartPoint {
 }
 
 interface LineChartProps {
-  /** What it shows, for those who do not see it. */
+  /** Description for screen readers. */
   label: string;
   points: readonly ChartPoint[];
   /** Where a dashed line is drawn, with its name. */

@@ -10,7 +10,7 @@ import {
 import { Poll } from "../data/http.ts";
 import { ThesesBook } from "./theses_book.ts";
 
-/** What is known of the solver and its bets. */
+/** The known state of the solver and its bets. */
 export interface MakerState {
   info: SolverInfo;
   account: Account;

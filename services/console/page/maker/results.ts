@@ -1,4 +1,4 @@
-/** What a maker's bets brought, from the theses alone. */
+/** Results of a maker's bets, computed from the theses alone. */
 import { isUnsettled, type Market, type Thesis } from "@rangemaker/client";
 
 /** Results of some bets, as the maker sees them. */
@@ -6,7 +6,7 @@ export interface Results {
   open: number;
   /** Stakes of open bets. */
   stakes: bigint;
-  /** What the maker loses if all open bets are won by their users. */
+  /** The maker's loss if all open bets are won by their users. */
   atRisk: bigint;
   settled: number;
   /** Settled bets that their users won: the price stayed in the box. */
@@ -19,7 +19,7 @@ export interface Results {
   breakEven: number | undefined;
 }
 
-/** What a settled bet brought the maker. */
+/** The maker's gain from a settled bet. */
 export function gainOf({ status, betAmount, payout }: Thesis): bigint {
   if (status === "lost") return betAmount;
   return status === "won" ? betAmount - payout : 0n;
@@ -59,7 +59,7 @@ export function resultsByMarket(
 /** The state after a settlement. */
 export interface ResultPoint {
   timeMs: number;
-  /** Of all bets settled until then. */
+  /** Sum over all bets settled until then. */
   profit: bigint;
   hitRate: number;
 }

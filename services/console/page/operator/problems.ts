@@ -1,4 +1,4 @@
-/** What is wrong with the services, in words, by the bounds of docs/monitoring/alerts.yml. */
+/** Problems of the services in words, by the bounds of docs/monitoring/alerts.yml. */
 import type { Providers } from "../data/providers.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
 import { formatAge, formatShare } from "./figures.ts";

@@ -5,7 +5,7 @@ import type { User } from "../data/session.ts";
 import { formatAmount } from "../format.ts";
 import { explain } from "./explain.ts";
 
-/** Who bets: choose a key, then take money. */
+/** Account setup: choose a key, then get funds. */
 export function AccountPanel({ model }: { model: PageModel }) {
   const user = model.session.user.value;
   return (

@@ -101,7 +101,7 @@ function SuggestButton({ model, slip }: BetPanelProps) {
   );
 }
 
-/** What the box would pay, while it is drawn. */
+/** The payout of the box while it is drawn. */
 function EstimateCard({ slip }: { slip: BetSlip }) {
   const state = slip.estimator.state.value;
   if (state === undefined) return <p class="estimate note">Estimating …</p>;

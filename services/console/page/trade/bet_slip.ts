@@ -25,7 +25,7 @@ export type Stage =
 /** An estimate ages with the price: asked again this often. */
 const REFRESH_MS = 1_000;
 
-/** What a {@link BetSlip} works with. */
+/** Options of a {@link BetSlip}. */
 export interface BetSlipOptions {
   session: Pick<Session, "user" | "pending">;
   estimate: Estimator;

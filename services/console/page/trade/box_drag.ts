@@ -3,7 +3,7 @@ import { toNumber } from "../format.ts";
 import type { Scales } from "./chart_scales.ts";
 import { type Corners, type Draft, draftOf } from "./draft.ts";
 
-/** What a drag holds: the whole box, or some of its sides. */
+/** The dragged part: the whole box, or some of its sides. */
 export type Grip =
   | { kind: "new" }
   | { kind: "move" }
@@ -20,7 +20,7 @@ function pointAt({ x, y, nowMs }: Scales, atX: number, atY: number): ChartPoint 
   return { ms: x.invert(atX) - nowMs, price: y.invert(atY) };
 }
 
-/** What a pointer would hold. @param reach How close it has to be to a side, in pixels. */
+/** The part that a pointer would drag. @param reach How close it has to be to a side, in pixels. */
 export function gripAt(
   scales: Scales,
   draft: Draft | undefined,

@@ -1,4 +1,4 @@
-/** What stands on the chart: the user's bets, and the box that is being made. */
+/** The boxes on the chart: the user's bets, and the box that is being drawn. */
 import type { Quote, Thesis } from "@rangemaker/client";
 import { formatAmount, formatGain, toNumber } from "../format.ts";
 import type { Draft } from "./draft.ts";

@@ -132,7 +132,7 @@ function Chart({ model, slip, market, spanMs }: ChartCardProps) {
   );
 }
 
-/** What the chart shows at each frame. Boxes of bets are made when the bets change. */
+/** Content of the chart at each frame. Boxes of bets are made when the bets change. */
 function contentOf({ model, slip, market, spanMs }: ChartCardProps) {
   const { feed, serverClock, session } = model;
   const series = feed.seriesOf(market.symbol);

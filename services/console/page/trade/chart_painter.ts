@@ -6,7 +6,7 @@ import { paintBoxes, paintBoxLabels, paintBreach } from "./chart_box_painter.ts"
 import type { Palette } from "./chart_palette.ts";
 import { type Scales, timeTicks } from "./chart_scales.ts";
 
-/** What a frame shows. */
+/** Content of one frame. */
 export interface Frame {
   scales: Scales;
   series: PriceSeries;

@@ -4,9 +4,9 @@ import { isInside, type Scales } from "./chart_scales.ts";
 import { wheelFactor } from "./chart_spans.ts";
 import type { Draft } from "./draft.ts";
 
-/** What the pointer works on. */
+/** Options of the pointer. */
 export interface PointerTarget {
-  /** Of the newest frame; undefined before the first. */
+  /** Scales of the newest frame; undefined before the first. */
   scales(): Scales | undefined;
   draft(): Draft | undefined;
   draw(draft: Draft): void;

@@ -12,7 +12,7 @@ export const SPANS = [
 export const SPAN_MIN_MS = 10_000;
 export const SPAN_MAX_MS = 5 * 86_400_000;
 
-/** What a press on + or - does. */
+/** Factor of a press on + or -. */
 export const ZOOM_STEP = 2;
 
 /** A span times a factor, within the bounds. */

@@ -70,7 +70,7 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
   };
 }
 
-/** What the fields say, or what is wrong with them, by field. */
+/** The values of the fields, or their errors by field. */
 export type ParsedFields =
   | { draft: Draft; betAmount: bigint }
   | { errors: Partial<Record<keyof DraftFields, string>> };

@@ -47,7 +47,7 @@ const TEXTS: Readonly<Record<string, string>> = {
 /** Codes that have an explanation of their own. */
 export const EXPLAINED_CODES: readonly string[] = Object.keys(TEXTS);
 
-/** What to tell the user about an error. */
+/** Words for the user about an error. */
 export function explain(thrown: unknown): Explanation {
   if (!isRangemakerError(thrown)) return { code: "UNEXPECTED", text: messageOf(thrown) };
   const { code, message } = thrown;

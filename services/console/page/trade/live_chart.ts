@@ -4,7 +4,7 @@ import { paint } from "./chart_painter.ts";
 import { type Palette, readPalette } from "./chart_palette.ts";
 import { pastShare, type PriceRange, PriceWindow, type Scales, scalesOf } from "./chart_scales.ts";
 
-/** What the chart shows at one moment. */
+/** Content of the chart at one moment. */
 export interface ChartContent {
   series: PriceSeries;
   boxes: readonly ChartBox[];
@@ -16,7 +16,7 @@ export interface ChartContent {
 /** Boxes may stretch the chart to this many times the height of its prices. */
 const STRETCH_MAX = 4;
 
-/** Who asked for less motion sees two frames a second. */
+/** Users who prefer reduced motion get two frames a second. */
 const CALM_FRAME_MS = 500;
 
 /** A chart on a canvas that moves with the time. */
