@@ -20,22 +20,20 @@ export class AddressCounts {
   }
 
   /** Counts one more. @returns False if the address or its peer is at its limit. */
-  tryAdd({ key, peerKey }: CallerAddress): boolean {
-    const count = this.#counts.get(key);
-    if (count !== undefined && count.number >= this.#perAddress) return false;
-    if (key !== peerKey) {
-      const peerCount = this.#peerCounts.get(peerKey);
-      if (peerCount !== undefined && peerCount.number >= this.#perPeer) return false;
-      add(this.#peerCounts, peerKey, peerCount);
-    }
-    add(this.#counts, key, count);
+  tryAdd(address: CallerAddress): boolean {
+    if (!this.hasRoom(address)) return false;
+    this.add(address);
     return true;
   }
 
-  /** Whether one more is within the limits. */
+  /**
+   * Whether one more is within the limits. Behind a peer, an address may have more only while more is
+   * free than it has, so that the first few addresses cannot take what all are to share.
+   */
   hasRoom({ key, peerKey }: CallerAddress): boolean {
-    if ((this.#counts.get(key)?.number ?? 0) >= this.#perAddress) return false;
-    return key === peerKey || (this.#peerCounts.get(peerKey)?.number ?? 0) < this.#perPeer;
+    const own = this.#counts.get(key)?.number ?? 0;
+    if (own >= this.#perAddress) return false;
+    return key === peerKey || own < this.#perPeer - (this.#peerCounts.get(peerKey)?.number ?? 0);
   }
 
   /** Counts one more, limit or not. */

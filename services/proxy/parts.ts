@@ -146,6 +146,7 @@ export function assemble(
     several: several && new SeveralNodes(readNodes),
     maxBatch: options.maxBatch,
     coalesceReads: options.coalesceReads,
+    budget,
     metrics,
   });
   const hub = new Hub({

@@ -85,6 +85,18 @@ Deno.test("Address counts: each address has its limit, and so has the peer that 
   assert(!counts.hasRoom(behind(4)));
 });
 
+Deno.test("Address counts: few addresses behind a peer leave room for every other one", () => {
+  const counts = new AddressCounts(256, 921);
+  const behind = (n: number) => from(`198.51.100.${n}`, true);
+  const taken = [1, 2, 3, 4, 5].map((n) => {
+    let taken = 0;
+    while (counts.tryAdd(behind(n))) taken += 1;
+    return taken;
+  });
+  assert.deepEqual(taken, [256, 256, 205, 102, 51]);
+  assert(counts.tryAdd(behind(6)));
+});
+
 Deno.test("Address counts: a forged address does not use up the limit of its owner", () => {
   const counts = new AddressCounts(2, 100);
   const forger = callerAddress(new Headers({ "x-forwarded-for": "198.51.100.7" }), REMOTE, true);

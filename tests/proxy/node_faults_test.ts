@@ -1,6 +1,7 @@
 /** What callers and nodes receive when something breaks in the middle of a call. */
 import assert from "node:assert/strict";
 import { connect } from "node:net";
+import { withCertificate } from "../support/certificate.ts";
 import { eventually } from "../support/eventually.ts";
 import { hasProgram, Program } from "../support/process.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
@@ -177,51 +178,39 @@ Deno.test(
   {
     ignore: !hasProgram("openssl", "version"),
   },
-  async () => {
-    const folder = await Deno.makeTempDir();
-    const openssl = async (...args: string[]) => {
-      const { success, stderr } = await new Deno.Command("openssl", { args, cwd: folder }).output();
-      assert(success, new TextDecoder().decode(stderr));
-    };
-    const name = "subjectAltName=DNS:localhost,IP:127.0.0.1";
-    const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-    await openssl("req", "-x509", ...key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca");
-    await openssl("req", ...key, "-keyout", "key.pem", "-out", "a.csr", "-subj", "/CN=localhost");
-    await Deno.writeTextFile(`${folder}/extensions`, name);
-    const sign = ["-CA", "ca.pem", "-CAkey", "ca.key", "-extfile", "extensions"];
-    await openssl("x509", "-req", "-in", "a.csr", ...sign, "-days", "2", "-out", "cert.pem");
-    const node = new RawNode(
-      (count) => count === 2 ? undefined : ok(RESULT),
-      Deno.listenTls({
-        hostname: "127.0.0.1",
-        port: 0,
-        cert: await Deno.readTextFile(`${folder}/cert.pem`),
-        key: await Deno.readTextFile(`${folder}/key.pem`),
-      }),
-    );
-    for (const host of ["localhost", "127.0.0.1"]) {
-      for (const trusted of [true, false]) {
-        const nodeUrl = `https://${host}:${node.port}`;
-        const urls = ["--read-node-url", nodeUrl, "--write-node-url", nodeUrl];
-        const env: Record<string, string> = trusted ? { DENO_CERT: `${folder}/ca.pem` } : {};
-        const program = new Program(["proxy", "--port", "0", ...urls], env);
-        const listening = /Listening on "?(http:\/\/[\d.]+:\d+)/;
-        await program.until(({ stderr }) => listening.test(stderr));
-        const url = listening.exec(program.stderr)?.[1] ?? assert.fail();
-        node.requests.length = 0;
-        const statuses: number[] = [];
-        for (let n = 0; n < 3; n += 1) {
-          const answer = await post(url, call(1, "core_settleThesis", [n]));
-          await answer.text();
-          statuses.push(answer.status);
+  () =>
+    withCertificate(async ({ authority, cert, key }) => {
+      const node = new RawNode(
+        (count) => count === 2 ? undefined : ok(RESULT),
+        Deno.listenTls({
+          hostname: "127.0.0.1",
+          port: 0,
+          cert,
+          key,
+        }),
+      );
+      for (const host of ["localhost", "127.0.0.1"]) {
+        for (const trusted of [true, false]) {
+          const nodeUrl = `https://${host}:${node.port}`;
+          const urls = ["--read-node-url", nodeUrl, "--write-node-url", nodeUrl];
+          const env: Record<string, string> = trusted ? { DENO_CERT: authority } : {};
+          const program = new Program(["proxy", "--port", "0", ...urls], env);
+          const listening = /Listening on "?(http:\/\/[\d.]+:\d+)/;
+          await program.until(({ stderr }) => listening.test(stderr));
+          const url = listening.exec(program.stderr)?.[1] ?? assert.fail();
+          node.requests.length = 0;
+          const statuses: number[] = [];
+          for (let n = 0; n < 3; n += 1) {
+            const answer = await post(url, call(1, "core_settleThesis", [n]));
+            await answer.text();
+            statuses.push(answer.status);
+          }
+          assert.deepEqual(statuses, trusted ? [200, 502, 200] : [502, 502, 502], host);
+          assert.equal(node.requests.length, trusted ? 3 : 0);
+          program.kill("SIGTERM");
+          await program.finished();
         }
-        assert.deepEqual(statuses, trusted ? [200, 502, 200] : [502, 502, 502], host);
-        assert.equal(node.requests.length, trusted ? 3 : 0);
-        program.kill("SIGTERM");
-        await program.finished();
       }
-    }
-    await node.stop();
-    await Deno.remove(folder, { recursive: true });
-  },
+      await node.stop();
+    }),
 );

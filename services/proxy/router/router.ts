@@ -1,4 +1,5 @@
 import type { RpcId } from "../../../lib/protocol/jsonrpc.ts";
+import type { ByteBudget } from "../byte_budget.ts";
 import type { Cut } from "../json_text.ts";
 import type { NodeReply } from "../http_pool/reply_body.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
@@ -18,6 +19,7 @@ import { type Flight, InFlightReads } from "./in_flight_reads.ts";
 import type { MethodTable } from "./methods.ts";
 import type { NodePort } from "./node_http.ts";
 import type { SeveralNodes } from "./several_nodes.ts";
+import { SplitTurns } from "./split_turns.ts";
 import { ReadLostError, type UpstreamReads } from "./upstream_reads.ts";
 
 /** The context of a message, which its answer may depend on. */
@@ -48,6 +50,8 @@ export interface RouterOptions {
   maxBatch: number;
   /** Send equal reads in flight once. */
   coalesceReads: boolean;
+  /** Counts replies that wait to be taken apart. */
+  budget: ByteBudget;
   metrics: ProxyMetrics;
 }
 
@@ -62,11 +66,13 @@ const OVER_WS_LENGTH_MAX = 16 * 1024;
 export class Router {
   readonly #options: RouterOptions;
   readonly #reads: InFlightReads | undefined;
+  readonly #splitTurns: SplitTurns;
   /** Whether reads are split at their id: to share answers, or to send them with another id. */
   readonly #needsCut: boolean;
 
   constructor(options: RouterOptions) {
     this.#options = options;
+    this.#splitTurns = new SplitTurns(options.budget);
     this.#reads = options.coalesceReads ? new InFlightReads() : undefined;
     this.#needsCut = options.coalesceReads || options.upstreamReads !== undefined;
   }
@@ -184,6 +190,7 @@ export class Router {
       const text = `[${sent.map(({ text }) => text).join(",")}]`;
       const isPlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
       const reply = await this.#deliver({ target, node, text, isPlain }, context);
+      await this.#splitTurns.next(reply.body.length);
       const texts = splitBatchReply(calls, reply, target);
       if (several === undefined || node === undefined) return texts;
       return texts.map((text, index) => {

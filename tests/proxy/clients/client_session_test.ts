@@ -60,6 +60,7 @@ function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
       nodes: { read: node, write: node },
       maxBatch: 10,
       coalesceReads: false,
+      budget,
       metrics,
     }),
     sink: {

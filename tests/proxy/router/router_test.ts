@@ -1,6 +1,8 @@
 /** The router between two nodes that a test plays: what each is posted, and what a caller gets. */
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
+import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { answerLost, ProxyError } from "../../../services/proxy/router/failures.ts";
 import { MethodTable } from "../../../services/proxy/router/methods.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
@@ -19,6 +21,7 @@ interface Posted {
 /** A router, and what it posted. */
 function scene() {
   const posted: Posted[] = [];
+  const budget = new ByteBudget(Infinity);
   const node = (target: "read" | "write") => ({
     post(text: string, _forwardedFor: string, mayRepeat = false) {
       const answer = Promise.withResolvers<NodeReply>();
@@ -31,11 +34,12 @@ function scene() {
     nodes: { read: node("read"), write: node("write") },
     maxBatch: 10,
     coalesceReads: true,
+    budget,
     metrics: new ProxyMetrics(new Registry()),
   });
   const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>
     router.answer(JSON.stringify(message), { forwardedFor: "x", ...caller });
-  return { posted, ask };
+  return { posted, ask, budget };
 }
 
 /** Answers a post as a node that takes every method would. */
@@ -220,4 +224,39 @@ Deno.test("Router: bytes that are no UTF-8 are an answer if they begin as JSON d
     posted[0]?.answer.resolve({ status: 200, body: bytes(String(body)) });
     assert.equal((await answer).status, status, String(body));
   }
+});
+
+Deno.test("Router: large answers to batches are taken apart one a turn, and count as memory until then", async () => {
+  const { posted, ask, budget } = scene();
+  const batches = Array.from({ length: 5 }, (_, id) => ask([call(id, "eth_getLogs", [id])]));
+  const result = "x".repeat(100_000);
+  for (const { text, answer } of posted) {
+    const [{ id }]: [{ id: number }] = JSON.parse(text);
+    answer.resolve({ status: 200, body: JSON.stringify([{ jsonrpc: "2.0", id, result }]) });
+  }
+  let [answered, inTurn, mostInTurn, waitingBytes] = [0, 0, 0, 0];
+  for (const batch of batches) {
+    void batch.then(() => {
+      answered += 1;
+      mostInTurn = Math.max(mostInTurn, inTurn += 1);
+    });
+  }
+  while (answered < batches.length) {
+    inTurn = 0;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    waitingBytes = Math.max(waitingBytes, budget.used);
+  }
+  assert.equal(mostInTurn, 1);
+  assert(waitingBytes >= 4 * result.length, `${waitingBytes} bytes counted`);
+  assert.equal(budget.used, 0);
+});
+
+Deno.test("Router: a small answer to a batch waits for no turn", async () => {
+  const { posted, ask } = scene();
+  const answer = ask([call(1, "eth_chainId")]);
+  let isTurnOver = false;
+  setImmediate(() => isTurnOver = true);
+  for (const post of posted) echo(post);
+  assert.equal((await answer).status, 200);
+  assert.equal(isTurnOver, false);
 });
