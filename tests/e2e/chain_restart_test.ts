@@ -11,6 +11,7 @@ import { execution, startTestSolver, withSolver } from "../solver/support.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
+import { freePort } from "../support/ports.ts";
 
 async function inFolder(test: (folder: string) => Promise<void>): Promise<void> {
   const folder = await Deno.makeTempDir();
@@ -21,7 +22,7 @@ async function inFolder(test: (folder: string) => Promise<void>): Promise<void> 
   }
 }
 
-function startTestNode(dataDir: string, port = 0) {
+function startTestNode(dataDir: string, port = freePort()) {
   const relayers = [DEV_ACCOUNTS.relayer.address];
   return startNode(withDefaults(nodeOptions, {
     ...{ port, readPort: 0, dataDir, relayers, oracleUrl: "http://127.0.0.1:9" },

@@ -12,12 +12,13 @@ import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts
 import { eventually } from "../support/eventually.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { followers } from "./real_clients.ts";
+import { freePort } from "../support/ports.ts";
 
 const CHAIN_ID = 1337;
 const RESTARTS = 50;
 
 /** A node without an oracle: its prices are stale, which is of no matter here. */
-function start(port = 0, readPort = 0): Promise<RunningNode> {
+function start(port = freePort(), readPort = freePort()): Promise<RunningNode> {
   return startNode(withDefaults(nodeOptions, {
     port,
     readPort,

@@ -1,0 +1,16 @@
+/**
+ * A port that is free, for what cannot listen on port 0 or comes back where it was. It is below
+ * those that the system gives to listeners on port 0 and to outgoing connections: nobody takes it in
+ * the meantime, while hundreds of other tests run.
+ */
+export function freePort(): number {
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    try {
+      Deno.listen({ hostname: "127.0.0.1", port }).close();
+      return port;
+    } catch (thrown) {
+      if (!(thrown instanceof Deno.errors.AddrInUse)) throw thrown;
+    }
+  }
+}
