@@ -5,7 +5,7 @@
  */
 export function freePort(): number {
   for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const port = 10_000 + Math.floor(Math.random() * 12_000);
     try {
       Deno.listen({ hostname: "127.0.0.1", port }).close();
       return port;
