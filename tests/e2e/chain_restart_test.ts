@@ -12,15 +12,7 @@ import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { freePort } from "../support/ports.ts";
-
-async function inFolder(test: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
-    await test(folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-}
+import { withFolder } from "../support/with_folder.ts";
 
 function startTestNode(dataDir: string, port = freePort()) {
   const relayers = [DEV_ACCOUNTS.relayer.address];
@@ -35,7 +27,7 @@ async function healthOf(url: string): Promise<{ status: number; body: Record<str
 }
 
 Deno.test("Chain and store: after a restart with its directory the node has what the bridge says", () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
     let node = await startTestNode(`${folder}/node`);
     let bridge = await startTestBridge(node.url, { database });
@@ -68,7 +60,7 @@ Deno.test("Chain and store: by default node, bridge and solver all keep their st
 });
 
 Deno.test("Chain and store: a bridge refuses to mix two chains, and says so in its health", () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     let node = await startTestNode(":memory:");
     const port = Number(new URL(node.url).port);
     const bridge = await startTestBridge(node.url, { database: `${folder}/bridge.sqlite` });
@@ -96,7 +88,7 @@ Deno.test("Chain and store: a bridge refuses to mix two chains, and says so in i
   }));
 
 Deno.test("Chain and store: work left unfinished waits for its own chain", () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
     const node = FakeNode.start();
     const own = node.genesis;
@@ -132,7 +124,7 @@ Deno.test("Chain and store: work left unfinished waits for its own chain", () =>
   }));
 
 Deno.test("Chain and store: a solver executes nothing on another chain than before", () =>
-  inFolder((folder) =>
+  withFolder((folder) =>
     withSolver(async (solver, node) => {
       const done = await post(`${solver.url}/execute`, await execution(solver.url));
       assert.equal(done.status, 200);
@@ -150,7 +142,7 @@ Deno.test("Chain and store: a solver executes nothing on another chain than befo
   ));
 
 Deno.test("Solver: a store that cannot be written shows in its health, and its return", () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     const { DatabaseSync } = await import("node:sqlite");
     const database = `${folder}/solver.sqlite`;
     await withSolver(async (solver) => {

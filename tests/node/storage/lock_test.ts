@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { lock } from "../../../services/node/storage/chain_files.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../../support/with_folder.ts";
 
 const PROGRAMS = 100;
 

@@ -11,7 +11,7 @@ import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.
 import { copyFolder } from "../support/copy_folder.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
 import { failingFiles } from "../support/failing_files.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../../support/with_folder.ts";
 
 const { user } = actors;
 
