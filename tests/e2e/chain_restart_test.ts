@@ -11,7 +11,7 @@ import { execution, startTestSolver, withSolver } from "../solver/support.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
-import { freePort } from "../support/ports.ts";
+import { freePort, startAgain } from "../support/ports.ts";
 import { withFolder } from "../support/with_folder.ts";
 
 function startTestNode(dataDir: string, port = freePort()) {
@@ -35,7 +35,7 @@ Deno.test("Chain and store: after a restart with its directory the node has what
     assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
     await bridge.stop();
     await node.stop();
-    node = await startTestNode(`${folder}/node`, port);
+    node = await startAgain(() => startTestNode(`${folder}/node`, port));
     bridge = await startTestBridge(node.url, { database });
     try {
       await assertFailure(post(`${bridge.url}/deposit`, signedRequest()), 409, /is committed/);
@@ -67,7 +67,7 @@ Deno.test("Chain and store: a bridge refuses to mix two chains, and says so in i
     try {
       assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
       await node.stop();
-      node = await startTestNode(":memory:", port);
+      node = await startAgain(() => startTestNode(":memory:", port));
       const health = await eventually("the health says so", async () => {
         const answer = await healthOf(bridge.url);
         return answer.status === 503 ? answer.body : undefined;

@@ -1,3 +1,6 @@
+import { ListenError } from "../../lib/http/listener.ts";
+import { eventually } from "./eventually.ts";
+
 /**
  * A port that is free, for what cannot listen on port 0 or comes back where it was. It is below
  * those that the system gives to listeners on port 0 and to outgoing connections: nobody takes it in
@@ -13,4 +16,16 @@ export function freePort(): number {
       if (!(thrown instanceof Deno.errors.AddrInUse)) throw thrown;
     }
   }
+}
+
+/**
+ * Starts something on the port where it was before. A program that another thread is just starting
+ * has the old listener too, until it runs.
+ */
+export function startAgain<T>(start: () => Promise<T>): Promise<T> {
+  return eventually("the port is free again", () =>
+    start().catch((thrown) => {
+      if (thrown instanceof ListenError) return undefined;
+      throw thrown;
+    }));
 }
