@@ -14,6 +14,7 @@ import { FakeNode } from "../support/fake_node.ts";
 import { FAULTY, HEALTHY, makeHealthy, type NodeMood } from "../support/node_moods.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
 import { bundledProgram } from "../support/process.ts";
+import { withFolder } from "../support/with_folder.ts";
 import { signedRequest, startTestBridge, user } from "./support.ts";
 
 const launch = await bundledProgram();
@@ -40,14 +41,7 @@ async function finalView(url: string): Promise<DepositView | undefined> {
 /** Gives a test an empty database. */
 type Engine = (test: (database: string) => Promise<void>) => Promise<void>;
 
-const onSqlite: Engine = async (test) => {
-  const directory = await Deno.makeTempDir();
-  try {
-    await test(`${directory}/bridge.sqlite`);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
-};
+const onSqlite: Engine = (test) => withFolder((folder) => test(`${folder}/bridge.sqlite`));
 
 async function withNode(
   mood: NodeMood,

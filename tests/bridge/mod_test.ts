@@ -9,18 +9,10 @@ import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { signedRequest, startTestBridge, user, withBridge } from "./support.ts";
-
-async function withDirectory(test: (directory: string) => Promise<void>): Promise<void> {
-  const directory = await Deno.makeTempDir();
-  try {
-    await test(directory);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
-}
+import { withFolder } from "../support/with_folder.ts";
 
 Deno.test("Bridge: used nonces outlive the process", () =>
-  withDirectory(async (directory) => {
+  withFolder(async (directory) => {
     const node = FakeNode.start();
     const given = { database: `${directory}/bridge.sqlite` };
     const request = signedRequest();
@@ -38,7 +30,7 @@ Deno.test("Bridge: used nonces outlive the process", () =>
   }));
 
 Deno.test("Bridge: a locked database is 503 with nothing half done, and passes", () =>
-  withDirectory(async (directory) => {
+  withFolder(async (directory) => {
     const database = `${directory}/bridge.sqlite`;
     await withBridge(async ({ url }, node) => {
       const other = new DatabaseSync(database);
@@ -84,14 +76,14 @@ Deno.test("Bridge: a caller over its rate gets 429 with Retry-After, and health 
   }, { rateLimit: 1 }));
 
 Deno.test("Bridge: without a key or with a database that cannot be opened it does not start", () =>
-  withDirectory(async (directory) => {
+  withFolder(async (directory) => {
     const url = "http://127.0.0.1:9";
     await assert.rejects(() => startTestBridge(url, { privateKey: undefined }), UsageError);
     await assert.rejects(() => startTestBridge(url, { database: directory }), StoreError);
   }));
 
 Deno.test("Bridge: a node that does not know the relayer is said at start; a keystore gives the key", () =>
-  withDirectory(async (directory) => {
+  withFolder(async (directory) => {
     const node = FakeNode.start();
     node.permissions = [];
     const keystore = await encryptKeystoreJson(
@@ -124,7 +116,7 @@ Deno.test("Bridge: a node that does not know the relayer is said at start; a key
   }));
 
 Deno.test("Bridge: ends in time with a node that answers nothing, and leaves nothing undone", () =>
-  withDirectory(async (directory) => {
+  withFolder(async (directory) => {
     const node = FakeNode.start();
     const given = { database: `${directory}/bridge.sqlite` };
     let release = () => {};

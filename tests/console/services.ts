@@ -14,6 +14,7 @@ import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { options as solverOptions, startSolver } from "../../services/solver/mod.ts";
+import { freePort, startAgain } from "../support/ports.ts";
 
 /** Pages of all origins: the console's is not known when the others start. */
 const corsOrigins = ["*"];
@@ -59,7 +60,8 @@ export class TestServices {
   /** Starts one, where it was before. What it had in memory is gone. */
   async start(name: Name): Promise<void> {
     const url = this.#urls.get(name);
-    const service = await this.#start(name, url === undefined ? 0 : Number(new URL(url).port));
+    const port = url === undefined ? freePort() : Number(new URL(url).port);
+    const service = await startAgain(() => this.#start(name, port));
     this.#running.set(name, service);
     this.#urls.set(name, service.url);
   }

@@ -11,17 +11,10 @@ import { execution, startTestSolver, withSolver } from "../solver/support.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
+import { freePort, startAgain } from "../support/ports.ts";
+import { withFolder } from "../support/with_folder.ts";
 
-async function inFolder(test: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
-    await test(folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-}
-
-function startTestNode(dataDir: string, port = 0) {
+function startTestNode(dataDir: string, port = freePort()) {
   const relayers = [DEV_ACCOUNTS.relayer.address];
   return startNode(withDefaults(nodeOptions, {
     ...{ port, readPort: 0, dataDir, relayers, oracleUrl: "http://127.0.0.1:9" },
@@ -34,7 +27,7 @@ async function healthOf(url: string): Promise<{ status: number; body: Record<str
 }
 
 Deno.test("Chain and store: after a restart with its directory the node has what the bridge says", () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
     let node = await startTestNode(`${folder}/node`);
     let bridge = await startTestBridge(node.url, { database });
@@ -42,7 +35,7 @@ Deno.test("Chain and store: after a restart with its directory the node has what
     assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
     await bridge.stop();
     await node.stop();
-    node = await startTestNode(`${folder}/node`, port);
+    node = await startAgain(() => startTestNode(`${folder}/node`, port));
     bridge = await startTestBridge(node.url, { database });
     try {
       await assertFailure(post(`${bridge.url}/deposit`, signedRequest()), 409, /is committed/);
@@ -67,14 +60,14 @@ Deno.test("Chain and store: by default node, bridge and solver all keep their st
 });
 
 Deno.test("Chain and store: a bridge refuses to mix two chains, and says so in its health", () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     let node = await startTestNode(":memory:");
     const port = Number(new URL(node.url).port);
     const bridge = await startTestBridge(node.url, { database: `${folder}/bridge.sqlite` });
     try {
       assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
       await node.stop();
-      node = await startTestNode(":memory:", port);
+      node = await startAgain(() => startTestNode(":memory:", port));
       const health = await eventually("the health says so", async () => {
         const answer = await healthOf(bridge.url);
         return answer.status === 503 ? answer.body : undefined;
@@ -95,7 +88,7 @@ Deno.test("Chain and store: a bridge refuses to mix two chains, and says so in i
   }));
 
 Deno.test("Chain and store: work left unfinished waits for its own chain", () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
     const node = FakeNode.start();
     const own = node.genesis;
@@ -131,7 +124,7 @@ Deno.test("Chain and store: work left unfinished waits for its own chain", () =>
   }));
 
 Deno.test("Chain and store: a solver executes nothing on another chain than before", () =>
-  inFolder((folder) =>
+  withFolder((folder) =>
     withSolver(async (solver, node) => {
       const done = await post(`${solver.url}/execute`, await execution(solver.url));
       assert.equal(done.status, 200);
@@ -149,7 +142,7 @@ Deno.test("Chain and store: a solver executes nothing on another chain than befo
   ));
 
 Deno.test("Solver: a store that cannot be written shows in its health, and its return", () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     const { DatabaseSync } = await import("node:sqlite");
     const database = `${folder}/solver.sqlite`;
     await withSolver(async (solver) => {

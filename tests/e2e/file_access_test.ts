@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Program } from "../support/process.ts";
+import { withFolder } from "../support/with_folder.ts";
 
 const root = new URL("../..", import.meta.url).pathname;
 const BRIDGE_KEY = { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey };
@@ -20,17 +21,8 @@ function startTask(
   });
 }
 
-async function inFolder(test: (folder: string) => Promise<void>) {
-  const folder = await Deno.makeTempDir();
-  try {
-    await test(folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-}
-
 Deno.test("Tasks: --database and --data-dir are anywhere, from the folder of the user", () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     const started = [
       startTask("bridge", ["--port", "0", "--database", "sub/bridge.sqlite"], folder, BRIDGE_KEY),
       startTask(
@@ -50,7 +42,7 @@ Deno.test("Tasks: --database and --data-dir are anywhere, from the folder of the
   }));
 
 Deno.test("deno task solver backtest --tape: reads a tape in the folder of the user, writes pictures", () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     const rows = Array.from(
       { length: 1_500 },
       (_, index) =>
@@ -65,7 +57,7 @@ Deno.test("deno task solver backtest --tape: reads a tape in the folder of the u
   }));
 
 Deno.test("Without the task: a path that the process may not use is one clear line with the flags", () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     const program = new Program(["bridge", "--database", `${folder}/x.sqlite`], BRIDGE_KEY, {
       command: Deno.execPath(),
       args: ["run", "--no-prompt", "--allow-env", "--allow-read=data", `${root}main.ts`],

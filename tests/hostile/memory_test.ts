@@ -5,6 +5,7 @@ import { deafClient } from "../proxy/deaf_client.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
 import type { Scene } from "../proxy/support.ts";
 import { HonestClient, metric } from "./honest_client.ts";
+import { freePort } from "../support/ports.ts";
 
 const MIB = 1024 * 1024;
 const BUDGET = 64 * MIB;
@@ -16,11 +17,6 @@ const ATTACKERS = 60;
  * on the way (bytes, text, frame), and what the garbage collector has not freed yet.
  */
 const GROWTH_MAX = 3 * BUDGET + 100 * MIB;
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
-}
 
 /** Resident memory of a process in bytes: now, or the most it ever had. Tests may not read /proc. */
 async function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): Promise<number> {

@@ -23,6 +23,7 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { followers } from "./real_clients.ts";
+import { freePort } from "../support/ports.ts";
 
 const RESTARTS = 50;
 const TOPIC = `0x${"00".repeat(31)}aa` as const;
@@ -38,12 +39,6 @@ async function findAnvil(): Promise<string | undefined> {
 }
 
 const anvil = await findAnvil();
-
-/** A port that was free a moment ago. */
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
-}
 
 /** Whether somebody listens. */
 async function listens(port: number): Promise<boolean> {

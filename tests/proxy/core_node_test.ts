@@ -12,12 +12,13 @@ import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts
 import { eventually } from "../support/eventually.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { followers } from "./real_clients.ts";
+import { freePort, startAgain } from "../support/ports.ts";
 
 const CHAIN_ID = 1337;
 const RESTARTS = 50;
 
 /** A node without an oracle: its prices are stale, which is of no matter here. */
-function start(port = 0, readPort = 0): Promise<RunningNode> {
+function start(port = freePort(), readPort = freePort()): Promise<RunningNode> {
   return startNode(withDefaults(nodeOptions, {
     port,
     readPort,
@@ -63,7 +64,8 @@ async function withNodeAndProxy(
   }));
   const restart = async () => {
     await node.stop();
-    node = await start(Number(new URL(writeNodeUrl).port), Number(new URL(readNodeUrl).port));
+    const ports = [writeNodeUrl, readNodeUrl].map((url) => Number(new URL(url).port));
+    node = await startAgain(() => start(...ports));
   };
   try {
     await play({ url: proxy.url, wsUrl: proxy.wsUrl, restart });

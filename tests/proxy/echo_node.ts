@@ -1,4 +1,5 @@
 /** A node that behaves as a test says, over real sockets. */
+import { freePort } from "../support/ports.ts";
 
 /** A request as the node got it. */
 export interface Received {
@@ -60,7 +61,7 @@ export class EchoNode {
   constructor(options: EchoNodeOptions = {}) {
     this.#options = options;
     this.#server = Deno.serve(
-      { hostname: "127.0.0.1", port: options.port ?? 0, onListen: () => {} },
+      { hostname: "127.0.0.1", port: options.port ?? freePort(), onListen: () => {} },
       (request) => this.#handle(request),
     );
     this.port = this.#server.addr.port;

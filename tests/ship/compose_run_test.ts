@@ -10,7 +10,8 @@ import type { StackUrls } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { POSTGRES_URL, withSchema } from "../support/postgres.ts";
 import type { Finished, Program } from "../support/process.ts";
-import { checkHealth, freePorts, readYaml, startTask } from "./support.ts";
+import { checkHealth, readYaml, startTask } from "./support.ts";
+import { freePort } from "../support/ports.ts";
 
 const NAMES = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const;
 
@@ -85,8 +86,7 @@ async function withServices(place: Place, test: () => Promise<void>): Promise<vo
 
 Deno.test("compose.yaml: its commands, with the permissions of their tasks, are healthy and serve a bet", async () => {
   const folder = await Deno.makeTempDir();
-  const free = freePorts(PORTS.length);
-  const ports = new Map(PORTS.map((port, index) => [port, String(free[index])]));
+  const ports = new Map(PORTS.map((port) => [port, String(freePort())]));
   const url = (port: string) => `http://127.0.0.1:${ports.get(port)}`;
   await withDatabases((databases) =>
     withServices({ ports, folder, databases }, async () => {

@@ -9,7 +9,8 @@ import { playBet } from "../../services/stack/bet.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { prometheusConfig, queries, rules, urlsByJob } from "./monitoring.ts";
-import { fileUrl, freePorts, hasProgram, run, withStack } from "./support.ts";
+import { fileUrl, hasProgram, run, withStack } from "./support.ts";
+import { freePort } from "../support/ports.ts";
 
 const hasPrometheus = hasProgram("promtool") && hasProgram("prometheus");
 
@@ -47,7 +48,7 @@ async function withPrometheus(
       })),
     }),
   );
-  const address = `127.0.0.1:${freePorts(1)[0]}`;
+  const address = `127.0.0.1:${freePort()}`;
   const prometheus = new Deno.Command("prometheus", {
     args: [
       `--config.file=${folder}/prometheus.yml`,

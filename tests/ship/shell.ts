@@ -9,7 +9,8 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import type { Program } from "../support/process.ts";
-import { fileUrl, freePorts, run, startTask } from "./support.ts";
+import { fileUrl, run, startTask } from "./support.ts";
+import { freePort } from "../support/ports.ts";
 
 /** A port of a service of this machine in a command or an answer. */
 const LOCAL_PORT = /(?<=\b(?:localhost|127\.0\.0\.1):)\d{4}\b/g;
@@ -100,9 +101,9 @@ export class Shell {
     const ports = new Map<string, string>();
     for (const [index, flag] of args.entries()) {
       if (!PORT_FLAGS.includes(flag)) continue;
-      const [free = 0] = freePorts(1);
-      ports.set(args[index + 1] ?? "", String(free));
-      args[index + 1] = String(free);
+      const free = String(freePort());
+      ports.set(args[index + 1] ?? "", free);
+      args[index + 1] = free;
     }
     return { args, ports };
   }

@@ -46,18 +46,6 @@ export async function run(
   return { code: output.code, text: stdout + decoder.decode(output.stderr), stdout };
 }
 
-/** Ports that were free a moment ago, for programs that do not say which they take for 0. */
-export function freePorts(count: number): number[] {
-  const listeners = Array.from(
-    { length: count },
-    () => Deno.listen({ hostname: "127.0.0.1", port: 0 }),
-  );
-  return listeners.map((listener) => {
-    listener.close();
-    return (listener.addr as Deno.NetAddr).port; // as for every TCP listener
-  });
-}
-
 const tasks: Record<string, string> = config.tasks;
 
 /**

@@ -24,6 +24,7 @@ import {
   USER_BALANCE,
 } from "./support.ts";
 import { executeBody, termsAt, thesisOf } from "./theses.ts";
+import { withFolder } from "../support/with_folder.ts";
 
 const BOUND = 20_000_000n;
 const BET = 10_000_000n;
@@ -127,13 +128,8 @@ async function withLedger(test: (ledger: LedgerNode) => Promise<void>): Promise<
   }
 }
 
-async function withFile(test: (database: string) => Promise<void>): Promise<void> {
-  const directory = await Deno.makeTempDir();
-  try {
-    await test(`${directory}/solver.sqlite`);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
+function withFile(test: (database: string) => Promise<void>): Promise<void> {
+  return withFolder((folder) => test(`${folder}/solver.sqlite`));
 }
 
 /** Starts a solver in this process. */

@@ -17,6 +17,7 @@ import {
   transactionSchema,
 } from "../../lib/protocol/transaction.ts";
 import { FakeFeed } from "./fake_feed.ts";
+import { freePort } from "./ports.ts";
 
 /** Thrown by a {@link SendBehaviour} to let the caller see an answer that broke off. */
 export class ConnectionLost extends Error {}
@@ -70,7 +71,7 @@ export class FakeNode {
   }
 
   /** Starts a node on a free port unless one is given. */
-  static start(chainId = 1337, port = 0): FakeNode {
+  static start(chainId = 1337, port = freePort()): FakeNode {
     return new FakeNode(chainId, port);
   }
 

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { eventually } from "./eventually.ts";
 import { hasProgram } from "./process.ts";
+import { freePort } from "./ports.ts";
 
 const USER = "rangemaker";
 const PGBOUNCER = "/usr/sbin/pgbouncer";
@@ -48,11 +49,6 @@ function asPostgres(program: string, args: readonly string[]): Deno.Command {
 async function runAsPostgres(program: string, args: readonly string[]): Promise<void> {
   const { success, stderr } = await asPostgres(program, args).output();
   assert.ok(success, new TextDecoder().decode(stderr));
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
 
 /** A server program that is running. */

@@ -105,8 +105,11 @@ export function makeDirectories(path: string): void {
   }
 }
 
-/** Locks the directory for this process; the system releases the lock when the process ends. */
-export function lock(path: string): Deno.FsFile {
+/**
+ * Locks the directory for this process until it is closed; the system releases the lock when the
+ * process ends.
+ */
+export function lock(path: string): { close(): void } {
   let file: Deno.FsFile;
   try {
     file = Deno.openSync(`${path}/lock`, { write: true, create: true, mode: PRIVATE_FILE });
@@ -118,7 +121,15 @@ export function lock(path: string): Deno.FsFile {
       cause,
     );
   }
-  if (file.tryLockSync(true)) return file;
+  if (file.tryLockSync(true)) {
+    return {
+      close() {
+        // To close it is not enough: a program that is just being started has the file open too.
+        file.unlockSync();
+        file.close();
+      },
+    };
+  }
   file.close();
   throw new DataDirError(`Another node has ${path} open: stop it first`);
 }

@@ -76,7 +76,7 @@ export class DataDir {
   readonly #openFile: OpenFile;
   readonly #prices: ReadonlyMap<Market, PriceFile>;
   readonly #head: HeadFile;
-  readonly #lock: Deno.FsFile;
+  readonly #lock: { close(): void };
   #rewrites: number;
 
   private constructor(path: string, options: DataDirOptions, opened: Disposable[]) {
@@ -268,5 +268,7 @@ function isHeld(path: string): boolean {
   if (statOf(path) === undefined) return false;
   using file = Deno.openSync(path);
   // A shared lock: concurrent inspections must not be reported as a running node.
-  return !file.tryLockSync(false);
+  const isFree = file.tryLockSync(false);
+  if (isFree) file.unlockSync();
+  return !isFree;
 }

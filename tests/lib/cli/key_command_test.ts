@@ -3,6 +3,7 @@ import { Wallet } from "ethers";
 import { keyCommand } from "../../../lib/cli/key_command.ts";
 import { signerFrom } from "../../../lib/cli/keystore.ts";
 import { recordedContext } from "../../support/command_context.ts";
+import { withFolder } from "../../support/with_folder.ts";
 
 /** A keystore of full cost takes a second; under coverage ten. tests/e2e/solver_keystore_test.ts has one. */
 const run = keyCommand(1_024);
@@ -16,14 +17,11 @@ async function runKey(args: readonly string[], answers: readonly string[] = []) 
   return { code, printed, errors: errors.join("\n") };
 }
 
-async function inFolder(test: (keystore: string, password: string) => Promise<void>) {
-  const folder = await Deno.makeTempDir();
-  try {
+function inFolder(test: (keystore: string, password: string) => Promise<void>): Promise<void> {
+  return withFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/password`, "correct horse\n");
     await test(`${folder}/key.json`, `${folder}/password`);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  });
 }
 
 Deno.test("key new, key show: a new key in a keystore of its owner, with the password from a file", () =>

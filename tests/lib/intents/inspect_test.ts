@@ -5,6 +5,7 @@ import type { NewIntent } from "../../../lib/intents/intent.ts";
 import { MIGRATIONS } from "../../../lib/intents/migrations.ts";
 import { inspectStore, openIntentStore } from "../../../lib/intents/open.ts";
 import { addMigration, NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
+import { withFolder } from "../../support/with_folder.ts";
 
 const STUCK_BEFORE_MS = 1_000;
 
@@ -33,15 +34,6 @@ const found = {
   unfinished: 2,
   stuck: 1,
 };
-
-async function withFolder(test: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
-    await test(folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-}
 
 /** Names and contents of a folder. */
 function imageOf(folder: string): string[] {

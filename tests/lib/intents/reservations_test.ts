@@ -7,6 +7,7 @@ import { openIntentStore } from "../../../lib/intents/open.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../../support/postgres.ts";
+import { withFolder } from "../../support/with_folder.ts";
 
 const committed: IntentOutcome = { state: "committed", receipt: "{}", failure: null };
 const failed: IntentOutcome = { state: "failed", receipt: null, failure: null };
@@ -60,13 +61,8 @@ async function heldKeys(store: IntentStore): Promise<string[]> {
   return (await store.listReserved({ limit: 1_000, after: 0 })).map(({ key }) => key);
 }
 
-async function withSqliteFile(test: (database: string) => Promise<void>): Promise<void> {
-  const directory = await Deno.makeTempDir();
-  try {
-    await test(`${directory}/intents.sqlite`);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
+function withSqliteFile(test: (database: string) => Promise<void>): Promise<void> {
+  return withFolder((folder) => test(`${folder}/intents.sqlite`));
 }
 
 const engines = [

@@ -12,7 +12,7 @@ import { DiskChain, someHistory } from "../support/disk_chain.ts";
 import { failingFiles } from "../support/failing_files.ts";
 import { logOf } from "../support/log_of.ts";
 import { GENESIS } from "../support/test_chain.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../../support/with_folder.ts";
 
 Deno.test("Storage: rewrites the journal when it has doubled, and drops what is older than retained", () =>
   withFolder(async (folder) => {

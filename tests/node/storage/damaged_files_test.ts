@@ -13,7 +13,7 @@ import { actors } from "../support/actors.ts";
 import { copyFolder } from "../support/copy_folder.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
 import { logOf } from "../support/log_of.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../../support/with_folder.ts";
 
 const { user, solver } = actors;
 const FAULTS = Number(Deno.env.get("RANGEMAKER_FAULTS") ?? 1_000);

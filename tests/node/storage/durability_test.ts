@@ -16,19 +16,10 @@ import { FakeDisk, idsAfterPowerLoss, journalOn, settlement } from "../support/f
 import { pricesBody } from "../support/fake_oracle.ts";
 import { isSettled } from "../support/is_settled.ts";
 import { SOLVER_BALANCE } from "../support/test_chain.ts";
+import { withFolder } from "../../support/with_folder.ts";
 
 const clock = new FakeClock();
 const NOW = clock.now();
-
-/** A data directory whose journal is on a fake disk; prices and the head are on the real one. */
-async function withFolder(test: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
-    await test(folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-}
 
 const settings = resolveSettings({
   relayers: [actors.relayer.address],

@@ -4,7 +4,7 @@ import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { genesisBlock, sealBlock } from "../../../services/node/chain/block.ts";
 import { DataDir, inspectDataDir } from "../../../services/node/storage/data_dir.ts";
 import { encodeLine, openOnDisk } from "../../../services/node/storage/files.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../../support/with_folder.ts";
 import { copyFolder } from "../support/copy_folder.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf } from "../support/actors.ts";
 import { GENESIS } from "../support/test_chain.ts";

@@ -11,7 +11,7 @@ import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.
 import { copyFolder } from "../support/copy_folder.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
 import { failingFiles } from "../support/failing_files.ts";
-import { withFolder } from "../support/with_folder.ts";
+import { withFolder } from "../../support/with_folder.ts";
 
 const { user } = actors;
 
@@ -193,9 +193,10 @@ Deno.test("Rewrite: a process that dies at any moment of it loses nothing", () =
       const txs = someHistory(disk);
       const seen = disk.view(txs);
       const copies: string[] = [];
-      const copy = async () => {
+      const copy = () => {
         copies.push(`${folder}/copy-${copies.length}`);
         copyFolder(`${folder}/node`, copies.at(-1)!); // just pushed
+        return Promise.resolve();
       };
       await disk.rewrite(copy);
       await copy();

@@ -8,24 +8,29 @@ interface Received {
   body: { quoteHash: string; risk: string; quote: QuoteWire };
 }
 
+/** A busy machine takes a while for an answer that comes at once. */
+const TIMEOUT_MS = 1_500;
+
 /** A hedging service of a market maker, which answers as the test says. */
 async function withService(
-  answer: (attempt: number) => Response | Promise<Response>,
+  answer: (attempt: number, ended: Promise<void>) => Response | Promise<Response>,
   test: (hedge: HttpHedge, received: Received[]) => Promise<void>,
 ): Promise<void> {
   const received: Received[] = [];
+  const ended = Promise.withResolvers<void>();
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     async (request) => {
       const key = request.headers.get("idempotency-key");
       received.push({ key, body: await request.json() });
-      return await answer(received.length);
+      return await answer(received.length, ended.promise);
     },
   );
   const url = `http://127.0.0.1:${server.addr.port}/hedge`;
   try {
-    await test(new HttpHedge({ url, expectedMs: 0, timeoutMs: 200 }), received);
+    await test(new HttpHedge({ url, expectedMs: 0, timeoutMs: TIMEOUT_MS }), received);
   } finally {
+    ended.resolve();
     await server.shutdown();
   }
 }
@@ -59,17 +64,19 @@ Deno.test("--hedge-url: a refusal ends the execution for good, with the service'
     },
   ));
 
-const failures: readonly [name: string, answer: () => Response | Promise<Response>][] = [
+type Failure = (ended: Promise<void>) => Response | Promise<Response>;
+
+const failures: readonly [name: string, answer: Failure][] = [
   ["an error", () => Response.json({ error: "bug" }, { status: 500 })],
   ["a success without a word", () => new Response("ok")],
   ["an error that says hedged", () => Response.json({ hedged: true }, { status: 502 })],
-  ["no answer in time", () => new Promise((resolve) => setTimeout(resolve, 400, new Response()))],
+  ["no answer in time", (ended) => ended.then(() => new Response())],
 ];
 
 for (const [name, failure] of failures) {
   Deno.test(`--hedge-url: after ${name} the same execution is sent again under the same key`, () =>
     withService(
-      (attempt) => attempt === 1 ? failure() : Response.json({ hedged: true }),
+      (attempt, ended) => attempt === 1 ? failure(ended) : Response.json({ hedged: true }),
       async (hedge, received) => {
         await withExecutor(hedge, async ({ executor, exposure, clock, sent }) => {
           const { execution, quoteHash } = signed(clock);

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { lock } from "../../../services/node/storage/chain_files.ts";
+import { withFolder } from "../../support/with_folder.ts";
+
+const PROGRAMS = 100;
+
+/** Starts programs, one after the other, in a thread of its own; says when it begins and ends. */
+const STARTER = `data:text/javascript,
+  postMessage("begun");
+  for (let at = 0; at < ${PROGRAMS}; at++) await new Deno.Command("true").output();
+  postMessage("ended");
+`;
+
+Deno.test("lock: a second one is refused until the first is closed", () =>
+  withFolder((folder) => {
+    const first = lock(folder);
+    assert.throws(() => lock(folder), {
+      message: `Another node has ${folder} open: stop it first`,
+    });
+    first.close();
+    lock(folder).close();
+    return Promise.resolve();
+  }));
+
+// A program that is being started has a copy of every open file for a moment.
+Deno.test("lock: a closed one is free at once, while other threads start programs too", () =>
+  withFolder(async (folder) => {
+    const starter = new Worker(STARTER, { type: "module" });
+    const begun = Promise.withResolvers<void>();
+    let isOver = false;
+    starter.onmessage = ({ data }) => {
+      begun.resolve();
+      isOver = data === "ended";
+    };
+    await begun.promise;
+    while (!isOver) {
+      for (let count = 0; count < 100; count++) lock(folder).close();
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    starter.terminate();
+  }));
