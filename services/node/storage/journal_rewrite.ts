@@ -66,7 +66,12 @@ export async function rewriteJournal(
       archive.add(sorter.takeRows());
       await slices.next();
     }
-    for (const record of sorter.summary()) draft.add(record);
+    for (const record of sorter.summary()) {
+      draft.add(record);
+      if (!slices.isOver) continue;
+      draft.write();
+      await slices.next();
+    }
     archive.add(sorter.takeRows());
     await archive.synced();
     do {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { RejectedTransactionError } from "../../../services/node/chain/errors.ts";
+import { statOf } from "../../../lib/files.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { KEEP_MS } from "../../../services/node/storage/compaction.ts";
 import { openOnDisk } from "../../../services/node/storage/files.ts";
@@ -117,6 +118,39 @@ Deno.test("Rewrite: dropped deposits may sum up to more than 64 bits", () =>
     const again = new DiskChain(folder, clock);
     assert.equal(again.chain.state.ledger.account(user.address).balance, before);
     await again.close();
+  }));
+
+Deno.test("Rewrite: however much was dropped, its summary is written in short steps", () =>
+  withFolder(async (folder) => {
+    const clock = new FakeClock();
+    const disk = new DiskChain(folder, clock);
+    disk.run(1);
+    const { journal, state } = disk.dataDir;
+    for (let number = 1; number <= 4_000; number++) {
+      const record = {
+        ...{ kind: "transaction" as const, atMs: clock.now() },
+        tx: deposit({
+          ...{ timestamp: clock.now(), user: user.address, amount: 1n },
+          externalTxHash: hashOf(number),
+        }),
+        receipt: { txHash: hashOf(10_000 + number), status: "committed" as const, blockNumber: 2 },
+      };
+      journal.append([record]);
+      state.applyTransaction(record);
+    }
+    clock.jump(KEEP_MS + 60_000);
+    disk.run(1);
+    let bytes = 0;
+    let longest = 0;
+    await disk.rewrite(() => {
+      const { size } = statOf(`${folder}/chain.journal.new`) ?? { size: bytes };
+      longest = Math.max(longest, size - bytes);
+      bytes = size;
+      return Promise.resolve();
+    });
+    assert.ok(bytes > 250_000, "all hashes");
+    assert.ok(longest < 128 * 1024, `${longest} bytes in one step`);
+    await disk.close();
   }));
 
 Deno.test("Rewrite: what is appended meanwhile is in the new journal, in order", () =>
