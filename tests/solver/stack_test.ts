@@ -40,20 +40,25 @@ Deno.test("Solver on a whole stack: barrier quotes live prices, executes, and fo
   try {
     await fund(urls);
     const node = new CoreClient({ url: urls.node });
-    // A price that moves in between spoils the quote, and another one is asked for.
-    const { quote, probability } = await eventually("an executed quote by the model", async () => {
+    // A price that moves in between, or a box that is too safe or too risky at the time, spoils the
+    // quote: another one is asked for.
+    let refusal: unknown = "no price yet";
+    const widths = [16_000n, 8_000n, 4_000n, 32_000n];
+    const attempt = async (number: number) => {
       const { price } = (await node.getPrices())[market.symbol] ?? {};
       if (price === undefined) return undefined;
+      const width = price / (widths[number % widths.length] ?? 1n);
       const now = Date.now();
       const offer = await post(
         `${solver.url}/quote`,
         quoteRequest({
-          lowerPrice: (price - price / 16_000n).toString(),
-          upperPrice: (price + price / 16_000n).toString(),
+          lowerPrice: (price - width).toString(),
+          upperPrice: (price + width).toString(),
           startTime: now,
           endTime: now + 1_500,
         }),
       );
+      refusal = offer.body;
       if (offer.status !== 200) return undefined;
       const { probability } = z.object({ probability: z.number().min(0).max(1) })
         .parse(offer.body.pricing);
@@ -62,9 +67,17 @@ Deno.test("Solver on a whole stack: barrier quotes live prices, executes, and fo
         quote,
         userSignature: signQuote(quote),
       });
+      refusal = executed.body;
       return Object(executed.body.result).status === "committed"
         ? { quote, probability }
         : undefined;
+    };
+    let attempts = 0;
+    const { quote, probability } = await eventually(
+      "an executed quote by the model",
+      () => attempt(attempts++),
+    ).catch((cause) => {
+      throw new Error(`The last answer was ${JSON.stringify(refusal)}`, { cause });
     });
     const risk = (BigInt(quote.payout) - BigInt(quote.betAmount)).toString();
     const open = await eventually("the thesis among its own", async () => {
