@@ -126,7 +126,7 @@ export function documentedCodes(): string[] {
 
 /** The codes that the data of JSON-RPC errors have, as the documents name them. */
 export function documentedRpcCodes(): string[] {
-  const [, more = ""] = /`data\.code` says more:([^]*?)\n\n/.exec(page("protocol")) ?? [];
+  const [, more = ""] = /`data\.code` is more specific:([^]*?)\n\n/.exec(page("protocol")) ?? [];
   const [, numbered = ""] = /JSON-RPC errors have numbers:([^]*?)\n\n/.exec(page("reference")) ??
     [];
   return [...new Set((more + numbered).match(/(?<=`)[A-Z][A-Za-z_]+(?=`)/g))];

@@ -21,7 +21,7 @@ const version = ["run", "--allow-all", "main.ts", "--version"];
 Deno.test("coverage: fails below the thresholds, and says by how much", async () => {
   const { code, text } = await report(version);
   assert.equal(code, 1, text);
-  assert.match(text, /^Coverage, lines: \d+\.\d % \(at least \d+(\.\d)? %\)$/m);
+  assert.match(text, /^Coverage, lines: \d+(\.\d)? % \(at least \d+(\.\d)? %\)$/m);
   assert.match(text, /Line coverage \S+ is below the threshold/);
 });
 
