@@ -3,6 +3,7 @@ import { StoreError } from "../../lib/intents/intent.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { BridgeMetrics } from "../../services/bridge/metrics.ts";
 import { post } from "../support/envelope.ts";
+import { ConnectionLost } from "../support/fake_node.ts";
 import { signedRequest, withBridge } from "./support.ts";
 
 async function figures(url: string): Promise<Map<string, number>> {
@@ -21,7 +22,11 @@ Deno.test("Bridge metrics: outcomes, answers, time to commit, retries, pending a
     await post(`${url}/deposit`, { ...signedRequest({ nonce: 2n }), amount: "7" });
     node.refusal = "PERMISSION_DENIED";
     await post(`${url}/deposit`, signedRequest({ nonce: 3n }));
-    node.paused = true;
+    // After the bridge has seen that it is the right chain: otherwise it refuses at once.
+    node.behaviour = () => {
+      node.paused = true;
+      throw new ConnectionLost("Node pauses");
+    };
     await post(`${url}/deposit`, signedRequest({ nonce: 4n }));
     const seen = await figures(url);
     const expected: Record<string, number> = {
