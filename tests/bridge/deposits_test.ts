@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { assertFailure, post } from "../support/envelope.ts";
+import { ConnectionLost } from "../support/fake_node.ts";
 import { CHAIN_ID, signedRequest, user, withBridge } from "./support.ts";
 
 async function get(url: string): Promise<{ status: number; body: Record<string, unknown> }> {
@@ -43,7 +44,11 @@ Deno.test("Deposits: a failed deposit is shown with its reason, an unanswered on
       code: "PERMISSION_DENIED",
       message: "Refused by the test: do as it says",
     });
-    node.paused = true;
+    // After the bridge has seen that it is the right chain: otherwise it refuses at once.
+    node.behaviour = () => {
+      node.paused = true;
+      throw new ConnectionLost("Node pauses");
+    };
     await assertFailure(post(`${url}/deposit`, signedRequest({ nonce: 2n })), 504, "unknown");
     const waiting = (await get(`${url}/deposits/${user.address}/2`)).body.deposit;
     assert.equal((waiting as Record<string, unknown>).state, "submitted");
