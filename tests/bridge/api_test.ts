@@ -92,7 +92,7 @@ Deno.test("Bridge: two equal requests at once are one deposit and one refusal", 
 
 Deno.test("Bridge: deposit rule 3, a deadline that passed is refused and burns no nonce", () =>
   withBridge(async ({ url }) => {
-    const late = signedRequest({ deadline: Date.now() - 1 });
+    const late = signedRequest({ deadline: Date.now() - 1_000 });
     await assertFailure(post(`${url}/deposit`, late), 400, /^Deposit request expired: /);
     assert.equal((await post(`${url}/deposit`, signedRequest())).status, 200);
   }));
