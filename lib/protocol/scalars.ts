@@ -13,14 +13,14 @@ export const UINT64_MAX = 2n ** 64n - 1n;
 /** The largest nonce: 256 unsigned bits. */
 export const UINT256_MAX = 2n ** 256n - 1n;
 
-/** An address: any case is accepted, the EIP-55 form is returned. */
+/** An address. Accepts upper, lower and mixed case; returns the EIP-55 form. */
 export const addressSchema = z.string({ error: "Expected an address string" })
   .regex(/^0x[0-9a-fA-F]{40}$/, "Expected an address: 0x and 40 hex digits")
   .meta({ examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"] })
   .transform((text): Address => checksumAddress(text))
   .meta({ id: "Address", description: "Address; any case is taken, the EIP-55 form is sent" });
 
-/** 32 bytes as hex: any case is accepted, lower case is returned. */
+/** 32 bytes as hex. Accepts upper, lower and mixed case; returns lower case. */
 export const hash32Schema = z.string({ error: "Expected a hash string" })
   .regex(/^0x[0-9a-fA-F]{64}$/, "Expected a hash: 0x and 64 hex digits")
   .meta({ examples: [`0x${"1a".repeat(32)}`] })

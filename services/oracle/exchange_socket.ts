@@ -9,8 +9,8 @@ export const PROXY_VARIABLES = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_
 
 /**
  * Connects to an exchange. A longer message than {@link MESSAGE_BYTES_MAX} closes the connection, so
- * that a hostile exchange cannot fill the memory. Behind an HTTP proxy this is the
- * runtime's socket, which has no such bound: only it knows the proxy.
+ * that a hostile exchange cannot fill the memory. Behind an HTTP proxy this is the runtime's socket,
+ * which has no such bound: only it connects through the proxy.
  *
  * @param variable Reads a variable of the environment.
  */

@@ -20,7 +20,7 @@ const VALUES: Record<string, fc.Arbitrary<unknown>> = {
 };
 
 for (const type of [QUOTE_TYPE, DEPOSIT_REQUEST_TYPE]) {
-  Deno.test(`hashTypedData: any ${type.primaryType} has the digest that ethers computes`, () => {
+  Deno.test(`hashTypedData: each ${type.primaryType} has the digest that ethers computes`, () => {
     const message = fc.record(
       Object.fromEntries(
         type.fields.map(({ name, type }) => [name, VALUES[type] ?? fc.constant(0)]),

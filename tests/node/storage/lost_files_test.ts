@@ -54,7 +54,7 @@ async function knownPrices(
   return { prices, damaged };
 }
 
-Deno.test("Price images: any flipped bit of a slot makes that slot missing, and no other", () =>
+Deno.test("Price images: each flipped bit of a slot makes that slot missing, and no other", () =>
   withChain(async (path) => {
     const bytes = await Deno.readFile(image(path));
     const first = (NOW / 100) % RING_SLOTS;
@@ -192,7 +192,7 @@ Deno.test({
   },
 });
 
-Deno.test("inspectDataDir: a journal of something else is told of", () =>
+Deno.test("inspectDataDir: a journal of something else is reported", () =>
   withFolder(async (directory) => {
     const { bytes } = encodeLine('{"kind":"song"}');
     await Deno.writeFile(`${directory}/chain.journal`, bytes);
