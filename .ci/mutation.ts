@@ -70,6 +70,8 @@ export const strykerReportSchema = z.object({
     z.object({
       source: z.string(),
       mutants: z.array(z.object({
+        /** A number. */
+        id: z.string(),
         mutatorName: z.string(),
         replacement: z.string().optional(),
         status: z.string(),
@@ -84,6 +86,15 @@ export const strykerReportSchema = z.object({
 
 /** A report of Stryker. */
 export type StrykerReport = z.output<typeof strykerReportSchema>;
+
+/** What a report says of every n-th mutant, the only ones that were judged. */
+export function sampled({ files }: StrykerReport, every: number): StrykerReport {
+  const entries = Object.entries(files).map(([path, { source, mutants }]) => [
+    path,
+    { source, mutants: mutants.filter(({ id }) => Number(id) % every === 0) },
+  ]);
+  return { files: Object.fromEntries(entries) };
+}
 
 /** The report of files that no test imports: each of their mutants counts as survived. */
 export function withoutCoverage({ files }: StrykerReport): StrykerReport {

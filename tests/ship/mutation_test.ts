@@ -6,6 +6,7 @@ import {
   importersOf,
   isWithin,
   percentKilled,
+  sampled,
   score,
   testsOf,
   withoutCoverage,
@@ -67,7 +68,9 @@ const mutant = (
   line: number,
   [from, to]: [number, number],
   mutatorName = "Math",
+  id = "0",
 ) => ({
+  id,
   mutatorName,
   replacement: "2",
   status,
@@ -98,6 +101,16 @@ Deno.test("mutate: timeouts are no kills; messages and documentation do not coun
     { place: "lib/a/x.ts:1", mutator: "Math", original: "1", replacement: "2" },
   ]);
   assert.match(formatScore(score([report])), /^\| `lib\/a` \| 50 % \| 1 \| 1 \| 1 \| 0 \|$/m);
+});
+
+Deno.test("mutate: of a sample only the mutants that were judged count", () => {
+  const mutants = ["0", "1", "2", "3", "4"].map((id) =>
+    mutant(Number(id) % 2 === 0 ? "Killed" : "Survived", 1, [15, 16], "Math", id)
+  );
+  const whole = { files: { "lib/a/x.ts": { source: SOURCE, mutants } } };
+  const counts = (every: number) => [...score([sampled(whole, every)]).folders.values()];
+  assert.deepEqual(counts(2), [{ killed: 3, survived: 0, timedOut: 0, uncovered: 0 }]);
+  assert.deepEqual(counts(1), [{ killed: 3, survived: 2, timedOut: 0, uncovered: 0 }]);
 });
 
 Deno.test("mutate: what no test imports has no coverage, and lowers the score", () => {
