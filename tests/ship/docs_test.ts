@@ -137,6 +137,7 @@ Deno.test("Documents: every option that they name is one", () => {
       "--coverage-raw-data-only",
       "--help",
       "--all",
+      "--every",
       "--jobs",
       "--raise",
       "--rm",
