@@ -17,13 +17,16 @@ import { exampleFor, fileUrl, hasProgram, readText, run, withStack } from "./sup
 /** Gzipped, with every package that it depends on. */
 const BUNDLE_BYTES_MAX = 60_000;
 
-/** What a project needs beside the client. */
+/** Bun itself: the package `bun` brings a second copy of it. */
+const BUN = `@oven/bun-linux-${Deno.build.arch === "x86_64" ? "x64" : "aarch64"}`;
+
+/** What a project needs beside the client; the newest TypeScript, as in a new project. */
 const PACKAGES = [
   config.imports.viem,
   config.imports.ws,
   config.imports["@types/ws"],
-  config.imports.typescript,
-  "npm:bun@1.4.5",
+  "typescript@7.0.2",
+  `${BUN}@1.4.5`,
 ].map((specifier) => specifier.replace("npm:", ""));
 
 /** Runs a program that has to succeed. @returns What it printed. */
@@ -177,7 +180,7 @@ Deno.test("Package of the client: checked, small, typed, and plays a bet in ever
       await t.step("the example runs in Node, Bun and Deno", async () => {
         const runtimes: [string, string[]][] = [
           ["node", []],
-          [`${folder}/node_modules/.bin/bun`, []],
+          [`${folder}/node_modules/${BUN}/bin/bun`, []],
           [Deno.execPath(), ["run", "--allow-all"]],
         ];
         await Promise.all(runtimes.map(async ([program, args]) => {
