@@ -1,6 +1,6 @@
 /**
  * `deno task coverage [--raise] [folder]`: how much of lib/, services/ and main.ts was
- * reached by `deno task test --coverage --coverage-raw-data-only`, which leaves its data in
+ * reached by `deno task suite --coverage --coverage-raw-data-only`, which leaves its data in
  * `coverage/` unless another folder is named. Fails below the thresholds of deno.json. `--raise`
  * raises the thresholds to the measured coverage, less a margin; nothing lowers them.
  */

@@ -70,7 +70,7 @@ if (import.meta.main) {
     [
       // `check` covers the types, those of the tests included.
       task(
-        "test",
+        "suite",
         30 * 60,
         "--no-check",
         `--junit-path=${report}`,

@@ -113,10 +113,16 @@ Deno.test("doctor: everything is ok if everything is correct, exit code 0", asyn
       }],
     ];
     for (const [argv, env] of asked) {
-      const { code, checks, printed } = await diagnose(argv, env);
-      assert.equal(code, 0, printed);
-      assert.deepEqual(checks.filter(({ level }) => level !== "ok"), []);
-      for (const key of Object.values(keys)) assert(!printed.includes(key.slice(2)));
+      await eventually(`${argv[0]} is ok`, async () => {
+        const { code, checks, printed } = await diagnose(argv, env);
+        assert.equal(code, 0, printed);
+        for (const key of Object.values(keys)) assert(!printed.includes(key.slice(2)));
+        const complaints = checks.filter(({ level }) => level !== "ok");
+        // On a busy machine the oracle may take longer than the 90 ms.
+        if (complaints.some(({ text }) => text.includes("took longer"))) return undefined;
+        assert.deepEqual(complaints, []);
+        return true;
+      });
     }
     // The doctor leaves no files.
     assert.deepEqual([...Deno.readDirSync(folder)], []);

@@ -83,8 +83,9 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   ],
   [
     /^((npx --yes deno@2\.9\.6|(\w+=\S+ )?deno) task test\b|deno test\b)/,
-    elsewhere(".ci/gate.ts", '"test",'),
+    elsewhere(".ci/suite.ts", "config.tasks.test"),
   ],
+  [/^(\w+=\S+ )?deno task suite\b/, elsewhere(".ci/gate.ts", '"suite",')],
   [/^deno task coverage --raise$/, elsewhere(".ci/gate.ts", 'task("coverage"')],
   // It fetches StrykerJS and takes minutes.
   [/^deno task mutate\b/, elsewhere("tests/ship/mutation_test.ts", "deno task mutate")],

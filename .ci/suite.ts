@@ -1,0 +1,68 @@
+/**
+ * `deno task suite [flag of deno test]…`: all tests, as the gate runs them. The test files of a folder
+ * share an isolate: they load the modules that they have in common once, which saves a fifth of
+ * the time. `deno task test` gives each file an isolate of its own.
+ */
+import config from "../deno.json" with { type: "json" };
+
+/** Test files that run in an isolate of their own. */
+const ALONE = [
+  // Its files share services within an isolate, which the leak check of other tests would notice.
+  /^tests\/spec\//,
+  // Long ones: they start programs and browsers, or simulate hours. They run beside the others.
+  /^tests\/(console|e2e|hostile|ship|simulation)\//,
+  /\/(death|damaged_files)_test\.ts$/,
+];
+
+/** The test files of each isolate; those that run alone start first. */
+export function isolatesOf(files: readonly string[]): string[][] {
+  const isAlone = (file: string) => ALONE.some((pattern) => pattern.test(file));
+  const alone = files.filter(isAlone).map((file) => [file]);
+  const folders = Map.groupBy(
+    files.filter((file) => !isAlone(file)),
+    (file) => file.slice(0, file.lastIndexOf("/")),
+  );
+  return [...alone, ...folders.values()];
+}
+
+/** The files below a folder that `deno test` takes for tests. */
+export function* testFilesBelow(folder: string): Generator<string> {
+  const entries = [...Deno.readDirSync(folder)].toSorted((one, other) =>
+    one.name < other.name ? -1 : 1
+  );
+  for (const { name, isDirectory } of entries) {
+    const path = `${folder}/${name}`;
+    if (isDirectory) yield* testFilesBelow(path);
+    else if (/_test\.tsx?$/.test(name)) yield path;
+  }
+}
+
+if (import.meta.main) {
+  const root = new URL("../", import.meta.url);
+  Deno.chdir(root);
+  const folder = await Deno.makeTempDir();
+  try {
+    const entries: string[] = [];
+    for (const files of isolatesOf([...testFilesBelow("tests")])) {
+      const [only = ""] = files;
+      if (files.length === 1) {
+        entries.push(only);
+        continue;
+      }
+      const name = only.slice(0, only.lastIndexOf("/")).replaceAll("/", "_");
+      const entry = `${folder}/${name}_test.ts`;
+      const imports = files.map((file) => `import ${JSON.stringify(`${root}${file}`)};\n`);
+      await Deno.writeTextFile(entry, imports.join(""));
+      entries.push(entry);
+    }
+    // The tests get it too, and end; the folder is removed after them.
+    Deno.addSignalListener("SIGINT", () => {});
+    const [, ...args] = config.tasks.test.split(" ");
+    const { code } = await new Deno.Command(Deno.execPath(), {
+      args: [...args, ...Deno.args, ...entries],
+    }).spawn().status;
+    Deno.exitCode = code;
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
