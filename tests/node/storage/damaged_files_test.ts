@@ -120,15 +120,16 @@ function termsOf(thesis: Thesis | undefined) {
 }
 
 /** Changes the bytes of a file in one of the ways in which disks, tools and people do. */
-function damage(bytes: Uint8Array, random: RandomSource): { kind: string; bytes: Uint8Array } {
-  // Most of an image has never been written: faults there prove little.
-  const written = [...bytes.keys()].filter((index) => bytes[index] !== 0);
-  assert.ok(written.length > 0, "An empty file cannot be damaged");
+function damage(
+  bytes: Uint8Array,
+  written: readonly number[],
+  random: RandomSource,
+): { kind: string; bytes: Uint8Array } {
   const at = written[Math.floor(random() * written.length)]!; // below the length
   const length = 1 + Math.floor(random() * 600);
   const head = bytes.subarray(0, at);
   const kinds: [string, () => Uint8Array][] = [
-    ["flip", () => bytes.map((byte, index) => index === at ? byte ^ (1 << (length & 7)) : byte)],
+    ["flip", () => bytes.with(at, bytes[at]! ^ (1 << (length & 7)))], // one that was written
     ["cut", () => head],
     ["drop", () => concat(head, bytes.subarray(at + length))],
     ["duplicate", () => concat(head, bytes.subarray(at, at + length), bytes.subarray(at))],
@@ -140,7 +141,23 @@ function damage(bytes: Uint8Array, random: RandomSource): { kind: string; bytes:
 }
 
 function concat(...parts: Uint8Array[]): Uint8Array {
-  return new Uint8Array(parts.flatMap((part) => [...part]));
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  for (const part of parts) {
+    whole.set(part, end);
+    end += part.length;
+  }
+  return whole;
+}
+
+/** Where a file has bytes: most of an image has never been written, and faults there prove little. */
+function writtenIn(bytes: Uint8Array): number[] {
+  const written: number[] = [];
+  bytes.forEach((byte, index) => {
+    if (byte !== 0) written.push(index);
+  });
+  assert.ok(written.length > 0, "An empty file cannot be damaged");
+  return written;
 }
 
 /** Applies a change to a copy of the chain. @returns Whether it was refused. */
@@ -180,11 +197,14 @@ async function tryRandomFaults(
   const statuses = right.theses.map((thesis) => thesis?.status);
   assert.ok(statuses.includes("won") && statuses.includes("lost") && statuses.includes("open"));
   let refused = 0;
+  const originals = files.map((name) => {
+    const whole = Deno.readFileSync(`${folder}/node/${name}`);
+    return { name, whole, written: writtenIn(whole) };
+  });
   await logOf(async () => {
     for (let made = 0; made < FAULTS; made++) {
-      const name = files[made % files.length]!; // below the length
-      const whole = Deno.readFileSync(`${folder}/node/${name}`);
-      const { kind, bytes } = damage(whole, random);
+      const { name, whole, written } = originals[made % files.length]!; // below the length
+      const { kind, bytes } = damage(whole, written, random);
       const isRefused = await tryFault(
         ...[folder, nowMs, right, `${name}: ${kind}`] as const,
         (copy) => Deno.writeFileSync(`${copy}/${name}`, bytes),
