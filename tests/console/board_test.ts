@@ -69,7 +69,7 @@ Deno.test({
       }
       await visitor.sees(/healthy, ready/);
       await visitor.sees(/version \d+\.\d+/);
-      await visitor.sees(/Prices received, last minute\s+[1-9]/);
+      await visitor.sees(/Prices received, last (minute|\d+ s)\s+[1-9]/);
       await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms old/);
       assert.equal((await visitor.page.$$("tr[data-provider]")).length, 4);
       await examine(visitor, "operator");

@@ -81,7 +81,22 @@ Deno.test("betOf: times count from the moment of the quote", () => {
 
 Deno.test("suggestedDraft: lies around the price, whatever its size", () => {
   for (const price of [60_000_000_000n, 3_000_000_000n, 150_000_000n, 1_000n]) {
-    const { lowerPrice, upperPrice } = suggestedDraft(price);
-    assert(lowerPrice < price && price < upperPrice, `${price}`);
+    for (const move of [undefined, 0, 0.0001, 1]) {
+      const { lowerPrice, upperPrice } = suggestedDraft(price, move);
+      assert(lowerPrice < price && price < upperPrice, `${price}`);
+    }
   }
+});
+
+Deno.test("suggestedDraft: is taller the more the price moves, within bounds", () => {
+  const heights = [0, 0.0001, 0.0002, 1].map((move) => {
+    const { lowerPrice, upperPrice } = suggestedDraft(3_000_000_000n, move);
+    return Number(upperPrice - lowerPrice) / 3e9;
+  });
+  assert.deepEqual(heights.map((height) => Number(height.toFixed(4))), [
+    0.0004,
+    0.001,
+    0.002,
+    0.02,
+  ]);
 });

@@ -68,6 +68,16 @@ for (const [name, before, after, expected] of rows) {
   });
 }
 
+Deno.test("Operator: a count says what time it covers", () => {
+  const after = (ms: number) =>
+    [0, ms / 2, ms].reduce(
+      (history, atMs) => history.with(atMs, parseMetrics(`exchanges_trades_total ${atMs}`)),
+      new MetricsHistory(),
+    );
+  assert.equal(figuresOf("exchanges", after(4_000))[1]?.[0], "Trades, last 4 s");
+  assert.equal(figuresOf("exchanges", after(60_000))[1]?.[0], "Trades, last minute");
+});
+
 Deno.test("Operator: before a second reading, counts of the last minute are unknown", () => {
   const once = new MetricsHistory().with(0, parseMetrics("exchanges_trades_total 5"));
   assert.deepEqual(figuresOf("exchanges", once).map(([, text]) => text), ["–", "–"]);

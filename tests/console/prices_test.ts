@@ -50,6 +50,21 @@ Deno.test("PriceSeries: memory is bounded, by the oldest prices", () => {
   assert.equal(series.prices.at(-1), 149_999);
 });
 
+Deno.test("PriceSeries: how much the price moves in a second, without gaps and what is older", () => {
+  const series = new PriceSeries();
+  for (let slot = 0; slot < 1_000; slot++) {
+    // Wild at first, then up and down by 1 % from second to second.
+    const price = slot < 300 ? 1_000 ** (slot % 2) : Math.floor(slot / 10) % 2 === 0 ? 100 : 101;
+    if (slot < 700 || slot > 750) series.append(slot * 100, price);
+  }
+  assert.equal(series.secondMove()?.toFixed(4), "0.0100");
+  const fresh = new PriceSeries();
+  for (let slot = 0; slot <= 99; slot++) fresh.append(slot * 100, 100);
+  assert.equal(fresh.secondMove(), undefined);
+  fresh.append(10_000, 100);
+  assert.equal(fresh.secondMove(), 0);
+});
+
 Deno.test("PriceSeries: forgets a chain that is gone", () => {
   const series = new PriceSeries();
   series.append(100, 1);

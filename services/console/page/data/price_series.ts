@@ -4,6 +4,10 @@ const POINTS_MAX = 65_536;
 /** Trimmed in steps, since cutting off the start of an array moves all of it. */
 const TRIM = 4_096;
 
+/** What {@link PriceSeries.secondMove} looks at, and how many changes it needs. */
+const MOVE_MS = 60_000;
+const MOVES_MIN = 10;
+
 /** A price of a slot, in units of the quote token: for drawing only. */
 export interface Point {
   time: number;
@@ -52,6 +56,22 @@ export class PriceSeries {
       else high = middle;
     }
     return low;
+  }
+
+  /**
+   * Standard deviation of the change in a second, as a share of the price, over the last minute;
+   * undefined if less than ten seconds of it are there.
+   */
+  secondMove(): number | undefined {
+    const newest = this.times.at(-1) ?? 0;
+    let [sum, count] = [0, 0];
+    for (let time = newest - MOVE_MS; time < newest; time += 1_000) {
+      const [from, to] = [this.indexAt(time), this.indexAt(time + 1_000)];
+      if (this.times[from] !== time || this.times[to] !== time + 1_000) continue; // a gap
+      sum += (this.prices[to]! / this.prices[from]! - 1) ** 2;
+      count += 1;
+    }
+    return count < MOVES_MIN ? undefined : Math.sqrt(sum / count);
   }
 
   /** Forgets everything. */

@@ -29,8 +29,15 @@ const mean = (history: MetricsHistory, histogram: string) => {
   return value === undefined ? "–" : value < 10 ? `${value.toFixed(1)} ms` : formatAge(value);
 };
 
+/** What counts cover: the last minute, or the time since the page began to look. */
+function periodOf({ spanMs }: MetricsHistory): string {
+  const seconds = Math.round(spanMs / 1_000);
+  return seconds === 0 || seconds >= 55 ? "last minute" : `last ${seconds} s`;
+}
+
 /** The figures of a service; those that count events are of the last minute. */
 export function figuresOf(name: ServiceName, history: MetricsHistory): Figure[] {
+  const period = periodOf(history);
   const now = (metric: string, labels?: Record<string, string>) =>
     count(history.latest.sum(metric, labels));
   const recent = (metric: string, labels?: Record<string, string>) =>
@@ -39,20 +46,20 @@ export function figuresOf(name: ServiceName, history: MetricsHistory): Figure[] 
     case "exchanges":
       return [
         ["Connections", now("exchanges_connections")],
-        ["Trades, last minute", recent("exchanges_trades_total")],
+        [`Trades, ${period}`, recent("exchanges_trades_total")],
       ];
     case "oracle":
       return [
-        ["Prices received, last minute", recent("oracle_prints_total")],
-        ["Reconnects, last minute", recent("oracle_reconnects_total")],
+        [`Prices received, ${period}`, recent("oracle_prints_total")],
+        [`Reconnects, ${period}`, recent("oracle_reconnects_total")],
         ["Mean time to aggregate", mean(history, "oracle_aggregation_seconds")],
       ];
     case "node":
       return [
         ["Block", now("node_block_number")],
         ["Checkpoints late by, mean", mean(history, "node_checkpoint_lateness_seconds")],
-        ["Checkpoints missed, last minute", recent("node_checkpoints_missed_total")],
-        ["Slots without a price, last minute", recent("node_price_slots_missing_total")],
+        [`Checkpoints missed, ${period}`, recent("node_checkpoints_missed_total")],
+        [`Slots without a price, ${period}`, recent("node_price_slots_missing_total")],
         ["Open theses", now("node_theses_unsettled")],
       ];
     case "proxy":
@@ -60,26 +67,26 @@ export function figuresOf(name: ServiceName, history: MetricsHistory): Figure[] 
         ["Clients", now("proxy_ws_connections_active")],
         ["Subscriptions", now("proxy_broadcast_active_subscriptions")],
         [
-          "Messages missed by slow clients",
+          `Missed by slow clients, ${period}`,
           recent("proxy_ws_messages_total", { direction: "lagged" }),
         ],
-        ["Reconnects to the read node", recent("proxy_broadcast_reconnect_attempts")],
+        [`Reconnects to the read node, ${period}`, recent("proxy_broadcast_reconnect_attempts")],
         ["Mean time of a request", mean(history, "proxy_http_request_duration_seconds")],
-        ["Unanswered by nodes", recent("proxy_upstream_errors_total")],
+        [`Unanswered by nodes, ${period}`, recent("proxy_upstream_errors_total")],
       ];
     case "bridge":
       return [
         ["Deposits pending", now("bridge_deposits_pending")],
-        ["Committed, last minute", recent("bridge_deposits_total", { outcome: "committed" })],
+        [`Committed, ${period}`, recent("bridge_deposits_total", { outcome: "committed" })],
         ["Mean time to commit", mean(history, "bridge_time_to_commit_seconds")],
-        ["Retries, last minute", recent("bridge_retries_total")],
+        [`Retries, ${period}`, recent("bridge_retries_total")],
       ];
     case "solver":
       return [
-        ["Quotes, last minute", recent("solver_quotes_total", { kind: "quote" })],
-        ["Estimates, last minute", recent("solver_quotes_total", { kind: "estimate" })],
+        [`Quotes, ${period}`, recent("solver_quotes_total", { kind: "quote" })],
+        [`Estimates, ${period}`, recent("solver_quotes_total", { kind: "estimate" })],
         ["Mean time of a quote", mean(history, "solver_quote_seconds")],
-        ["Bets placed, last minute", recent("solver_executions_total", { outcome: "committed" })],
+        [`Bets placed, ${period}`, recent("solver_executions_total", { outcome: "committed" })],
       ];
   }
 }

@@ -114,7 +114,7 @@ const RULES: Readonly<Record<ServiceName, Rules>> = {
     if (missed > 10) say("NodeCheckpointsMissed", false, `${missed} checkpoints were skipped.`);
     const pulls = history.increase("node_oracle_pulls_total");
     const failed = pulls - history.increase("node_oracle_pulls_total", { outcome: "ok" });
-    if (failed > 0.05 * pulls) {
+    if (failed > 0.05 * pulls && history.spanMs >= WATCHED_MIN_MS) {
       say("NodePullsFail", false, `${formatShare(failed / pulls)} of its oracle pulls fail.`);
     }
     for (const { labels: { market = "" } } of history.latest.of("node_price_slots_missing_total")) {

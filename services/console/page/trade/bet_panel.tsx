@@ -1,7 +1,7 @@
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { type DraftFields, parseFields, suggestedDraft } from "./draft.ts";
+import { type DraftFields, type ParsedFields, parseFields, suggestedDraft } from "./draft.ts";
 import { explain } from "./explain.ts";
 import { QuotePanel } from "./quote_panel.tsx";
 
@@ -14,7 +14,8 @@ interface BetPanelProps {
 export function BetPanel({ model, slip }: BetPanelProps) {
   const stage = slip.stage.value;
   const portfolio = model.session.user.value?.portfolio;
-  const isFirst = stage.name === "draft" && (portfolio?.theses.value ?? []).length === 0;
+  const hasMoney = (portfolio?.account.value?.balance ?? 0n) > 0n;
+  const isFirst = stage.name === "draft" && hasMoney && portfolio?.theses.value.length === 0;
   return (
     <section class="card" aria-label="Your bet">
       <h2>{isFirst ? "3. Draw your box" : "Your box"}</h2>
@@ -80,8 +81,8 @@ function DraftPanel({ model, slip }: BetPanelProps) {
           </button>
         )}
       </div>
-      {!isEmpty && <EstimateCard slip={slip} />}
-      <QuoteButton model={model} slip={slip} isComplete={"draft" in parsed} />
+      {"draft" in parsed && <EstimateCard slip={slip} />}
+      <QuoteButton slip={slip} missing={missingOf(model, parsed, isEmpty)} />
       <Failure model={model} slip={slip} />
     </form>
   );
@@ -94,7 +95,11 @@ function SuggestButton({ model, slip }: BetPanelProps) {
     <button
       type="button"
       disabled={price === undefined}
-      onClick={() => price !== undefined && slip.draw(suggestedDraft(price))}
+      onClick={() => {
+        if (price === undefined) return;
+        const move = model.feed.seriesOf(slip.symbol.value).secondMove();
+        slip.draw(suggestedDraft(price, move));
+      }}
     >
       Suggest a box
     </button>
@@ -132,19 +137,25 @@ function EstimateCard({ slip }: { slip: BetSlip }) {
   );
 }
 
-function QuoteButton({ model, slip, isComplete }: BetPanelProps & { isComplete: boolean }) {
-  const stage = slip.stage.value;
+/** What has to be done before a quote is asked for; undefined if nothing. */
+function missingOf(model: PageModel, parsed: ParsedFields, isEmpty: boolean): string | undefined {
   const user = model.session.user.value;
-  const isQuoting = stage.name === "quoting";
-  const missing = user === undefined
-    ? "Open an account first."
-    : user.portfolio.account.value?.balance === 0n
-    ? "Take money to bet with first."
-    : model.nodeChainId.value !== model.config.chainId
-    ? "The node does not have the chain that this page is for."
-    : isComplete
-    ? undefined
-    : "Draw a box or fill in the fields first.";
+  if (user === undefined) return "Open an account first.";
+  const balance = user.portfolio.account.value?.balance;
+  if (balance === 0n) return "Take money to bet with first.";
+  if (model.nodeChainId.value !== model.config.chainId) {
+    return "The node does not have the chain that this page is for.";
+  }
+  if (isEmpty) return "Draw a box or fill in the fields first.";
+  if ("errors" in parsed) return "Correct the fields above first.";
+  if (balance !== undefined && parsed.betAmount > balance) {
+    return `Your balance is ${formatAmount(balance)} USDC: bet less, or add money to your account.`;
+  }
+  return undefined;
+}
+
+function QuoteButton({ slip, missing }: { slip: BetSlip; missing: string | undefined }) {
+  const isQuoting = slip.stage.value.name === "quoting";
   return (
     <>
       <button

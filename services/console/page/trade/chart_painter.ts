@@ -22,6 +22,9 @@ type Context = CanvasRenderingContext2D;
 /** Two points of the line this far apart have a gap between them: prices were missing. */
 const GAP_MS = 1_000;
 
+/** Pixels between the hint and the edge of the chart. */
+const HINT_INSET = 6;
+
 /** With more time than this, labels need the date. */
 const DAY_MS = 86_400_000;
 
@@ -140,7 +143,10 @@ function paintHint(context: Context, { scales, series, palette }: Frame, hint: s
   const share = isNarrow ? 0.9 : 0.68;
   const left = nowX + width * (1 - share) / 2;
   const middle = y(series.prices.at(-1) ?? y.invert((plot.top + plot.bottom) / 2));
-  const top = Math.min(plot.bottom - height, Math.max(plot.top, middle - height / 2));
+  const top = Math.min(
+    plot.bottom - height - HINT_INSET,
+    Math.max(plot.top + HINT_INSET, middle - height / 2),
+  );
   context.strokeStyle = palette["ink-soft"];
   context.lineWidth = 1.5;
   context.setLineDash([6, 6]);

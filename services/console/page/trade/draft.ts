@@ -112,24 +112,41 @@ function parseSeconds(text: string): number | undefined {
   return Math.round(Number(trimmed) * 1000);
 }
 
-/** Half the height of a suggested box, as a share of the price. */
-const SUGGESTED_SHARE = 1_000n;
+/** When the window of a suggested box begins, and how long it is. */
+const SUGGESTED_START_MS = 3_000;
+const SUGGESTED_MS = 15_000;
 
-/** A box around a price, to begin with. */
-export function suggestedDraft(price: bigint): Draft {
-  const half = price / SUGGESTED_SHARE;
+/** Half the height of a suggested box as a share of the price: usually, and at least and at most. */
+const HALF = 0.001;
+const HALF_MIN = 0.0002;
+const HALF_MAX = 0.01;
+
+/** In standard deviations of the price over the window: it stays inside about every second time. */
+const HALF_DEVIATIONS = 1.3;
+
+/**
+ * A box around a price, to begin with: neither sure to win, which no maker pays for, nor to lose.
+ *
+ * @param move Standard deviation of the price's change in a second, as a share of it, if it is known.
+ */
+export function suggestedDraft(price: bigint, move?: number): Draft {
+  const wanted = move === undefined
+    ? HALF
+    : HALF_DEVIATIONS * move * Math.sqrt(SUGGESTED_MS / 1_000);
+  const share = Math.min(HALF_MAX, Math.max(HALF_MIN, wanted));
+  const half = Number(price) * share;
   const draft = draftOf({
-    fromMs: 3_000,
-    toMs: 18_000,
-    low: Number(price - half) / 1e6,
-    high: Number(price + half) / 1e6,
+    fromMs: SUGGESTED_START_MS,
+    toMs: SUGGESTED_START_MS + SUGGESTED_MS,
+    low: (Number(price) - half) / 1e6,
+    high: (Number(price) + half) / 1e6,
   });
-  if (draft !== undefined) return draft;
-  return {
-    lowerPrice: price - half,
-    upperPrice: price + half,
-    startsInMs: 3_000,
-    durationMs: 15_000,
+  const halfUnits = BigInt(Math.max(1, Math.round(half)));
+  return draft ?? {
+    lowerPrice: price - halfUnits,
+    upperPrice: price + halfUnits,
+    startsInMs: SUGGESTED_START_MS,
+    durationMs: SUGGESTED_MS,
   };
 }
 

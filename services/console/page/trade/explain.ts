@@ -10,12 +10,15 @@ export interface Explanation {
 }
 
 const TEXTS: Readonly<Record<string, string>> = {
-  INSUFFICIENT_BALANCE: "Your balance is too small for this bet. Deposit first, or bet less.",
+  INSUFFICIENT_BALANCE:
+    "Your balance is too small for this bet. Bet less, or add money to your account.",
   RANGE_BROKEN: "The price has already left the box. Draw another one.",
   OUTSIDE_RANGE: "The price is outside the box now. Draw one around the price.",
   RANGE_TOO_NARROW: "The box is too low for the maker to price. Make it taller.",
   WINDOW_ENDED: "The box lies in the past. Draw another one.",
-  PAYOUT_TOO_LOW: "The maker would pay no more than you bet. Make the box smaller.",
+  PAYOUT_TOO_LOW:
+    "The price is so likely to stay inside that the maker would pay no more than you bet. " +
+    "Make the box less tall, or let it last longer.",
   QUOTE_EXPIRED: "The quote has expired. Get a new one.",
   ORACLE_STALE: "The chain has no fresh price of this market. Try again when prices move.",
   PRICE_UNAVAILABLE: "The maker has no price of this market right now. Try again soon.",
