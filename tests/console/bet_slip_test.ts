@@ -163,10 +163,11 @@ Deno.test("BetSlip: nothing is asked for with a field missing, nor placed withou
   assert.equal(stageOf(slip).name, name);
 });
 
-Deno.test("BetSlip: choosing the same market again keeps the box, another one clears it", () => {
+Deno.test("BetSlip: the same market again, or a wrong amount, keeps the box; another market clears it", () => {
   const { slip } = scene();
   const draft = slip.draft;
   slip.choose("ETH/USDT");
+  slip.edit({ amount: "abc" });
   assert.deepEqual(slip.draft, draft);
   slip.choose("BTC/USDT");
   assert.equal(slip.draft, undefined);

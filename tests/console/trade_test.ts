@@ -1,9 +1,10 @@
 /** A stack's console in a real browser: bets from the first look to the outcome. */
 import assert from "node:assert/strict";
+import { privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { addressSchema } from "../../lib/protocol/scalars.ts";
+import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { formatAmount } from "../../services/console/page/format.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
@@ -152,10 +153,32 @@ Deno.test({
         await visitor.enter();
         await visitor.drag(...LATER);
         await visitor.fill("amount", "5000");
+        await visitor.sees(/Your balance is 1,000\.00 USDC: bet less/);
+        await visitor.fill("amount", "900");
         await visitor.press("Get a firm quote");
+        await visitor.sees(/Sign and place the bet/);
+        // The same account bets the same money elsewhere.
+        const key = await visitor.page.evaluate(() =>
+          Object.values(localStorage).find((text) => /^"?0x\w{64}"?$/.test(text))
+        );
+        const wallet = privateKeyToAccount(hash32Schema.parse(key?.replaceAll('"', "")));
+        const client = new RangemakerClient({ urls: stack.urls, wallet });
+        const { price = 0n } = (await client.prices())["ETH/USDT"] ?? {};
+        const startTime = Date.now() + 10_000;
+        await client.execute(
+          await client.quote({
+            symbol: "ETH/USDT",
+            lowerPrice: price / 2n,
+            upperPrice: 2n * price,
+            betAmount: 900_000_000n,
+            startTime,
+            endTime: startTime + 1_000,
+            deadline: Date.now() + 5_000,
+          }),
+        );
         await visitor.press("Sign and place the bet");
         await visitor.sees(/Your balance is too small for this bet/);
-        await visitor.sees(/1,000\.00 USDC/);
+        await visitor.sees(/\b100\.00 USDC/);
         await visitor.fill("amount", "2000000000");
         await visitor.sees(/No estimate: .*above/);
         await visitor.close({ outages: true }); // a refusal is a status of 400

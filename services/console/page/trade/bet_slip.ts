@@ -53,9 +53,9 @@ export class BetSlip {
     this.#options = options;
   }
 
-  /** The box as the fields say it; undefined while they are empty or wrong. */
+  /** The box as its fields say it; undefined while they are empty or wrong. */
   get draft(): Draft | undefined {
-    const parsed = parseFields(this.fields.value);
+    const parsed = parseFields({ ...this.fields.value, amount: "1" }); // whatever the amount
     return "draft" in parsed ? parsed.draft : undefined;
   }
 
