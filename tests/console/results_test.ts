@@ -6,7 +6,7 @@ import {
   resultsByMarket,
   resultsOf,
   roomOf,
-} from "../../services/console/page/maker/results.ts";
+} from "../../services/console/page/data/results.ts";
 import { ThesesBook } from "../../services/console/page/maker/theses_book.ts";
 
 const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
