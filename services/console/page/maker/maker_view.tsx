@@ -29,11 +29,11 @@ interface MakerViewProps {
 
 function MakerView({ model, watch, solver }: MakerViewProps) {
   useEffect(() => {
-    watch.start();
-    solver.start();
+    watch.poll.start();
+    solver.poll.start();
     return () => {
-      watch.stop();
-      solver.stop();
+      watch.poll.stop();
+      solver.poll.stop();
     };
   }, []);
   const state = watch.state.value;

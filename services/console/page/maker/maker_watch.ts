@@ -18,27 +18,19 @@ export interface MakerState {
   theses: readonly Thesis[];
 }
 
-/** Follows a solver's account and bets while it is started. */
+/** Follows a solver's account and bets while its {@link poll} is started. */
 export class MakerWatch {
   /** Undefined before the first answers. */
   readonly state: Signal<MakerState | undefined> = signal(undefined);
   /** Why the state is not the newest; undefined if it is. */
   readonly problem: Signal<string | undefined> = signal(undefined);
   readonly #client: RangemakerClient;
-  readonly #poll: Poll;
+  readonly poll: Poll;
   #book: ThesesBook | undefined;
 
   constructor(client: RangemakerClient, clock: Clock) {
     this.#client = client;
-    this.#poll = new Poll(clock, (signal) => this.#read(signal));
-  }
-
-  start(): void {
-    this.#poll.start();
-  }
-
-  stop(): void {
-    this.#poll.stop();
+    this.poll = new Poll(clock, (signal) => this.#read(signal));
   }
 
   async #read(signal: AbortSignal): Promise<void> {

@@ -34,9 +34,9 @@ interface OperatorViewProps {
 
 function OperatorView({ watches, sources, symbols }: OperatorViewProps) {
   useEffect(() => {
-    for (const watch of [...watches, sources]) watch?.start();
+    for (const watch of [...watches, sources]) watch?.poll.start();
     return () => {
-      for (const watch of [...watches, sources]) watch?.stop();
+      for (const watch of [...watches, sources]) watch?.poll.stop();
     };
   }, []);
   const states = watches.map(({ state }) => state.value);
