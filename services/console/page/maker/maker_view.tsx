@@ -6,8 +6,8 @@ import { historyOf, type Results, resultsByMarket, resultsOf } from "../data/res
 import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { formatAmount, formatGain, formatTime, shortAddress } from "../format.ts";
 import { Fact } from "../fact.tsx";
+import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
-import type { View } from "../views.ts";
 import { Calibration } from "./calibration_card.tsx";
 import { LineChart } from "./line_chart.tsx";
 import { type MakerState, MakerWatch } from "./maker_watch.ts";

@@ -5,8 +5,8 @@ import { type Providers, ProvidersWatch } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
 import { formatDuration, formatQuotePrice, toNumber } from "../format.ts";
+import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
-import type { View } from "../views.ts";
 import { figuresOf, formatAge } from "./figures.ts";
 import { anchorOf, type Problem, problemsOf } from "./problems.ts";
 
