@@ -57,7 +57,7 @@ export class ClientSession {
 
   /** Handles one message and sends its answer. */
   async receive(text: string): Promise<void> {
-    const { metrics, maxMessageBytes, sink, overRate, address, budget } = this.#options;
+    const { metrics, maxMessageBytes, sink, openRequests, address, budget } = this.#options;
     metrics.wsMessages.inc({ direction: "upstream" });
     if (isLonger(text, maxMessageBytes)) {
       metrics.countRefusal("message_bytes");
@@ -70,42 +70,46 @@ export class ClientSession {
     if (bytes > 0 && !budget.fits(bytes, false)) {
       return this.#refuse("buffered_bytes", "The proxy holds too many large messages: try again");
     }
-    if (!this.#options.openRequests.tryAdd(address)) {
+    if (!openRequests.tryAdd(address)) {
       return this.#refuse("requests_per_address", "Too many open requests from this address");
     }
-    const counted = new Counted(this.#options.openRequests, address);
     this.#open += 1;
     budget.add(bytes);
     try {
-      const waitS = overRate && await overRate(address);
-      if (waitS === undefined) await this.#route(text, counted);
-      else this.#refuse("request_rate", `Too many requests: retry after ${waitS} s`);
+      await this.#route(text);
     } finally {
       this.#open -= 1;
       budget.remove(bytes);
-      counted.end();
     }
   }
 
-  /** Gets a message answered; notifications wait until the answer with their id was sent. */
-  async #route(text: string, counted: Counted): Promise<void> {
-    const { address, router, hub } = this.#options;
+  /** Gets a counted message answered; notifications wait until the answer with their id was sent. */
+  async #route(text: string): Promise<void> {
+    const { address, overRate, openRequests, router, hub } = this.#options;
+    let isCounted = true;
     let isHeld = false;
     const subscriptions = (call: Call) => {
       const answer = this.#subscription(call);
-      // It needs no connection of its own, and waits while the node is unreachable.
-      if (answer !== undefined && !isBatch(text)) counted.end();
-      if (answer !== undefined && !isHeld) {
-        isHeld = true;
-        this.#client.hold();
+      if (answer === undefined || isHeld) return answer;
+      isHeld = true;
+      this.#client.hold();
+      if (!isBatch(text)) {
+        // It needs no connection of its own, and waits while the node is unreachable.
+        isCounted = false;
+        openRequests.remove(address);
       }
       return answer;
     };
     try {
+      const waitS = overRate && await overRate(address);
+      if (waitS !== undefined) {
+        return this.#refuse("request_rate", `Too many requests: retry after ${waitS} s`);
+      }
       const { forwardedFor } = address;
       const { body } = await router.answer(text, { forwardedFor, subscriptions });
       if (body !== null) this.#answer(bodyText(body));
     } finally {
+      if (isCounted) openRequests.remove(address);
       if (isHeld) {
         this.#client.release();
         hub.resume(this.#client);
@@ -187,23 +191,6 @@ export class ClientSession {
     }
     metrics.wsMessages.inc({ direction: "downstream" });
     sink.send([message], message.byteLength);
-  }
-}
-
-/** Counts an open message of an address until it ends, once. */
-class Counted {
-  readonly #counts: AddressCounts;
-  readonly #address: CallerAddress;
-  #isOpen = true;
-
-  constructor(counts: AddressCounts, address: CallerAddress) {
-    this.#counts = counts;
-    this.#address = address;
-  }
-
-  end(): void {
-    if (this.#isOpen) this.#counts.remove(this.#address);
-    this.#isOpen = false;
   }
 }
 
