@@ -1,10 +1,9 @@
 import { getLogger } from "@logtape/logtape";
-import type { CallerAddress } from "../../lib/http/caller_address.ts";
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
-import { AddressCounts, PEER_SHARE } from "./address_counts.ts";
+import { AddressCounts, type OverRate, PEER_SHARE } from "./address_counts.ts";
 import { ByteBudget } from "./byte_budget.ts";
 import { CONNECTIONS_MAX } from "./http_pool/http_pool.ts";
 import { WsClients } from "./clients/ws_clients.ts";
@@ -47,14 +46,13 @@ export interface ProxyParts {
  * Makes the parts and connects them.
  *
  * @param clock For everything except requests to nodes, which use a clock that never jumps.
- * @param overRate Seconds until an address may send again; undefined if it may send now.
  */
 export function assemble(
   options: ProxyOptions,
   metrics: ProxyMetrics,
   cors: Cors,
   clock: Clock = systemClock,
-  overRate?: (address: CallerAddress) => Promise<number | undefined>,
+  overRate?: OverRate,
 ): ProxyParts {
   const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
   const budget = new ByteBudget(options.maxBufferedBytes);

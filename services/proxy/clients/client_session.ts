@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
-import type { AddressCounts } from "../address_counts.ts";
+import type { AddressCounts, OverRate } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
@@ -33,14 +33,14 @@ export interface ClientSessionOptions {
   clock: Clock;
   metrics: ProxyMetrics;
   address: CallerAddress;
-  /** Unanswered requests and messages by caller; subscriptions do not count. */
+  /** Unanswered requests and messages by caller, also over HTTP; subscriptions do not count. */
   openRequests: AddressCounts;
-  /** Large unanswered messages, together with all others of the process. */
+  /** Large unanswered messages and unsent bytes, together with all others of the process. */
   budget: ByteBudget;
   maxMessageBytes: number;
-  maxSubscriptions: number;
-  /** Seconds until an address may send again; undefined if it may send now. Not set: no limit. */
-  overRate?: (address: CallerAddress) => Promise<number | undefined>;
+  maxSubscriptionsPerClient: number;
+  /** Not set: no limit. */
+  overRate?: OverRate;
 }
 
 /** One WebSocket client: its calls go to the router, its subscriptions to the hub. */
@@ -138,13 +138,13 @@ export class ClientSession {
     const method = subscriptionMethod(call.method);
     if (method === undefined) return undefined;
     if (method.verb === "unsubscribe") return Promise.resolve(this.#unsubscribe(call));
-    const { hub, clock, maxSubscriptions, metrics } = this.#options;
+    const { hub, clock, maxSubscriptionsPerClient, metrics } = this.#options;
     const refuse = (limit: Limit, error: ProxyError) => {
       metrics.countRefusal(limit);
       return Promise.resolve(failureOf(call, error));
     };
-    if (this.#client.subscriptionCount >= maxSubscriptions) {
-      const message = `A client may have ${maxSubscriptions} subscriptions: end one first`;
+    if (this.#client.subscriptionCount >= maxSubscriptionsPerClient) {
+      const message = `A client may have ${maxSubscriptionsPerClient} subscriptions: end one first`;
       return refuse("subscriptions_per_client", limitExceeded(429, message));
     }
     try {
