@@ -6,6 +6,11 @@ import type { CallerAddress } from "../../lib/http/caller_address.ts";
  */
 export const PEER_SHARE = 0.9;
 
+/** Seconds until an address may send again; undefined if it may send now. */
+export type OverRate = (address: CallerAddress) => Promise<number | undefined>;
+
+type AddressKeys = Pick<CallerAddress, "key" | "peerKey">;
+
 /** Counts something by address, and by the peer that reported the address. */
 export class AddressCounts {
   readonly #perAddress: number;
@@ -20,7 +25,7 @@ export class AddressCounts {
   }
 
   /** Counts one more. @returns False if the address or its peer is at its limit. */
-  tryAdd(address: CallerAddress): boolean {
+  tryAdd(address: AddressKeys): boolean {
     if (!this.hasRoom(address)) return false;
     this.add(address);
     return true;
@@ -30,20 +35,20 @@ export class AddressCounts {
    * Whether one more is within the limits. Behind a peer, an address may have more only while more is
    * free than it has, so that the first few addresses cannot take what all are to share.
    */
-  hasRoom({ key, peerKey }: CallerAddress): boolean {
+  hasRoom({ key, peerKey }: AddressKeys): boolean {
     const own = this.#counts.get(key)?.number ?? 0;
     if (own >= this.#perAddress) return false;
     return key === peerKey || own < this.#perPeer - (this.#peerCounts.get(peerKey)?.number ?? 0);
   }
 
   /** Counts one more, limit or not. */
-  add({ key, peerKey }: CallerAddress): void {
+  add({ key, peerKey }: AddressKeys): void {
     add(this.#counts, key, this.#counts.get(key));
     if (key !== peerKey) add(this.#peerCounts, peerKey, this.#peerCounts.get(peerKey));
   }
 
   /** Counts one less. */
-  remove({ key, peerKey }: CallerAddress): void {
+  remove({ key, peerKey }: AddressKeys): void {
     remove(this.#counts, key);
     if (key !== peerKey) remove(this.#peerCounts, peerKey);
   }

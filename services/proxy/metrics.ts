@@ -116,7 +116,8 @@ export class ProxyMetrics {
     )
   );
   readonly #durationSeries = oncePer((target: string) => this.#httpDuration.series({ target }));
-  readonly #latencySeries = oncePer((target: Target) => this.#upstreamLatency.series({ target }));
+  /** Observes, in seconds, how long a node took to answer: looked up once, for the hot path. */
+  readonly upstreamLatency = oncePer((target: Target) => this.#upstreamLatency.series({ target }));
 
   constructor(registry: Registry) {
     this.#registry = registry;
@@ -265,16 +266,6 @@ export class ProxyMetrics {
   /** Reports the state of the read nodes. */
   showReadNodes(nodes: ReadNodes): void {
     this.#readNodes = nodes;
-  }
-
-  /** Observes how long a node took to answer. */
-  observeUpstream(target: Target, tookMs: number): void {
-    this.upstreamLatency(target)(tookMs / 1000);
-  }
-
-  /** Observes, in seconds, how long a node took to answer: looked up once, for the hot path. */
-  upstreamLatency(target: Target): (seconds: number) => void {
-    return this.#latencySeries(target);
   }
 
   /** Counts one call of a method. */

@@ -1,22 +1,20 @@
 import { getLogger } from "@logtape/logtape";
-import type { CallerAddress } from "../../lib/http/caller_address.ts";
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { LOG_ROOT } from "../../lib/http/logging.ts";
-import { AddressCounts, PEER_SHARE } from "./address_counts.ts";
+import { AddressCounts, type OverRate, PEER_SHARE } from "./address_counts.ts";
 import { ByteBudget } from "./byte_budget.ts";
 import { CONNECTIONS_MAX } from "./http_pool/http_pool.ts";
 import { WsClients } from "./clients/ws_clients.ts";
 import type { Cors } from "./router/cors.ts";
-import { HeadWatch } from "./hub/head_watch.ts";
+import { HeadWatch, quantitySchema } from "./hub/head_watch.ts";
 import { HeadSequence } from "./hub/head_sequence.ts";
 import { Hub } from "./hub/hub.ts";
 import { MethodTable } from "./router/methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
-import { nodeHttp, readHead } from "./router/node_http.ts";
+import { ask, nodeHttp } from "./router/node_http.ts";
 import type { ProxyOptions } from "./options.ts";
-import { ProbeRounds } from "./read_nodes/probe_rounds.ts";
 import { ReadNodes } from "./read_nodes/read_nodes.ts";
 import { ReadPool } from "./router/read_pool.ts";
 import { Router } from "./router/router.ts";
@@ -47,14 +45,13 @@ export interface ProxyParts {
  * Makes the parts and connects them.
  *
  * @param clock For everything except requests to nodes, which use a clock that never jumps.
- * @param overRate Seconds until an address may send again; undefined if it may send now.
  */
 export function assemble(
   options: ProxyOptions,
   metrics: ProxyMetrics,
   cors: Cors,
   clock: Clock = systemClock,
-  overRate?: (address: CallerAddress) => Promise<number | undefined>,
+  overRate?: OverRate,
 ): ProxyParts {
   const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
   const budget = new ByteBudget(options.maxBufferedBytes);
@@ -88,11 +85,6 @@ export function assemble(
   const several = urls.length > 1
     ? new ReadPool({ urls, nodes: readNodes, ...httpOptions })
     : undefined;
-  const rounds = several && new ProbeRounds({
-    nodes: readNodes,
-    clock,
-    probe: (node) => several.probe(node),
-  });
   metrics.showReadNodes(readNodes);
   const nodes = {
     read: several ?? nodeHttp({
@@ -173,7 +165,7 @@ export function assemble(
     clock,
     silenceMs: options.headSilenceMs,
     isLive: (key) => hub.book.isLive(key),
-    readHead: () => readHead(nodes.read),
+    readHead: async () => quantitySchema.parse(await ask(nodes.read, "eth_blockNumber", [])),
     drop: (reason) => upstream.drop(reason),
   });
   // Over HTTP and WebSockets together; no caller's share fills the connections to a node.
@@ -195,7 +187,7 @@ export function assemble(
     maxMessageBytes: options.maxBodyBytes,
     maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
   });
-  const running = [clients, headWatch, upstream, ...(rounds === undefined ? [] : [rounds])];
+  const running = [clients, headWatch, upstream];
   return {
     budget,
     openRequests,
@@ -203,7 +195,7 @@ export function assemble(
     clients,
     upstream,
     readNodes: several && readNodes,
-    start: () => running.forEach((part) => part.start()),
+    start: () => [...running, several].forEach((part) => part?.start()),
     stop() {
       upstreamReads?.lost("the proxy stops");
       for (const part of [...running, nodes.read, nodes.write]) part.stop();

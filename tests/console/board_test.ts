@@ -7,7 +7,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
-import { resultsOf } from "../../services/console/page/maker/results.ts";
+import { resultsOf } from "../../services/console/page/data/results.ts";
 import { formatAmount, formatGain } from "../../services/console/page/format.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";

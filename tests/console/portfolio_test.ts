@@ -9,7 +9,7 @@ import {
   WatchError,
 } from "../../lib/client/mod.ts";
 import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
-import { Portfolio, summaryOf } from "../../services/console/page/data/portfolio.ts";
+import { Portfolio } from "../../services/console/page/data/portfolio.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 
@@ -124,10 +124,4 @@ Deno.test("Portfolio: outcomes of bets that were open are news, those of the pas
   portfolio.close();
   client.onThesis?.(thesisOf(3, "open"));
   assert.equal(portfolio.theses.value.length, 2, "after the end nothing changes");
-});
-
-Deno.test("summaryOf: gains and losses count when they are decided", () => {
-  const theses = [thesisOf(1, "won"), thesisOf(2, "lost"), thesisOf(3, "open")]
-    .concat(thesisOf(4, "needs_backfill"));
-  assert.deepEqual(summaryOf(theses), { open: 2, won: 1, lost: 1, profit: 5n });
 });

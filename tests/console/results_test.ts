@@ -6,8 +6,8 @@ import {
   resultsByMarket,
   resultsOf,
   roomOf,
-} from "../../services/console/page/maker/results.ts";
-import { ThesesBook } from "../../services/console/page/maker/theses_book.ts";
+} from "../../services/console/page/data/results.ts";
+import { ThesesBook } from "../../services/console/page/maker/maker_watch.ts";
 
 const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
 const SOLVER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";

@@ -31,7 +31,7 @@ Deno.test("ProxyMetrics: durations are in seconds, each in its bucket", async ()
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
   metrics.countHttp("POST", "read", 200, 1_500);
-  metrics.observeUpstream("write", 250);
+  metrics.upstreamLatency("write")(0.25);
   const lines = (await registry.metrics()).split("\n");
   for (
     const line of [

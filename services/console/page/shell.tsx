@@ -1,8 +1,17 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
+import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import type { PageModel } from "./data/page_model.ts";
-import { AccountChip } from "./account_chip.tsx";
-import type { View } from "./views.ts";
+import { formatAmount, shortAddress } from "./format.ts";
+
+/** One of the page's views, behind a tab. */
+export interface View {
+  /** Behind the # of its address. */
+  id: string;
+  /** On the tab. */
+  label: string;
+  Body: ComponentType;
+}
 
 /** The frame of every view: name, tabs, account and problems. */
 export function Shell({ model, views }: { model: PageModel; views: readonly View[] }) {
@@ -19,7 +28,7 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
         {views.length > 1 && <Tabs views={views} current={view} />}
         <span class="spacer" />
         <Connection model={model} />
-        <AccountChip session={model.session} />
+        <AccountChip model={model} />
       </header>
       <Problems model={model} />
       <view.Body />
@@ -63,6 +72,19 @@ function Connection({ model }: { model: PageModel }) {
   const { isLive, problem } = model.feed;
   const state = isLive.value ? "live" : problem.value === undefined ? "connecting" : "away";
   return <span class={`connection ${state}`}>{CONNECTION_TEXTS[state]}</span>;
+}
+
+/** The account in use and its balance. */
+function AccountChip({ model }: { model: PageModel }) {
+  const user = model.session.user.value;
+  if (user === undefined) return null;
+  const account = user.portfolio.account.value;
+  return (
+    <span class="account-chip" title={`${user.walletName}: ${user.address}`}>
+      <strong>{account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}</strong>
+      <code>{shortAddress(user.address)}</code>
+    </span>
+  );
 }
 
 /** Missing services in words; the page continues by itself when they are back. */

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
-import type { AddressCounts } from "../address_counts.ts";
+import type { AddressCounts, OverRate } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
@@ -33,14 +33,14 @@ export interface ClientSessionOptions {
   clock: Clock;
   metrics: ProxyMetrics;
   address: CallerAddress;
-  /** Unanswered requests and messages by caller; subscriptions do not count. */
+  /** Unanswered requests and messages by caller, also over HTTP; subscriptions do not count. */
   openRequests: AddressCounts;
-  /** Large unanswered messages, together with all others of the process. */
+  /** Large unanswered messages and unsent bytes, together with all others of the process. */
   budget: ByteBudget;
   maxMessageBytes: number;
-  maxSubscriptions: number;
-  /** Seconds until an address may send again; undefined if it may send now. Not set: no limit. */
-  overRate?: (address: CallerAddress) => Promise<number | undefined>;
+  maxSubscriptionsPerClient: number;
+  /** Not set: no limit. */
+  overRate?: OverRate;
 }
 
 /** One WebSocket client: its calls go to the router, its subscriptions to the hub. */
@@ -57,7 +57,7 @@ export class ClientSession {
 
   /** Handles one message and sends its answer. */
   async receive(text: string): Promise<void> {
-    const { metrics, maxMessageBytes, sink, overRate, address, budget } = this.#options;
+    const { metrics, maxMessageBytes, sink, openRequests, address, budget } = this.#options;
     metrics.wsMessages.inc({ direction: "upstream" });
     if (isLonger(text, maxMessageBytes)) {
       metrics.countRefusal("message_bytes");
@@ -70,42 +70,46 @@ export class ClientSession {
     if (bytes > 0 && !budget.fits(bytes, false)) {
       return this.#refuse("buffered_bytes", "The proxy holds too many large messages: try again");
     }
-    if (!this.#options.openRequests.tryAdd(address)) {
+    if (!openRequests.tryAdd(address)) {
       return this.#refuse("requests_per_address", "Too many open requests from this address");
     }
-    const counted = new Counted(this.#options.openRequests, address);
     this.#open += 1;
     budget.add(bytes);
     try {
-      const waitS = overRate && await overRate(address);
-      if (waitS === undefined) await this.#route(text, counted);
-      else this.#refuse("request_rate", `Too many requests: retry after ${waitS} s`);
+      await this.#route(text);
     } finally {
       this.#open -= 1;
       budget.remove(bytes);
-      counted.end();
     }
   }
 
-  /** Gets a message answered; notifications wait until the answer with their id was sent. */
-  async #route(text: string, counted: Counted): Promise<void> {
-    const { address, router, hub } = this.#options;
+  /** Gets a counted message answered; notifications wait until the answer with their id was sent. */
+  async #route(text: string): Promise<void> {
+    const { address, overRate, openRequests, router, hub } = this.#options;
+    let isCounted = true;
     let isHeld = false;
     const subscriptions = (call: Call) => {
       const answer = this.#subscription(call);
-      // It needs no connection of its own, and waits while the node is unreachable.
-      if (answer !== undefined && !isBatch(text)) counted.end();
-      if (answer !== undefined && !isHeld) {
-        isHeld = true;
-        this.#client.hold();
+      if (answer === undefined || isHeld) return answer;
+      isHeld = true;
+      this.#client.hold();
+      if (!isBatch(text)) {
+        // It needs no connection of its own, and waits while the node is unreachable.
+        isCounted = false;
+        openRequests.remove(address);
       }
       return answer;
     };
     try {
+      const waitS = overRate && await overRate(address);
+      if (waitS !== undefined) {
+        return this.#refuse("request_rate", `Too many requests: retry after ${waitS} s`);
+      }
       const { forwardedFor } = address;
       const { body } = await router.answer(text, { forwardedFor, subscriptions });
       if (body !== null) this.#answer(bodyText(body));
     } finally {
+      if (isCounted) openRequests.remove(address);
       if (isHeld) {
         this.#client.release();
         hub.resume(this.#client);
@@ -134,13 +138,13 @@ export class ClientSession {
     const method = subscriptionMethod(call.method);
     if (method === undefined) return undefined;
     if (method.verb === "unsubscribe") return Promise.resolve(this.#unsubscribe(call));
-    const { hub, clock, maxSubscriptions, metrics } = this.#options;
+    const { hub, clock, maxSubscriptionsPerClient, metrics } = this.#options;
     const refuse = (limit: Limit, error: ProxyError) => {
       metrics.countRefusal(limit);
       return Promise.resolve(failureOf(call, error));
     };
-    if (this.#client.subscriptionCount >= maxSubscriptions) {
-      const message = `A client may have ${maxSubscriptions} subscriptions: end one first`;
+    if (this.#client.subscriptionCount >= maxSubscriptionsPerClient) {
+      const message = `A client may have ${maxSubscriptionsPerClient} subscriptions: end one first`;
       return refuse("subscriptions_per_client", limitExceeded(429, message));
     }
     try {
@@ -187,23 +191,6 @@ export class ClientSession {
     }
     metrics.wsMessages.inc({ direction: "downstream" });
     sink.send([message], message.byteLength);
-  }
-}
-
-/** Counts an open message of an address until it ends, once. */
-class Counted {
-  readonly #counts: AddressCounts;
-  readonly #address: CallerAddress;
-  #isOpen = true;
-
-  constructor(counts: AddressCounts, address: CallerAddress) {
-    this.#counts = counts;
-    this.#address = address;
-  }
-
-  end(): void {
-    if (this.#isOpen) this.#counts.remove(this.#address);
-    this.#isOpen = false;
   }
 }
 

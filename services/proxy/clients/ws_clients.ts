@@ -1,42 +1,27 @@
 import { setImmediate } from "node:timers";
 import { getLogger } from "@logtape/logtape";
-import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import type { CancelTimer } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import type { ByteBudget } from "../byte_budget.ts";
 import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { ClientBuffers } from "./client_buffers.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
-import { ClientSession } from "./client_session.ts";
+import { ClientSession, type ClientSessionOptions } from "./client_session.ts";
 import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
 import type { Cors } from "../router/cors.ts";
 import { brokenHandshake, limitExceeded, originRefused, ProxyError } from "../router/failures.ts";
-import type { Hub } from "../hub/hub.ts";
 import { CloseCode } from "../hub/hub_client.ts";
-import type { ProxyMetrics } from "../metrics.ts";
-import { failureText, type Router } from "../router/router.ts";
+import { failureText } from "../router/router.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);
 
-/** Options of {@link WsClients}. */
-export interface WsClientsOptions {
-  hub: Hub;
-  router: Router;
-  clock: Clock;
-  metrics: ProxyMetrics;
+/** Options of {@link WsClients}; those of its sessions are the same for all clients. */
+export interface WsClientsOptions extends Omit<ClientSessionOptions, "sink" | "address"> {
   cors: Cors;
-  /** Unsent bytes, together with all other large messages of the process. */
-  budget: ByteBudget;
   maxClients: number;
   maxClientsPerAddress: number;
-  maxMessageBytes: number;
-  maxSubscriptionsPerClient: number;
-  /** Seconds until an address may send again; undefined if it may send now. Not set: no limit. */
-  overRate?: (address: CallerAddress) => Promise<number | undefined>;
-  /** Unanswered requests and messages, including those over HTTP. */
-  openRequests: AddressCounts;
 }
 
 /**
@@ -138,20 +123,8 @@ export class WsClients {
   /** Serves a connection until it ends. */
   adopt(connection: ClientConnection, address: CallerAddress): void {
     const { shown } = address;
-    const { hub, router, clock, metrics, maxMessageBytes, overRate, budget } = this.#options;
-    const session = new ClientSession({
-      openRequests: this.#options.openRequests,
-      hub,
-      router,
-      sink: connection,
-      clock,
-      metrics,
-      address,
-      budget,
-      overRate,
-      maxMessageBytes,
-      maxSubscriptions: this.#options.maxSubscriptionsPerClient,
-    });
+    const { metrics } = this.#options;
+    const session = new ClientSession({ ...this.#options, sink: connection, address });
     this.#connections.add(connection);
     this.#perAddress.add(address);
     connection.countIn(this.#buffers, address.key);

@@ -8,6 +8,7 @@ import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { failureResponse, handshakeExpected } from "../../../lib/http/envelope.ts";
 import { ListenError, urlOf } from "../../../lib/http/listener.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { AddressCounts } from "../address_counts.ts";
 import { Deadlines } from "../http_pool/deadlines.ts";
 import { IDLE_TIMEOUT_S } from "./client_connection.ts";
 import { FrameJoiner } from "../hub/messages.ts";
@@ -54,7 +55,7 @@ export class WsListener {
   readonly #handshakes: WebSocketServer;
   /** Connections that have not completed their handshake, and their deadlines. */
   readonly #pending: Deadlines<Socket>;
-  readonly #pendingPerPeer = new Map<string, number>();
+  readonly #pendingPerPeer: AddressCounts;
   readonly #settlers = new Map<Socket, () => void>();
   readonly #connections = new Set<TcpConnection>();
   readonly #joiner = new FrameJoiner();
@@ -63,6 +64,8 @@ export class WsListener {
   private constructor(options: WsListenerOptions, server: Server) {
     this.#options = options;
     this.#server = server;
+    const { maxHandshakesPerPeer } = options;
+    this.#pendingPerPeer = new AddressCounts(maxHandshakesPerPeer, maxHandshakesPerPeer);
     // The types of `ws` lack maxFragments.
     const limits: ServerOptions & { maxFragments: number } = {
       noServer: true,
@@ -111,28 +114,21 @@ export class WsListener {
 
   /** Limits the number and duration of connections that are not WebSockets yet. */
   #connected(tcp: Socket): void {
-    const { maxHandshakesPerPeer, onRefusal } = this.#options;
-    const peer = addressKey(tcp.remoteAddress ?? "");
-    const pending = this.#pendingPerPeer.get(peer) ?? 0;
-    if (pending >= maxHandshakesPerPeer) {
-      onRefusal?.();
+    const key = addressKey(tcp.remoteAddress ?? "");
+    const peer = { key, peerKey: key };
+    if (!this.#pendingPerPeer.tryAdd(peer)) {
+      this.#options.onRefusal?.();
       tcp.destroy();
       return;
     }
-    this.#pendingPerPeer.set(peer, pending + 1);
     this.#pending.add(tcp);
     const settle = () => {
-      if (this.#settlers.delete(tcp)) this.#settled(tcp, peer);
+      if (!this.#settlers.delete(tcp)) return;
+      this.#pending.delete(tcp);
+      this.#pendingPerPeer.remove(peer);
     };
     this.#settlers.set(tcp, settle);
     tcp.once("close", settle);
-  }
-
-  #settled(tcp: Socket, peer: string): void {
-    this.#pending.delete(tcp);
-    const left = (this.#pendingPerPeer.get(peer) ?? 1) - 1;
-    if (left === 0) this.#pendingPerPeer.delete(peer);
-    else this.#pendingPerPeer.set(peer, left);
   }
 
   #upgrade(request: IncomingMessage, tcp: Socket, head: Buffer): void {

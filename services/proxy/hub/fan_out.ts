@@ -1,7 +1,12 @@
 import { BroadcastRing } from "./broadcast_ring.ts";
-import { ClientsBehind } from "./clients_behind.ts";
 import type { HubClient, HubEvents, Notification, UpstreamSubscription } from "./hub_client.ts";
 import { OutgoingMessage } from "./messages.ts";
+
+/** A client that is behind and accepted nothing this many times in a row counts as not reading. */
+const VAIN_DRAINS_MAX = 32;
+
+/** Searches for clients about to miss notifications per lap of the ring. */
+const RESCUES_PER_RING = 8;
 
 /** Options of a {@link FanOut}. */
 export interface FanOutOptions {
@@ -21,7 +26,12 @@ export interface FanOutOptions {
 export class FanOut {
   readonly #options: FanOutOptions;
   readonly #ring: BroadcastRing<Notification>;
-  readonly #behind: ClientsBehind;
+  /** Clients whose connection had no room for everything due. */
+  readonly #stuck = new Set<HubClient>();
+  readonly #reading = new Set<HubClient>();
+  readonly #rescueEvery: number;
+  /** Ring position of the next search for clients about to miss something. */
+  #rescueAt = 0;
   /** Subscriptions with new notifications since the last flush. */
   #fresh: UpstreamSubscription[] = [];
   /** Ring position of the first message of the next flush. */
@@ -30,29 +40,31 @@ export class FanOut {
   constructor(options: FanOutOptions) {
     this.#options = options;
     this.#ring = new BroadcastRing(options.capacity);
-    this.#behind = new ClientsBehind(options.capacity);
+    this.#rescueEvery = Math.max(1, Math.floor(options.capacity / RESCUES_PER_RING));
   }
 
   /** Clients that are behind. */
   get stuck(): ReadonlySet<HubClient> {
-    return this.#behind.all;
+    return this.#stuck;
   }
 
   /** Those of them that accepted something lately, longest ago first. */
   get reading(): ReadonlySet<HubClient> {
-    return this.#behind.reading;
+    return this.#reading;
   }
 
-  /** Forgets a client. */
+  /** Forgets a client: it has caught up, or is gone. */
   remove(client: HubClient): void {
-    this.#behind.remove(client);
+    this.#stuck.delete(client);
+    this.#reading.delete(client);
+    client.vainDrains = 0;
   }
 
   /** Adds a notification for the members of a subscription. */
   publish(subscription: UpstreamSubscription, text: string): void {
     // Clients that are up to date must not miss messages of a burst longer than the ring.
     if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
-    if (this.#behind.isRescueDue(this.#ring.end)) this.#rescue();
+    if (this.#stuck.size > 0 && this.#ring.end >= this.#rescueAt) this.#rescue();
     if (this.#fresh.length === 0) this.#freshFrom = this.#ring.end;
     if (subscription.fresh.length === 0) this.#fresh.push(subscription);
     const message = new OutgoingMessage(text);
@@ -88,7 +100,7 @@ export class FanOut {
     this.#fresh = [];
     this.#freshFrom = this.#ring.end;
     for (const client of ringReaders) sent += this.#drain(client);
-    if (this.#behind.all.size === 0) this.#ring.clear();
+    if (this.#stuck.size === 0) this.#ring.clear();
     this.#sent(sent);
   }
 
@@ -105,8 +117,11 @@ export class FanOut {
    */
   #rescue(): void {
     this.flush(); // or the ring would bring the same messages again
+    this.#rescueAt = this.#ring.end + this.#rescueEvery;
+    const keptFrom = this.#rescueAt - this.#options.capacity;
     let sent = 0;
-    for (const client of this.#behind.atRisk(this.#ring.end)) {
+    for (const client of [...this.#stuck]) {
+      if (client.cursor === undefined || client.cursor >= keptFrom) continue;
       const room = client.sink.spareRoom();
       if (room > 0) sent += this.#drain(client, room);
     }
@@ -125,9 +140,17 @@ export class FanOut {
       }
     }
     const sent = client.drain(this.#ring, room);
-    if (client.cursor === undefined) this.#behind.remove(client);
-    else this.#behind.note(client, sent);
+    if (client.cursor === undefined) this.remove(client);
+    else this.#note(client, sent);
     return sent;
+  }
+
+  /** A client is still behind, after its connection accepted `sent` notifications. */
+  #note(client: HubClient, sent: number): void {
+    this.#stuck.add(client);
+    this.#reading.delete(client); // and add it as the last one
+    client.vainDrains = sent > 0 ? 0 : client.vainDrains + 1;
+    if (client.vainDrains < VAIN_DRAINS_MAX) this.#reading.add(client);
   }
 
   #sent(count: number): void {

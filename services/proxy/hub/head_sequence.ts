@@ -2,7 +2,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import type { Head } from "../read_nodes/lag.ts";
+import type { Head } from "../read_nodes/read_node.ts";
 import { headOf } from "./head_watch.ts";
 import type { UpstreamSubscription } from "./hub_client.ts";
 

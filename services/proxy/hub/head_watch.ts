@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
-import type { Head } from "../read_nodes/lag.ts";
+import type { Head } from "../read_nodes/read_node.ts";
 import { NEW_HEADS_KEY } from "./subscription_request.ts";
 
 const log = getLogger([LOG_ROOT, "proxy"]);

@@ -1,6 +1,5 @@
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
-import { blocksBehind, type Head } from "./lag.ts";
-import { type NodeState, ReadNode } from "./read_node.ts";
+import { blocksBehind, type Head, type NodeState, ReadNode } from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;

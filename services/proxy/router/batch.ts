@@ -1,6 +1,8 @@
+import { setImmediate } from "node:timers";
 import { idOf, RpcCode, type RpcId } from "../../../lib/protocol/jsonrpc.ts";
 import { type Call, idText } from "./calls.ts";
 import { answerLost } from "./failures.ts";
+import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import { arrayElements, memberText } from "../json_text.ts";
 import type { Target } from "../metrics.ts";
 import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
@@ -66,4 +68,28 @@ function missing(call: Call, target: Target): string {
   const message = `The ${target} node left this call of the batch unanswered: send it alone`;
   const error = JSON.stringify({ code: RpcCode.internalError, message });
   return `{"jsonrpc":"2.0","id":${idText(call)},"error":${error}}`;
+}
+
+/**
+ * Allows one large reply to a batch to be split per turn of the event loop. Splitting 768 KiB takes 10
+ * ms, and all batches of one caller may be answered at once: notifications and other callers' reads
+ * are served in between.
+ */
+export class SplitTurns {
+  readonly #budget: ByteBudget;
+  #last: Promise<void> = Promise.resolve();
+
+  /** @param budget Counts the replies that wait. */
+  constructor(budget: ByteBudget) {
+    this.#budget = budget;
+  }
+
+  /** Resolves when a reply of so many bytes may be split. */
+  async next(bytes: number): Promise<void> {
+    if (bytes <= SMALL_BYTES) return;
+    this.#budget.add(bytes);
+    this.#last = this.#last.then(() => new Promise((resolve) => setImmediate(resolve)));
+    await this.#last;
+    this.#budget.remove(bytes);
+  }
 }

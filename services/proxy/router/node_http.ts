@@ -4,7 +4,6 @@ import { messageOf } from "../../../lib/errors.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../byte_budget.ts";
-import { quantitySchema } from "../hub/head_watch.ts";
 import {
   BusyError,
   HttpPool,
@@ -89,9 +88,9 @@ function failureOf(error: ConnectionError | BusyError, target: Target, timeoutMs
   return (wasSent ? answerLost : nodeUnreachable)(target, error.message, error);
 }
 
-/** Reads the newest block number of a node over HTTP. */
-export async function readHead(node: NodePort): Promise<number> {
-  const text = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}';
+/** Calls a method of a node for the proxy itself. @returns Its result. */
+export async function ask(node: NodePort, method: string, params: unknown[]): Promise<unknown> {
+  const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
   const reply = await node.post(text, "127.0.0.1");
-  return quantitySchema.parse(parseResponse(parseJson(bodyText(reply.body))).result);
+  return parseResponse(parseJson(bodyText(reply.body))).result;
 }

@@ -1,14 +1,17 @@
 import { z } from "zod";
-import type { Clock } from "../../../lib/clock.ts";
+import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { quantitySchema } from "../hub/head_watch.ts";
 import { BusyError, HttpPool, ReplyTimeoutError } from "../http_pool/http_pool.ts";
 import { ConnectionError } from "../http_pool/node_connection.ts";
 import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
 import { ReplyBudgetError } from "../http_pool/reply_reader.ts";
-import type { Head } from "../read_nodes/lag.ts";
+import type { Head } from "../read_nodes/read_node.ts";
 import type { ReadNodes } from "../read_nodes/read_nodes.ts";
-import { nodeHttp, type NodeHttpOptions, type NodePort } from "./node_http.ts";
+import { ask, nodeHttp, type NodeHttpOptions, type NodePort } from "./node_http.ts";
+
+/** Interval at which every node is asked for its head. */
+const ROUND_MS = 1_000;
 
 /** Timeout of a probe. */
 export const PROBE_TIMEOUT_MS = 2_000;
@@ -34,6 +37,7 @@ export class ReadPool implements NodePort {
   /** Probes have connections and a deadline of their own. */
   readonly #probes: readonly HttpPool[];
   readonly #clock: Clock;
+  #cancelRound: CancelTimer | undefined;
   #stopped = false;
 
   constructor({ urls, nodes, ...options }: ReadPoolOptions) {
@@ -64,12 +68,24 @@ export class ReadPool implements NodePort {
     return this.#at(this.#pools, node).post(text, forwardedFor, mayRepeat, mayMove);
   }
 
-  /** Asks a node for its newest block and reports the answer or the failure. */
-  async probe(node: number): Promise<void> {
+  /** Asks all nodes for their heads at the same moment, now and once a round. */
+  start(): void {
+    const startedAtMs = this.#clock.now();
+    const due = this.#probes.map((_, node) => node).filter((node) => this.#nodes.isDue(node));
+    Promise.all(due.map((node) => this.#probe(node))).then(() => {
+      if (this.#stopped) return;
+      this.#nodes.endRound();
+      const leftMs = Math.max(0, startedAtMs + ROUND_MS - this.#clock.now());
+      this.#cancelRound = this.#clock.after(leftMs, () => this.start());
+    });
+  }
+
+  /** Asks a node for its newest block and reports the answer or the failure; never rejects. */
+  async #probe(node: number): Promise<void> {
     const startedAtMs = this.#clock.now();
     try {
       const head = headSchema.parse(
-        await this.#ask(node, "eth_getBlockByNumber", ["latest", false]),
+        await ask(this.#at(this.#probes, node), "eth_getBlockByNumber", ["latest", false]),
       );
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
     } catch (thrown) {
@@ -93,13 +109,8 @@ export class ReadPool implements NodePort {
 
   stop(): void {
     this.#stopped = true;
+    this.#cancelRound?.();
     for (const pool of [...this.#pools, ...this.#probes]) pool.stop();
-  }
-
-  async #ask(node: number, method: string, params: unknown[]): Promise<unknown> {
-    const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-    const reply = await this.#at(this.#probes, node).post(text, "127.0.0.1");
-    return parseResponse(parseJson(bodyText(reply.body))).result;
   }
 
   #report(node: number, status: number | undefined, error?: ConnectionError | BusyError): void {

@@ -3,7 +3,7 @@ import type { ByteBudget } from "../byte_budget.ts";
 import type { Cut } from "../json_text.ts";
 import type { NodeReply } from "../http_pool/reply_body.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
-import { splitBatchReply } from "./batch.ts";
+import { splitBatchReply, SplitTurns } from "./batch.ts";
 import {
   type BrokenCall,
   type Call,
@@ -19,7 +19,6 @@ import { type Flight, InFlightReads } from "./in_flight_reads.ts";
 import type { MethodTable } from "./methods.ts";
 import type { NodePort } from "./node_http.ts";
 import type { SeveralNodes } from "./several_nodes.ts";
-import { SplitTurns } from "./split_turns.ts";
 import { ReadLostError, type UpstreamReads } from "./upstream_reads.ts";
 
 /** The context of a message, which its answer may depend on. */

@@ -4,7 +4,7 @@ import { pathOf, type Served } from "../../../lib/http/listener.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
-import type { AddressCounts } from "../address_counts.ts";
+import type { AddressCounts, OverRate } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import type { Cors } from "./cors.ts";
@@ -30,8 +30,8 @@ export interface RpcEndpointOptions {
   openRequests: AddressCounts;
   /** Bytes of large bodies and answers in memory. */
   budget: ByteBudget;
-  /** Seconds until an address may send again; undefined if it may send now. Not set: no limit. */
-  overRate?: (address: CallerAddress) => Promise<number | undefined>;
+  /** Not set: no limit. */
+  overRate?: OverRate;
 }
 
 /**

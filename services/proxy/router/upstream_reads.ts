@@ -50,11 +50,13 @@ export class UpstreamReads {
   readonly #options: UpstreamReadsOptions;
   readonly #open = new Map<number, OpenRead>();
   readonly #deadlines: Deadlines<number>;
+  readonly #observe: (seconds: number) => void;
   #lastId = 0;
 
   constructor(options: UpstreamReadsOptions) {
     this.#options = options;
     this.#deadlines = new Deadlines(options.clock, options.timeoutMs, (id) => this.#expire(id));
+    this.#observe = options.metrics.upstreamLatency("read");
   }
 
   /** Whether a read can be sent now; otherwise use HTTP. */
@@ -82,7 +84,7 @@ export class UpstreamReads {
       metrics.upstreamErrors.inc({ target: "read" });
       throw thrown;
     } finally {
-      metrics.observeUpstream("read", performance.now() - startedAtMs);
+      this.#observe((performance.now() - startedAtMs) / 1000);
     }
   }
 

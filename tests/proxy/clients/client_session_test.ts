@@ -75,7 +75,7 @@ function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
     address: caller,
     budget,
     maxMessageBytes,
-    maxSubscriptions: 10,
+    maxSubscriptionsPerClient: 10,
   });
   return {
     openRequests,

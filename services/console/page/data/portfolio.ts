@@ -115,27 +115,3 @@ export class Portfolio {
     this.#options.pending.remove(offer.quoteHash);
   }
 }
-
-/** Counts and money of bets. */
-export interface Summary {
-  open: number;
-  won: number;
-  lost: number;
-  /** Gain of all settled bets, USDC with 6 decimals. */
-  profit: bigint;
-}
-
-/** Sums up the user's bets so far. */
-export function summaryOf(theses: readonly Thesis[]): Summary {
-  const summary = { open: 0, won: 0, lost: 0, profit: 0n };
-  for (const { status, betAmount, payout } of theses) {
-    if (status === "won") {
-      summary.won += 1;
-      summary.profit += payout - betAmount;
-    } else if (status === "lost") {
-      summary.lost += 1;
-      summary.profit -= betAmount;
-    } else summary.open += 1;
-  }
-  return summary;
-}

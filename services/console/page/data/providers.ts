@@ -30,26 +30,18 @@ export const providersSchema = z.object({
 /** The oracle's sources of each market. */
 export type Providers = z.output<typeof providersSchema>;
 
-/** Follows the oracle's sources while it is started. */
+/** Follows the oracle's sources while its {@link poll} is started. */
 export class ProvidersWatch {
   /** Undefined while the oracle does not answer. */
   readonly providers: Signal<Providers | undefined> = signal(undefined);
-  readonly #poll: Poll;
+  readonly poll: Poll;
 
   constructor(oracleUrl: string, clock: Clock) {
     const url = `${oracleUrl.replace(/\/+$/, "")}/providers`;
-    this.#poll = new Poll(clock, async (signal) => {
+    this.poll = new Poll(clock, async (signal) => {
       const providers = await readProviders(url, signal);
       if (!signal.aborted) this.providers.value = providers;
     });
-  }
-
-  start(): void {
-    this.#poll.start();
-  }
-
-  stop(): void {
-    this.#poll.stop();
   }
 }
 

@@ -31,9 +31,4 @@ export class ServerClock {
   now(): number {
     return this.#localNow() + this.#offsetMs;
   }
-
-  /** How far this machine's clock is behind the node's. */
-  get offsetMs(): number {
-    return this.#offsetMs;
-  }
 }

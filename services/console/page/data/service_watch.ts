@@ -38,11 +38,11 @@ const statusSchema = z.object({
   problems: z.array(z.string()).optional(),
 });
 
-/** Looks at one service again and again, while it is started. */
+/** Looks at one service again and again, while its {@link poll} is started. */
 export class ServiceWatch {
   readonly state: Signal<ServiceState>;
   readonly #clock: Clock;
-  readonly #poll: Poll;
+  readonly poll: Poll;
 
   constructor(name: ServiceName, url: string, clock: Clock) {
     this.#clock = clock;
@@ -58,16 +58,7 @@ export class ServiceWatch {
       complaints: [],
       history: new MetricsHistory(),
     });
-    this.#poll = new Poll(clock, (signal) => this.#look(signal));
-  }
-
-  start(): void {
-    this.#poll.start();
-  }
-
-  /** Ends the request under way, too. */
-  stop(): void {
-    this.#poll.stop();
+    this.poll = new Poll(clock, (signal) => this.#look(signal));
   }
 
   async #look(signal: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Metrics } from "../data/metrics.ts";
+import { Table } from "../table.tsx";
 import { calibrationOf } from "./calibration.ts";
 
 const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
@@ -20,30 +21,26 @@ export function Calibration({ metrics }: { metrics: Metrics }) {
         )
         : (
           <>
-            <div class="scroller" tabIndex={0} role="region" aria-label="Table of predictions">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Quoted probability</th>
-                    <th scope="col" class="number">Bets</th>
-                    <th scope="col" class="number">Predicted, mean</th>
-                    <th scope="col" class="number">Held</th>
-                    <th scope="col" class="number">Bets held</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {rows.map(({ range, settled, held, predicted }) => (
-                    <tr key={range} data-predicted={range}>
-                      <th scope="row">{range}</th>
-                      <td class="number">{settled}</td>
-                      <td class="number">{percent(predicted)}</td>
-                      <td class="number">{percent(held / settled)}</td>
-                      <td class="number">{held}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              of="predictions"
+              columns={[
+                "Quoted probability",
+                { number: "Bets" },
+                { number: "Predicted, mean" },
+                { number: "Held" },
+                { number: "Bets held" },
+              ]}
+            >
+              {rows.map(({ range, settled, held, predicted }) => (
+                <tr key={range} data-predicted={range}>
+                  <th scope="row">{range}</th>
+                  <td class="number">{settled}</td>
+                  <td class="number">{percent(predicted)}</td>
+                  <td class="number">{percent(held / settled)}</td>
+                  <td class="number">{held}</td>
+                </tr>
+              ))}
+            </Table>
             <p class="note">
               With few bets, both differ by chance alone. With many, held below predicted means that
               payouts are too small, and above that users know more than the model.

@@ -2,16 +2,16 @@ import { useEffect } from "preact/hooks";
 import { type Market, systemClock } from "@rangemaker/client";
 import type { Metrics } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
+import { historyOf, type Results, resultsByMarket, resultsOf } from "../data/results.ts";
 import { type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { formatAmount, formatGain, formatTime, shortAddress } from "../format.ts";
 import { Fact } from "../fact.tsx";
+import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
-import type { View } from "../views.ts";
 import { Calibration } from "./calibration_card.tsx";
 import { LineChart } from "./line_chart.tsx";
 import { type MakerState, MakerWatch } from "./maker_watch.ts";
 import { OpenBoxes } from "./open_boxes.tsx";
-import { historyOf, type Results, resultsByMarket, resultsOf } from "./results.ts";
 
 /** The maker's view: the money, risk and results of the solver. It asks only while it is shown. */
 export function openMakerView(model: PageModel): View {
@@ -29,11 +29,11 @@ interface MakerViewProps {
 
 function MakerView({ model, watch, solver }: MakerViewProps) {
   useEffect(() => {
-    watch.start();
-    solver.start();
+    watch.poll.start();
+    solver.poll.start();
     return () => {
-      watch.stop();
-      solver.stop();
+      watch.poll.stop();
+      solver.poll.stop();
     };
   }, []);
   const state = watch.state.value;

@@ -1,5 +1,6 @@
 import { isUnsettled, type Markets, type NodePrice, type Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
+import { roomOf } from "../data/results.ts";
 import {
   formatAmount,
   formatDuration,
@@ -9,7 +10,6 @@ import {
 } from "../format.ts";
 import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
-import { roomOf } from "./results.ts";
 
 /** Rows that are shown: those that end first. */
 const ROWS_MAX = 50;

@@ -5,8 +5,8 @@ import { type Providers, ProvidersWatch } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
 import { formatDuration, formatQuotePrice, toNumber } from "../format.ts";
+import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
-import type { View } from "../views.ts";
 import { figuresOf, formatAge } from "./figures.ts";
 import { anchorOf, type Problem, problemsOf } from "./problems.ts";
 
@@ -34,9 +34,9 @@ interface OperatorViewProps {
 
 function OperatorView({ watches, sources, symbols }: OperatorViewProps) {
   useEffect(() => {
-    for (const watch of [...watches, sources]) watch?.start();
+    for (const watch of [...watches, sources]) watch?.poll.start();
     return () => {
-      for (const watch of [...watches, sources]) watch?.stop();
+      for (const watch of [...watches, sources]) watch?.poll.stop();
     };
   }, []);
   const states = watches.map(({ state }) => state.value);

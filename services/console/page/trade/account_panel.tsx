@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { parsePrice } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
+import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
 import { explain } from "./explain.ts";
 
@@ -70,14 +71,13 @@ function Money({ model, user }: { model: PageModel; user: User }) {
     <>
       <h2>{isEmpty ? "2. Take money to bet with" : "Account"}</h2>
       <dl class="facts">
-        <dt>Balance</dt>
-        <dd data-balance>
+        <Fact label="Balance">
           {account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}
-        </dd>
-        <dt>In open bets</dt>
-        <dd>{account === undefined ? "…" : `${formatAmount(account.locked)} USDC`}</dd>
-        <dt>Key</dt>
-        <dd>{user.walletName}</dd>
+        </Fact>
+        <Fact label="In open bets">
+          {account === undefined ? "…" : `${formatAmount(account.locked)} USDC`}
+        </Fact>
+        <Fact label="Key">{user.walletName}</Fact>
       </dl>
       <Deposit model={model} user={user} isFirst={isEmpty} />
       <button type="button" class="quiet" onClick={() => model.session.leave()}>

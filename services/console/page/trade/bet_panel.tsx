@@ -1,4 +1,5 @@
 import type { PageModel } from "../data/page_model.ts";
+import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { type DraftFields, type ParsedFields, parseFields, suggestedDraft } from "./draft.ts";
@@ -117,15 +118,10 @@ function EstimateCard({ slip }: { slip: BetSlip }) {
   return (
     <div class="estimate">
       <dl class="facts">
-        <dt>Pays if it stays</dt>
-        <dd class="big">{formatAmount(payout)} USDC</dd>
-        <dt>Times your bet</dt>
-        <dd>× {multiplier}</dd>
+        <Fact label="Pays if it stays" isBig>{formatAmount(payout)} USDC</Fact>
+        <Fact label="Times your bet">× {multiplier}</Fact>
         {probability !== undefined && (
-          <>
-            <dt>Chance, by the maker</dt>
-            <dd>{(probability * 100).toFixed(1)} %</dd>
-          </>
+          <Fact label="Chance, by the maker">{(probability * 100).toFixed(1)} %</Fact>
         )}
       </dl>
       <p class="note">

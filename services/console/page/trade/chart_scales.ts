@@ -108,11 +108,6 @@ export class PriceWindow {
     };
     return this.#range;
   }
-
-  /** Starts anew: another market. */
-  reset(): void {
-    this.#range = undefined;
-  }
 }
 
 function padded({ low, high }: PriceRange): PriceRange {

@@ -59,12 +59,6 @@ export class LiveChart {
     this.#held = isHeld ? this.#range : undefined;
   }
 
-  /** Another market is shown. */
-  reset(): void {
-    this.#held = undefined;
-    this.#window.reset();
-  }
-
   #resize(): void {
     const { clientWidth: width, clientHeight: height } = this.#canvas;
     const ratio = globalThis.devicePixelRatio || 1;

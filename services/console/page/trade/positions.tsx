@@ -1,6 +1,6 @@
 import type { Markets, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { summaryOf } from "../data/portfolio.ts";
+import { resultsOf } from "../data/results.ts";
 import {
   formatAmount,
   formatDuration,
@@ -20,7 +20,7 @@ const ROWS_MAX = 50;
 export function Positions({ model }: { model: PageModel }) {
   const theses = model.session.user.value?.portfolio.theses.value ?? [];
   const nowMs = useNow(() => model.serverClock.now(), 500);
-  const { open, won, lost, profit } = summaryOf(theses);
+  const { open, settled, held, profit } = resultsOf(theses); // as the maker sees them
   return (
     <section class="card positions" aria-label="Your bets">
       <div class="row">
@@ -28,10 +28,10 @@ export function Positions({ model }: { model: PageModel }) {
         {theses.length > 0 && (
           <p class="summary">
             <span class="open">● {open} open</span>
-            <span class="won">✓ {won} won</span>
-            <span class="lost">✕ {lost} lost</span>
+            <span class="won">✓ {held} won</span>
+            <span class="lost">✕ {settled - held} lost</span>
             <span>
-              Profit and loss <strong data-profit>{formatGain(profit)} USDC</strong>
+              Profit and loss <strong data-profit>{formatGain(-profit)} USDC</strong>
             </span>
           </p>
         )}

@@ -1,4 +1,5 @@
 import type { PageModel } from "../data/page_model.ts";
+import { Fact } from "../fact.tsx";
 import {
   formatAmount,
   formatDuration,
@@ -20,11 +21,11 @@ interface QuotePanelProps {
 /** A firm quote: what it says, how long it lives, and the button that signs it. */
 export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
   const { quote } = stage.offer;
-  const { symbol } = slip;
+  const symbol = slip.symbol.value;
   if (stage.name === "placed") {
     return (
       <>
-        <PlacedBet model={model} symbol={symbol.value} stage={stage} />
+        <PlacedBet model={model} symbol={symbol} stage={stage} />
         <button type="button" class="primary wide" onClick={() => slip.back()}>
           Make another bet
         </button>
@@ -34,22 +35,18 @@ export function QuotePanel({ model, slip, stage }: QuotePanelProps) {
   return (
     <>
       <dl class="facts">
-        <dt>{symbol} stays in</dt>
-        <dd>
+        <Fact label={`${symbol} stays in`}>
           {formatQuotePrice(toNumber(quote.lowerPrice))} – {formatQuotePrice(
             toNumber(quote.upperPrice),
           )}
-        </dd>
-        <dt>From</dt>
-        <dd>
+        </Fact>
+        <Fact label="From">
           {formatTime(quote.startTime)} for {formatDuration(quote.endTime - quote.startTime)}
-        </dd>
-        <dt>You bet</dt>
-        <dd>{formatAmount(quote.betAmount)} USDC</dd>
-        <dt>You get if it stays</dt>
-        <dd class="big" data-payout={quote.payout.toString()}>
-          {formatAmount(quote.payout)} USDC
-        </dd>
+        </Fact>
+        <Fact label="You bet">{formatAmount(quote.betAmount)} USDC</Fact>
+        <Fact label="You get if it stays" isBig>
+          <span data-payout={quote.payout.toString()}>{formatAmount(quote.payout)} USDC</span>
+        </Fact>
       </dl>
       <Change stage={stage} />
       <Signing model={model} slip={slip} stage={stage} />

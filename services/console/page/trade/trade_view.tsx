@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { systemClock } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import type { PageModel } from "../data/page_model.ts";
-import type { View } from "../views.ts";
+import type { View } from "../shell.tsx";
 import { AccountPanel } from "./account_panel.tsx";
 import { BetPanel } from "./bet_panel.tsx";
 import { BetSlip } from "./bet_slip.ts";
