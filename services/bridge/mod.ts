@@ -7,7 +7,7 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
-import { Retention } from "../../lib/intents/retention.ts";
+import { retentionLoop } from "../../lib/intents/retention.ts";
 import { problemFields, StoreHealth } from "../../lib/intents/store_health.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
@@ -66,7 +66,7 @@ export async function startBridge(
   const log = getLogger([LOG_ROOT, "bridge"]);
   const guard = new ChainGuard({ store, node: probe, clock });
   const storeHealth = new StoreHealth({ store, guard, clock, log });
-  const retention = new Retention({ store, retainMs: options.retain, clock, log });
+  const retention = retentionLoop({ store, retainMs: options.retain, clock, log });
   const submitter: Submitter = new Submitter({
     store,
     node,

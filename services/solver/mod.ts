@@ -7,7 +7,7 @@ import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
-import { Retention } from "../../lib/intents/retention.ts";
+import { retentionLoop } from "../../lib/intents/retention.ts";
 import { problemFields, StoreHealth } from "../../lib/intents/store_health.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
@@ -40,7 +40,7 @@ import { QuotedProbabilities } from "./quoting/quoted_probabilities.ts";
 import { Quoter } from "./quoting/quoter.ts";
 import { checkReadiness } from "./readiness.ts";
 import { worstCaseLoss } from "./risk/worst_case_loss.ts";
-import { ReservationReconciler } from "./execution/reservation_reconciler.ts";
+import { reservationReconciler } from "./execution/reservation_reconciler.ts";
 
 export { options, type SolverOptions };
 
@@ -83,7 +83,7 @@ export async function startSolver(
   const probe = new CoreClient({ url: options.rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
   const guard = new ChainGuard({ store, node: probe, clock });
   const storeHealth = new StoreHealth({ store, guard, clock, log });
-  const retention = new Retention({ store, retainMs: options.retain, clock, log });
+  const retention = retentionLoop({ store, retainMs: options.retain, clock, log });
   const { require: requireChain } = guard;
   const settled = new SettledReservations({
     store,
@@ -152,7 +152,7 @@ export async function startSolver(
     clock,
     dryRun,
   });
-  const reservations = new ReservationReconciler({ store, exposure, executor, settled, clock });
+  const reservations = reservationReconciler({ store, exposure, executor, settled, clock });
   const limiter = new RequestLimiter(options, registry);
   const app = createSolverApi({
     quoter: new Quoter({
