@@ -1,7 +1,6 @@
-import { getLogger } from "@logtape/logtape";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { failureResponse, internalError } from "./envelope.ts";
-import { LOG_ROOT } from "./logging.ts";
+import { serviceLog } from "./logging.ts";
 
 /** How long open requests and sockets get to finish before they are abandoned. */
 export const DRAIN_DEADLINE_MS = 3_000;
@@ -90,7 +89,7 @@ export function listen(
   { drainDeadlineMs = DRAIN_DEADLINE_MS, portFlag = "--port", reusePort = false }: ListenOptions =
     {},
 ): Listener {
-  const log = getLogger([LOG_ROOT, "http"]);
+  const log = serviceLog("http");
   const serve = (onPort: number): Deno.HttpServer<Deno.NetAddr> =>
     Deno.serve({
       hostname: host,

@@ -1,5 +1,4 @@
 /** The deposit bridge: turns signed deposit requests into deposit transactions, each exactly once. */
-import { getLogger } from "@logtape/logtape";
 import type { Context } from "hono";
 import config from "../../deno.json" with { type: "json" };
 import { type Clock, systemClock } from "../../lib/clock.ts";
@@ -15,7 +14,7 @@ import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
@@ -63,7 +62,7 @@ export async function startBridge(
   const registry = createRegistry(clock.now());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const depositLog = new DepositLog(rpcUrl);
-  const log = getLogger([LOG_ROOT, "bridge"]);
+  const log = serviceLog("bridge");
   const guard = new ChainGuard({ store, node: probe, clock });
   const storeHealth = new StoreHealth({ store, guard, clock, log });
   const retention = retentionLoop({ store, retainMs: options.retain, clock, log });
@@ -155,7 +154,7 @@ export async function startBridge(
 
 /** Logs at start every problem that will keep deposits from being committed. */
 async function logProblems(readiness: () => ReturnType<typeof checkReadiness>): Promise<void> {
-  const log = getLogger([LOG_ROOT, "bridge"]);
+  const log = serviceLog("bridge");
   for (const problem of (await readiness()).problems) log.warn("Not ready: {problem}", { problem });
 }
 

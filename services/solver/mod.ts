@@ -1,5 +1,4 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
-import { getLogger } from "@logtape/logtape";
 import type { Context } from "hono";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
@@ -16,7 +15,7 @@ import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
@@ -79,7 +78,7 @@ export async function startSolver(
   const account = new OwnAccount(client, solver, clock);
   metrics.watchAccount(account.read);
   const pricing = await createPricing(options, markets, client, clock, exposure, store);
-  const log = getLogger([LOG_ROOT, "solver"]);
+  const log = serviceLog("solver");
   const probe = new CoreClient({ url: options.rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
   const guard = new ChainGuard({ store, node: probe, clock });
   const storeHealth = new StoreHealth({ store, guard, clock, log });
@@ -250,7 +249,7 @@ function createHedge(options: SolverOptions, clock: Clock): Hedge {
 
 /** The default follows the specification; it is not a price. */
 function warnOfMock(): void {
-  getLogger([LOG_ROOT, "solver"]).warn(
+  serviceLog("solver").warn(
     "--pricing mock pays 5 to 10 % for any range, also for one that cannot be left: use it for tests " +
       "only, and --pricing barrier with real money",
   );

@@ -1,6 +1,5 @@
-import { getLogger } from "@logtape/logtape";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import { JournalError } from "../chain/journal.ts";
 import { RpcCode, RpcError, type RpcErrorBody } from "../../../lib/protocol/jsonrpc.ts";
 
@@ -44,6 +43,6 @@ export function rpcErrorBody(thrown: unknown): RpcErrorBody {
     const message = "The node cannot write to its disk now: send the same transaction again later";
     return { code: RpcCode.resourceUnavailable, message, data: { code: thrown.code } };
   }
-  getLogger([LOG_ROOT, "node"]).error("A JSON-RPC call failed: {error}", { error: thrown });
+  serviceLog("node").error("A JSON-RPC call failed: {error}", { error: thrown });
   return { code: RpcCode.internalError, message: "Internal error: see the log of the node" };
 }

@@ -1,9 +1,8 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { getLogger } from "@logtape/logtape";
 import type { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import { statOf } from "../../../lib/files.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import { type Receipt, receiptSchema } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";
@@ -134,7 +133,7 @@ export class SqliteArchive implements Archive {
     } catch (thrown) {
       if (!this.#isDamaged) {
         const reason = messageOf(thrown);
-        getLogger([LOG_ROOT, "node"]).warning(
+        serviceLog("node").warning(
           "The archive cannot be read, its contents count as missing: {reason}",
           { reason },
         );

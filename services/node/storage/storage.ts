@@ -1,7 +1,6 @@
-import { getLogger } from "@logtape/logtape";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Archive } from "../chain/archive.ts";
@@ -75,7 +74,7 @@ export function openStorage(
 ): Storage {
   const { chainId, genesis, markets, oracle: { ringBufferSize: ringSlots } } = settings;
   if (dataDir !== undefined) {
-    const log = getLogger([LOG_ROOT, "node"]);
+    const log = serviceLog("node");
     const isNew = !hasChain(dataDir);
     // Logged first: reading a long chain takes time.
     if (!isNew) log.info("Reading the chain in {dataDir}", { dataDir });
@@ -106,7 +105,7 @@ export function openStorage(
 
 /** Logs the state of an existing chain. */
 function logResumed({ state, repairs }: DataDir): void {
-  const log = getLogger([LOG_ROOT, "node"]);
+  const log = serviceLog("node");
   const { cutBytes, isHeadLost, damagedSlots } = repairs;
   if (cutBytes > 0) {
     log.warning(
@@ -132,7 +131,7 @@ function logResumed({ state, repairs }: DataDir): void {
 /** The storage of a chain on the disk: writes once a second, and logs failures. */
 function diskStorage(directory: DataDir, compaction: Compaction, clock: Clock): Storage {
   const { state, journal, createdAtMs, resumeFrom, numbers, archive, repairs } = directory;
-  const log = getLogger([LOG_ROOT, "node"]);
+  const log = serviceLog("node");
   let checkpoints = 0;
   let priceProblem: string | undefined;
   let logged: string | undefined;

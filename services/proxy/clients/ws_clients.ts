@@ -1,9 +1,8 @@
 import { setImmediate } from "node:timers";
-import { getLogger } from "@logtape/logtape";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import type { ByteBudget } from "../byte_budget.ts";
 import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
@@ -18,7 +17,7 @@ import { CloseCode } from "../hub/hub_client.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import { failureText, type Router } from "../router/router.ts";
 
-const log = getLogger([LOG_ROOT, "proxy"]);
+const log = serviceLog("proxy");
 
 /** Options of {@link WsClients}. */
 export interface WsClientsOptions {

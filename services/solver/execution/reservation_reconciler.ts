@@ -1,9 +1,8 @@
-import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../../lib/clock.ts";
 import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import { isFinal } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import type { Executor } from "./executor.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import type { SettledReservations } from "./settled_reservations.ts";
@@ -27,7 +26,7 @@ export interface ReservationReconcilerOptions {
 export function reservationReconciler(
   { store, exposure, executor, settled, clock }: ReservationReconcilerOptions,
 ): PollingLoop {
-  const log = getLogger([LOG_ROOT, "solver"]);
+  const log = serviceLog("solver");
   return new PollingLoop({
     clock,
     intervalMs: INTERVAL_MS,

@@ -1,4 +1,3 @@
-import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../../lib/clock.ts";
 import type { HistoryPage, HistoryQuery } from "../../../lib/net/core_client.ts";
 import { pagesOf } from "../../../lib/net/pages.ts";
@@ -6,7 +5,7 @@ import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import { RING_SLOTS_DEFAULT } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import type { MarketData } from "./market_data.ts";
 
 /** Time between two reads of the node's price history. */
@@ -27,7 +26,7 @@ export interface HistoryReaderOptions {
 
 /** Keeps a {@link MarketData} up to date: reads the node's whole history, then its additions. */
 export function historyReader({ node, book, clock }: HistoryReaderOptions): PollingLoop {
-  const log = getLogger([LOG_ROOT, "solver"]);
+  const log = serviceLog("solver");
   /** The first unknown slot of each market. */
   const nextFromMs = new Map<Market, number>();
   const readMarket = async (market: Market, signal: AbortSignal): Promise<void> => {
