@@ -1,6 +1,7 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
 import type { Context } from "hono";
 import { type Clock, systemClock } from "../../lib/clock.ts";
+import { NewestMap } from "../../lib/newest_map.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
@@ -14,6 +15,7 @@ import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
+import type { Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { serviceLog } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
@@ -35,7 +37,6 @@ import { operations } from "./operations.ts";
 import { options, type SolverOptions } from "./options.ts";
 import { OwnAccount } from "./own_account.ts";
 import { QuoteSigner } from "./quoting/quote_signer.ts";
-import { QuotedProbabilities } from "./quoting/quoted_probabilities.ts";
 import { Quoter } from "./quoting/quoter.ts";
 import { checkReadiness } from "./readiness.ts";
 import { worstCaseLoss } from "./risk/worst_case_loss.ts";
@@ -48,6 +49,12 @@ const NODE_TIMEOUT_MS = 4_000;
 
 /** How long the node may take to report its chain. */
 const PROBE_TIMEOUT_MS = 1_000;
+
+/**
+ * Most quotes whose probability is kept until they are executed: about 3 MB, or the quotes of 20 s at
+ * the default `--rate-limit-total`. That of an older quote, or of another process, is unknown.
+ */
+const PROBABILITIES_MAX = 20_000;
 
 /** A running solver. */
 export type RunningSolver = RunningService;
@@ -128,7 +135,7 @@ export async function startSolver(
     strategy: pricing.strategy,
   });
   const quoteSigner = new QuoteSigner(signer);
-  const probabilities = new QuotedProbabilities();
+  const probabilities = new NewestMap<Hex, number>(PROBABILITIES_MAX);
   const executor = new Executor({
     store,
     submitter,
@@ -145,7 +152,7 @@ export async function startSolver(
     releaseSettled: cached(() => settled.reconcile(), NODE_ANSWER_MS, clock),
     hedge,
     quoteSigner,
-    probabilityOf: probabilities.of,
+    probabilityOf: (quoteHash) => probabilities.get(quoteHash),
     signer,
     chainId,
     clock,

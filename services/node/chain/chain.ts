@@ -1,4 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
+import { NewestMap } from "../../../lib/newest_map.ts";
 import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { START_AHEAD_MAX_MS, TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protocol/constants.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
@@ -14,10 +15,9 @@ import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
-import type { Journal, SettlementRecord } from "./journal.ts";
+import { type Journal, type SettlementRecord, STRANGER_FAILURES_MAX } from "./journal.ts";
 import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
-import { UnrecordedFailures } from "./unrecorded_failures.ts";
 import { requireSender, verifyEmbeddedSignatures } from "./verify.ts";
 
 /**
@@ -76,7 +76,7 @@ export class Chain {
   readonly #journal: Journal;
   readonly #events: ChainEvents;
   readonly #maxStartAheadMs: number;
-  readonly #unrecordedFailures = new UnrecordedFailures();
+  readonly #unrecordedFailures = new NewestMap<Hex, Receipt>(STRANGER_FAILURES_MAX);
   #state: ChainState;
   #prunedAtMs = 0;
 
@@ -205,7 +205,7 @@ export class Chain {
 
   #fail(tx: Transaction, receipt: Receipt): Receipt {
     if (!this.state.ledger.recordsFailureOf(tx)) {
-      this.#unrecordedFailures.add(receipt);
+      this.#unrecordedFailures.set(receipt.txHash, receipt);
       return receipt;
     }
     this.#journal.append([{ kind: "failure", atMs: this.#clock.now(), receipt }]);
