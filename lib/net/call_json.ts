@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { RangemakerError } from "../errors.ts";
+import { tryParseJson } from "../json.ts";
 import { redactUrls } from "../redact.ts";
 import { request } from "./http_request.ts";
 
@@ -54,7 +55,7 @@ export async function callJson<S extends z.ZodType>(
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): Promise<z.output<S>> {
   const { status, text } = await request(url, { json: body, signal });
-  const value = parseJson(text);
+  const value = tryParseJson(text);
   const failure = failureSchema.safeParse(value);
   if (failure.success) {
     const { code, error, details } = failure.data;
@@ -68,12 +69,4 @@ export async function callJson<S extends z.ZodType>(
   // A gateway in front of a service that is down sends its own error page.
   const retryable = RETRYABLE_STATUSES.has(status);
   throw new ServiceError("INVALID_ANSWER", message, { status, retryable, cause: parsed.error });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // matches no schema, and the error quotes the text
-  }
 }
