@@ -1,6 +1,6 @@
 /** The ports of a stack, and the programs that use them if they are taken. */
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
-import { ownerOf } from "../../lib/http/port_owner.ts";
+import { ownerOf } from "../../lib/http/listener.ts";
 
 /** Ports of a stack; 0 chooses a free one. */
 export interface StackPorts {

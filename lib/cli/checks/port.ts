@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { messageOf, reasonOf } from "../../errors.ts";
+import { reachableUrl } from "../../http/listener.ts";
 import { tryParseJson } from "../../json.ts";
 import { describeIssue } from "../../protocol/scalars.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
@@ -47,8 +48,7 @@ async function identifyListener(
   { timeoutMs }: CheckContext,
 ): Promise<Finding> {
   const { host, port, option } = target;
-  const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  const url = `http://${name.includes(":") ? `[${name}]` : name}:${port}/health`;
+  const url = `${reachableUrl(host, port)}/health`;
   let answer: string;
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
