@@ -1,5 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
-import type { HistoryPage, HistoryQuery } from "../../../lib/net/core_client.ts";
+import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { pagesOf } from "../../../lib/net/pages.ts";
 import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import { RING_SLOTS_DEFAULT } from "../../../lib/prices/price_ring.ts";
@@ -19,7 +19,7 @@ const PAGES_MAX = 16;
 
 /** Dependencies of a {@link historyReader}. */
 export interface HistoryReaderOptions {
-  node: { getPriceHistory(query: HistoryQuery): Promise<HistoryPage> };
+  node: Pick<CoreClient, "getPriceHistory">;
   book: MarketData;
   clock: Clock;
 }
