@@ -1,6 +1,7 @@
-import * as z from "zod";
+import type * as z from "zod";
 import { RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
+import { failureSchema } from "../protocol/answers.ts";
 import { redactUrls } from "../redact.ts";
 import { request } from "./http_request.ts";
 
@@ -32,14 +33,6 @@ const ANSWER_TEXT_MAX = 300;
 
 /** Statuses after which the same request may succeed: too many requests, a service that is down. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-
-/** The failure answer of solver and bridge. */
-const failureSchema = z.object({
-  success: z.literal(false),
-  error: z.string(),
-  code: z.string(),
-  details: z.record(z.string(), z.unknown()).optional(),
-});
 
 /**
  * `GET`s JSON or, with a body, `POST`s it, and parses the answer.
