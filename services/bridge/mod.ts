@@ -35,9 +35,6 @@ const NODE_TIMEOUT_MS = 4_000;
 /** Timeout of the call to the node that `GET /health` makes. */
 const PROBE_TIMEOUT_MS = 1_000;
 
-/** A running bridge. */
-export type RunningBridge = RunningService;
-
 /**
  * Starts the bridge, and resumes the deposits that its last run left unfinished.
  *
@@ -48,7 +45,7 @@ export type RunningBridge = RunningService;
 export async function startBridge(
   options: BridgeOptions,
   clock: Clock = systemClock,
-): Promise<RunningBridge> {
+): Promise<RunningService> {
   const { host, port, rpcUrl, chainId } = options;
   const signer = await signerFrom(options, "--private-key or BRIDGE_PRIVATE_KEY");
   const faults = faultPointsAt(options.faultPoint);

@@ -56,9 +56,6 @@ const PROBE_TIMEOUT_MS = 1_000;
  */
 const PROBABILITIES_MAX = 20_000;
 
-/** A running solver. */
-export type RunningSolver = RunningService;
-
 /**
  * Starts the solver, and finishes the executions that its last run left unfinished.
  *
@@ -69,7 +66,7 @@ export type RunningSolver = RunningService;
 export async function startSolver(
   options: SolverOptions,
   clock: Clock = systemClock,
-): Promise<RunningSolver> {
+): Promise<RunningService> {
   const { host, port, chainId, maxRisk, dryRun } = options;
   const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
