@@ -1,6 +1,6 @@
 import { MARKETS } from "../../../lib/protocol/markets.ts";
-import { PricingRefusedError } from "../pricing/refusals.ts";
 import {
+  PricingRefusedError,
   type PricingStrategy,
   strategyContext,
   type StrategyFactory,
