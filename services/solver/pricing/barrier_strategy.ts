@@ -1,6 +1,9 @@
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
+import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { type BoxPrice, type Charges, type MarketModel, payoutFor, priceBox } from "./box_price.ts";
+import { requireLastLook } from "./last_look.ts";
+import type { SigmaForecast } from "./sigma_mixture.ts";
 import {
   type MarketView,
   type Price,
@@ -9,9 +12,6 @@ import {
   type PricingStrategy,
   type StrategyContext,
 } from "./strategy.ts";
-import { requireLastLook } from "./last_look.ts";
-import type { SigmaForecast } from "./sigma_mixture.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
 
 /** Options of a {@link BarrierStrategy}. */
 export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
@@ -212,7 +212,7 @@ function requireUnbroken(bet: BetTerms, view: MarketView, nowMs: number): void {
 }
 
 /** A maker's charge for the bets in its book. */
-export interface SkewOptions extends Pick<StrategyContext, "riskBeside"> {
+interface SkewOptions extends Pick<StrategyContext, "riskBeside"> {
   /** Share of the winnings that is withheld at full capacity, 0 to below 1. */
   share: number;
   /** Risk in the direction of a bet at full capacity, USDC with 6 decimals. */
@@ -226,7 +226,7 @@ export interface SkewOptions extends Pick<StrategyContext, "riskBeside"> {
  *
  * @param ownRisk The bet's own part of the risk, if the book already contains it.
  */
-export function bookSkew(
+function bookSkew(
   options: SkewOptions | undefined,
   bet: BetTerms,
   ownRisk: bigint = 0n,

@@ -1,11 +1,11 @@
+import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
+import { RangemakerError, type RangemakerErrorOptions } from "../../../lib/errors.ts";
 import type { PriceReader } from "../../../lib/prices/price_slots.ts";
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { uint64Schema } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import type { VolatilityForecaster } from "./volatility.ts";
-import { z } from "zod";
-import { uint64Schema } from "../../../lib/protocol/scalars.ts";
-import { RangemakerError, type RangemakerErrorOptions } from "../../../lib/errors.ts";
 
 /** Version of {@link PricingStrategy} and {@link StrategyContext}; incompatible changes raise it. */
 export const STRATEGY_VERSION = 1;
@@ -41,8 +41,8 @@ export interface Price {
   details?: PricingDetails;
 }
 
-/** Codes of refused quotes and estimates; the value says whether a later attempt may succeed. */
-export const QUOTE_REFUSALS = {
+/** Codes of bets without a price; the value says whether a later attempt may succeed. */
+const PRICING_REFUSALS = {
   /** The price of the market is unknown, or too old. */
   PRICE_UNAVAILABLE: true,
   /** Too little price history, or none up to now. */
@@ -61,11 +61,6 @@ export const QUOTE_REFUSALS = {
   DURATION_TOO_SHORT: false,
   /** The payout would not be more than the bet: the user could only lose. */
   PAYOUT_TOO_LOW: false,
-} as const;
-
-/** All codes of a strategy: those of quotes may occur when a quote is executed too. */
-const PRICING_REFUSALS = {
-  ...QUOTE_REFUSALS,
   /** The price moved in the user's favour since the quote: it would cost the maker its margin. */
   PRICE_MOVED: false,
   /** The price moved against the user since the quote: a new quote pays more. */
