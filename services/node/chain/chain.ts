@@ -9,8 +9,7 @@ import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
 import { type Archive, emptyArchive } from "./archive.ts";
 import type { Block } from "./block.ts";
-import { BlockLog, type BlockLogPosition } from "./block_log.ts";
-import type { BlockNumbers, ResumePoint } from "./block_numbers.ts";
+import { BlockLog, type BlockLogOptions, type BlockLogPosition } from "./block_log.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext } from "./ledger.ts";
@@ -41,7 +40,7 @@ export interface ChainEvents {
 }
 
 /** Parts of a {@link Chain}. */
-export interface ChainParts {
+export interface ChainParts extends Partial<Omit<BlockLogOptions, "nowMs">> {
   chainId: number;
   clock: Clock;
   state: ChainState;
@@ -50,12 +49,6 @@ export interface ChainParts {
   events: ChainEvents;
   /** Maximum time from now to the start of a window, in milliseconds. */
   maxStartAheadMs?: number;
-  /** When the chain was created, in Unix milliseconds: now by default. */
-  createdAtMs?: number | undefined;
-  /** The block at which the chain stopped before. */
-  resumeFrom?: ResumePoint | undefined;
-  /** Reserves block numbers, so that none is reused after a crash; unrestricted by default. */
-  numbers?: BlockNumbers | undefined;
   /** Settled theses and old receipts that were moved out of the ledger; empty by default. */
   archive?: Archive | undefined;
 }

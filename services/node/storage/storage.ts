@@ -5,7 +5,7 @@ import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Archive } from "../chain/archive.ts";
 import type { Block } from "../chain/block.ts";
-import type { BlockNumbers, ResumePoint } from "../chain/block_numbers.ts";
+import type { BlockNumbers, ResumePoint } from "../chain/block_log.ts";
 import { type Journal, memoryJournal } from "../chain/journal.ts";
 import { Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";
