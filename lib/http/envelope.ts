@@ -5,7 +5,7 @@ import { cors } from "hono/cors";
 import { HTTPException } from "hono/http-exception";
 import type { z } from "zod";
 import { RangemakerError } from "../errors.ts";
-import { describeInput, startOf } from "../protocol/describe_input.ts";
+import { describeInput, shown } from "../protocol/scalars.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { statusOfCode } from "./error_status.ts";
 import { serviceLog } from "./logging.ts";
@@ -87,7 +87,7 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
   } catch (cause) {
     throw new RangemakerError(
       "INVALID_REQUEST",
-      `Body is not JSON: received ${startOf(text)}; send a JSON object`,
+      `Body is not JSON: received ${shown(text)}; send a JSON object`,
       { cause },
     );
   }
