@@ -1,7 +1,6 @@
 import { Command as Parser, CommanderError } from "commander";
 import { messageOf, RangemakerError } from "../errors.ts";
-import { ListenError } from "../http/listener.ts";
-import { ownerOf } from "../http/port_owner.ts";
+import { ListenError, ownerOf } from "../http/listener.ts";
 import { configureLogging, type LoggingOptions } from "../http/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { withinMs } from "../timers.ts";

@@ -1,6 +1,7 @@
 /** Keys in encrypted JSON keystores (version 3), so that they need not be on a command line. */
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../errors.ts";
+import { tryParseJson } from "../json.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
 import { redact } from "../redact.ts";
@@ -81,7 +82,7 @@ const keystoreSchema = z.object({
  */
 export async function openKeystore(path: string, password: string): Promise<Hex> {
   const text = (await readText(path)).toLowerCase();
-  if (!isKeystore(text)) {
+  if (!keystoreSchema.safeParse(tryParseJson(text)).success) {
     throw new KeystoreError(`File ${path} is not a keystore: expected JSON of version 3`);
   }
   // Loaded on demand: key derivation is a large library.
@@ -96,14 +97,6 @@ export async function openKeystore(path: string, password: string): Promise<Hex>
         ? `Keystore ${path} does not open: the password is wrong`
         : `Keystore ${path} does not open: its encryption is not one of version 3`,
     );
-  }
-}
-
-function isKeystore(text: string): boolean {
-  try {
-    return keystoreSchema.safeParse(JSON.parse(text)).success;
-  } catch {
-    return false;
   }
 }
 

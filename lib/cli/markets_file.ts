@@ -1,6 +1,5 @@
-import { parse, TomlError } from "smol-toml";
+import { parse } from "smol-toml";
 import { z } from "zod";
-import { messageOf } from "../errors.ts";
 import {
   type Market,
   Markets,
@@ -9,8 +8,8 @@ import {
   SYMBOL_PATTERN,
 } from "../protocol/markets.ts";
 import { EXCHANGE_OF, findProvider, type ProviderName } from "../protocol/providers.ts";
-import { addressSchema, describeIssue } from "../protocol/scalars.ts";
-import { UsageError } from "./options.ts";
+import { addressSchema } from "../protocol/scalars.ts";
+import { parsingToml, readTomlFile } from "./toml_file.ts";
 
 /** Each market has a ring of 1 MiB on the node, and its place in every answer of the oracle. */
 export const MARKETS_MAX = 256;
@@ -51,29 +50,16 @@ const fileSchema = z.strictObject({
  */
 export async function readMarkets(path: string | undefined): Promise<Markets> {
   if (path === undefined) return SPEC_MARKETS;
-  let text: string;
-  try {
-    text = await Deno.readTextFile(path);
-  } catch (thrown) {
-    throw new UsageError(`Markets file ${path} cannot be read: ${messageOf(thrown)}`);
-  }
-  return parseMarkets(text, path);
+  return parseMarkets(await readTomlFile("Markets", path), path);
 }
 
 /** Parses the text of a markets file. @throws {UsageError} Like {@link readMarkets}. */
 export function parseMarkets(text: string, path: string): Markets {
-  try {
-    const { market: list } = fileSchema.parse(parse(text));
-    return new Markets(list.map(toMarket));
-  } catch (thrown) {
-    const [reason] = thrown instanceof z.ZodError
-      ? [describeIssue(thrown)]
-      : messageOf(thrown).split("\n");
-    const place = thrown instanceof TomlError
-      ? `line ${thrown.line}, column ${thrown.column}: `
-      : "";
-    throw new UsageError(`Invalid markets file ${path}: ${place}${reason}`);
-  }
+  return parsingToml(
+    "markets",
+    path,
+    () => new Markets(fileSchema.parse(parse(text)).market.map(toMarket)),
+  );
 }
 
 function toMarket({ symbol, base, quote, exchanges }: z.output<typeof marketSchema>): Market {

@@ -165,14 +165,19 @@ export const amount = { schema: uint64Schema, placeholder: "amount" } satisfies 
 
 /** A whole number of at least `min` and at most `max`. */
 export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER) {
-  const rule = max === Number.MAX_SAFE_INTEGER
-    ? `Expected a whole number of at least ${min}`
-    : `Expected a whole number from ${min} to ${max}`;
+  const rule = integerRule(min, max);
   return {
     schema: z.string().regex(/^\d{1,16}$/, rule).transform(Number)
       .refine((value) => value >= min && value <= max, rule),
     placeholder: "n",
   } satisfies OptionKind;
+}
+
+/** The rule of a whole number, as errors say it. */
+export function integerRule(min: number, max: number): string {
+  return max === Number.MAX_SAFE_INTEGER
+    ? `Expected a whole number of at least ${min}`
+    : `Expected a whole number from ${min} to ${max}`;
 }
 
 /** A duration in milliseconds. */

@@ -1,5 +1,6 @@
 import type { Clock, RandomSource } from "../clock.ts";
 import { Backoff } from "../net/backoff.ts";
+import type { CoreClient } from "../net/core_client.ts";
 import { pagesOf } from "../net/pages.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
@@ -20,12 +21,7 @@ export interface WatchHandlers {
 }
 
 /** Reads theses from a node. */
-export interface ThesisReader {
-  getThesis(id: number): Promise<Thesis | null>;
-  getTheses(
-    filter: { user: Address; limit: number; cursor?: string | undefined },
-  ): Promise<{ theses: Thesis[]; nextCursor: string | null }>;
-}
+export type ThesisReader = Pick<CoreClient, "getThesis" | "getTheses">;
 
 /** Options of a {@link ThesisWatch}. */
 export interface ThesisWatchOptions extends WatchHandlers {

@@ -1,15 +1,14 @@
 /** The JSON envelope of failures, `{ success: false, error, code }`, and reading requests. */
-import { getLogger } from "@logtape/logtape";
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { cors } from "hono/cors";
 import { HTTPException } from "hono/http-exception";
 import type { z } from "zod";
 import { RangemakerError } from "../errors.ts";
-import { describeInput, startOf } from "../protocol/describe_input.ts";
+import { describeInput, shown } from "../protocol/scalars.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { statusOfCode } from "./error_status.ts";
-import { LOG_ROOT } from "./logging.ts";
+import { serviceLog } from "./logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
 export const BODY_BYTES_MAX = 64 * 1024;
@@ -88,7 +87,7 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
   } catch (cause) {
     throw new RangemakerError(
       "INVALID_REQUEST",
-      `Body is not JSON: received ${startOf(text)}; send a JSON object`,
+      `Body is not JSON: received ${shown(text)}; send a JSON object`,
       { cause },
     );
   }
@@ -126,7 +125,7 @@ export function useEnvelope(app: Hono, service: string, corsOrigins: readonly st
 
 /** Answers unknown routes and thrown errors in the envelope. */
 export function answerFailures(app: Hono, service: string): void {
-  const log = getLogger([LOG_ROOT, service]);
+  const log = serviceLog(service);
   app.notFound((c) => {
     const { method, path } = c.req;
     const message = `No route ${method} ${path}: GET / says where the endpoints are described`;

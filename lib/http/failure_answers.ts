@@ -1,15 +1,8 @@
 /** The failures of solver and bridge as their OpenAPI documents show them. */
 import { z } from "zod";
+import { failureSchema } from "../protocol/answers.ts";
 import type { HttpErrorCode } from "./error_status.ts";
 import type { Answer } from "./openapi.ts";
-
-/** A failure: which rule was broken, and by what (spec: quote solver, "Errors"). */
-export const failureSchema = z.object({
-  success: z.literal(false),
-  error: z.string().min(1).describe("What was wrong, for people"),
-  code: z.string().min(1).describe("What was wrong, for programs"),
-  details: z.record(z.string(), z.unknown()).optional().describe("Facts behind it"),
-}).meta({ id: "Failure", description: "A failure, whatever its status" });
 
 /** A failure with one of these codes. */
 export function failureAnswer(codes: readonly HttpErrorCode[], description: string): Answer {

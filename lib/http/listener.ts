@@ -1,13 +1,16 @@
-import { getLogger } from "@logtape/logtape";
 import { messageOf, RangemakerError } from "../errors.ts";
+import { withinMs } from "../timers.ts";
 import { failureResponse, internalError } from "./envelope.ts";
-import { LOG_ROOT } from "./logging.ts";
+import { serviceLog } from "./logging.ts";
 
 /** How long open requests and sockets get to finish before they are abandoned. */
 export const DRAIN_DEADLINE_MS = 3_000;
 
 /** Pause before a failed listener is reopened, such as after running out of file descriptors. */
 const REOPEN_AFTER_MS = 500;
+
+/** Timeout of the question to the program that uses a port. */
+const OWNER_ANSWER_MS = 1_000;
 
 /** The address cannot be bound. */
 export class ListenError extends RangemakerError {
@@ -90,7 +93,7 @@ export function listen(
   { drainDeadlineMs = DRAIN_DEADLINE_MS, portFlag = "--port", reusePort = false }: ListenOptions =
     {},
 ): Listener {
-  const log = getLogger([LOG_ROOT, "http"]);
+  const log = serviceLog("http");
   const serve = (onPort: number): Deno.HttpServer<Deno.NetAddr> =>
     Deno.serve({
       hostname: host,
@@ -133,39 +136,47 @@ export function listen(
   const stop = async () => {
     stopping = true;
     clearTimeout(reopening);
-    if (await shutDown(server, drainDeadlineMs)) return;
+    // shutdown() waits forever for a peer that reads nothing, and in Deno 2.9 the serve signal cannot
+    // be aborted once shutdown has begun (BadResource), so the wait itself is bounded. A failed server
+    // has nothing to wait for.
+    const ended = server.shutdown().then(() => true, () => true);
+    if (await withinMs(ended, drainDeadlineMs, false)) return;
     log.warn("Connections still open after {ms} ms were abandoned", { ms: drainDeadlineMs });
   };
   const { hostname, port: boundPort } = server.addr;
-  const isOnEveryInterface = hostname === "0.0.0.0" || hostname === "::";
   return {
-    url: urlOf(isOnEveryInterface ? "127.0.0.1" : hostname, boundPort),
+    url: reachableUrl(hostname, boundPort),
     boundUrl: urlOf(hostname, boundPort),
-    isOnEveryInterface,
+    isOnEveryInterface: isEveryInterface(hostname),
     stop,
   };
-}
-
-/** @returns False if a connection outlived the deadline. */
-async function shutDown(server: Deno.HttpServer, deadlineMs: number): Promise<boolean> {
-  // shutdown() waits forever for a peer that reads nothing, and in Deno 2.9 the serve signal cannot
-  // be aborted once shutdown has begun (BadResource), so the wait itself is bounded.
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), deadlineMs);
-  });
-  try {
-    // A failed server has nothing to wait for.
-    const ended = server.shutdown().then(() => true, () => true);
-    return await Promise.race([ended, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** The base URL of an address, without a trailing slash. */
 export function urlOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** A base URL at which a listener answers on this machine. */
+export function reachableUrl(host: string, port: number): string {
+  return urlOf(isEveryInterface(host) ? "127.0.0.1" : host, port);
+}
+
+function isEveryInterface(host: string): boolean {
+  return host === "0.0.0.0" || host === "::";
+}
+
+/** Name of the program on a port; services of this program send their name at `GET /`. */
+export async function ownerOf(host: string, port: number): Promise<string> {
+  try {
+    const signal = AbortSignal.timeout(OWNER_ANSWER_MS);
+    const answer = await fetch(reachableUrl(host, port), { signal });
+    const [, service] = /\brangemaker ([\w-]+) \d/.exec(await answer.text()) ?? [];
+    if (service !== undefined) return `a running rangemaker ${service}`;
+  } catch {
+    // It speaks no HTTP, is too slow, or this process may not call it.
+  }
+  return "another program";
 }
 
 /** The path of an absolute URL. Unlike `URL`, it accepts the host that a caller wrote. */

@@ -3,13 +3,18 @@ import {
   getAnsiColorFormatter,
   getConsoleSink,
   getJsonLinesFormatter,
+  getLogger,
   getTextFormatter,
+  type Logger,
   type LogRecord,
 } from "@logtape/logtape";
 import { redactUrls } from "../redact.ts";
 
 /** First part of every log category; the second is the service. */
 export const LOG_ROOT = "rangemaker";
+
+/** The logger of a service. */
+export const serviceLog = (service: string): Logger => getLogger([LOG_ROOT, service]);
 
 /** Log levels, most verbose first. */
 export const LOG_LEVELS = ["debug", "info", "warning", "error"] as const;

@@ -1,9 +1,8 @@
-import { getLogger } from "@logtape/logtape";
 import config from "../../deno.json" with { type: "json" };
 import type { Handler, Hono } from "hono";
 import type { Registry } from "prom-client";
 import { listen, type RequestHandler, type Served } from "./listener.ts";
-import { LOG_ROOT } from "./logging.ts";
+import { serviceLog } from "./logging.ts";
 import { aboutOperation, documented, metricsOperation } from "./openapi.ts";
 
 /** A running service: the result of every `start…` function. */
@@ -45,7 +44,7 @@ export interface ServiceDefinition {
 /** Starts listening. @throws {ListenError} If the address cannot be bound. */
 export function startService(definition: ServiceDefinition): RunningService {
   const { name, app, registry } = definition;
-  const log = getLogger([LOG_ROOT, name]);
+  const log = serviceLog(name);
   const about = documented(aboutOperation, (c) => Promise.resolve(c.text(describe(definition))));
   if (!definition.servesRoot) app.get("/", about);
   app.get("/health", definition.health);

@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
+import type { CoreClient } from "../net/core_client.ts";
 import { cached } from "../net/cached.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
@@ -11,11 +12,7 @@ const CHECKED_MS = 100;
 /** Dependencies of a {@link ChainGuard}. */
 export interface ChainGuardOptions {
   store: Pick<IntentStore, "bindChain">;
-  node: {
-    readonly url: string;
-    /** Hash of the first block; null if the node does not report it. */
-    genesisHash(): Promise<Hex | null>;
-  };
+  node: Pick<CoreClient, "url" | "genesisHash">;
   clock: Clock;
 }
 

@@ -12,7 +12,7 @@ const BATCH = 200;
 /** Batches of one pass: 200 intents a second at most, which is twice what 100 bets a second need. */
 const BATCHES_MAX = 10;
 
-/** Options of a {@link Retention}. */
+/** Options of a {@link retentionLoop}. */
 export interface RetentionOptions {
   store: Pick<IntentStore, "deleteFinished">;
   /** Finished intents are kept this long after they finished and after their deadline. */
@@ -25,37 +25,18 @@ export interface RetentionOptions {
  * Deletes finished intents that are older than `retainMs`, a few at a time. An intent is kept until
  * its own deadline is that old as well: up to its deadline, its key is what refuses a replay.
  */
-export class Retention {
-  readonly #options: RetentionOptions;
-  readonly #loop: PollingLoop;
-
-  constructor(options: RetentionOptions) {
-    this.#options = options;
-    const { clock, log } = options;
-    this.#loop = new PollingLoop({
-      clock,
-      intervalMs: INTERVAL_MS,
-      poll: (signal) => this.#pass(signal),
-      onFailure: ({ message }) =>
-        log.warn("Old intents cannot be deleted: {reason}", { reason: message }),
-    });
-  }
-
-  /** Starts; the first pass follows after the interval. */
-  start(): void {
-    this.#loop.start(INTERVAL_MS);
-  }
-
-  /** Stops; resolves when no pass is in flight. */
-  stop(): Promise<void> {
-    return this.#loop.stop();
-  }
-
-  async #pass(signal: AbortSignal): Promise<void> {
-    const { store, retainMs, clock } = this.#options;
-    const beforeMs = clock.now() - retainMs;
-    for (let batch = 0; batch < BATCHES_MAX && !signal.aborted; batch += 1) {
-      if (await store.deleteFinished({ beforeMs, limit: BATCH }) < BATCH) return;
-    }
-  }
+export function retentionLoop({ store, retainMs, clock, log }: RetentionOptions): PollingLoop {
+  return new PollingLoop({
+    clock,
+    intervalMs: INTERVAL_MS,
+    firstAfterMs: INTERVAL_MS,
+    async poll(signal) {
+      const beforeMs = clock.now() - retainMs;
+      for (let batch = 0; batch < BATCHES_MAX && !signal.aborted; batch += 1) {
+        if (await store.deleteFinished({ beforeMs, limit: BATCH }) < BATCH) return;
+      }
+    },
+    onFailure: ({ message }) =>
+      log.warn("Old intents cannot be deleted: {reason}", { reason: message }),
+  });
 }

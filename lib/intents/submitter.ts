@@ -1,4 +1,4 @@
-import { NodeTimeoutError, NodeUnreachableError } from "../net/core_client.ts";
+import { isNodeAway, NodeUnreachableError } from "../net/core_client.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
@@ -132,8 +132,9 @@ export class Submitter {
       await this.#options.requireChain?.();
     } catch (thrown) {
       if (thrown instanceof StoreError || !(thrown instanceof RangemakerError)) throw thrown;
-      this.#nodeLost = isNodeAway(thrown) ||
-        thrown instanceof RpcError && thrown.rpcCode === RpcCode.resourceUnavailable;
+      this.#nodeLost = thrown instanceof RpcError
+        ? thrown.rpcCode === RpcCode.resourceUnavailable
+        : isNodeAway(thrown);
       throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
     }
   }
@@ -268,10 +269,6 @@ export class Submitter {
       });
     }
   }
-}
-
-function isNodeAway(thrown: unknown): boolean {
-  return thrown instanceof NodeUnreachableError || thrown instanceof NodeTimeoutError;
 }
 
 function transactionOf(intent: Intent): SignedTransactionText {

@@ -2,16 +2,12 @@
 import type { Logger } from "@logtape/logtape";
 import type { Clock, RandomSource } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
-import type { Receipt } from "../protocol/receipt.ts";
-import type { Hex } from "../protocol/scalars.ts";
+import type { CoreClient } from "../net/core_client.ts";
 import type { Intent, SignedTransactionText } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 
 /** The part of a core node that a submitter needs. */
-export interface SubmissionNode {
-  sendTransactionText(text: string): Promise<Receipt>;
-  getTransaction(txHash: Hex): Promise<Receipt | null>;
-}
+export type SubmissionNode = Pick<CoreClient, "sendTransactionText" | "getTransaction">;
 
 /** Options of a {@link Submitter}. */
 export interface SubmitterOptions {

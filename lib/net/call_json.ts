@@ -1,5 +1,7 @@
-import * as z from "zod";
+import type * as z from "zod";
 import { RangemakerError } from "../errors.ts";
+import { tryParseJson } from "../json.ts";
+import { failureSchema } from "../protocol/answers.ts";
 import { redactUrls } from "../redact.ts";
 import { request } from "./http_request.ts";
 
@@ -32,14 +34,6 @@ const ANSWER_TEXT_MAX = 300;
 /** Statuses after which the same request may succeed: too many requests, a service that is down. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-/** The failure answer of solver and bridge. */
-const failureSchema = z.object({
-  success: z.literal(false),
-  error: z.string(),
-  code: z.string(),
-  details: z.record(z.string(), z.unknown()).optional(),
-});
-
 /**
  * `GET`s JSON or, with a body, `POST`s it, and parses the answer.
  *
@@ -54,7 +48,7 @@ export async function callJson<S extends z.ZodType>(
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): Promise<z.output<S>> {
   const { status, text } = await request(url, { json: body, signal });
-  const value = parseJson(text);
+  const value = tryParseJson(text);
   const failure = failureSchema.safeParse(value);
   if (failure.success) {
     const { code, error, details } = failure.data;
@@ -68,12 +62,4 @@ export async function callJson<S extends z.ZodType>(
   // A gateway in front of a service that is down sends its own error page.
   const retryable = RETRYABLE_STATUSES.has(status);
   throw new ServiceError("INVALID_ANSWER", message, { status, retryable, cause: parsed.error });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // matches no schema, and the error quotes the text
-  }
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { CancelTimer, Clock } from "../clock.ts";
+import { tryParseJson } from "../json.ts";
 import type { Backoff } from "./backoff.ts";
 import { ReconnectingSocket, type SocketLike } from "./reconnecting_socket.ts";
 
@@ -126,7 +127,7 @@ export class RpcSubscriber {
   }
 
   #receive(text: string): void {
-    const frame = frameSchema.safeParse(parseFrame(text)).data;
+    const frame = frameSchema.safeParse(tryParseJson(text)).data;
     const shown = text.slice(0, FRAME_TEXT_MAX);
     if (frame === undefined) return this.drop(`unexpected frame ${shown}`);
     if ("params" in frame) {
@@ -168,13 +169,5 @@ export class RpcSubscriber {
     this.#cancelTimer();
     this.#accepted.clear();
     this.#options.onLost(reason);
-  }
-}
-
-function parseFrame(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // fits no schema of a frame, and the reason quotes the text
   }
 }

@@ -10,6 +10,14 @@ import {
   uint64Schema,
 } from "./scalars.ts";
 
+/** A failure: which rule was broken, and by what (spec: quote solver, "Errors"). */
+export const failureSchema = z.object({
+  success: z.literal(false),
+  error: z.string().min(1).describe("What was wrong, for people"),
+  code: z.string().min(1).describe("What was wrong, for programs"),
+  details: z.record(z.string(), z.unknown()).optional().describe("Facts behind it"),
+}).meta({ id: "Failure", description: "A failure, whatever its status" });
+
 /** `GET /health` of the solver. */
 export const solverHealthSchema = z.object({
   status: z.literal("ok"),

@@ -3,6 +3,7 @@
  * into the type used inside, or fails with a message that names the broken rule.
  */
 import * as z from "zod";
+import { redact } from "../redact.ts";
 import { type Address, checksumAddress, type Hex } from "./address.ts";
 
 export type { Address, Hex };
@@ -144,4 +145,27 @@ function ruleOf(issue: z.core.$ZodIssue): string {
 function unitOf({ origin }: { origin: string }, count: number | bigint): string {
   const unit = origin === "array" ? " item" : origin === "string" ? " character" : "";
   return unit === "" || Number(count) === 1 ? unit : `${unit}s`;
+}
+
+/** Characters of a wrong value that an answer shows. */
+const SHOWN_CHARS = 60;
+
+/** Like {@link describeIssue}, plus the value that was received there. */
+export function describeInput(error: z.ZodError, input: unknown): string {
+  let value = input;
+  for (const key of error.issues[0]?.path ?? []) {
+    value = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
+  }
+  return `${describeIssue(error)}: received ${shown(value)}`;
+}
+
+/** A received value as an error shows it: the start of a text, or its kind. */
+export function shown(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  if (typeof value !== "string") return String(value);
+  // A key could have been pasted into a wrong field.
+  const text = redact(value.slice(0, 4 * SHOWN_CHARS));
+  return JSON.stringify(text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text);
 }

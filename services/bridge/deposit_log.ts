@@ -1,13 +1,12 @@
-import { getLogger } from "@logtape/logtape";
 import type { RangemakerError } from "../../lib/errors.ts";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/http/logging.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { DepositRequest } from "../../lib/protocol/deposit.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { decodePayload } from "./depositor.ts";
 
-const log = getLogger([LOG_ROOT, "bridge"]);
+const log = serviceLog("bridge");
 
 /** The fields of a deposit in log lines; the amount is decimal text in USDC with 6 decimals. */
 function fieldsOf({ user, amount, nonce }: Pick<DepositRequest, "user" | "amount" | "nonce">) {

@@ -1,5 +1,4 @@
 /** The deposit bridge: turns signed deposit requests into deposit transactions, each exactly once. */
-import { getLogger } from "@logtape/logtape";
 import type { Context } from "hono";
 import config from "../../deno.json" with { type: "json" };
 import { type Clock, systemClock } from "../../lib/clock.ts";
@@ -7,7 +6,7 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
-import { Retention } from "../../lib/intents/retention.ts";
+import { retentionLoop } from "../../lib/intents/retention.ts";
 import { problemFields, StoreHealth } from "../../lib/intents/store_health.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
@@ -15,7 +14,7 @@ import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
@@ -36,9 +35,6 @@ const NODE_TIMEOUT_MS = 4_000;
 /** Timeout of the call to the node that `GET /health` makes. */
 const PROBE_TIMEOUT_MS = 1_000;
 
-/** A running bridge. */
-export type RunningBridge = RunningService;
-
 /**
  * Starts the bridge, and resumes the deposits that its last run left unfinished.
  *
@@ -49,7 +45,7 @@ export type RunningBridge = RunningService;
 export async function startBridge(
   options: BridgeOptions,
   clock: Clock = systemClock,
-): Promise<RunningBridge> {
+): Promise<RunningService> {
   const { host, port, rpcUrl, chainId } = options;
   const signer = await signerFrom(options, "--private-key or BRIDGE_PRIVATE_KEY");
   const faults = faultPointsAt(options.faultPoint);
@@ -63,10 +59,10 @@ export async function startBridge(
   const registry = createRegistry(clock.now());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const depositLog = new DepositLog(rpcUrl);
-  const log = getLogger([LOG_ROOT, "bridge"]);
+  const log = serviceLog("bridge");
   const guard = new ChainGuard({ store, node: probe, clock });
   const storeHealth = new StoreHealth({ store, guard, clock, log });
-  const retention = new Retention({ store, retainMs: options.retain, clock, log });
+  const retention = retentionLoop({ store, retainMs: options.retain, clock, log });
   const submitter: Submitter = new Submitter({
     store,
     node,
@@ -155,7 +151,7 @@ export async function startBridge(
 
 /** Logs at start every problem that will keep deposits from being committed. */
 async function logProblems(readiness: () => ReturnType<typeof checkReadiness>): Promise<void> {
-  const log = getLogger([LOG_ROOT, "bridge"]);
+  const log = serviceLog("bridge");
   for (const problem of (await readiness()).problems) log.warn("Not ready: {problem}", { problem });
 }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { chainProblem, ReadinessChecks } from "../../lib/http/readiness.ts";
-import type { Account } from "../../lib/protocol/account.ts";
+import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
 
@@ -21,11 +21,7 @@ export type Readiness = z.output<typeof readinessSchema>;
 export interface ReadinessPorts {
   store: { check(): Promise<void> };
   guard: { require(): Promise<void> };
-  node: {
-    readonly url: string;
-    chainId(): Promise<number>;
-    getAccount(address: Address): Promise<Account>;
-  };
+  node: Pick<CoreClient, "url" | "chainId" | "getAccount">;
   relayer: Address;
   chainId: number;
 }

@@ -13,9 +13,6 @@ import { loadPage, type PageFiles } from "./page_files.ts";
 export { type ConsoleOptions, options };
 export { loadPage, type PageFiles };
 
-/** A running console. */
-export type RunningConsole = RunningService;
-
 /**
  * Starts the console.
  *
@@ -27,7 +24,7 @@ export function startConsole(
   options: ConsoleOptions,
   page: PageFiles,
   pageConfig: () => PageConfig | undefined,
-): RunningConsole {
+): RunningService {
   return startService({
     name: "console",
     host: options.host,

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { z } from "zod";
 import { allowReaders, answerFailures } from "../../lib/http/envelope.ts";
-import { describeInput } from "../../lib/protocol/describe_input.ts";
+import { describeInput } from "../../lib/protocol/scalars.ts";
 import { aggregateTrade } from "./dialects/binance.ts";
 import type { TradeLog } from "./trades.ts";
 

@@ -1,3 +1,4 @@
+import { tryParseJson } from "../../lib/json.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import type { VenueLimits } from "./limits.ts";
 import type { NumberedTrade } from "./trades.ts";
@@ -45,13 +46,7 @@ export interface Dialect {
 
 /** Reads JSON text as an object of unknown fields. */
 export function readObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    // Every non-null object has string keys, with values of any type.
-    return typeof value === "object" && value !== null
-      ? value as Record<string, unknown>
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = tryParseJson(text);
+  // Every non-null object has string keys, with values of any type.
+  return typeof value === "object" && value !== null ? value as Record<string, unknown> : undefined;
 }

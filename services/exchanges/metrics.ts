@@ -1,16 +1,8 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { Venue } from "./venue.ts";
 
-/** The metrics of the stand-ins besides those of their process. */
-export interface ExchangesMetrics {
-  trades: Counter<"provider">;
-}
-
-/** Declares the stand-ins' metrics on a registry. */
-export function createExchangesMetrics(
-  registers: Registry[],
-  venues: readonly Venue[],
-): ExchangesMetrics {
+/** Declares the stand-ins' metrics, besides those of their process, on a registry. */
+export function createExchangesMetrics(registers: Registry[], venues: readonly Venue[]) {
   new Gauge({
     name: "exchanges_connections",
     help: "Open connections, by provider.",

@@ -1,3 +1,4 @@
+import { lowerBound } from "../../lib/lower_bound.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 
 /** One trade at one venue. */
@@ -63,20 +64,9 @@ export class TradeLog {
 
   /** Trades at `fromMs` or later and at `toMs` or earlier, oldest first. */
   between(fromMs: number, toMs: number, limit: number): NumberedTrade[] {
-    const index = this.#firstAt(fromMs);
+    const index = lowerBound(this.#trades, fromMs, ({ timeMs }) => timeMs);
     const found = this.#trades.slice(index, index + limit);
     const end = found.findIndex((trade) => trade.timeMs > toMs);
     return end === -1 ? found : found.slice(0, end);
-  }
-
-  #firstAt(timeMs: number): number {
-    let low = 0;
-    let high = this.#trades.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#trades[middle]?.timeMs ?? Infinity) < timeMs) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 }

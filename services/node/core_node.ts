@@ -1,6 +1,5 @@
-import { getLogger } from "@logtape/logtape";
 import type { Clock, ShiftedClock } from "../../lib/clock.ts";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/http/logging.ts";
 import { toWire } from "../../lib/protocol/wire.ts";
 import { toHeader } from "./chain/block.ts";
 import { Chain, type ChainEvents } from "./chain/chain.ts";
@@ -39,7 +38,7 @@ export class CoreNode {
   readonly #oracleClient: OracleClient;
   readonly #oracle: OraclePoller;
   readonly #checkpoints: CheckpointLoop;
-  readonly #log = getLogger([LOG_ROOT, "node"]);
+  readonly #log = serviceLog("node");
   #isClockBehind = false;
 
   /** @param development Switches the development methods on. */

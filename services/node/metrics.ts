@@ -1,26 +1,9 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, Histogram } from "prom-client";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 
 /** The node's metrics. */
-export interface NodeMetrics {
-  registry: Registry;
-  blockNumber: Gauge;
-  checkpointLateness: Histogram;
-  checkpointsMissed: Counter;
-  pulls: Counter<"outcome">;
-  lateAnswers: Counter;
-  slotsWithoutPrice: Counter<"market">;
-  slotsDamaged: Gauge<"market">;
-  transactions: Counter<"type" | "status">;
-  thesesSettled: Counter<"status">;
-  thesesUnsettled: Gauge;
-  journalWritable: Gauge;
-  calls: Counter<"method" | "outcome">;
-  clients: Gauge;
-  slowClients: Counter;
-  journalBytes: Gauge;
-}
+export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
 
 /** Values that are read at each scrape. */
 export interface NodeGauges {
@@ -38,7 +21,7 @@ export function createNodeMetrics(
   startedAtMs: number,
   { symbols }: Markets,
   gauges: NodeGauges,
-): NodeMetrics {
+) {
   const registry = createRegistry(startedAtMs);
   const registers = [registry];
   const metrics = {

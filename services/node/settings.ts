@@ -1,17 +1,12 @@
-import { parse, TomlError } from "smol-toml";
+import { parse } from "smol-toml";
 import { z } from "zod";
-import { UsageError } from "../../lib/cli/options.ts";
-import { messageOf } from "../../lib/errors.ts";
+import { integerRule } from "../../lib/cli/option_kinds.ts";
+import { parsingToml, readTomlFile } from "../../lib/cli/toml_file.ts";
 import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
 import { START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { type Markets, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
-import {
-  type Address,
-  addressSchema,
-  describeIssue,
-  UINT64_MAX,
-} from "../../lib/protocol/scalars.ts";
+import { type Address, addressSchema, UINT64_MAX } from "../../lib/protocol/scalars.ts";
 import type { Genesis } from "./chain/accounts.ts";
 import { isServiceUrl } from "./oracle/oracle_client.ts";
 
@@ -122,9 +117,7 @@ function devGenesis(): Genesis {
 }
 
 function integerBetween(min: number, max: number = Number.MAX_SAFE_INTEGER) {
-  const rule = max === Number.MAX_SAFE_INTEGER
-    ? `Expected a whole number of at least ${min}`
-    : `Expected a whole number from ${min} to ${max}`;
+  const rule = integerRule(min, max);
   return z.bigint({ error: rule }).refine((value) => value >= min && value <= max, rule)
     .transform(Number);
 }
@@ -158,22 +151,16 @@ const fileSchema = z.strictObject({
  * @throws {UsageError} If it cannot be read or is invalid; the message has one line.
  */
 export async function readSettingsFile(path: string): Promise<GivenSettings> {
-  let text: string;
-  try {
-    text = await Deno.readTextFile(path);
-  } catch (thrown) {
-    throw new UsageError(`Settings file ${path} cannot be read: ${messageOf(thrown)}`);
-  }
-  return parseSettings(text, path);
+  return parseSettings(await readTomlFile("Settings", path), path);
 }
 
 /** Parses the text of a settings file. @throws {UsageError} Like {@link readSettingsFile}. */
 export function parseSettings(text: string, path: string): GivenSettings {
-  const parsed = fileSchema.safeParse(parseToml(text, path));
-  if (!parsed.success) {
-    throw new UsageError(`Invalid settings file ${path}: ${describeIssue(parsed.error)}`);
-  }
-  const { oracle, theses, chain, genesis } = parsed.data;
+  const { oracle, theses, chain, genesis } = parsingToml(
+    "settings",
+    path,
+    () => fileSchema.parse(parse(text, { integersAsBigInt: true })),
+  );
   return {
     chainId: chain.id,
     oracleUrl: oracle.service_url,
@@ -190,16 +177,4 @@ export function parseSettings(text: string, path: string): GivenSettings {
 function balancesOf(balances: Record<Address, bigint>): Map<Address, bigint> {
   // The schema has parsed every key as an address; Object.entries types them as strings.
   return new Map(Object.entries(balances) as [Address, bigint][]);
-}
-
-function parseToml(text: string, path: string): unknown {
-  try {
-    return parse(text, { integersAsBigInt: true });
-  } catch (thrown) {
-    if (!(thrown instanceof TomlError)) throw thrown;
-    const reason = thrown.message.split("\n")[0];
-    throw new UsageError(
-      `Invalid settings file ${path}: line ${thrown.line}, column ${thrown.column}: ${reason}`,
-    );
-  }
 }

@@ -11,16 +11,14 @@ import { endpoints } from "./providers.ts";
 
 export { options, type OracleOptions };
 
-/** A running oracle. Its `url` is the value for the node's `service_url`. */
-export type RunningOracle = RunningService;
-
 /**
  * Starts the oracle: connects to its providers and serves one price for each pair.
  *
+ * @returns The running oracle; its `url` is the value for the node's `service_url`.
  * @throws {UsageError} If there are fewer providers than sources required.
  * @throws {ListenError} If the port is taken.
  */
-export async function startOracle(options: OracleOptions): Promise<RunningOracle> {
+export async function startOracle(options: OracleOptions): Promise<RunningService> {
   const { minSources, aggregation, maxSourceAgeMs, corsOrigins } = options;
   requireSources(options);
   const markets = await readMarkets(options.markets);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { tryParseJson } from "../../lib/json.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { parsePrice } from "../../lib/protocol/price.ts";
 import type { RetryRule } from "./retry_schedule.ts";
@@ -92,12 +93,8 @@ export function reader<S extends z.ZodType>(
 
 /** Reads JSON text with the first reader that knows its shape. List the most frequent shape first. */
 export function readFrame(text: string, readers: readonly FrameReader[]): Frame {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return { kind: "dropped", reason: "not_json" };
-  }
+  const value = tryParseJson(text);
+  if (value === undefined) return { kind: "dropped", reason: "not_json" };
   for (const read of readers) {
     const frame = read(value);
     if (frame !== undefined) return frame;

@@ -1,7 +1,6 @@
-import { getLogger } from "@logtape/logtape";
 import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/http/logging.ts";
 import {
   type DownCause,
   ReconnectingSocket,
@@ -63,7 +62,7 @@ interface Link {
 export class ProviderConnection {
   readonly #options: ProviderConnectionOptions;
   readonly #schedule: RetrySchedule;
-  readonly #log = getLogger([LOG_ROOT, "oracle"]);
+  readonly #log = serviceLog("oracle");
   #current: Link | undefined;
   #next: Link | undefined;
   #cancelReplacing: CancelTimer | undefined;

@@ -6,6 +6,7 @@
  * functions still end.
  */
 
+import { tryParseJson } from "../../lib/json.ts";
 import { endOfString } from "../../lib/protocol/json_complexity.ts";
 
 /** The position of a value: from `start` up to, not including, `end`. */
@@ -85,15 +86,7 @@ function isKey(text: string, start: number, end: number, name: string): boolean 
   if (length === name.length && text.startsWith(name, start + 1)) return true;
   if (length <= name.length) return false;
   const quoted = text.slice(start, end);
-  return quoted.includes("\\") && parsedOrNothing(quoted) === name;
-}
-
-function parsedOrNothing(quoted: string): unknown {
-  try {
-    return JSON.parse(quoted);
-  } catch {
-    return undefined; // a name with a broken escape: the text is not JSON
-  }
+  return quoted.includes("\\") && tryParseJson(quoted) === name;
 }
 
 function skipSpace(text: string, from: number): number {

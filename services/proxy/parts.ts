@@ -1,8 +1,7 @@
-import { getLogger } from "@logtape/logtape";
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
 import { UsageError } from "../../lib/cli/options.ts";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/http/logging.ts";
 import { AddressCounts, type OverRate, PEER_SHARE } from "./address_counts.ts";
 import { ByteBudget } from "./byte_budget.ts";
 import { CONNECTIONS_MAX } from "./http_pool/http_pool.ts";
@@ -22,7 +21,7 @@ import { READ_NODES_MAX, SeveralNodes } from "./router/several_nodes.ts";
 import { Upstream } from "./hub/upstream.ts";
 import { UpstreamReads } from "./router/upstream_reads.ts";
 
-const log = getLogger([LOG_ROOT, "proxy"]);
+const log = serviceLog("proxy");
 
 /** The parts of a proxy, connected to each other. */
 export interface ProxyParts {

@@ -2,7 +2,7 @@ import { Hono, type MiddlewareHandler } from "hono";
 import type { Clock } from "../../lib/clock.ts";
 import { type Markets, PRICE_DECIMALS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { QUOTE_TYPE, quoteToWire } from "../../lib/protocol/quote.ts";
-import type { Address } from "../../lib/protocol/scalars.ts";
+import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
 import {
   limitBody,
@@ -18,7 +18,6 @@ import type { ExposureBook } from "./risk/exposure_book.ts";
 import { LIMITS } from "./limits.ts";
 import type { SolverMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
-import type { QuotedProbabilities } from "./quoting/quoted_probabilities.ts";
 import type { Quoter } from "./quoting/quoter.ts";
 import type { KnownBalance } from "./own_account.ts";
 import type { Readiness } from "./readiness.ts";
@@ -27,8 +26,8 @@ import { viewTheses } from "./risk/theses.ts";
 /** Dependencies of the solver's routes. */
 export interface SolverApi {
   quoter: Pick<Quoter, "quote" | "estimate" | "strategyName">;
-  /** Caches the quoted probabilities for the calibration; without it, none are cached. */
-  probabilities?: Pick<QuotedProbabilities, "add">;
+  /** Takes the probability of each quote by its hash, for the calibration. */
+  probabilities?: Pick<Map<Hex, number>, "set">;
   executor: Pick<Executor, "requireLive" | "execute">;
   exposure: ExposureBook;
   metrics: SolverMetrics;
@@ -107,7 +106,8 @@ export function createSolverApi(api: SolverApi): Hono {
     answering(operations.quote, async (c) => {
       const request = await readBody(c, operations.quote.body);
       const { quote, quoteHash, pricing } = quoter.quote(request);
-      api.probabilities?.add(quoteHash, pricing?.probability);
+      const probability = pricing?.probability;
+      if (probability !== undefined) api.probabilities?.set(quoteHash, probability);
       const expiresInMs = Math.max(0, quote.deadline - clock.now());
       return { success: true as const, quote: quoteToWire(quote), quoteHash, expiresInMs, pricing };
     }),

@@ -1,6 +1,5 @@
-import { getLogger } from "@logtape/logtape";
 import type { RangemakerError } from "../../lib/errors.ts";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/http/logging.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
@@ -10,7 +9,7 @@ import type { Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { riskOf } from "./risk/bet_at_risk.ts";
 
-const log = getLogger([LOG_ROOT, "solver"]);
+const log = serviceLog("solver");
 
 /** The fields of a bet in log lines; amounts are decimal text in USDC with 6 decimals. */
 type LoggedBet = Pick<QuoteTerms, "user" | "betAmount" | "payout">;

@@ -5,7 +5,7 @@ import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 import type { Running } from "./follow_node.ts";
-import { HistoryReader } from "./market/history_reader.ts";
+import { historyReader } from "./market/history_reader.ts";
 import { MarketData } from "./market/market_data.ts";
 import { VolatilityKeeper } from "./market/volatility_keeper.ts";
 import type { SolverOptions } from "./options.ts";
@@ -59,7 +59,7 @@ export async function createPricing(
       skew: { share: options.skew, capacity: skewCapacity(options), riskBeside },
     })
     : (await loadStrategy(options.pricing))(strategyContext(parts));
-  const reader = new HistoryReader({ node, book, clock });
+  const reader = historyReader({ node, book, clock });
   let starting = Promise.resolve();
   let isStopping = false;
   return {

@@ -1,13 +1,13 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
-import { getLogger } from "@logtape/logtape";
 import type { Context } from "hono";
 import { type Clock, systemClock } from "../../lib/clock.ts";
+import { NewestMap } from "../../lib/newest_map.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
 import { openIntentStore } from "../../lib/intents/open.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
-import { Retention } from "../../lib/intents/retention.ts";
+import { retentionLoop } from "../../lib/intents/retention.ts";
 import { problemFields, StoreHealth } from "../../lib/intents/store_health.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
@@ -15,8 +15,9 @@ import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
+import type { Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
@@ -36,11 +37,10 @@ import { operations } from "./operations.ts";
 import { options, type SolverOptions } from "./options.ts";
 import { OwnAccount } from "./own_account.ts";
 import { QuoteSigner } from "./quoting/quote_signer.ts";
-import { QuotedProbabilities } from "./quoting/quoted_probabilities.ts";
 import { Quoter } from "./quoting/quoter.ts";
 import { checkReadiness } from "./readiness.ts";
 import { worstCaseLoss } from "./risk/worst_case_loss.ts";
-import { ReservationReconciler } from "./execution/reservation_reconciler.ts";
+import { reservationReconciler } from "./execution/reservation_reconciler.ts";
 
 export { options, type SolverOptions };
 
@@ -50,8 +50,11 @@ const NODE_TIMEOUT_MS = 4_000;
 /** How long the node may take to report its chain. */
 const PROBE_TIMEOUT_MS = 1_000;
 
-/** A running solver. */
-export type RunningSolver = RunningService;
+/**
+ * Most quotes whose probability is kept until they are executed: about 3 MB, or the quotes of 20 s at
+ * the default `--rate-limit-total`. That of an older quote, or of another process, is unknown.
+ */
+const PROBABILITIES_MAX = 20_000;
 
 /**
  * Starts the solver, and finishes the executions that its last run left unfinished.
@@ -63,7 +66,7 @@ export type RunningSolver = RunningService;
 export async function startSolver(
   options: SolverOptions,
   clock: Clock = systemClock,
-): Promise<RunningSolver> {
+): Promise<RunningService> {
   const { host, port, chainId, maxRisk, dryRun } = options;
   const signer = await signerFrom(options, "--private-key or SOLVER_PRIVATE_KEY");
   const solver = signer.address;
@@ -79,11 +82,11 @@ export async function startSolver(
   const account = new OwnAccount(client, solver, clock);
   metrics.watchAccount(account.read);
   const pricing = await createPricing(options, markets, client, clock, exposure, store);
-  const log = getLogger([LOG_ROOT, "solver"]);
+  const log = serviceLog("solver");
   const probe = new CoreClient({ url: options.rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
   const guard = new ChainGuard({ store, node: probe, clock });
   const storeHealth = new StoreHealth({ store, guard, clock, log });
-  const retention = new Retention({ store, retainMs: options.retain, clock, log });
+  const retention = retentionLoop({ store, retainMs: options.retain, clock, log });
   const { require: requireChain } = guard;
   const settled = new SettledReservations({
     store,
@@ -129,7 +132,7 @@ export async function startSolver(
     strategy: pricing.strategy,
   });
   const quoteSigner = new QuoteSigner(signer);
-  const probabilities = new QuotedProbabilities();
+  const probabilities = new NewestMap<Hex, number>(PROBABILITIES_MAX);
   const executor = new Executor({
     store,
     submitter,
@@ -146,13 +149,13 @@ export async function startSolver(
     releaseSettled: cached(() => settled.reconcile(), NODE_ANSWER_MS, clock),
     hedge,
     quoteSigner,
-    probabilityOf: probabilities.of,
+    probabilityOf: (quoteHash) => probabilities.get(quoteHash),
     signer,
     chainId,
     clock,
     dryRun,
   });
-  const reservations = new ReservationReconciler({ store, exposure, executor, settled, clock });
+  const reservations = reservationReconciler({ store, exposure, executor, settled, clock });
   const limiter = new RequestLimiter(options, registry);
   const app = createSolverApi({
     quoter: new Quoter({
@@ -250,7 +253,7 @@ function createHedge(options: SolverOptions, clock: Clock): Hedge {
 
 /** The default follows the specification; it is not a price. */
 function warnOfMock(): void {
-  getLogger([LOG_ROOT, "solver"]).warn(
+  serviceLog("solver").warn(
     "--pricing mock pays 5 to 10 % for any range, also for one that cannot be left: use it for tests " +
       "only, and --pricing barrier with real money",
   );

@@ -15,7 +15,7 @@ import { failureAnswer, NODE_FAILURES, tooLarge, tooMany } from "../../lib/http/
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
-import { pricingDetailsSchema } from "./pricing/details.ts";
+import { pricingDetailsSchema } from "./pricing/strategy.ts";
 import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULES } from "./limits.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./risk/theses.ts";

@@ -1,6 +1,5 @@
-import { getLogger } from "@logtape/logtape";
 import { z } from "zod";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/http/logging.ts";
 import { chainProblem, ReadinessChecks } from "../../lib/http/readiness.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { redactUrls } from "../../lib/redact.ts";
@@ -76,7 +75,7 @@ export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> 
 export class ChainCheck {
   readonly #node: ReadinessPorts["node"];
   readonly #chainId: number;
-  readonly #log = getLogger([LOG_ROOT, "solver"]);
+  readonly #log = serviceLog("solver");
   #problem: string | undefined;
   #running: Promise<void> = Promise.resolve();
 

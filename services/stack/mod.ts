@@ -1,6 +1,5 @@
-import { getLogger } from "@logtape/logtape";
 import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/http/logging.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
 import { hostOption, marketsOption } from "../../lib/cli/shared_options.ts";
@@ -44,7 +43,7 @@ export const options = {
 
 /** Logs that the keys in use are publicly known. */
 export function warnOfDevelopmentKeys(): void {
-  getLogger([LOG_ROOT, "stack"]).warning(
+  serviceLog("stack").warning(
     "Development keys only: the accounts are publicly known, anyone can spend from them",
   );
 }

@@ -1,6 +1,6 @@
 /** The ports of a stack, and the programs that use them if they are taken. */
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
-import { ownerOf } from "../../lib/http/port_owner.ts";
+import { ownerOf } from "../../lib/http/listener.ts";
 
 /** Ports of a stack; 0 chooses a free one. */
 export interface StackPorts {
@@ -32,17 +32,8 @@ export const PORT_OFFSET_MAX = 65_535 - Math.max(...Object.values(SPEC_PORTS));
 
 /** The default ports, each moved by the same number. */
 export function portsAt(offset: number): Required<StackPorts> {
-  const { console, exchanges, oracle, node, nodeRead, proxy, bridge, solver } = SPEC_PORTS;
-  return {
-    console: console + offset,
-    exchanges: exchanges + offset,
-    oracle: oracle + offset,
-    node: node + offset,
-    nodeRead: nodeRead + offset,
-    proxy: proxy + offset,
-    bridge: bridge + offset,
-    solver: solver + offset,
-  };
+  const moved = Object.entries(SPEC_PORTS).map(([service, port]) => [service, port + offset]);
+  return Object.fromEntries(moved) as Required<StackPorts>; // the same services
 }
 
 /** Free ports only, and no console: for tests and the demo, beside other programs. */

@@ -10,7 +10,7 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { gaussian, seededRandom } from "../../lib/random.ts";
 import { FirstBarrier } from "../../services/solver/backtest/rivals/first_barrier.ts";
-import { slotBar } from "../../services/solver/backtest/trade_bars.ts";
+import { slotBar } from "../../services/solver/backtest/bars.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
 import { StandingPrices } from "../../services/solver/pricing/standing_prices.ts";
 import type { PricingStrategy } from "../../services/solver/pricing/strategy.ts";

@@ -2,6 +2,7 @@ import { getLogger } from "@logtape/logtape";
 import { type FaultPoints, withFaultPoints } from "../../lib/fault_points.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
+import type { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { SLOT_MS } from "../../lib/prices/price_slots.ts";
 import type { ExecuteResult } from "../../lib/protocol/answers.ts";
 import type { QuoteTerms } from "../../lib/protocol/quote.ts";
@@ -14,7 +15,7 @@ import {
 } from "../../services/solver/execution/execution.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../services/solver/execution/hedge.ts";
-import { ReservationReconciler } from "../../services/solver/execution/reservation_reconciler.ts";
+import { reservationReconciler } from "../../services/solver/execution/reservation_reconciler.ts";
 import { SettledReservations } from "../../services/solver/execution/settled_reservations.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
 import { QuoteSigner } from "../../services/solver/quoting/quote_signer.ts";
@@ -42,7 +43,7 @@ export class BetsSolver {
   readonly #executor: Executor;
   readonly #submitter: Submitter;
   readonly #settled: SettledReservations;
-  readonly #reconciler: ReservationReconciler;
+  readonly #reconciler: PollingLoop;
   readonly #started: Promise<void>;
   #isConnected = false;
   #snapshot: Thesis[] | undefined;
@@ -116,7 +117,7 @@ export class BetsSolver {
     const dead = (thrown: unknown) => {
       throw thrown instanceof Died ? new StoreError(thrown.message) : thrown;
     };
-    this.#reconciler = new ReservationReconciler({
+    this.#reconciler = reservationReconciler({
       store: { find: (key) => Promise.resolve().then(() => store.find(key)).catch(dead) },
       exposure: book,
       executor: this.#executor,

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { reasonOf } from "../../errors.ts";
 import { Backoff } from "../../net/backoff.ts";
 import { RpcSubscriber, subscription } from "../../net/rpc_subscriber.ts";
-import { CoreClient, NodeTimeoutError, NodeUnreachableError } from "../../net/core_client.ts";
+import { CoreClient, isNodeAway, NodeTimeoutError } from "../../net/core_client.ts";
 import type { Account, Permission } from "../../protocol/account.ts";
 import { formatUsdc } from "../../protocol/price.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
@@ -26,7 +26,7 @@ export async function tryNode(
   try {
     actual = await new CoreClient({ url, timeoutMs }).chainId();
   } catch (thrown) {
-    if (!isAway(thrown)) throw thrown;
+    if (!isNodeAway(thrown)) throw thrown;
     if (thrown.cause instanceof Deno.errors.NotCapable) throw thrown.cause;
     const text = thrown instanceof NodeTimeoutError
       ? thrown.message
@@ -112,12 +112,8 @@ export function judgeClocks(what: string, ageMs: number): Finding {
   return differs > TIMESTAMP_TOLERANCE_MS ? fail(text, remedy) : warn(text, remedy);
 }
 
-function isAway(thrown: unknown): thrown is NodeUnreachableError | NodeTimeoutError {
-  return thrown instanceof NodeUnreachableError || thrown instanceof NodeTimeoutError;
-}
-
 function blockedIfAway(thrown: unknown): never {
-  if (isAway(thrown)) throw new BlockedError("the node did not answer", "the node");
+  if (isNodeAway(thrown)) throw new BlockedError("the node did not answer", "the node");
   throw thrown;
 }
 

@@ -1,5 +1,7 @@
 import type { z } from "zod";
 import { messageOf, reasonOf } from "../../errors.ts";
+import { reachableUrl } from "../../http/listener.ts";
+import { tryParseJson } from "../../json.ts";
 import { describeIssue } from "../../protocol/scalars.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
 import { type Check, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
@@ -46,13 +48,13 @@ async function identifyListener(
   { timeoutMs }: CheckContext,
 ): Promise<Finding> {
   const { host, port, option } = target;
-  const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  const url = `http://${name.includes(":") ? `[${name}]` : name}:${port}/health`;
+  const url = `${reachableUrl(host, port)}/health`;
   let answer: string;
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
     const body = await response.text();
-    const status = statusOf(body, target.health);
+    // The proxy answers with plain text.
+    const status = target.health.safeParse(tryParseJson(body) ?? body).data?.status;
     if (status !== undefined) {
       const text = `${host}:${port} is used by this service, which is running: ${status}`;
       return HEALTHY.has(status) ? ok(text) : warn(text, `See ${url} and the log of the service`);
@@ -65,15 +67,6 @@ async function identifyListener(
     `${host}:${port} is used by another program, which ${answer}`,
     `Stop it (ss -ltnp shows it), or use another port: ${optionLabel(option)}`,
   );
-}
-
-function statusOf(body: string, schema: PortTarget["health"]): string | undefined {
-  try {
-    return schema.safeParse(JSON.parse(body)).data?.status;
-  } catch {
-    // Not JSON: the proxy answers with plain text.
-    return schema.safeParse(body).data?.status;
-  }
 }
 
 /** A JSON answer, or the reason why there is none. */

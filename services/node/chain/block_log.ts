@@ -1,6 +1,6 @@
+import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { type Block, genesisBlock, sealBlock } from "./block.ts";
-import { allNumbers, type BlockNumbers, headOnStart, type ResumePoint } from "./block_numbers.ts";
 
 /** Sealed blocks that can be read: those of the last 409.6 s, and the first. */
 export const BLOCKS_KEPT = 4_096;
@@ -12,14 +12,48 @@ export interface BlockLogPosition {
   pending: readonly Hex[];
 }
 
+/** Reserves block numbers before they are announced. */
+export interface BlockNumbers {
+  readonly reservedTo: number;
+  /** Reserves more numbers if few are left from `nextNumber` on. */
+  reserve(nextNumber: number): void;
+}
+
+/** The numbers of a chain in memory, which is never restarted. */
+const allNumbers: BlockNumbers = { reservedTo: Infinity, reserve: () => {} };
+
+/** The position at which a stopped chain continues. */
+export interface ResumePoint {
+  /** The last block that is known. */
+  head: Block;
+  /** No block above this number was ever announced. */
+  announcedTo: number;
+}
+
+/**
+ * The newest block when a chain starts. If blocks after the last known one may have been announced,
+ * it is a new block above all of them, so that the head never goes back.
+ */
+export function headOnStart(
+  genesis: Block,
+  resumeFrom: ResumePoint | undefined,
+  nowMs: number,
+): Block {
+  if (resumeFrom === undefined) return genesis;
+  const { head, announcedTo } = resumeFrom;
+  if (head.number >= announcedTo) return head;
+  const timestampMs = Math.max(head.timestampMs, nowMs - nowMs % SLOT_MS);
+  return sealBlock(announcedTo + 1, head.hash, timestampMs, []);
+}
+
 /** Options of {@link BlockLog}. */
 export interface BlockLogOptions {
   nowMs: number;
-  /** When the chain was created, Unix milliseconds: now by default. */
+  /** When the chain was created, in Unix milliseconds: now by default. */
   createdAtMs: number | undefined;
   /** The block at which the chain stopped before. */
   resumeFrom: ResumePoint | undefined;
-  /** Block numbers that may be used; all by default. */
+  /** Reserves block numbers, so that none is reused after a crash; unrestricted by default. */
   numbers: BlockNumbers | undefined;
 }
 

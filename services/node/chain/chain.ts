@@ -1,4 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
+import { NewestMap } from "../../../lib/newest_map.ts";
 import { SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { START_AHEAD_MAX_MS, TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protocol/constants.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
@@ -8,16 +9,14 @@ import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
 import { type Archive, emptyArchive } from "./archive.ts";
 import type { Block } from "./block.ts";
-import { BlockLog, type BlockLogPosition } from "./block_log.ts";
-import type { BlockNumbers, ResumePoint } from "./block_numbers.ts";
+import { BlockLog, type BlockLogOptions, type BlockLogPosition } from "./block_log.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
-import type { Journal, SettlementRecord } from "./journal.ts";
+import { type Journal, type SettlementRecord, STRANGER_FAILURES_MAX } from "./journal.ts";
 import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
-import { UnrecordedFailures } from "./unrecorded_failures.ts";
 import { requireSender, verifyEmbeddedSignatures } from "./verify.ts";
 
 /**
@@ -41,7 +40,7 @@ export interface ChainEvents {
 }
 
 /** Parts of a {@link Chain}. */
-export interface ChainParts {
+export interface ChainParts extends Partial<Omit<BlockLogOptions, "nowMs">> {
   chainId: number;
   clock: Clock;
   state: ChainState;
@@ -50,12 +49,6 @@ export interface ChainParts {
   events: ChainEvents;
   /** Maximum time from now to the start of a window, in milliseconds. */
   maxStartAheadMs?: number;
-  /** When the chain was created, in Unix milliseconds: now by default. */
-  createdAtMs?: number | undefined;
-  /** The block at which the chain stopped before. */
-  resumeFrom?: ResumePoint | undefined;
-  /** Reserves block numbers, so that none is reused after a crash; unrestricted by default. */
-  numbers?: BlockNumbers | undefined;
   /** Settled theses and old receipts that were moved out of the ledger; empty by default. */
   archive?: Archive | undefined;
 }
@@ -76,7 +69,7 @@ export class Chain {
   readonly #journal: Journal;
   readonly #events: ChainEvents;
   readonly #maxStartAheadMs: number;
-  readonly #unrecordedFailures = new UnrecordedFailures();
+  readonly #unrecordedFailures = new NewestMap<Hex, Receipt>(STRANGER_FAILURES_MAX);
   #state: ChainState;
   #prunedAtMs = 0;
 
@@ -205,7 +198,7 @@ export class Chain {
 
   #fail(tx: Transaction, receipt: Receipt): Receipt {
     if (!this.state.ledger.recordsFailureOf(tx)) {
-      this.#unrecordedFailures.add(receipt);
+      this.#unrecordedFailures.set(receipt.txHash, receipt);
       return receipt;
     }
     this.#journal.append([{ kind: "failure", atMs: this.#clock.now(), receipt }]);

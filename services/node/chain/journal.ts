@@ -98,6 +98,12 @@ const depositsRecordSchema = z.object({
 /** Accounts of a `dropped` record, and hashes of a `deposits` record: lines stay below 128 KiB. */
 export const DROPPED_PER_RECORD = 1_000;
 
+/**
+ * Failures of strangers, which no record contains ({@link Ledger.recordsFailureOf}): the newest are
+ * kept in memory, so that a repeated transaction gets its first receipt.
+ */
+export const STRANGER_FAILURES_MAX = 1_024;
+
 /** One line of the journal. */
 export const recordSchema = z.discriminatedUnion("kind", [
   genesisRecordSchema,

@@ -24,11 +24,13 @@ export class ChainState {
     this.#markets = new Markets([...histories.keys()]);
   }
 
-  /** Applies a record of a journal; that of the genesis changes nothing. */
+  /** Applies a record of a journal; those of the genesis and of block numbers change nothing. */
   apply(record: JournalRecord): void {
     if (record.kind === "settlement") this.applySettlement(record);
     if (record.kind === "transaction") this.applyTransaction(record);
     if (record.kind === "failure") this.ledger.recordFailure(record.receipt);
+    if (record.kind === "dropped") this.ledger.applyDropped(record);
+    if (record.kind === "deposits") this.ledger.applyDeposits(record.externalTxHashes);
   }
 
   /** @returns The thesis that the transaction opened, if any. */

@@ -1,3 +1,4 @@
+import { lowerBound } from "../../../lib/lower_bound.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 
@@ -61,12 +62,6 @@ export class ThesisTable {
   #indexFrom(id: number): number {
     // As long as nothing was dropped, every thesis is where its id says.
     if (this.#theses[id - 1]?.id === id) return id - 1;
-    let [low, high] = [0, this.#theses.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.#theses[middle]!.id < id) low = middle + 1; // below the length
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.#theses, id, (thesis) => thesis.id);
   }
 }

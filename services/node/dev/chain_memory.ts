@@ -1,4 +1,5 @@
 import { RangemakerError } from "../../../lib/errors.ts";
+import { NewestMap } from "../../../lib/newest_map.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Genesis } from "../chain/accounts.ts";
@@ -40,7 +41,7 @@ export class ChainMemory {
   };
   readonly #genesis: Genesis;
   readonly #records: JournalRecord[] = [];
-  readonly #snapshots = new Map<number, Snapshot>();
+  readonly #snapshots = new NewestMap<number, Snapshot>(SNAPSHOTS_MAX);
   #lastId = 0;
 
   constructor(genesis: Genesis) {
@@ -59,10 +60,6 @@ export class ChainMemory {
       position: chain.blocks.position,
       atMs: nowMs,
     });
-    const [oldest] = this.#snapshots.keys();
-    if (oldest !== undefined && this.#snapshots.size > SNAPSHOTS_MAX) {
-      this.#snapshots.delete(oldest);
-    }
     return this.#lastId;
   }
 

@@ -2,7 +2,7 @@ import { toWire } from "../../../lib/protocol/wire.ts";
 import type { z } from "zod";
 import config from "../../../deno.json" with { type: "json" };
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { describeInput } from "../../../lib/protocol/describe_input.ts";
+import { describeInput } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";

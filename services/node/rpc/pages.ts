@@ -1,23 +1,16 @@
+import type { z } from "zod";
 import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slots.ts";
-import type { Address } from "../../../lib/protocol/scalars.ts";
-import type { Thesis, ThesisStatus } from "../../../lib/protocol/thesis.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Archive } from "../chain/archive.ts";
 import type { Ledger } from "../chain/ledger.ts";
 import type { PriceHistory } from "../chain/price_history.ts";
+import type { historyParams, thesesParams } from "./params.ts";
 
 /** Ids that one page looks at, so that a filter that matches few theses costs no more. */
 export const THESES_SCANNED_MAX = 10_000;
 
 /** Selects theses. */
-export interface ThesesQuery {
-  user?: Address;
-  solver?: Address;
-  status?: ThesisStatus;
-  /** Theses on the page at most. */
-  limit: number;
-  /** `nextCursor` of the page before. */
-  cursor?: string;
-}
+export type ThesesQuery = z.output<typeof thesesParams>[0];
 
 /**
  * One page of the theses that match, oldest first. A page may hold fewer than `limit` theses, even
@@ -75,14 +68,7 @@ function matches(thesis: Thesis, { user, solver, status }: ThesesQuery): boolean
 }
 
 /** Selects recorded prices in `[from, to)`, Unix milliseconds. */
-export interface PricesQuery {
-  from: number;
-  to: number;
-  /** Slots on the page at most. */
-  limit: number;
-  /** `nextCursor` of the page before. */
-  cursor?: string;
-}
+export type PricesQuery = Omit<z.output<typeof historyParams>[0], "base" | "quote">;
 
 /** One page of recorded prices, as JSON carries them. @returns `nextCursor` is null on the last page. */
 export function pageOfPrices(

@@ -1,4 +1,4 @@
-import type { BlockNumbers } from "../chain/block_numbers.ts";
+import type { BlockNumbers } from "../chain/block_log.ts";
 import type { FileJournal } from "./file_journal.ts";
 
 /** Block numbers that one record reserves: 10 s of checkpoints. */

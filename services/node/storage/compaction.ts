@@ -1,6 +1,5 @@
-import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../../lib/errors.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import type { DataDir } from "./data_dir.ts";
 
 /** A journal below this size is not rewritten: it is read in a few seconds. */
@@ -31,7 +30,7 @@ export interface CompactionOptions {
 export class Compaction {
   readonly #directory: DataDir;
   readonly #options: CompactionOptions;
-  readonly #log = getLogger([LOG_ROOT, "node"]);
+  readonly #log = serviceLog("node");
   /** Length of the journal after the last rewrite. */
   #rewrittenBytes = 0;
   #running: Promise<void> | undefined;

@@ -4,7 +4,7 @@ import { folderProblem, statOf } from "../../../lib/files.ts";
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
 import { type Block, genesisBlock } from "../chain/block.ts";
-import type { ResumePoint } from "../chain/block_numbers.ts";
+import type { ResumePoint } from "../chain/block_log.ts";
 import type { Genesis } from "../chain/accounts.ts";
 import { Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";

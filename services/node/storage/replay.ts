@@ -28,11 +28,7 @@ export class Replay {
       this.genesis = record;
       return;
     }
-    if (record.kind === "settlement") this.#state.applySettlement(record);
-    if (record.kind === "transaction") this.#state.applyTransaction(record);
-    if (record.kind === "failure") this.#state.ledger.recordFailure(record.receipt);
-    if (record.kind === "dropped") this.#state.ledger.applyDropped(record);
-    if (record.kind === "deposits") this.#state.ledger.applyDeposits(record.externalTxHashes);
+    this.#state.apply(record);
     if (record.kind === "reservation") this.reservedTo = record.upTo;
     if (record.kind === "transaction" || record.kind === "failure") {
       this.lastBlockNumber = Math.max(this.lastBlockNumber, record.receipt.blockNumber);

@@ -1,9 +1,8 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { getLogger } from "@logtape/logtape";
 import type { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import { statOf } from "../../../lib/files.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import { type Receipt, receiptSchema } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";
@@ -39,16 +38,8 @@ export class SqliteArchive implements Archive {
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 200",
     );
     db.exec(TABLES);
-    this.#statements = {
-      putThesis: db.prepare(SQL.putThesis),
-      putReceipt: db.prepare(SQL.putReceipt),
-      thesis: db.prepare(SQL.thesis),
-      theses: db.prepare(SQL.theses),
-      firstId: db.prepare(SQL.firstId),
-      receipt: db.prepare(SQL.receipt),
-      dropTheses: db.prepare(SQL.dropTheses),
-      dropReceipts: db.prepare(SQL.dropReceipts),
-    };
+    const statements = Object.entries(SQL).map(([name, sql]) => [name, db.prepare(sql)]);
+    this.#statements = Object.fromEntries(statements) as Record<keyof typeof SQL, StatementSync>; // same names
   }
 
   /**
@@ -134,7 +125,7 @@ export class SqliteArchive implements Archive {
     } catch (thrown) {
       if (!this.#isDamaged) {
         const reason = messageOf(thrown);
-        getLogger([LOG_ROOT, "node"]).warning(
+        serviceLog("node").warning(
           "The archive cannot be read, its contents count as missing: {reason}",
           { reason },
         );
@@ -173,11 +164,7 @@ const SQL = {
 
 /** The first half of a transaction hash: enough to find it, and the row has all of it. */
 function keyOf(txHash: Hex): Uint8Array {
-  const key = new Uint8Array(16);
-  for (let at = 0; at < key.length; at++) {
-    key[at] = Number.parseInt(txHash.slice(2 + 2 * at, 4 + 2 * at), 16);
-  }
-  return key;
+  return Uint8Array.fromHex(txHash.slice(2, 34));
 }
 
 function lineOf(value: Thesis | Receipt): string {

@@ -1,12 +1,11 @@
-import { getLogger } from "@logtape/logtape";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Archive } from "../chain/archive.ts";
 import type { Block } from "../chain/block.ts";
-import type { BlockNumbers, ResumePoint } from "../chain/block_numbers.ts";
+import type { BlockNumbers, ResumePoint } from "../chain/block_log.ts";
 import { type Journal, memoryJournal } from "../chain/journal.ts";
 import { Ledger } from "../chain/ledger.ts";
 import { PriceHistory } from "../chain/price_history.ts";
@@ -75,7 +74,7 @@ export function openStorage(
 ): Storage {
   const { chainId, genesis, markets, oracle: { ringBufferSize: ringSlots } } = settings;
   if (dataDir !== undefined) {
-    const log = getLogger([LOG_ROOT, "node"]);
+    const log = serviceLog("node");
     const isNew = !hasChain(dataDir);
     // Logged first: reading a long chain takes time.
     if (!isNew) log.info("Reading the chain in {dataDir}", { dataDir });
@@ -83,11 +82,8 @@ export function openStorage(
     const directory = DataDir.open(dataDir, options);
     if (isNew) log.info("New chain in {dataDir}", { dataDir });
     else logResumed(directory);
-    return new DiskStorage(
-      directory,
-      new Compaction(directory, { retainMs, rewriteBytesMin }),
-      clock,
-    );
+    const compaction = new Compaction(directory, { retainMs, rewriteBytesMin });
+    return diskStorage(directory, compaction, clock);
   }
   return {
     state: new ChainState(
@@ -109,7 +105,7 @@ export function openStorage(
 
 /** Logs the state of an existing chain. */
 function logResumed({ state, repairs }: DataDir): void {
-  const log = getLogger([LOG_ROOT, "node"]);
+  const log = serviceLog("node");
   const { cutBytes, isHeadLost, damagedSlots } = repairs;
   if (cutBytes > 0) {
     log.warning(
@@ -133,92 +129,56 @@ function logResumed({ state, repairs }: DataDir): void {
 }
 
 /** The storage of a chain on the disk: writes once a second, and logs failures. */
-class DiskStorage implements Storage {
-  readonly #directory: DataDir;
-  readonly #compaction: Compaction;
-  readonly #clock: Clock;
-  readonly #log = getLogger([LOG_ROOT, "node"]);
-  #checkpoints = 0;
-  #priceProblem: string | undefined;
-  #logged: string | undefined;
-
-  constructor(directory: DataDir, compaction: Compaction, clock: Clock) {
-    this.#directory = directory;
-    this.#compaction = compaction;
-    this.#clock = clock;
-  }
-
-  get state(): ChainState {
-    return this.#directory.state;
-  }
-
-  get journal(): Journal {
-    return this.#directory.journal;
-  }
-
-  get createdAtMs(): number {
-    return this.#directory.createdAtMs;
-  }
-
-  get resumeFrom(): ResumePoint | undefined {
-    return this.#directory.resumeFrom;
-  }
-
-  get numbers(): BlockNumbers {
-    return this.#directory.numbers;
-  }
-
-  get archive(): Archive {
-    return this.#directory.archive;
-  }
-
-  get journalBytes(): number {
-    return this.#directory.journal.bytes;
-  }
-
-  get damagedSlots(): ReadonlyMap<Market, number> {
-    return this.#directory.repairs.damagedSlots;
-  }
-
-  get problem(): StorageProblem | undefined {
-    const { failure } = this.#directory.journal;
-    if (failure !== undefined) return { status: "failed", reason: failure.message };
-    if (this.#priceProblem === undefined) return undefined;
-    return { status: "degraded", reason: this.#priceProblem };
-  }
-
-  afterCheckpoint(head: Block): void {
-    this.#checkpoints += 1;
-    if (this.#checkpoints % FLUSH_CHECKPOINTS === 0) {
-      this.#flush(head);
-      this.#directory.journal.probe();
-      this.#directory.journal.synced().catch(() => {}); // the journal keeps its failure
-      this.#compaction.check(this.#clock.now());
-    }
-    this.#logChange();
-  }
-
-  async close(head: Block): Promise<void> {
-    await this.#compaction.stop();
-    await this.#directory.close(head);
-  }
-
-  #flush(head: Block): void {
+function diskStorage(directory: DataDir, compaction: Compaction, clock: Clock): Storage {
+  const { state, journal, createdAtMs, resumeFrom, numbers, archive, repairs } = directory;
+  const log = serviceLog("node");
+  let checkpoints = 0;
+  let priceProblem: string | undefined;
+  let logged: string | undefined;
+  const flush = (head: Block) => {
     try {
-      this.#directory.flush(head);
-      this.#priceProblem = undefined;
+      directory.flush(head);
+      priceProblem = undefined;
     } catch (thrown) {
       // Prices stay in memory, and the next flush writes them.
-      this.#priceProblem = messageOf(thrown);
+      priceProblem = messageOf(thrown);
     }
-  }
-
+  };
+  const problem = (): StorageProblem | undefined => {
+    const { failure } = journal;
+    if (failure !== undefined) return { status: "failed", reason: failure.message };
+    return priceProblem === undefined ? undefined : { status: "degraded", reason: priceProblem };
+  };
   /** Logs once when a problem begins, changes or ends. */
-  #logChange(): void {
-    const reason = this.problem?.reason;
-    if (reason === this.#logged) return;
-    this.#logged = reason;
-    if (reason === undefined) this.#log.info("The data directory can be written again");
-    else this.#log.error("{reason}", { reason });
-  }
+  const logChange = () => {
+    const reason = problem()?.reason;
+    if (reason === logged) return;
+    logged = reason;
+    if (reason === undefined) log.info("The data directory can be written again");
+    else log.error("{reason}", { reason });
+  };
+  return {
+    ...{ state, journal, createdAtMs, resumeFrom, numbers, archive },
+    damagedSlots: repairs.damagedSlots,
+    get journalBytes() {
+      return journal.bytes;
+    },
+    get problem() {
+      return problem();
+    },
+    afterCheckpoint(head) {
+      checkpoints += 1;
+      if (checkpoints % FLUSH_CHECKPOINTS === 0) {
+        flush(head);
+        journal.probe();
+        journal.synced().catch(() => {}); // the journal keeps its failure
+        compaction.check(clock.now());
+      }
+      logChange();
+    },
+    async close(head) {
+      await compaction.stop();
+      await directory.close(head);
+    },
+  };
 }

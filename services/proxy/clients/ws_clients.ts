@@ -1,9 +1,8 @@
 import { setImmediate } from "node:timers";
-import { getLogger } from "@logtape/logtape";
 import type { CancelTimer } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { ClientBuffers } from "./client_buffers.ts";
@@ -15,7 +14,7 @@ import { brokenHandshake, limitExceeded, originRefused, ProxyError } from "../ro
 import { CloseCode } from "../hub/hub_client.ts";
 import { failureText } from "../router/router.ts";
 
-const log = getLogger([LOG_ROOT, "proxy"]);
+const log = serviceLog("proxy");
 
 /** Options of {@link WsClients}; those of its sessions are the same for all clients. */
 export interface WsClientsOptions extends Omit<ClientSessionOptions, "sink" | "address"> {

@@ -3,11 +3,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 // @ts-types="@types/ws"
 import { type ServerOptions, WebSocketServer } from "ws";
-import { getLogger } from "@logtape/logtape";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { failureResponse, handshakeExpected } from "../../../lib/http/envelope.ts";
 import { ListenError, urlOf } from "../../../lib/http/listener.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import { AddressCounts } from "../address_counts.ts";
 import { Deadlines } from "../http_pool/deadlines.ts";
 import { IDLE_TIMEOUT_S } from "./client_connection.ts";
@@ -15,7 +14,7 @@ import { FrameJoiner } from "../hub/messages.ts";
 import { addressKey } from "../../../lib/http/caller_address.ts";
 import { TcpConnection } from "./client_connection.ts";
 
-const log = getLogger([LOG_ROOT, "proxy"]);
+const log = serviceLog("proxy");
 
 /** Most fragments of one message: `ws` keeps an object for each, so tiny ones need far more memory. */
 const FRAGMENTS_MAX = 1_024;

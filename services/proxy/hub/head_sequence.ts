@@ -1,12 +1,11 @@
-import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import type { Head } from "../read_nodes/read_node.ts";
 import { headOf } from "./head_watch.ts";
 import type { UpstreamSubscription } from "./hub_client.ts";
 
-const log = getLogger([LOG_ROOT, "proxy"]);
+const log = serviceLog("proxy");
 
 /** How long a node may be behind the clients' head; after that its chain counts as another one. */
 export const BEHIND_MS = 120_000;

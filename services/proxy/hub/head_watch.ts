@@ -1,12 +1,11 @@
-import { getLogger } from "@logtape/logtape";
 import { z } from "zod";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import type { Head } from "../read_nodes/read_node.ts";
 import { NEW_HEADS_KEY } from "./subscription_request.ts";
 
-const log = getLogger([LOG_ROOT, "proxy"]);
+const log = serviceLog("proxy");
 
 /** How long a notification may lag behind a head that is visible over HTTP. */
 const CONFIRM_MS = 1_000;

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { tryParseJson } from "../../../lib/json.ts";
 import { memberText, replaceMember } from "../json_text.ts";
 
 /** First byte of a frame that is a whole text message (RFC 6455, section 5.2). */
@@ -70,12 +71,8 @@ export interface NodeFrame {
 
 /** Reads a frame. @returns Undefined if it is not a JSON object. */
 export function parseNodeFrame(text: string): NodeFrame | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = tryParseJson(text);
+  return typeof value === "object" && value !== null ? value : undefined;
 }
 
 /** A notification with the clients' id; everything else stays as the node wrote it. */

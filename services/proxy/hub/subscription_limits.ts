@@ -1,3 +1,4 @@
+import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
@@ -58,7 +59,7 @@ export class SubscriptionLimits {
   readonly #counts: AddressCounts;
   #count = 0;
   /** Requests that made the node close the socket, and until when they are refused. */
-  readonly #closedOn = new Map<string, number>();
+  readonly #closedOn = new NewestMap<string, number>(CLOSED_ON_MAX);
 
   /** @param max Most subscriptions at the node. */
   constructor(max: number) {
@@ -106,8 +107,6 @@ export class SubscriptionLimits {
 
   /** Refuses a request from now on: the node closed the socket on it. */
   remember(key: string): void {
-    const [oldest] = this.#closedOn.keys();
-    if (oldest !== undefined && this.#closedOn.size >= CLOSED_ON_MAX) this.#closedOn.delete(oldest);
     this.#closedOn.set(key, this.nowMs + CLOSED_ON_MS);
   }
 }

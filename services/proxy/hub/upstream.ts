@@ -1,13 +1,12 @@
-import { getLogger } from "@logtape/logtape";
 import { Backoff } from "../../../lib/net/backoff.ts";
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import type { UpstreamPort } from "./subscription_table.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 
-const log = getLogger([LOG_ROOT, "proxy"]);
+const log = serviceLog("proxy");
 
 /** Events of an {@link Upstream}. */
 export interface UpstreamEvents {

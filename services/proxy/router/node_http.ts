@@ -1,7 +1,6 @@
-import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../byte_budget.ts";
 import {
@@ -16,7 +15,7 @@ import { ReplyBudgetError } from "../http_pool/reply_reader.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
 import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "./failures.ts";
 
-const log = getLogger([LOG_ROOT, "proxy"]);
+const log = serviceLog("proxy");
 
 /** The router's interface to a node. */
 export interface NodePort {

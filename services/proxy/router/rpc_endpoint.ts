@@ -1,7 +1,6 @@
-import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../../lib/errors.ts";
 import { pathOf, type Served } from "../../../lib/http/listener.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import type { AddressCounts, OverRate } from "../address_counts.ts";
@@ -11,7 +10,7 @@ import type { Cors } from "./cors.ts";
 import { badRequest, limitExceeded, originRefused, ProxyError } from "./failures.ts";
 import { failureText, type RoutedAnswer, type Router } from "./router.ts";
 
-const log = getLogger([LOG_ROOT, "proxy"]);
+const log = serviceLog("proxy");
 
 /** `Deno.serve` sends a response with exactly these headers ten times as fast as others. */
 const JSON_ALONE = { "content-type": "application/json" };

@@ -8,7 +8,7 @@ import { progressBar } from "../../../lib/cli/progress.ts";
 import { readTape } from "../../../lib/prices/tape.ts";
 import { BarrierStrategy } from "../pricing/barrier_strategy.ts";
 import type { StrategyFactory } from "../pricing/strategy.ts";
-import { BacktestError, type BarSource } from "./bars.ts";
+import { BacktestError, type BarSource, tradeBars } from "./bars.ts";
 import { openCandles } from "./candle_file.ts";
 import { drawReport } from "./charts.ts";
 import { type BacktestPlan, type Participants, runBacktest } from "./engine.ts";
@@ -22,7 +22,6 @@ import { HarModel } from "./rivals/har.ts";
 import { BaseRate, MockMaker, TerminalOnly } from "./rivals/simple.ts";
 import { StrategyMaker } from "./strategy_maker.ts";
 import { TapeMarket } from "./tape_market.ts";
-import { tradeBars } from "./trade_bars.ts";
 
 export { options };
 

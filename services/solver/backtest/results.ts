@@ -1,5 +1,5 @@
 import { DailySeries } from "./daily_series.ts";
-import type { Trial, TrialKind } from "./trial.ts";
+import type { Trial, TrialKind } from "./maker.ts";
 
 /** Calibration is shown by tenths of the scale. */
 export const BUCKETS = 10;

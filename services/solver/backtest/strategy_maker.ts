@@ -1,14 +1,13 @@
 import { MARKETS } from "../../../lib/protocol/markets.ts";
-import { PricingRefusedError } from "../pricing/refusals.ts";
 import {
+  PricingRefusedError,
   type PricingStrategy,
   strategyContext,
   type StrategyFactory,
 } from "../pricing/strategy.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import type { Maker } from "./maker.ts";
+import type { Maker, Offer, TrialBox } from "./maker.ts";
 import type { TapeMarket } from "./tape_market.ts";
-import type { Offer, TrialBox } from "./trial.ts";
 
 /** The bet on each box: 1 USDC. */
 const BET = 1_000_000n;

@@ -1,5 +1,4 @@
-import type { Maker } from "./maker.ts";
-import type { Trial } from "./trial.ts";
+import type { Maker, Trial } from "./maker.ts";
 
 /** Behaviour of users. */
 export interface UserPlan {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
+import { tryParseJson } from "../../../lib/json.ts";
 import { request } from "../../../lib/net/http_request.ts";
 import { type Quote, quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -81,7 +82,7 @@ export class HttpHedge implements Hedge {
     } catch (cause) {
       throw unavailable("the hedging service did not answer", cause);
     }
-    const parsed = answerSchema.safeParse(parseJson(answer.text));
+    const parsed = answerSchema.safeParse(tryParseJson(answer.text));
     if (answer.status !== 200 || !parsed.success) {
       throw unavailable(`the hedging service answered with status ${answer.status}`, parsed.error);
     }
@@ -97,12 +98,4 @@ export class HttpHedge implements Hedge {
 function unavailable(what: string, cause: unknown): RangemakerError {
   const message = `Execution is not hedged yet: ${what}`;
   return new RangemakerError("HEDGE_UNAVAILABLE", message, { retryable: true, cause });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // matches no valid answer
-  }
 }

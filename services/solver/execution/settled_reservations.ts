@@ -1,7 +1,6 @@
-import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
@@ -35,7 +34,7 @@ export interface SettledReservationsOptions {
 /** Releases the reservations of theses that have settled. */
 export class SettledReservations {
   readonly #options: SettledReservationsOptions;
-  readonly #log = getLogger([LOG_ROOT, "solver"]);
+  readonly #log = serviceLog("solver");
 
   constructor(options: SettledReservationsOptions) {
     this.#options = options;

@@ -1,11 +1,10 @@
-import { getLogger } from "@logtape/logtape";
 import { z } from "zod";
 import { Backoff, SERVICE_WAIT_MAX_MS } from "../../../lib/net/backoff.ts";
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import { type NodePrice, nodePriceSchema } from "../../../lib/protocol/price.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import type { SocketLike } from "../../../lib/net/reconnecting_socket.ts";
 import { RpcSubscriber, subscription } from "../../../lib/net/rpc_subscriber.ts";
 
@@ -43,7 +42,7 @@ export const RECONNECT = { initialMs: 250, maxMs: SERVICE_WAIT_MAX_MS };
 export class NodeFeed {
   readonly #options: NodeFeedOptions;
   readonly #subscriber: RpcSubscriber;
-  readonly #log = getLogger([LOG_ROOT, "solver"]);
+  readonly #log = serviceLog("solver");
   /** Each outage is logged once. */
   #outageLogged = false;
 

@@ -1,8 +1,7 @@
-import { getLogger } from "@logtape/logtape";
 import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { PollingLoop } from "../../../lib/net/polling_loop.ts";
@@ -54,7 +53,7 @@ export interface VolatilityKeeperOptions {
  */
 export class VolatilityKeeper {
   readonly #options: VolatilityKeeperOptions;
-  readonly #log = getLogger([LOG_ROOT, "solver"]);
+  readonly #log = serviceLog("solver");
   readonly #filling = new AbortController();
   readonly #saving: PollingLoop;
   #book: MarketData | undefined;

@@ -2,12 +2,16 @@ import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/m
 import { formatPrice } from "../../../lib/protocol/price.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { type BoxPrice, type Charges, type MarketModel, payoutFor, priceBox } from "./box_price.ts";
-import type { PricingDetails } from "./details.ts";
 import { requireLastLook } from "./last_look.ts";
-import { PricingRefusedError } from "./refusals.ts";
 import type { SigmaForecast } from "./sigma_mixture.ts";
-import { bookSkew, type SkewOptions } from "./skew.ts";
-import type { MarketView, Price, PricingStrategy, StrategyContext } from "./strategy.ts";
+import {
+  type MarketView,
+  type Price,
+  type PricingDetails,
+  PricingRefusedError,
+  type PricingStrategy,
+  type StrategyContext,
+} from "./strategy.ts";
 
 /** Options of a {@link BarrierStrategy}. */
 export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
@@ -205,4 +209,30 @@ function requireUnbroken(bet: BetTerms, view: MarketView, nowMs: number): void {
     `Window has begun, and its prices from ${gap.from} to ${gap.to} are not known: ` +
       "try again in a few seconds, or choose a later start",
   );
+}
+
+/** A maker's charge for the bets in its book. */
+interface SkewOptions extends Pick<StrategyContext, "riskBeside"> {
+  /** Share of the winnings that is withheld at full capacity, 0 to below 1. */
+  share: number;
+  /** Risk in the direction of a bet at full capacity, USDC with 6 decimals. */
+  capacity: bigint;
+}
+
+/**
+ * Share of a bet's winnings that is withheld, since similar bets tend to be lost together. It grows in
+ * proportion to what they risk. A maker with logarithmic utility whose wealth is the capacity would
+ * withhold all at full capacity (the Kelly criterion); `share` is the charged part of that.
+ *
+ * @param ownRisk The bet's own part of the risk, if the book already contains it.
+ */
+function bookSkew(
+  options: SkewOptions | undefined,
+  bet: BetTerms,
+  ownRisk: bigint = 0n,
+): number {
+  if (options === undefined || options.share === 0) return 0;
+  const { riskBeside, share, capacity } = options;
+  const others = riskBeside(bet) - Number(ownRisk);
+  return others <= 0 ? 0 : share * Math.min(1, others / Number(capacity));
 }

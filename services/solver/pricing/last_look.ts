@@ -1,5 +1,5 @@
 import { payoutFor } from "./box_price.ts";
-import { PricingRefusedError } from "./refusals.ts";
+import { PricingRefusedError } from "./strategy.ts";
 
 /**
  * Share of the margin by which a price may move before a quote is refused, in either direction. Half

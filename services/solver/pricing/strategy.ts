@@ -1,9 +1,10 @@
+import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
+import { RangemakerError, type RangemakerErrorOptions } from "../../../lib/errors.ts";
 import type { PriceReader } from "../../../lib/prices/price_slots.ts";
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { uint64Schema } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import type { PricingDetails } from "./details.ts";
-import { type PricingRefusal, PricingRefusedError } from "./refusals.ts";
 import type { VolatilityForecaster } from "./volatility.ts";
 
 /** Version of {@link PricingStrategy} and {@link StrategyContext}; incompatible changes raise it. */
@@ -12,12 +13,78 @@ export const STRATEGY_VERSION = 1;
 /** The built-in strategies. */
 export const STRATEGY_NAMES = ["mock", "barrier"] as const;
 
+/** The explanation of a price: `pricing` of quotes and estimates. */
+export const pricingDetailsSchema = z.object({
+  probability: z.number().describe("By the model, that the user wins"),
+  chargedProbability: z.number()
+    .describe("The same for a user who sees prices earlier than the solver; sets the payout"),
+  volatility: z.number().describe("Annualised, forecast for the time to the end of the window"),
+  volatilitySpread: z.number()
+    .describe("Standard deviation of the logarithm of the volatility; prices are averaged over it"),
+  stillProbability: z.number()
+    .describe("That the price does not move from one 100 ms slot to the next"),
+  spot: uint64Schema.describe("Current price, 6 decimals"),
+  spotAgeMs: z.number().int().nonnegative().describe("Age of that price, milliseconds"),
+  margin: z.number(),
+  skew: z.number()
+    .describe("Share of the winnings that is withheld because the solver holds similar bets"),
+}).meta({ id: "Pricing", description: "How a price came about, with `--pricing barrier`" });
+
+/** The details of a price in JSON form. */
+export type PricingDetails = z.input<typeof pricingDetailsSchema>;
+
 /** The price of a bet. */
 export interface Price {
   /** Total payout if the user wins, in the unit of the bet. */
   payout: bigint;
   /** The explanation of the price; undefined if the strategy has none. */
   details?: PricingDetails;
+}
+
+/** Codes of bets without a price; the value says whether a later attempt may succeed. */
+const PRICING_REFUSALS = {
+  /** The price of the market is unknown, or too old. */
+  PRICE_UNAVAILABLE: true,
+  /** Too little price history, or none up to now. */
+  VOLATILITY_UNAVAILABLE: true,
+  /** The window has begun, and not every price of it so far is known. */
+  HISTORY_UNAVAILABLE: true,
+  /** The window has begun, and a price was outside the range: the user cannot win. */
+  RANGE_BROKEN: false,
+  /** The price is outside the range now. */
+  OUTSIDE_RANGE: false,
+  /** The range is only a few of the smallest price moves wide. */
+  RANGE_TOO_NARROW: false,
+  /** The window is over. */
+  WINDOW_ENDED: false,
+  /** The duration is below the strategy's own minimum. */
+  DURATION_TOO_SHORT: false,
+  /** The payout would not be more than the bet: the user could only lose. */
+  PAYOUT_TOO_LOW: false,
+  /** The price moved in the user's favour since the quote: it would cost the maker its margin. */
+  PRICE_MOVED: false,
+  /** The price moved against the user since the quote: a new quote pays more. */
+  PRICE_IMPROVED: false,
+} as const;
+
+/** The reason why a strategy has no price. */
+export type PricingRefusal = keyof typeof PRICING_REFUSALS;
+
+/** A bet without a price. */
+export class PricingRefusedError extends RangemakerError {
+  /** The model's details of the bet, if it could be priced. */
+  readonly pricing: PricingDetails | undefined;
+
+  constructor(
+    code: PricingRefusal,
+    message: string,
+    { pricing, details }:
+      & Pick<RangemakerErrorOptions, "details">
+      & { pricing?: PricingDetails } = {},
+  ) {
+    super(code, message, { retryable: PRICING_REFUSALS[code], ...(details && { details }) });
+    this.pricing = pricing;
+  }
 }
 
 /** How bets are priced. Calls are synchronous: a quote reads no file and asks no service. */

@@ -1,3 +1,4 @@
+import { NewestMap } from "../../../lib/newest_map.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner, type Signer } from "../../../lib/protocol/signature.ts";
 
@@ -12,9 +13,8 @@ export const CACHED_MAX = 20_000;
  */
 export class QuoteSigner {
   readonly #signer: Pick<Signer, "address" | "sign">;
-  readonly #cachedMax: number;
-  /** By quote hash, oldest first. */
-  readonly #cached = new Map<Hex, Hex>();
+  /** By quote hash. */
+  readonly #cached: NewestMap<Hex, Hex>;
 
   /** @param cachedMax Size of the cache; the oldest signature is evicted. */
   constructor(
@@ -22,17 +22,13 @@ export class QuoteSigner {
     cachedMax: number = CACHED_MAX,
   ) {
     this.#signer = signer;
-    this.#cachedMax = cachedMax;
+    this.#cached = new NewestMap(cachedMax);
   }
 
   /** Signs a quote hash. */
   sign(quoteHash: Hex): Hex {
     const signature = this.#signer.sign(quoteHash);
     this.#cached.set(quoteHash, signature);
-    if (this.#cached.size > this.#cachedMax) {
-      const [oldest] = this.#cached.keys();
-      if (oldest !== undefined) this.#cached.delete(oldest);
-    }
     return signature;
   }
 

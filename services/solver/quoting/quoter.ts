@@ -7,8 +7,7 @@ import { businessLog } from "../business_log.ts";
 import { LIMITS, requireDeadline, requireRules, requireStart, type TimeBounds } from "../limits.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
 import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
-import type { PricingDetails } from "../pricing/details.ts";
-import type { Price, PricingStrategy } from "../pricing/strategy.ts";
+import type { Price, PricingDetails, PricingStrategy } from "../pricing/strategy.ts";
 
 /** Dependencies of a {@link Quoter}. */
 export interface QuoterOptions {

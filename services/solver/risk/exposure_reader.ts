@@ -1,4 +1,3 @@
-import { getLogger } from "@logtape/logtape";
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import { Backoff, SERVICE_WAIT_MAX_MS } from "../../../lib/net/backoff.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
@@ -6,7 +5,7 @@ import { pagesOf } from "../../../lib/net/pages.ts";
 import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/http/logging.ts";
 import type { ExposureBook } from "./exposure_book.ts";
 
 /** Waits after reads that failed. */
@@ -34,7 +33,7 @@ export interface ExposureReaderOptions {
 /** Reads all open theses of the solver into an {@link ExposureBook} after each connection. */
 export class ExposureReader {
   readonly #options: ExposureReaderOptions;
-  readonly #log = getLogger([LOG_ROOT, "solver"]);
+  readonly #log = serviceLog("solver");
   readonly #loop: PollingLoop;
 
   constructor(options: ExposureReaderOptions) {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { SubmissionFailure } from "../../../lib/intents/submitter_options.ts";
-import type { Account } from "../../../lib/protocol/account.ts";
+import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
@@ -12,10 +12,7 @@ import type { PricingStrategy } from "../pricing/strategy.ts";
 
 /** Dependencies of {@link PreTradeChecks}. */
 export interface PreTradeChecksOptions {
-  node: {
-    getPrices(): Promise<Record<string, NodePrice>>;
-    getAccount(address: Address): Promise<Account>;
-  };
+  node: Pick<CoreClient, "getPrices" | "getAccount">;
   solver: Address;
   clock: Clock;
   /** Those of the specification by default. */

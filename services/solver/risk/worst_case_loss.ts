@@ -1,3 +1,4 @@
+import { lowerBound } from "../../../lib/lower_bound.ts";
 import { slotFrom } from "../../../lib/prices/price_slots.ts";
 import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
@@ -57,7 +58,7 @@ function groupsOf(boxes: Box[]): Box[][] {
     }
     // The slots so far are last slots of boxes that end earlier, so this box includes each of them
     // from its start on. It joins the first.
-    const place = lowerBound(slots, firstSlot);
+    const place = lowerBound(slots, firstSlot, (slot) => slot);
     const group = groups[place];
     if (group === undefined) {
       slots.push(lastSlot);
@@ -65,17 +66,6 @@ function groupsOf(boxes: Box[]): Box[][] {
     } else group.push(box);
   }
   return [...groups, ...unchecked];
-}
-
-/** Index of the first value that is not below `least`, in ascending values. */
-function lowerBound(values: readonly number[], least: number): number {
-  let [low, high] = [0, values.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (values[middle]! < least) low = middle + 1; // middle is below the length
-    else high = middle;
-  }
-  return low;
 }
 
 /** The solver's loss at the price where the boxes that contain it have the largest total risk. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { getLogger, reset } from "@logtape/logtape";
-import { configureLogging, LOG_ROOT, type LoggingOptions } from "../../../lib/http/logging.ts";
+import { reset } from "@logtape/logtape";
+import { configureLogging, type LoggingOptions, serviceLog } from "../../../lib/http/logging.ts";
 
 /** What a piece of code logs, with logging set up as given. */
 async function logged(options: Partial<LoggingOptions>, write: () => void): Promise<string[]> {
@@ -17,7 +17,7 @@ async function logged(options: Partial<LoggingOptions>, write: () => void): Prom
   return lines;
 }
 
-const log = getLogger([LOG_ROOT, "sample"]);
+const log = serviceLog("sample");
 
 Deno.test("Logging: text shows plain values bare", async () => {
   const [line] = await logged({}, () => log.info("Listening on {url}", { url: "http://x:1" }));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
-import { Retention } from "../../../lib/intents/retention.ts";
+import { retentionLoop } from "../../../lib/intents/retention.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -14,7 +14,7 @@ class World {
   readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
   readonly log = getLogger("test");
   deletions = 0;
-  readonly retention = new Retention({
+  readonly retention = retentionLoop({
     store: {
       deleteFinished: async (given) => {
         const deleted = await this.store.deleteFinished(given);

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { getAddress } from "viem";
 import { z } from "zod";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import {
   addressSchema,
+  describeInput,
   describeIssue,
   hash32Schema,
   positiveUint64Schema,
@@ -127,4 +129,38 @@ Deno.test("positiveUint64Schema: refuses 0 in its own words, all else as uint64S
   for (const value of ["00", "-0", "", "1.5", null]) {
     assert.equal(issueOf(value), issueOf(value, uint64Schema));
   }
+});
+
+const inputSchema = z.object({
+  id: z.number().int().positive(),
+  names: z.array(z.string()).max(1).optional(),
+  user: z.string().regex(/^0x/, "Expected an address").optional(),
+}).strict();
+
+const inputCases: readonly (readonly [unknown, string])[] = [
+  [undefined, "Expected an object: received nothing"],
+  [[], "Expected an object: received an empty array"],
+  [{}, "id: Expected a number: received nothing"],
+  [{ id: "1" }, 'id: Expected a number: received "1"'],
+  [{ id: 0 }, "id: Expected more than 0: received 0"],
+  [{ id: {} }, "id: Expected a number: received an object"],
+  [{ id: 1, names: ["a", "b"] }, "names: Expected at most 1 item: received an array"],
+  [{ id: 1, names: [null] }, "names.0: Expected a string: received null"],
+  [{ id: 1, nme: 2 }, "Unknown key nme: received an object"],
+  [{ id: 1, user: "z".repeat(99) }, `user: Expected an address: received "${"z".repeat(60)}…"`],
+];
+
+for (const [input, message] of inputCases) {
+  Deno.test(`describeInput: ${message.slice(0, 70)}`, () => {
+    const { error } = inputSchema.safeParse(input);
+    assert.equal(describeInput(error ?? assert.fail("It fits"), input), message);
+  });
+}
+
+Deno.test("describeInput: a private key in a wrong field is not shown", () => {
+  const key = DEV_ACCOUNTS.solver.privateKey;
+  const input = { id: 1, user: key.slice(2) };
+  const { error } = inputSchema.safeParse(input);
+  const message = describeInput(error ?? assert.fail("It fits"), input);
+  assert.equal(message, 'user: Expected an address: received "…"');
 });

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { genesisBlock, sealBlock } from "../../../services/node/chain/block.ts";
-import { BlockLog, BLOCKS_KEPT } from "../../../services/node/chain/block_log.ts";
-import { headOnStart } from "../../../services/node/chain/block_numbers.ts";
+import { BlockLog, BLOCKS_KEPT, headOnStart } from "../../../services/node/chain/block_log.ts";
 import { actors, deposit, hashOf } from "../support/actors.ts";
 import { TestChain } from "../support/test_chain.ts";
 

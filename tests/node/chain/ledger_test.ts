@@ -4,10 +4,6 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
 import { type ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
-import {
-  STRANGER_FAILURES_MAX,
-  UnrecordedFailures,
-} from "../../../services/node/chain/unrecorded_failures.ts";
 import type { VerifiedTransaction } from "../../../services/node/chain/verify.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, ETH, hashOf } from "../support/actors.ts";
@@ -211,19 +207,6 @@ Deno.test("Ledger: theses are found by their ids, whichever of the others were d
   const again = (number: number) => ({ ...bets[number - 1]!, txHash: hashOf(7_000 + number) });
   assert.equal(ledger.judge(again(3), context).error?.code, "QUOTE_ALREADY_USED");
   assert.equal(ledger.judge(again(5), context).error, undefined, "nothing of it is kept");
-});
-
-Deno.test("UnrecordedFailures: so many are kept, the oldest are forgotten", () => {
-  const failures = new UnrecordedFailures();
-  const add = (number: number) =>
-    failures.add({ txHash: hashOf(number), status: "failed", blockNumber: 1 });
-  for (let number = 1; number <= STRANGER_FAILURES_MAX; number++) add(number);
-  assert.equal(failures.get(hashOf(1))?.txHash, hashOf(1));
-  add(0);
-  assert.equal(failures.get(hashOf(1)), undefined);
-  for (const number of [2, 0]) assert.equal(failures.get(hashOf(number))?.txHash, hashOf(number));
-  failures.clear();
-  assert.equal(failures.get(hashOf(2)), undefined);
 });
 
 Deno.test("Ledger: an id is that of the receipt, also where a journal has left ids out", () => {

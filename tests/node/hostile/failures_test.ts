@@ -1,6 +1,6 @@
 /** A stranger's transactions fail and cost the node neither disk nor memory that grows. */
 import assert from "node:assert/strict";
-import { STRANGER_FAILURES_MAX } from "../../../services/node/chain/unrecorded_failures.ts";
+import { STRANGER_FAILURES_MAX } from "../../../services/node/chain/journal.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 import { testOptions } from "../support/running_node.ts";
 import { startFakeOracle } from "../support/fake_oracle.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rpcErrorBody } from "../../../services/node/rpc/errors.ts";
+import { rpcErrorBody } from "../../../services/node/rpc/dispatcher.ts";
 import {
   NodeBusyError,
   SerialQueue,

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { seededRandom } from "../../../lib/random.ts";
-import { BacktestError, type BarSource } from "../../../services/solver/backtest/bars.ts";
+import {
+  BacktestError,
+  type BarSource,
+  tradeBars,
+} from "../../../services/solver/backtest/bars.ts";
 import { reportOn } from "../../../services/solver/backtest/report.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
-import { tradeBars } from "../../../services/solver/backtest/trade_bars.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
 import { withSeed } from "../../support/random.ts";
 import { MAKERS, plan, runMakers, simulatedTape, START_MS } from "./support.ts";

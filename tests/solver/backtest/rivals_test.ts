@@ -3,7 +3,7 @@ import { gaussian } from "../../../lib/random.ts";
 import { LogitCalibration } from "../../../services/solver/backtest/rivals/logit_calibration.ts";
 import { BaseRate, TerminalOnly } from "../../../services/solver/backtest/rivals/simple.ts";
 import { SimplexRegression } from "../../../services/solver/backtest/rivals/simplex_regression.ts";
-import { slotBar } from "../../../services/solver/backtest/trade_bars.ts";
+import { slotBar } from "../../../services/solver/backtest/bars.ts";
 import { withSeed } from "../../support/random.ts";
 
 Deno.test("Simplex regression: finds weights that add up to 1, none below 0", () =>

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { type Intent, type IntentState, StoreError } from "../../../lib/intents/intent.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import { ReservationReconciler } from "../../../services/solver/execution/reservation_reconciler.ts";
+import { reservationReconciler } from "../../../services/solver/execution/reservation_reconciler.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { stakeOf } from "../theses.ts";
 
@@ -16,7 +16,7 @@ function setUp(states: Record<string, IntentState>) {
   const reconciled = { times: 0 };
   let isAway = false;
   let gate = Promise.resolve();
-  const review = new ReservationReconciler({
+  const review = reservationReconciler({
     store: {
       async find(key) {
         await gate;

@@ -6,7 +6,7 @@ import {
   NodeUnreachableError,
 } from "../../../lib/net/core_client.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
-import { HistoryReader } from "../../../services/solver/market/history_reader.ts";
+import { historyReader } from "../../../services/solver/market/history_reader.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market } from "../support.ts";
@@ -40,7 +40,7 @@ function reader(node: FakeHistory) {
   const clock = new FakeClock();
   const book = new MarketData({ floor: 0.1, minHistoryMs: 60_000 });
   const prices = book.of(market);
-  return { reader: new HistoryReader({ node, book, clock }), clock, prices };
+  return { reader: historyReader({ node, book, clock }), clock, prices };
 }
 
 /** Lets everything that is ready happen. */

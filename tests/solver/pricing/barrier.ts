@@ -5,8 +5,7 @@ import {
   type BarrierOptions,
   BarrierStrategy,
 } from "../../../services/solver/pricing/barrier_strategy.ts";
-import { PricingRefusedError } from "../../../services/solver/pricing/refusals.ts";
-import type { MarketView } from "../../../services/solver/pricing/strategy.ts";
+import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { statusOfCode } from "../../../lib/http/error_status.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

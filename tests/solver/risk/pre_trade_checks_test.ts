@@ -6,7 +6,7 @@ import {
   PreTradeChecks,
   type PreTradeChecksOptions,
 } from "../../../services/solver/risk/pre_trade_checks.ts";
-import { PricingRefusedError } from "../../../services/solver/pricing/refusals.ts";
+import { PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market, solver } from "../support.ts";
 import { termsAt } from "../theses.ts";

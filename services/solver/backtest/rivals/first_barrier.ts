@@ -4,8 +4,7 @@ import { noTouchProbability } from "../../pricing/double_no_touch.ts";
 import { forwardNoTouchProbability } from "../../pricing/forward_start.ts";
 import { YEAR_MS } from "../../pricing/units.ts";
 import type { Bar } from "../bars.ts";
-import { type Maker, RATIO_MAX } from "../maker.ts";
-import type { Offer, TrialBox, TrialKind } from "../trial.ts";
+import { type Maker, type Offer, RATIO_MAX, type TrialBox, type TrialKind } from "../maker.ts";
 import { CloseVolatility } from "./close_volatility.ts";
 
 /** Volatility is lowered by this share for the payout. */

@@ -5,8 +5,7 @@ import { HourlySeason } from "../../pricing/season.ts";
 import { sigmaNodes, spreadOver } from "../../pricing/sigma_mixture.ts";
 import { YEAR_MS } from "../../pricing/units.ts";
 import { type Bar, endOf } from "../bars.ts";
-import { ModelMaker } from "../maker.ts";
-import type { Offer, TrialBox, TrialKind } from "../trial.ts";
+import { ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
 import { LogitCalibration } from "./logit_calibration.ts";
 import { SimplexRegression } from "./simplex_regression.ts";
 

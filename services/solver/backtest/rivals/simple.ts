@@ -3,8 +3,7 @@ import type { RandomSource } from "../../../../lib/clock.ts";
 import { normalBetween } from "../../pricing/normal.ts";
 import { YEAR_MS } from "../../pricing/units.ts";
 import type { Bar } from "../bars.ts";
-import { type Maker, ModelMaker } from "../maker.ts";
-import type { Offer, TrialBox, TrialKind } from "../trial.ts";
+import { type Maker, ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
 import { CloseVolatility } from "./close_volatility.ts";
 
 /** The specification's test strategy: 1.05 to 1.10 times the bet at random. */

@@ -1,4 +1,5 @@
 import { SLOT_MS } from "../../../../lib/prices/price_slots.ts";
+import { DecayedMean } from "../../pricing/decayed_mean.ts";
 import { YEAR_MS } from "../../pricing/units.ts";
 
 /**
@@ -27,8 +28,8 @@ export interface TwoScaleOptions {
  */
 export class TwoScaleVolatility {
   readonly #options: TwoScaleOptions;
-  readonly #slow = new WeightedMean();
-  readonly #fast = new WeightedMean();
+  readonly #slow: DecayedMean;
+  readonly #fast: DecayedMean;
   /** Logarithms of the newest prices, each in the place of its slot; `#slots` says which it is. */
   readonly #logs = new Float64Array(SLOW_SLOTS + 1);
   readonly #slots = new Float64Array(SLOW_SLOTS + 1).fill(-1);
@@ -37,6 +38,8 @@ export class TwoScaleVolatility {
 
   constructor(options: TwoScaleOptions) {
     this.#options = options;
+    this.#slow = new DecayedMean(options.halfLifeMs);
+    this.#fast = new DecayedMean(options.halfLifeMs);
   }
 
   /** Adds the price of a slot that is later than all before; slots may be left out. */
@@ -44,9 +47,9 @@ export class TwoScaleVolatility {
     const slot = Math.floor(timeMs / SLOT_MS);
     const log = Math.log(Number(price));
     if (this.#newest >= 0) {
-      const keep = 2 ** (-(slot - this.#newest) * SLOT_MS / this.#options.halfLifeMs);
-      this.#slow.fade(keep);
-      this.#fast.fade(keep);
+      const elapsedMs = (slot - this.#newest) * SLOT_MS;
+      this.#slow.fade(elapsedMs);
+      this.#fast.fade(elapsedMs);
     }
     const before = this.#logAt(slot - 1);
     const longBefore = this.#logAt(slot - SLOW_SLOTS);
@@ -70,33 +73,15 @@ export class TwoScaleVolatility {
   /** The volatility a year, or undefined before there is enough history. */
   get volatility(): number | undefined {
     const { floor, minHistoryMs } = this.#options;
-    if (this.#returns === 0 || this.historyMs < minHistoryMs) return undefined;
+    const [slow, fast] = [this.#slow.mean, this.#fast.mean];
+    if (slow === undefined || fast === undefined || this.historyMs < minHistoryMs) return undefined;
     const spanMs = (SLOW_SLOTS - 1) * SLOT_MS;
-    const variance = (this.#slow.mean - this.#fast.mean) * YEAR_MS / spanMs;
+    const variance = (slow - fast) * YEAR_MS / spanMs;
     return Math.max(floor, Math.sqrt(Math.max(0, variance)));
   }
 
   #logAt(slot: number): number | undefined {
     const place = slot % this.#logs.length;
     return slot >= 0 && this.#slots[place] === slot ? this.#logs[place] : undefined;
-  }
-}
-
-class WeightedMean {
-  #sum = 0;
-  #weight = 0;
-
-  get mean(): number {
-    return this.#sum / this.#weight;
-  }
-
-  fade(keep: number): void {
-    this.#sum *= keep;
-    this.#weight *= keep;
-  }
-
-  add(value: number): void {
-    this.#sum += value;
-    this.#weight += 1;
   }
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { checksWithLead } from "../../../services/solver/pricing/adverse_selection.ts";
+import { checksWithLead } from "../../../services/solver/pricing/box_price.ts";
 import { checksOf } from "../../../services/solver/pricing/box_probability.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 

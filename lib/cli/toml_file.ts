@@ -1,0 +1,33 @@
+import { TomlError } from "smol-toml";
+import { z } from "zod";
+import { messageOf } from "../errors.ts";
+import { describeIssue } from "../protocol/scalars.ts";
+import { UsageError } from "./options.ts";
+
+/** The text of a TOML file, which errors call `Settings file …`. @throws {UsageError} */
+export async function readTomlFile(kind: "Settings" | "Markets", path: string): Promise<string> {
+  try {
+    return await Deno.readTextFile(path);
+  } catch (thrown) {
+    throw new UsageError(`${kind} file ${path} cannot be read: ${messageOf(thrown)}`);
+  }
+}
+
+/**
+ * The result of a function that parses such a file.
+ *
+ * @throws {UsageError} If it throws; the message has one line.
+ */
+export function parsingToml<T>(kind: "settings" | "markets", path: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (thrown) {
+    const [reason] = thrown instanceof z.ZodError
+      ? [describeIssue(thrown)]
+      : messageOf(thrown).split("\n");
+    const place = thrown instanceof TomlError
+      ? `line ${thrown.line}, column ${thrown.column}: `
+      : "";
+    throw new UsageError(`Invalid ${kind} file ${path}: ${place}${reason}`);
+  }
+}
