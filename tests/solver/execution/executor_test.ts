@@ -5,7 +5,11 @@ import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { hashTransaction, transactionSchema } from "../../../lib/protocol/transaction.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
+import {
+  decodeExecution,
+  encodeExecution,
+  resultOf,
+} from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -95,6 +99,12 @@ Deno.test("Executor: an execution that was left unfinished is checked again befo
   }, clock);
 });
 
+Deno.test("Executor: an unfinished execution has no result", () =>
+  withExecutor(noHedge, async ({ clock, store }) => {
+    const { intent } = await store.insert(recorded(clock));
+    assert.throws(() => resultOf(intent), TypeError);
+  }));
+
 Deno.test("Executor: an execution that cannot be recorded releases its risk", () =>
   withExecutor(noHedge, async ({ executor, exposure, clock, store, sent }) => {
     store.insert = () => Promise.reject(new StoreError("Database failed: disk is full"));
@@ -125,11 +135,15 @@ Deno.test("Executor: a restart reserves every unfinished execution, more than on
     }
     const { intent } = await store.insert({ ...execution, key: "0xfinished" });
     await store.finish(intent, { state: "failed", receipt: null, failure: null }, clock.now());
+    const listUnfinished = store.listUnfinished.bind(store);
+    let pages = 0;
+    store.listUnfinished = (page) => {
+      pages += 1;
+      return listUnfinished(page);
+    };
     await executor.restore();
-    assert.deepEqual([exposure.reservedQuotes.length, exposure.total], [
-      count,
-      10n * BigInt(count),
-    ]);
+    const { total, reservedQuotes: { length } } = exposure;
+    assert.deepEqual([pages, length, total], [3, count, 10n * BigInt(count)]);
   }));
 
 Deno.test("Executor: a hedge that ends at the deadline is in time", async () => {
@@ -174,7 +188,9 @@ Deno.test("Executor: what an earlier run left unfinished is written to before it
       order.push("written");
       return recordAttempt(key, nowMs);
     };
-    await executor.execute(signed(clock).execution);
+    const { execution } = signed(clock);
+    // Once it has its result, nothing more is to be written.
+    for (let time = 0; time < 2; time++) await executor.execute(execution);
     assert.deepEqual(order, ["written", "hedged"]);
   });
 });

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { OutcomeUnknownError } from "../../../lib/intents/intent.ts";
 import { quoteToWire, type QuoteWire } from "../../../lib/protocol/quote.ts";
 import { HttpHedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -82,9 +84,12 @@ for (const [name, failure, timeoutMs] of failures) {
       async (hedge, received) => {
         await withExecutor(hedge, async ({ executor, exposure, clock, sent }) => {
           const { execution, quoteHash } = signed(clock);
-          await assert.rejects(executor.execute(execution), {
-            code: "OUTCOME_UNKNOWN",
-            message: /not hedged yet: the hedging service/,
+          await assert.rejects(executor.execute(execution), (thrown) => {
+            assert.ok(thrown instanceof OutcomeUnknownError);
+            assert.match(thrown.message, /not hedged yet: the hedging service/);
+            assert.ok(thrown.cause instanceof RangemakerError);
+            assert.equal(thrown.cause.code, "HEDGE_UNAVAILABLE");
+            return true;
           });
           assert.equal(exposure.total, 10n, "the risk stays reserved");
           assert.equal((await executor.execute(execution)).status, "committed");

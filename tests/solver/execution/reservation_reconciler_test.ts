@@ -85,7 +85,8 @@ Deno.test("Reservations: a store that is away is logged, and asked again half a 
     setAway(true);
     await pass();
     assert.equal(exposure.total, 20n);
-    assert.deepEqual(records.map(({ category }) => category[1]), ["solver"]);
+    const logged = records.map(({ category, properties }) => [category[1], properties.reason]);
+    assert.deepEqual(logged, [["solver", "The store is away"]]);
     setAway(false);
     await pass();
     assert.equal(exposure.total, 10n);
