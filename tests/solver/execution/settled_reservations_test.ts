@@ -4,7 +4,10 @@ import { StoreError } from "../../../lib/intents/intent.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import { SettledReservations } from "../../../services/solver/execution/settled_reservations.ts";
+import {
+  SettledReservations,
+  type SettledReservationsOptions,
+} from "../../../services/solver/execution/settled_reservations.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -20,6 +23,8 @@ async function withReservations(
     book: ExposureBook;
     clock: FakeClock;
     settled: SettledReservations;
+    /** Those of `settled`. */
+    options: SettledReservationsOptions;
     onNode: Map<number, Thesis>;
     /** Throws what the test says, unless the node has the chain of the store. */
     chain: { require: () => Promise<void> };
@@ -62,18 +67,19 @@ async function withReservations(
     };
     await store.finish(intent, outcome, 2);
   }
-  const settled = new SettledReservations({
+  const options: SettledReservationsOptions = {
     store,
     book,
     node: { getThesis },
     requireChain: () => chain.require(),
     clock,
     onOutcome: (probability, status) => outcomes.push(`${probability} ${status}`),
-  });
+  };
+  const settled = new SettledReservations(options);
   const held = async () =>
-    (await store.listReserved({ limit: 999, after: 0 })).map(({ key }) => Number(BigInt(key)));
+    (await store.listReserved({ limit: 9, after: 0 })).map(({ key }) => Number(BigInt(key)));
   try {
-    await test({ store, book, clock, settled, onNode, chain, asked, held, outcomes });
+    await test({ store, book, clock, settled, options, onNode, chain, asked, held, outcomes });
   } finally {
     await store.close();
   }
@@ -133,13 +139,25 @@ Deno.test("SettledReservations: a store that is away keeps the reservation for t
         await assert.rejects(settled.apply(thesis), TypeError);
         const logged = () => records.map(({ category, level }) => `${level} ${category[1]}`);
         assert.deepEqual(logged(), ["warning solver"]);
+        const { quoteHash, reason } = records[0]?.properties ?? {};
+        assert.deepEqual([quoteHash, reason], [quoteHashOf(1), "The store is away"]);
         store.release = release;
         onNode.set(1, thesis);
         read(book, []);
         assert.equal(await settled.reconcile(), 1);
         assert.deepEqual(logged(), ["warning solver", "info solver"]);
+        assert.equal(await settled.reconcile(), 0, "none is left");
       }),
   ));
+
+Deno.test("SettledReservations: an execution that is forgotten, or a missing listener, keeps nothing reserved", () =>
+  withReservations(3, async ({ settled, options, store, held, outcomes }) => {
+    const { onOutcome: _, ...silent } = options;
+    await new SettledReservations(silent).apply(thesisOf(1, { status: "won" }));
+    store.find = () => Promise.resolve(undefined);
+    await settled.apply(thesisOf(2, { status: "won" }));
+    assert.deepEqual([await held(), outcomes], [[3], []]);
+  }));
 
 Deno.test("SettledReservations: another chain says nothing about the theses of this one", () =>
   withReservations(1, async ({ settled, book, chain, asked, held }) => {
@@ -150,26 +168,22 @@ Deno.test("SettledReservations: another chain says nothing about the theses of t
   }));
 
 Deno.test("SettledReservations: of many reservations, executions under way and theses of other processes stay", () =>
-  withReservations(501, async ({ settled, store, book, onNode, held, outcomes }) => {
-    const underWay = {
-      ...await store.find(quoteHashOf(1)) ?? assert.fail(),
-      key: quoteHashOf(900),
-    };
-    await store.insert(underWay, { reserves: true });
-    const isOther = (id: number) => id > 1 && id < 501;
-    read(
-      book,
-      Array.from({ length: 501 }, (_, index) => thesisOf(index + 1)).filter(({ id }) =>
-        isOther(id)
-      ),
-    );
-    for (const id of [1, 501]) onNode.set(id, thesisOf(id, { status: "lost" }));
+  withReservations(3, async ({ settled, store, book, onNode, asked, held, outcomes }) => {
+    const [open, lost] = await store.listReserved({ limit: 2, after: 0 });
+    assert.ok(open !== undefined && lost !== undefined);
+    await store.insert({ ...open, key: quoteHashOf(9) }, { reserves: true });
+    read(book, [thesisOf(1)]);
+    const listReserved = store.listReserved.bind(store);
+    // A full page comes first.
+    store.listReserved = ({ limit, after }) =>
+      after === 0 ? Promise.resolve(new Array(limit).fill(open)) : listReserved({ limit, after });
+    for (const id of [2, 3]) onNode.set(id, thesisOf(id, { status: "lost" }));
     const release = store.release.bind(store);
     // Another process is faster.
-    store.release = async (key) => await release(key) && key !== quoteHashOf(1);
+    store.release = async (key) => await release(key) && key !== quoteHashOf(2);
     assert.equal(await settled.reconcile(), 1);
-    assert.deepEqual((await held()).filter((id) => !isOther(id)), [900]);
-    assert.deepEqual(outcomes, []);
+    store.listReserved = listReserved;
+    assert.deepEqual([await held(), outcomes, asked], [[1, 9], [], [2, 3]]);
   }));
 
 Deno.test("SettledReservations: outcomes are logged and reported with the probability that was quoted, once each", () =>
