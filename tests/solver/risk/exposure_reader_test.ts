@@ -76,6 +76,7 @@ Deno.test("Exposure reader: a node that is away is logged once, and read again a
       assert.equal(book.complete, !node.away);
     }
     assert.deepEqual(records.map(({ category }) => category[1]), ["solver"]);
+    assert.match(String(records[0]?.properties.reason), /away/);
     await exposure.stop();
     assert.equal(clock.pending, 0);
     assert.equal(book.complete, false);
