@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { describeInput } from "../../../lib/protocol/describe_input.ts";
+import { describeInput, startOf } from "../../../lib/protocol/describe_input.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 
 const schema = z.object({
@@ -20,6 +20,7 @@ const cases: readonly (readonly [unknown, string])[] = [
   [{ id: 1, names: [null] }, "names.0: Expected a string: received null"],
   [{ id: 1, nme: 2 }, "Unknown key nme: received an object"],
   [{ id: 1, user: "z".repeat(99) }, `user: Expected an address: received "${"z".repeat(60)}…"`],
+  [{ id: 1, user: "z".repeat(60) }, `user: Expected an address: received "${"z".repeat(60)}"`],
 ];
 
 for (const [input, message] of cases) {
@@ -28,6 +29,24 @@ for (const [input, message] of cases) {
     assert.equal(describeInput(error ?? assert.fail("It fits"), input), message);
   });
 }
+
+Deno.test("describeInput: a rule about a field of what is no object received nothing there", () => {
+  const rule = z.unknown().superRefine((_, { addIssue }) =>
+    addIssue({ code: "custom", path: ["a", "b"], message: "No" })
+  );
+  for (const input of [{ a: null }, { a: 5 }, { a: "text" }, {}, null]) {
+    const { error } = rule.safeParse(input);
+    assert.equal(
+      describeInput(error ?? assert.fail("It fits"), input),
+      "a.b: No: received nothing",
+    );
+  }
+});
+
+Deno.test("startOf: shows the start of a text", () => {
+  assert.equal(startOf('{"a'), String.raw`"{\"a"`);
+  assert.equal(startOf("x".repeat(61)), `"${"x".repeat(60)}…"`);
+});
 
 Deno.test("describeInput: a private key in a wrong field is not shown", () => {
   const key = DEV_ACCOUNTS.solver.privateKey;
