@@ -108,6 +108,7 @@ Deno.test("History: a node that is away is logged once and asked again, and noth
     await settled();
     assert.equal(prices.historyEndMs, 0);
     assert.deepEqual(logged(), ["warning solver"]);
+    assert.match(String(records[0]?.properties.reason), /away/);
     node.away = false;
     node.slots.set(clock.now() - 100, 5n);
     clock.advance(1_000);
@@ -133,9 +134,10 @@ Deno.test("History: one look reads 16 pages at most, and none after a stop", asy
 
 Deno.test("History: begins no earlier than time itself", async () => {
   const node = new FakeHistory();
-  const { reader: history } = reader(node, new FakeClock(1_234));
+  const { reader: history, prices } = reader(node, new FakeClock(1_234));
   history.start();
   await settled();
   assert.deepEqual(node.queries.map(({ from, to }) => [from, to]), [[0, 1_200]]);
+  assert.equal(prices.historyEndMs, 0, "nothing is recorded");
   await history.stop();
 });

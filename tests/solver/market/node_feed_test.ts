@@ -98,10 +98,10 @@ Deno.test("Node feed: each outage is logged once, and so is its end", () =>
       }
       accept(network);
     }
-    const logged = records.map((
-      { level, properties },
-    ) => [level, properties.event, properties.url]);
-    const outage = [["warning", "node_lost", "ws://node"], ["info", "node_back", "ws://node"]];
+    const logged = records.map(({ category, level, properties: { event, url } }) =>
+      [category[1], level, event, url].join(" ")
+    );
+    const outage = ["solver warning node_lost ws://node", "solver info node_back ws://node"];
     assert.deepEqual(logged, [...outage, ...outage]);
     node.stop();
     return Promise.resolve();
