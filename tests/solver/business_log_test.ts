@@ -59,6 +59,12 @@ const cases: readonly [
     { event: "execution_hedged", ...bet, risk: "0.000010 USDC" },
   ],
   [
+    "hedge of a bet that pays itself back",
+    () => businessLog.hedged(quoteHash, { ...terms, payout: 100n }),
+    "info",
+    { event: "execution_hedged", ...bet, payout: "100", risk: "0.000000 USDC" },
+  ],
+  [
     "refusal",
     () => businessLog.refused(quoteHash, terms, refusal),
     "info",
