@@ -76,14 +76,31 @@ for (const [what, code, words] of broken) {
     }));
 }
 
-Deno.test("loadStrategy: a price without a payout is an error that names the file", () =>
+for (const price of ["({ payout: 5 })", "undefined", "null"]) {
+  Deno.test(`loadStrategy: a price of ${price} is an error that names the file`, () =>
+    withFile(
+      `export default () => ({ name: 'x', price: () => ${price}, recheck() {} });`,
+      async (path) => {
+        const strategy = (await loadStrategy(path))(context);
+        assert.throws(() => strategy.price(termsAt(0)), /mine\.ts gave no payout/);
+      },
+    ));
+}
+
+Deno.test("loadStrategy: last looks are the file's own", () =>
   withFile(
-    "export default () => ({ name: 'x', price: () => ({ payout: 5 }), recheck() {} });",
+    `export default () => ({ name: "x", price() {}, recheck(bet, payout, isRecorded) {
+      if (isRecorded) throw new RangeError(bet.betAmount + " " + payout);
+    } });`,
     async (path) => {
       const strategy = (await loadStrategy(path))(context);
-      assert.throws(() => strategy.price(termsAt(0)), /mine\.ts gave no payout/);
+      strategy.recheck(termsAt(0), 130n, false);
+      assert.throws(() => strategy.recheck(termsAt(0), 130n, true), new RangeError("100 130"));
     },
   ));
+
+Deno.test("StrategyContext: without a book there is no risk beside a bet", () =>
+  assert.equal(context.riskBeside(termsAt(0)), 0));
 
 Deno.test("StrategyContext: a bet on no market is refused before a strategy looks at it", () => {
   const terms = { ...termsAt(0), base: termsAt(0).quote };

@@ -148,6 +148,7 @@ const inputCases: readonly (readonly [unknown, string])[] = [
   [{ id: 1, names: [null] }, "names.0: Expected a string: received null"],
   [{ id: 1, nme: 2 }, "Unknown key nme: received an object"],
   [{ id: 1, user: "z".repeat(99) }, `user: Expected an address: received "${"z".repeat(60)}…"`],
+  [{ id: 1, user: "z".repeat(60) }, `user: Expected an address: received "${"z".repeat(60)}"`],
 ];
 
 for (const [input, message] of inputCases) {
@@ -156,6 +157,17 @@ for (const [input, message] of inputCases) {
     assert.equal(describeInput(error ?? assert.fail("It fits"), input), message);
   });
 }
+
+Deno.test("describeInput: a rule about a field of what is no object received nothing there", () => {
+  const rule = z.unknown().superRefine((_, { addIssue }) =>
+    addIssue({ code: "custom", path: ["a", "b"], message: "No" })
+  );
+  for (const input of [{ a: null }, { a: 5 }, { a: "text" }, {}, null]) {
+    const { error } = rule.safeParse(input);
+    const message = describeInput(error ?? assert.fail("It fits"), input);
+    assert.equal(message, "a.b: No: received nothing");
+  }
+});
 
 Deno.test("describeInput: a private key in a wrong field is not shown", () => {
   const key = DEV_ACCOUNTS.solver.privateKey;

@@ -55,6 +55,7 @@ const misfits: [type: string, value: unknown][] = [
   ["bytes32", `0x${"1".repeat(66)}`],
   ["bytes", "0x123"],
   ["bytes", "0xzz"],
+  ["bytes", "zz0x11"],
   ["string", 5],
   ["uint64[]", [UINT64_MAX + 1n]],
   ["uint64[]", "1"],

@@ -182,3 +182,11 @@ Deno.test("Wire, thesis: wire form and inner form turn into each other, with a b
     assert.deepEqual(toWire(thesisSchema.parse(each)), each);
   }
 });
+
+Deno.test("toWire: only whole numbers without bound change, at every depth", () => {
+  const other = { text: "a", number: 1.5, none: null, absent: undefined, flag: true };
+  assert.deepEqual(toWire({ big: 7n, list: [8n, { big: 9n, ...other }], ...other }), {
+    ...{ big: "7", list: ["8", { big: "9", ...other }], ...other },
+  });
+  assert.equal(toWire(null), null);
+});

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
+import { StoreError } from "../../../lib/intents/intent.ts";
+import { Executor } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -49,28 +51,44 @@ Deno.test("Executor: before the bound refuses, theses that settled unseen are re
   const second = signed(clock, { upperPrice: 3n });
   await withExecutor(
     noHedge,
-    async ({ executor, store, exposure, released }) => {
+    async ({ executor, options, store, exposure, released }) => {
       await executor.execute(first.execution);
       exposure.beginReading();
       exposure.endReading([]);
       await store.release(first.quoteHash);
       await store.insert({ ...recorded(clock), key: quoteHashOf(7) }, { reserves: true });
-      const find = store.insert.bind(store);
+      const insert = store.insert.bind(store);
       let attempts = 0;
-      store.insert = (intent, options) => {
+      store.insert = (...parameters) => {
         attempts += 1;
-        return find(intent, options);
+        return insert(...parameters);
       };
       await assert.rejects(executor.execute(second.execution), refusedWith("EXPOSURE_TOO_LARGE"));
       assert.equal(attempts, 1, "nothing was released, so it is not tried again");
       released.push("one");
       await assert.rejects(executor.execute(second.execution), refusedWith("EXPOSURE_TOO_LARGE"));
       assert.equal(attempts, 3);
+      const failing = new Executor({
+        ...options,
+        releaseSettled: () => Promise.reject(new StoreError("The store is away")),
+      });
+      await assert.rejects(failing.execute(second.execution), refusedWith("EXPOSURE_TOO_LARGE"));
+      assert.equal(attempts, 4, "a release that fails does not hide the bound");
     },
     clock,
     completeBook(15n),
   );
 });
+
+for (const thrown of [new StoreError("The store is away"), new TypeError("A bug")]) {
+  Deno.test(`Executor: a ${thrown.name} of the store is no reason to release theses and try again`, () =>
+    withExecutor(noHedge, async ({ executor, clock, store, released }) => {
+      released.push("one");
+      store.insert = () => Promise.reject(thrown);
+      await assert.rejects(executor.execute(signed(clock).execution), thrown);
+      assert.deepEqual(released, ["one"]);
+    }));
+}
 
 Deno.test("Executor: a user without the money gets a refusal, and the same quote is good after a deposit", async () => {
   const clock = new FakeClock();

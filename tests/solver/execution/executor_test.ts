@@ -2,10 +2,19 @@ import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
 import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
+import { betTermsOf } from "../../../lib/protocol/terms.ts";
+import { hashTransaction, transactionSchema } from "../../../lib/protocol/transaction.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import { encodeExecution } from "../../../services/solver/execution/execution.ts";
+import {
+  decodeExecution,
+  encodeExecution,
+  resultOf,
+} from "../../../services/solver/execution/execution.ts";
+import { Executor } from "../../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
+import { CHAIN_ID, solver, user } from "../support.ts";
 import { stakeOf } from "../theses.ts";
 import { noHedge, recorded, signed, withExecutor } from "./support.ts";
 
@@ -90,6 +99,12 @@ Deno.test("Executor: an execution that was left unfinished is checked again befo
   }, clock);
 });
 
+Deno.test("Executor: an unfinished execution has no result", () =>
+  withExecutor(noHedge, async ({ clock, store }) => {
+    const { intent } = await store.insert(recorded(clock));
+    assert.throws(() => resultOf(intent), TypeError);
+  }));
+
 Deno.test("Executor: an execution that cannot be recorded releases its risk", () =>
   withExecutor(noHedge, async ({ executor, exposure, clock, store, sent }) => {
     store.insert = () => Promise.reject(new StoreError("Database failed: disk is full"));
@@ -109,6 +124,8 @@ Deno.test("Executor: a failed receipt releases the risk, an unknown outcome keep
 
 Deno.test("Executor: a restart reserves every unfinished execution, more than one page of them too", () =>
   withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
+    await executor.restore();
+    assert.deepEqual(exposure.reservedQuotes, [], "nothing is recorded yet");
     const execution = recorded(clock);
     const count = 1_001;
     for (let n = 0; n < count; n++) {
@@ -118,11 +135,15 @@ Deno.test("Executor: a restart reserves every unfinished execution, more than on
     }
     const { intent } = await store.insert({ ...execution, key: "0xfinished" });
     await store.finish(intent, { state: "failed", receipt: null, failure: null }, clock.now());
+    const listUnfinished = store.listUnfinished.bind(store);
+    let pages = 0;
+    store.listUnfinished = (page) => {
+      pages += 1;
+      return listUnfinished(page);
+    };
     await executor.restore();
-    assert.deepEqual([exposure.reservedQuotes.length, exposure.total], [
-      count,
-      10n * BigInt(count),
-    ]);
+    const { total, reservedQuotes: { length } } = exposure;
+    assert.deepEqual([pages, length, total], [3, count, 10n * BigInt(count)]);
   }));
 
 Deno.test("Executor: a hedge that ends at the deadline is in time", async () => {
@@ -167,7 +188,9 @@ Deno.test("Executor: what an earlier run left unfinished is written to before it
       order.push("written");
       return recordAttempt(key, nowMs);
     };
-    await executor.execute(signed(clock).execution);
+    const { execution } = signed(clock);
+    // Once it has its result, nothing more is to be written.
+    for (let time = 0; time < 2; time++) await executor.execute(execution);
     assert.deepEqual(order, ["written", "hedged"]);
   });
 });
@@ -192,5 +215,103 @@ Deno.test("Executor: a hedge that may succeed later leaves the outcome open, and
     await assert.rejects(executor.execute(execution), OutcomeUnknownError);
     assert.equal((await store.find(quoteHash))?.state, "accepted");
     assert.deepEqual([exposure.total, exposure.reservedQuotes], [10n, [quoteHash]]);
+    busy.cover = () => Promise.resolve();
+    assert.equal((await executor.execute(execution)).status, "committed");
   });
 });
+
+Deno.test("Executor: a bug of the hedge is neither a refusal nor an unknown outcome", () => {
+  const bug = new TypeError("A bug");
+  const broken: Hedge = { expectedMs: 0, cover: () => Promise.reject(bug) };
+  return withExecutor(broken, async ({ executor, exposure, clock, store }) => {
+    const { execution, quoteHash } = signed(clock);
+    await assert.rejects(executor.execute(execution), (thrown) => thrown === bug);
+    assert.equal((await store.find(quoteHash))?.state, "accepted");
+    assert.equal(exposure.total, 10n);
+  });
+});
+
+Deno.test("Executor: the same quote a second time at once joins the first execution", () =>
+  withExecutor(noHedge, async ({ executor, clock, store, sent }) => {
+    const { execution } = signed(clock);
+    const find = store.find.bind(store);
+    let begun = 0;
+    store.find = (key) => {
+      begun += 1;
+      return find(key);
+    };
+    const [one, two] = await Promise.all([1, 2].map(() => executor.execute(execution)));
+    assert.deepEqual(one, two);
+    assert.deepEqual([begun, sent.length], [1, 1]);
+  }));
+
+Deno.test("Executor: in dry-run mode nothing is executed", () =>
+  withExecutor(noHedge, async ({ options, clock, store }) => {
+    const { execution, quoteHash } = signed(clock);
+    const executor = new Executor({ ...options, dryRun: true });
+    await assert.rejects(executor.execute(execution), { code: "DRY_RUN" });
+    assert.equal(await store.find(quoteHash), undefined);
+  }));
+
+Deno.test("Executor: a transaction has the terms and signatures of its quote, and the present time", () =>
+  withExecutor(noHedge, async ({ executor, clock, store, sent }) => {
+    const { execution: { quote, userSignature }, quoteHash } = signed(clock);
+    // A quote that names no solver is taken for its own.
+    const { solver: _own, ...unnamed } = quote;
+    clock.jump(17);
+    await executor.execute({ quote: unnamed, userSignature });
+    const { signature: _, ...tx } = transactionSchema.parse(JSON.parse(sent[0] ?? ""));
+    assert.deepEqual(tx, {
+      type: "RfqSubmit",
+      timestamp: clock.now(),
+      from: solver.address,
+      user: user.address,
+      ...betTermsOf(quote),
+      payout: quote.payout,
+      deadline: quote.deadline,
+      solverSignature: quote.signature,
+      userSignature,
+    });
+    const intent = await store.find(quoteHash);
+    assert.equal(intent?.transaction?.txHash, hashTransaction(tx, CHAIN_ID));
+    assert.deepEqual(decodeExecution(intent?.payload ?? ""), { quote, userSignature });
+  }));
+
+Deno.test("Executor: an execution is stored with the probability that was quoted", () =>
+  withExecutor(noHedge, async ({ options, clock, store }) => {
+    const { execution, quoteHash } = signed(clock);
+    const probabilityOf = (hash: string) => hash === quoteHash ? 0.25 : undefined;
+    await new Executor({ ...options, probabilityOf }).execute(execution);
+    const { payload } = await store.find(quoteHash) ?? assert.fail("It is stored");
+    assert.equal(decodeExecution(payload).probability, 0.25);
+  }));
+
+Deno.test("Executor: an execution is logged as accepted by who recorded it, a refused one with its code", () =>
+  withExecutor(noHedge, ({ executor, clock, store }) =>
+    withLogs("info", async (records) => {
+      const events = () => records.map(({ properties: { event, code } }) => [event, code]);
+      const { execution } = signed(clock);
+      // Another process records it between the look and the insertion.
+      const find = store.find.bind(store);
+      store.find = async () => {
+        store.find = find;
+        await store.insert(recorded(clock));
+        return undefined;
+      };
+      await executor.execute(execution);
+      assert.deepEqual(events(), [["execution_hedged", undefined]]);
+      await executor.execute(signed(clock, { upperPrice: 3n }).execution);
+      const risky = signed(clock, { payout: 151n });
+      await assert.rejects(executor.execute(risky.execution), { code: "RISK_TOO_LARGE" });
+      assert.deepEqual(events().slice(1), [
+        ["execution_accepted", undefined],
+        ["execution_hedged", undefined],
+        ["execution_refused", "RISK_TOO_LARGE"],
+      ]);
+      store.underWay = () => Promise.reject(new TypeError("A bug"));
+      await assert.rejects(
+        executor.execute(signed(clock, { upperPrice: 4n }).execution),
+        TypeError,
+      );
+      assert.equal(records.length, 4, "a bug is no refusal");
+    })));

@@ -4,6 +4,7 @@ import { type Intent, type IntentState, StoreError } from "../../../lib/intents/
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { reservationReconciler } from "../../../services/solver/execution/reservation_reconciler.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 import { stakeOf } from "../theses.ts";
 
 const HALF_MINUTE_MS = 30_000;
@@ -77,17 +78,20 @@ Deno.test("Reservations: what another process ended is released, or is a thesis"
   await review.stop();
 });
 
-Deno.test("Reservations: a store that is away is asked again half a minute later", async () => {
-  const { exposure, review, pass, setAway } = setUp({ "0xa": "failed" });
-  review.start();
-  setAway(true);
-  await pass();
-  assert.equal(exposure.total, 20n);
-  setAway(false);
-  await pass();
-  assert.equal(exposure.total, 10n);
-  await review.stop();
-});
+Deno.test("Reservations: a store that is away is logged, and asked again half a minute later", () =>
+  withLogs("warning", async (records) => {
+    const { exposure, review, pass, setAway } = setUp({ "0xa": "failed" });
+    review.start();
+    setAway(true);
+    await pass();
+    assert.equal(exposure.total, 20n);
+    const logged = records.map(({ category, properties }) => [category[1], properties.reason]);
+    assert.deepEqual(logged, [["solver", "The store is away"]]);
+    setAway(false);
+    await pass();
+    assert.equal(exposure.total, 10n);
+    await review.stop();
+  }));
 
 for (const isAway of [false, true]) {
   const how = isAway ? "fails" : "answers";

@@ -6,7 +6,7 @@ import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
 import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
-import { Executor } from "../../../services/solver/execution/executor.ts";
+import { Executor, type ExecutorOptions } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
@@ -43,6 +43,8 @@ export async function withExecutor(
   hedge: Hedge,
   test: (parts: {
     executor: Executor;
+    /** Those of the executor, for another one with some of them changed. */
+    options: ExecutorOptions;
     exposure: ExposureBook;
     clock: FakeClock;
     store: IntentStore;
@@ -99,7 +101,7 @@ export async function withExecutor(
     decode: (payload) => decodeExecution(payload).quote,
   });
   const chain = { require: () => Promise.resolve() };
-  const executor = new Executor({
+  const options: ExecutorOptions = {
     requireChain: () => chain.require(),
     store,
     submitter,
@@ -113,9 +115,10 @@ export async function withExecutor(
     chainId: CHAIN_ID,
     clock,
     dryRun: false,
-  });
+  };
+  const executor = new Executor(options);
   try {
-    await test({ executor, exposure, clock, store, sent, released, submitter, chain });
+    await test({ executor, options, exposure, clock, store, sent, released, submitter, chain });
   } finally {
     await submitter.stop();
     await store.close();

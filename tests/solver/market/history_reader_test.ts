@@ -9,6 +9,7 @@ import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { historyReader } from "../../../services/solver/market/history_reader.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 import { market } from "../support.ts";
 
 /** A node whose history is what the test put there, given in pages. */
@@ -16,6 +17,8 @@ class FakeHistory {
   readonly slots = new Map<number, bigint>();
   readonly queries: HistoryQuery[] = [];
   away = false;
+  /** Gives page after page without end. */
+  endless = false;
   #pageSlots: number;
 
   constructor(pageSlots = 6_000) {
@@ -32,12 +35,15 @@ class FakeHistory {
     const to = Math.min(query.to, from + this.#pageSlots * 100);
     const prices = [...this.slots].filter(([time]) => time >= from && time < to)
       .sort(([a], [b]) => a - b).map(([time, price]) => ({ time, price }));
-    return Promise.resolve({ prices, missing: [], nextCursor: to < query.to ? String(to) : null });
+    return Promise.resolve({
+      prices,
+      missing: [],
+      nextCursor: to < query.to || this.endless ? String(to) : null,
+    });
   }
 }
 
-function reader(node: FakeHistory) {
-  const clock = new FakeClock();
+function reader(node: FakeHistory, clock = new FakeClock()) {
   const book = new MarketData({ floor: 0.1, minHistoryMs: 60_000 });
   const prices = book.of(market);
   return { reader: historyReader({ node, book, clock }), clock, prices };
@@ -91,43 +97,48 @@ Deno.test("History: later looks take what is new, and wait a while for slots tha
   await history.stop();
 });
 
-Deno.test("History: a node that is away is asked again, and nothing is lost", async () => {
+Deno.test("History: a node that is away is logged once and asked again, and nothing is lost", () =>
+  withLogs("info", async (records) => {
+    const node = new FakeHistory();
+    const { reader: history, clock, prices } = reader(node);
+    const logged = () => records.map(({ category, level }) => `${level} ${category[1]}`);
+    node.away = true;
+    history.start();
+    await settled();
+    clock.advance(1_000);
+    await settled();
+    assert.equal(prices.historyEndMs, 0);
+    assert.deepEqual(logged(), ["warning solver"]);
+    assert.match(String(records[0]?.properties.reason), /away/);
+    node.away = false;
+    node.slots.set(clock.now() - 100, 5n);
+    clock.advance(1_000);
+    await settled();
+    assert.equal(prices.history.newest, clock.now() - 1_100);
+    assert.deepEqual(logged(), ["warning solver", "info solver"]);
+    await history.stop();
+    assert.equal(clock.pending, 0);
+  }));
+
+Deno.test("History: one look reads 16 pages at most, and none after a stop", async () => {
   const node = new FakeHistory();
-  const { reader: history, clock, prices } = reader(node);
-  node.away = true;
+  const { reader: history } = reader(node);
+  node.endless = true;
   history.start();
   await settled();
-  assert.equal(prices.historyEndMs, 0);
-  node.away = false;
-  node.slots.set(clock.now() - 100, 5n);
-  clock.advance(1_000);
-  await settled();
-  assert.equal(prices.history.newest, clock.now() - 1_100);
+  assert.equal(node.queries.length, 16);
+  node.queries.length = 0;
+  history.start();
   await history.stop();
-  assert.equal(clock.pending, 0);
+  assert.equal(node.queries.length, 1);
 });
 
-Deno.test("Market book: prices go to their markets; an update from the future counts as now", () => {
-  const book = new MarketData({ floor: 0.1, minHistoryMs: 60_000 });
-  const { base, quote, symbol } = market;
-  const entry = { base, quote, decimals: 6 as const, ageMs: 0, state: "stale" as const };
-  const price = { ...entry, price: 7n, lastUpdate: 1_500 };
-  book.takeSpots({ [symbol]: price, "DOGE/USDT": { ...price, price: 1n } }, 1_000);
-  assert.deepEqual(book.of(market).spot, { price: 7n, lastUpdateMs: 1_000, fresh: false });
-  for (const other of MARKETS.filter((one) => one.symbol !== symbol)) {
-    assert.equal(book.of(other).spot, undefined);
-  }
-});
-
-Deno.test("Market book: what is no price of a slot is left out", () => {
-  const book = new MarketData({ floor: 0.1, minHistoryMs: 60_000 });
-  const prices = book.of(market);
-  const slots = [[100, 5n], [150, 6n], [200, 0n], [300, 7n], [300, 8n], [200, 9n]] as const;
-  prices.takeHistory(slots.map(([time, price]) => ({ time, price })), 400);
-  const found = [100, 200, 300].map((time) => prices.history.at(time));
-  assert.deepEqual(found, [5n, undefined, 7n]);
-  const { base, quote } = market;
-  const entry = { base, quote, decimals: 6 as const, ageMs: 0, state: "fresh" as const };
-  prices.takeSpot({ ...entry, price: 0n, lastUpdate: 1 }, 1);
-  assert.equal(prices.spot, undefined);
+Deno.test("History: begins no earlier than time itself", async () => {
+  const node = new FakeHistory();
+  const { reader: history, prices } = reader(node, new FakeClock(1_234));
+  history.start();
+  await settled();
+  assert.deepEqual(node.queries.map(({ from, to }) => [from, to]), [[0, 1_200]]);
+  assert.equal(prices.historyEndMs, 0, "nothing is recorded");
+  await history.stop();
 });

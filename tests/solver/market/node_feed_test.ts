@@ -4,6 +4,7 @@ import { NodeFeed } from "../../../services/solver/market/node_feed.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 import { market, solver } from "../support.ts";
 import { thesisOf } from "../theses.ts";
 
@@ -79,6 +80,32 @@ Deno.test("Node feed: subscribes anew after every loss, and says so", () => {
   node.stop();
   assert.equal(clock.pending, 0);
 });
+
+Deno.test("Node feed: each outage is logged once, and so is its end", () =>
+  withLogs("info", (records) => {
+    const { node, network, clock } = feed();
+    accept(network);
+    for (let outage = 0; outage < 2; outage++) {
+      // Waits double up to 2 s, and begin anew after a connection that lasted.
+      clock.advance(5_000);
+      for (const waitMs of [250, 500, 1_000, 2_000, 2_000]) {
+        network.newest.end();
+        const { length } = network.sockets;
+        clock.advance(waitMs - 1);
+        assert.equal(network.sockets.length, length);
+        clock.advance(1);
+        assert.equal(network.sockets.length, length + 1);
+      }
+      accept(network);
+    }
+    const logged = records.map(({ category, level, properties: { event, url } }) =>
+      [category[1], level, event, url].join(" ")
+    );
+    const outage = ["solver warning node_lost ws://node", "solver info node_back ws://node"];
+    assert.deepEqual(logged, [...outage, ...outage]);
+    node.stop();
+    return Promise.resolve();
+  }));
 
 Deno.test("Node feed: a connection that falls silent for 10 s is given up", () => {
   const { node, network, clock, events } = feed();

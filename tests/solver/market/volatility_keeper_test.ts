@@ -109,13 +109,32 @@ Deno.test("Volatility keeper: a state older than a week or from the future does 
   await first.keeper.start(first.book);
   addMinutes(first, 100);
   await first.keeper.stop();
-  const nowMs = first.clock.now();
-  for (const [passedMs, isKnown] of [[6 * DAY_MS, true], [8 * DAY_MS, false], [-DAY_MS, false]]) {
-    const later = await run(store, { clock: new FakeClock(nowMs + Number(passedMs)) });
-    assert.equal(later.forecast() !== undefined, isKnown, `${passedMs}`);
+  const endMs = first.volatility.candlesEndMs;
+  for (
+    const [passedMs, isKnown] of [[-1, false], [0, true], [7 * DAY_MS, true], [
+      7 * DAY_MS + 1,
+      false,
+    ]]
+  ) {
+    const later = await run(store, { clock: new FakeClock(endMs + Number(passedMs)) });
+    assert.equal(later.volatility.candlesEndMs, isKnown ? endMs : 0, `${passedMs}`);
   }
+  const { keeper } = await run(store, { clock: first.clock });
+  const patient = await keeper.load(SPEC_MARKETS, { ...settings, minHistoryMs: DAY_MS });
+  assert.deepEqual([...patient.keys()], [market], "less history than quotes need is kept");
   await store.close();
 });
+
+Deno.test("Volatility keeper: without prices, or before its start, it saves nothing and says nothing", () =>
+  withLogs("info", async (records) => {
+    const store = await memoryStore();
+    await (await run(store)).keeper.stop();
+    const { keeper, book } = await run(store);
+    await keeper.start(book);
+    await keeper.stop();
+    assert.deepEqual([await store.savedValue("volatility"), records.length], [undefined, 0]);
+    await store.close();
+  }));
 
 /** A good state of one market, and ways to spoil it. */
 async function goodState(): Promise<string> {
@@ -163,17 +182,31 @@ for (const [name, spoil, logs] of spoiled) {
 }
 
 Deno.test("Volatility keeper: a store that fails is a cold start, and logged once while it fails", async () => {
-  const away = () => Promise.reject(new StoreError("Database is away"));
+  const store = {
+    savedValue: () => Promise.reject(new StoreError("Database is away")),
+    saveValue: (): Promise<void> => store.savedValue(),
+  };
   await withLogs("info", async (records) => {
-    const first = await run({ savedValue: away, saveValue: away });
+    const first = await run(store);
     await first.keeper.start(first.book);
     addMinutes(first, 2);
-    for (let minute = 0; minute < 3; minute++) {
-      first.clock.advance(MINUTE_MS);
-      await setImmediate();
-    }
-    assert.equal(records.length, 2, "one for loading, one for saving");
+    const minutes = async (count: number) => {
+      for (let minute = 0; minute < count; minute++) {
+        first.clock.advance(MINUTE_MS);
+        await setImmediate();
+      }
+    };
+    await minutes(3);
+    const { saveValue } = store;
+    store.saveValue = () => Promise.resolve();
+    await minutes(2);
+    store.saveValue = saveValue;
     await first.keeper.stop();
+    const logged = records.map(({ category, level, properties: { reason } }) =>
+      [category[1], level, reason].join(" ").trim()
+    );
+    const failure = "solver warning Database is away";
+    assert.deepEqual(logged, [failure, failure, "solver info", failure], "to load, save and stop");
   });
 });
 
@@ -181,7 +214,11 @@ Deno.test("Volatility keeper: a start takes a week of candles, and after a stop 
   const exchange = startFakeCandles();
   const store = await memoryStore();
   const first = await run(store, { historyUrl: exchange.url });
-  await first.keeper.start(first.book);
+  await withLogs("info", async (records) => {
+    await first.keeper.start(first.book);
+    const logged = records.map(({ level, properties: { count } }) => [level, count]);
+    assert.deepEqual(logged, [["info", 3 * 7 * 1_440]]);
+  });
   const { volatility = 0 } = first.forecast() ?? {};
   assert.ok(Math.abs(volatility / FAKE_CANDLES_VOLATILITY - 1) < 0.01, `${volatility}`);
   assert.equal(first.volatility.historyMs, 7 * DAY_MS);
@@ -228,7 +265,8 @@ for (const [name, answer, reason] of bad) {
       });
       await keeper.start(book);
       assert.equal(forecast(), undefined);
-      assert.equal(records.length, 1);
+      const logged = records.map(({ level, properties: { count } }) => [level, count]);
+      assert.deepEqual(logged, [["warning", 0]]);
       assert.match(String(records[0]?.properties.reason), reason);
       await keeper.stop();
     });

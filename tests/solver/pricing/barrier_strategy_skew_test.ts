@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import { bookSkew } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { market } from "../support.ts";
 import { quoteHashOf } from "../theses.ts";
 import { assertRefused, barrier } from "./barrier.ts";
@@ -75,4 +76,13 @@ Deno.test("Barrier: last look counts bets that came before, not the quote itself
   book.release(quoteHashOf(1));
   const words = new RegExp(`below the ${payout} of a new quote`);
   assertRefused(() => strategy.recheck(bet, later), "PRICE_IMPROVED", 400, words);
+});
+
+Deno.test("Skew: grows with the risk of other bets, is never negative, and 0 without a share", () => {
+  const { bet } = barrier();
+  const skewOf = (beside: number, ownRisk = 0n, share = 0.5) =>
+    bookSkew({ share, capacity: 100n, riskBeside: () => beside }, bet, ownRisk);
+  const found = [skewOf(0), skewOf(20), skewOf(20, 20n), skewOf(20, 30n), skewOf(999)];
+  assert.deepEqual(found, [0, 0.1, 0, 0, 0.5]);
+  assert.deepEqual([skewOf(20, 0n, 0), bookSkew(undefined, bet)], [0, 0]);
 });

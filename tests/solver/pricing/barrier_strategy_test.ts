@@ -4,7 +4,7 @@ import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../../../services/solver/limits.ts";
 import { payoutFor } from "../../../services/solver/pricing/box_price.ts";
-import type { MarketView } from "../../../services/solver/pricing/strategy.ts";
+import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { assertRefused, barrier, SPOT } from "./barrier.ts";
 
 Deno.test("Barrier: pays the bet without the margin over the charged probability", () => {
@@ -34,6 +34,11 @@ Deno.test("Barrier: PAYOUT_TOO_LOW for a bet that cannot be lost; a hopeless one
   const { strategy, bet } = barrier();
   const safe = { ...bet, lowerPrice: 1n, upperPrice: UINT64_MAX };
   assertRefused(() => strategy.price(safe), "PAYOUT_TOO_LOW", 400, /probability of 1\.0000/);
+  assert.throws(() => strategy.price(safe), (thrown) => {
+    assert.ok(thrown instanceof PricingRefusedError);
+    const { chargedProbability = 0, margin } = thrown.pricing ?? {};
+    return chargedProbability > 0.999 && margin === 0.05;
+  });
   const hopeless = { ...bet, lowerPrice: SPOT, upperPrice: SPOT + 40_000n };
   assert.equal(strategy.price(hopeless).payout, bet.betAmount * LIMITS.maxPayoutRatio);
 });
@@ -50,6 +55,11 @@ Deno.test("Barrier: payouts lie above the bet and within the limit, or there is 
       assert.ok(Number(payout) * probability <= Number(bet) * (1 - margin) * (1 + 1e-9));
     },
   ));
+});
+
+Deno.test("Barrier: a skew withholds its share of the winnings, and none of the bet", () => {
+  const found = [0, 0.25, 0.5].map((skew) => payoutFor(1_000_000n, 0.5, 0.1, skew));
+  assert.deepEqual(found, [1_800_000n, 1_600_000n, 1_400_000n]);
 });
 
 Deno.test("Barrier: the charge grows with the age of the price and with how short the box is", () => {
@@ -124,6 +134,7 @@ Deno.test("Barrier: VOLATILITY_UNAVAILABLE for too little history, and for one t
   assertRefused(() => strategy.price(bet), "VOLATILITY_UNAVAILABLE", 503, /too short/);
   const ended = barrier({ historyEndMs: bet.startTime - 10_001 });
   assertRefused(() => ended.strategy.price(bet), "VOLATILITY_UNAVAILABLE", 503, /10001 ms ago/);
+  assert.ok(barrier({ historyEndMs: bet.startTime - 10_000 }).strategy.price(bet).payout > 0n);
 });
 
 Deno.test("Barrier: OUTSIDE_RANGE for a spot outside, before and after the start; bounds are inside", () => {

@@ -61,3 +61,38 @@ Deno.test("Standing prices: missing slots say nothing, and ticks are forgotten",
   feed(standing, 12, 40_000, (price) => price + 7n);
   assert.equal(standing.tick, 7n);
 });
+
+/** Prices in slots that follow each other, from a slot on. */
+function addFrom(standing: StandingPrices, slot: number, ...prices: bigint[]): void {
+  for (const [index, price] of prices.entries()) standing.add(slot + index, price);
+}
+
+Deno.test("Standing prices: the smallest move of this half hour and of the one before, up or down", () => {
+  const standing = new StandingPrices();
+  addFrom(standing, 2, 100n);
+  assert.equal(standing.tick, undefined, "the first price is no move");
+  addFrom(standing, 3, 70n);
+  assert.equal(standing.tick, 30n);
+  addFrom(standing, 4, 80n, 120n, 100n);
+  assert.equal(standing.tick, 10n);
+  standing.add(100, 101n);
+  assert.equal(standing.tick, 10n, "over missing slots it may be several moves");
+  addFrom(standing, 18_000, 200n, 220n);
+  assert.equal(standing.tick, 10n);
+  addFrom(standing, 36_000, 200n, 250n);
+  assert.equal(standing.tick, 20n);
+  addFrom(standing, 36_100, 200n, 215n);
+  assert.equal(standing.tick, 15n);
+  addFrom(standing, 53_999, 200n, 230n);
+  assert.equal(standing.tick, 15n);
+});
+
+Deno.test("Standing prices: a slot after a missing one says nothing, and a fall is a move", () => {
+  const standing = new StandingPrices();
+  for (const slot of [0, 2, 7]) standing.add(slot, 500n);
+  assert.equal(standing.probability, 0);
+  standing.add(8, 500n);
+  assert.equal(standing.probability, 1);
+  standing.add(9, 400n);
+  assert.ok(standing.probability > 0.49 && standing.probability < 0.51);
+});

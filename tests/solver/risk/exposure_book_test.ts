@@ -46,6 +46,20 @@ Deno.test("Exposure: a reservation is released, unless the thesis exists", () =>
   assert.equal(book.total, 20n);
 });
 
+Deno.test("Exposure: at risk are reservations of the database and open theses, each bet once", () => {
+  const book = completeBook(undefined, [thesisOf(1), thesisOf(2)]);
+  book.reserve(quoteHashOf(3), stakeOf(5n));
+  assert.deepEqual(book.betsAtRisk, [thesisOf(1), thesisOf(2)]);
+  for (const id of [2, 4, 4]) book.addReservation(quoteHashOf(id), thesisOf(id));
+  assert.deepEqual(book.betsAtRisk, [thesisOf(2), thesisOf(4), thesisOf(1)]);
+  assert.equal(book.atRisk, 30n);
+  const [open, reserved, unknown] = [1, 4, 9].map(quoteHashOf) as [string, string, string];
+  assert.deepEqual(book.reservationsOf([open, reserved, unknown]), [thesisOf(4)]);
+  book.release(unknown);
+  book.removeReservation(unknown);
+  assert.deepEqual([book.atRisk, book.total], [30n, 25n]);
+});
+
 Deno.test("Exposure: a reading drops what settled unseen, and keeps what was reported meanwhile", () => {
   const book = completeBook(undefined, [thesisOf(1), thesisOf(2), thesisOf(3)]);
   book.invalidate();

@@ -5,6 +5,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { ExposureReader } from "../../../services/solver/risk/exposure_reader.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 import { solver } from "../support.ts";
 import { thesisOf } from "../theses.ts";
 
@@ -52,24 +53,34 @@ Deno.test("Exposure reader: reads open theses and those that wait for a backfill
   await settled();
   assert.deepEqual(book.theses.map(({ id }) => id), [1, 2, 3, 4, 5, 6]);
   assert.equal(book.complete, true);
-  assert.ok(node.filters.every((filter) => filter.solver === solver.address));
+  for (const filter of node.filters) {
+    assert.deepEqual([filter.solver, filter.limit], [solver.address, 1_000]);
+  }
   assert.equal(node.filters.length, 4);
   await exposure.stop();
 });
 
-Deno.test("Exposure reader: a node that is away is read again after a second", async () => {
-  const { node, clock, book, reader: exposure } = reader();
-  node.away = true;
-  exposure.connected();
-  await settled();
-  assert.equal(book.complete, false);
-  node.away = false;
-  clock.advance(1_000);
-  await settled();
-  assert.equal(book.complete, true);
-  await exposure.stop();
-  assert.equal(clock.pending, 0);
-});
+Deno.test("Exposure reader: a node that is away is logged once, and read again after 1 s and then every 2 s", () =>
+  withLogs("warning", async (records) => {
+    const { node, clock, book, reader: exposure } = reader();
+    node.away = true;
+    exposure.connected();
+    await settled();
+    for (const [index, waitMs] of [1_000, 2_000, 2_000].entries()) {
+      clock.advance(waitMs - 1);
+      await settled();
+      assert.equal(node.filters.length, index + 1);
+      node.away = index < 2;
+      clock.advance(1);
+      await settled();
+      assert.equal(book.complete, !node.away);
+    }
+    assert.deepEqual(records.map(({ category }) => category[1]), ["solver"]);
+    assert.match(String(records[0]?.properties.reason), /away/);
+    await exposure.stop();
+    assert.equal(clock.pending, 0);
+    assert.equal(book.complete, false);
+  }));
 
 Deno.test("Exposure reader: what was asked over a lost connection does not count", async () => {
   const { node, book, reader: exposure } = reader();

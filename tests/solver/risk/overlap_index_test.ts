@@ -45,6 +45,18 @@ Deno.test("OverlapIndex: other markets count nothing", () => {
   assert.equal(index.riskBeside(asked, 1_000), 0);
 });
 
+Deno.test("OverlapIndex: takes more bets than it has room for at first, and forgets them again", () => {
+  const index = new OverlapIndex();
+  for (let count = 1; count <= 100; count++) {
+    index.set(`held ${count}`, asked);
+    assert.equal(index.riskBeside(asked, 1_000), 100 * count);
+  }
+  for (let count = 1; count <= 100; count++) {
+    index.delete(`held ${count}`);
+    assert.equal(index.riskBeside(asked, 1_000), 100 * (100 - count));
+  }
+});
+
 /** What one held bet adds, by sets of prices and milliseconds. */
 function naiveRisk(held: BetAtRisk, bet: BetAtRisk, nowMs: number): number {
   const prices = ({ lowerPrice, upperPrice }: BetAtRisk) =>

@@ -106,6 +106,40 @@ const cases: [string, PreTradeChecks, status: number, code: string, message: Reg
   ],
 ];
 
+Deno.test("Pre-trade checks: a deadline that is reached now is still in time, a past one is not", () => {
+  const late = { ...quote, deadline: nowMs };
+  checks().requireTimeLeft(late, 0);
+  const code = { code: "DEADLINE_PASSED" };
+  assert.throws(() => checks().requireTimeLeft(late, 1), code);
+  assert.throws(() => checks().requireTimeLeft({ ...quote, deadline: nowMs - 1 }, 0), code);
+});
+
+Deno.test("Pre-trade checks: the price is checked again after the recording, deadline and risk too", async () => {
+  const seen: unknown[] = [];
+  const strategy = {
+    recheck: (...[bet, payout, isRecorded]: [unknown, bigint, boolean?]) =>
+      void seen.push([bet, payout, isRecorded]),
+  };
+  await checks({ strategy }).require(quote);
+  checks({ strategy }).requireStillGood(quote);
+  assert.deepEqual(seen, [[quote, 150n, false], [quote, 150n, true]]);
+  for (const given of [{ hedgeMs: 51 }, { maxRisk: 49n }, { strategy: moved }]) {
+    assert.throws(() => checks(given).requireStillGood(quote), RangemakerError);
+  }
+});
+
+Deno.test("Pre-trade checks: a market without a price, and a pair that is no market, have no fresh price", async () => {
+  const account = { address: solver.address, balance: 500n, locked: 0n, permissions: [] };
+  const node = {
+    getPrices: () => Promise.resolve({}),
+    getAccount: () => Promise.resolve(account),
+  };
+  const unknown = { ...quote, base: solver.address };
+  for (const each of [quote, unknown]) {
+    await assert.rejects(checks({ node }).require(each), { code: "PRICE_STALE" });
+  }
+});
+
 Deno.test("Pre-trade checks: a strategy that breaks is no pass", async () => {
   const broken = {
     recheck() {

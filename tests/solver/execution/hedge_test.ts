@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { OutcomeUnknownError } from "../../../lib/intents/intent.ts";
 import { quoteToWire, type QuoteWire } from "../../../lib/protocol/quote.ts";
-import { HttpHedge } from "../../../services/solver/execution/hedge.ts";
+import { HttpHedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 import { signed, withExecutor } from "./support.ts";
 
 interface Received {
@@ -9,12 +12,13 @@ interface Received {
 }
 
 /** A busy machine takes a while for an answer that comes at once. */
-const TIMEOUT_MS = 1_500;
+const TIMEOUT_MS = { short: 1_500, ample: 30_000 };
 
 /** A hedging service of a market maker, which answers as the test says. */
 async function withService(
   answer: (attempt: number, ended: Promise<void>) => Response | Promise<Response>,
   test: (hedge: HttpHedge, received: Received[]) => Promise<void>,
+  timeoutMs = TIMEOUT_MS.ample,
 ): Promise<void> {
   const received: Received[] = [];
   const ended = Promise.withResolvers<void>();
@@ -28,7 +32,7 @@ async function withService(
   );
   const url = `http://127.0.0.1:${server.addr.port}/hedge`;
   try {
-    await test(new HttpHedge({ url, expectedMs: 0, timeoutMs: TIMEOUT_MS }), received);
+    await test(new HttpHedge({ url, expectedMs: 0, timeoutMs }), received);
   } finally {
     ended.resolve();
     await server.shutdown();
@@ -66,23 +70,26 @@ Deno.test("--hedge-url: a refusal ends the execution for good, with the service'
 
 type Failure = (ended: Promise<void>) => Response | Promise<Response>;
 
-const failures: readonly [name: string, answer: Failure][] = [
+const failures: readonly [name: string, answer: Failure, timeoutMs?: number][] = [
   ["an error", () => Response.json({ error: "bug" }, { status: 500 })],
   ["a success without a word", () => new Response("ok")],
   ["an error that says hedged", () => Response.json({ hedged: true }, { status: 502 })],
-  ["no answer in time", (ended) => ended.then(() => new Response())],
+  ["no answer in time", (ended) => ended.then(() => new Response()), TIMEOUT_MS.short],
 ];
 
-for (const [name, failure] of failures) {
+for (const [name, failure, timeoutMs] of failures) {
   Deno.test(`--hedge-url: after ${name} the same execution is sent again under the same key`, () =>
     withService(
       (attempt, ended) => attempt === 1 ? failure(ended) : Response.json({ hedged: true }),
       async (hedge, received) => {
         await withExecutor(hedge, async ({ executor, exposure, clock, sent }) => {
           const { execution, quoteHash } = signed(clock);
-          await assert.rejects(executor.execute(execution), {
-            code: "OUTCOME_UNKNOWN",
-            message: /not hedged yet: the hedging service/,
+          await assert.rejects(executor.execute(execution), (thrown) => {
+            assert.ok(thrown instanceof OutcomeUnknownError);
+            assert.match(thrown.message, /not hedged yet: the hedging service/);
+            assert.ok(thrown.cause instanceof RangemakerError);
+            assert.equal(thrown.cause.code, "HEDGE_UNAVAILABLE");
+            return true;
           });
           assert.equal(exposure.total, 10n, "the risk stays reserved");
           assert.equal((await executor.execute(execution)).status, "committed");
@@ -90,15 +97,33 @@ for (const [name, failure] of failures) {
           assert.equal(sent.length, 1);
         });
       },
+      timeoutMs,
     ));
 }
 
-Deno.test("--hedge-url: a refusal without a reason says so", () =>
-  withService(() => Response.json({ hedged: false }), async (hedge) => {
-    await withExecutor(hedge, async ({ executor, clock }) => {
-      await assert.rejects(
-        executor.execute(signed(clock).execution),
-        /hedged: no reason given; request a new quote$/,
-      );
-    });
-  }));
+const reasons: readonly [name: string, answer: { reason?: string }, message: RegExp][] = [
+  ["without a reason says so", {}, /hedged: no reason given; request a new quote$/],
+  ["says 200 characters of its reason", { reason: "x".repeat(201) }, /hedged: x{200}; request/],
+];
+
+for (const [name, answer, message] of reasons) {
+  Deno.test(`--hedge-url: a refusal ${name}`, () =>
+    withService(() => Response.json({ hedged: false, ...answer }), async (hedge) => {
+      await withExecutor(hedge, async ({ executor, clock }) => {
+        await assert.rejects(executor.execute(signed(clock).execution), message);
+      });
+    }));
+}
+
+Deno.test("SimulatedHedge: waits as long as it says, and covers nothing", async () => {
+  const clock = new FakeClock();
+  const hedge = new SimulatedHedge(clock, 250);
+  assert.equal(hedge.expectedMs, 250);
+  let isCovered = false;
+  const covered = hedge.cover().then(() => isCovered = true);
+  clock.advance(249);
+  await Promise.resolve();
+  assert.equal(isCovered, false);
+  clock.advance(1);
+  await covered;
+});

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { RangemakerError } from "../../lib/errors.ts";
+import { type Intent, recordedIntent } from "../../lib/intents/intent.ts";
+import { businessLog } from "../../services/solver/business_log.ts";
+import { withLogs } from "../support/recorded_logs.ts";
+import { user } from "./support.ts";
+import { quoteHashOf, stakeOf, thesisOf } from "./theses.ts";
+
+const quoteHash = quoteHashOf(7);
+const txHash = quoteHashOf(8);
+const terms = stakeOf(10n);
+const refusal = new RangemakerError("BUSY", "Too busy");
+
+const intent: Intent = recordedIntent({
+  ...{ key: quoteHash, subject: user.address, payload: "{}", transaction: null },
+  ...{ expiresAtMs: 2, createdAtMs: 1 },
+}, 1);
+const committed = {
+  ...intent,
+  state: "committed" as const,
+  receipt: JSON.stringify({ txHash, status: "committed", blockNumber: 1, thesisId: 5 }),
+};
+const failure = { code: "QUOTE_EXPIRED", message: "Too late" };
+
+const who = { user: user.address, quoteHash };
+const bet = { ...who, betAmount: "100", payout: "110" };
+const amounts = { bet: "0.000100 USDC", pays: "0.000110 USDC" };
+const failed = {
+  event: "execution_failed",
+  ...who,
+  code: failure.code,
+  reason: failure.message,
+};
+const settled = { event: "thesis_settled", thesisId: 7, ...who };
+const bound = { exposure: "9", bound: "10", now: "0.000009 USDC", most: "0.000010 USDC" };
+
+const cases: readonly [
+  name: string,
+  log: () => void,
+  level: string,
+  properties: Record<string, unknown>,
+][] = [
+  [
+    "quote",
+    () => businessLog.quoted(quoteHash, terms),
+    "debug",
+    { event: "quoted", ...bet, ...amounts },
+  ],
+  [
+    "accepted execution",
+    () => businessLog.accepted(quoteHash, terms),
+    "info",
+    { event: "execution_accepted", ...bet, ...amounts },
+  ],
+  [
+    "hedge",
+    () => businessLog.hedged(quoteHash, terms),
+    "info",
+    { event: "execution_hedged", ...bet, risk: "0.000010 USDC" },
+  ],
+  [
+    "hedge of a bet that pays itself back",
+    () => businessLog.hedged(quoteHash, { ...terms, payout: 100n }),
+    "info",
+    { event: "execution_hedged", ...bet, payout: "100", risk: "0.000000 USDC" },
+  ],
+  [
+    "refusal",
+    () => businessLog.refused(quoteHash, terms, refusal),
+    "info",
+    { event: "execution_refused", ...bet, code: "BUSY", reason: "Too busy" },
+  ],
+  [
+    "committed execution",
+    () => businessLog.ended(committed),
+    "info",
+    { event: "execution_committed", ...who, thesisId: 5, txHash },
+  ],
+  [
+    "execution that failed without a receipt",
+    () => businessLog.ended({ ...intent, state: "failed", failure }),
+    "info",
+    failed,
+  ],
+  [
+    "execution whose receipt says failed",
+    () => businessLog.ended({ ...committed, state: "failed", failure }),
+    "info",
+    failed,
+  ],
+  [
+    "bet that its user won",
+    () => businessLog.settled(thesisOf(7, { status: "won" })),
+    "info",
+    { ...settled, result: "won", pnl: "-0.000010 USDC", profit: "-10" },
+  ],
+  [
+    "bet that its user lost",
+    () => businessLog.settled(thesisOf(7, { status: "lost" })),
+    "info",
+    { ...settled, result: "lost", pnl: "0.000100 USDC", profit: "100" },
+  ],
+  [
+    "exposure near its bound",
+    () => businessLog.exposure(true, 9n, 10n),
+    "warning",
+    { event: "exposure_near_bound", ...bound },
+  ],
+  [
+    "exposure far from its bound",
+    () => businessLog.exposure(false, 9n, 10n),
+    "info",
+    { event: "exposure_normal", ...bound },
+  ],
+];
+
+for (const [name, log, level, properties] of cases) {
+  Deno.test(`Business log: the line of a ${name} has its amounts and identifiers`, () =>
+    withLogs("debug", (records) => {
+      log();
+      const [record] = records;
+      assert.deepEqual([records.length, record?.category[1], record?.level], [1, "solver", level]);
+      assert.deepEqual(record?.properties, properties);
+      return Promise.resolve();
+    }));
+}

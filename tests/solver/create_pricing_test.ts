@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { withDefaults } from "../../lib/cli/options.ts";
+import { openIntentStore } from "../../lib/intents/open.ts";
+import { CoreClient, type HistoryQuery } from "../../lib/net/core_client.ts";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
+import { createPricing } from "../../services/solver/create_pricing.ts";
+import { options, type SolverOptions } from "../../services/solver/options.ts";
+import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
+import { eventually } from "../support/eventually.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { startFakeCandles } from "./market/fake_candles.ts";
+import { market, solver } from "./support.ts";
+import { quoteHashOf, termsAt } from "./theses.ts";
+
+const SPOT = 3_000_000_000n;
+const EXAMPLE = fileURLToPath(new URL("../../docs/examples/strategy.ts", import.meta.url));
+
+/** A node whose price has swung a little for two minutes. */
+class SwingingNode extends CoreClient {
+  readonly queries: HistoryQuery[] = [];
+
+  constructor() {
+    super({ url: "http://127.0.0.1:9" });
+  }
+
+  override getPriceHistory(query: HistoryQuery) {
+    this.queries.push(query);
+    const prices = [];
+    for (let time = Math.max(query.from, query.to - 120_000); time < query.to; time += 100) {
+      prices.push({ time, price: SPOT + BigInt(time / 100 % 50) * 10_000n });
+    }
+    return Promise.resolve({ prices, missing: [], nextCursor: null });
+  }
+}
+
+/** The pricing of a solver in memory, on a market at {@link SPOT}. */
+async function withPricing(
+  given: Partial<SolverOptions>,
+  test: (
+    parts: Awaited<ReturnType<typeof createPricing>> & {
+      clock: FakeClock;
+      node: SwingingNode;
+      exposure: ExposureBook;
+    },
+  ) => Promise<void>,
+): Promise<void> {
+  const node = new SwingingNode();
+  const clock = new FakeClock();
+  const exposure = new ExposureBook(undefined);
+  const store = await openIntentStore(":memory:", "solver");
+  const settings = withDefaults(options, {
+    privateKey: solver,
+    volatilityHistoryMs: 1_000,
+    ...given,
+  });
+  const pricing = await createPricing(settings, SPEC_MARKETS, node, clock, exposure, store);
+  try {
+    await test({ ...pricing, clock, node, exposure });
+  } finally {
+    await pricing.stop();
+    await store.close();
+    assert.equal(clock.pending, 0);
+  }
+}
+
+/** A bet around {@link SPOT} that starts now. */
+function betAt(nowMs: number) {
+  return termsAt(nowMs, {
+    lowerPrice: SPOT - 800_000n,
+    upperPrice: SPOT + 800_000n,
+    betAmount: 100_000_000n,
+    payout: 150_000_000n,
+  });
+}
+
+Deno.test("Pricing: the mock needs no prices", () =>
+  withPricing({ pricing: "mock" }, async ({ strategy, book, start, stop, node }) => {
+    start();
+    assert.deepEqual([strategy.name, book], ["mock", undefined]);
+    assert.ok(strategy.price(betAt(0)).payout > 100_000_000n);
+    await stop().then(() => assert.deepEqual(node.queries, []));
+  }));
+
+const charges = { margin: 0.1, userLeadMs: 7, skew: 0.4 };
+const bounds: readonly [given: Partial<SolverOptions>, skew: number][] = [
+  [{ maxRisk: 20_000_000n }, 0.4 * 50 / 200],
+  [{ maxRisk: 20_000_000n, maxExposure: 100_000_000n }, 0.4 * 50 / 100],
+];
+
+for (const [given, skew] of bounds) {
+  const of = given.maxExposure === undefined ? "ten times --max-risk" : "--max-exposure";
+  Deno.test(`Pricing: barrier charges its options on the node's prices, its skew of ${of}`, () =>
+    withPricing(
+      { pricing: "barrier", ...charges, ...given },
+      async ({ strategy, book, start, clock, node, exposure }) => {
+        const bet = betAt(clock.now());
+        const { base, quote, symbol } = market;
+        const price = { base, quote, price: SPOT, decimals: 6 as const, ageMs: 0 };
+        book?.takeSpots(
+          { [symbol]: { ...price, lastUpdate: clock.now(), state: "fresh" } },
+          clock.now(),
+        );
+        assert.throws(() => strategy.price(bet), { code: "VOLATILITY_UNAVAILABLE" });
+        start();
+        await eventually("the history", () => node.queries.length >= 3 || undefined);
+        await setImmediate();
+        exposure.reserve(quoteHashOf(1), bet);
+        const { details } = strategy.price(bet);
+        assert.equal(strategy.name, "barrier");
+        assert.equal(details?.margin, 0.1);
+        assert.ok(Math.abs((details?.skew ?? 0) - skew) < 1e-12, `${details?.skew}`);
+        assert.ok((details?.chargedProbability ?? 0) > (details?.probability ?? 1));
+        const short = { ...bet, endTime: bet.startTime + 999 };
+        assert.throws(() => strategy.price(short), { code: "DURATION_TOO_SHORT" });
+        clock.jump(2_001);
+        assert.throws(() => strategy.price(bet), { code: "PRICE_UNAVAILABLE" });
+      },
+    ));
+}
+
+Deno.test("Pricing: an operator's own strategy sees markets and prices", () =>
+  withPricing({ pricing: EXAMPLE }, async ({ strategy, start, clock, node }) => {
+    assert.equal(strategy.name, "nearer-bound");
+    const bet = betAt(clock.now());
+    assert.throws(() => strategy.price(bet), { code: "PRICE_UNAVAILABLE" });
+    start();
+    await eventually("the history", () => node.queries.length >= 3 || undefined);
+  }));
+
+Deno.test("Pricing: after a stop no history is read", () =>
+  withPricing({ pricing: "barrier" }, async ({ start, stop, node }) => {
+    start();
+    await stop();
+    assert.deepEqual(node.queries, []);
+  }));
+
+Deno.test("Pricing: an exchange that fails is asked twice, then the node's history is read", async () => {
+  const exchange = startFakeCandles();
+  exchange.failures = Array.from({ length: 9 }, () => new Response("", { status: 500 }));
+  await withPricing(
+    { pricing: "barrier", historyUrl: exchange.url },
+    async ({ start, clock, node }) => {
+      start();
+      const markets = SPEC_MARKETS.list.length;
+      // Three waits for the repetition, and the time limit of all.
+      await eventually("the waits", () => clock.pending > markets || undefined);
+      assert.equal(exchange.queries.length, markets);
+      clock.advance(1_000);
+      await eventually("the node", () => node.queries.length > 0 || undefined);
+      assert.equal(exchange.queries.length, 2 * markets);
+    },
+  );
+  await exchange.stop();
+});

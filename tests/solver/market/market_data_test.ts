@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { MARKETS, Markets } from "../../../lib/protocol/markets.ts";
+import { MarketData } from "../../../services/solver/market/market_data.ts";
+import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
+import { market, user } from "../support.ts";
+
+const settings = { floor: 0.1, minHistoryMs: 60_000 };
+const { base, quote, symbol } = market;
+const entry = { base, quote, decimals: 6 as const, ageMs: 0, state: "fresh" as const };
+const price = { ...entry, price: 7n, lastUpdate: 1_500 };
+
+Deno.test("Market data: prices go to their markets; an update from the future counts as now", () => {
+  const book = new MarketData(settings);
+  const stale = { ...price, state: "stale" as const };
+  book.takeSpots({ [symbol]: stale, "DOGE/USDT": { ...price, price: 1n } }, 1_000);
+  assert.deepEqual(book.of(market).spot, { price: 7n, lastUpdateMs: 1_000, fresh: false });
+  for (const other of MARKETS.filter((one) => one.symbol !== symbol)) {
+    assert.equal(book.of(other).spot, undefined);
+  }
+  assert.deepEqual(book.unpriced(), MARKETS.map((one) => one.symbol));
+  book.takeSpots({ [symbol]: price }, 2_000);
+  assert.deepEqual(book.of(market).spot, { price: 7n, lastUpdateMs: 1_500, fresh: true });
+  assert.deepEqual(book.unpriced(), ["BTC/USDT", "SOL/USDT"]);
+});
+
+Deno.test("Market data: has the markets it is given, with the volatilities of those that have one", () => {
+  const [one, two] = MARKETS as [typeof market, typeof market];
+  const volatility = new MarketVolatility(settings);
+  const book = new MarketData(settings, new Markets([one, two]), new Map([[two, volatility]]));
+  assert.deepEqual([...book.markets], [one, two]);
+  assert.equal(book.of(two).volatility, volatility);
+  assert.notEqual(book.of(one).volatility, volatility);
+  assert.throws(() => book.of({ ...one, base: user.address }), TypeError);
+});
+
+Deno.test("Market data: what is no price of a slot is left out", () => {
+  const book = new MarketData(settings);
+  const prices = book.of(market);
+  assert.equal(prices.historyEndMs, 0);
+  const slots = [[0, 4n], [100, 5n], [150, 6n], [200, 0n], [300, 7n], [300, 8n], [
+    200,
+    9n,
+  ]] as const;
+  prices.takeHistory(slots.map(([time, price]) => ({ time, price })), 400);
+  const found = [0, 100, 200, 300].map((time) => prices.history.at(time));
+  assert.deepEqual(found, [4n, 5n, undefined, 7n]);
+  assert.equal(prices.historyEndMs, 400);
+  prices.takeHistory([], 300);
+  assert.equal(prices.historyEndMs, 400, "it never goes back");
+  prices.takeSpot({ ...price, price: 0n }, 1);
+  assert.equal(prices.spot, undefined);
+});
+
+Deno.test("Market data: recorded prices count in volatility and in how often prices are still", () => {
+  const prices = new MarketData(settings).of(market);
+  const before = prices.standing.probability;
+  const slots = Array.from({ length: 1_200 }, (_, slot) => ({ time: slot * 100, price: 5_000n }));
+  prices.takeHistory(slots, 120_000);
+  assert.ok(prices.standing.probability > before);
+  assert.ok(prices.volatility.historyMs >= 60_000);
+});

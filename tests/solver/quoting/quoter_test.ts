@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
+import { Markets } from "../../../lib/protocol/markets.ts";
+import type { PricingDetails } from "../../../services/solver/pricing/strategy.ts";
+import { Quoter, type QuoterOptions } from "../../../services/solver/quoting/quoter.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
+import { CHAIN_ID, market, solver, user } from "../support.ts";
+import { termsAt } from "../theses.ts";
+
+const clock = new FakeClock();
+const { payout: _, solver: __, ...request } = termsAt(clock.now());
+const details = { probability: 0.5 } as PricingDetails; // handed through as it is
+
+/** A quoter whose strategy pays 130 for every bet. */
+function quoterOf(given: Partial<QuoterOptions> = {}, payout = 130n) {
+  return new Quoter({
+    strategy: { name: "fixed", price: () => ({ payout, details }) },
+    signer: solver,
+    solver: solver.address,
+    chainId: CHAIN_ID,
+    clock,
+    timeBounds: undefined,
+    ...given,
+  });
+}
+
+Deno.test("Quoter: a quote has the terms that were asked for, its payout, and the solver's signature", () =>
+  withLogs("debug", (records) => {
+    const { quote, quoteHash, pricing } = quoterOf().quote(request);
+    const terms = { ...request, solver: solver.address, payout: 130n };
+    assert.equal(quoteHash, hashQuote(terms, CHAIN_ID));
+    assert.deepEqual(quote, { ...terms, signature: solver.sign(quoteHash) });
+    assert.equal(pricing, details);
+    assert.deepEqual(records.map(({ properties }) => properties), [{
+      ...{ event: "quoted", user: user.address, quoteHash, betAmount: "100", payout: "130" },
+      ...{ bet: "0.000100 USDC", pays: "0.000130 USDC" },
+    }]);
+    return Promise.resolve();
+  }));
+
+Deno.test("Quoter: an estimate has the price of the quote, and names its strategy", () => {
+  const quoter = quoterOf();
+  assert.deepEqual(quoter.estimate(request), { betAmount: 100n, payout: 130n, pricing: details });
+  assert.equal(quoter.strategyName, "fixed");
+});
+
+Deno.test("Quoter: a payout is at most ten times the bet", () => {
+  for (const [priced, payout] of [[999n, 999n], [1_000n, 1_000n], [1_001n, 1_000n]]) {
+    assert.equal(quoterOf({}, priced).estimate(request).payout, payout);
+    assert.equal(quoterOf({}, priced).quote(request).quote.payout, payout);
+  }
+});
+
+Deno.test("Quoter: a broken rule is refused before anything is priced", () => {
+  const strategy = { name: "never", price: () => assert.fail("Nothing is priced") };
+  const broken = { ...request, betAmount: 0n };
+  for (const ask of ["quote", "estimate"] as const) {
+    assert.throws(() => quoterOf({ strategy })[ask](broken), { code: "BET_TOO_SMALL" });
+  }
+});
+
+Deno.test("Quoter: the markets are those it is given", () => {
+  const base = user.address;
+  const markets = new Markets([{ ...market, base }]);
+  quoterOf({ markets }).quote({ ...request, base });
+  assert.throws(() => quoterOf({ markets }).quote(request), { code: "UNSUPPORTED_PAIR" });
+});
+
+Deno.test("Quoter: time bounds limit the window of quotes and estimates, and the deadline of quotes", () => {
+  const timeBounds = { maxStartAheadMs: 0, maxStartBehindMs: 0, maxDeadlineMs: 30_000 };
+  const quoter = quoterOf({ timeBounds });
+  quoter.quote(request);
+  const early = { ...request, startTime: request.startTime - 1 };
+  const late = { ...request, deadline: request.deadline + 1 };
+  for (const ask of ["quote", "estimate"] as const) {
+    assert.throws(() => quoter[ask](early), { code: "INVALID_TIME_RANGE" });
+    quoterOf()[ask](early);
+  }
+  assert.throws(() => quoter.quote(late), { code: "INVALID_REQUEST" });
+  quoterOf().quote(late);
+  quoter.estimate(late);
+});
