@@ -53,6 +53,8 @@ const T = 1_700_000_000_000;
 Deno.test("headOnStart: a chain goes on where it stopped, above every number that it may have announced", () => {
   const genesis = genesisBlock(T);
   assert.equal(headOnStart(genesis, undefined, T + 5_000), genesis);
+  const { timestampMs, hash } = genesisBlock(T + 30);
+  assert.deepEqual([timestampMs, hash === genesis.hash], [T, false], "of another chain");
   const head = sealBlock(7, genesis.hash, T + 700, []);
   assert.equal(headOnStart(genesis, { head, announcedTo: 7 }, T + 5_000), head);
   const above = headOnStart(genesis, { head, announcedTo: 8 }, T + 5_050);

@@ -7,6 +7,7 @@ import { encodeLine, openOnDisk } from "../../../services/node/storage/files.ts"
 import { withFolder } from "../../support/with_folder.ts";
 import { copyFolder } from "../support/copy_folder.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf } from "../support/actors.ts";
+import { failingFiles } from "../support/failing_files.ts";
 import { GENESIS } from "../support/test_chain.ts";
 import { Program } from "../../support/process.ts";
 
@@ -114,6 +115,33 @@ Deno.test("Data directory: a missing or empty journal beside prices or a head is
         await Deno.remove(copy, { recursive: true });
       }
     }
+  }));
+
+Deno.test("Data directory: a journal alone is the whole chain, and a part of its first record is none", () =>
+  withChain(async (path) => {
+    const removeOthers = async () => {
+      for (const name of ["head", "prices", "archive.sqlite"]) {
+        await Deno.remove(`${path}/${name}`, { recursive: true });
+      }
+    };
+    await removeOthers();
+    assert.equal((await knownPrices(path)).damaged, RING_SLOTS); // and its balances
+    await removeOthers();
+    await Deno.truncate(`${path}/chain.journal`, 50);
+    const dataDir = DataDir.open(path, settings);
+    assert.equal(dataDir.resumeFrom, undefined);
+    await dataDir.close();
+    await DataDir.open(path, settings).close();
+  }));
+
+Deno.test("Data directory: a chain whose first record cannot be written is not created", () =>
+  withFolder(async (path) => {
+    const files = failingFiles(openOnDisk);
+    files.fail("chain.journal", "No space left on device", 20);
+    const open = () => DataDir.open(path, { ...settings, openFile: files.open });
+    assert.throws(open, { code: "DATA_DIR", message: /cannot be created .*: No space left/ });
+    files.heal();
+    await open().close();
   }));
 
 Deno.test("Data directory: a start that is refused has closed every file when it throws", () =>
