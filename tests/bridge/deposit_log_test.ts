@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
+import type { IntentOutcome } from "../../lib/intents/intent.ts";
+import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../lib/intents/store.ts";
+import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
+import { formatPrice } from "../../lib/protocol/price.ts";
+import { RangemakerError } from "../../lib/errors.ts";
 import { DepositLog } from "../../services/bridge/deposit_log.ts";
+import { depositKey, encodePayload } from "../../services/bridge/depositor.ts";
 import { withLogs } from "../support/recorded_logs.ts";
+import { signedRequest } from "./support.ts";
 
 Deno.test("DepositLog: a node that is lost and one that is back are a line each, not one per attempt", () =>
   withLogs("info", (records) => {
@@ -14,4 +22,39 @@ Deno.test("DepositLog: a node that is lost and one that is back are a line each,
       ]),
     );
     return Promise.resolve();
+  }));
+
+Deno.test("DepositLog: the end of a deposit is a line with its fields, and so is a refusal", () =>
+  withLogs("info", async (records) => {
+    const request = depositRequestSchema.parse(signedRequest({ deadline: 5 }));
+    const { user, amount, nonce } = request;
+    const deposit = { user, amount: `${amount}`, nonce: `${nonce}` };
+    DepositLog.refused(request, new RangemakerError("NONCE_USED", "It is used"));
+    const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
+    const txHash = `0x${"1".repeat(64)}` as const;
+    const failure = { code: "PERMISSION_DENIED", message: "no relayer" };
+    const endOf = async (nonce: bigint, transaction: typeof signed | null, end: IntentOutcome) => {
+      const payload = encodePayload(request, `0x${"2".repeat(64)}`);
+      const times = { expiresAtMs: 5, createdAtMs: 1 };
+      const key = depositKey(user, nonce);
+      const { intent } = await store.insert({ key, subject: user, payload, transaction, ...times });
+      new DepositLog("http://node").ended(await store.finish(intent, end, 2));
+    };
+    const signed = { txHash, text: "{}" };
+    await endOf(1n, signed, { state: "committed", receipt: null, failure: null });
+    await endOf(2n, signed, { state: "failed", receipt: null, failure });
+    await endOf(3n, null, { state: "failed", receipt: null, failure: null });
+    await store.close();
+    assert.deepEqual(records.map(({ properties }) => properties), [
+      { event: "deposit_refused", ...deposit, code: "NONCE_USED", reason: "It is used" },
+      { event: "deposit_committed", ...deposit, txHash, usdc: formatPrice(amount) },
+      { event: "deposit_failed", ...deposit, txHash, code: failure.code, reason: failure.message },
+      {
+        event: "deposit_failed",
+        ...deposit,
+        txHash: undefined,
+        code: undefined,
+        reason: undefined,
+      },
+    ]);
   }));

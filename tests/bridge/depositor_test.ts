@@ -109,6 +109,26 @@ Deno.test("Depositor: a used nonce names the transaction, the state and the reas
     assert.equal(submitted.length, 1);
   }));
 
+Deno.test("Depositor: a used nonce of a deposit that did not fail gives no reason", () =>
+  withDepositor(async ({ depositor, clock }) => {
+    const again = request(clock.now() + 1_000);
+    await depositor.deposit(again);
+    const words = /: deposit is committed; sign another/;
+    await assert.rejects(depositor.deposit(again), refusal(409, "NONCE_USED", words));
+  }));
+
+Deno.test("Depositor: a transaction that is signed again is the same deposit with a new timestamp", () =>
+  withDepositor(async ({ depositor, clock, submitted }) => {
+    await depositor.deposit(request(clock.now() + 1_000));
+    clock.advance(500);
+    const [intent] = submitted;
+    const again = depositor.resign(intent!); // submitted above
+    const { signature: _, ...first } = JSON.parse(intent!.transaction!.text);
+    const { signature: __, ...second } = JSON.parse(again.text);
+    assert.deepEqual(second, { ...first, timestamp: clock.now() });
+    assert.notEqual(again.txHash, intent!.transaction!.txHash);
+  }));
+
 Deno.test("Depositor: a nonce is that of its user: others may use it too", () =>
   withDepositor(async ({ depositor, clock, submitted }) => {
     const deadline = clock.now() + 1_000;

@@ -52,6 +52,14 @@ Deno.test("Readiness: each thing that is missing is named", async () => {
   assert(!/hunter2|0123456789abcdef/.test(readiness.problems.join()), readiness.problems.join());
   const { node, relayer: isRelayer, ...rest } = await checkReadiness(ports({ getAccount }));
   assert.deepEqual([rest.ready, node, isRelayer], [false, true, false], "the relayer alone");
+  // A node with the expected id may still have another chain than the store.
+  const guard = { require: () => Promise.reject(new StoreError("Another chain")) };
+  for (const [chainId, expected] of [[1337, /^Another chain$/], [1, /expected 1337$/]] as const) {
+    const given = ports({ chainId: () => Promise.resolve(chainId) });
+    const other = await checkReadiness({ ...given, guard });
+    assert.deepEqual([other.node, other.problems.length], [false, 1]);
+    assert.match(other.problems[0]!, expected); // the only one
+  }
   const broken = { ...ports(), store: { check: () => Promise.reject(new StoreError("Full")) } };
   const { ready, store, problems } = await checkReadiness(broken);
   assert.deepEqual({ ready, store, problems }, { ready: false, store: false, problems: ["Full"] });

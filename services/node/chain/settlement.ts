@@ -94,7 +94,7 @@ export class Settler {
   /** Whether an outcome differs from that of the last attempt. */
   isNewOutcome({ id }: Thesis, outcome: Outcome): boolean {
     const known = this.#unsettled.get(id)?.missing;
-    return outcome.status !== "needs_backfill" || known === undefined ||
+    return outcome.status !== "needs_backfill" ||
       JSON.stringify(known) !== JSON.stringify(outcome.missing);
   }
 

@@ -9,8 +9,7 @@ export const LATE_ANSWER_MAX_MS = 1_000;
 
 /** Whether text is a `service_url`: `host:port`, or an `http:` or `https:` URL. */
 export function isServiceUrl(text: string): boolean {
-  const url = URL.parse(oracleUrl(text));
-  return url !== null && url.hostname !== "" && !/\s/.test(text);
+  return URL.canParse(oracleUrl(text)) && !/\s/.test(text);
 }
 
 /** The URL of the oracle from the spec's `service_url`, which may lack the scheme. */

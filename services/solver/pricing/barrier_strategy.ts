@@ -226,7 +226,7 @@ interface SkewOptions extends Pick<StrategyContext, "riskBeside"> {
  *
  * @param ownRisk The bet's own part of the risk, if the book already contains it.
  */
-function bookSkew(
+export function bookSkew(
   options: SkewOptions | undefined,
   bet: BetTerms,
   ownRisk: bigint = 0n,

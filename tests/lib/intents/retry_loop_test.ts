@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
+import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { type Intent, StoreError } from "../../../lib/intents/intent.ts";
 import { RetryLoop } from "../../../lib/intents/retry_loop.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 
 class Bench {
   readonly clock = new FakeClock();
@@ -22,7 +24,7 @@ class Bench {
     },
     clock: this.clock,
     random: () => 1,
-    log: getLogger("test"),
+    log: getLogger([LOG_ROOT, "test"]),
     submit: (intent) => {
       this.retried.push(intent.key);
       return this.submit(intent);
@@ -123,6 +125,54 @@ Deno.test("RetryLoop: a store that cannot be read is read again in the next pass
     assert.deepEqual(bench.retried, []);
     bench.store.listUnfinished = listUnfinished;
     assert.deepEqual(await bench.nextPass(), ["one"]);
+  }));
+
+/** Runs a test with a function that says how many lines of each level were logged since its last call. */
+function withLevels(test: (bench: Bench, levels: () => Record<string, number>) => Promise<void>) {
+  return withLogs("info", (records) =>
+    withBench((bench) => {
+      let seen = 0;
+      return test(bench, () => {
+        const counts: Record<string, number> = {};
+        for (const { level } of records.slice(seen)) counts[level] = (counts[level] ?? 0) + 1;
+        seen = records.length;
+        return counts;
+      });
+    }));
+}
+
+Deno.test("RetryLoop: a store that cannot be read is logged once, and again after it could be read", () =>
+  withLevels(async (bench, levels) => {
+    const works = bench.store.listUnfinished.bind(bench.store);
+    const fails = () => Promise.reject(new StoreError("Database failed: locked"));
+    bench.store.listUnfinished = fails;
+    bench.loop.start();
+    await bench.untilScheduled();
+    assert.deepEqual(levels(), { error: 1 });
+    for (const [read, expected] of [[fails, {}], [works, {}], [fails, { error: 1 }]] as const) {
+      bench.store.listUnfinished = read;
+      await bench.nextPass();
+      assert.deepEqual(levels(), expected);
+    }
+  }));
+
+Deno.test("RetryLoop: each retry is logged with its result, but not those of a node that stays away", () =>
+  withLevels(async (bench, levels) => {
+    await bench.record("good", "stuck");
+    const { submit } = bench;
+    bench.submit = (intent) =>
+      intent.key === "good" ? submit(intent) : Promise.reject(new Error("stuck"));
+    bench.loop.start();
+    await bench.untilScheduled();
+    assert.deepEqual(levels(), { info: 1, warning: 1 });
+    bench.nodeLost = true;
+    assert.deepEqual([await bench.nextPass(), levels()], [["stuck"], {}]);
+    bench.submit = () => {
+      bench.nodeLost = false;
+      return Promise.reject(new Error("stuck"));
+    };
+    await bench.nextPass();
+    assert.deepEqual(levels(), { warning: 1 }, "the node answered");
   }));
 
 Deno.test("RetryLoop: a stop waits for the retries that are running", () =>

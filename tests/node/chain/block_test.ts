@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { genesisBlock, sealBlock } from "../../../services/node/chain/block.ts";
+import { genesisBlock, sealBlock, toEthereumBlock } from "../../../services/node/chain/block.ts";
 import { BlockLog, BLOCKS_KEPT, headOnStart } from "../../../services/node/chain/block_log.ts";
 import { actors, deposit, hashOf } from "../support/actors.ts";
 import { TestChain } from "../support/test_chain.ts";
@@ -37,11 +37,23 @@ Deno.test("Chain: time goes on through checkpoints without prices, for the price
   for (const { ring } of test.chain.state.histories.values()) assert.equal(ring.newest, test.now);
 });
 
+Deno.test("Chain: a block whose number is not reserved is not announced before it is", () => {
+  const numbers = { reservedTo: 0, reserve: () => {} };
+  const test = new TestChain({ numbers });
+  test.run(2);
+  assert.deepEqual(test.heads, []);
+  numbers.reservedTo = 1;
+  test.run(1);
+  assert.deepEqual(test.heads, [test.chain.head]);
+});
+
 const T = 1_700_000_000_000;
 
 Deno.test("headOnStart: a chain goes on where it stopped, above every number that it may have announced", () => {
   const genesis = genesisBlock(T);
   assert.equal(headOnStart(genesis, undefined, T + 5_000), genesis);
+  const { timestampMs, hash } = genesisBlock(T + 30);
+  assert.deepEqual([timestampMs, hash === genesis.hash], [T, false], "of another chain");
   const head = sealBlock(7, genesis.hash, T + 700, []);
   assert.equal(headOnStart(genesis, { head, announcedTo: 7 }, T + 5_000), head);
   const above = headOnStart(genesis, { head, announcedTo: 8 }, T + 5_050);
@@ -80,4 +92,19 @@ Deno.test("BlockLog: a position is that of its moment; the first block is always
   log.restore(position);
   assert.equal(log.block(1), undefined);
   assert.deepEqual(log.position, position);
+  const [first, second] = [log.seal(T + 100), log.seal(T + 200)];
+  log.restore({ head: second!, pending: [] });
+  assert.deepEqual([log.block(1), log.block(2)], [first, second]);
+});
+
+Deno.test("toEthereumBlock: hashes, address and bloom have the sizes that Ethereum clients expect", () => {
+  const block = toEthereumBlock(sealBlock(300, hashOf(1), T + 1_900, [hashOf(2)]));
+  const bytes = {
+    ...{ hash: 32, parentHash: 32, stateRoot: 32, receiptsRoot: 32, transactionsRoot: 32 },
+    ...{ sha3Uncles: 32, mixHash: 32, miner: 20, logsBloom: 256, nonce: 8 },
+  };
+  for (const [name, size] of Object.entries(bytes)) {
+    assert.match(String(Object(block)[name]), new RegExp(`^0x[0-9a-f]{${2 * size}}$`), name);
+  }
+  assert.deepEqual([block.number, Number(block.timestamp)], ["0x12c", T / 1_000 + 1]);
 });

@@ -134,6 +134,25 @@ Deno.test("CheckpointLoop: stop waits for the checkpoint that is under way, whic
   assert.equal(clock.pending, 0);
 });
 
+Deno.test("CheckpointLoop: continues after another checkpoint when the clock was moved, unless it is stopped", async () => {
+  const { clock, loop, seals } = startLoop();
+  await advance(clock, 80);
+  clock.jump(60_000);
+  loop.continueAfter(1_700_000_060_100);
+  assert.equal(clock.pending, 1);
+  await advance(clock, 100);
+  assert.deepEqual(seals.map(([dueMs]) => dueMs), [1_700_000_000_100, 1_700_000_060_200]);
+  await loop.stop();
+  loop.continueAfter(1_700_000_060_200);
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("CheckpointLoop: a clock that is behind by as much as a checkpoint may be late is not reported", async () => {
+  const { loop, behind } = startLoop(() => {}, 1_700_000_000_930);
+  assert.deepEqual(behind, []);
+  await loop.stop();
+});
+
 for (const [overMs, made] of [[0, "made"], [1, "given up"]] as const) {
   Deno.test(`CheckpointLoop: one that is ${CHECKPOINT_LATE_MAX_MS + overMs} ms late is ${made}`, async () => {
     const { clock, loop, seals, missed } = startLoop();

@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { SETTLEMENTS_PER_CHECKPOINT_MAX } from "../../../services/node/chain/chain.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "../../../services/node/chain/checkpoints.ts";
-import { MISSING_SPANS_MAX, settle } from "../../../services/node/chain/settlement.ts";
+import { MISSING_SPANS_MAX, settle, Settler } from "../../../services/node/chain/settlement.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 import { TestChain } from "../support/test_chain.ts";
 
 const BTC = MARKETS[0]!;
+const ETH = MARKETS[1]!;
 
 const START = 1_700_000_000_000;
 const INSIDE = 15n;
@@ -59,6 +61,56 @@ Deno.test("settle: a price outside in a hole past those that are named pays the 
     status: "lost",
     breach: { time, price: OUTSIDE },
   });
+});
+
+type Windows = [fields: Partial<Thesis>, fromMs: number, toMs: number][];
+
+/** A settler with a thesis for each of these windows after START. */
+function settlerOf(...windows: Windows) {
+  const settler = new Settler();
+  const theses = windows.map(([fields, fromMs, toMs], index) => {
+    const tx = rfqSubmit({ timestamp: START, startTime: START + fromMs, endTime: START + toMs });
+    const opened = {
+      id: index + 1,
+      solver: tx.from,
+      quoteHash: hashOf(1),
+      txHash: hashOf(2),
+      createdAt: START,
+    };
+    const thesis: Thesis = { ...tx, ...opened, status: "open", ...fields };
+    settler.add(thesis);
+    return thesis;
+  });
+  return { settler, theses };
+}
+
+const span = (fromMs: number, toMs: number) => ({ from: START + fromMs, to: START + toMs });
+const OTHER_BASE = { base: BTC.base };
+const OTHER_QUOTE = { quote: BTC.base };
+
+Deno.test("Settler: the windows of a market's theses are joined, in order", () => {
+  const { settler } = settlerOf(
+    ...[[{}, 500, 700], [{}, 0, 300], [{}, 100, 200], [{}, 300, 400]] satisfies Windows,
+    ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900]] satisfies Windows,
+  );
+  assert.deepEqual(settler.neededSpans(ETH.base, ETH.quote), [span(0, 400), span(500, 700)]);
+});
+
+Deno.test("Settler: a backfill retries the theses of its market that lacked one of its slots", () => {
+  const { settler, theses } = settlerOf(
+    ...[[{}, 0, 900], [{}, 0, 900], [{}, 0, 900], [{}, 0, 900]] satisfies Windows,
+    ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900], [{}, 0, 5_000]] satisfies Windows,
+  );
+  while (settler.nextDue(START + 900) !== undefined);
+  const gaps = [span(0, 200), span(200, 300), span(300, 400), span(400, 500)];
+  for (const [index, thesis] of theses.slice(0, 6).entries()) {
+    const missing = [gaps[index] ?? span(200, 300)];
+    settler.record(thesis, { status: "needs_backfill", missing });
+  }
+  settler.retryWhere(ETH.base, ETH.quote, span(200, 400));
+  const retried = [];
+  for (let due; (due = settler.nextDue(START)) !== undefined;) retried.push(due.id);
+  assert.deepEqual(retried, [2, 3]);
 });
 
 Deno.test("Chain: one checkpoint settles so many theses, and the next ones go on", () => {
@@ -142,8 +194,38 @@ Deno.test("Chain: a backfill of several holes settles each thesis that lacked on
     test.run(4);
   }
   assert.deepEqual(statuses(), ["needs_backfill", "needs_backfill"]);
+  const start = test.now - 2_000;
   assert.equal(fill(0, 2_000), 4);
   assert.deepEqual(statuses(), ["won", "won"]);
+  const filled = test.journal.flatMap((record) => "filled" in record ? record.filled ?? [] : []);
+  assert.deepEqual(filled, [
+    { from: start + 500, to: start + 700 },
+    { from: start + 1_500, to: start + 1_700 },
+  ]);
+});
+
+Deno.test("Chain: past the ring, the slots of unsettled windows are filled, and no others", () => {
+  const { test, fill } = chainWithTheses([0, 1_000]);
+  test.run(4);
+  test.run(1, null);
+  test.run(100);
+  assert.equal(fill(-200, 1_200), 10);
+});
+
+Deno.test("ChainState: a record fills the slots that it names, and the next one stays free", () => {
+  const { chain: { state } } = new TestChain();
+  const apply = (base = ETH.base) => {
+    const tx = backfill({ timestamp: START, startTime: START, prices: [1n, 2n, 3n, 4n, 5n], base });
+    const receipt = { txHash: hashOf(1), status: "committed" as const, blockNumber: 1 };
+    const filled = [span(100, 200), span(300, 400)];
+    state.applyTransaction({ kind: "transaction", atMs: START, tx, receipt, filled });
+  };
+  apply(actors.user.address); // of a market that was removed since
+  apply();
+  const history = state.historyOf(ETH);
+  const prices = [0, 1, 2, 3, 4].map((slot) => history.at(START + 100 * slot));
+  assert.deepEqual(prices, [undefined, 2n, undefined, 4n, undefined]);
+  assert.equal(history.ring.newest, START + 300);
 });
 
 Deno.test("Chain: slots past the ring are needed as long as the longest of the theses lasts", () => {
@@ -167,12 +249,16 @@ Deno.test("Chain: slots past the ring are needed as long as the longest of the t
 
 Deno.test("Chain: a thesis that lacks prices is written down once, however often it is asked for", () => {
   const { test, fill, statuses } = chainWithTheses([0, 300]);
-  test.run(4, null);
+  test.run(3, null);
   assert.deepEqual(statuses(), ["needs_backfill"]);
   const written = test.journal.length;
+  const details = { missing: [{ from: test.now - 200, to: test.now }] };
   for (let asked = 0; asked < 3; asked++) {
-    assert.throws(() => test.chain.settle(1), { code: "NeedsBackfill" });
+    assert.throws(() => test.chain.settle(1), { code: "NeedsBackfill", details });
   }
+  // A state that is rebuilt from the journal attempts to settle it again.
+  test.memory.revert(test.chain, test.memory.take(test.chain, test.now));
+  test.run(1);
   assert.equal(test.journal.length, written);
   assert.equal(fill(0, 300), 2);
   assert.deepEqual(statuses(), ["won"]);

@@ -107,6 +107,17 @@ Deno.test("DevChain: a jump records every slot at the last known price and settl
   assert.equal(statusOf(test, third), "won");
 });
 
+Deno.test("DevChain: a jump that reaches no slot makes no block", () => {
+  const { test, dev } = startChain();
+  const { head } = test.chain;
+  assert.deepEqual(dev.advance(99, new Map()), {
+    now: head.timestampMs + 99,
+    blockNumber: head.number,
+  });
+  test.chain.advanceTo(head.timestampMs - 100, () => PRICE);
+  assert.equal(test.chain.head, head);
+});
+
 Deno.test("DevChain: a thesis longer ago than the ring reaches is settled on the way", () => {
   const { test, dev } = startChain({ ringSlots: 1_024 });
   const id = openThesis(test, MINUTE_MS);
@@ -166,6 +177,7 @@ function pricesAt(lastUpdate: number, price: bigint) {
 Deno.test("DevChain: a revert restores clock, prices, blocks and ledger, and reports what changed", () => {
   const { test, dev, continued } = startChain();
   const id = openThesis(test, MINUTE_MS);
+  openThesis(test, 10 * MINUTE_MS); // its status does not change
   const before = fingerprint(test);
   const snapshot = dev.snapshot();
   for (const path of [[PRICE], [OUTSIDE], [PRICE]]) {
@@ -194,6 +206,9 @@ Deno.test("DevChain: a revert restores clock, prices, blocks and ledger, and rep
 
 Deno.test("DevChain: what was refused or used after the snapshot is new again after a revert", () => {
   const { test, dev } = startChain();
+  const poor = rfqSubmit({ timestamp: test.now, betAmount: 60_000_000n, payout: 60_000_001n });
+  const earlier = test.chain.submit(poor);
+  assert.equal(earlier.status, "failed");
   const snapshot = dev.snapshot();
   const tx = deposit({
     timestamp: test.now,
@@ -212,6 +227,7 @@ Deno.test("DevChain: what was refused or used after the snapshot is new again af
   dev.revert(snapshot);
   assert.equal(test.chain.receipt(first.txHash), undefined);
   assert.equal(test.chain.receipt(failed.txHash), undefined);
+  assert.deepEqual(test.chain.receipt(earlier.txHash), earlier);
   assert.equal(test.chain.submit(tx).status, "committed");
   assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
 });

@@ -191,26 +191,72 @@ Deno.test("Dispatcher: a batch whose answers are long runs no further calls", as
   ]);
 });
 
-Deno.test("pageOfTheses: a filter that matches little is answered page by page", () => {
-  const { user, stranger } = actors;
-  const total = 2 * THESES_SCANNED_MAX + 5;
+/** A ledger with these theses: all that a page reads of them. */
+function ledgerOf(theses: readonly Partial<Thesis>[]) {
   const table = new ThesisTable();
-  for (let id = 1; id <= total; id++) {
-    const owner = id === total ? stranger : user;
-    table.add({ id, user: owner.address, status: "open" } as Thesis); // all that is read
-  }
-  const ledger = {
+  for (const thesis of theses) table.add(thesis as Thesis);
+  return {
     theses: table.all,
     lastThesisId: table.lastId,
     thesis: (id: number) => table.get(id),
     thesesBetween: (fromId: number, toId: number) => table.between(fromId, toId),
   };
-  const pages = [];
-  let cursor: string | undefined;
-  do {
-    const page = pageOfTheses(ledger, emptyArchive, { user: stranger.address, limit: 10, cursor });
-    pages.push(page.theses.map(({ id }) => id));
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor !== undefined);
-  assert.deepEqual(pages, [[], [], [total]]);
+}
+
+/** Theses with the ids in `[from, to]`. */
+function thesesOf(from: number, to: number): Thesis[] {
+  const user = actors.user.address;
+  return Array.from({ length: to - from + 1 }, (_, at) => ({ id: from + at, user }) as Thesis);
+}
+
+Deno.test("pageOfTheses: a filter that matches little is answered page by page", () => {
+  const { stranger } = actors;
+  for (const [total, empty] of [[2 * THESES_SCANNED_MAX + 5, 2], [THESES_SCANNED_MAX + 1, 1]]) {
+    const last = { id: total, user: stranger.address };
+    const ledger = ledgerOf([...thesesOf(1, total! - 1), last]);
+    const pages = [];
+    let cursor: string | undefined;
+    do {
+      const page = pageOfTheses(ledger, emptyArchive, {
+        user: stranger.address,
+        limit: 10,
+        cursor,
+      });
+      pages.push(page.theses.map(({ id }) => id));
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+    assert.deepEqual(pages, [...Array(empty).fill([]), [total]]);
+  }
+});
+
+Deno.test("pageOfTheses: theses of archive and ledger come once each, by id, the first that are left first", () => {
+  // Some are in both, while they move.
+  const archived = thesesOf(201, 1_300);
+  const archive = {
+    ...emptyArchive,
+    firstId: () => archived[0]?.id,
+    theses: (from: number, to: number) => archived.filter(({ id }) => id >= from && id < to),
+  };
+  const recent = [...thesesOf(250, 250), ...thesesOf(1_290, 1_400)];
+  const { theses, nextCursor } = pageOfTheses(ledgerOf(recent), archive, {
+    limit: 5_000,
+  });
+  const expected = Array.from({ length: 1_200 }, (_, at) => 201 + at);
+  assert.deepEqual([theses.map(({ id }) => id), nextCursor], [expected, null]);
+});
+
+Deno.test("pageOfTheses: each filter is that of its field", () => {
+  const [user, solver] = [actors.user.address, actors.solver.address];
+  const ledger = ledgerOf([
+    { id: 1, user, solver, status: "open" },
+    { id: 2, user: solver, solver, status: "open" },
+    { id: 3, user, solver: user, status: "open" },
+    { id: 4, user, solver, status: "won" },
+  ]);
+  const idsOf = (query: Partial<Thesis>) =>
+    pageOfTheses(ledger, emptyArchive, { ...query, limit: 9 }).theses.map(({ id }) => id);
+  assert.deepEqual(idsOf({ user }), [1, 3, 4]);
+  assert.deepEqual(idsOf({ solver }), [1, 2, 4]);
+  assert.deepEqual(idsOf({ status: "open" }), [1, 2, 3]);
+  assert.deepEqual(idsOf({ user, solver, status: "won" }), [4]);
 });

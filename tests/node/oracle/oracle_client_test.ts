@@ -15,7 +15,9 @@ Deno.test("price oracle spec, service_url: the scheme may be left out", () => {
   assert.equal(oracleUrl("localhost:8550"), "http://localhost:8550");
   assert.equal(oracleUrl("https://oracle.example/"), "https://oracle.example");
   for (const good of ["localhost:8550", "http://[::1]:1", "oracle"]) assert.ok(isServiceUrl(good));
-  for (const bad of ["", "http://", "a b", "localhost:99999"]) assert.ok(!isServiceUrl(bad), bad);
+  for (const bad of ["", "http://", "https:///", "a b", "localhost:99999"]) {
+    assert.ok(!isServiceUrl(bad), bad);
+  }
 });
 
 Deno.test("OracleClient: brings the body of GET /prices", async () => {

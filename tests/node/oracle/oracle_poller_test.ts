@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { configure, type LogRecord, reset } from "@logtape/logtape";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
 import { startNode } from "../../../services/node/mod.ts";
-import { OraclePoller } from "../../../services/node/oracle/oracle_poller.ts";
+import { OraclePoller, type PullOutcome } from "../../../services/node/oracle/oracle_poller.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import type { PullResult } from "../../../services/node/oracle/oracle_client.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -20,16 +20,21 @@ function setUp() {
   const clock = new FakeClock();
   const prices = new OraclePrices(3_000);
   const reports: string[] = [];
+  const outcomes: PullOutcome[] = [];
   let answer: () => PullResult = () => AWAY;
   const poller = new OraclePoller({
     url: "http://oracle",
     pull: () => Promise.resolve(answer()),
     prices,
     clock,
+    onPull: (outcome) => outcomes.push(outcome),
     onStale: (symbols, reason) => reports.push(`stale ${symbols.join(", ")}: ${reason}`),
     onFresh: (symbols) => reports.push(`fresh ${symbols.join(", ")}`),
   });
   return {
+    clock,
+    poller,
+    outcomes,
     /** Pulls every 100 ms. @returns What was reported since the last call. */
     async run(pulls: number, with_: () => PullResult): Promise<string[]> {
       answer = with_;
@@ -79,6 +84,34 @@ Deno.test("OraclePoller: a market that the oracle leaves out is reported by name
   assert.deepEqual(reports, ["stale ETH/USDT: the oracle answers without it"]);
   assert.deepEqual(await run(100, () => AWAY), ["stale BTC/USDT, SOL/USDT: Connection refused"]);
   assert.deepEqual(await run(1, good), [`fresh ${ALL}`]);
+});
+
+Deno.test("OraclePoller: the status has the age of each price, and the last success and failure", async () => {
+  const { clock, poller, outcomes, run, good } = setUp();
+  const startMs = clock.now();
+  const status = () => {
+    const { state, markets, serviceUrl, maxStaleMs, ...pulls } = poller.describe(clock.now());
+    assert.deepEqual([serviceUrl, maxStaleMs], ["http://oracle", 3_000]);
+    return { state, eth: markets["ETH/USDT"], ...pulls };
+  };
+  await run(1, () => AWAY);
+  assert.deepEqual(status(), {
+    state: "stale",
+    eth: { state: "stale", lastUpdate: null, ageMs: null },
+    lastSuccess: null,
+    lastFailure: { time: startMs, outcome: "error", reason: "Connection refused" },
+    failuresInARow: 1,
+  });
+  await run(1, good);
+  const lastSuccess = startMs + 100;
+  const eth = { state: "fresh", lastUpdate: lastSuccess, ageMs: 100 };
+  const { lastFailure: _, ...fresh } = status();
+  assert.deepEqual(fresh, { state: "fresh", eth, lastSuccess, failuresInARow: 0 });
+  await run(2, () => ({ body: "no prices" }));
+  const { lastFailure, failuresInARow } = status();
+  const { time, outcome } = lastFailure ?? assert.fail("It failed");
+  assert.deepEqual([time, outcome, failuresInARow], [startMs + 300, "invalid", 2]);
+  assert.deepEqual(outcomes, ["error", "ok", "invalid", "invalid"]);
 });
 
 /** A poller whose pulls all time out; the test delivers their answers. */

@@ -12,6 +12,21 @@ Deno.test("OraclePrices: age is measured on the price's own lastUpdate, not on w
   assert.equal(latest.isFresh(ETH, NOW + 1), true);
   latest.update(pricesBody(NOW - 2_999), NOW + 1);
   assert.equal(latest.isFresh(ETH, NOW + 2), false);
+  const states = [1, 2].map((laterMs) => latest.view(NOW + laterMs)["ETH/USDT"]?.state);
+  assert.deepEqual(states, ["fresh", "stale"]);
+});
+
+Deno.test("OraclePrices: where the chain's clock was moved, old and new prices move with it", () => {
+  const latest = new OraclePrices(3_000);
+  latest.update(pricesBody(NOW - 100, { "ETH/USDT": 7n }), NOW);
+  const later = NOW + 60_000;
+  latest.shift(60_000);
+  assert.equal(latest.view(later)["ETH/USDT"]?.ageMs, 100);
+  latest.update(pricesBody(NOW - 50, { "ETH/USDT": 8n }), later);
+  assert.deepEqual([latest.freshPrice(ETH, later), latest.view(later)["ETH/USDT"]?.ageMs], [
+    8n,
+    50,
+  ]);
 });
 
 Deno.test("OraclePrices: a lastUpdate in the future counts as now, once", () => {
@@ -40,6 +55,7 @@ const badEntries: [what: string, change: Record<string, unknown>][] = [
   ["a price over 64 bits", { price: (2n ** 64n).toString() }],
   ["other decimals", { decimals: 8 }],
   ["another base", { base: "0x0000000000000000000000000000000000000001" }],
+  ["another quote", { quote: "0x0000000000000000000000000000000000000001" }],
   ["no address", { quote: "0x1" }],
   ["no lastUpdate", { lastUpdate: undefined }],
   ["a lastUpdate of text", { lastUpdate: "1" }],

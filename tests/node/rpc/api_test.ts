@@ -316,6 +316,7 @@ Deno.test("Node: viem's public client works over both transports", () =>
     const block = await overHttp.getBlock();
     const parent = await overHttp.getBlock({ blockNumber: block.number - 1n });
     assert.equal(parent.hash, block.parentHash);
+    assert.equal((await overHttp.getBlock({ blockTag: "earliest" })).number, 0n);
     assert.ok(Math.abs(Number(block.timestamp) - Date.now() / 1000) < 5);
 
     const overSocket = createPublicClient({ transport: webSocket(node.readWsUrl) });

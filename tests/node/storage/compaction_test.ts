@@ -1,5 +1,6 @@
 /** When the journal is rewritten, and when archived rows are deleted. */
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { genesisBlock } from "../../../services/node/chain/block.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
 import { KEEP_MS } from "../../../services/node/storage/compaction.ts";
@@ -48,6 +49,8 @@ Deno.test("Storage: rewrites the journal when it has doubled, and drops what is 
       assert.equal(storage.journalBytes, rewritten, "it has not doubled");
       assert.equal(storage.archive?.receipt(txHash)?.status, "committed");
       assert.ok(storage.archive?.thesis(1));
+      const { theses } = storage.state.ledger;
+      assert.deepEqual(theses.map(({ id }) => id), [6, 7, 8, 9, 10, 11, 12], "the newer ones");
       clock.jump(3_600_000 + KEEP_MS);
       await eventually("their end", () => {
         second(0);
@@ -79,4 +82,22 @@ Deno.test("Storage: a failed rewrite is logged, and tried again later and later"
     });
     const waits = logged.flatMap((line) => / in (\d+) ms$/.exec(line)?.[1] ?? []);
     assert.deepEqual(waits, ["60000", "120000", "240000", "480000"]);
+  }));
+
+Deno.test("Storage: an archive that cannot be written is logged, and tried again a minute later", () =>
+  withFolder(async (folder) => {
+    const clock = new FakeClock();
+    const head = genesisBlock(clock.now());
+    const logged = await logOf(async () => {
+      const storage = openStorage(resolveSettings({ ringBufferSize: 1_024 }), folder, { clock });
+      const other = new DatabaseSync(`${folder}/archive.sqlite`);
+      other.exec("BEGIN IMMEDIATE");
+      for (const jumpMs of [0, 59_999, 1, 120_000]) {
+        clock.jump(jumpMs);
+        for (let made = 0; made < FLUSH_CHECKPOINTS; made++) storage.afterCheckpoint(head);
+        if (jumpMs === 1) other.close();
+      }
+      await storage.close(head);
+    });
+    assert.equal(logged.filter((line) => line.includes("cannot be made shorter")).length, 2);
   }));

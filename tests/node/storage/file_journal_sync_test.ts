@@ -111,6 +111,17 @@ Deno.test("FileJournal: takes nothing more after a sync that failed", async () =
   assert.equal(disk.isOpen, false);
 });
 
+Deno.test("FileJournal: takes nothing at all if the sync at the start fails", () => {
+  const disk = new FakeDisk();
+  const { journal } = openJournal(disk);
+  disk.isSyncing = false;
+  assert.throws(() => journal.syncNow(), /cannot be synced: I\/O error/);
+  disk.isSyncing = true;
+  for (const use of [() => journal.syncNow(), () => journal.append([settlement(1)])]) {
+    assert.throws(use, /cannot be synced/);
+  }
+});
+
 Deno.test("FileJournal: takes nothing more after a record that it could not remove", async () => {
   const disk = new FakeDisk();
   const { journal } = openJournal(disk);

@@ -7,6 +7,7 @@ import { encodeLine, openOnDisk } from "../../../services/node/storage/files.ts"
 import { withFolder } from "../../support/with_folder.ts";
 import { copyFolder } from "../support/copy_folder.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf } from "../support/actors.ts";
+import { failingFiles } from "../support/failing_files.ts";
 import { GENESIS } from "../support/test_chain.ts";
 import { Program } from "../../support/process.ts";
 
@@ -116,6 +117,33 @@ Deno.test("Data directory: a missing or empty journal beside prices or a head is
     }
   }));
 
+Deno.test("Data directory: a journal alone is the whole chain, and a part of its first record is none", () =>
+  withChain(async (path) => {
+    const removeOthers = async () => {
+      for (const name of ["head", "prices", "archive.sqlite"]) {
+        await Deno.remove(`${path}/${name}`, { recursive: true });
+      }
+    };
+    await removeOthers();
+    assert.equal((await knownPrices(path)).damaged, RING_SLOTS); // and its balances
+    await removeOthers();
+    await Deno.truncate(`${path}/chain.journal`, 50);
+    const dataDir = DataDir.open(path, settings);
+    assert.equal(dataDir.resumeFrom, undefined);
+    await dataDir.close();
+    await DataDir.open(path, settings).close();
+  }));
+
+Deno.test("Data directory: a chain whose first record cannot be written is not created", () =>
+  withFolder(async (path) => {
+    const files = failingFiles(openOnDisk);
+    files.fail("chain.journal", "No space left on device", 20);
+    const open = () => DataDir.open(path, { ...settings, openFile: files.open });
+    assert.throws(open, { code: "DATA_DIR", message: /cannot be created .*: No space left/ });
+    files.heal();
+    await open().close();
+  }));
+
 Deno.test("Data directory: a start that is refused has closed every file when it throws", () =>
   withChain(async (path) => {
     await Deno.remove(`${path}/archive.sqlite`);
@@ -137,14 +165,40 @@ Deno.test("Data directory: --new-chain keeps the files of a lost chain, and refu
       () => DataDir.open(path, { ...settings, newChain: true }),
       /contains a chain: remove --new-chain/,
     );
-    const head = await Deno.readFile(`${path}/head`);
-    await Deno.remove(`${path}/chain.journal`);
-    const dataDir = DataDir.open(path, { ...settings, newChain: true });
-    assert.equal(dataDir.state.ledger.account(actors.user.address).balance, 0n);
-    assert.equal(dataDir.state.histories.get(eth)?.ring.newest, undefined);
-    await dataDir.close(genesisBlock(NOW));
-    assert.deepEqual(await Deno.readFile(`${path}/old-1/head`), head);
-    assert.ok((await Deno.stat(image(`${path}/old-1`))).size > 0);
+    for (let number = 1; number <= 2; number++) {
+      const left = ["head", "archive.sqlite", "archive.sqlite-wal", "archive.sqlite-shm"];
+      for (const name of left.slice(2)) await Deno.writeTextFile(`${path}/${name}`, "of a crash");
+      const texts = left.map((name) => Deno.readTextFileSync(`${path}/${name}`));
+      await Deno.remove(`${path}/chain.journal`);
+      const dataDir = DataDir.open(path, { ...settings, newChain: true });
+      assert.equal(dataDir.state.ledger.account(actors.user.address).balance, 0n);
+      assert.equal(dataDir.state.histories.get(eth)?.ring.newest, undefined);
+      await dataDir.close(genesisBlock(NOW + number));
+      const old = `${path}/old-${number}`;
+      assert.deepEqual(left.map((name) => Deno.readTextFileSync(`${old}/${name}`)), texts);
+      assert.ok((await Deno.stat(image(old))).size > 0);
+    }
+  }));
+
+Deno.test("Data directory: a journal that is older than the head is refused, cut or from before a rewrite", () =>
+  withChain(async (path) => {
+    const journal = `${path}/chain.journal`;
+    const text = await Deno.readTextFile(journal);
+    const lines = text.trimEnd().split("\n");
+    const write = (some: string[]) =>
+      Deno.writeTextFile(journal, some.map((l) => `${l}\n`).join(""));
+    // The head covers the deposit, but not the last record, which releases block numbers.
+    await write(lines.slice(0, -2));
+    assert.throws(() => DataDir.open(path, settings), /its end is lost/);
+    await write(lines.slice(0, -1));
+    const dataDir = DataDir.open(path, settings);
+    await dataDir.rewrite(0, { sliceMs: 0, nextTurn: () => Promise.resolve() });
+    await dataDir.close(sealBlock(20, hashOf(0), NOW + 1_900, []));
+    const rewritten = await Deno.readTextFile(journal);
+    await write(lines);
+    assert.throws(() => DataDir.open(path, settings), /an older one: restore/);
+    await Deno.writeTextFile(journal, rewritten);
+    assert.deepEqual((await knownPrices(path)).damaged, 0);
   }));
 
 Deno.test("Data directory: a chain keeps its genesis block over restarts, and another one has another", async () => {

@@ -200,6 +200,40 @@ Deno.test("Rewrite: prices that were backfilled for an open thesis are kept", ()
     await again.close();
   }));
 
+Deno.test("Rewrite: keeps a thesis until its window has ended, new failures and reserved numbers", () =>
+  withFolder(async (folder) => {
+    const clock = new FakeClock();
+    const disk = new DiskChain(`${folder}/node`, clock);
+    const fail = () => {
+      const timestamp = clock.now();
+      const poor = rfqSubmit({ timestamp, betAmount: 9_000_000n, payout: 9_000_001n });
+      assert.equal(disk.chain.submit(poor).status, "failed");
+      return poor;
+    };
+    disk.run(1);
+    const txs = [disk.deposit(1), disk.bet(2 * KEEP_MS), fail()];
+    disk.run(1, 9_000_000_000n);
+    assert.equal(disk.chain.settle(1).status, "lost");
+    clock.jump(KEEP_MS + 60_000);
+    disk.run(1);
+    txs.push(fail());
+    const seen = disk.view(txs);
+    const { ledger } = disk.chain.state;
+    await disk.rewrite();
+    const inMemory = seen.receipts.map(({ txHash }) => ledger.receipt(txHash) !== undefined);
+    assert.deepEqual(inMemory, [false, true, false, true]);
+    copyFolder(`${folder}/node`, `${folder}/killed`);
+    const { reservedTo } = disk.dataDir.numbers;
+    await disk.close();
+    for (const name of ["node", "killed"]) {
+      const again = new DiskChain(`${folder}/${name}`, clock);
+      assert.deepEqual(again.view(txs), seen, name);
+      assert.equal(again.chain.state.ledger.theses.length, 1);
+      if (name === "killed") assert.equal(again.dataDir.resumeFrom?.announcedTo, reservedTo);
+      await again.close();
+    }
+  }));
+
 Deno.test("Rewrite: a disk that fails at any write leaves the old journal in use", () =>
   withFolder(async (folder) => {
     const clock = new FakeClock();
@@ -209,6 +243,7 @@ Deno.test("Rewrite: a disk that fails at any write leaves the old journal in use
     for (const after of [0, 700, "open"] as const) {
       files.fail("chain.journal.new", "No space left on device", after);
       await assert.rejects(() => disk.rewrite(), /No space left on device/);
+      assert.equal(statOf(`${folder}/chain.journal.new`), undefined);
       files.heal();
       txs.push(disk.deposit(300 + txs.length));
     }
@@ -242,6 +277,7 @@ Deno.test("Rewrite: a process that dies at any moment of it loses nothing", () =
         const size = await Deno.stat(draft).then((info) => info.size, () => undefined);
         if (size !== undefined) await Deno.truncate(draft, Math.floor(random() * size));
         const again = new DiskChain(path, clock);
+        assert.equal(statOf(draft), undefined);
         assert.deepEqual(again.view(txs), seen, path);
         await again.rewrite();
         assert.deepEqual(again.view(txs), seen, `${path}, rewritten`);

@@ -88,6 +88,11 @@ Deno.test("Storage: numbers count as reserved only when they are on the disk", a
   try {
     const storage = openStorage(resolveSettings({}), folder, { openFile: journalOn(disk) });
     assert.equal(storage.numbers?.reservedTo, 100, "at once: the node announces blocks now");
+    disk.capacity = disk.size;
+    storage.numbers?.reserve(60);
+    await isSettled(Promise.resolve());
+    assert.equal(storage.numbers?.reservedTo, 100, "the record could not be written");
+    disk.capacity = Infinity;
     disk.holdSyncs();
     storage.numbers?.reserve(60);
     await isSettled(Promise.resolve());
@@ -118,6 +123,7 @@ Deno.test("Storage: a damaged or missing head is logged, and the chain continues
       );
       assert.deepEqual(resumed, { headNumber: 0, announcedTo: 151 }, change);
     }
+    await resumeAfterKill((storage) => announce(storage, 60)); // with its head
   });
   const warnings = logged.filter((line) => line.includes("head was missing or damaged"));
   assert.equal(warnings.length, 3);

@@ -20,6 +20,8 @@ export class FakeDisk {
   capacity = Infinity;
   /** Whether it can be made shorter. */
   isTruncating = true;
+  /** Whether a synchronous sync succeeds. */
+  isSyncing = true;
   isOpen = false;
   #bytes = new Uint8Array(0);
   #syncedBytes = new Uint8Array(0);
@@ -45,6 +47,7 @@ export class FakeDisk {
       statSync: () => ({ ...Deno.statSync("."), size: this.#bytes.length }),
       syncData: () => this.#sync(),
       syncDataSync: () => {
+        if (!this.isSyncing) throw new Error("I/O error");
         this.syncs += 1;
         this.#syncedBytes = this.#bytes.slice();
       },

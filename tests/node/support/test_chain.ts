@@ -3,6 +3,7 @@ import { type Market, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Block } from "../../../services/node/chain/block.ts";
+import type { BlockNumbers } from "../../../services/node/chain/block_numbers.ts";
 import { Chain } from "../../../services/node/chain/chain.ts";
 import type { Genesis } from "../../../services/node/chain/accounts.ts";
 import { Ledger } from "../../../services/node/chain/ledger.ts";
@@ -53,6 +54,7 @@ export class TestChain {
       maxStaleMs?: number;
       maxStartAheadMs?: number;
       genesis?: Genesis;
+      numbers?: BlockNumbers;
     } = {},
   ) {
     const genesis = options.genesis ?? GENESIS;
@@ -61,6 +63,7 @@ export class TestChain {
       chainId: CHAIN_ID,
       maxStartAheadMs: options.maxStartAheadMs,
       clock: this.travelClock,
+      numbers: options.numbers,
       state: new ChainState(
         new Ledger(genesis),
         historiesOf(

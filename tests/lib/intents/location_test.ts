@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { databaseSchema, postgresServers } from "../../../lib/intents/location.ts";
+
+Deno.test("postgresServers: a URL for each host, with all but the role of the server", () => {
+  const url =
+    "postgres://u:p,w@one:5432,two:5433/x?target_session_attrs=read-write&sslmode=require";
+  assert.deepEqual(postgresServers(url).map(String), [
+    "postgres://u:p,w@one:5432/x?sslmode=require",
+    "postgres://u:p,w@two:5433/x?sslmode=require",
+  ]);
+  assert.deepEqual(postgresServers("postgresql://h").map(String), ["postgresql://h"]);
+});
+
+Deno.test("databaseSchema: a file, or a URL whose hosts are valid and whose role is that of a primary", () => {
+  const isTaken = (text: string) => databaseSchema.safeParse(text).success;
+  for (
+    const role of ["", "?a=1", "?target_session_attrs=primary", "?target_session_attrs=read-write"]
+  ) {
+    assert.ok(isTaken(`postgres://u@one,two/x${role}`), role);
+  }
+  for (const role of ["standby", "any", ""]) {
+    assert.ok(!isTaken(`postgres://u@one,two/x?target_session_attrs=${role}`), role);
+  }
+  for (const text of ["data/store.sqlite", ":memory:", "file?target_session_attrs=standby"]) {
+    assert.ok(isTaken(text), text);
+  }
+  const hosts = ["postgres://one:5432,two:port/x", "postgres://one:port,two:5432/x"];
+  for (const text of ["", "mysql://h/x", "postgres:h", ` ${"ab".repeat(32)}`, ...hosts]) {
+    assert.ok(!isTaken(text), text);
+  }
+});

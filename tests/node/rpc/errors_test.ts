@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import {
+  RejectedTransactionError,
+  UnknownThesisError,
+} from "../../../services/node/chain/errors.ts";
+import { JournalError } from "../../../services/node/chain/journal.ts";
+import { BatchTooLongError, rpcErrorBody } from "../../../services/node/rpc/errors.ts";
+import { NodeBusyError } from "../../../services/node/rpc/serial_queue.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
+
+const { invalidParams, limitExceeded, transactionRejected } = RpcCode;
+
+Deno.test("rpcErrorBody: an error that a caller can cause has its code and details", () => {
+  const cases: [thrown: Error, code: number, data: unknown][] = [
+    [new RpcError(invalidParams, "Wrong"), invalidParams, undefined],
+    [new RpcError(-32_601, "None", { data: { a: 1 } }), RpcCode.methodNotFound, { a: 1 }],
+    [new UnknownThesisError(5), invalidParams, { code: "UNKNOWN_THESIS", id: 5 }],
+    [new RejectedTransactionError(1, 2), transactionRejected, {
+      code: "TIMESTAMP_OUT_OF_RANGE",
+      timestamp: 1,
+      offMs: 2,
+    }],
+    [new NodeBusyError(), limitExceeded, { code: "NODE_BUSY" }],
+    [new BatchTooLongError(), limitExceeded, { code: "BATCH_TOO_LONG" }],
+  ];
+  for (const [thrown, code, data] of cases) {
+    const { message } = thrown;
+    const expected = data === undefined ? { code, message } : { code, message, data };
+    assert.deepEqual(rpcErrorBody(thrown), expected);
+  }
+});
+
+Deno.test("rpcErrorBody: other errors show nothing of the node; all but those of the journal are logged", () =>
+  withLogs("info", (records) => {
+    const journal = rpcErrorBody(new JournalError("Journal /secret cannot be written"));
+    assert.deepEqual([journal.code, journal.data], [
+      RpcCode.resourceUnavailable,
+      { code: "JOURNAL" },
+    ]);
+    assert.equal(records.length, 0);
+    const unknown = [new TypeError("/secret"), new RangemakerError("OTHER", "/secret"), "/secret"];
+    for (const thrown of unknown) {
+      const { message: _, ...rest } = rpcErrorBody(thrown);
+      assert.deepEqual(rest, { code: RpcCode.internalError });
+    }
+    assert.deepEqual(records.map(({ level }) => level), ["error", "error", "error"]);
+    const messages = [journal, ...unknown.map(rpcErrorBody)].map(({ message }) => message);
+    assert.doesNotMatch(messages.join(), /secret/);
+    return Promise.resolve();
+  }));
