@@ -403,7 +403,8 @@ Deno.test("Hub: what nobody asked for is ignored, and so is an id that is no tex
 
 Deno.test("Hub: subscriptions that were granted before, or whose time is over, are no suspects when the node closes", async () => {
   const scene = new Scene();
-  const granted = scene.subscribe(scene.client(), "granted");
+  const client = scene.client();
+  const granted = scene.subscribe(client, "granted");
   scene.answer({ result: "0x1" });
   await granted;
   scene.reconnect();
@@ -416,6 +417,8 @@ Deno.test("Hub: subscriptions that were granted before, or whose time is over, a
     assert.deepEqual(scene.asked.map(({ params }) => params), [["granted"]]);
   }
   assert.deepEqual(scene.closed, []);
+  void scene.subscribe(client, "granted");
+  assert.equal(scene.asked.length, 2, "it is not refused from now on");
 });
 
 Deno.test("Hub: of the subscribes on which the node closed the socket, the newest 256 are refused", async () => {

@@ -5,6 +5,7 @@ import { Upstream } from "../../../services/proxy/hub/upstream.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 import { EchoNode } from "../echo_node.ts";
 
 const RECONNECT_MS = 100;
@@ -60,6 +61,28 @@ class Scene {
     }
   }
 }
+
+Deno.test("Upstream: an outage is logged once, however many attempts fail", () =>
+  withLogs("info", (records) =>
+    Scene.play(async ({ nodes, clock, ...scene }) => {
+      const next = () => eventually("an event", () => scene.happened.shift());
+      await next();
+      const { port } = nodes[0]!;
+      await nodes[0]!.stop();
+      for (let attempt = 0; attempt < 3; attempt += 1) {
+        await next();
+        clock.advance(10 * RECONNECT_MS);
+      }
+      await next();
+      nodes[0] = new EchoNode({ port });
+      clock.advance(10 * RECONNECT_MS);
+      await next();
+      assert.deepEqual(records.map(({ properties }) => properties.event), [
+        "node_connected",
+        "node_lost",
+        "node_back",
+      ]);
+    })));
 
 Deno.test("Upstream: a lost connection is counted, and made again after a wait", () =>
   Scene.play(async (scene) => {
