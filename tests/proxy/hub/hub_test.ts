@@ -180,6 +180,7 @@ Deno.test("Hub: a client that takes nothing misses what the ring loses, and then
     scene.hub.resume(client.client);
     assert.equal(scene.sentReports, 0, "none was sent, and none is reported");
   }
+  assert.deepEqual([deaf.lists, both.lists], [[], []]);
   deaf.room = both.room = Infinity;
   scene.hub.resume(deaf.client);
   assert.deepEqual([deaf.got, scene.lagged], [[47, 48, 49], 2 * 47]);
@@ -353,4 +354,41 @@ Deno.test("Hub: with slow clients to be closed, one missed notification closes, 
     assert.equal(client.got.length, missed === 0 ? CAPACITY : 0);
     assert.equal(scene.lagged, missed);
   }
+});
+
+Deno.test("Hub: a connection with room for exactly what is new gets the list of the others", async () => {
+  const scene = new Scene();
+  const [exact, other] = [await scene.client("a"), await scene.client("a")];
+  scene.notify("a", 1, 2);
+  exact.room = 2 * JSON.stringify({
+    jsonrpc: "2.0",
+    method: "eth_subscription",
+    params: { subscription: "a", result: 1 },
+  }).length;
+  scene.hub.flush();
+  assert.equal(exact.lists[0], other.lists[0]);
+});
+
+Deno.test("Hub: a client that is behind gets nothing of a feed from before it joined, and nothing twice", async () => {
+  const scene = new Scene();
+  const [slow, other] = [await scene.client("a"), await scene.client("b")];
+  slow.room = 1; // the first message is always taken
+  scene.notify("a", 1, 2);
+  scene.notify("b", 3);
+  scene.hub.flush();
+  assert.deepEqual([slow.got, other.got], [[1], [3]]);
+  await slow.subscribe("b");
+  scene.notify("b", 4);
+  slow.room = Infinity;
+  scene.hub.resume(slow.client);
+  assert.deepEqual(slow.got, [1, 2, 4]);
+  slow.room = 1;
+  scene.notify("a", 5, 6);
+  scene.hub.flush();
+  slow.room = 0;
+  for (let number = 10; number < 20; number += 1) scene.notify("a", number);
+  scene.hub.flush();
+  slow.room = Infinity;
+  scene.hub.resume(slow.client);
+  assert.deepEqual([slow.got.slice(3), scene.lagged], [[5, 16, 17, 18, 19], 7]);
 });
