@@ -166,6 +166,7 @@ Deno.test("Upstream: waits grow while no node can be reached, and a move begins 
       let ms = 0;
       const [, before] = await scene.counts();
       while ((await scene.counts())[1] === before) {
+        assert(ms < 10 * RECONNECT_MS, "No further attempt");
         clock.advance(1);
         ms += 1;
       }

@@ -24,6 +24,8 @@ Deno.test("Calls: a call is cut at the id that counts, however it is written", (
       '{"jsonrpc":"2.0","id":1,"method":"eth_call","\\u0069d":1}',
       '{"jsonrpc":"2.0","id":1,"method":"eth_call","\\u0069d":12}',
       '{"jsonrpc":"2.0","id":"x","method":"eth_call"}',
+      '{"jsonrpc":"2.0","id":1.0,"method":"eth_call"}',
+      '{"id":1,"method":"abcd1,x","jsonrpc":"2.0"}',
       '{"jsonrpc":"2.0","id":100,"method":"eth_call","id":2}',
       '{"method":"eth_call","jsonrpc":"2.0","id":1}',
       '{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"id":1}]}',
