@@ -172,8 +172,8 @@ Deno.test("ReadPool: blocks are read by number in one batch, in order, without t
   Scene.play(async (scene) => {
     let asked: unknown;
     scene.answers[1] = (text) => {
-      const calls: { id: number; params: [string] }[] = JSON.parse(text);
-      asked = calls.map(({ params }) => params);
+      const calls: { id: number; method: string; params: [string] }[] = JSON.parse(text);
+      asked = calls.map(({ method, params }) => [method, ...params]);
       const answers = calls.map(({ id, params: [number] }) => ({
         jsonrpc: "2.0",
         id,
@@ -182,7 +182,14 @@ Deno.test("ReadPool: blocks are read by number in one batch, in order, without t
       return Response.json(answers.reverse());
     };
     const blocks = await scene.pool.blocks(1, 9, 12);
-    assert.deepEqual(asked, ["0x9", "0xa", "0xb", "0xc"].map((number) => [number, false]));
+    assert.deepEqual(
+      asked,
+      ["0x9", "0xa", "0xb", "0xc"].map((number) => [
+        "eth_getBlockByNumber",
+        number,
+        false,
+      ]),
+    );
     assert.deepEqual(blocks, ["0x9", "0xa", "0xc"].map((number) => blockOf(number)));
     assert.deepEqual(scene.reads, [[0, 0], [0, 0]]);
     for (const wrong of [{}, [{ jsonrpc: "2.0", id: 0, result: { number: 9 } }], [7]]) {
