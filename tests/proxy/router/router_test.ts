@@ -321,11 +321,11 @@ Deno.test("Router: with several read nodes, each call goes to its node, alone or
   assert.deepEqual(results, ["0x1", "0x1", "0x100", "0x1", "0x1"]);
 
   const { posted, ask } = scene({ several: severalNodes().several });
-  const answer = ask(calls);
+  const answer = ask([...calls, notification("eth_newFilter")]);
   assert.deepEqual(posted.map(({ target, node }) => [target, node]), wanted.slice(0, 4));
   for (const { text, answer } of posted) {
-    const sent: { id: number }[] = JSON.parse(text);
-    const body = sent.map(({ id }) => ({ jsonrpc: "2.0", id, result: "0x1" }));
+    const sent: { id?: number }[] = JSON.parse(text);
+    const body = sent.flatMap(({ id }) => id === undefined ? [] : [{ id, result: "0x1" }]);
     answer.resolve({ status: 200, body: JSON.stringify(body) });
   }
   const all: { id: number; result: string }[] = JSON.parse(String((await answer).body));
@@ -396,9 +396,10 @@ Deno.test("Router: plain reads go over the socket while it can be used, all else
       send: (text: string) => sent.push(text) > 0,
       drop: () => assert.fail("Not dropped"),
     };
+    const clock = new FakeClock();
     const upstreamReads = new UpstreamReads({
       upstream,
-      clock: new FakeClock(),
+      clock,
       timeoutMs: 1_000,
       metrics: new ProxyMetrics(new Registry()),
     });
@@ -434,6 +435,10 @@ Deno.test("Router: plain reads go over the socket while it can be used, all else
     );
     echo(posted.at(-1) ?? assert.fail());
     assert.equal((await lost.answer).status, 200);
+    const late = count(call(7, "eth_syncing"));
+    clock.advance(1_000);
+    assert.equal((await late.answer).status, 504, "it is not sent again");
+    assert.deepEqual(late.ways, [1, 0]);
     const answered = count(call(8, "eth_syncing"));
     upstreamReads.answered(
       JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(sent.at(-1) ?? "").id, result: 1 }),
