@@ -150,6 +150,8 @@ Deno.test("ClientConnection: room is its own, but for a few bytes no more than a
   first.connection.send([half], half.byteLength);
   assert.equal(first.connection.room(1), 0);
   assert.equal(second.connection.room(Infinity), ENSURED_BYTES);
+  assert.equal(second.connection.admit(2 * QUEUED_BYTES_MAX), false);
+  assert.equal(first.connection.room(1), 0, "it is still counted: to cut it would free nothing");
   first.connection.end();
   assert.equal(second.connection.room(Infinity), QUEUED_BYTES_MAX);
 });
