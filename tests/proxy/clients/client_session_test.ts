@@ -57,7 +57,7 @@ function scene(
   const openRequests = new AddressCounts(ADDRESS_MESSAGES_MAX, 2 * ADDRESS_MESSAGES_MAX);
   const caller = address();
   /** The largest answer that the connection takes. */
-  const admits = { bytes: Infinity };
+  const admits = { bytes: Infinity, room: Infinity };
   const session = new ClientSession({
     openRequests,
     hub,
@@ -70,7 +70,7 @@ function scene(
       metrics,
     }),
     sink: {
-      room: () => Infinity,
+      room: () => admits.room,
       spareRoom: () => 0,
       admit: (bytes) => bytes <= admits.bytes,
       send: (messages) => got.push(...messages.map(({ text }) => text)),
@@ -104,6 +104,11 @@ function scene(
     grant() {
       for (const { id, params } of asked.splice(0)) {
         hub.receive(JSON.stringify({ jsonrpc: "2.0", id, result: params[0] }));
+      }
+    },
+    refuse(error: object) {
+      for (const { id } of asked.splice(0)) {
+        hub.receive(JSON.stringify({ jsonrpc: "2.0", id, error }));
       }
     },
     notify(subscription: string) {
@@ -208,13 +213,14 @@ Deno.test("ClientSession: large messages count as memory until they are answered
 });
 
 Deno.test("ClientSession: all messages of an address share one limit; waiting subscriptions do not count", async () => {
-  const { open, receive, frames, openRequests, caller } = scene();
+  const { open, receive, frames, openRequests, caller, metric } = scene();
   for (let used = 0; used < ADDRESS_MESSAGES_MAX - 1; used += 1) openRequests.tryAdd(caller);
   void receive(call(1, "eth_subscribe", ["newHeads"])); // the node does not answer
   const read = receive(call(2, "eth_getBalance"));
   await receive(call(3, "eth_getBalance"));
   const [refusal] = frames();
   assert.deepEqual([open.length, refusal?.error?.code], [1, -32005]);
+  assert.equal(await metric('proxy_refusals_total{limit="requests_per_address"}'), 1);
   open[0]?.answer.resolve({ status: 200, body: "{}" });
   await read;
   void receive(call(4, "eth_getBalance"));
@@ -322,4 +328,26 @@ Deno.test("ClientSession: a subscription that waits does not count as open, also
   await Promise.all(waiting);
   assert.equal(frames().length, 2);
   assert.equal(openRequests.hasRoom(caller), false, "each counts down once");
+});
+
+Deno.test("ClientSession: the node's refusal of a subscription is the answer to it", async () => {
+  const { receive, refuse, frames } = scene();
+  const refused = receive(call(1, "eth_subscribe", ["a"]));
+  const error = { code: -32602, message: "no such kind" };
+  refuse(error);
+  await refused;
+  assert.deepEqual(frames(), [{ jsonrpc: "2.0", id: 1, error }]);
+});
+
+Deno.test("ClientSession: once its connection has room again, a client gets what waited for it", async () => {
+  const { session, receive, grant, notify, admits, frames } = scene();
+  const subscribed = receive(call(1, "eth_subscribe", ["a"]));
+  grant();
+  await subscribed;
+  admits.room = 0;
+  notify("a");
+  assert.equal(frames().length, 1);
+  admits.room = Infinity;
+  session.resume();
+  assert.equal(frames()[1]?.params?.result, "a");
 });

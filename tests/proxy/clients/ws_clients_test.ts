@@ -188,6 +188,17 @@ Deno.test("WsClients: a handshake is refused for its origin, or where no more cl
   clients.stop();
 });
 
+Deno.test("WsClients: a peer in front leaves room for others", () => {
+  const { clients, adopt } = scene();
+  const behind = (key: string) => ({ ...address(key), peerKey: "peer" });
+  for (const key of ["a", "b"]) {
+    assert.equal(clients.refusal(new Headers(), behind(key)), undefined, key);
+    adopt(behind(key));
+  }
+  assert.equal(clients.refusal(new Headers(), behind("c"))?.status, 429);
+  assert.equal(clients.refusal(new Headers(), address("d")), undefined);
+});
+
 Deno.test("WsClients: a handshake that lacks a header is answered 400, and counted", async () => {
   const { clients, metric } = scene();
   const request = new Request("http://x/ws", { headers: { upgrade: "websocket" } });
@@ -233,7 +244,7 @@ Deno.test("WsClients: a defect closes its client with 1011, and no other", async
   assert.deepEqual([client.closed, other.closed], [[1011], []]);
 });
 
-Deno.test("WsClients: expired subscribes are searched for every second, until the end", () => {
+Deno.test("WsClients: expired subscribes are searched for every second, until the end", async () => {
   const { hub, clock, clients } = scene();
   clients.start();
   const startMs = clock.now();
@@ -242,19 +253,29 @@ Deno.test("WsClients: expired subscribes are searched for every second, until th
   hub.stuck.add(1);
   hub.reading.add(1);
   clients.flushSoon();
-  return turn().then(turn).then(() => {
-    assert.equal(clock.pending, 3);
-    clients.stop();
-    assert.equal(clock.pending, 0);
-  });
+  for (let times = 0; times < 2; times += 1) {
+    await turn();
+    await turn();
+    assert.equal(clock.pending, 3, "one for each kind");
+    clients.flushSoon();
+  }
+  await turn();
+  await turn();
+  clients.stop();
+  assert.equal(clock.pending, 0);
 });
 
 Deno.test("WsClients: the end closes every client with 1012, and waits for none where there is none", async () => {
   const { clients, clock, adopt } = scene();
   const connections = [adopt(), adopt()];
-  const drained = clients.drain();
+  let isOver = false;
+  const drained = clients.drain().then(() => isOver = true);
   assert.deepEqual(connections.map(({ closed }) => closed), [[1012], [1012]]);
-  for (const { onGone } of connections) onGone();
+  for (const { onGone } of connections) {
+    await turn();
+    assert.equal(isOver, false);
+    onGone();
+  }
   await drained;
   assert.equal(clock.pending, 0);
   await clients.drain();
