@@ -324,11 +324,24 @@ Deno.test("ReadNodes: where only nodes that are out are left, the one furthest a
   play(1, [0, 0, 0, 0]);
   play(ROUNDS + 1, [0, 9, 7, 8]);
   assert.deepEqual(isOut(), [false, false, false, false], "one alone is no measure for the others");
-  play(ROUNDS + 1, [0, 0, 7, 9]);
+  play(ROUNDS + 1, [0, 0, 9, 7]);
   assert.deepEqual(isOut(), [false, false, true, true]);
   nodes.onDied(1, "gone");
   nodes.onDied(0, "gone");
+  assert.equal(nodes.leader, 3);
+  assert.equal(nodes.states[3]?.isUp, true, "it is in again");
+  assert.equal(nodes.alternativeTo(3), undefined);
+});
+
+Deno.test("ReadNodes: a node that was not heard of for long is the last choice, however fast it was", () => {
+  const { nodes, clock, play } = scene(3);
+  play(5, [0, 0, 0], [1, 1, 50]);
+  clock.advance(MOVE_EVERY_MS);
+  for (const node of [0, 2]) nodes.onHead(node, { number: 2_000, timestampS: 0 });
+  nodes.endRound();
+  assert.deepEqual([0, 1, 2].map((node) => nodes.headOf(node)), [2_000, undefined, 2_000]);
+  nodes.onDied(0, "gone");
   assert.equal(nodes.leader, 2);
-  assert.equal(nodes.states[2]?.isUp, true, "it is in again");
-  assert.equal(nodes.alternativeTo(2), undefined);
+  nodes.onDied(2, "gone");
+  assert.equal(nodes.leader, 1);
 });
