@@ -154,13 +154,13 @@ export class PriceRing implements PriceReader {
     if (count < size || hasOutside) this.#checkSlots(check, slot, slot + size);
   }
 
+  /** Reads slots of one block, which do not wrap around. */
   #checkSlots(check: RangeCheckBuilder, first: number, end: number): void {
     let index = first % this.slots;
-    for (let slot = first; slot < end; slot++) {
+    for (let slot = first; slot < end; slot++, index++) {
       if (this.#times[2 * index] === slot * SLOT_MS) {
         check.addSlot(slot, this.#prices[2 * index + 1]!); // index is below the number of slots
       } else check.addMissing(slot, slot + 1);
-      index = index + 1 === this.slots ? 0 : index + 1;
     }
   }
 
@@ -218,5 +218,5 @@ export class PriceRing implements PriceReader {
 }
 
 function isPowerOfTwo(value: number): boolean {
-  return Number.isInteger(value) && value > 0 && Number.isInteger(Math.log2(value));
+  return Number.isInteger(value) && Number.isInteger(Math.log2(value));
 }

@@ -92,6 +92,100 @@ Deno.test("PriceBoard: a market that is not on it changes nothing", () => {
   assert.deepEqual(prices.sources("DOGE/USDT"), []);
 });
 
+/** The providers that contribute to BTC/USDT, by letter. */
+function contributing(prices: PriceBoard): string {
+  return prices.sources("BTC/USDT").map(({ provider }) => provider.at(-1)).join("");
+}
+
+Deno.test("PriceBoard: a confirmed price stays fresh, for thirty seconds after its trade", () => {
+  const prices = board();
+  prices.confirm("provider_a", "DOGE/USDT", T);
+  prices.confirm("provider_a", "BTC/USDT", T);
+  assert.equal(served(prices).timestamp, 0, "nothing to confirm");
+  prices.update("provider_a", "BTC/USDT", 5n, T);
+  prices.confirm("provider_b", "BTC/USDT", T + 1);
+  assert.equal(served(prices).timestamp, T);
+  prices.confirm("provider_a", "BTC/USDT", T + 9_000);
+  assert.deepEqual([served(prices).timestamp, prices.lastPriceUpdateMs], [T + 9_000, T + 9_000]);
+  assert.equal(prices.expire(T + 10_001), T + 19_001);
+  prices.confirm("provider_a", "BTC/USDT", T + 19_000);
+  prices.confirm("provider_a", "BTC/USDT", T + 29_000);
+  prices.confirm("provider_a", "BTC/USDT", T + 30_000);
+  prices.confirm("provider_a", "BTC/USDT", T + 30_001);
+  assert.equal(prices.lastPriceUpdateMs, T + 30_000);
+  assert.equal(prices.expire(T + 40_000), T + 40_001);
+  assert.equal(prices.expire(T + 40_001), undefined);
+});
+
+Deno.test("PriceBoard: quiet sources contribute to a median while fresh ones outnumber them", () => {
+  for (const aggregation of ["median", "average"] as const) {
+    const prices = board({ aggregation });
+    prices.keepAlive("provider_a", T - 1);
+    for (const [n, provider] of (["provider_a", "provider_b"] as const).entries()) {
+      prices.update(provider, "BTC/USDT", 5n, T + n);
+      prices.keepAlive(provider, T + 9_000);
+    }
+    const isMedian = aggregation === "median";
+    const at = (ms: number, ...fresh: ProviderName[]) => {
+      for (const provider of fresh) prices.update(provider, "BTC/USDT", 7n, T + ms);
+      const dueAtMs = prices.expire(T + ms);
+      return [contributing(prices), dueAtMs === undefined ? undefined : dueAtMs - T];
+    };
+    // A source is stale by its trade from 10 s on, and quiet until 10 s after its last sign of life.
+    assert.deepEqual(at(11_000), ["", isMedian ? 19_001 : undefined]);
+    assert.deepEqual(at(11_000, "provider_c"), ["c", isMedian ? 19_001 : 21_001]);
+    assert.deepEqual(at(11_000, "provider_d"), [
+      isMedian ? "bcd" : "cd",
+      isMedian ? 19_001 : 21_001,
+    ]);
+    assert.deepEqual(at(19_000), [isMedian ? "bcd" : "cd", isMedian ? 19_001 : 21_001]);
+    assert.deepEqual(at(19_001), ["cd", 21_001]);
+    prices.keepAlive("provider_a", T + 19_500);
+    prices.keepAlive("provider_b", T + 19_500);
+    assert.deepEqual(at(20_000, "provider_c"), [isMedian ? "bcd" : "cd", 21_001]);
+    assert.deepEqual(at(29_500, "provider_c", "provider_d"), [
+      isMedian ? "bcd" : "cd",
+      isMedian ? 29_501 : 39_501,
+    ]);
+    for (const provider of ["provider_a", "provider_b"] as const) {
+      prices.keepAlive(provider, T + 29_500);
+    }
+    assert.deepEqual(at(30_000), [isMedian ? "bcd" : "cd", isMedian ? 30_001 : 39_501]);
+    assert.deepEqual(at(30_001), [isMedian ? "bcd" : "cd", isMedian ? 30_002 : 39_501]);
+    assert.deepEqual(at(30_002), ["cd", 39_501], "thirty seconds after its trade");
+  }
+});
+
+Deno.test("PriceBoard: the answer is as old as the last change", () => {
+  const prices = board();
+  prices.update("provider_a", "BTC/USDT", 5n, T);
+  prices.drop("provider_b", T + 1);
+  prices.drop("provider_b", T + 1, "BTC/USDT");
+  prices.expire(T + 2);
+  prices.keepAlive("provider_a", T + 3);
+  prices.update("provider_a", "DOGE/USDT", 5n, T + 4);
+  assert.equal(served(prices).timestamp, T);
+  prices.drop("provider_a", T + 5, "BTC/USDT");
+  assert.equal(served(prices).timestamp, T + 5);
+});
+
+Deno.test("PriceBoard: a price that comes when another source is due takes it out; so does a clock set back", () => {
+  const prices = board();
+  prices.update("provider_a", "BTC/USDT", 5n, T);
+  prices.update("provider_b", "BTC/USDT", 7n, T + 4_000);
+  prices.update("provider_b", "BTC/USDT", 7n, T + 10_000);
+  assert.equal(contributing(prices), "ab");
+  prices.update("provider_b", "BTC/USDT", 7n, T + 10_001);
+  assert.equal(contributing(prices), "b");
+  prices.update("provider_a", "BTC/USDT", 5n, T + 1_000);
+  assert.deepEqual(prices.sources("BTC/USDT").map(({ confirmedAtMs }) => confirmedAtMs), [
+    T + 1_000,
+    T + 1_000,
+  ]);
+  prices.update("provider_a", "BTC/USDT", 5n, T + 50_000);
+  assert.equal(contributing(prices), "a", "it joins again, and the other one is stale");
+});
+
 type Operation =
   | { kind: "update"; provider: ProviderName; symbol: string; price: bigint }
   | { kind: "drop"; provider: ProviderName; symbol?: string }

@@ -128,6 +128,23 @@ Deno.test("ProviderConnection: waits double from 500 ms to 2 s, and start again 
   connection.stop();
 });
 
+Deno.test("ProviderConnection: where an exchange counts subscriptions, each open connection is one", () => {
+  const { burst } = okx.retry.limit;
+  const waits = [true, false].map((opens) => {
+    const { clock, network, connection } = setUp(okx);
+    let waitMs = 0;
+    for (let attempt = 0; attempt < 2 * burst; attempt++) {
+      if (opens) network.newest.open();
+      network.newest.end();
+      waitMs = waitFor(network, clock);
+    }
+    connection.stop();
+    return waitMs;
+  });
+  assert(waits[0]! > okx.retry.maxMs, `${waits}`);
+  assert.equal(waits[1], okx.retry.maxMs);
+});
+
 Deno.test("ProviderConnection: after a notice the new connection stands before the old one goes", () => {
   const { clock, network, connection, news } = setUp();
   const first = network.newest;

@@ -3,12 +3,20 @@ import assert from "node:assert/strict";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import type { Frame, Print } from "../../services/oracle/provider.ts";
 import { endpoints, PROVIDERS } from "../../services/oracle/providers.ts";
+import { binance } from "../../services/oracle/providers/binance.ts";
+import { coinbase } from "../../services/oracle/providers/coinbase.ts";
+import { kraken } from "../../services/oracle/providers/kraken.ts";
+import { okx } from "../../services/oracle/providers/okx.ts";
+
+const ADAPTERS = [binance, coinbase, kraken, okx];
 
 const TIME = 1_672_515_782_136;
 
 function prints(...list: Print[]): Frame {
   return { kind: "prints", prints: list };
 }
+
+const UNKNOWN: Frame = { kind: "dropped", reason: "unknown_shape" };
 
 /** Frames as the exchanges' documents show them, and what they mean. */
 const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
@@ -36,6 +44,12 @@ const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
       { kind: "refused", reason: "2 Invalid request" },
     ],
     ['{"e":"serverShutdown","E":1}', { kind: "closing", reason: "serverShutdown" }],
+    ['{"data":{"e":"serverShutdown"}}', { kind: "closing", reason: "serverShutdown" }],
+    ['{"e":"trade","s":"BTCUSDT","a":1,"p":"1","T":1}', UNKNOWN],
+    ['{"e":"aggTrade","s":"BTCUSDT","a":1.5,"p":"1","T":1}', UNKNOWN],
+    ['{"result":["btcusdt@aggTrade"],"id":1}', UNKNOWN],
+    ['{"code":"2","msg":"Invalid"}', UNKNOWN],
+    ['{"e":"shutdown"}', UNKNOWN],
     [
       '{"stream":"btcusdt@aggTrade","data":{"e":"aggTrade","s":"BTCUSDT","a":1,"p":"0","T":1}}',
       { kind: "dropped", reason: "bad_price" },
@@ -68,6 +82,9 @@ const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
       { kind: "refused", reason: "X-Y is not a valid product" },
     ],
     ['{"type":"error","message":"Malformed"}', { kind: "refused", reason: "Malformed" }],
+    ['{"type":"heartbeat","product_id":"BTC-USDT"}', UNKNOWN],
+    ['{"type":"subscriptions","channels":[{"name":"ticker"}]}', UNKNOWN],
+    ['{"type":"error"}', UNKNOWN],
     [
       '{"type":"ticker","product_id":"BTC-USDT","price":"1","time":"yesterday","trade_id":1}',
       { kind: "dropped", reason: "unknown_shape" },
@@ -110,6 +127,30 @@ const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
       { kind: "alive" },
     ],
     [
+      '{"channel":"status","type":"update","data":[{"system":"online"},{"system":"cancel_only"}]}',
+      { kind: "closing", reason: "status cancel_only" },
+    ],
+    ['{"channel":"status","data":[]}', UNKNOWN],
+    [
+      '{"channel":"trade","type":"update","data":[{"symbol":"BTC/USDT","price" : 1e2,"trade_id":1,"timestamp":"2023-10-06T17:35:55Z"}]}',
+      prints({
+        symbol: "BTC/USDT",
+        price: 100_000_000n,
+        exchangeTimeMs: Date.UTC(2023, 9, 6, 17, 35, 55),
+        sequence: 1,
+      }),
+    ],
+    [
+      '{"channel":"trade","type":"snapshot","data":[{"symbol":"BTC/USDT","price":1,"trade_id":1,"timestamp":"2023-10-06T17:35:55Z"}]}',
+      UNKNOWN,
+    ],
+    ['{"channel":"book","type":"update","data":[]}', UNKNOWN],
+    [
+      '{"method":"subscribe","result":{"channel":"book","symbol":"BTC/USDT"},"success":true}',
+      UNKNOWN,
+    ],
+    ['{"method":"unsubscribe","error":"No","success":false}', UNKNOWN],
+    [
       '{"channel":"status","type":"update","data":[{"system":"maintenance"}]}',
       { kind: "closing", reason: "status maintenance" },
     ],
@@ -124,6 +165,18 @@ const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
       prints({ symbol: "BTC-USDT", price: 9_999_990_000n, exchangeTimeMs: 1_597_026_383_085 }),
     ],
     ["pong", { kind: "alive" }],
+    ['"pong"', UNKNOWN],
+    ...["a1", "1 ", "", "-1", "1".repeat(16)].map((ts): [string, Frame] => [
+      JSON.stringify({
+        arg: { channel: "tickers", instId: "BTC-USDT" },
+        data: [{ instId: "BTC-USDT", last: "1", ts }],
+      }),
+      UNKNOWN,
+    ]),
+    ['{"arg":{"channel":"books","instId":"BTC-USDT"},"data":[]}', UNKNOWN],
+    ['{"event":"unsubscribe","arg":{"channel":"tickers","instId":"BTC-USDT"}}', UNKNOWN],
+    ['{"event":"error","code":60012,"msg":"Invalid"}', UNKNOWN],
+    ['{"event":"notice"}', UNKNOWN],
     [
       '{"id":"1","event":"subscribe","arg":{"channel":"tickers","instId":"BTC-USDT"},"connId":"a4d3ae55"}',
       { kind: "acknowledged", symbols: ["BTC-USDT"] },
@@ -140,7 +193,7 @@ const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
   ],
 };
 
-for (const provider of Object.values(PROVIDERS)) {
+for (const provider of ADAPTERS) {
   Deno.test(`Provider ${provider.name}: reads each of its frames`, () => {
     for (const [frame, meaning] of frames[provider.name]) {
       assert.deepEqual(provider.parse(frame), meaning, frame);
@@ -158,7 +211,7 @@ for (const provider of Object.values(PROVIDERS)) {
 }
 
 Deno.test("Providers: ask for the channels of the spec in each exchange's words (oracle spec, Providers)", () => {
-  const asked = Object.values(PROVIDERS).map((provider) =>
+  const asked = ADAPTERS.map((provider) =>
     provider.subscribeFrames(["BTC/USDT", "ETH/USDT"].map((market) => provider.symbolOf(market)))
       .map((frame) => JSON.parse(frame))
   );
@@ -193,4 +246,31 @@ Deno.test("endpoints: the public one unless another is given", () => {
     ["provider_a", "wss://stream.binance.com:9443/stream"],
     ["provider_d", "ws://127.0.0.1:1/okx"],
   ]);
+});
+
+/** Connections or subscriptions that an exchange allows in a time, if not 300 in five minutes. */
+const LIMITS: Partial<Record<ProviderName, [windowMs: number, most: number]>> = {
+  provider_c: [600_000, 150],
+  provider_d: [3_600_000, 480],
+};
+
+Deno.test("Providers: what they are called, how they count, and when they are dead", () => {
+  assert.deepEqual(Object.values(PROVIDERS), ADAPTERS);
+  for (const provider of ADAPTERS) {
+    const { silenceMs, streamSilenceMs, ping } = provider.liveness;
+    assert.equal(PROVIDERS[provider.name], provider);
+    assert(silenceMs >= 5_000 && silenceMs < streamSilenceMs);
+    assert((ping?.afterMs ?? 0) < silenceMs);
+    // With the longest burst, each exchange's documented limit holds.
+    const { burst, refillMs } = provider.retry.limit;
+    const [windowMs, most] = LIMITS[provider.name] ?? [300_000, 300];
+    assert(burst + windowMs / refillMs <= most, provider.name);
+  }
+  assert.deepEqual(ADAPTERS.map(({ sequence }) => sequence), [
+    "by_one",
+    "rising",
+    "by_one",
+    "none",
+  ]);
+  assert(binance.lifetimeMs! < 24 * 3_600_000);
 });

@@ -69,7 +69,10 @@ Deno.test("Session: subscribes, is acknowledged, passes prices on", () => {
   session.receive(ACK);
   assert(session.subscribed);
   session.receive(aggTrade(1, clock.now(), "100.5"));
+  const openedAtMs = clock.now();
+  clock.advance(7);
   session.receive(aggTrade(7, clock.now(), "3.25", "ETHUSDT"));
+  assert.deepEqual([session.openedAtMs, session.lastFrameAtMs], [openedAtMs, openedAtMs + 7]);
   assert.deepEqual(news(), ["subscribed", "BTC/USDT 100500000", "ETH/USDT 3250000"]);
   session.end();
   assert.equal(clock.pending, 0);
@@ -87,6 +90,8 @@ Deno.test("Session: a subscription without acknowledgement ends the connection",
 
 Deno.test("Session: a refused market is reported, the others continue, and all are requested again later", () => {
   const { session, clock, news } = setUp(kraken);
+  session.receive(krakenAnswer("DOGE/USDT", false)); // nobody asked for it
+  assert.deepEqual(news(), ["refused note: not supported DOGE/USDT"]);
   session.receive(krakenAnswer("ETH/USDT", false));
   session.receive(krakenAnswer("BTC/USDT", true));
   assert.deepEqual(news(), [

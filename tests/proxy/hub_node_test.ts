@@ -1,7 +1,10 @@
 /** What the hub makes of a node that is silent, refuses, or confuses its ids. */
 import assert from "node:assert/strict";
 import { Hub, type HubOptions } from "../../services/proxy/hub/hub.ts";
+import { HeadSequence } from "../../services/proxy/hub/head_sequence.ts";
 import type { HubClient } from "../../services/proxy/hub/hub_client.ts";
+import { NEW_HEADS_KEY } from "../../services/proxy/hub/subscription_request.ts";
+import { FakeClock } from "../support/fake_clock.ts";
 import { address } from "./address.ts";
 
 const TIMEOUT_MS = 1_000;
@@ -63,6 +66,11 @@ class Scene {
   answer(body: { result: unknown } | { error: object }): void {
     const id = this.asked.shift()?.id ?? assert.fail("The node was asked nothing");
     assert(this.hub.receive(JSON.stringify({ jsonrpc: "2.0", id, ...body })));
+  }
+
+  /** What was ended at the node since the last call, which may have been asked for nothing else. */
+  ended(): string[] {
+    return this.asked.splice(0).map(({ method, params }) => `${method} ${params}`);
   }
 
   notify(subscription: string, result: unknown): void {
@@ -178,16 +186,15 @@ Deno.test("Hub: a node that refuses five times in a row what it had granted is b
 
 Deno.test("Hub: a subscription that nobody knows and that goes on notifying is ended at the node, one that stopped is not", () => {
   const scene = new Scene();
-  const ended = () => scene.asked.splice(0).map(({ method, params }) => `${method} ${params}`);
   scene.notify("0xgoes-on", 1);
   scene.notify("0xstopped", 1);
   scene.pass(1);
-  assert.deepEqual(ended(), []);
+  assert.deepEqual(scene.ended(), []);
   scene.notify("0xgoes-on", 2);
   scene.pass(1);
-  assert.deepEqual(ended(), ["eth_unsubscribe 0xgoes-on"]);
+  assert.deepEqual(scene.ended(), ["eth_unsubscribe 0xgoes-on"]);
   scene.pass(1);
-  assert.deepEqual(ended(), []);
+  assert.deepEqual(scene.ended(), []);
 });
 
 Deno.test("Hub: what a node notified of before a reconnect is no suspicion against the one after it", () => {
@@ -295,4 +302,174 @@ Deno.test("Hub: a socket that is lost for another reason fails nothing that was 
   scene.reconnect();
   scene.answer({ result: "0x1" });
   assert.deepEqual(await outcome, { id: "0x1" });
+});
+
+Deno.test("Hub: a client that subscribes to the same twice gets two ids, and no third one", async () => {
+  const scene = new Scene();
+  const [client, other] = [scene.client(), scene.client(address("b"))];
+  const outcomes = [scene.subscribe(client, "a"), scene.subscribe(client, "a")];
+  const [first, second] = scene.asked.splice(0);
+  assert(first && second && !scene.hub.book.isLive("a"));
+  scene.asked.push(second);
+  scene.answer({ result: "0x2" });
+  assert(scene.hub.book.isLive("a"));
+  assert.deepEqual(await scene.subscribe(other, "a"), { id: "0x2" }, "shares the one that is live");
+  scene.asked.push(first);
+  scene.answer({ result: "0x1" });
+  assert.deepEqual(await Promise.all(outcomes), [{ id: "0x1" }, { id: "0x2" }]);
+  assert.match(JSON.stringify(await scene.subscribe(client, "a")), /from this address/);
+  scene.hub.unsubscribe(client, "0x1");
+  assert.deepEqual(scene.ended(), ["eth_unsubscribe 0x1"]);
+  scene.reconnect();
+  assert.deepEqual(scene.asked.map(({ params }) => params), [["a"]], "the other one remains");
+  assert.equal(scene.hub.book.isLive("a"), false);
+});
+
+Deno.test("Hub: a subscription is ended at the node with its last client, and then asked for anew", async () => {
+  const scene = new Scene();
+  const clients = [scene.client(), scene.client()];
+  const outcomes = clients.map((client) => scene.subscribe(client, "a"));
+  scene.answer({ result: "0x1" });
+  await Promise.all(outcomes);
+  scene.hub.unsubscribe(clients[0]!, "0x1");
+  assert.deepEqual(scene.ended(), []);
+  scene.hub.disconnect(clients[1]!);
+  assert.deepEqual(scene.ended(), ["eth_unsubscribe 0x1"]);
+  assert.equal(scene.hub.book.isLive("a"), false);
+  scene.notify("0x1", "late");
+  const anew = scene.subscribe(clients[0]!, "a");
+  scene.answer({ result: "0x1" });
+  assert.deepEqual(await anew, { id: "0x1" });
+  assert.deepEqual(scene.got, []);
+  assert.deepEqual(scene.hub.book.size, {
+    subscriptions: 1,
+    upstreamIds: 1,
+    publicIds: 1,
+    asks: 0,
+  });
+});
+
+Deno.test("Hub: an id that another node gave before stays with its client, and the next one gets its own", async () => {
+  const draws = [0.99, 0, 0.5];
+  const scene = new Scene({ random: () => draws[0] ?? 0 });
+  const outcomes = ["a", "b", "c"].map((topic) => scene.subscribe(scene.client(), topic));
+  scene.answer({ result: "0x1" });
+  scene.reconnect();
+  const [a, b, c] = scene.asked.splice(0);
+  assert(a && b && c);
+  for (const [asked, result] of [[b, "0x1"], [a, "0x2"], [c, "0x3"]] as const) {
+    scene.asked.push(asked);
+    scene.answer({ result });
+  }
+  const fresh = `0x${"f".repeat(32)}`;
+  assert.deepEqual(await Promise.all(outcomes), [{ id: "0x1" }, { id: fresh }, { id: "0x3" }]);
+  scene.notify("0x1", "for b");
+  scene.notify("0x2", "for a");
+  assert.deepEqual(scene.got, [
+    { subscription: fresh, result: "for b" },
+    { subscription: "0x1", result: "for a" },
+  ]);
+});
+
+Deno.test("Hub: an error of the node is the client's answer; so is one for an answer without an id", async () => {
+  for (const result of [7, null, undefined]) {
+    const scene = new Scene();
+    const outcome = scene.subscribe(scene.client(), "a");
+    scene.answer(result === undefined ? { error: { code: -32000, data: 1.0 } } : { result });
+    const { errorText } = await outcome as { errorText: string };
+    const { code } = JSON.parse(errorText);
+    assert.equal(code, result === undefined ? -32000 : -32603);
+    assert.deepEqual(scene.hub.book.size, {
+      subscriptions: 0,
+      upstreamIds: 0,
+      publicIds: 0,
+      asks: 0,
+    });
+  }
+});
+
+Deno.test("Hub: what nobody asked for is ignored, and so is an id that is no text", () => {
+  const scene = new Scene();
+  for (const result of ["0x1", 7]) {
+    assert(scene.hub.receive(JSON.stringify({ jsonrpc: "2.0", id: 99, result })));
+  }
+  for (let n = 0; n < 3; n += 1) {
+    const params = { subscription: 7, result: n };
+    scene.hub.receive(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
+    scene.pass(1);
+  }
+  assert.deepEqual(scene.asked, []);
+});
+
+Deno.test("Hub: subscriptions that were granted before, or whose time is over, are no suspects when the node closes", async () => {
+  const scene = new Scene();
+  const client = scene.client();
+  const granted = scene.subscribe(client, "granted");
+  scene.answer({ result: "0x1" });
+  await granted;
+  scene.reconnect();
+  scene.asked.length = 0;
+  await scene.leaveUnanswered(1);
+  for (let times = 0; times < 3; times += 1) {
+    scene.hub.upstreamClosed(true);
+    scene.asked.length = 0;
+    scene.hub.upstreamOpened(scene.nowMs);
+    assert.deepEqual(scene.asked.map(({ params }) => params), [["granted"]]);
+  }
+  assert.deepEqual(scene.closed, []);
+  void scene.subscribe(client, "granted");
+  assert.equal(scene.asked.length, 2, "it is not refused from now on");
+});
+
+Deno.test("Hub: of the subscribes on which the node closed the socket, the newest 256 are refused", async () => {
+  const scene = new Scene();
+  const isRefused = async (topic: string) => {
+    const outcome = scene.subscribe(scene.client(), topic);
+    if (scene.asked.length === 0) {
+      return /closed its connection/.test(JSON.stringify(await outcome));
+    }
+    scene.hub.upstreamClosed(true);
+    scene.hub.upstreamOpened(scene.nowMs);
+    scene.asked.length = 0;
+    return false;
+  };
+  for (let n = 0; n < 256; n += 1) assert.equal(await isRefused(`${n}`), false);
+  assert.deepEqual([await isRefused("0"), await isRefused("255")], [true, true]);
+  assert.equal(await isRefused("256"), false);
+  assert.deepEqual([await isRefused("1"), await isRefused("256")], [true, true]);
+  assert.equal(await isRefused("0"), false, "it was replaced");
+});
+
+Deno.test("Hub: heads are announced, other notifications are not, and a sequence of heads decides when they are sent", async () => {
+  const clock = new FakeClock();
+  const announced: unknown[] = [];
+  const held = Promise.withResolvers<never[]>();
+  const heads = new HeadSequence({ clock, blocks: () => held.promise, sent() {} });
+  const events = {
+    received() {},
+    sent() {},
+    lagged() {},
+    subscribed() {},
+    announced: (head: unknown) => announced.push(head),
+  };
+  const scene = new Scene({ events, heads });
+  const client = scene.client();
+  const request = { namespace: "eth", paramsText: '["newHeads"]', key: NEW_HEADS_KEY };
+  const outcomes = [
+    new Promise((answer) => scene.hub.subscribe(client, request, 0, answer)),
+    scene.subscribe(client, "other"),
+  ];
+  for (const result of ["0x1", "0x2"]) scene.answer({ result });
+  await Promise.all(outcomes);
+  for (const result of [{ number: "0x5", timestamp: "0x1" }, "no head"]) {
+    scene.notify("0x1", result);
+    scene.notify("0x2", result);
+  }
+  assert.deepEqual(announced, [{ number: 5, timestampS: 1 }, undefined]);
+  assert.equal(scene.got.length, 4);
+  scene.reconnect();
+  for (const result of ["0x1", "0x2"]) scene.answer({ result });
+  scene.notify("0x1", { number: "0x7" });
+  assert.equal(scene.got.length, 4, "it waits for the one before it");
+  held.resolve([]);
 });

@@ -65,7 +65,6 @@ export class FanOut {
     // Clients that are up to date must not miss messages of a burst longer than the ring.
     if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
     if (this.#stuck.size > 0 && this.#ring.end >= this.#rescueAt) this.#rescue();
-    if (this.#fresh.length === 0) this.#freshFrom = this.#ring.end;
     if (subscription.fresh.length === 0) this.#fresh.push(subscription);
     const message = new OutgoingMessage(text);
     const evicted = this.#ring.push({ subscription, index: subscription.emitted, message });

@@ -148,7 +148,7 @@ Deno.test("PriceRing: fifty markets stay near 50 MB", () => {
 });
 
 Deno.test("PriceRing: refuses what is no power of two of slots", () => {
-  for (const slots of [0, -1, 3, 65_535, 1.5, Number.NaN, Infinity]) {
+  for (const slots of [0, -1, 0.5, 3, 65_535, 1.5, Number.NaN, Infinity]) {
     assert.throws(() => new PriceRing(slots), {
       name: "RangeError",
       message: `PriceRing needs a power of two of slots: received ${slots}`,
@@ -175,6 +175,22 @@ Deno.test("PriceRing: an empty ring knows nothing and names all of it as missing
     outside: undefined,
     missing: [{ from: 1_000, to: 1_300 }],
   });
+});
+
+Deno.test("PriceRing: holds the newest slots, with a price or without, from the first one on", () => {
+  const ring = new PriceRing(8);
+  assert.deepEqual([ring.oldest, ring.holds(0)], [0, false]);
+  ring.append(100, 5n);
+  assert.deepEqual([0, 100, 200].map((time) => ring.at(time)), [undefined, 5n, undefined]);
+  for (const [newest, oldest] of [[700, 0], [800, 100], [3_000, 2_300]] as const) {
+    ring.skipTo(newest);
+    assert.deepEqual([ring.newest, ring.oldest], [newest, oldest]);
+    assert.deepEqual([ring.holds(oldest), ring.holds(newest)], [true, true]);
+    assert.equal(ring.holds(newest + 100), false);
+    if (oldest > 0) assert.equal(ring.holds(oldest - 100), false);
+  }
+  ring.skipTo(2_900);
+  assert.equal(ring.newest, 3_000);
 });
 
 Deno.test("PriceRing: a window counts the slots that start inside it", () => {

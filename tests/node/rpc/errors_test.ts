@@ -6,7 +6,7 @@ import {
   UnknownThesisError,
 } from "../../../services/node/chain/errors.ts";
 import { JournalError } from "../../../services/node/chain/journal.ts";
-import { BatchTooLongError, rpcErrorBody } from "../../../services/node/rpc/errors.ts";
+import { BatchTooLongError, rpcErrorBody } from "../../../services/node/rpc/dispatcher.ts";
 import { NodeBusyError } from "../../../services/node/rpc/serial_queue.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 

@@ -3,7 +3,7 @@ import { type Market, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Block } from "../../../services/node/chain/block.ts";
-import type { BlockNumbers } from "../../../services/node/chain/block_numbers.ts";
+import type { BlockNumbers } from "../../../services/node/chain/block_log.ts";
 import { Chain } from "../../../services/node/chain/chain.ts";
 import type { Genesis } from "../../../services/node/chain/accounts.ts";
 import { Ledger } from "../../../services/node/chain/ledger.ts";

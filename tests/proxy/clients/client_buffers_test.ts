@@ -23,9 +23,9 @@ class Connection extends CountedConnection {
   unsentBytes = 0;
   isCut = false;
 
-  constructor(buffers: ClientBuffers, key: string, readonly isCuttable: boolean) {
+  constructor(buffers: ClientBuffers | undefined, key: string, readonly isCuttable: boolean) {
     super();
-    this.countIn(buffers, key);
+    if (buffers !== undefined) this.countIn(buffers, key);
   }
 
   /** Queues an answer. @returns False if it was refused. */
@@ -147,4 +147,55 @@ Deno.test("ClientBuffers: a client that took nothing for a second gets nothing b
   clock.advance(60_000);
   client.notify(1_000);
   assert(client.spareRoom() > 0);
+});
+
+Deno.test("ClientBuffers: a connection that is not counted yet, or no more, is bounded by itself alone", () => {
+  const { budget, buffers } = scene();
+  const ended = new Connection(buffers, "a", true);
+  ended.end();
+  for (const client of [ended, new Connection(undefined, "b", true)]) {
+    assert(client.answer(2 * MAX));
+    assert.deepEqual([client.free(1), client.spareRoom()], [Infinity, 0]);
+    client.unsentBytes = 7;
+    client.recount();
+    assert.deepEqual([client.counted, budget.used], [7, 0]);
+  }
+});
+
+Deno.test("ClientBuffers: what was sent meanwhile is looked for when it is needed, once in 10 ms", () => {
+  const { clock, buffers } = scene();
+  const client = new Connection(buffers, "a", false);
+  client.notify(MAX / 2);
+  client.unsentBytes = 0;
+  assert.equal(client.free(1), MAX / 2);
+  client.notify(MAX / 2);
+  client.unsentBytes = 0;
+  clock.advance(9);
+  assert.equal(client.free(1), 0, "it was looked for a moment ago");
+  clock.advance(1);
+  assert.equal(client.free(1), MAX / 2);
+  client.notify(1_000);
+  client.unsentBytes = 0;
+  clock.advance(10);
+  assert.equal(client.free(MAX / 2 - 1_000), MAX / 2 - 1_000, "that much is free in any case");
+  assert.equal(client.free(MAX / 2), MAX / 2);
+});
+
+Deno.test("ClientBuffers: an address over its share still gets short answers", () => {
+  const { buffers } = scene();
+  const client = new Connection(buffers, "one", true);
+  for (let n = 0; n < 4; n += 1) assert(client.answer(2 * MIB));
+  assert(!new Connection(buffers, "one", true).answer(64 * 1024 + 1));
+  assert(new Connection(buffers, "one", true).answer(64 * 1024));
+});
+
+Deno.test("ClientBuffers: nobody is cut for an answer that would make its client hold as much", () => {
+  for (const more of [0, -1]) {
+    const { buffers } = scene();
+    const clients = [1, 2].map((n) => new Connection(buffers, `${n}`, true));
+    for (const client of clients) assert(client.answer(6 * MIB));
+    const next = new Connection(buffers, "next", true);
+    assert.equal(next.answer(6 * MIB + more), more < 0);
+    assert.deepEqual(clients.map(({ isCut }) => isCut), [more < 0, false]);
+  }
 });

@@ -9,6 +9,9 @@ import {
 } from "../../../services/proxy/clients/client_connection.ts";
 import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 import { TcpConnection } from "../../../services/proxy/clients/client_connection.ts";
+import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
+import { ClientBuffers, ENSURED_BYTES } from "../../../services/proxy/clients/client_buffers.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 
 /** A socket that writes nothing until the test says so. */
 class FakeSocket implements NativeSocket {
@@ -111,11 +114,143 @@ Deno.test("TcpConnection: says when its socket has room again", () => {
   assert.equal(drained, 1);
 });
 
-/** A socket of `ws` that notes its pongs. */
+Deno.test("NativeConnection: text and bytes are messages, and its end is reported", () => {
+  const socket = new FakeSocket();
+  const connection = new NativeConnection(socket);
+  const texts: string[] = [];
+  let gone = 0;
+  connection.onText = (text) => texts.push(text);
+  connection.onGone = () => gone += 1;
+  const deliver = (data: unknown) =>
+    socket.onmessage?.call(socket as never, new MessageEvent("message", { data }));
+  assert.equal(socket.binaryType, "arraybuffer");
+  deliver("é");
+  deliver(new TextEncoder().encode("€").buffer);
+  assert.deepEqual(texts, ["é", "€"]);
+  socket.onerror?.call(socket as never, new Event("error"));
+  assert.equal(gone, 0);
+  socket.onclose?.call(socket as never, new CloseEvent("close"));
+  assert.equal(gone, 1);
+});
+
+Deno.test("ClientConnection: room is its own, but for a few bytes no more than all clients have together", () => {
+  const budget = new ByteBudget(2 * QUEUED_BYTES_MAX);
+  const buffers = new ClientBuffers(budget, new FakeClock(), () => {});
+  const connections = [new FakeSocket(), new FakeSocket()].map((socket) => {
+    const connection = new NativeConnection(socket);
+    connection.countIn(buffers, "a");
+    return { connection, socket };
+  });
+  const [first, second] = connections;
+  assert(first && second);
+  const half = new OutgoingMessage("x".repeat(QUEUED_BYTES_MAX / 2));
+  first.connection.send([half], half.byteLength);
+  assert.equal(first.connection.room(Infinity), QUEUED_BYTES_MAX / 2);
+  assert.equal(second.connection.room(Infinity), QUEUED_BYTES_MAX / 2, "free for all together");
+  first.connection.send([half], half.byteLength);
+  assert.equal(first.connection.room(1), 0);
+  assert.equal(second.connection.room(Infinity), ENSURED_BYTES);
+  assert.equal(second.connection.admit(2 * QUEUED_BYTES_MAX), false);
+  assert.equal(first.connection.room(1), 0, "it is still counted: to cut it would free nothing");
+  first.connection.end();
+  assert.equal(second.connection.room(Infinity), QUEUED_BYTES_MAX);
+});
+
+/** A connection of the second port, over sockets that the test plays. */
+function tcpScene() {
+  const socket = new FakeWsSocket();
+  const written: string[] = [];
+  const tcp = Object.assign(new EventEmitter(), {
+    writableLength: 0,
+    write: (bytes: Uint8Array) => written.push(new TextDecoder().decode(bytes.subarray(2))),
+  });
+  // The parts that a connection uses.
+  const connection = new TcpConnection(socket as never, tcp as never, new FrameJoiner());
+  return { socket, tcp, written, connection };
+}
+
+Deno.test("TcpConnection: messages leave in one write, while it is open and its client reads", () => {
+  const { socket, tcp, written, connection } = tcpScene();
+  const budget = new ByteBudget(Infinity);
+  let refusals = 0;
+  connection.countIn(new ClientBuffers(budget, new FakeClock(), () => refusals += 1), "a");
+  const [a, b] = [new OutgoingMessage("a"), new OutgoingMessage("b")];
+  tcp.writableLength = UNREAD_BYTES_MAX;
+  connection.send([a], 1);
+  connection.send([a, b], 2);
+  assert.equal(written.length, 2, "at the bound, not over it");
+  assert.deepEqual([connection.counted, budget.used, connection.unsentBytes], [
+    3,
+    3,
+    UNREAD_BYTES_MAX,
+  ]);
+  tcp.writableLength += 1;
+  connection.send([a], 1);
+  assert.deepEqual([written.length, socket.closed, refusals], [2, [1013], 1]);
+  tcp.writableLength = 0;
+  socket.readyState = 2;
+  connection.send([a], 1);
+  assert.equal(written.length, 2);
+  assert.equal(connection.room(Infinity), QUEUED_BYTES_MAX);
+});
+
+Deno.test("TcpConnection: a client that answers no ping is cut at the next one", () => {
+  const { socket, connection } = tcpScene();
+  connection.ping();
+  socket.emit("pong");
+  connection.ping();
+  assert.deepEqual([socket.pings, socket.cuts], [2, 0]);
+  connection.ping();
+  assert.deepEqual([socket.pings, socket.cuts], [2, 1]);
+});
+
+Deno.test("TcpConnection: messages, frames over the limits and the end are reported", () => {
+  const { socket, connection } = tcpScene();
+  const events: string[] = [];
+  connection.onText = (text) => events.push(text);
+  connection.onTooLarge = () => events.push("too large");
+  connection.onGone = () => events.push("gone");
+  socket.emit("message", Buffer.from("€"));
+  for (
+    const code of [
+      "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
+      "WS_ERR_TOO_MANY_BUFFERED_PARTS",
+      "WS_ERR_INVALID_UTF8",
+      "A_WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
+      "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH_",
+    ]
+  ) {
+    socket.emit("error", Object.assign(new Error(code), { code }));
+  }
+  socket.emit("error", new Error("another"));
+  connection.close(1013, "late");
+  socket.emit("close");
+  assert.deepEqual(events, ["€", "too large", "too large", "gone"]);
+  assert.deepEqual(socket.closed, [1013]);
+});
+
+/** A socket of `ws` that notes what it is asked to do. */
 class FakeWsSocket extends EventEmitter {
+  readonly OPEN = 1;
+  readyState = 1;
   readonly pongs: string[] = [];
+  readonly closed: number[] = [];
+  pings = 0;
+  cuts = 0;
 
   pong(data: Buffer): void {
     this.pongs.push(data.toString());
+  }
+
+  ping(): void {
+    this.pings += 1;
+  }
+
+  terminate(): void {
+    this.cuts += 1;
+  }
+
+  close(code: number): void {
+    this.closed.push(code);
   }
 }

@@ -19,8 +19,12 @@ const OPEN_MESSAGES_MAX = 256;
 const ADDRESS_MESSAGES_MAX = 300;
 const BUDGET = 400_000;
 
-function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
-  const metrics = new ProxyMetrics(new Registry());
+function scene(
+  maxMessageBytes = MAX_MESSAGE_BYTES,
+  overRate?: () => Promise<number | undefined>,
+) {
+  const registry = new Registry();
+  const metrics = new ProxyMetrics(registry);
   const open: { text: string; answer: PromiseWithResolvers<NodeReply> }[] = [];
   const node = {
     post(text: string) {
@@ -52,6 +56,8 @@ function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
   const closed: number[] = [];
   const openRequests = new AddressCounts(ADDRESS_MESSAGES_MAX, 2 * ADDRESS_MESSAGES_MAX);
   const caller = address();
+  /** The largest answer that the connection takes. */
+  const admits = { bytes: Infinity, room: Infinity };
   const session = new ClientSession({
     openRequests,
     hub,
@@ -64,9 +70,9 @@ function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
       metrics,
     }),
     sink: {
-      room: () => Infinity,
+      room: () => admits.room,
       spareRoom: () => 0,
-      admit: () => true,
+      admit: (bytes) => bytes <= admits.bytes,
       send: (messages) => got.push(...messages.map(({ text }) => text)),
       close: (code) => closed.push(code),
     },
@@ -74,10 +80,16 @@ function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
     metrics,
     address: caller,
     budget,
+    overRate,
     maxMessageBytes,
-    maxSubscriptionsPerClient: 10,
+    maxSubscriptionsPerClient: 2,
   });
   return {
+    admits,
+    metric: async (series: string) => {
+      const lines = (await registry.metrics()).split("\n");
+      return Number(lines.find((line) => line.startsWith(`${series} `))?.split(" ")[1]);
+    },
     openRequests,
     caller,
     session,
@@ -92,6 +104,11 @@ function scene(maxMessageBytes = MAX_MESSAGE_BYTES) {
     grant() {
       for (const { id, params } of asked.splice(0)) {
         hub.receive(JSON.stringify({ jsonrpc: "2.0", id, result: params[0] }));
+      }
+    },
+    refuse(error: object) {
+      for (const { id } of asked.splice(0)) {
+        hub.receive(JSON.stringify({ jsonrpc: "2.0", id, error }));
       }
     },
     notify(subscription: string) {
@@ -196,15 +213,141 @@ Deno.test("ClientSession: large messages count as memory until they are answered
 });
 
 Deno.test("ClientSession: all messages of an address share one limit; waiting subscriptions do not count", async () => {
-  const { open, receive, frames, openRequests, caller } = scene();
+  const { open, receive, frames, openRequests, caller, metric } = scene();
   for (let used = 0; used < ADDRESS_MESSAGES_MAX - 1; used += 1) openRequests.tryAdd(caller);
   void receive(call(1, "eth_subscribe", ["newHeads"])); // the node does not answer
   const read = receive(call(2, "eth_getBalance"));
   await receive(call(3, "eth_getBalance"));
   const [refusal] = frames();
   assert.deepEqual([open.length, refusal?.error?.code], [1, -32005]);
+  assert.equal(await metric('proxy_refusals_total{limit="requests_per_address"}'), 1);
   open[0]?.answer.resolve({ status: 200, body: "{}" });
   await read;
   void receive(call(4, "eth_getBalance"));
   assert.equal(open.length, 2);
+});
+
+Deno.test("ClientSession: refusals have the code of a limit, and are counted under it", async () => {
+  const text = JSON.stringify(call(1, "eth_subscribe", ["x".repeat(5_000)]));
+  const { session, frames, metric, receive, grant } = scene(10_000);
+  await session.receive(text);
+  assert.deepEqual([frames()[0]?.id, frames()[0]?.error?.code], [1, -32005]);
+  for (const topic of ["a", "b"]) {
+    const subscribed = receive(call(2, "eth_subscribe", [topic]));
+    grant();
+    await subscribed;
+  }
+  await receive(call(3, "eth_subscribe", ["c"]));
+  assert.deepEqual([frames()[3]?.id, frames()[3]?.error?.code], [3, -32005]);
+  assert.equal(await metric('proxy_refusals_total{limit="subscription_parameters"}'), 1);
+  assert.equal(await metric('proxy_refusals_total{limit="subscriptions_per_client"}'), 1);
+  await receive(call(4, "eth_unsubscribe", ["a"]));
+  assert.equal(frames()[4]?.result, true);
+  void receive(call(5, "eth_subscribe", ["c"]));
+  grant();
+  const large = scene();
+  await large.session.receive("x".repeat(MAX_MESSAGE_BYTES + 1));
+  assert.equal(await large.metric('proxy_refusals_total{limit="message_bytes"}'), 1);
+});
+
+Deno.test("ClientSession: an unsubscribe takes the id of an own subscription", async () => {
+  const { receive, frames, grant } = scene();
+  const subscribed = receive(call(1, "eth_subscribe", ["a"]));
+  grant();
+  await subscribed;
+  for (const params of [[], [7], { 0: "a" }, undefined]) {
+    await receive({ ...call(2, "eth_unsubscribe"), params });
+    assert.deepEqual([frames().at(-1)?.id, frames().at(-1)?.error?.code], [2, -32602]);
+  }
+  for (const [id, result] of [["b", false], ["a", true], ["a", false]]) {
+    await receive(call(3, "eth_unsubscribe", [id]));
+    assert.deepEqual(frames().at(-1), { jsonrpc: "2.0", id: 3, result });
+  }
+});
+
+Deno.test("ClientSession: a client over its rate is refused, and what it sent is not open any more", async () => {
+  let waitS: number | undefined = 3;
+  const { receive, frames, open, openRequests, caller, metric } = scene(
+    MAX_MESSAGE_BYTES,
+    () => Promise.resolve(waitS),
+  );
+  for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
+  await receive(call(1, "eth_chainId"));
+  assert.deepEqual([frames()[0]?.id, frames()[0]?.error?.code], [null, -32005]);
+  assert.equal(await metric('proxy_refusals_total{limit="request_rate"}'), 1);
+  assert.deepEqual([open.length, openRequests.hasRoom(caller)], [0, true]);
+  waitS = undefined;
+  void receive(call(2, "eth_chainId"));
+  await Promise.resolve();
+  await Promise.resolve();
+  assert.equal(open.length, 1);
+});
+
+Deno.test("ClientSession: an answer that does not fit becomes an error, and if that does not fit either, the end", async () => {
+  const rows: [message: unknown, admitted: number, id: unknown][] = [
+    [call(7, "eth_getLogs"), 500, 7],
+    [[call(7, "eth_getLogs")], 500, null],
+    [call(7, "eth_getLogs"), 10, undefined],
+  ];
+  for (const [message, admitted, id] of rows) {
+    const { receive, open, admits, frames, closed, metric } = scene();
+    admits.bytes = admitted;
+    const answered = receive(message);
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 7, result: "x".repeat(1_000) });
+    open[0]?.answer.resolve({ status: 200, body: Array.isArray(message) ? `[${body}]` : body });
+    await answered;
+    const [error] = frames();
+    assert.deepEqual([error?.id, error?.error?.code], [id, id === undefined ? undefined : -32005]);
+    assert.deepEqual(closed, id === undefined ? [1013] : []);
+    assert.equal(await metric('proxy_ws_messages_total{direction="upstream"}'), 1);
+    const sent = id === undefined ? 0 : 1;
+    assert.equal(await metric('proxy_ws_messages_total{direction="downstream"}'), sent);
+  }
+});
+
+Deno.test("ClientSession: a notification is not answered; a failed message leaves nothing open", async () => {
+  const { receive, open, frames, openRequests, caller, budget } = scene(1_000_000);
+  const silent = receive({ jsonrpc: "2.0", method: "eth_chainId" });
+  open[0]?.answer.resolve({ status: 200, body: "{}" });
+  await silent;
+  assert.deepEqual(frames(), []);
+  for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
+  const failed = receive(call(1, "eth_call", ["x".repeat(100_000)]));
+  open[1]?.answer.reject(new TypeError("a defect"));
+  await assert.rejects(failed, TypeError);
+  assert.deepEqual([openRequests.hasRoom(caller), budget.used], [true, 0]);
+});
+
+Deno.test("ClientSession: a subscription that waits does not count as open, also if it is one of several", async () => {
+  const { receive, openRequests, caller, grant, frames } = scene();
+  for (let n = 2; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
+  const waiting = ["a", "b"].map((topic) => receive(call(1, "eth_subscribe", [topic])));
+  assert(openRequests.tryAdd(caller) && openRequests.tryAdd(caller));
+  assert.equal(openRequests.hasRoom(caller), false);
+  grant();
+  await Promise.all(waiting);
+  assert.equal(frames().length, 2);
+  assert.equal(openRequests.hasRoom(caller), false, "each counts down once");
+});
+
+Deno.test("ClientSession: the node's refusal of a subscription is the answer to it", async () => {
+  const { receive, refuse, frames } = scene();
+  const refused = receive(call(1, "eth_subscribe", ["a"]));
+  const error = { code: -32602, message: "no such kind" };
+  refuse(error);
+  await refused;
+  assert.deepEqual(frames(), [{ jsonrpc: "2.0", id: 1, error }]);
+});
+
+Deno.test("ClientSession: once its connection has room again, a client gets what waited for it", async () => {
+  const { session, receive, grant, notify, admits, frames } = scene();
+  const subscribed = receive(call(1, "eth_subscribe", ["a"]));
+  grant();
+  await subscribed;
+  admits.room = 0;
+  notify("a");
+  assert.equal(frames().length, 1);
+  admits.room = Infinity;
+  session.resume();
+  assert.equal(frames()[1]?.params?.result, "a");
 });

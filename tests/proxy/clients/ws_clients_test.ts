@@ -3,39 +3,93 @@ import { AddressCounts } from "../../../services/proxy/address_counts.ts";
 import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
-import { WsClients } from "../../../services/proxy/clients/ws_clients.ts";
+import { ClientConnection } from "../../../services/proxy/clients/client_connection.ts";
+import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import { Cors } from "../../../services/proxy/router/cors.ts";
+import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { address } from "../address.ts";
+
+const GOOD = "https://good.example";
+
+/** A connection whose other end is the test. */
+class Connection extends ClientConnection {
+  unsentBytes = 0;
+  readonly isCuttable = false;
+  readonly closed: number[] = [];
+  sent = 0;
+
+  protected ownRoom(): number {
+    return Infinity;
+  }
+
+  send(): void {
+    this.sent += 1;
+  }
+
+  close(code: number): void {
+    this.closed.push(code);
+  }
+
+  cut(): void {}
+}
 
 /** Clients of a hub that notes what it is asked to do. */
 function scene() {
   const hub = {
     flushes: 0,
-    stuck: new Set<number>(),
-    reading: new Set<number>(),
-    resumed: new Array<number>(),
+    stuck: new Set<unknown>(),
+    reading: new Set<unknown>(),
+    resumed: new Array<unknown>(),
+    connected: new Set<object>(),
+    swept: new Array<number>(),
+    connect(sink: object) {
+      hub.connected.add(sink);
+      return sink;
+    },
+    disconnect: (sink: object) => hub.connected.delete(sink),
+    sweep: (nowMs: number) => hub.swept.push(nowMs),
     flush: () => hub.flushes += 1,
-    resume(client: number) {
+    resume(client: unknown) {
       hub.resumed.push(client);
       if (hub.reading.delete(client)) hub.reading.add(client);
     },
   };
   const clock = new FakeClock();
+  const registry = new Registry();
+  const budget = new ByteBudget(1_000_000);
+  const router = {
+    answer: (text: string): Promise<{ body: string | null }> =>
+      text === "a defect"
+        ? Promise.reject(new TypeError(text))
+        : Promise.resolve({ body: text === "" ? null : text }),
+  };
   const clients = new WsClients({
     openRequests: new AddressCounts(256, 1_000),
     // These parts of a hub and of the other options are all that is used here.
     hub: hub as never,
-    router: undefined as never,
-    cors: undefined as never,
+    router: router as never,
+    cors: new Cors([GOOD]),
     clock,
-    metrics: new ProxyMetrics(new Registry()),
-    budget: new ByteBudget(1_000_000),
-    maxClients: 10,
-    maxClientsPerAddress: 10,
+    metrics: new ProxyMetrics(registry),
+    budget,
+    maxClients: 3,
+    maxClientsPerAddress: 2,
     maxMessageBytes: 1_000,
     maxSubscriptionsPerClient: 10,
   });
-  return { hub, clock, clients };
+  const adopt = (from = address()) => {
+    const connection = new Connection();
+    clients.adopt(connection, from);
+    return connection;
+  };
+  /** The value of a series, by name and labels. */
+  const metric = async (series: string) => {
+    const lines = (await registry.metrics()).split("\n");
+    return Number(lines.find((line) => line.startsWith(`${series} `))?.split(" ")[1]);
+  };
+  return { hub, clock, clients, adopt, metric, budget };
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(() => resolve()));
@@ -93,4 +147,136 @@ Deno.test("WsClients: of many that read, each has its turn, and one look takes a
   assert.equal(hub.resumed.length, 4 * 256);
   clients.stop();
   assert.equal(clock.pending, 0);
+});
+
+Deno.test("WsClients: a handshake is a GET of /ws or / that asks for a WebSocket", () => {
+  const rows: [method: string, path: string, upgrade: string | undefined, wanted: boolean][] = [
+    ["GET", "/ws", "websocket", true],
+    ["GET", "/?key=1", "WebSocket", true],
+    ["POST", "/ws", "websocket", false],
+    ["GET", "/ws", "h2c", false],
+    ["GET", "/ws", undefined, false],
+    ["GET", "/health", "websocket", false],
+  ];
+  for (const [method, path, upgrade, wanted] of rows) {
+    const headers: HeadersInit = upgrade === undefined ? {} : { upgrade };
+    assert.equal(isHandshake(new Request(`http://x${path}`, { method, headers })), wanted, path);
+  }
+});
+
+Deno.test("WsClients: a handshake is refused for its origin, or where no more clients fit", async () => {
+  const { clients, adopt, metric } = scene();
+  const refusal = async (from = address(), headers: HeadersInit = {}) => {
+    const response = clients.refusal(new Headers(headers), from);
+    if (response === undefined) return undefined;
+    assert.equal(response.headers.get("content-type"), "application/json");
+    return [response.status, (await response.json()).error.code];
+  };
+  assert.deepEqual(await refusal(address(), { origin: "https://bad.example" }), [403, -32600]);
+  assert.equal(await refusal(address(), { origin: GOOD }), undefined);
+  const [first] = [adopt(), adopt()];
+  assert.deepEqual(await refusal(), [429, -32005]);
+  assert.equal(await refusal(address("other")), undefined);
+  adopt(address("other"));
+  assert.deepEqual(await refusal(address("third")), [429, -32005]);
+  assert.equal(await metric('proxy_refusals_total{limit="connections_per_address"}'), 1);
+  assert.equal(await metric('proxy_refusals_total{limit="connections"}'), 1);
+  first.onGone();
+  assert.equal(await refusal(), undefined, "one has left");
+  void clients.drain();
+  assert.deepEqual(await refusal(), [503, -32002]);
+  clients.stop();
+});
+
+Deno.test("WsClients: a peer in front leaves room for others", () => {
+  const { clients, adopt } = scene();
+  const behind = (key: string) => ({ ...address(key), peerKey: "peer" });
+  for (const key of ["a", "b"]) {
+    assert.equal(clients.refusal(new Headers(), behind(key)), undefined, key);
+    adopt(behind(key));
+  }
+  assert.equal(clients.refusal(new Headers(), behind("c"))?.status, 429);
+  assert.equal(clients.refusal(new Headers(), address("d")), undefined);
+});
+
+Deno.test("WsClients: a handshake that lacks a header is answered 400, and counted", async () => {
+  const { clients, metric } = scene();
+  const request = new Request("http://x/ws", { headers: { upgrade: "websocket" } });
+  const response = clients.accept(request, address());
+  assert.deepEqual([response.status, (await response.json()).error.code], [400, -32600]);
+  const series = 'proxy_http_requests_total{method="GET",target="proxy",status="400"}';
+  assert.equal(await metric(series), 1);
+});
+
+Deno.test("WsClients: a client is served until it is gone, and counted as long", async () => {
+  const { hub, adopt, metric, budget } = scene();
+  const [client, other] = [adopt(), adopt()];
+  assert.equal(await metric("proxy_ws_connections_active"), 2);
+  client.onText("{}");
+  await eventually("its answer", () => client.sent || undefined);
+  client.onTooLarge();
+  assert.equal(await metric('proxy_refusals_total{limit="message_bytes"}'), 1);
+  client.onDrain();
+  assert.deepEqual(hub.resumed, [client]);
+  client.add(100);
+  assert.equal(budget.used, 100);
+  client.onGone();
+  assert.deepEqual([...hub.connected], [other]);
+  assert.deepEqual([budget.used, await metric("proxy_ws_connections_active")], [0, 1]);
+});
+
+Deno.test("WsClients: after a message, those who are behind are looked at again", async () => {
+  const { hub, clock, adopt } = scene();
+  const client = adopt();
+  hub.stuck.add(client);
+  client.onText("{}");
+  await eventually("a timer", () => clock.pending || undefined);
+  hub.stuck.clear();
+  clock.advance(20);
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("WsClients: a defect closes its client with 1011, and no other", async () => {
+  const { adopt } = scene();
+  const [client, other] = [adopt(), adopt()];
+  client.onText("a defect");
+  await eventually("its end", () => client.closed.length || undefined);
+  assert.deepEqual([client.closed, other.closed], [[1011], []]);
+});
+
+Deno.test("WsClients: expired subscribes are searched for every second, until the end", async () => {
+  const { hub, clock, clients } = scene();
+  clients.start();
+  const startMs = clock.now();
+  clock.advance(2_500);
+  assert.deepEqual(hub.swept, [startMs + 1_000, startMs + 2_000]);
+  hub.stuck.add(1);
+  hub.reading.add(1);
+  clients.flushSoon();
+  for (let times = 0; times < 2; times += 1) {
+    await turn();
+    await turn();
+    assert.equal(clock.pending, 3, "one for each kind");
+    clients.flushSoon();
+  }
+  await turn();
+  await turn();
+  clients.stop();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("WsClients: the end closes every client with 1012, and waits for none where there is none", async () => {
+  const { clients, clock, adopt } = scene();
+  const connections = [adopt(), adopt()];
+  let isOver = false;
+  const drained = clients.drain().then(() => isOver = true);
+  assert.deepEqual(connections.map(({ closed }) => closed), [[1012], [1012]]);
+  for (const { onGone } of connections) {
+    await turn();
+    assert.equal(isOver, false);
+    onGone();
+  }
+  await drained;
+  assert.equal(clock.pending, 0);
+  await clients.drain();
 });

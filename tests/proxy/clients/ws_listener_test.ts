@@ -1,11 +1,12 @@
 /** The port for WebSockets alone, under a clock that a test moves. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 // @ts-types="@types/ws"
 import { WebSocket as WsClient } from "ws";
 import { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 import type { TcpConnection } from "../../../services/proxy/clients/client_connection.ts";
-import { WsListener } from "../../../services/proxy/clients/ws_listener.ts";
+import { HANDSHAKE_MS, WsListener } from "../../../services/proxy/clients/ws_listener.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { deafClient } from "../deaf_client.ts";
@@ -16,6 +17,8 @@ interface Scene {
   clock: FakeClock;
   url: string;
   listener: WsListener;
+  /** Connections refused for the number of their peer. */
+  refusals: () => number;
   /** Connections accepted, with the headers of their handshakes. */
   accepted: { connection: TcpConnection; headers: Headers; texts: string[]; gone: boolean }[];
 }
@@ -23,14 +26,21 @@ interface Scene {
 async function withListener(play: (scene: Scene) => Promise<void>): Promise<void> {
   const clock = new FakeClock();
   const accepted: Scene["accepted"] = [];
+  let refusals = 0;
   const listener = await WsListener.start({
     host: "127.0.0.1",
     port: 0,
     clock,
     maxMessageBytes: 1_024,
     maxHandshakesPerPeer: 3,
-    refuse: () => undefined,
-    accepted: (connection, headers) => {
+    onRefusal: () => refusals += 1,
+    refuse: (headers, remote) => {
+      assert.equal(remote, "127.0.0.1");
+      if (!headers.has("x-refused")) return undefined;
+      return new Response("€", { status: 403, headers: { "content-type": "x/y" } });
+    },
+    accepted: (connection, headers, remote) => {
+      assert.equal(remote, "127.0.0.1");
       const entry = { connection, headers, texts: [] as string[], gone: false };
       connection.onText = (text) => entry.texts.push(text);
       connection.onGone = () => entry.gone = true;
@@ -38,7 +48,14 @@ async function withListener(play: (scene: Scene) => Promise<void>): Promise<void
     },
   });
   try {
-    await play({ clock, listener, accepted, url: `ws://127.0.0.1:${listener.port}/ws` });
+    const refused = () => refusals;
+    await play({
+      clock,
+      listener,
+      accepted,
+      refusals: refused,
+      url: `ws://127.0.0.1:${listener.port}/ws`,
+    });
   } finally {
     await listener.stop();
     assert.equal(clock.pending, 0, "A timer was left behind");
@@ -99,4 +116,69 @@ Deno.test("WsListener: to stop cuts who is still there", () =>
     const closed = once(client, "close");
     await listener.stop();
     assert.equal((await closed)[0], 1006);
+  }));
+
+const HANDSHAKE = [
+  "GET /ws HTTP/1.1",
+  "host: x",
+  "upgrade: websocket",
+  "connection: upgrade",
+  "sec-websocket-version: 13",
+  "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==",
+];
+
+/** A connection that sends some lines, and what it received until its end. */
+function rawClient(port: number, lines: readonly string[]) {
+  const tcp: Socket = connect({ port, host: "127.0.0.1" });
+  let text = "";
+  tcp.setEncoding("utf8").on("data", (piece: string) => text += piece).on("error", () => {});
+  if (lines.length > 0) tcp.write(`${lines.join("\r\n")}\r\n\r\n`);
+  const ended = once(tcp, "close").then(() => text);
+  return { tcp, ended, text: () => text };
+}
+
+Deno.test("WsListener: a refusal is a plain answer, and ends the connection", () =>
+  withListener(async ({ listener, accepted }) => {
+    const text = await rawClient(listener.port, [...HANDSHAKE, "x-refused: 1"]).ended;
+    const [head = "", body] = text.split("\r\n\r\n");
+    assert.match(head, /^HTTP\/1\.1 403 /);
+    const lines = head.toLowerCase().split("\r\n");
+    assert.deepEqual(lines.slice(1), [
+      "connection: close",
+      "content-type: x/y",
+      "content-length: 3",
+    ]);
+    assert.deepEqual([body, accepted.length], ["€", 0]);
+  }));
+
+Deno.test("WsListener: a request that is no handshake is told that one is expected", () =>
+  withListener(async ({ listener }) => {
+    const answer = await fetch(`http://127.0.0.1:${listener.port}/ws`);
+    assert.equal(answer.headers.get("upgrade"), "websocket");
+    assert.equal(answer.headers.get("content-type")?.includes("json"), true);
+    assert.equal(answer.status, 426);
+    assert.match(await answer.text(), /\/ws/);
+  }));
+
+Deno.test("WsListener: a peer may have so many connections without a handshake, each for ten seconds", () =>
+  withListener(async ({ clock, listener, accepted, refusals }) => {
+    const open = [1, 2, 3].map(() => rawClient(listener.port, []));
+    await Promise.all(open.map(({ tcp }) => once(tcp, "connect")));
+    const fourth = rawClient(listener.port, HANDSHAKE);
+    assert.equal(await fourth.ended, "");
+    assert.deepEqual([refusals(), accepted.length], [1, 0]);
+    const [first, second, third] = open;
+    first!.tcp.write(`${HANDSHAKE.join("\r\n")}\r\n\r\n`);
+    await eventually("the first one's handshake", () => accepted.length || undefined);
+    const next = rawClient(listener.port, HANDSHAKE);
+    await eventually("the next one's handshake", () => accepted.length === 2 || undefined);
+    assert.equal(refusals(), 1, "a WebSocket does not count");
+    second!.tcp.destroy();
+    clock.advance(HANDSHAKE_MS - 1);
+    assert.equal(third!.tcp.closed, false);
+    clock.advance(1);
+    await Promise.all([second!.ended, third!.ended]);
+    assert.deepEqual(accepted.map(({ gone }) => gone), [false, false]);
+    for (const { tcp } of [first!, next]) tcp.destroy();
+    await eventually("their end", () => accepted.every(({ gone }) => gone) || undefined);
   }));

@@ -35,6 +35,7 @@ Deno.test("Deadlines: cleared, it gives back what is left, and no timer stays", 
   for (const thing of ["a", "b", "c"]) deadlines.add(thing);
   deadlines.delete("b");
   assert.deepEqual(deadlines.clear(), ["a", "c"]);
+  assert.deepEqual(deadlines.clear(), []);
   assert.equal(clock.pending, 0);
   clock.advance(200);
 });

@@ -17,6 +17,10 @@ interface Scene {
   asked: string[];
   /** Requests that the first node got and has not answered. */
   open: Asked[];
+  /** What the nodes reported of each request. */
+  ends: [node: number, tookMs: number, status: number | undefined][];
+  /** Ends the connections of the second node. */
+  closeSecond: () => void;
 }
 
 /** Plays with a node that answers nothing by itself, and another one that echoes. */
@@ -33,14 +37,17 @@ async function play(scene: (scene: Scene) => Promise<void>): Promise<void> {
     }),
   ];
   const clock = new FakeClock();
+  const ends: Scene["ends"] = [];
+  const closeSecond = () => servers[1]?.sockets.forEach((socket) => socket.destroy());
   const pools: HttpPool[] = [];
   for (const [index, server] of servers.entries()) {
     const url = new URL(`http://127.0.0.1:${await server.listen()}/${index}`);
     const elsewhere = () => pools[1 - index];
-    pools.push(new HttpPool({ url, clock, timeoutMs: TIMEOUT_MS, elsewhere }));
+    const onEnd = (tookMs: number, status?: number) => void ends.push([index, tookMs, status]);
+    pools.push(new HttpPool({ url, clock, timeoutMs: TIMEOUT_MS, elsewhere, onEnd }));
   }
   try {
-    await scene({ clock, first: pools[0] ?? assert.fail(), asked, open });
+    await scene({ clock, first: pools[0] ?? assert.fail(), asked, open, ends, closeSecond });
   } finally {
     for (const pool of pools) pool.stop();
     for (const server of servers) await server.stop();
@@ -97,8 +104,35 @@ Deno.test("HttpPool: an answer that says that the node is busy moves a read, and
     await eventually("it was sent", () => open.length === 1 || undefined);
     open[0]?.response.writeHead(503).end("busy");
     assert.equal((await change).status, 503);
+    for (const [n, status] of [429, 500, 503].entries()) {
+      const read = first.post("read", "x", true);
+      await eventually("it was sent", () => open.length === n + 2 || undefined);
+      open[n + 1]?.response.writeHead(status).end("busy");
+      assert.deepEqual([(await read).status, asked.at(-1)], [200, "second read"], `${status}`);
+    }
     const read = first.post("read", "x", true);
-    await eventually("it was sent", () => open.length === 2 || undefined);
-    open[1]?.response.writeHead(429).end("busy");
-    assert.deepEqual([(await read).status, asked.at(-1)], [200, "second read"]);
+    await eventually("it was sent", () => open.length === 5 || undefined);
+    open[4]?.response.writeHead(499).end("no");
+    assert.equal((await read).status, 499);
+  }));
+
+Deno.test("HttpPool: each node is told how long it took itself, and a moved read is sent again to a closed connection", () =>
+  play(async ({ clock, first, asked, open, ends, closeSecond }) => {
+    const ask = async () => {
+      const count = open.length;
+      const read = first.post("read", "x", false, true);
+      await eventually("it was sent", () => open.length > count || undefined);
+      clock.advance(100);
+      return { read, socket: open.at(-1)?.response.socket };
+    };
+    const { read, socket } = await ask();
+    socket?.destroy();
+    await read;
+    assert.deepEqual(ends.splice(0), [[0, 100, undefined], [1, 0, 200]]);
+    const again = await ask();
+    closeSecond();
+    again.socket?.destroy();
+    assert.equal(bodyText((await again.read).body), "read");
+    assert.deepEqual(ends, [[0, 100, undefined], [1, 0, 200]]);
+    assert.deepEqual(asked, ["first read", "second read", "first read", "second read"]);
   }));

@@ -36,13 +36,22 @@ Deno.test("HttpPool: user and password of the URL are sent as fetch sends them",
     seen.push(request.headers.authorization);
     response.end();
   });
-  const url = new URL(`http://us%20er:p%40ss:word@127.0.0.1:${await server.listen()}`);
-  const node = new HttpPool({ url, clock: new FakeClock(), timeoutMs: TIMEOUT_MS });
-  await node.post("a", "x");
-  await (await fetch(url, { method: "POST", body: "a" })).body?.cancel();
-  assert.equal(seen[0], `Basic ${btoa("us er:p@ss:word")}`);
-  assert.equal(seen[1], seen[0]);
-  node.stop();
+  const host = `127.0.0.1:${await server.listen()}`;
+  for (
+    const [user, pair] of [["us%20er:p%40ss:word", "us er:p@ss:word"], ["us%er", "us%er:"], [
+      ":p",
+      ":p",
+    ]]
+  ) {
+    const url = new URL(`http://${user}@${host}`);
+    const node = new HttpPool({ url, clock: new FakeClock(), timeoutMs: TIMEOUT_MS });
+    await node.post("a", "x");
+    await (await fetch(url, { method: "POST", body: "a" })).body?.cancel();
+    node.stop();
+    assert.equal(seen[0], `Basic ${btoa(pair ?? "")}`);
+    assert.equal(seen[1], seen[0]);
+    seen.length = 0;
+  }
   await server.stop();
 });
 
@@ -71,6 +80,7 @@ Deno.test("HttpPool: answers that are large, in chunks, or empty", () =>
   }, async ({ node, server }) => {
     for (const bytes of [3_000_000, 0, 1, 250_000]) {
       const { body } = await node.post(String(bytes), "x");
+      assert.equal(typeof body, "string");
       assert.deepEqual([body.length, bodyText(body)], [bytes, "a".repeat(bytes)]);
     }
     assert.equal(server.opened, 1);
@@ -92,13 +102,29 @@ Deno.test("HttpPool: after an answer that ends its connection comes a new one", 
     assert.equal(server.opened, 2);
   }));
 
-Deno.test("HttpPool: a connection that the node ended at rest is not used again", () =>
-  play(echo, async ({ node, server }) => {
+Deno.test("HttpPool: a connection that the node ended at rest is not used again, nor watched", () =>
+  play(echo, async ({ node, server, clock }) => {
     await node.post("a", "x");
+    const timers = clock.pending;
     for (const socket of server.sockets) socket.end();
     await eventually("its end", () => server.sockets.size === 0 || undefined);
+    await eventually("its timer", () => clock.pending === timers - 1 || undefined);
     assert.equal(bodyText((await node.post("b", "x")).body), "b");
     assert.equal(server.opened, 2);
+  }));
+
+Deno.test("HttpPool: the end of one connection leaves those at rest", () =>
+  play(({ response, text }) => {
+    if (text === "break off") response.socket?.destroy();
+    else response.end(text);
+  }, async ({ node, server, clock }) => {
+    await Promise.all([node.post("a", "x"), node.post("b", "x"), node.post("c", "x")]);
+    await assert.rejects(node.post("break off", "x"));
+    await eventually("its end", () => server.sockets.size === 2 || undefined);
+    await Promise.all([node.post("d", "x"), node.post("e", "x")]);
+    assert.equal(server.opened, 3);
+    clock.advance(IDLE_MS);
+    await eventually("the end of all", () => server.sockets.size === 0 || undefined);
   }));
 
 Deno.test("HttpPool: one that rests too long is ended, and one in use is not", () =>

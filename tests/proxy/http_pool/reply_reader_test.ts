@@ -3,7 +3,12 @@ import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { REPLY_BYTES_MAX } from "../../../services/proxy/http_pool/reply_body.ts";
 import { ReplyError } from "../../../services/proxy/http_pool/reply_head.ts";
-import { type HttpReply, ReplyReader } from "../../../services/proxy/http_pool/reply_reader.ts";
+import { ByteBudget, LARGE_SHARE, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
+import {
+  type HttpReply,
+  ReplyBudgetError,
+  ReplyReader,
+} from "../../../services/proxy/http_pool/reply_reader.ts";
 
 /** Feeds an answer in pieces of the given sizes, the last one as often as it takes. */
 function readInPieces(answer: Buffer, sizes: readonly number[]): HttpReply | undefined {
@@ -198,4 +203,51 @@ Deno.test("ReplyReader: chunk lines count, too", () => {
   const piecesTaken = Math.floor(2 * REPLY_BYTES_MAX / piece.length);
   for (let n = 0; n < piecesTaken; n += 1) assert.equal(reader.read(piece), undefined);
   assert.throws(() => reader.read(piece), { message: /is over 67108864 bytes/ });
+});
+
+Deno.test("ReplyReader: a large answer counts as memory while it is read, however its end is known", () => {
+  const ok = "HTTP/1.1 200 OK\r\n";
+  const large = SMALL_BYTES + 1;
+  const parts = ["a".repeat(SMALL_BYTES), "a"];
+  const chunk = `${ok}transfer-encoding: chunked\r\n\r\n${large.toString(16)}\r\n`;
+  // What counts after each piece; a length counts before its bytes come.
+  const rows: [pieces: string[], counted: number[]][] = [
+    [[`${ok}content-length: ${large}\r\n\r\n`, ...parts], [large, large, 0]],
+    [[`${ok}\r\n`, ...parts], [0, 0, large]],
+    [[chunk, ...parts, "\r\n0\r\n\r\n"], [0, 0, large, 0]],
+  ];
+  for (const [pieces, counted] of rows) {
+    const budget = new ByteBudget(Math.ceil(large / LARGE_SHARE));
+    const reader = new ReplyReader(budget);
+    let reply: HttpReply | undefined;
+    const used = pieces.map((piece) => {
+      reply = reader.read(Buffer.from(piece));
+      return budget.used;
+    });
+    assert.deepEqual(used, counted);
+    reply ??= reader.end();
+    assert.deepEqual([reply?.body.length, budget.used], [large, 0]);
+    const full = new ByteBudget(SMALL_BYTES / LARGE_SHARE);
+    const refused = new ReplyReader(full);
+    assert.throws(
+      () => pieces.forEach((piece) => refused.read(Buffer.from(piece))),
+      ReplyBudgetError,
+    );
+    refused.reset();
+    assert.equal(full.used, 0);
+  }
+  const budget = new ByteBudget(0);
+  const small = Buffer.from(
+    `${ok}content-length: ${SMALL_BYTES}\r\n\r\n${"a".repeat(SMALL_BYTES)}`,
+  );
+  assert.equal(new ReplyReader(budget).read(small)?.body.length, SMALL_BYTES);
+  const cut = new ByteBudget(Infinity);
+  const reader = new ReplyReader(cut);
+  reader.read(Buffer.from(`${ok}\r\n${"a".repeat(large)}`));
+  reader.read(Buffer.from("a"));
+  assert.equal(cut.used, large + 1);
+  reader.reset();
+  assert.equal(cut.used, 0);
+  assert.equal(reader.end(), undefined, "nothing is left of it");
+  assert.equal(reader.read(Buffer.from(`${ok}content-length: 1\r\n\r\nb`))?.body.length, 1);
 });

@@ -119,6 +119,15 @@ Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is le
     assert.deepEqual(state.dropped, []);
     watch.stop();
   });
+  await t.step("announces something that is no head", async () => {
+    const { state, watch, notice, pass } = watched();
+    notice(2);
+    state.head = 2;
+    watch.announced(undefined);
+    await pass(3 * SILENCE_MS);
+    assert.deepEqual(state.dropped, []);
+    watch.stop();
+  });
   await t.step("was made anew", async () => {
     const { state, watch, notice, pass } = watched();
     notice(100);

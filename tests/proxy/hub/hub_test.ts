@@ -10,21 +10,24 @@ const CAPACITY = 4;
 class Scene {
   sent = 0;
   lagged = 0;
+  received = 0;
+  /** Subscriptions of all clients, as last reported. */
+  subscribed = 0;
   /** How often the hub reported how many were sent. */
   sentReports = 0;
   readonly hub: Hub;
 
-  constructor(slowClients: "lag" | "close" = "lag") {
+  constructor(slowClients: "lag" | "close" = "lag", capacity = CAPACITY) {
     this.hub = new Hub({
-      capacity: CAPACITY,
+      capacity,
       random: () => 0.5,
       maxSubscriptions: 10_000,
       subscribeTimeoutMs: 1_000,
       slowClients,
       upstream: { send: (text) => this.#grant(text), drop: () => assert.fail("Not dropped") },
       events: {
-        received: () => {},
-        subscribed: () => {},
+        received: () => this.received += 1,
+        subscribed: (total) => this.subscribed = total,
         lagged: (count) => this.lagged += count,
         sent: (count) => {
           this.sent += count;
@@ -129,6 +132,113 @@ Deno.test("Hub: a client of several feeds gets them in the order of the node", a
   scene.hub.flush();
   assert.deepEqual(both.got, [1, 2, 3]);
   assert.deepEqual(one.got, [2]);
+  assert.deepEqual([scene.sent, scene.sentReports], [4, 1]);
+});
+
+Deno.test("Hub: a list is shared by clients of one feed beside other feeds, and by others while one feed has news", async () => {
+  const scene = new Scene();
+  const [one, same, both] = [
+    await scene.client("a"),
+    await scene.client("a"),
+    await scene.client("a", "b"),
+  ];
+  scene.notify("a", 1);
+  scene.notify("b", 2);
+  scene.hub.flush();
+  assert.equal(one.lists[0], same.lists[0]);
+  scene.notify("a", 3);
+  scene.hub.flush();
+  assert.equal(one.lists[1], both.lists[1]);
+  scene.notify("a", 4, 5);
+  scene.notify("a", 6, 7);
+  scene.hub.flush();
+  assert.equal(one.lists.length, 3, "a burst as long as the ring is one list");
+});
+
+Deno.test("Hub: a client that is behind does not split the lists of the others", async () => {
+  const scene = new Scene("lag", 64);
+  const [slow, fast] = [await scene.client("a"), await scene.client("a")];
+  slow.room = 0;
+  scene.notify("a", 1);
+  scene.hub.flush();
+  scene.notify("a", 2, 3, 4);
+  scene.notify("a", 5, 6, 7);
+  scene.hub.flush();
+  assert.deepEqual(fast.lists.map(({ length }) => length), [1, 6]);
+});
+
+Deno.test("Hub: a client that takes nothing misses what the ring loses, and then continues", async () => {
+  const scene = new Scene();
+  const [deaf, both] = [await scene.client("a"), await scene.client("a", "b")];
+  deaf.room = both.room = 0;
+  for (let number = 0; number < 50; number += 1) scene.notify("a", number);
+  scene.notify("b", 50);
+  scene.hub.flush();
+  assert.equal(scene.hub.reading.size, 2, "nothing was tried, so nothing was in vain");
+  assert.deepEqual([scene.sent, scene.sentReports, scene.lagged], [0, 0, 0]);
+  for (const client of [deaf, both]) {
+    scene.hub.resume(client.client);
+    assert.equal(scene.sentReports, 0, "none was sent, and none is reported");
+  }
+  assert.deepEqual([deaf.lists, both.lists], [[], []]);
+  deaf.room = both.room = Infinity;
+  scene.hub.resume(deaf.client);
+  assert.deepEqual([deaf.got, scene.lagged], [[47, 48, 49], 2 * 47]);
+  scene.hub.resume(both.client);
+  assert.deepEqual([both.got, scene.lagged], [[47, 48, 49, 50], 2 * 47]);
+  scene.notify("a", 51);
+  scene.hub.flush();
+  assert.deepEqual([deaf.got.at(-1), scene.lagged], [51, 2 * 47], "counted once");
+});
+
+Deno.test("Hub: what a client missed of a feed also counts when it leaves that feed, or disconnects", async () => {
+  for (const leave of ["unsubscribe", "disconnect"]) {
+    const scene = new Scene();
+    const deaf = await scene.client("a", "b");
+    deaf.room = 0;
+    for (let number = 0; number < 10; number += 1) scene.notify("a", number);
+    scene.hub.flush();
+    if (leave === "disconnect") scene.hub.disconnect(deaf.client);
+    else assert(scene.hub.unsubscribe(deaf.client, "a"));
+    assert.equal(scene.lagged, 10 - CAPACITY, leave);
+    assert.equal(scene.hub.stuck.size, leave === "disconnect" ? 0 : 1);
+    assert.equal(scene.hub.reading.size, leave === "disconnect" ? 0 : 1);
+  }
+});
+
+Deno.test("Hub: an unsubscribe ends one feed of its client, and nobody else's", async () => {
+  const scene = new Scene();
+  const [client, other] = [await scene.client("a", "b"), await scene.client("a")];
+  assert.equal(scene.hub.unsubscribe(other.client, "b"), false, "not its own");
+  assert.equal(scene.hub.unsubscribe(client.client, "a"), true);
+  assert.equal(scene.hub.unsubscribe(client.client, "a"), false, "it has ended");
+  scene.notify("a", 1);
+  scene.notify("b", 2);
+  scene.hub.flush();
+  assert.deepEqual([client.got, other.got, scene.subscribed], [[2], [1], 2]);
+  scene.hub.disconnect(client.client);
+  scene.hub.disconnect(client.client);
+  assert.equal(scene.subscribed, 1);
+});
+
+Deno.test("Hub: a frame is JSON-RPC if it is an object, and a notification only with a method", async () => {
+  const scene = new Scene();
+  const client = await scene.client("a");
+  const frames = scene.received;
+  for (const text of ["no JSON", "7", "null", '"text"']) assert(!scene.hub.receive(text), text);
+  assert.equal(scene.received, frames);
+  const params = { subscription: "a", result: 1 };
+  for (
+    const frame of [{ params }, { method: 7, params }, { id: 9, method: "x_subscription", params }]
+  ) {
+    assert(scene.hub.receive(JSON.stringify(frame)));
+  }
+  for (const params of [undefined, null, {}, { subscription: 7 }]) {
+    assert(scene.hub.receive(JSON.stringify({ method: "x_subscription", params })));
+  }
+  assert.equal(scene.received, frames + 7);
+  scene.hub.flush();
+  assert.deepEqual(client.got, []);
 });
 
 Deno.test("Hub: a newcomer is not sent what came before it, even if it was not flushed", async () => {
@@ -182,8 +292,9 @@ Deno.test("Hub: a client that reads is handed what the ring is about to lose, an
     scene.hub.flush();
     const lost = number - CAPACITY;
     for (const { got } of [slow, other]) assert((got.at(-1) ?? -1) >= lost, `${number} came`);
-    if (number < CAPACITY - 1) assert.deepEqual(slow.got, [], "the ring still has all of it");
+    if (number < CAPACITY) assert.deepEqual(slow.got, [], "the ring still has all of it");
   }
+  assert.equal(scene.sent, slow.got.length + other.got.length);
   for (const client of [slow, other]) {
     client.room = Infinity;
     scene.hub.resume(client.client);
@@ -206,7 +317,7 @@ Deno.test("Hub: a client that is behind counts as reading until its connection t
   client.room = 0;
   let looks = 0;
   while (look()) looks += 1;
-  assert(looks > 10 && looks < 100, `${looks} looks in vain`);
+  assert.equal(looks, 31, "of 32 looks in vain the last one decides");
   assert(scene.hub.stuck.has(client.client));
   client.room = 1;
   assert.equal(look(), true, "it reads again");
@@ -243,4 +354,41 @@ Deno.test("Hub: with slow clients to be closed, one missed notification closes, 
     assert.equal(client.got.length, missed === 0 ? CAPACITY : 0);
     assert.equal(scene.lagged, missed);
   }
+});
+
+Deno.test("Hub: a connection with room for exactly what is new gets the list of the others", async () => {
+  const scene = new Scene();
+  const [exact, other] = [await scene.client("a"), await scene.client("a")];
+  scene.notify("a", 1, 2);
+  exact.room = 2 * JSON.stringify({
+    jsonrpc: "2.0",
+    method: "eth_subscription",
+    params: { subscription: "a", result: 1 },
+  }).length;
+  scene.hub.flush();
+  assert.equal(exact.lists[0], other.lists[0]);
+});
+
+Deno.test("Hub: a client that is behind gets nothing of a feed from before it joined, and nothing twice", async () => {
+  const scene = new Scene();
+  const [slow, other] = [await scene.client("a"), await scene.client("b")];
+  slow.room = 1; // the first message is always taken
+  scene.notify("a", 1, 2);
+  scene.notify("b", 3);
+  scene.hub.flush();
+  assert.deepEqual([slow.got, other.got], [[1], [3]]);
+  await slow.subscribe("b");
+  scene.notify("b", 4);
+  slow.room = Infinity;
+  scene.hub.resume(slow.client);
+  assert.deepEqual(slow.got, [1, 2, 4]);
+  slow.room = 1;
+  scene.notify("a", 5, 6);
+  scene.hub.flush();
+  slow.room = 0;
+  for (let number = 10; number < 20; number += 1) scene.notify("a", number);
+  scene.hub.flush();
+  slow.room = Infinity;
+  scene.hub.resume(slow.client);
+  assert.deepEqual([slow.got.slice(3), scene.lagged], [[5, 16, 17, 18, 19], 7]);
 });

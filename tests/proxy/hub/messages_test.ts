@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
+import {
+  FrameJoiner,
+  OutgoingMessage,
+  parseNodeFrame,
+  underPublicId,
+} from "../../../services/proxy/hub/messages.ts";
 
 /** The text messages in some bytes, read by the letter of RFC 6455, section 5.2. */
 function received(bytes: Uint8Array): string[] {
@@ -48,4 +53,31 @@ Deno.test("FrameJoiner: each caller gets its own messages, independent of earlie
       }
     },
   ));
+});
+
+Deno.test("FrameJoiner: clients with the same messages share the bytes", () => {
+  const [a, b] = [new OutgoingMessage("a"), new OutgoingMessage("b")];
+  const joiner = new FrameJoiner();
+  const joined = joiner.join([a, b]);
+  assert.equal(joiner.join([a, b]), joined);
+  assert.equal(joiner.join([a]), a.frame);
+  assert.equal(joiner.join([a, b]), joined);
+  assert.deepEqual(received(joiner.join([b, a])), ["b", "a"]);
+  assert.deepEqual(received(joiner.join([b, a, a])), ["b", "a", "a"]);
+  assert.deepEqual(received(new FrameJoiner().join([])), []);
+});
+
+Deno.test("parseNodeFrame: a frame is a JSON object", () => {
+  assert.deepEqual(parseNodeFrame('{"id":1}'), { id: 1 });
+  for (const text of ["", "no JSON", "7", "null", '"text"']) {
+    assert.equal(parseNodeFrame(text), undefined, text);
+  }
+});
+
+Deno.test("underPublicId: only the id of the subscription changes", () => {
+  const frame = (id: string) =>
+    `{ "method":"eth_subscription", "params":{"result":{"subscription":"0x1","n":1.0}, "subscription": "${id}"} }`;
+  assert.equal(underPublicId(frame("0x1"), "0x1", "0x2"), frame("0x2"));
+  assert.equal(underPublicId(frame("0x1"), "0x1", "0x1"), frame("0x1"));
+  assert.equal(underPublicId(frame("0x1"), "0x1", undefined), frame("0x1"));
 });

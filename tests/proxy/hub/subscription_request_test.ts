@@ -1,13 +1,21 @@
 import assert from "node:assert/strict";
 import { readMessage } from "../../../services/proxy/router/calls.ts";
-import { subscriptionRequest } from "../../../services/proxy/hub/subscription_request.ts";
+import {
+  SUBSCRIPTION_PARAMS_BYTES_MAX,
+  SubscriptionParamsError,
+  subscriptionRequest,
+} from "../../../services/proxy/hub/subscription_request.ts";
 
-function keyOf(params: string): string {
-  const text = `{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":${params}}`;
+function requestOf(params: string, namespace = "eth") {
+  const text = `{"jsonrpc":"2.0","id":1,"method":"${namespace}_subscribe","params":${params}}`;
   const message = readMessage(text, 1);
   assert(!Array.isArray(message));
-  return subscriptionRequest("eth", message).key;
+  return subscriptionRequest(namespace, message);
 }
+
+const keyOf = (params: string, namespace?: string) => requestOf(params, namespace).key;
+
+const [USER, SOLVER] = [`0x${"aB".repeat(20)}`, `0x${"Cd".repeat(20)}`];
 
 Deno.test("Subscription: spacing and the order of members make no other subscription", () => {
   assert.equal(keyOf('["logs",{"a":1,"b":[2]}]'), keyOf('[ "logs", {"b":[2], "a":1} ]'));
@@ -16,4 +24,79 @@ Deno.test("Subscription: spacing and the order of members make no other subscrip
 Deno.test("Subscription: numbers that only look alike once they are read are two subscriptions", () => {
   assert.notEqual(keyOf('["x",9007199254740993]'), keyOf('["x",9007199254740992]'));
   assert.notEqual(keyOf('["x",{"a":[0.1]}]'), keyOf('["x",{"a":[0.10000000000000001]}]'));
+  assert.notEqual(keyOf('["x",1,2]'), keyOf('["x",12]'));
+  assert.equal(keyOf('["x",{"a":[7,null]}]'), keyOf('["x",{"a": [7, null]}]'));
+});
+
+Deno.test("Subscription: what the core node does not use is not sent to it, and does not distinguish", () => {
+  const rows: [params: string[], sent: string][] = [
+    [['["newHeads"]', '["newHeads",{}]', '["newHeads",7]'], '["newHeads"]'],
+    [['["prices"]', '["prices",null]'], '["prices"]'],
+    [['["transactions"]', '["transactions","all"]'], '["transactions"]'],
+    [['["theses",{}]', '["theses",{"more":1}]'], '["theses"]'],
+    [
+      [
+        `["theses",{"user":"${USER}","solver":"${SOLVER}"}]`,
+        `["theses",{"solver":"${SOLVER.toLowerCase()}","user":"${USER.toLowerCase()}","a":1}]`,
+      ],
+      JSON.stringify(["theses", { user: USER.toLowerCase(), solver: SOLVER.toLowerCase() }]),
+    ],
+    [[`["theses",{"user":"${USER}"}]`], JSON.stringify(["theses", { user: USER.toLowerCase() }])],
+    [
+      [`["theses",{"solver":"${USER}"}]`],
+      JSON.stringify(["theses", {
+        solver: USER.toLowerCase(),
+      }]),
+    ],
+  ];
+  for (const [params, sent] of rows) {
+    for (const each of params) {
+      assert.equal(requestOf(each).paramsText, sent, each);
+      assert.equal(keyOf(each), keyOf(params[0]!), each);
+    }
+  }
+  assert.equal(new Set(rows.map(([[params = ""]]) => keyOf(params))).size, rows.length);
+});
+
+Deno.test("Subscription: parameters that may matter are sent as they were written", () => {
+  const rows: [params: string, namespace?: string][] = [
+    ['[ "newHeads" ]', "evm"],
+    ['[ "newHeads",1,2]'],
+    ['[ "logs", {"a":1.0} ]'],
+    ['[ "theses" ]'],
+    ['[ "theses",null ]'],
+    ['[ "theses","all" ]'],
+    [`[ "logs",{"user":"${USER}"} ]`],
+    ['[ "theses",{"user":"0x1"} ]'],
+    ['[ "theses",{"user":7} ]'],
+    [`[ "theses",{"user":"${USER}0"} ]`],
+    [`[ "theses",{"user":" ${USER}"} ]`],
+    [`[ "theses",{"user":"${USER}","solver":null} ]`],
+    ['{ "0": "newHeads" }'],
+  ];
+  for (const [params, namespace] of rows) {
+    assert.equal(requestOf(params, namespace).paramsText, params);
+  }
+  assert.equal(new Set(rows.map((row) => keyOf(...row))).size, rows.length, "all are different");
+  assert.notEqual(keyOf('["newHeads"]', "evm"), keyOf('["newHeads"]', "eth"));
+  const message = readMessage('{"jsonrpc":"2.0","id":1,"method":"evm_subscribe"}', 1);
+  assert(!Array.isArray(message));
+  const { paramsText, key } = subscriptionRequest("evm", message);
+  assert.deepEqual([paramsText, key], ["[]", keyOf("[]", "evm")]);
+});
+
+Deno.test("Subscription: parameters that are too long or too deep are refused", () => {
+  const long = (bytes: number) => JSON.stringify(["é".padEnd(bytes - 5, "x")]);
+  const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  assert.equal(requestOf(long(SUBSCRIPTION_PARAMS_BYTES_MAX)).paramsText.length, 4_095);
+  assert.equal(requestOf(deep(16)).paramsText, deep(16));
+  for (
+    const params of [
+      long(SUBSCRIPTION_PARAMS_BYTES_MAX + 1),
+      deep(17),
+      `[${'{"a":'.repeat(16)}[]${"}".repeat(16)}]`,
+    ]
+  ) {
+    assert.throws(() => requestOf(params), SubscriptionParamsError, params.slice(0, 99));
+  }
 });

@@ -223,3 +223,125 @@ Deno.test("ReadNodes: several as fast ones are chosen from at random", () => {
   }
   assert.deepEqual([...chosen].sort(), [1, 2]);
 });
+
+Deno.test("ReadNodes: the state of a node for people and metrics", () => {
+  const { nodes, clock } = scene(2);
+  const state = (node: number) => {
+    const { name, head, isUp, leads, reason, ...rest } = nodes.states[node] ?? assert.fail();
+    return { shown: [name, head, isUp, leads, reason], ...rest };
+  };
+  assert.deepEqual(state(0), {
+    shown: ["node0", undefined, true, true, undefined],
+    tookMs: Infinity,
+    readsTotal: 0,
+    errorsTotal: 0,
+    outsTotal: 0,
+  });
+  nodes.onProbeAnswered(0, { number: 7, timestampS: 1 }, 100);
+  nodes.onProbeAnswered(0, { number: 8, timestampS: 1 }, 200);
+  nodes.onReadAnswered(0);
+  nodes.onReadFailed(0);
+  nodes.onDied(1, "gone");
+  assert.deepEqual(state(0), {
+    shown: ["node0", 8, true, true, undefined],
+    tookMs: 130,
+    readsTotal: 2,
+    errorsTotal: 1,
+    outsTotal: 0,
+  });
+  assert.deepEqual(state(1).shown, ["node1", undefined, false, false, "gone"]);
+  assert.equal(state(1).outsTotal, 1);
+  nodes.onDied(0, "gone as well");
+  assert.deepEqual(
+    state(0).shown.slice(2),
+    [false, true, "it does not answer"],
+    "the last stays in",
+  );
+  nodes.onConnected(0);
+  assert.equal(nodes.isDead(0), false);
+  assert.throws(() => nodes.isDead(2), RangeError);
+  clock.advance(1);
+});
+
+Deno.test("ReadNodes: a probe that failed begins the waits anew only after one was answered", () => {
+  const { nodes, clock } = scene(2);
+  const waitMs = () => {
+    nodes.onProbeFailed(1, "gone", true);
+    let ms = 0;
+    for (; !nodes.isDue(1); ms += 100) clock.advance(100);
+    return ms;
+  };
+  const waits = [waitMs(), waitMs(), waitMs(), waitMs(), waitMs(), waitMs()];
+  assert.deepEqual(waits, [500, 1_000, 2_000, 4_000, 5_000, 5_000]);
+  nodes.onProbeFailed(1, "gone", true);
+  nodes.onProbeAnswered(1, { number: 1, timestampS: 1 }, 1);
+  assert(nodes.isDue(1));
+  assert.equal(waitMs(), 500);
+});
+
+Deno.test("ReadNodes: rounds in which a node lags count only in a row", () => {
+  const { play, changes } = scene(3);
+  play(1, [0, 0, 0]);
+  for (let times = 0; times < 4; times += 1) {
+    play(ROUNDS - 1, [0, 9, 0]);
+    play(1, [0, 0, 0]);
+  }
+  play(ROUNDS - 1, [0, 9, 0]);
+  play(1, [0, undefined, 0]);
+  play(1, [0, 9, 0]);
+  assert.deepEqual(changes, []);
+});
+
+Deno.test("ReadNodes: a leader is slow by twice and by 50 ms, and stays where no other node is in", () => {
+  for (
+    const [own, other, moves] of [[100, 49, 1], [100, 51, 0], [60, 9, 1], [60, 11, 0]] as const
+  ) {
+    const { moves: seen, play } = scene(2);
+    play(20, [0, 0], [own, other]);
+    assert.equal(seen.length, moves, `${own} ${other}`);
+  }
+  const { moves, nodes, play } = scene(2);
+  nodes.onDied(1, "gone");
+  play(20, [0, undefined], [1_000, 1]);
+  assert.deepEqual(moves, []);
+});
+
+Deno.test("ReadNodes: errors count by the round, and only with enough reads", () => {
+  const { nodes, isOut, play } = scene(2);
+  play(1, [0, 0]);
+  for (let round = 0; round < 5; round += 1) {
+    for (let n = 0; n < 9; n += 1) nodes.onReadFailed(1);
+    play(1, [0, 0]);
+  }
+  assert.deepEqual(isOut(), [false, false]);
+  for (let n = 0; n < 10; n += 1) nodes.onReadFailed(0);
+  play(1, [0, 0]);
+  assert.deepEqual([isOut(), nodes.leader], [[true, false], 1]);
+});
+
+Deno.test("ReadNodes: where only nodes that are out are left, the one furthest ahead leads", () => {
+  const { nodes, play, isOut } = scene(4);
+  play(1, [0, 0, 0, 0]);
+  play(ROUNDS + 1, [0, 9, 7, 8]);
+  assert.deepEqual(isOut(), [false, false, false, false], "one alone is no measure for the others");
+  play(ROUNDS + 1, [0, 0, 9, 7]);
+  assert.deepEqual(isOut(), [false, false, true, true]);
+  nodes.onDied(1, "gone");
+  nodes.onDied(0, "gone");
+  assert.equal(nodes.leader, 3);
+  assert.equal(nodes.states[3]?.isUp, true, "it is in again");
+  assert.equal(nodes.alternativeTo(3), undefined);
+});
+
+Deno.test("ReadNodes: a node that was not heard of for long is the last choice, however fast it was", () => {
+  const { nodes, clock, play } = scene(3);
+  play(5, [0, 0, 0], [1, 1, 50]);
+  clock.advance(MOVE_EVERY_MS);
+  for (const node of [0, 2]) nodes.onHead(node, { number: 2_000, timestampS: 0 });
+  nodes.endRound();
+  assert.deepEqual([0, 1, 2].map((node) => nodes.headOf(node)), [2_000, undefined, 2_000]);
+  nodes.onDied(0, "gone");
+  assert.equal(nodes.leader, 2);
+  nodes.onDied(2, "gone");
+  assert.equal(nodes.leader, 1);
+});

@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import { cutAtId, readMessage } from "../../../services/proxy/router/calls.ts";
+import { SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
+import {
+  cutAtId,
+  idText,
+  isBroken,
+  MessageError,
+  readMessage,
+} from "../../../services/proxy/router/calls.ts";
 import { cutAtMember } from "../../../services/proxy/json_text.ts";
 
 Deno.test("Calls: a call is cut at the id that counts, however it is written", () => {
@@ -15,6 +22,12 @@ Deno.test("Calls: a call is cut at the id that counts, however it is written", (
       '{"jsonrpc":"2.0","id":null,"method":"eth_call"}',
       '{"jsonrpc":"2.0","id":1,"method":"eth_call","id":1}',
       '{"jsonrpc":"2.0","id":1,"method":"eth_call","\\u0069d":1}',
+      '{"jsonrpc":"2.0","id":1,"method":"eth_call","\\u0069d":12}',
+      '{"jsonrpc":"2.0","id":"x","method":"eth_call"}',
+      '{"jsonrpc":"2.0","id":1.0,"method":"eth_call"}',
+      '{"id":1,"method":"abcd1,x","jsonrpc":"2.0"}',
+      '{"jsonrpc":"2.0","id":100,"method":"eth_call","id":2}',
+      '{"method":"eth_call","jsonrpc":"2.0","id":1}',
       '{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"id":1}]}',
       '{"id":1,"jsonrpc":"2.0","method":"eth_call"}',
       ' {"jsonrpc":"2.0","id":1,"method":"eth_call"}',
@@ -44,4 +57,114 @@ Deno.test("readMessage: a large message of numbers and text with brackets and co
   const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_call", params });
   const message = readMessage(text, 1);
   assert.deepEqual(Array.isArray(message) ? undefined : message.params, params);
+});
+
+Deno.test("readMessage: what is a call, and the id in the refusal of what is none", () => {
+  const method = "eth_call";
+  const valid: object[] = [
+    { method },
+    { id: null, method },
+    { id: "", method, params: [] },
+    { id: -1.5, method, params: {} },
+    { id: 1, method: "m".repeat(256), params: [null], more: 1 },
+  ];
+  for (const each of valid) {
+    const call = { jsonrpc: "2.0", ...each };
+    const text = ` ${JSON.stringify(call)}`;
+    const { text: own, ...read } = readMessage(text, 1) as { text: string };
+    const { more: _, ...wanted } = call as { more?: number };
+    assert.deepEqual([own, JSON.parse(JSON.stringify(read))], [text, wanted]);
+  }
+  const invalid: [value: unknown, id: unknown][] = [
+    [7, null],
+    [null, null],
+    ["eth_call", null],
+    [{ id: 1, method }, 1],
+    [{ jsonrpc: "1.0", id: "a", method }, "a"],
+    [{ jsonrpc: "2.0", id: {}, method }, null],
+    [{ jsonrpc: "2.0", id: true, method }, null],
+    [{ jsonrpc: "2.0", id: 1 }, 1],
+    [{ jsonrpc: "2.0", id: 1, method: "" }, 1],
+    [{ jsonrpc: "2.0", id: 1, method: 7 }, 1],
+    [{ jsonrpc: "2.0", id: 1, method: ["eth_call"] }, 1],
+    [{ jsonrpc: "2.0", id: 1, method: "m".repeat(257) }, 1],
+    [{ jsonrpc: "2.0", id: 1, method, params: null }, 1],
+    [{ jsonrpc: "2.0", id: 1, method, params: "a" }, 1],
+    [{ jsonrpc: "2.0", id: 1, method, params: 7 }, 1],
+  ];
+  for (const [value, id] of invalid) {
+    const wanted = { status: 400, rpcCode: -32600, id };
+    assert.throws(() => readMessage(JSON.stringify(value), 1), wanted, JSON.stringify(value));
+  }
+  for (const text of ["", "{", "[1", "no JSON"]) {
+    assert.throws(() => readMessage(text, 1), { status: 400, rpcCode: -32700, id: null });
+  }
+  assert.throws(() => readMessage('{"jsonrpc":"2.0","id":1e999,"method":"a"}', 1), MessageError);
+});
+
+Deno.test("readMessage: a batch has one to so many calls, and each broken one its own error", () => {
+  const good = '{ "jsonrpc":"2.0", "id":1.0, "method":"eth_call" }';
+  const batch = readMessage(`[${good}, 7 ,{"jsonrpc":"2.0","id":"b"}, ${good}]`, 4);
+  assert(Array.isArray(batch));
+  assert.deepEqual(
+    batch.map((each) => isBroken(each) ? [each.id, each.error.rpcCode] : [each.id, each.text]),
+    [[1, good], [null, -32600], ["b", -32600], [1, good]],
+  );
+  assert.throws(() => readMessage(`[${good},7,7,7,7]`, 4), {
+    status: 413,
+    rpcCode: -32005,
+    id: null,
+  });
+  assert.throws(() => readMessage("[]", 4), { status: 400, rpcCode: -32600, id: null });
+});
+
+Deno.test("readMessage: the refusal of a costly message has its id if that is written first", () => {
+  const idOf = (start: string, bytes = SMALL_BYTES + 1) => {
+    const depth = 100;
+    const [open, close] = ["[".repeat(depth), "]".repeat(depth)];
+    const rest = `"method":"a","params":[${open}${close}`;
+    const text = `${start}${rest}${" ".repeat(bytes - start.length - rest.length - 2)}]}`;
+    try {
+      return readMessage(text, 1).constructor.name;
+    } catch (thrown) {
+      assert(thrown instanceof MessageError);
+      assert.deepEqual([thrown.status, thrown.rpcCode], [413, -32005]);
+      return thrown.id;
+    }
+  };
+  const start = (id: string) => `{"jsonrpc":"2.0","id":${id},`;
+  const digits = "123456789012345";
+  const letters = "x".repeat(64);
+  const rows: [start: string, id: unknown][] = [
+    [start("1"), 1],
+    [start(digits), Number(digits)],
+    [start(`${digits}6`), null],
+    [start(`"${letters}"`), letters],
+    [start(`"${letters}x"`), null],
+    [start('"\\u0061"'), null],
+    [start('"a"'), "a"],
+    [start("-1"), null],
+    [` ${start("1")}`, null],
+    ['{"id":1,"jsonrpc":"2.0",', null],
+  ];
+  for (const [text, id] of rows) assert.equal(idOf(text), id, text);
+  assert.equal(idOf(start("1"), SMALL_BYTES), "Object", "a small one is read");
+});
+
+Deno.test("Calls: the id of an answer is written as the caller wrote it, where a number would change", () => {
+  for (
+    const [id, shown] of [
+      ["1", "1"],
+      ["1.0", "1"],
+      ["-0.5", "-0.5"],
+      ["12345678901234567890", "12345678901234567890"],
+      ['"a\\u0062"', '"ab"'],
+      ["null", "null"],
+    ]
+  ) {
+    const call = readMessage(`{"jsonrpc":"2.0","id":${id},"method":"a"}`, 1);
+    assert(!Array.isArray(call));
+    assert.equal(idText(call), shown);
+  }
+  assert.equal(idText({ jsonrpc: "2.0", method: "a", text: '{"method":"a"}' }), "null");
 });

@@ -57,3 +57,38 @@ Deno.test("InFlightReads: what landed, or was forgotten, is joined no more", () 
   assert(begin(reads, text) instanceof Promise, "the end of an older flight leaves the newer one");
   reads.land(third, undefined);
 });
+
+const outcomes: [name: string, reply: NodeReply | undefined, isShared: boolean][] = [
+  ["a result", { status: 200, body: '{"result":null,"id":1}' }, true],
+  ["a result in bytes", {
+    status: 200,
+    body: new TextEncoder().encode('{"result":null,"id":1}'),
+  }, true],
+  ["an error", { status: 200, body: '{"id":1,"error":{}}' }, false],
+  ["a result and an error", { status: 200, body: '{"id":1,"result":1,"error":{}}' }, false],
+  ["neither", { status: 200, body: '{"id":1}' }, false],
+  ["another status", { status: 201, body: '{"id":1,"result":1}' }, false],
+  ["nothing", undefined, false],
+];
+for (const [name, reply, isShared] of outcomes) {
+  Deno.test(`InFlightReads: ${name} is ${isShared ? "" : "not "}shared`, async () => {
+    const reads = new InFlightReads();
+    const text = STYLES[0]!(1, accounts[1]!);
+    const first = begin(reads, text) as Flight;
+    const others = [1, 2].map((id) => begin(reads, STYLES[0]!(id, accounts[1]!)));
+    reads.land(first, reply);
+    const [same, other] = await Promise.all(others);
+    assert.equal(same, isShared ? reply : undefined, "with the same id it is the same answer");
+    const shown = isShared ? { status: 200, body: '{"result":null,"id":2}' } : undefined;
+    assert.deepEqual(other, shown);
+    assert(!(begin(reads, text) instanceof Promise), "it has landed");
+  });
+}
+
+Deno.test("InFlightReads: a read with an id of over 64 characters is not shared", () => {
+  const reads = new InFlightReads();
+  const cut = { before: "{", after: "}" };
+  assert.equal(reads.begin({ ...cut, value: "1".repeat(65) }), undefined);
+  assert.notEqual(reads.begin({ ...cut, value: "1".repeat(64) }), undefined);
+  assert(reads.begin({ ...cut, value: "2" }) instanceof Promise);
+});

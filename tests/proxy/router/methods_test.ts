@@ -21,6 +21,7 @@ const writes = [
   "mev_sendBundle",
   "personal_sendTransaction",
   "personal_sign",
+  "_sign",
   "eth_sign",
   "eth_signTypedData_v4",
 ];
@@ -36,6 +37,7 @@ const reads = [
   "send",
   "sendTransaction",
   "eth_resend",
+  "a_b_sendBundle",
   "constructor",
   "",
 ];
@@ -54,10 +56,25 @@ Deno.test("MethodTable: methods added go to the write node", () => {
 
 Deno.test("MethodTable: only what is known to change nothing is a plain read", () => {
   const table = new MethodTable();
-  const plain = ["core_getAccount", "core_simulateTransaction", "eth_call", "eth_getLogs"];
+  const whole = [
+    "eth_call",
+    "eth_estimateGas",
+    "eth_blockNumber",
+    "eth_chainId",
+    "eth_gasPrice",
+    "eth_feeHistory",
+    "eth_maxPriorityFeePerGas",
+    "eth_blobBaseFee",
+    "eth_syncing",
+    "net_version",
+    "web3_clientVersion",
+  ];
+  const plain = [...whole, "core_getAccount", "core_simulateTransaction", "eth_getLogs"];
   for (const method of plain) assert(table.kindOf(method).isPlainRead, method);
   const others = [
     ...writes,
+    ...whole.flatMap((method) => [`${method}Now`, `x_${method}`]),
+    "x_core_getAccount",
     "eth_newFilter",
     "eth_getFilterChanges",
     "eth_getFilterLogs",
@@ -77,7 +94,16 @@ Deno.test("Subscription methods of any namespace are recognised", () => {
     namespace: "core",
     verb: "unsubscribe",
   });
-  for (const method of ["eth_subscription", "subscribe", "eth_resubscribe", "eth_subscribed"]) {
+  for (
+    const method of [
+      "eth_subscription",
+      "subscribe",
+      "_subscribe",
+      "a_b_subscribe",
+      "eth_resubscribe",
+      "eth_subscribed",
+    ]
+  ) {
     assert.equal(subscriptionMethod(method), undefined, method);
   }
 });

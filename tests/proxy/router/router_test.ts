@@ -7,25 +7,36 @@ import { answerLost, ProxyError } from "../../../services/proxy/router/failures.
 import { MethodTable } from "../../../services/proxy/router/methods.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts";
-import { type MessageContext, Router } from "../../../services/proxy/router/router.ts";
+import {
+  type MessageContext,
+  Router,
+  type RouterOptions,
+} from "../../../services/proxy/router/router.ts";
+import { SeveralNodes } from "../../../services/proxy/router/several_nodes.ts";
+import { UpstreamReads } from "../../../services/proxy/router/upstream_reads.ts";
+import { ReadNodes } from "../../../services/proxy/read_nodes/read_nodes.ts";
 import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 import { call } from "../support.ts";
 
 interface Posted {
   target: "read" | "write";
   text: string;
   mayRepeat: boolean;
+  mayMove: boolean;
+  node: number | undefined;
   answer: PromiseWithResolvers<NodeReply>;
 }
 
 /** A router, and what it posted. */
-function scene() {
+function scene(given: Partial<RouterOptions> = {}) {
   const posted: Posted[] = [];
   const budget = new ByteBudget(Infinity);
   const node = (target: "read" | "write") => ({
-    post(text: string, _forwardedFor: string, mayRepeat = false) {
+    post(text: string, forwardedFor: string, mayRepeat = false, mayMove = false, at?: number) {
+      assert.equal(forwardedFor, "x");
       const answer = Promise.withResolvers<NodeReply>();
-      posted.push({ target, text, mayRepeat, answer });
+      posted.push({ target, text, mayRepeat, mayMove, node: at, answer });
       return answer.promise;
     },
   });
@@ -36,6 +47,7 @@ function scene() {
     coalesceReads: true,
     budget,
     metrics: new ProxyMetrics(new Registry()),
+    ...given,
   });
   const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>
     router.answer(JSON.stringify(message), { forwardedFor: "x", ...caller });
@@ -52,21 +64,28 @@ function echo({ text, answer }: Posted, status = 200): void {
 
 const notification = (method: string) => ({ jsonrpc: "2.0", method });
 
-Deno.test("Router: only a plain read on its own may be posted twice, never a batch nor a change", () => {
-  const messages: [message: unknown, mayRepeat: boolean][] = [
-    [call(1, "eth_chainId"), true],
-    [call(1, "eth_newFilter"), false],
-    [call(1, "core_sendTransaction"), false],
-    [notification("eth_chainId"), false],
-    [[call(1, "core_sendTransaction")], false],
-    [[call(1, "eth_newFilter"), call(2, "eth_chainId")], false],
-    [[call(1, "eth_chainId"), call(2, "core_sendTransaction")], false],
+Deno.test("Router: only a plain read on its own may be posted twice, and only plain reads may move", () => {
+  const messages: [message: unknown, mayRepeat: boolean, mayMove: boolean][] = [
+    [call(1, "eth_chainId"), true, true],
+    [call(1, "eth_newFilter"), false, false],
+    [call(1, "core_sendTransaction"), false, false],
+    [notification("eth_chainId"), false, false],
+    [[call(1, "eth_chainId"), call(2, "eth_call")], false, true],
+    [[call(1, "core_sendTransaction")], false, false],
+    [[call(1, "eth_newFilter"), call(2, "eth_chainId")], false, false],
+    [[call(1, "evm_mine"), call(2, "core_sendTransaction")], false, false],
   ];
-  for (const [message, mayRepeat] of messages) {
+  for (const [message, mayRepeat, mayMove] of messages) {
     const { posted, ask } = scene();
     void ask(message);
     assert(posted.length > 0);
-    for (const post of posted) assert.equal(post.mayRepeat, mayRepeat, JSON.stringify(message));
+    for (const post of posted) {
+      assert.deepEqual(
+        [post.mayRepeat, post.mayMove],
+        [mayRepeat, mayMove],
+        JSON.stringify(message),
+      );
+    }
   }
 });
 
@@ -226,6 +245,15 @@ Deno.test("Router: bytes that are no UTF-8 are an answer if they begin as JSON d
   }
 });
 
+Deno.test("Router: a text is an answer if it begins as JSON does, after any space", async () => {
+  for (const [body, status] of [[" \n[1]", 200], ['{"a":1}', 200], ["no {", 502], ["", 502]]) {
+    const { posted, ask } = scene();
+    const answer = ask(call(1, "eth_newFilter"));
+    posted[0]?.answer.resolve({ status: 200, body: String(body) });
+    assert.equal((await answer).status, status, String(body));
+  }
+});
+
 Deno.test("Router: large answers to batches are taken apart one a turn, and count as memory until then", async () => {
   const { posted, ask, budget } = scene();
   const batches = Array.from({ length: 5 }, (_, id) => ask([call(id, "eth_getLogs", [id])]));
@@ -259,4 +287,164 @@ Deno.test("Router: a small answer to a batch waits for no turn", async () => {
   for (const post of posted) echo(post);
   assert.equal((await answer).status, 200);
   assert.equal(isTurnOver, false);
+});
+
+/** Three nodes: the first one leads, and only the second one has block 9. */
+function severalNodes() {
+  const nodes = new ReadNodes({
+    names: ["a", "b", "c"],
+    maxLag: 9,
+    clock: new FakeClock(),
+    random: () => 0,
+  });
+  for (const [node, number] of [5, 9, 5].entries()) nodes.onHead(node, { number, timestampS: 0 });
+  return { nodes, several: new SeveralNodes(nodes) };
+}
+
+Deno.test("Router: with several read nodes, each call goes to its node, alone or in a batch", async () => {
+  const calls = [
+    call(1, "eth_call", [{}, "0x9"]),
+    call(2, "core_sendTransaction"),
+    call(3, "eth_newFilter"),
+    call(4, "eth_getFilterChanges", ["0x702"]),
+    call(5, "eth_chainId"),
+  ];
+  const wanted = [["read", 1], ["write", undefined], ["read", 0], ["read", 2], ["read", 0]];
+  const alone = scene({ several: severalNodes().several });
+  const answers = calls.map((each) => alone.ask(each));
+  assert.deepEqual(alone.posted.map(({ target, node }) => [target, node]), wanted);
+  assert.deepEqual(JSON.parse(alone.posted[3]?.text ?? "").params, ["0x7"], "the node's own id");
+  for (const { answer } of alone.posted) {
+    answer.resolve({ status: 200, body: '{"jsonrpc":"2.0","id":1,"result":"0x1"}' });
+  }
+  const results = (await Promise.all(answers)).map(({ body }) => JSON.parse(String(body)).result);
+  assert.deepEqual(results, ["0x1", "0x1", "0x100", "0x1", "0x1"]);
+
+  const { posted, ask } = scene({ several: severalNodes().several });
+  const answer = ask([...calls, notification("eth_newFilter")]);
+  assert.deepEqual(posted.map(({ target, node }) => [target, node]), wanted.slice(0, 4));
+  for (const { text, answer } of posted) {
+    const sent: { id?: number }[] = JSON.parse(text);
+    const body = sent.flatMap(({ id }) => id === undefined ? [] : [{ id, result: "0x1" }]);
+    answer.resolve({ status: 200, body: JSON.stringify(body) });
+  }
+  const all: { id: number; result: string }[] = JSON.parse(String((await answer).body));
+  assert.deepEqual(all.map(({ id }) => id), [1, 2, 3, 4, 5]);
+  assert.deepEqual(all.map(({ result }) => result), results);
+});
+
+Deno.test("Router: a filter is not found where its node is unknown or away; a block nobody has fails", async () => {
+  const { nodes, several } = severalNodes();
+  nodes.onDied(1, "gone");
+  const filter = (id: number, text: string) => call(id, "eth_getFilterChanges", [text]);
+  const block = call(3, "eth_call", [{}, "0x9"]);
+  const away = answerLost("read", "away");
+  const outcomes = (body: unknown) => {
+    const read = JSON.parse(String(body));
+    return [read].flat().map(({ id, error }) => [id, error?.code]);
+  };
+  for (const message of [filter(1, "0x1"), filter(1, "0x700"), block]) {
+    for (const isBatch of [false, true]) {
+      const { posted, ask } = scene({ several });
+      const answer = ask(isBatch ? [message, notification("eth_getLogs")] : message);
+      for (const { answer } of posted) answer.reject(away);
+      const { status, body } = await answer;
+      const isFilter = message !== block;
+      assert.deepEqual(outcomes(body), [[message.id, isFilter ? -32000 : -32002]]);
+      assert.equal(status, isBatch || isFilter ? 200 : 503);
+    }
+  }
+  const { ask } = scene({ several });
+  const { id: _, ...silent } = block;
+  for (const message of [silent, [silent]]) {
+    const { status, body } = await ask(message);
+    assert.deepEqual([status, body], [204, null]);
+  }
+});
+
+Deno.test("Router: when a node fails, each call of a batch gets the error under its own id", async () => {
+  const { posted, ask } = scene();
+  const answer = ask([
+    call(1, "eth_call"),
+    notification("eth_call"),
+    call(2, "core_sendTransaction"),
+  ]);
+  posted[0]?.answer.reject(answerLost("read", "away"));
+  echo(posted[1] ?? assert.fail());
+  const all: { id: number; error?: { code: number } }[] = JSON.parse(String((await answer).body));
+  assert.deepEqual(all.map(({ id, error }) => [id, error?.code]), [[1, -32002], [2, undefined]]);
+  const exact = scene();
+  const message = exact.ask({ ...call(0, "eth_call"), id: "a" });
+  exact.posted[0]?.answer.reject(answerLost("read", "away"));
+  assert.equal(JSON.parse(String((await message).body)).id, "a");
+});
+
+Deno.test("Router: an error that is not the proxy's own is thrown on", async () => {
+  for (const message of [call(1, "eth_call"), [call(1, "eth_call")], call(1, "eth_newFilter")]) {
+    const { posted, ask } = scene();
+    const answer = assert.rejects(ask(message), TypeError);
+    posted[0]?.answer.reject(new TypeError("a defect"));
+    await answer;
+  }
+});
+
+Deno.test("Router: plain reads go over the socket while it can be used, all else over HTTP", async () => {
+  for (const coalesceReads of [true, false]) {
+    const sent: string[] = [];
+    const upstream = {
+      connected: true,
+      send: (text: string) => sent.push(text) > 0,
+      drop: () => assert.fail("Not dropped"),
+    };
+    const clock = new FakeClock();
+    const upstreamReads = new UpstreamReads({
+      upstream,
+      clock,
+      timeoutMs: 1_000,
+      metrics: new ProxyMetrics(new Registry()),
+    });
+    const { several } = severalNodes();
+    const { posted, ask } = scene({ upstreamReads, coalesceReads, several });
+    const count = (message: unknown) => {
+      const before = [sent.length, posted.length] as const;
+      const answer = ask(message);
+      return { answer, ways: [sent.length - before[0], posted.length - before[1]] };
+    };
+    const frame = JSON.stringify(call(1, "eth_call", [""])).length;
+    const long = (length: number) => call(1, "eth_call", ["x".repeat(length - frame)]);
+    const rows: [message: unknown, ways: number[]][] = [
+      [call(1, "eth_chainId"), [1, 0]],
+      [long(16 * 1_024), [1, 0]],
+      [long(16 * 1_024 + 1), [0, 1]],
+      [call(1, "eth_newFilter"), [0, 1]],
+      [call(1, "core_sendTransaction"), [0, 1]],
+      [call(1, "eth_call", [{}, "0x5"]), [1, 0]],
+      [call(1, "eth_call", [{}, "0x9"]), [0, 1]],
+      [[call(1, "eth_gasPrice")], [0, 1]],
+      [notification("eth_gasPrice"), [0, 1]],
+    ];
+    for (const [message, ways] of rows) {
+      assert.deepEqual(count(message).ways, ways, JSON.stringify(message).slice(0, 99));
+    }
+    const lost = count(call(7, "eth_syncing"));
+    assert.deepEqual(lost.ways, [1, 0]);
+    upstreamReads.lost("gone");
+    await eventually(
+      "it goes over HTTP",
+      () => posted.at(-1)?.text.includes('"id":7') || undefined,
+    );
+    echo(posted.at(-1) ?? assert.fail());
+    assert.equal((await lost.answer).status, 200);
+    const late = count(call(7, "eth_syncing"));
+    clock.advance(1_000);
+    assert.equal((await late.answer).status, 504, "it is not sent again");
+    assert.deepEqual(late.ways, [1, 0]);
+    const answered = count(call(8, "eth_syncing"));
+    upstreamReads.answered(
+      JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(sent.at(-1) ?? "").id, result: 1 }),
+    );
+    assert.equal((await answered.answer).body, '{"jsonrpc":"2.0","id":8,"result":1}');
+    upstream.connected = false;
+    assert.deepEqual(count(call(9, "eth_blobBaseFee")).ways, [0, 1]);
+  }
 });

@@ -21,10 +21,11 @@ function scene() {
     send: (text: string) => sent.push(text) > 0,
     drop: () => assert.fail("Not dropped"),
   };
-  const metrics = new ProxyMetrics(new Registry());
+  const registry = new Registry();
+  const metrics = new ProxyMetrics(registry);
   const reads = new UpstreamReads({ upstream, clock, timeoutMs: TIMEOUT_MS, metrics });
   const ask = (id: string) => reads.ask({ before: '{"id":', value: id, after: ',"method":"a"}' });
-  return { clock, sent, upstream, reads, ask };
+  return { clock, sent, upstream, reads, ask, registry };
 }
 
 Deno.test("UpstreamReads: answers come under the caller's id, in any order and spelling", async () => {
@@ -58,7 +59,7 @@ Deno.test("UpstreamReads: the hub's frames are none of its answers; one that is 
   assert.equal(reads.answered('{"jsonrpc":"2.0","id":"read 1","result":1}'), true);
 });
 
-Deno.test("UpstreamReads: usable for 1024 reads at once, while the socket stands", async () => {
+Deno.test("UpstreamReads: usable for 64 reads at once, while the socket is open", async () => {
   for (const end of ["answered", "late", "lost"]) {
     const { clock, upstream, reads, ask } = scene();
     const open = Promise.allSettled(Array.from({ length: OPEN_MAX }, (_, n) => {
@@ -83,4 +84,26 @@ Deno.test("UpstreamReads: where the socket is lost, a read says so, for it to go
   const lost = assert.rejects(ask("1"), ReadLostError);
   reads.lost("gone");
   await lost;
+});
+
+Deno.test("UpstreamReads: each read is observed as one of the read node, and counted if it failed", async () => {
+  const { clock, reads, ask, registry } = scene();
+  const [answered, late, lost] = ["1", "2", "3"].map(ask);
+  reads.answered('{"jsonrpc":"2.0","id":"read 1","result":1}');
+  await answered;
+  clock.advance(TIMEOUT_MS);
+  await Promise.allSettled([late, lost]);
+  const gone = ask("4");
+  reads.lost("gone");
+  await assert.rejects(gone);
+  const text = await registry.metrics();
+  assert(text.includes('proxy_upstream_latency_seconds_count{target="read"} 4'));
+  assert(text.includes('proxy_upstream_errors_total{target="read"} 3'));
+});
+
+Deno.test("UpstreamReads: without an open read, no frame is one of its answers unless it is written so", () => {
+  const { reads } = scene();
+  assert.equal(reads.answered('{"id":"read 1","jsonrpc":"2.0"}'), false);
+  assert.equal(reads.answered('{"jsonrpc":"2.0","id":"read 1"}'), true, "one that is late");
+  assert.equal(reads.answered('{"jsonrpc":"2.0","id":"read x","result":1}'), false);
 });
