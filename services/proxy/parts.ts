@@ -14,6 +14,7 @@ import { MethodTable } from "./router/methods.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import { ask, nodeHttp } from "./router/node_http.ts";
 import type { ProxyOptions } from "./options.ts";
+import { ProbeRounds } from "./read_nodes/probe_rounds.ts";
 import { ReadNodes } from "./read_nodes/read_nodes.ts";
 import { ReadPool } from "./router/read_pool.ts";
 import { Router } from "./router/router.ts";
@@ -84,6 +85,11 @@ export function assemble(
   const several = urls.length > 1
     ? new ReadPool({ urls, nodes: readNodes, ...httpOptions })
     : undefined;
+  const rounds = several && new ProbeRounds({
+    nodes: readNodes,
+    clock,
+    probe: (node) => several.probe(node),
+  });
   metrics.showReadNodes(readNodes);
   const nodes = {
     read: several ?? nodeHttp({
@@ -186,7 +192,7 @@ export function assemble(
     maxMessageBytes: options.maxBodyBytes,
     maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
   });
-  const running = [clients, headWatch, upstream];
+  const running = [clients, headWatch, upstream, ...(rounds === undefined ? [] : [rounds])];
   return {
     budget,
     openRequests,
@@ -194,7 +200,7 @@ export function assemble(
     clients,
     upstream,
     readNodes: several && readNodes,
-    start: () => [...running, several].forEach((part) => part?.start()),
+    start: () => running.forEach((part) => part.start()),
     stop() {
       upstreamReads?.lost("the proxy stops");
       for (const part of [...running, nodes.read, nodes.write]) part.stop();

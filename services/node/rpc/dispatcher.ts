@@ -211,7 +211,7 @@ const RPC_CODES: Readonly<Record<string, number>> = {
 };
 
 /** The answers of a batch are too long already. */
-class BatchTooLongError extends RangemakerError {
+export class BatchTooLongError extends RangemakerError {
   constructor() {
     super("BATCH_TOO_LONG", "Answers of the batch are too long: send this call in another batch", {
       retryable: true,

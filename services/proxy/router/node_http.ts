@@ -88,7 +88,11 @@ function failureOf(error: ConnectionError | BusyError, target: Target, timeoutMs
 }
 
 /** Calls a method of a node for the proxy itself. @returns Its result. */
-export async function ask(node: NodePort, method: string, params: unknown[]): Promise<unknown> {
+export async function ask(
+  node: Pick<NodePort, "post">,
+  method: string,
+  params: unknown[],
+): Promise<unknown> {
   const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
   const reply = await node.post(text, "127.0.0.1");
   return parseResponse(parseJson(bodyText(reply.body))).result;

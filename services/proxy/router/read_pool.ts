@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { quantitySchema } from "../hub/head_watch.ts";
 import { BusyError, HttpPool, ReplyTimeoutError } from "../http_pool/http_pool.ts";
@@ -9,9 +9,6 @@ import { ReplyBudgetError } from "../http_pool/reply_reader.ts";
 import type { Head } from "../read_nodes/read_node.ts";
 import type { ReadNodes } from "../read_nodes/read_nodes.ts";
 import { ask, nodeHttp, type NodeHttpOptions, type NodePort } from "./node_http.ts";
-
-/** Interval at which every node is asked for its head. */
-const ROUND_MS = 1_000;
 
 /** Timeout of a probe. */
 export const PROBE_TIMEOUT_MS = 2_000;
@@ -37,7 +34,6 @@ export class ReadPool implements NodePort {
   /** Probes have connections and a deadline of their own. */
   readonly #probes: readonly HttpPool[];
   readonly #clock: Clock;
-  #cancelRound: CancelTimer | undefined;
   #stopped = false;
 
   constructor({ urls, nodes, ...options }: ReadPoolOptions) {
@@ -68,20 +64,8 @@ export class ReadPool implements NodePort {
     return this.#at(this.#pools, node).post(text, forwardedFor, mayRepeat, mayMove);
   }
 
-  /** Asks all nodes for their heads at the same moment, now and once a round. */
-  start(): void {
-    const startedAtMs = this.#clock.now();
-    const due = this.#probes.map((_, node) => node).filter((node) => this.#nodes.isDue(node));
-    Promise.all(due.map((node) => this.#probe(node))).then(() => {
-      if (this.#stopped) return;
-      this.#nodes.endRound();
-      const leftMs = Math.max(0, startedAtMs + ROUND_MS - this.#clock.now());
-      this.#cancelRound = this.#clock.after(leftMs, () => this.start());
-    });
-  }
-
   /** Asks a node for its newest block and reports the answer or the failure; never rejects. */
-  async #probe(node: number): Promise<void> {
+  async probe(node: number): Promise<void> {
     const startedAtMs = this.#clock.now();
     try {
       const head = headSchema.parse(
@@ -109,7 +93,6 @@ export class ReadPool implements NodePort {
 
   stop(): void {
     this.#stopped = true;
-    this.#cancelRound?.();
     for (const pool of [...this.#pools, ...this.#probes]) pool.stop();
   }
 

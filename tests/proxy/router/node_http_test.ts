@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import { nodeHttp, readHead } from "../../../services/proxy/router/node_http.ts";
+import { ask, nodeHttp } from "../../../services/proxy/router/node_http.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { freePort } from "../../support/ports.ts";
 import { type Asked, Server } from "../http_pool/http_pool_scene.ts";
@@ -87,16 +87,14 @@ Deno.test("nodeHttp: an answer is no error, whatever its status, and its time is
   assert.deepEqual(counts, { errors: 0, refusals: 0, seconds: 0.5, count: 1 });
 });
 
-Deno.test("readHead: the newest block number of a node, in its JSON form", async () => {
+Deno.test("ask: the result of a call; an error that the node answers is thrown", async () => {
   const nodeOf = (answer: object) => ({
     post(text: string) {
-      assert.equal(JSON.parse(text).method, "eth_blockNumber");
-      const { jsonrpc, id } = JSON.parse(text);
+      const { jsonrpc, id, method, params } = JSON.parse(text);
+      assert.deepEqual([method, params], ["eth_blockNumber", []]);
       return Promise.resolve({ status: 200, body: JSON.stringify({ jsonrpc, id, ...answer }) });
     },
   });
-  assert.equal(await readHead(nodeOf({ result: "0x1f" })), 31);
-  for (const answer of [{ result: 31 }, { result: "31" }, { error: { code: 1, message: "" } }]) {
-    await assert.rejects(readHead(nodeOf(answer)), JSON.stringify(answer));
-  }
+  assert.equal(await ask(nodeOf({ result: "0x1f" }), "eth_blockNumber", []), "0x1f");
+  await assert.rejects(ask(nodeOf({ error: { code: 1, message: "" } }), "eth_blockNumber", []));
 });
