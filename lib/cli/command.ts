@@ -15,6 +15,7 @@ import {
   type OptionTable,
   parseOptions,
   UsageError,
+  USER_FOLDER_VARIABLE,
 } from "./options.ts";
 import type { ShowProgress } from "./progress.ts";
 import { loggingOptions } from "./shared_options.ts";
@@ -150,11 +151,12 @@ export async function reportErrors(
   } catch (thrown) {
     context.progress("");
     if (thrown instanceof HelpRequest) {
-      context.print(thrown.message.trimEnd());
+      context.print(asStarted(thrown.message.trimEnd(), context));
       return ExitCode.ok;
     }
     if (thrown instanceof UsageError) {
-      context.printError(`${thrown.message}. See ${["rangemaker", name].join(" ").trim()} --help`);
+      const help = ["See rangemaker", name].join(" ").trim();
+      context.printError(`${thrown.message}. ${asStarted(help, context)} --help`);
       return ExitCode.usage;
     }
     if (thrown instanceof RangemakerError) {
@@ -163,7 +165,16 @@ export async function reportErrors(
     }
     if (thrown instanceof Deno.errors.NotCapable) {
       // Deno's advice is left out: no command accepts its flags.
-      const [what] = thrown.message.split(", run again");
+      const [what = ""] = thrown.message.split(", run again");
+      // Deno opens paths such as /proc and /dev for --allow-all only.
+      const [, path] = /^Requires all access to (".*")$/.exec(what) ?? [];
+      if (path !== undefined) {
+        context.printError(
+          `Cannot use ${path}: paths of the system, such as those in /proc, /sys and /dev, are closed ` +
+            "to this program; choose another path",
+        );
+        return ExitCode.failed;
+      }
       context.printError(
         `${what}, which this process lacks: use another file or address, or deno task ${name}`,
       );
@@ -171,6 +182,12 @@ export async function reportErrors(
     }
     throw thrown;
   }
+}
+
+/** Text with commands as the user types them: a task sets the folder that it was started in. */
+function asStarted(text: string, { env }: Pick<CommandContext, "env">): string {
+  if (Deno.build.standalone || env(USER_FOLDER_VARIABLE) === undefined) return text;
+  return text.replaceAll(/(?<=^ {2}|^Usage: |^See |\()rangemaker (?=\w)/gm, "deno task ");
 }
 
 /** Loads a command by name. @throws {UsageError} If it is unknown, with the closest name. */

@@ -238,7 +238,7 @@ function parseOption(spec: OptionSpec, flag: unknown, env: Environment): unknown
 }
 
 /** The user's folder: `deno task` runs commands in the folder of deno.json. */
-const USER_FOLDER_VARIABLE = "INIT_CWD";
+export const USER_FOLDER_VARIABLE = "INIT_CWD";
 
 /** A path resolved from the user's folder. Other values stay as they are. */
 function fromUserFolder(value: unknown, { kind: { access } }: OptionSpec, env: Environment) {

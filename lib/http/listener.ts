@@ -82,6 +82,19 @@ export interface ListenOptions {
 }
 
 /**
+ * Tries a port, before a service does what would be in vain if the port is taken.
+ *
+ * @throws {ListenError} Like {@link listen}.
+ */
+export function tryPort(host: string, port: number, portFlag: string): void {
+  try {
+    Deno.listen({ hostname: host, port }).close();
+  } catch (cause) {
+    throw new ListenError(host, port, cause, portFlag);
+  }
+}
+
+/**
  * Listens for HTTP.
  *
  * @throws {ListenError} If the address is taken or not this machine's.

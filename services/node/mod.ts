@@ -3,6 +3,7 @@ import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { IN_MEMORY } from "../../lib/intents/location.ts";
+import { tryPort } from "../../lib/http/listener.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { nodeApi, refuseForeignPage } from "./rpc/api.ts";
 import { CoreNode, type Development } from "./core_node.ts";
@@ -39,6 +40,8 @@ export async function startNode(
   const settings = resolveSettings(given, file, await readMarkets(given.markets));
   const dataDir = given.dataDir === IN_MEMORY ? undefined : given.dataDir;
   const { newChain, retain: retainMs } = given;
+  tryPort(given.host, given.port, "--port");
+  tryPort(given.host, given.readPort, "--read-port");
   const storage = openStorage(settings, dataDir, { newChain, retainMs, clock });
   const development = given.dev ? developmentOf(settings, dataDir, clock) : undefined;
   const node = new CoreNode(settings, storage, development?.clock ?? clock, development);
@@ -71,7 +74,7 @@ export async function startNode(
   };
   try {
     const url = open("node", given.port, false);
-    const readUrl = open("node-read", given.readPort, true);
+    const readUrl = open("read-node", given.readPort, true);
     node.start();
     let stopping: Promise<void> | undefined;
     return {

@@ -45,6 +45,7 @@ export const run = command({
       exitCode = ExitCode.failed;
     }
     if (keep) {
+      context.print("rangemaker stack is up:");
       describeStack(stack.urls).forEach(context.print);
       context.print("Stop it with Ctrl-C.");
       await context.untilSignal();

@@ -64,7 +64,7 @@ export async function requireFreePorts(host: string, ports: Partial<StackPorts>)
   if (busy.length === 0) return;
   const owners = await Promise.all(busy.map(([, port]) => ownerOf(host, port)));
   const taken = busy.map(([key, port], index) => {
-    const service = key.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`); // its name in logs
+    const service = key === "nodeRead" ? "read-node" : key; // its name in logs
     return `${port} of ${service} by ${owners[index]}`;
   });
   throw new StackPortsError(

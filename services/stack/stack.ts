@@ -2,10 +2,12 @@ import { join } from "node:path";
 import { ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { hostOption } from "../../lib/cli/shared_options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
+import { readTape } from "../../lib/prices/tape.ts";
 import { options as bridgeOptions, startBridge } from "../bridge/mod.ts";
 import {
   configOf,
@@ -19,6 +21,8 @@ import { options as nodeOptions, startNode } from "../node/mod.ts";
 import { options as oracleOptions, startOracle } from "../oracle/mod.ts";
 import { options as proxyOptions, startProxy } from "../proxy/mod.ts";
 import { options as solverOptions, type SolverOptions, startSolver } from "../solver/mod.ts";
+import { loadStrategy } from "../solver/pricing/load_strategy.ts";
+import { STRATEGY_NAMES } from "../solver/pricing/strategy.ts";
 import { requireFreePorts, type StackPorts } from "./ports.ts";
 
 export { FREE_PORTS } from "./ports.ts";
@@ -78,6 +82,7 @@ export interface RunningStack {
  * Starts every service, each reaching the others over real sockets only. If one cannot start, those
  * already started are stopped and its error is thrown.
  *
+ * @throws {UsageError} @throws {TapeError} @throws {StrategyError} If a file cannot be used.
  * @throws {StackPortsError} If ports are taken.
  */
 export async function startStack(options: StackOptions): Promise<RunningStack> {
@@ -89,6 +94,7 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
     started.push(service);
     return service;
   };
+  await requireFiles(options);
   const { exchanges, ...others } = options.ports;
   await requireFreePorts(
     options.host ?? DEFAULT_HOST,
@@ -105,6 +111,16 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   } catch (thrown) {
     await stop();
     throw thrown;
+  }
+}
+
+/** Reads the files that services will read: a wrong one is found before anything is started. */
+async function requireFiles({ markets, tape, pricing }: StackOptions): Promise<void> {
+  await readMarkets(markets);
+  if (tape !== undefined) await readTape(tape);
+  const strategy = pricing?.pricing;
+  if (strategy !== undefined && !STRATEGY_NAMES.some((name) => name === strategy)) {
+    await loadStrategy(strategy);
   }
 }
 

@@ -99,6 +99,26 @@ Deno.test("rangemaker: a taken port is one clear line, exit code 1", async () =>
   assert.match(stderr, /give the service another port with --port\n$/);
 });
 
+Deno.test("rangemaker node: a taken port leaves no directory of a chain", async () => {
+  const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = taken.addr as Deno.NetAddr;
+  const folder = await Deno.makeTempDir();
+  for (
+    const ports of [["--port", `${port}`, "--read-port", "0"], [
+      "--port",
+      "0",
+      "--read-port",
+      `${port}`,
+    ]]
+  ) {
+    const { code, stderr } = await runHere(["node", "--data-dir", `${folder}/chain`, ...ports]);
+    assert.equal(code, 1, stderr);
+    assert.deepEqual([...Deno.readDirSync(folder)], [], stderr);
+  }
+  taken.close();
+  await Deno.remove(folder);
+});
+
 Deno.test("rangemaker: a port that a service of ours has is answered with its name", async () => {
   const running = new Program(["exchanges", "--port", "0"]);
   await running.until(({ stderr }) => stderr.includes("Listening on"));

@@ -49,6 +49,7 @@ Deno.test("demo --keep: prints the URLs, each answers, ends at a signal", async 
   await program.until(({ stdout }) => stdout.includes("Stop it with Ctrl-C."));
   const urls = program.stdout.match(/(?<=^ {2}\S.* )http:\S+$/gm) ?? [];
   assert.equal(urls.length, 7, program.stdout);
+  assert.match(program.stdout, /end to end in .*\nrangemaker stack is up:\n {2}exchanges /);
   for (const url of urls) {
     const answer = await fetch(new URL("/health", url));
     await answer.body?.cancel();

@@ -84,7 +84,7 @@ Deno.test("stack: taken ports are one line with the service, what has it, and th
         assert(thrown.message.includes(owner), thrown.message);
       }
       assert(
-        thrown.message.includes(`${taken.nodeRead} of node-read by a running rangemaker node`),
+        thrown.message.includes(`${taken.nodeRead} of read-node by a running rangemaker read-node`),
       );
       assert(thrown.message.includes(`${taken.solver} of solver by another program`));
       assert.match(thrown.message, /with --port-offset, such as --port-offset 100$/);
@@ -94,6 +94,23 @@ Deno.test("stack: taken ports are one line with the service, what has it, and th
     await other.shutdown();
     await running.stop();
   }
+});
+
+Deno.test("stack: a file that cannot be used is named before taken ports, and before anything starts", async () => {
+  const other = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const solver = (other.addr as Deno.NetAddr).port; // of a TCP listener
+  const files = [
+    { tape: "/nowhere.csv" },
+    { markets: "/nowhere.toml" },
+    { pricing: { pricing: "/nowhere.ts" } },
+  ];
+  for (const file of files) {
+    await assert.rejects(
+      startStack({ ports: { ...FREE_PORTS, solver }, seed: 1, ...file }),
+      /\/nowhere\./,
+    );
+  }
+  other.close();
 });
 
 Deno.test("stack --host: an address of another machine is one clear line", async () => {
@@ -142,7 +159,7 @@ Deno.test("Every service says at GET / what it is and where its documents are", 
   const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
   try {
     const { exchanges = "", oracle, node, nodeRead, proxy, bridge, solver } = stack.urls;
-    const named = { exchanges, oracle, node, "node-read": nodeRead, proxy, bridge, solver };
+    const named = { exchanges, oracle, node, "read-node": nodeRead, proxy, bridge, solver };
     for (const [name, url] of Object.entries(named)) {
       const answer = await fetch(url);
       assert.equal(answer.status, 200, name);

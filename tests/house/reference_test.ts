@@ -5,9 +5,8 @@
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
 import { flagsOf, type OptionSpec, type OptionTable } from "../../lib/cli/options.ts";
-import { run as key } from "../../lib/cli/key_command.ts";
-import { options as stack } from "../../services/stack/mod.ts";
-import { OPTION_TABLES } from "./option_tables.ts";
+import type { CommandEntries } from "../../lib/cli/command.ts";
+import { commands } from "../../main.ts";
 
 const referenceUrl = new URL("../../docs/reference.md", import.meta.url);
 const contributingUrl = new URL("../../CONTRIBUTING.md", import.meta.url);
@@ -52,20 +51,32 @@ Deno.test("CONTRIBUTING: names every dependency", () => {
   assert.deepEqual(unnamed, []);
 });
 
-/** The option table of a subcommand of `key`. */
-async function keyOptions(name: string): Promise<OptionTable> {
-  const { run } = await key.subcommands?.[name]?.open() ?? assert.fail(`key has no ${name}`);
-  return run.definition.options ?? assert.fail(`key ${name} has no options`);
+/** The option tables of these commands and of all below them that have options of their own. */
+async function optionTables(entries: CommandEntries, above = ""): Promise<[string, OptionTable][]> {
+  const found = await Promise.all(
+    Object.entries(entries).map(async ([name, entry]): Promise<[string, OptionTable][]> => {
+      const { run: { definition, subcommands } } = await entry.open();
+      const path = above + name;
+      // `doctor <service>` takes the options of both.
+      const below = path === "doctor" ? [] : await optionTables(subcommands, `${path} `);
+      const { options } = definition;
+      return rowsOf(options).length === 0 ? below : [[path, options], ...below];
+    }),
+  );
+  return found.flat();
 }
 
-const documented: Record<string, OptionTable> = {
-  ...OPTION_TABLES,
-  stack,
-  "key new": await keyOptions("new"),
-  "key show": await keyOptions("show"),
-};
+const tables = await optionTables(commands);
 
-for (const [service, table] of Object.entries(documented)) {
+Deno.test("docs/reference.md: names the commands that accept --chain-id", () => {
+  const [, list = ""] =
+    /; ([^;]*?)\saccept\s`--chain-id`/.exec(Deno.readTextFileSync(referenceUrl)) ??
+      [];
+  const accepting = tables.filter(([, { chainId }]) => chainId !== undefined).map(([name]) => name);
+  assert.deepEqual(list.split(/,\s|\sand\s/).toSorted(), accepting.toSorted());
+});
+
+for (const [service, table] of tables) {
   Deno.test(`docs/reference.md: the options of ${service} are those of the program`, () => {
     let reference = Deno.readTextFileSync(referenceUrl);
     const expected = rowsOf(table);

@@ -20,8 +20,8 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
       .flatMap((spec) => "env" in spec && spec.env !== undefined ? [spec.env] : []);
     // The PostgreSQL driver takes what a URL leaves out from PGPASSWORD and its kin.
     if ("database" in table) needed.push("PG*");
-    // Paths start where the user is.
-    if (usesFiles(table, "read") || usesFiles(table, "write")) needed.push("INIT_CWD");
+    // Paths start where the user is, and messages name commands as tasks.
+    needed.push("INIT_CWD");
     // Exchanges are reached through the HTTP proxy that these name.
     if (name === "oracle" || name === "stack") needed.push(...PROXY_VARIABLES);
     const granted = /--allow-env=(\S+)/.exec(tasks[name] ?? "")?.[1]?.split(",") ?? [];
@@ -80,9 +80,9 @@ Deno.test("Tasks key and backtest: may use files, and neither network nor progra
   }
 });
 
-Deno.test("Task completion: may do nothing but read how it is to log", () => {
+Deno.test("Task completion: may do nothing but read how it is to log, and that it is a task", () => {
   const granted = tasks.completion?.match(/--allow-\S+/g);
-  assert.deepEqual(granted, ["--allow-env=JSON_LOGS,LOG_LEVEL"]);
+  assert.deepEqual(granted, ["--allow-env=JSON_LOGS,LOG_LEVEL,INIT_CWD"]);
 });
 
 Deno.test("Tasks demo, stack and exchanges: reach this machine, the stack the exchanges too", () => {

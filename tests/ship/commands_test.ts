@@ -62,7 +62,7 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^(deno task|rangemaker) oracle probe$/, here(probe)],
   [/^deno task backtest --tape trades\.csv --svg pictures$/, here(backtest)],
   [
-    /^deno task backtest --candles candles\.csv --strategy docs\/examples\/strategy\.ts$/,
+    /^deno task backtest( --candles candles\.csv --strategy docs\/examples\/strategy\.ts)?$/,
     elsewhere("tests/solver/backtest/command_test.ts", "docs/examples/strategy.ts"),
   ],
   [/^deno run --allow-all tests\/bench\/(bridge|solver)_bench\.ts$/, here(benchmark)],

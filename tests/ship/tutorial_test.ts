@@ -57,6 +57,11 @@ Deno.test("docs/tutorial.md: every program runs, and prints what the tutorial sa
         if (step.output !== "") assert.match(stdout.trim(), patternOf(step.output, relocated));
       }
       assert((await Deno.stat(`${folder}/page.js`)).size > 0);
+      assert(readText(".gitignore").split("\n").includes("*.key"));
+      for (const key of ["user.key", "solver.key"]) {
+        const { mode } = await Deno.stat(`${folder}/${key}`);
+        assert.equal((mode ?? assert.fail("No mode")) & 0o777, 0o600, key);
+      }
     });
   } finally {
     await Deno.remove(folder, { recursive: true });

@@ -113,7 +113,7 @@ function filterNotFound(cause?: unknown): ProxyError {
 }
 
 /** The highest block that a read names by number; undefined if it names none. */
-export function blockOf({ method, params }: Call): number | undefined {
+export function blockOf({ method, params }: Pick<Call, "method" | "params">): number | undefined {
   const position = POSITIONS.get(method);
   if (position === undefined || !Array.isArray(params)) return undefined;
   const named: unknown = params[position];

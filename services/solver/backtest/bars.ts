@@ -28,6 +28,14 @@ export interface BarSource {
   bars(): AsyncIterable<readonly Bar[]>;
 }
 
+/**
+ * How long after a multiple of its length a bar begins. Candles of a file may begin at any time, such
+ * as 20 s past each minute; what happens every few bars is counted without that.
+ */
+export function phaseOf({ timeMs, durationMs }: Candle): number {
+  return timeMs % durationMs;
+}
+
 /** End of a bar. */
 export function endOf({ timeMs, durationMs }: Candle): number {
   return timeMs + durationMs;

@@ -1,8 +1,9 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { candleVariance } from "../pricing/candle.ts";
 import { YEAR_MS } from "../pricing/units.ts";
-import { BacktestError, type Bar, type BarSource, endOf } from "./bars.ts";
+import { BacktestError, type Bar, type BarSource, endOf, phaseOf } from "./bars.ts";
 import type { Maker, Trial, TrialBox, TrialKind } from "./maker.ts";
+import { formatDuration } from "./report_text.ts";
 import { Results } from "./results.ts";
 import type { TapeMarket } from "./tape_market.ts";
 import { decide, type QuotedMaker, type UserPlan } from "./users.ts";
@@ -57,7 +58,8 @@ export async function runBacktest(
   }
   if (run.results.boxes > 0) return run.results;
   throw new BacktestError(
-    `No box fits into ${source.toMs - plan.reportFromMs} ms of prices to report on`,
+    `No box fits into ${formatDuration(source.toMs - plan.reportFromMs)} of prices to report on: ` +
+      "use a longer recording, a shorter --durations-ms or a lower --fit-share",
   );
 }
 
@@ -89,7 +91,7 @@ class Run {
     this.#neutral.observe(bar);
     for (const maker of makers) maker.observe(bar);
     this.#askUndecided(bar.knownMs);
-    if (bar.knownMs % this.plan.stepMs === 0) this.#quote(bar);
+    if ((bar.knownMs - phaseOf(bar)) % this.plan.stepMs === 0) this.#quote(bar);
   }
 
   #settle(bar: Bar): void {

@@ -1,10 +1,26 @@
 import type { DailyMean } from "./daily_series.ts";
 import type { Report } from "./report.ts";
 
+/** What the models of every backtest are, by their names in the tables. */
+const MODELS: Readonly<Record<string, string>> = {
+  barrier: "--pricing barrier",
+  "first version": "its first version: one volatility, of the last ten minutes, for every duration",
+  mock: "--pricing mock",
+  "terminal only": "looks at the price at the end of the window only",
+  "base rate": "how often boxes of the same duration and width held so far",
+  "HAR, fitted": "a forecast of volatility from that of the last day, fitted to the first part",
+};
+
 /** The report as lines for a person; every ± is a standard error by days. */
 export function describeReport(report: Report): string[] {
   return [
-    `${report.boxes} boxes over ${report.days} days; ± is a standard error by days`,
+    `${report.boxes} boxes over ${report.days} ${report.days === 1 ? "day" : "days"}; ` +
+    "± is a standard error by days",
+    "",
+    "Models",
+    ...report.makers.map((maker) =>
+      `  ${maker.padEnd(widthOf(report.makers))}  ${MODELS[maker] ?? "the strategy of --strategy"}`
+    ),
     "",
     "Brier score (0 is perfect, 0.25 a coin); the gain is over the model beside it",
     ...aligned(scoreTable(report)),
@@ -80,6 +96,10 @@ function gainCells(path: DailyMean | undefined): string[] {
   return path === undefined
     ? ["0", "", ""]
     : [String(path.count), signed(path.mean), errorText(path.error, 3)];
+}
+
+function widthOf(words: readonly string[]): number {
+  return Math.max(...words.map((word) => word.length));
 }
 
 /** A duration in its largest whole unit. */

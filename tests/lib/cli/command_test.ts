@@ -14,8 +14,12 @@ import type { RunningService } from "../../../lib/http/service.ts";
 import { recordedContext } from "../../support/command_context.ts";
 
 /** Runs a command. */
-async function runWith(run: RunnableCommand, ...argv: string[]) {
-  const { context, printed: lines, errors } = recordedContext();
+function runWith(run: RunnableCommand, ...argv: string[]) {
+  return runIn({}, run, ...argv);
+}
+
+async function runIn(env: Record<string, string>, run: RunnableCommand, ...argv: string[]) {
+  const { context, printed: lines, errors } = recordedContext(env);
   return { code: await run(argv, context), lines, errors };
 }
 
@@ -24,7 +28,7 @@ function commandThat(name: string, act: () => Promise<number>, subcommands: Comm
     name,
     description: `Does what ${name} does.`,
     options: {},
-    examples: [],
+    examples: [[`rangemaker ${name} child`, "the one below"]],
     subcommands,
     run: act,
   });
@@ -66,10 +70,32 @@ Deno.test("command: a permission that is missing is one line, without advice tha
   ]);
 });
 
+Deno.test("command: a path that Deno opens for --allow-all only is one line with what to do", async () => {
+  const advice = 'Requires all access to "/proc/x", run again with the --allow-all flag';
+  const { code, errors } = await runWith(
+    commandThat("writer", () => Promise.reject(new Deno.errors.NotCapable(advice))),
+  );
+  assert.equal(code, ExitCode.failed);
+  assert.match(
+    errors.join(),
+    /^Cannot use "\/proc\/x": paths of the system, .*; choose another path$/,
+  );
+});
+
+Deno.test("command: started by a task, it names commands as tasks", async () => {
+  const task = { INIT_CWD: "/" };
+  const { errors } = await runIn(task, parent, "--wrong");
+  assert.match(errors.join(), /\. See deno task parent --help$/);
+  const { lines: [help = ""] } = await runIn(task, parent, "--help");
+  assert.match(help, /^Usage: deno task parent \[command\]/);
+  assert.match(help, /^ {2}deno task parent child\n/m);
+  assert.match(help, /\(deno task parent <command>\)/);
+});
+
 Deno.test("command: help lists the commands below", async () => {
   const { code, lines } = await runWith(parent, "--help");
   assert.equal(code, 0);
-  assert.match(lines[0] ?? "", /\nCommands, .*\n {2}child {2}the one below$/);
+  assert.match(lines[0] ?? "", /\nCommands, .*\n {2}child {2}the one below\n/);
 });
 
 Deno.test("command: an unknown option is one line with what was probably meant", async () => {

@@ -28,6 +28,9 @@ Deno.test("solver backtest: prints scores, calibration and gains of trades, and 
       ["solver", "backtest", "--tape", tape, "--svg", `${folder}/pictures`],
     );
     assert.equal(code, 0, stderr);
+    assert.match(stdout, /^\d+ boxes over 1 day;/);
+    assert.match(stdout, /^ {2}HAR, fitted +a forecast of volatility/m);
+    assert.doesNotMatch(stdout, /strategy of --strategy/);
     assert.match(stdout, /^duration +barrier +first version +mock +terminal only +base rate +HAR/m);
     assert.match(stdout, /^15 s +0\.\d{4}/m);
     assert.match(stdout, /Calibration of barrier\npredicted +held/);
@@ -59,6 +62,21 @@ Deno.test("solver backtest: candles, with docs/examples/strategy.ts", () =>
     assert.ok(row !== null && Number(row[1]) > 1_000, stdout);
   }));
 
+Deno.test("solver backtest: candles may begin at any second of the minute", () =>
+  withFiles(async ({ candles, folder }) => {
+    const shifted = `${folder}/shifted.csv`;
+    const text = await Deno.readTextFile(candles);
+    const later = text.replaceAll(/^\d+/gm, (time) => String(Number(time) + 20_000));
+    await Deno.writeTextFile(shifted, later);
+    const reportOf = async (file: string) => {
+      const args = ["--candles", file, "--durations-ms", "900000", "--widths", "1"];
+      const { code, stdout, stderr } = await runHere(["solver", "backtest", ...args]);
+      assert.equal(code, 0, stderr);
+      return /^(\d+) boxes.*^(all .*?)$/ms.exec(stdout)?.slice(1);
+    };
+    assert.deepEqual(await reportOf(shifted), await reportOf(candles));
+  }));
+
 Deno.test("solver backtest: what is wrong is one line", () =>
   withFiles(async ({ tape, candles, folder }) => {
     await Deno.writeTextFile(`${folder}/none.ts`, "export const strategy = 1;");
@@ -68,7 +86,11 @@ Deno.test("solver backtest: what is wrong is one line", () =>
       [["--tape", "nowhere.csv"], 1, /^Tape nowhere\.csv cannot be read: /],
       [["--candles", "nowhere.csv"], 1, /^Candles nowhere\.csv cannot be read: /],
       [["--tape", tape, "--durations-ms", "5000,1"], 2, /from 1000 to 86400000/],
-      [["--tape", tape, "--durations-ms", "86400000"], 1, /^No box fits into 300/],
+      [
+        ["--tape", tape, "--durations-ms", "86400000"],
+        1,
+        /^No box fits into 5 m of prices to report on: use a longer/,
+      ],
       [["--candles", candles, "--durations-ms", "90000"], 1, /boxes of 90000 ms/],
       [["--tape", tape, "--strategy", "nowhere.ts"], 1, /^Strategy nowhere\.ts cannot be loaded/],
       [["--tape", tape, "--strategy", `${folder}/none.ts`], 1, /expected a StrategyFactory/],

@@ -4,7 +4,7 @@ import { DecayedMean } from "../../pricing/decayed_mean.ts";
 import { HourlySeason } from "../../pricing/season.ts";
 import { sigmaNodes, spreadOver } from "../../pricing/sigma_mixture.ts";
 import { YEAR_MS } from "../../pricing/units.ts";
-import { type Bar, endOf } from "../bars.ts";
+import { type Bar, endOf, phaseOf } from "../bars.ts";
 import { ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
 import { LogitCalibration } from "./logit_calibration.ts";
 import { SimplexRegression } from "./simplex_regression.ts";
@@ -83,7 +83,7 @@ export class HarModel extends ModelMaker {
     }
     this.#sum += plain;
     this.#historyMs += durationMs;
-    this.#learn(endOf(candle));
+    this.#learn(endOf(candle), phaseOf(candle));
   }
 
   probability(box: TrialBox, { durationMs }: TrialKind, nowMs: number): number | undefined {
@@ -127,7 +127,7 @@ export class HarModel extends ModelMaker {
   }
 
   /** Completes rows whose time is over, and begins new ones, until the fit. */
-  #learn(nowMs: number): void {
+  #learn(nowMs: number, phaseMs: number): void {
     for (const [durationMs, horizon] of this.#horizons) {
       if (nowMs > this.#schedule.fitUntilMs) {
         horizon.weights ??= horizon.regression.solve();
@@ -138,7 +138,7 @@ export class HarModel extends ModelMaker {
         const variance = Math.max(VARIANCE_MIN, (this.#sum - row.sumAtStart) / durationMs);
         horizon.regression.add(row.features, Math.log(variance));
       }
-      const features = nowMs % FIT_STEP_MS === 0 ? this.#features() : undefined;
+      const features = (nowMs - phaseMs) % FIT_STEP_MS === 0 ? this.#features() : undefined;
       if (features === undefined) continue;
       horizon.pending.push({ endMs: nowMs + durationMs, features, sumAtStart: this.#sum });
     }
