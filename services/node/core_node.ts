@@ -78,10 +78,10 @@ export class CoreNode {
       events: this.#chainEvents(subscriptions),
     });
     this.dispatcher = new Dispatcher({
-      methods: new Map([
-        ...nodeMethods({ chain: this.chain, clock, oracle: this.#oracle }),
-        ...devMethods(this.#devChain(development)),
-      ]),
+      methods: nodeMethods(
+        { chain: this.chain, clock, oracle: this.#oracle },
+        devMethods(this.#devChain(development)),
+      ),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue,
       afterWrite: () => storage.journal.synced(),
