@@ -11,15 +11,16 @@ export function describeInput(error: z.ZodError, input: unknown): string {
   for (const key of error.issues[0]?.path ?? []) {
     value = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
   }
-  return `${describeIssue(error)}: received ${shown(value)}`;
+  return `${describeIssue(error)}: received ${shownValue(value)}`;
 }
 
 /** The start of a text that is no JSON, to be quoted in an answer. */
 export function startOf(text: string): string {
-  return shown(text);
+  return shownValue(text);
 }
 
-function shown(value: unknown): string {
+/** A wrong value, shortened and without keys, to be quoted in an error. */
+export function shownValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
   if (typeof value === "object" && value !== null) return "an object";
