@@ -150,8 +150,10 @@ export class CoreNode {
 
   #missed(fromMs: number, toMs: number): void {
     this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
-    const span = { fromMs, toMs };
-    this.#log.warning("Process was blocked: no checkpoints from {fromMs} to {toMs}", span);
+    this.#log.warning("Process was blocked: no checkpoints for {missedMs} ms from {from} on", {
+      missedMs: toMs - fromMs,
+      from: new Date(fromMs).toISOString(),
+    });
   }
 
   #devChain(development: Development | undefined): DevChain | undefined {
