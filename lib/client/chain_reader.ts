@@ -6,7 +6,7 @@ import type { NodePrice } from "../protocol/price.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import { marketOf, type PriceHistory } from "./bet.ts";
-import { requireAddress, requireObject } from "./input.ts";
+import { requireAddress, requireObject, requireThesisId, requireTime } from "./input.ts";
 import { baseUrls, type ClientOptions, type ClientUrls, requireWebSocket } from "./options.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
 
@@ -110,6 +110,8 @@ export class ChainReader {
    */
   async history(symbol: string, from: number, to: number): Promise<PriceHistory> {
     const { base, quote } = marketOf(symbol, this.markets);
+    requireTime("from", from);
+    requireTime("to", to);
     const history: PriceHistory = { prices: [], missing: [] };
     const read = (cursor?: string) => this.node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices, missing } of pagesOf(read)) {
@@ -127,8 +129,9 @@ export class ChainReader {
    * const thesis = await client.thesis(thesisId);
    * ```
    */
-  thesis(id: number): Promise<Thesis | null> {
-    return this.node.getThesis(id);
+  async thesis(id: number): Promise<Thesis | null> {
+    requireThesisId("id", id);
+    return await this.node.getThesis(id);
   }
 
   /**

@@ -24,7 +24,7 @@ import {
 import { ChainReader } from "./chain_reader.ts";
 import { ExecutionError, WalletError } from "./errors.ts";
 import { checkQuote, type Offer, quoteTypedData } from "./offer.ts";
-import { requireAddress, requireAmount, requireNonce } from "./input.ts";
+import { requireAddress, requireAmount, requireNonce, requireThesisId } from "./input.ts";
 import { type ClientOptions, requireWebSocket } from "./options.ts";
 import { ThesisWatch, type WatchHandlers } from "./theses.ts";
 import { typedDataOf } from "./typed_data.ts";
@@ -245,6 +245,7 @@ export class RangemakerClient extends ChainReader {
    * ```
    */
   async settled(thesisId: number, timeoutMs: number): Promise<Thesis> {
+    requireThesisId("thesisId", thesisId);
     const watch = await this.watch();
     try {
       return await watch.until(

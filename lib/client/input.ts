@@ -26,6 +26,12 @@ export function requireTime(field: string, value: unknown): void {
   throw wrongInput(field, "Expected Unix milliseconds as a whole number", value);
 }
 
+/** The id of a thesis. */
+export function requireThesisId(field: string, value: unknown): void {
+  if (Number.isSafeInteger(value) && Number(value) > 0) return;
+  throw wrongInput(field, "Expected the id of a thesis, a number from 1 on", value);
+}
+
 /** An address in any case, or none. */
 export function requireAddress(field: string, value: unknown): void {
   if (value === undefined || addressSchema.safeParse(value).success) return;
@@ -40,7 +46,8 @@ export function requireObject(field: string, value: unknown, rule: string): void
 /** An error with the broken rule and what was received. */
 export function wrongInput(field: string, rule: string, value: unknown): InputError {
   const kind = typeof value === "number" ? "the number " : "";
-  const message = `${field}: ${rule}: received ${kind}${shownValue(value)}`;
+  const suffix = typeof value === "bigint" ? "n" : "";
+  const message = `${field}: ${rule}: received ${kind}${shownValue(value)}${suffix}`;
   return new InputError("INVALID_INPUT", message, { field });
 }
 

@@ -31,7 +31,7 @@ const withBet = (change: Record<string, unknown>): Call[] => [
 ];
 
 const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
-  ["amount", /received -1$/, [(client) => client.deposit(-1n)]],
+  ["amount", /received -1n$/, [(client) => client.deposit(-1n)]],
   ["amount", amount, [
     (client) => client.deposit(0n),
     (client) => client.deposit(2n ** 64n),
@@ -41,7 +41,7 @@ const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
   ["nonce", /from 0 to 2\^256 - 1: received the number 1$/, [
     (client) => client.deposit(1n, untyped(1)),
   ]],
-  ["nonce", /received -1$/, [(client) => client.deposit(1n, -1n)]],
+  ["nonce", /received -1n$/, [(client) => client.deposit(1n, -1n)]],
   ["bet", /symbol, prices, amount and times: received nothing$/, [
     (client) => client.quote(untyped(undefined)),
   ]],
@@ -53,6 +53,12 @@ const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
   ["startTime", time, withBet({ startTime: new Date() })],
   ["endTime", time, withBet({ endTime: now + 0.5 })],
   ["deadline", time, withBet({ deadline: -1 })],
+  ["from", time, [(client) => client.history("ETH/USDT", untyped(1n), now)]],
+  ["to", time, [(client) => client.history("ETH/USDT", now, untyped("now"))]],
+  ["id", /a number from 1 on: received 1n$/, [(client) => client.thesis(untyped(1n))]],
+  ["thesisId", /a number from 1 on: received nothing$/, [
+    (client) => client.settled(untyped(undefined), 1_000),
+  ]],
   ["address", address, [(client) => client.account(untyped("me"))]],
   ["user", address, [
     (client) => client.watch({}, untyped("me")),
