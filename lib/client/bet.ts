@@ -2,7 +2,8 @@ import * as z from "zod";
 import { estimateAnswerSchema } from "../protocol/answers.ts";
 import type { Market, Markets } from "../protocol/markets.ts";
 import type { Hex } from "../protocol/scalars.ts";
-import { RangemakerError } from "./errors.ts";
+import { InputError } from "./errors.ts";
+import { requireAmount, requireObject, requireTime } from "./input.ts";
 
 /** A bet to ask for: prices and amount with 6 decimals, times in Unix milliseconds. */
 export interface Bet {
@@ -46,9 +47,15 @@ export interface PriceHistory {
 /** How long requests and quotes are valid by default. */
 export const REQUEST_LIFE_MS = 60_000;
 
-/** The terms of a bet as solver requests carry them. */
+/** The terms of a bet as solver requests carry them. @throws {InputError} If one does not fit. */
 export function termsOf(bet: Bet, nowMs: number, markets: Markets) {
+  requireObject("bet", bet, "Expected an object with symbol, prices, amount and times");
   const { base, quote } = marketOf(bet.symbol, markets);
+  for (const field of ["lowerPrice", "upperPrice", "betAmount"] as const) {
+    requireAmount(field, bet[field]);
+  }
+  for (const field of ["startTime", "endTime"] as const) requireTime(field, bet[field]);
+  if (bet.deadline !== undefined) requireTime("deadline", bet.deadline);
   return {
     thesisType: "box",
     base,
@@ -62,10 +69,11 @@ export function termsOf(bet: Bet, nowMs: number, markets: Markets) {
   };
 }
 
-/** A market by its symbol. @throws {RangemakerError} `UNSUPPORTED_PAIR` */
+/** A market by its symbol. @throws {InputError} `UNSUPPORTED_PAIR` */
 export function marketOf(symbol: string, markets: Markets): Market {
   const market = markets.bySymbol(symbol);
   if (market !== undefined) return market;
   const known = markets.symbols.join(", ");
-  throw new RangemakerError("UNSUPPORTED_PAIR", `No market ${symbol}: expected one of ${known}`);
+  const message = `No market ${symbol}: expected one of ${known}`;
+  throw new InputError("UNSUPPORTED_PAIR", message, { field: "symbol" });
 }

@@ -6,6 +6,7 @@ import type { NodePrice } from "../protocol/price.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import { marketOf, type PriceHistory } from "./bet.ts";
+import { requireAddress, requireObject, requireThesisId, requireTime } from "./input.ts";
 import { baseUrls, type ClientOptions, type ClientUrls, requireWebSocket } from "./options.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
 
@@ -22,7 +23,10 @@ export class ChainReader {
   protected readonly markets: Markets;
   protected readonly connect: ClientOptions["connect"];
 
-  constructor({ urls, clock = systemClock, connect, markets }: ClientOptions) {
+  /** @throws {InputError} Without the URLs of the services. */
+  constructor(options: ClientOptions) {
+    requireObject("options", options, "Expected an object with urls");
+    const { urls, clock = systemClock, connect, markets } = options;
     this.urls = baseUrls(urls);
     this.node = new CoreClient({ url: urls.proxy });
     this.clock = clock;
@@ -106,6 +110,8 @@ export class ChainReader {
    */
   async history(symbol: string, from: number, to: number): Promise<PriceHistory> {
     const { base, quote } = marketOf(symbol, this.markets);
+    requireTime("from", from);
+    requireTime("to", to);
     const history: PriceHistory = { prices: [], missing: [] };
     const read = (cursor?: string) => this.node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices, missing } of pagesOf(read)) {
@@ -123,8 +129,9 @@ export class ChainReader {
    * const thesis = await client.thesis(thesisId);
    * ```
    */
-  thesis(id: number): Promise<Thesis | null> {
-    return this.node.getThesis(id);
+  async thesis(id: number): Promise<Thesis | null> {
+    requireThesisId("id", id);
+    return await this.node.getThesis(id);
   }
 
   /**
@@ -141,6 +148,8 @@ export class ChainReader {
    * ```
    */
   theses({ cursor: first, ...filter }: ThesisFilter = {}): AsyncGenerator<ThesesPage, void> {
+    requireAddress("user", filter.user);
+    requireAddress("solver", filter.solver);
     return pagesOf((cursor = first) => this.node.getTheses({ ...filter, cursor }));
   }
 }

@@ -24,6 +24,7 @@ import {
 import { ChainReader } from "./chain_reader.ts";
 import { ExecutionError, WalletError } from "./errors.ts";
 import { checkQuote, type Offer, quoteTypedData } from "./offer.ts";
+import { requireAddress, requireAmount, requireNonce, requireThesisId } from "./input.ts";
 import { type ClientOptions, requireWebSocket } from "./options.ts";
 import { ThesisWatch, type WatchHandlers } from "./theses.ts";
 import { typedDataOf } from "./typed_data.ts";
@@ -40,8 +41,8 @@ const quoteWithHashSchema = quoteAnswerSchema.extend({ quoteHash: hash32Schema }
  * The services as one user sees them. It trusts none of them: what the wallet signs is built here,
  * from the request and the chain id of the node, and a quote is checked before the user signs it.
  *
- * Every method throws a `NetworkError` if a service is down, and a `ServiceError` or `RpcError` with
- * the service's own code if it refuses.
+ * Every method throws an `InputError` if an argument does not fit, a `NetworkError` if a service is
+ * down, and a `ServiceError` or `RpcError` with the service's own code if it refuses.
  *
  * @example
  * ```ts
@@ -53,7 +54,10 @@ export class RangemakerClient extends ChainReader {
   readonly #signing: Signing | undefined;
   readonly #termsOf = (bet: Bet) => termsOf(bet, this.clock.now(), this.markets);
 
-  /** @throws {WalletError} `UNSUPPORTED_WALLET` if the wallet has none of the known shapes. */
+  /**
+   * @throws {InputError} Without the URLs of the services.
+   * @throws {WalletError} `UNSUPPORTED_WALLET` if the wallet has none of the known shapes.
+   */
   constructor(options: ClientOptions) {
     super(options);
     this.#signing = options.wallet && signingOf(options.wallet);
@@ -102,6 +106,8 @@ export class RangemakerClient extends ChainReader {
    * ```
    */
   async deposit(amount: bigint, nonce: bigint = randomNonce()): Promise<Hex> {
+    requireAmount("amount", amount, 1n);
+    requireNonce(nonce);
     const [user, chainId] = await Promise.all([this.address(), this.chainId()]);
     const deadline = this.clock.now() + REQUEST_LIFE_MS;
     const message = { user, amount, nonce, deadline: BigInt(deadline) };
@@ -151,7 +157,8 @@ export class RangemakerClient extends ChainReader {
    */
   async quote(bet: Bet): Promise<Offer> {
     const url = this.urls.solver;
-    const request = { user: await this.address(), ...this.#termsOf(bet) };
+    const terms = this.#termsOf(bet);
+    const request = { user: await this.address(), ...terms };
     const [{ quote, quoteHash: claimedHash }, { solver }, chainId] = await Promise.all([
       callJson(`${url}/quote`, quoteWithHashSchema, request),
       callJson(`${url}/health`, identitySchema),
@@ -209,6 +216,7 @@ export class RangemakerClient extends ChainReader {
    */
   async watch(handlers: WatchHandlers = {}, user?: Address): Promise<ThesisWatch> {
     requireWebSocket(this.connect);
+    requireAddress("user", user);
     const watch = new ThesisWatch({
       ...handlers,
       url: this.urls.proxyWs,
@@ -237,6 +245,7 @@ export class RangemakerClient extends ChainReader {
    * ```
    */
   async settled(thesisId: number, timeoutMs: number): Promise<Thesis> {
+    requireThesisId("thesisId", thesisId);
     const watch = await this.watch();
     try {
       return await watch.until(
@@ -258,6 +267,7 @@ export class RangemakerClient extends ChainReader {
    * ```
    */
   async account(address?: Address): Promise<Account> {
+    requireAddress("address", address);
     return await this.node.getAccount(address ?? await this.address());
   }
 

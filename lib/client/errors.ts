@@ -48,6 +48,22 @@ export class WalletError extends RangemakerError {
   }
 }
 
+/** Codes of an {@link InputError}. */
+export type InputErrorCode =
+  /** An argument or option of the wrong type, sign or size. */
+  | "INVALID_INPUT"
+  /** No such market. */
+  | "UNSUPPORTED_PAIR";
+
+/** The caller passed something wrong; nothing was signed or sent. `details.field` names it. */
+export class InputError extends RangemakerError {
+  declare readonly code: InputErrorCode;
+
+  constructor(code: InputErrorCode, message: string, details: { field: string }) {
+    super(code, message, { details });
+  }
+}
+
 /** Codes of a {@link QuoteError}. */
 export type QuoteErrorCode =
   /** The stored text is not an offer. */

@@ -19,6 +19,8 @@ export type { ThesesPage } from "./chain_reader.ts";
 export { RangemakerClient } from "./client.ts";
 export {
   ExecutionError,
+  InputError,
+  type InputErrorCode,
   isRangemakerError,
   NetworkError,
   QuoteError,

@@ -2,6 +2,7 @@ import type { Clock } from "../clock.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
 import type { Market } from "../protocol/markets.ts";
 import { WatchError } from "./errors.ts";
+import { requireObject, wrongInput } from "./input.ts";
 import type { Wallet } from "./wallet.ts";
 
 /** Base URLs of the services that a user talks to. */
@@ -35,8 +36,16 @@ export interface ClientOptions {
   connect?: (url: string) => SocketLike;
 }
 
-/** The URLs without slashes at their end, ready for a route. */
+const URL_NAMES = ["solver", "bridge", "proxy", "proxyWs"] as const;
+
+/** The URLs without slashes at their end, ready for a route. @throws {InputError} If one is missing. */
 export function baseUrls(urls: ClientUrls): ClientUrls {
+  requireObject("urls", urls, `Expected an object with ${URL_NAMES.join(", ")}`);
+  for (const name of URL_NAMES) {
+    if (typeof urls[name] !== "string") {
+      throw wrongInput(`urls.${name}`, "Expected a URL", urls[name]);
+    }
+  }
   const trimmed = (url: string) => url.replace(/\/+$/, "");
   return { ...urls, solver: trimmed(urls.solver), bridge: trimmed(urls.bridge) };
 }

@@ -51,7 +51,10 @@ export interface Signing {
  */
 export function signingOf(wallet: Wallet): Signing {
   if (isAccount(wallet)) return accountSigning(wallet);
-  if (!("request" in wallet) || typeof wallet.request !== "function") {
+  // Plain JavaScript may pass the text of a key, which no error may show.
+  if (
+    Object(wallet) !== wallet || !("request" in wallet) || typeof wallet.request !== "function"
+  ) {
     const message =
       "Not a wallet: expected an account, a viem WalletClient or an EIP-1193 provider";
     throw new WalletError("UNSUPPORTED_WALLET", message);

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { reasonOf } from "../errors.ts";
 import { type Account, accountSchema } from "../protocol/account.ts";
 import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { type NodePrice, nodePriceSchema } from "../protocol/price.ts";
@@ -14,7 +13,7 @@ import {
 import { type Thesis, thesisSchema, type ThesisStatus } from "../protocol/thesis.ts";
 import type { Transaction } from "../protocol/transaction.ts";
 import { toWire } from "../protocol/wire.ts";
-import { NetworkError, request } from "./http_request.ts";
+import { NetworkError, request, unreachableReason } from "./http_request.ts";
 
 /** How long a node may take to answer, unless the caller says otherwise. */
 export const NODE_TIMEOUT_MS = 5_000;
@@ -22,7 +21,8 @@ export const NODE_TIMEOUT_MS = 5_000;
 /** The node could not be reached, or its answer was lost: whether it acted is unknown. */
 export class NodeUnreachableError extends NetworkError {
   constructor(url: string, cause: unknown) {
-    super("NODE_UNREACHABLE", `Core node at ${url} cannot be reached: ${reasonOf(cause)}`, cause);
+    const reason = unreachableReason(url, cause);
+    super("NODE_UNREACHABLE", `Core node at ${url} cannot be reached: ${reason}`, cause);
   }
 }
 

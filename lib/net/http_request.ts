@@ -1,5 +1,6 @@
 import { RangemakerError, reasonOf } from "../errors.ts";
 import { redactUrls } from "../redact.ts";
+import { originHint } from "./page_origin.ts";
 
 /** How long a service may take to answer, unless the caller says otherwise. */
 export const REQUEST_TIMEOUT_MS = 10_000;
@@ -61,7 +62,14 @@ export async function request(
       const message = `${url} did not answer within ${timeoutMs} ms`;
       throw new NetworkError("SERVICE_TIMEOUT", message, cause);
     }
-    const message = `${url} cannot be reached: ${reasonOf(cause)}`;
+    const message = `${url} cannot be reached: ${unreachableReason(url, cause)}`;
     throw new NetworkError("SERVICE_UNREACHABLE", message, cause);
   }
+}
+
+/** Why a request got no answer; in a browser, also what to do if the service refuses the page. */
+export function unreachableReason(url: string, thrown: unknown): string {
+  const cause = thrown instanceof NetworkError ? thrown.cause : thrown;
+  // `fetch` fails with a TypeError; others are aborts and answers that are no JSON.
+  return reasonOf(cause) + (cause instanceof TypeError ? originHint(url) : "");
 }

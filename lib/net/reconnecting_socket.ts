@@ -1,6 +1,7 @@
 import type { Backoff } from "./backoff.ts";
 import type { Clock } from "../clock.ts";
 import { Timers } from "../timers.ts";
+import { originHint } from "./page_origin.ts";
 
 /** Written as a method, which TypeScript compares loosely: each package has its own event types. */
 type EventHandler<E extends object> = { handle(event: E): void }["handle"] | null;
@@ -135,7 +136,8 @@ export class ReconnectingSocket {
     socket.onerror = (event) => {
       // Once open, the close event that follows has the reason; before, only this event has it.
       if (this.#open) return;
-      this.#lose(messageIn(event) ?? "cannot be connected to", "not_opened");
+      const reason = messageIn(event) ?? `cannot be connected to${originHint(url)}`;
+      this.#lose(reason, "not_opened");
     };
     this.#timers.after(connectTimeoutMs, () => {
       if (!this.#open) this.#lose(`not open after ${connectTimeoutMs} ms`, "not_opened");
@@ -189,7 +191,8 @@ export class ReconnectingSocket {
   }
 }
 
-/** Browsers give no reason; Deno, Bun and `ws` do. */
+/** Browsers give no reason; Deno, Bun and `ws` do. Deno's begins with the name of a class. */
 function messageIn(event: object): string | undefined {
-  return "message" in event && typeof event.message === "string" ? event.message : undefined;
+  if (!("message" in event) || typeof event.message !== "string") return undefined;
+  return event.message.replace(/^\w*Error: /, "");
 }

@@ -77,10 +77,10 @@ export class CoreNode {
       events: this.#chainEvents(subscriptions),
     });
     this.dispatcher = new Dispatcher({
-      methods: new Map([
-        ...nodeMethods({ chain: this.chain, clock, oracle: this.#oracle }),
-        ...devMethods(this.#devChain(development)),
-      ]),
+      methods: nodeMethods(
+        { chain: this.chain, clock, oracle: this.#oracle },
+        devMethods(this.#devChain(development)),
+      ),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue,
       afterWrite: () => storage.journal.synced(),
@@ -149,8 +149,10 @@ export class CoreNode {
 
   #missed(fromMs: number, toMs: number): void {
     this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
-    const span = { fromMs, toMs };
-    this.#log.warning("Process was blocked: no checkpoints from {fromMs} to {toMs}", span);
+    this.#log.warning("Process was blocked: no checkpoints for {missedMs} ms from {from} on", {
+      missedMs: toMs - fromMs,
+      from: new Date(fromMs).toISOString(),
+    });
   }
 
   #devChain(development: Development | undefined): DevChain | undefined {

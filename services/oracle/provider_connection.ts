@@ -189,7 +189,8 @@ export class ProviderConnection {
   }
 
   #applyRemedy(link: Link, fault: Fault, remedy: Remedy, detail: string): void {
-    this.#report(fault, detail);
+    const isLoss = remedy === "drop" && this.#isOnly(link);
+    this.#report(fault, detail, isLoss ? `${fault}: ${detail}` : undefined);
     if (remedy === "drop" || (remedy === "replace" && link === this.#next)) {
       link.socket.drop(`${fault}: ${detail}`);
     } else if (remedy === "replace") this.#replace();
@@ -208,39 +209,53 @@ export class ProviderConnection {
   #down(link: Link, reason: string, cause: DownCause): void {
     link.session?.end();
     link.session = undefined;
-    if (cause !== "dropped") this.#report(cause, reason);
+    if (cause !== "dropped") this.#report(cause, reason, this.#isOnly(link) ? reason : undefined);
     if (link !== this.#current) return;
     this.#cancelHealth?.();
     this.#cancelReplacing?.();
     this.#cancelReplacing = undefined;
     this.#options.handlers.onDrop(this.name);
-    if (this.#next === undefined) return this.#lost(reason);
+    if (this.#next === undefined) return;
     // The second link is already connecting: it continues as the current one.
     close(link);
     this.#current = this.#next;
     this.#next = undefined;
   }
 
-  /** Without a connection until it is subscribed again: logged once, not per attempt. */
-  #lost(reason: string): void {
-    if (this.#isLost) return;
-    this.#isLost = true;
-    this.#log.warn("{provider} is lost: {reason}", {
-      event: "provider_lost",
-      provider: this.name,
-      reason,
-    });
+  /** Whether the provider has no connection without this one. */
+  #isOnly(link: Link): boolean {
+    return link === this.#current && this.#next === undefined;
   }
 
-  #report(fault: Fault, detail: string): void {
+  /**
+   * Counts a fault and logs one line about it.
+   *
+   * @param lossReason Given if the fault leaves the provider without a connection: logged once until
+   *   it is subscribed again, not per attempt.
+   */
+  #report(fault: Fault, detail: string, lossReason?: string): void {
+    const provider = this.name;
     this.#lastError = `${fault}: ${detail}`;
-    this.#options.handlers.onFault(this.name, fault);
+    this.#options.handlers.onFault(provider, fault);
     const nowMs = this.#options.clock.now();
-    if (nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity) < LOG_EVERY_MS) return;
+    const isRepeated = nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity) < LOG_EVERY_MS;
+    if (lossReason !== undefined && !this.#isLost) {
+      this.#isLost = true;
+      this.#loggedAtMs.set(fault, nowMs);
+      const event = "provider_lost";
+      this.#log.warn("{provider} is lost: {reason}", {
+        event,
+        provider,
+        fault,
+        reason: lossReason,
+      });
+      return;
+    }
+    if (isRepeated) return;
     this.#loggedAtMs.set(fault, nowMs);
     this.#log.warn("{provider} {fault}: {detail}", {
       event: "provider_fault",
-      provider: this.name,
+      provider,
       fault,
       detail,
     });

@@ -326,6 +326,19 @@ Deno.test("ProviderConnection: every fault is counted, and logged with what happ
     return Promise.resolve();
   }));
 
+Deno.test("ProviderConnection: a connection that is dropped gets one line, with the fault", () =>
+  withLogs("warning", (records) => {
+    const { clock, network, connection } = setUp(okx);
+    network.newest.open();
+    while (!network.newest.closed) clock.advance(100);
+    assert.equal(records.length, 1);
+    const { event, fault, reason } = records[0]?.properties ?? {};
+    assert.deepEqual([event, fault], ["provider_lost", "not_acknowledged"]);
+    assert.match(String(reason), /^not_acknowledged: /);
+    connection.stop();
+    return Promise.resolve();
+  }));
+
 Deno.test("ProviderConnection: one line says that a provider is lost, and one that it is back", () =>
   withLogs("info", (records) => {
     const { clock, network, connection } = setUp();
@@ -338,9 +351,13 @@ Deno.test("ProviderConnection: one line says that a provider is lost, and one th
     }
     network.newest.open();
     network.newest.deliver(ACK);
-    const states = records.map(({ properties }) => properties.event)
-      .filter((event) => event !== "provider_fault");
-    assert.deepEqual(states, ["provider_subscribed", "provider_lost", "provider_back"]);
+    const lines = records.map(({ properties: { event, fault } }) => [event, fault])
+      .filter(([, fault]) => fault !== "not_opened"); // the attempts after it
+    assert.deepEqual(lines, [
+      ["provider_subscribed", undefined],
+      ["provider_lost", "closed"],
+      ["provider_back", undefined],
+    ]);
     connection.stop();
     return Promise.resolve();
   }));

@@ -49,6 +49,11 @@ export class DevChain {
     this.#parts = parts;
   }
 
+  /** Whether the chain is in memory: only such a one has snapshots and time travel. */
+  get isInMemory(): boolean {
+    return this.#parts.memory !== undefined;
+  }
+
   /** The markets for which a price path can be given. */
   get markets(): Market[] {
     return [...this.#parts.chain.state.histories.keys()];

@@ -7,7 +7,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { OraclePoller } from "../oracle/oracle_poller.ts";
-import { openRpcDocument } from "./open_rpc.ts";
+import { type Description, openRpcDocument } from "./open_rpc.ts";
 import { pageOfPrices, pageOfTheses } from "./pages.ts";
 import {
   addressParams,
@@ -36,6 +36,8 @@ export interface Method {
   isWrite?: boolean;
   /** Takes long, as it checks signatures or reads much: runs through the queue, one at a time. */
   isCostly?: boolean;
+  /** Its entry in the OpenRPC document, where that is not the document's own. */
+  description?: Description | undefined;
   /**
    * @param params As received.
    * @param client The caller's subscriptions; undefined over HTTP.
@@ -44,14 +46,22 @@ export interface Method {
   call(params: unknown, client: Subscriber | undefined): unknown;
 }
 
-/** All methods of the node by name (protocol, "JSON-RPC of the core node"). */
-export function nodeMethods(context: MethodContext): ReadonlyMap<string, Method> {
+/**
+ * All methods of the node by name (protocol, "JSON-RPC of the core node").
+ *
+ * @param others Methods besides the node's own; `rpc.discover` lists those with a description.
+ */
+export function nodeMethods(
+  context: MethodContext,
+  others: ReadonlyMap<string, Method> = new Map(),
+): ReadonlyMap<string, Method> {
   return new Map(Object.entries({
     ...writeMethods(context),
     ...readMethods(context),
     ...ethereumMethods(context),
     ...subscriptionMethods(),
-    ...discoveryMethods(),
+    ...discoveryMethods(others),
+    ...Object.fromEntries(others),
   }));
 }
 
@@ -60,12 +70,12 @@ function writeMethods({ chain }: MethodContext): Record<string, Method> {
     core_sendTransaction: {
       isWrite: true,
       isCostly: true,
-      call: (params) => chain.submit(...parse(transactionParams, params)),
+      call: (params) => chain.submit(parse(transactionParams, params).transaction),
     },
     core_settleThesis: {
       isWrite: true,
       isCostly: true,
-      call: (params) => toWire(chain.settle(...parse(thesisIdParams, params))),
+      call: (params) => toWire(chain.settle(parse(thesisIdParams, params).id)),
     },
   };
 }
@@ -74,28 +84,29 @@ function readMethods({ chain, clock, oracle }: MethodContext): Record<string, Me
   return {
     core_simulateTransaction: {
       isCostly: true,
-      call: (params) => chain.simulate(...parse(transactionParams, params)),
+      call: (params) => chain.simulate(parse(transactionParams, params).transaction),
     },
     core_getAccount: {
       call(params) {
-        const account = chain.state.ledger.account(...parse(addressParams, params));
+        const { address } = parse(addressParams, params);
+        const account = chain.state.ledger.account(address);
         const { balance, locked } = account;
         return { ...account, balance: balance.toString(), locked: locked.toString() };
       },
     },
     core_getTransaction: {
-      call: (params) => chain.receipt(...parse(hashParams, params)) ?? null,
+      call: (params) => chain.receipt(parse(hashParams, params).hash) ?? null,
     },
     core_getThesis: {
       call(params) {
-        const thesis = chain.thesis(...parse(thesisIdParams, params));
+        const thesis = chain.thesis(parse(thesisIdParams, params).id);
         return thesis === undefined ? null : toWire(thesis);
       },
     },
     core_getTheses: {
       isCostly: true,
       call(params) {
-        const [filter] = parse(thesesParams, params);
+        const { filter } = parse(thesesParams, params);
         const { theses, nextCursor } = pageOfTheses(chain.state.ledger, chain.archive, filter);
         return { theses: theses.map((thesis) => toWire(thesis)), nextCursor };
       },
@@ -108,7 +119,7 @@ function readMethods({ chain, clock, oracle }: MethodContext): Record<string, Me
     },
     core_getPriceHistory: {
       isCostly: true,
-      call: (params) => pricesPage(chain, ...parse(historyParams, params)),
+      call: (params) => pricesPage(chain, parse(historyParams, params).query),
     },
     core_getOracleStatus: {
       call(params) {
@@ -127,7 +138,7 @@ function ethereumMethods({ chain }: MethodContext): Record<string, Method> {
     eth_blockNumber: { call: () => `0x${chain.head.number.toString(16)}` },
     eth_getBlockByNumber: {
       call(params) {
-        const [which] = parse(blockParams, params);
+        const { block: which } = parse(blockParams, params);
         const block = which.startsWith("0x")
           ? chain.blocks.block(Number(which))
           : which === "earliest"
@@ -139,23 +150,23 @@ function ethereumMethods({ chain }: MethodContext): Record<string, Method> {
   };
 }
 
-function discoveryMethods(): Record<string, Method> {
+function discoveryMethods(others: ReadonlyMap<string, Method>): Record<string, Method> {
   let document: ReturnType<typeof openRpcDocument> | undefined;
   // Built on the first request, because it takes long.
-  return { "rpc.discover": { isCostly: true, call: () => document ??= openRpcDocument() } };
+  return { "rpc.discover": { isCostly: true, call: () => document ??= openRpcDocument(others) } };
 }
 
 function subscriptionMethods(): Record<string, Method> {
   return {
     eth_subscribe: {
       call(params, client) {
-        const [kind, filter] = parse(subscribeParams, params);
+        const { kind, filter } = parse(subscribeParams, params);
         return overWebSocket(client).subscribe(kind, filter);
       },
     },
     eth_unsubscribe: {
       call: (params, client) =>
-        overWebSocket(client).unsubscribe(...parse(subscriptionIdParams, params)),
+        overWebSocket(client).unsubscribe(parse(subscriptionIdParams, params).id),
     },
   };
 }
@@ -168,14 +179,12 @@ export function pricesToWire(chain: Chain, nowMs: number) {
   );
 }
 
-function pricesPage(chain: Chain, query: z.output<typeof historyParams>[0]) {
+function pricesPage(chain: Chain, query: z.output<typeof historyParams>["query"]) {
   const market = chain.state.marketOf(query);
   const history = market && chain.state.histories.get(market);
   if (history === undefined) {
-    throw new RpcError(
-      RpcCode.invalidParams,
-      `Invalid params: no market has base ${query.base} and quote ${query.quote}: ` +
-        "core_getPrices lists the markets",
+    throw invalidParams(
+      `no market has base ${query.base} and quote ${query.quote}: core_getPrices lists the markets`,
     );
   }
   return pageOfPrices(history, query);
@@ -189,11 +198,21 @@ function overWebSocket(client: Subscriber | undefined): Subscriber {
   );
 }
 
-/** Parses the parameters of a call. @throws {RpcError} If they do not fit. */
-export function parse<S extends z.ZodType>(schema: S, params: unknown): z.output<S> {
+/** Parses the parameters of a call, by name. @throws {RpcError} If they do not fit. */
+export function parse<S extends z.ZodObject>(schema: S, params: unknown): z.output<S> {
+  const names = Object.keys(schema.shape);
   const given = params ?? [];
-  const parsed = schema.safeParse(given);
+  if (!Array.isArray(given) || given.length > names.length) {
+    const expected = names.length === 0 ? "no parameters" : `[${names.join(", ")}]`;
+    const received = Array.isArray(given) ? `an array of ${given.length}` : "an object";
+    throw invalidParams(`Expected ${expected}: received ${received}`);
+  }
+  const byName = Object.fromEntries(names.map((name, index) => [name, given[index]]));
+  const parsed = schema.safeParse(byName);
   if (parsed.success) return parsed.data;
-  const problem = describeInput(parsed.error, given);
-  throw new RpcError(RpcCode.invalidParams, `Invalid params: ${problem}`);
+  throw invalidParams(describeInput(parsed.error, byName));
+}
+
+function invalidParams(problem: string): RpcError {
+  return new RpcError(RpcCode.invalidParams, `Invalid params: ${problem}`);
 }

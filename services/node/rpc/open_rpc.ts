@@ -21,11 +21,10 @@ import {
 } from "./params.ts";
 
 /** One method as the document shows it. */
-interface Description {
+export interface Description {
   summary: string;
-  /** Names of the parameters, in their order; optional ones end in `?`. */
-  names?: readonly string[];
-  params?: z.ZodType;
+  /** By name, in their order. */
+  params?: z.ZodObject;
   result: z.ZodType;
 }
 
@@ -37,49 +36,43 @@ const blockSchema = z.looseObject({
   timestampMs: z.number(),
 }).describe("In Ethereum's format; `timestampMs` is exact");
 const OVER_WEB_SOCKET = "over WebSocket only";
-const ON_WRITE_PORT = "a write: refused on a read port";
+/** Part of the summary of a write. */
+export const ON_WRITE_PORT = "a write: refused on a read port";
 
 const DESCRIPTIONS: Record<string, Description> = {
   core_sendTransaction: {
     summary:
       `Submits a signed transaction; the same one again gives the same receipt; ${ON_WRITE_PORT}`,
-    names: ["transaction"],
     params: transactionParams,
     result: receiptSchema,
   },
   core_settleThesis: {
     summary: `Attempts to settle a thesis; ${ON_WRITE_PORT}`,
-    names: ["id"],
     params: thesisIdParams,
     result: thesisSchema,
   },
   core_simulateTransaction: {
     summary: "The receipt that a transaction would get now; nothing changes",
-    names: ["transaction"],
     params: transactionParams,
     result: receiptSchema,
   },
   core_getAccount: {
     summary: "Balance, locked amount and permissions of an account",
-    names: ["address"],
     params: addressParams,
     result: accountSchema,
   },
   core_getTransaction: {
     summary: "The receipt of a transaction, or null",
-    names: ["hash"],
     params: hashParams,
     result: receiptSchema.nullable(),
   },
   core_getThesis: {
     summary: "One thesis, or null",
-    names: ["id"],
     params: thesisIdParams,
     result: thesisSchema.nullable(),
   },
   core_getTheses: {
     summary: "A page of theses, oldest first",
-    names: ["filter?"],
     params: thesesParams,
     result: thesesPageSchema,
   },
@@ -89,7 +82,6 @@ const DESCRIPTIONS: Record<string, Description> = {
   },
   core_getPriceHistory: {
     summary: "A page of recorded prices of a market, one for each slot of 100 ms",
-    names: ["query"],
     params: historyParams,
     result: historyPageSchema,
   },
@@ -103,19 +95,16 @@ const DESCRIPTIONS: Record<string, Description> = {
   eth_blockNumber: { summary: "Number of the newest block", result: quantitySchema },
   eth_getBlockByNumber: {
     summary: "A block, or null",
-    names: ["block", "withTransactions?"],
     params: blockParams,
     result: blockSchema.nullable(),
   },
   eth_subscribe: {
     summary: `Subscribes to changes; \`filter\` is for theses; ${OVER_WEB_SOCKET}`,
-    names: ["kind", "filter?"],
     params: subscribeParams,
     result: z.string().describe("Id of the subscription"),
   },
   eth_unsubscribe: {
     summary: `Ends a subscription; ${OVER_WEB_SOCKET}`,
-    names: ["id"],
     params: subscriptionIdParams,
     result: z.boolean(),
   },
@@ -129,36 +118,39 @@ const DESCRIPTIONS: Record<string, Description> = {
 type Components = Record<string, JsonSchema>;
 
 /** Moves the named schemas of a schema to the document's. */
-function hoisted(
-  schema: z.ZodType,
-  components: Components,
-): JsonSchema & { prefixItems?: JsonSchema[] } {
+function hoisted(schema: z.ZodType, components: Components): JsonSchema {
   const { $defs, ...own } = toJsonSchema(schema);
   Object.assign(components, $defs);
   return own;
 }
 
 function methodOf(name: string, description: Description, components: Components) {
-  const { summary, names = [], params = noParams, result } = description;
-  const { prefixItems = [] } = hoisted(params, components);
+  const { summary, params = noParams, result } = description;
   return {
     name,
     summary,
     paramStructure: "by-position",
-    params: prefixItems.map((schema, index) => ({
-      name: names[index]?.replace("?", ""),
-      required: !names[index]?.endsWith("?"),
-      schema,
+    params: Object.entries<z.ZodType>(params.shape).map(([name, schema]) => ({
+      name,
+      required: !schema.safeParse(undefined).success,
+      schema: hoisted(schema, components),
     })),
     result: { name: "result", schema: hoisted(result, components) },
   };
 }
 
-/** The document that `rpc.discover` answers with. */
-export function openRpcDocument() {
+/**
+ * The document that `rpc.discover` answers with.
+ *
+ * @param others Methods besides the node's own; those without a description are left out.
+ */
+export function openRpcDocument(
+  others: ReadonlyMap<string, { description?: Description | undefined }> = new Map(),
+) {
   const schemas: Components = {};
-  const methods = Object.entries(DESCRIPTIONS).map(([name, description]) =>
-    methodOf(name, description, schemas)
+  const more = [...others].map(([name, { description }]) => [name, description] as const);
+  const methods = [...Object.entries(DESCRIPTIONS), ...more].flatMap(([name, description]) =>
+    description === undefined ? [] : methodOf(name, description, schemas)
   );
   return {
     openrpc: "1.3.2",

@@ -10,7 +10,7 @@ import type { historyParams, thesesParams } from "./params.ts";
 export const THESES_SCANNED_MAX = 10_000;
 
 /** Selects theses. */
-export type ThesesQuery = z.output<typeof thesesParams>[0];
+export type ThesesQuery = z.output<typeof thesesParams>["filter"];
 
 /**
  * One page of the theses that match, oldest first. A page may hold fewer than `limit` theses, even
@@ -68,7 +68,7 @@ function matches(thesis: Thesis, { user, solver, status }: ThesesQuery): boolean
 }
 
 /** Selects recorded prices in `[from, to)`, Unix milliseconds. */
-export type PricesQuery = Omit<z.output<typeof historyParams>[0], "base" | "quote">;
+export type PricesQuery = Omit<z.output<typeof historyParams>["query"], "base" | "quote">;
 
 /** One page of recorded prices, as JSON carries them. @returns `nextCursor` is null on the last page. */
 export function pageOfPrices(

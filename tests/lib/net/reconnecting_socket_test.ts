@@ -45,7 +45,7 @@ Deno.test("ReconnectingSocket: connects, sends and reads text and UTF-8 bytes", 
 Deno.test("ReconnectingSocket: comes back after each loss, waiting longer each time", () => {
   const { clock, network, events, socket } = setUp();
   socket.start();
-  network.newest.fail("refused");
+  network.newest.fail("NetworkError: refused"); // as Deno says it
   assert.equal(network.sockets.length, 1);
   clock.advance(999);
   assert.equal(network.sockets.length, 1);

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { withLogs } from "../../support/recorded_logs.ts";
+import { withSteppedNode } from "../support/stepped_node.ts";
 import {
   CHECKPOINT_LATE_MAX_MS,
   CheckpointLoop,
@@ -81,6 +83,20 @@ Deno.test("CheckpointLoop: after a long delay what was missed is given up", asyn
   assert.equal(seals[1]?.[0], 1_700_000_004_300);
   await loop.stop();
 });
+
+Deno.test("Node: the log says for how long and from when there were no checkpoints", () =>
+  withLogs("warning", (records) =>
+    withSteppedNode(async ({ stepped, clock }) => {
+      const from = new Date(stepped.now + 100).toISOString();
+      clock.jump(CHECKPOINT_LATE_MAX_MS + 3_200);
+      await stepped.run(1);
+      const blocked = records.filter(({ rawMessage }) => /^Process was/.test(String(rawMessage)));
+      assert.deepEqual(blocked.map(({ properties }) => properties), [{ missedMs: 4_100, from }]);
+      assert.match(
+        blocked[0]?.message.join("") ?? "",
+        /no checkpoints for 4100 ms from 2023-11-14T/,
+      );
+    })));
 
 Deno.test("CheckpointLoop: makes no checkpoint after it was stopped", async () => {
   const { clock, loop, seals } = startLoop();

@@ -11,6 +11,14 @@ const DEV_METHODS = ["core_faucet", "core_snapshot", "core_revert", "core_advanc
 const PARAMS = [[user, "5"], [], [1], [{ ms: 60_000 }]];
 const relayers = [DEV_ACCOUNTS.relayer.address];
 
+/** The development methods in the OpenRPC document. */
+async function discovered(socket: RpcSocket): Promise<string[]> {
+  const { methods }: { methods: { name: string }[] } = Object(
+    (await socket.call("rpc.discover")).result,
+  );
+  return methods.map(({ name }) => name).filter((name) => DEV_METHODS.includes(name));
+}
+
 Deno.test("Node: development methods are off unless it was started for them", () =>
   withSteppedNode(async ({ node, client, clock }) => {
     const socket = await RpcSocket.open(node.wsUrl);
@@ -23,6 +31,7 @@ Deno.test("Node: development methods are off unless it was started for them", ()
         data: { code: "DEVELOPMENT_ONLY" },
       });
     }
+    assert.deepEqual(await discovered(socket), []);
     assert.deepEqual(await client.getHead(), before);
     assert.equal((await client.getAccount(user)).balance, 0n);
     assert.equal(clock.now(), before.timestampMs);
@@ -100,17 +109,21 @@ Deno.test("Node --dev: invalid parameters name what is wrong and change nothing"
     const socket = await RpcSocket.open(node.wsUrl);
     const before = await client.getHead();
     const invalid: [string, unknown[], RegExp][] = [
-      ["core_faucet", [user], /Invalid params/],
+      ["core_faucet", [user], /Invalid params: amount: .* received nothing/],
       ["core_faucet", [user, "0"], /Expected an amount of at least 1/],
-      ["core_faucet", ["0x1", "5"], /Invalid params/],
-      ["core_snapshot", [1], /Invalid params/],
-      ["core_revert", [], /Invalid params/],
+      ["core_faucet", ["0x1", "5"], /Invalid params: address: /],
+      ["core_snapshot", [1], /Invalid params: Expected no parameters/],
+      ["core_revert", [], /Invalid params: id: /],
       ["core_revert", [1], /No snapshot has the id 1: there is none/],
       ["core_advance", [{}], /Invalid params: .*ms/],
       ["core_advance", [{ ms: 0 }], /Invalid params: .*ms/],
       ["core_advance", [{ ms: 86_400_001 }], /Invalid params: .*ms/],
       ["core_advance", [{ ms: 100, price: {} }], /Invalid params/],
-      ["core_advance", [{ ms: 100, prices: { "ETH/USDT": [] } }], /Invalid params: 0.prices.ETH/],
+      [
+        "core_advance",
+        [{ ms: 100, prices: { "ETH/USDT": [] } }],
+        /Invalid params: jump.prices.ETH/,
+      ],
       ["core_advance", [{ ms: 100, prices: { "ETH/USDT": "0" } }], /Expected a price/],
       ["core_advance", [{ ms: 100, prices: { "XYZ/USDT": "1" } }], /BTC\/USDT, ETH\/USDT, SOL/],
     ];
@@ -142,6 +155,7 @@ Deno.test("Node --dev --data-dir: the faucet is durable, the other methods are r
             /needs a chain in memory: start the node without --data-dir$/,
           );
         }
+        assert.deepEqual(await discovered(socket), ["core_faucet"]);
         await socket.close();
       },
       options,

@@ -4,6 +4,7 @@ import metaSchema from "@open-rpc/meta-schema";
 import { Ajv } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { z } from "zod";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { OraclePoller } from "../../../services/node/oracle/oracle_poller.ts";
 import { nodeMethods } from "../../../services/node/rpc/methods.ts";
@@ -13,14 +14,19 @@ import { withNode } from "../support/running_node.ts";
 import { TestChain } from "../support/test_chain.ts";
 
 /** Compiles the result schema of a method, with the document's named schemas. */
-function resultCheck(name: string) {
-  const { methods, components } = openRpcDocument();
+function resultCheck(name: string, { methods, components } = openRpcDocument()) {
   const method = methods.find((method) => method.name === name) ?? assert.fail(name);
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   return ajv.compile({ ...method.result.schema, components });
 }
 
-Deno.test("OpenRPC: the document fits the standard's own schema", () => {
+async function call(url: string, method: string, params: unknown[] = []) {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  return (await (await fetch(url, { method: "POST", body })).json()).result;
+}
+
+/** Asserts that a document fits the standard's own schema. */
+function requireStandard(document: unknown): void {
   const { openrpcDocument } = z.object({ openrpcDocument: z.looseObject({}) }).parse(metaSchema);
   const { $schema: _, ...schema } = openrpcDocument;
   const ajv = new Ajv({ strict: false, validateFormats: false });
@@ -30,7 +36,11 @@ Deno.test("OpenRPC: the document fits the standard's own schema", () => {
     ajv.addSchema({ definitions: { JSONSchemaObject: schemaObject } }, uri);
   }
   const check = ajv.compile(schema);
-  assert(check(JSON.parse(JSON.stringify(openRpcDocument()))), JSON.stringify(check.errors));
+  assert(check(document), JSON.stringify(check.errors));
+}
+
+Deno.test("OpenRPC: the document fits the standard's own schema", () => {
+  requireStandard(JSON.parse(JSON.stringify(openRpcDocument())));
 });
 
 Deno.test("OpenRPC: the document has every method of the node, each parameter with its name", () => {
@@ -71,8 +81,7 @@ Deno.test("OpenRPC: a node answers each read as the document says, that of rpc.d
     };
     for (const url of [node.url, node.readUrl]) {
       for (const [method, params] of Object.entries(calls)) {
-        const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-        const { result } = await (await fetch(url, { method: "POST", body })).json();
+        const result = await call(url, method, params);
         const check = resultCheck(method);
         assert(result !== undefined && check(result), `${method}: ${JSON.stringify(check.errors)}`);
         if (method === "rpc.discover") {
@@ -81,3 +90,27 @@ Deno.test("OpenRPC: a node answers each read as the document says, that of rpc.d
       }
     }
   }));
+
+const DEV_CALLS: [method: string, params: unknown[], names: string[]][] = [
+  ["core_faucet", [actors.user.address, "1"], ["address", "amount"]],
+  ["core_snapshot", [], []],
+  ["core_revert", [1], ["id"]],
+  ["core_advance", [{ ms: 1_000 }], ["jump"]],
+];
+
+Deno.test("OpenRPC: a development node's document has the development methods, on both ports", () =>
+  withNode(async ({ node }) => {
+    const documents = [node.url, node.readUrl].map((url) => call(url, "rpc.discover"));
+    const [document, onReadPort] = await Promise.all(documents);
+    assert.deepEqual(onReadPort, document);
+    requireStandard(document);
+    const { methods }: ReturnType<typeof openRpcDocument> = document;
+    assert.equal(methods.length, openRpcDocument().methods.length + DEV_CALLS.length);
+    for (const [method, params, names] of DEV_CALLS) {
+      const described = methods.find(({ name }) => name === method) ?? assert.fail(method);
+      assert.deepEqual(described.params.map(({ name }) => name), names);
+      const check = resultCheck(method, document);
+      const result = await call(node.url, method, params);
+      assert(result !== undefined && check(result), `${method}: ${JSON.stringify(check.errors)}`);
+    }
+  }, { dev: true, relayers: [DEV_ACCOUNTS.relayer.address] }));

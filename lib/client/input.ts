@@ -1,0 +1,56 @@
+import { shown } from "../protocol/scalars.ts";
+import { addressSchema, UINT256_MAX, UINT64_MAX } from "../protocol/scalars.ts";
+import { InputError } from "./errors.ts";
+
+/**
+ * Checks of what callers pass, before anything is signed or sent: plain JavaScript checks no types.
+ * Each throws an {@link InputError}.
+ */
+
+/** An amount or a price: a bigint of 64 bits. */
+export function requireAmount(field: string, value: unknown, min: 0n | 1n = 0n): void {
+  if (isBigint(value, min, UINT64_MAX)) return;
+  const rule = `Expected a bigint with 6 decimals (1000000n is 1) from ${min} to 2^64 - 1`;
+  throw wrongInput(field, rule, value);
+}
+
+/** A nonce: a bigint of 256 bits. */
+export function requireNonce(value: unknown): void {
+  if (isBigint(value, 0n, UINT256_MAX)) return;
+  throw wrongInput("nonce", "Expected a bigint from 0 to 2^256 - 1", value);
+}
+
+/** Unix time in milliseconds. */
+export function requireTime(field: string, value: unknown): void {
+  if (Number.isSafeInteger(value) && Number(value) >= 0) return;
+  throw wrongInput(field, "Expected Unix milliseconds as a whole number", value);
+}
+
+/** The id of a thesis. */
+export function requireThesisId(field: string, value: unknown): void {
+  if (Number.isSafeInteger(value) && Number(value) > 0) return;
+  throw wrongInput(field, "Expected the id of a thesis, a number from 1 on", value);
+}
+
+/** An address in any case, or none. */
+export function requireAddress(field: string, value: unknown): void {
+  if (value === undefined || addressSchema.safeParse(value).success) return;
+  throw wrongInput(field, "Expected an address: 0x and 40 hex digits", value);
+}
+
+/** An object, whatever its members. */
+export function requireObject(field: string, value: unknown, rule: string): void {
+  if (typeof value !== "object" || value === null) throw wrongInput(field, rule, value);
+}
+
+/** An error with the broken rule and what was received. */
+export function wrongInput(field: string, rule: string, value: unknown): InputError {
+  const kind = typeof value === "number" ? "the number " : "";
+  const suffix = typeof value === "bigint" ? "n" : "";
+  const message = `${field}: ${rule}: received ${kind}${shown(value)}${suffix}`;
+  return new InputError("INVALID_INPUT", message, { field });
+}
+
+function isBigint(value: unknown, min: bigint, max: bigint): boolean {
+  return typeof value === "bigint" && value >= min && value <= max;
+}

@@ -1,0 +1,112 @@
+/** What callers pass wrongly, as plain JavaScript may: refused before anything is signed or sent. */
+import assert from "node:assert/strict";
+import { privateKeyToAccount } from "viem/accounts";
+import { InputError, RangemakerClient } from "../../../lib/client/mod.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+
+/** Nothing listens there: a request would fail as one. */
+const url = "http://127.0.0.1:1";
+const urls = { solver: url, bridge: url, proxy: url, proxyWs: url };
+const now = Date.now();
+const bet = {
+  symbol: "ETH/USDT",
+  lowerPrice: 2_900_000_000n,
+  upperPrice: 3_100_000_000n,
+  betAmount: 1_000_000n,
+  startTime: now + 1_000,
+  endTime: now + 4_000,
+};
+
+/** A value as plain JavaScript passes it, without a type. */
+const untyped = <T>(value: unknown) => value as T; // the point of these tests
+
+const amount = /: Expected a bigint with 6 decimals \(1000000n is 1\) from \d to 2\^64 - 1/;
+const address = /: Expected an address: 0x and 40 hex digits: received "me"$/;
+const time = /: Expected Unix milliseconds as a whole number: received /;
+
+type Call = (client: RangemakerClient) => Promise<unknown>;
+const withBet = (change: Record<string, unknown>): Call[] => [
+  (client) => client.quote({ ...bet, ...change }),
+  (client) => client.estimate({ ...bet, ...change }),
+];
+
+const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
+  ["amount", /received -1n$/, [(client) => client.deposit(-1n)]],
+  ["amount", amount, [
+    (client) => client.deposit(0n),
+    (client) => client.deposit(2n ** 64n),
+    (client) => client.deposit(untyped(5)),
+    (client) => client.deposit(untyped(undefined)),
+  ]],
+  ["nonce", /from 0 to 2\^256 - 1: received the number 1$/, [
+    (client) => client.deposit(1n, untyped(1)),
+  ]],
+  ["nonce", /received -1n$/, [(client) => client.deposit(1n, -1n)]],
+  ["bet", /symbol, prices, amount and times: received nothing$/, [
+    (client) => client.quote(untyped(undefined)),
+  ]],
+  ["symbol", /^No market undefined: expected one of BTC\/USDT/, withBet({ symbol: undefined })],
+  ["lowerPrice", /received the number 1$/, withBet({ lowerPrice: 1 })],
+  ["lowerPrice", amount, withBet({ lowerPrice: -1n })],
+  ["upperPrice", /received "3100"$/, withBet({ upperPrice: "3100" })],
+  ["betAmount", amount, withBet({ betAmount: 2n ** 64n })],
+  ["startTime", time, withBet({ startTime: new Date() })],
+  ["endTime", time, withBet({ endTime: now + 0.5 })],
+  ["deadline", time, withBet({ deadline: -1 })],
+  ["from", time, [(client) => client.history("ETH/USDT", untyped(1n), now)]],
+  ["to", time, [(client) => client.history("ETH/USDT", now, untyped("now"))]],
+  ["id", /a number from 1 on: received 1n$/, [(client) => client.thesis(untyped(1n))]],
+  ["thesisId", /a number from 1 on: received nothing$/, [
+    (client) => client.settled(untyped(undefined), 1_000),
+  ]],
+  ["address", address, [(client) => client.account(untyped("me"))]],
+  ["user", address, [
+    (client) => client.watch({}, untyped("me")),
+    (client) => client.theses({ user: untyped("me") }).next(),
+  ]],
+  ["solver", address, [(client) => client.theses({ solver: untyped("me") }).next()]],
+];
+
+Deno.test("Client: wrong arguments are refused by name, before anything is signed or sent", async () => {
+  let asked = 0;
+  const wallet = {
+    ...privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey),
+    signTypedData: () => (asked += 1, Promise.reject(new Error("Not asked"))),
+  };
+  const client = new RangemakerClient({ urls, wallet });
+  for (const [field, message, calls] of WRONG) {
+    for (const call of calls) {
+      const attempt = async () => void await call(client);
+      await assert.rejects(attempt, (thrown) => {
+        assert(thrown instanceof InputError, String(thrown));
+        assert.equal(thrown.details.field, field);
+        assert.match(thrown.message, message);
+        return !thrown.retryable;
+      });
+    }
+  }
+  assert.equal(asked, 0);
+});
+
+Deno.test("Client: without its URLs it says which are missing", () => {
+  const { proxy: _, ...withoutProxy } = urls;
+  const cases: [options: unknown, message: string][] = [
+    [undefined, "options: Expected an object with urls: received nothing"],
+    [{}, "urls: Expected an object with solver, bridge, proxy, proxyWs: received nothing"],
+    [{ urls: {} }, "urls.solver: Expected a URL: received nothing"],
+    [{ urls: withoutProxy }, "urls.proxy: Expected a URL: received nothing"],
+    [{ urls: { ...urls, proxyWs: 5 } }, "urls.proxyWs: Expected a URL: received the number 5"],
+  ];
+  for (const [options, message] of cases) {
+    const make = () => new RangemakerClient(untyped(options));
+    assert.throws(make, (thrown) => thrown instanceof InputError && thrown.message === message);
+  }
+});
+
+Deno.test("Client: the text of a key is no wallet, and is not shown", () => {
+  const wallet = untyped<undefined>(DEV_ACCOUNTS.admin.privateKey);
+  assert.throws(() => new RangemakerClient({ urls, wallet }), {
+    name: "WalletError",
+    message: "Not a wallet: expected an account, a viem WalletClient or an EIP-1193 provider",
+  });
+});

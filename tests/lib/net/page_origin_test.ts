@@ -1,0 +1,67 @@
+/** What a page is told when a service may refuse its origin: browsers do not say. */
+import assert from "node:assert/strict";
+import { CoreClient } from "../../../lib/net/core_client.ts";
+import { NetworkError, request } from "../../../lib/net/http_request.ts";
+import { originHint } from "../../../lib/net/page_origin.ts";
+import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { FakeSocket } from "../../support/fake_socket.ts";
+
+const PAGE = "http://localhost:8000";
+const URL_OF_OTHER = "http://127.0.0.1:1";
+const HINT = `; if it is up, it may refuse this page (CORS): start it with --cors-origins ${PAGE}`;
+
+/** Runs a test as a page of {@link PAGE} would. */
+async function onPage(test: () => unknown): Promise<void> {
+  const original = Object.getOwnPropertyDescriptor(globalThis, "location");
+  Object.defineProperty(globalThis, "location", { value: { origin: PAGE }, configurable: true });
+  try {
+    await test();
+  } finally {
+    if (original === undefined) Reflect.deleteProperty(globalThis, "location");
+    else Object.defineProperty(globalThis, "location", original);
+  }
+}
+
+/** The message of the request or call that fails. */
+async function failureOf(attempt: Promise<unknown>): Promise<string> {
+  const thrown = await attempt.then(() => undefined, (thrown) => thrown);
+  assert(thrown instanceof NetworkError, String(thrown));
+  return thrown.message;
+}
+
+Deno.test("originHint: names the page's origin and the option, for another origin only", () =>
+  onPage(() => {
+    for (const url of [URL_OF_OTHER, "ws://127.0.0.1:1/ws", `${PAGE}1/rpc`]) {
+      assert.equal(originHint(url), HINT);
+    }
+    for (const url of [PAGE, `${PAGE}/rpc`, "/rpc"]) assert.equal(originHint(url), "");
+  }));
+
+Deno.test("request, CoreClient: a page hears of --cors-origins when there is no answer", async () => {
+  const node = new CoreClient({ url: URL_OF_OTHER });
+  await onPage(async () => {
+    assert((await failureOf(request(URL_OF_OTHER))).endsWith(HINT));
+    assert((await failureOf(node.chainId())).endsWith(HINT));
+    const aborted = AbortSignal.abort();
+    assert.doesNotMatch(await failureOf(request(URL_OF_OTHER, { signal: aborted })), /cors/);
+  });
+  assert.doesNotMatch(await failureOf(request(URL_OF_OTHER)), /cors/);
+});
+
+Deno.test("ReconnectingSocket: a page hears of --cors-origins when a socket does not open", () =>
+  onPage(() => {
+    const reasons: string[] = [];
+    const fake = new FakeSocket("");
+    const socket = new ReconnectingSocket({
+      url: "ws://127.0.0.1:1/ws",
+      clock: new FakeClock(),
+      backoff: { nextMs: () => 1_000, reset: () => {} },
+      handlers: { onOpen() {}, onText() {}, onDown: (reason) => reasons.push(reason) },
+      connect: () => fake,
+    });
+    socket.start();
+    fake.onerror?.({}); // as browsers do: without a message
+    assert.deepEqual(reasons, [`cannot be connected to${HINT}`]);
+    socket.stop();
+  }));
