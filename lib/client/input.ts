@@ -1,11 +1,9 @@
-import { shown } from "../protocol/scalars.ts";
-import { addressSchema, UINT256_MAX, UINT64_MAX } from "../protocol/scalars.ts";
-import { InputError } from "./errors.ts";
-
 /**
  * Checks of what callers pass, before anything is signed or sent: plain JavaScript checks no types.
  * Each throws an {@link InputError}.
  */
+import { addressSchema, shown, UINT256_MAX, UINT64_MAX } from "../protocol/scalars.ts";
+import { InputError } from "./errors.ts";
 
 /** An amount or a price: a bigint of 64 bits. */
 export function requireAmount(field: string, value: unknown, min: 0n | 1n = 0n): void {
