@@ -5,7 +5,6 @@ import {
   type HistoryQuery,
   NodeUnreachableError,
 } from "../../../lib/net/core_client.ts";
-import type { MARKETS } from "../../../lib/protocol/markets.ts";
 import { historyReader } from "../../../services/solver/market/history_reader.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
