@@ -153,11 +153,13 @@ Deno.test("WsListener: a refusal is a plain answer, and ends the connection", ()
 
 Deno.test("WsListener: a request that is no handshake is told that one is expected", () =>
   withListener(async ({ listener }) => {
-    const answer = await fetch(`http://127.0.0.1:${listener.port}/ws`);
-    assert.equal(answer.headers.get("upgrade"), "websocket");
-    assert.equal(answer.headers.get("content-type")?.includes("json"), true);
-    assert.equal(answer.status, 426);
-    assert.match(await answer.text(), /\/ws/);
+    const request = ["GET /ws HTTP/1.1", "host: x", "connection: close"];
+    const text = await rawClient(listener.port, request).ended;
+    const [head = "", body = ""] = text.split("\r\n\r\n");
+    assert.match(head, /^HTTP\/1\.1 426 /);
+    assert.match(head.toLowerCase(), /\r\nupgrade: websocket\r\n/);
+    assert.match(head.toLowerCase(), /\r\ncontent-type: application\/json/);
+    assert.match(body, /\/ws/);
   }));
 
 Deno.test("WsListener: a peer may have so many connections without a handshake, each for ten seconds", () =>

@@ -190,7 +190,18 @@ Deno.test("headOf: reads what is a head, and nothing else", () => {
     assert.deepEqual(headOf({ number: "0x0", timestamp }), { number: 0, timestampS: 0 });
   }
   for (
-    const number of [undefined, null, 10, "10", "0x", "0xg", "0x1 ", `0x${"1".repeat(17)}`, {}]
+    const number of [
+      undefined,
+      null,
+      10,
+      "10",
+      "0x",
+      "0xg",
+      "0x1 ",
+      " 0x1",
+      `0x${"1".repeat(17)}`,
+      {},
+    ]
   ) {
     assert.equal(headOf({ number }), undefined);
   }

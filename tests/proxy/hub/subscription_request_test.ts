@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readMessage } from "../../../services/proxy/router/calls.ts";
 import {
+  NEW_HEADS_KEY,
   SUBSCRIPTION_PARAMS_BYTES_MAX,
   SubscriptionParamsError,
   subscriptionRequest,
@@ -55,6 +56,7 @@ Deno.test("Subscription: what the core node does not use is not sent to it, and 
       assert.equal(keyOf(each), keyOf(params[0]!), each);
     }
   }
+  assert.equal(keyOf('["newHeads",{}]'), NEW_HEADS_KEY);
   assert.equal(new Set(rows.map(([[params = ""]]) => keyOf(params))).size, rows.length);
 });
 
