@@ -58,7 +58,8 @@ Deno.test("Settings: chain and genesis come from the file", () => {
      relayers = ["${user.toLowerCase()}"]
      [genesis.balances]
      "${user.toLowerCase()}" = 9_007_199_254_740_993
-     "${actors.solver.address}" = "18446744073709551615"`,
+     "${actors.solver.address}" = "18446744073709551615"
+     "${actors.admin.address}" = 0`,
     "node.toml",
   );
   const settings = resolveSettings({}, file);
@@ -66,7 +67,11 @@ Deno.test("Settings: chain and genesis come from the file", () => {
   assert.deepEqual(settings.genesis, {
     relayers: [user],
     admins: [],
-    balances: new Map([[user, 9_007_199_254_740_993n], [actors.solver.address, 2n ** 64n - 1n]]),
+    balances: new Map([
+      [user, 9_007_199_254_740_993n],
+      [actors.solver.address, 2n ** 64n - 1n],
+      [actors.admin.address, 0n],
+    ]),
   });
 });
 
@@ -104,6 +109,21 @@ Deno.test("Settings: without any of the genesis it is that of the development ac
     balances: new Map([[DEV_ACCOUNTS.solver.address, DEV_SOLVER_BALANCE]]),
   });
   assert.equal(DEV_SOLVER_BALANCE, 1_000_000_000_000n);
+});
+
+Deno.test("Settings: any part of the genesis replaces all of the development accounts", () => {
+  const none = { relayers: [], admins: [], balances: new Map() };
+  const { address } = actors.user;
+  for (
+    const given of [
+      { relayers: [address] },
+      { admins: [address] },
+      { balances: new Map([[address, 0n]]) },
+    ]
+  ) {
+    const { genesis, isDevGenesis } = resolveSettings(given);
+    assert.deepEqual([isDevGenesis, genesis], [false, { ...none, ...given }]);
+  }
 });
 
 const badFiles: [text: string, message: string][] = [

@@ -163,12 +163,6 @@ Deno.test("CheckpointLoop: continues after another checkpoint when the clock was
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("CheckpointLoop: a clock that is behind by as much as a checkpoint may be late is not reported", async () => {
-  const { loop, behind } = startLoop(() => {}, 1_700_000_000_930);
-  assert.deepEqual(behind, []);
-  await loop.stop();
-});
-
 for (const [overMs, made] of [[0, "made"], [1, "given up"]] as const) {
   Deno.test(`CheckpointLoop: one that is ${CHECKPOINT_LATE_MAX_MS + overMs} ms late is ${made}`, async () => {
     const { clock, loop, seals, missed } = startLoop();

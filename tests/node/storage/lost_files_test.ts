@@ -201,6 +201,24 @@ Deno.test("Data directory: a journal that is older than the head is refused, cut
     assert.deepEqual((await knownPrices(path)).damaged, 0);
   }));
 
+Deno.test("Data directory: a chain is refused if any part of its genesis is another", () =>
+  withChain((path) => {
+    const { address } = actors.user;
+    for (
+      const change of [
+        { chainId: CHAIN_ID + 1 },
+        { genesis: { ...GENESIS, relayers: [address] } },
+        { genesis: { ...GENESIS, admins: [address] } },
+        { genesis: { ...GENESIS, balances: new Map([[address, 1n]]) } },
+      ]
+    ) {
+      const message = /another genesis or chain id/;
+      assert.throws(() => DataDir.open(path, { ...settings, ...change }), message);
+      assert.throws(() => inspectDataDir(path, { ...settings, ...change }), message);
+    }
+    assert.equal(inspectDataDir(path, settings)?.isHeld, false);
+  }));
+
 Deno.test("Data directory: a chain keeps its genesis block over restarts, and another one has another", async () => {
   const folder = await Deno.makeTempDir();
   const open = async (name: string, nowMs: number) => {

@@ -108,10 +108,18 @@ Deno.test("Storage: numbers count as reserved only when they are on the disk", a
 });
 
 Deno.test("Storage: a chain that never wrote a head continues after the blocks of its receipts", async () => {
-  assert.deepEqual(await resumeAfterKill((storage) => void appendDeposit(storage, 107)), {
-    headNumber: 0,
-    announcedTo: 107,
-  });
+  const fail = (storage: Storage) => {
+    const receipt = { txHash: hashOf(1), status: "failed" as const, blockNumber: 108 };
+    storage.journal.append([{ kind: "failure", atMs: NOW, receipt }]);
+  };
+  for (
+    const [append, announcedTo] of [
+      [(storage: Storage) => void appendDeposit(storage, 107), 107],
+      [fail, 108],
+    ] as const
+  ) {
+    assert.deepEqual(await resumeAfterKill(append), { headNumber: 0, announcedTo });
+  }
 });
 
 Deno.test("Storage: a damaged or missing head is logged, and the chain continues above it", async () => {
