@@ -43,6 +43,11 @@ Deno.test("followNode: exposure, theses, prices and chain follow the node, until
       node.paused = true;
       await node.feed.disconnect();
       await eventually("the loss", () => exposure.complete ? undefined : true);
+      node.paused = false;
+      await eventually("all open theses again", () => exposure.complete || undefined);
+      await stop();
+      assert.equal(exposure.complete, false, "nothing is followed any more");
+      await eventually("the end", () => node.feed.count("prices") === 0 || undefined);
     } finally {
       await stop();
       await node.stop();

@@ -5,6 +5,8 @@ import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import {
   type Box,
   boxProbability,
+  checksOf,
+  noTouchAtChecks,
   type PriceMotion,
 } from "../../../services/solver/pricing/box_probability.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
@@ -154,4 +156,27 @@ Deno.test("Box: the last slot of the window ends the risk, the slot of now has n
   assert.ok(lasting(101) < 0.9, `${lasting(101)}`);
   assert.equal(lasting(101), lasting(200));
   assert.ok(lasting(201) < lasting(200) - 0.01, `${lasting(201)}`);
+});
+
+Deno.test("Box: the last slot is checked too, and after it no check is left", () => {
+  const box = { spot: 10n, lower: 9n, upper: 11n, startMs: 0, endMs: 200 };
+  const left = [0, 1, 100, 101].map((nowMs) => {
+    const checks = checksOf({ ...box, nowMs });
+    return checks && [checks.waitMs, checks.steps];
+  });
+  assert.deepEqual(left, [[0, 1], [99, 0], [0, 0], undefined]);
+});
+
+Deno.test("Box: until its only check the price moves, however often it is still", () => {
+  for (const stillProbability of [0, 0.5]) {
+    const inside = (toLower: number, waitMs: number) =>
+      noTouchAtChecks({ toLower, toUpper: 1, waitMs, steps: 0 }, {
+        volatility: 0.5,
+        stillProbability,
+      });
+    assert.ok(Math.abs(inside(0, 10_000) - 0.5) < 1e-3, "a window that lies ahead");
+    const deviation = 0.5 * Math.sqrt(10_000 / YEAR_MS);
+    assert.ok(Math.abs(inside(deviation, 10_000) - 0.8413) < 1e-3);
+    if (stillProbability === 0) assert.ok(Math.abs(inside(0, 50) - 0.5) < 1e-3, "within a slot");
+  }
 });

@@ -236,3 +236,31 @@ Deno.test("Volatility: a gap in the prices is no move", () => {
   const after = sigmaAt(volatility, START_MS + 25 * HOUR_MS, HOUR_MS);
   assertNear(after, before, 0.3, "after the gap");
 });
+
+Deno.test("Volatility: the step from one candle to the next is a move, that over a gap is none", () => {
+  for (const [laterMs, isMove] of [[MINUTE_MS, true], [2 * MINUTE_MS, false]] as const) {
+    const volatility = new MarketVolatility(settings);
+    for (const [timeMs, price] of [[START_MS, 100], [START_MS + laterMs, 102]] as const) {
+      const prices = { open: price, high: price, low: price, close: price };
+      volatility.addCandle({ timeMs, durationMs: MINUTE_MS, ...prices });
+    }
+    const endMs = START_MS + laterMs + MINUTE_MS;
+    assert.equal(volatility.candlesEndMs, endMs);
+    assert.equal(sigmaAt(volatility, endMs, MINUTE_MS) > settings.floor, isMove);
+  }
+});
+
+Deno.test("Volatility: in the first candle a jump counts at most as twice what its slots say", () => {
+  const [calm, jumped] = [0, 0.05].map((jump) => {
+    const volatility = new MarketVolatility(settings);
+    // The last price completes the candle of the minute.
+    for (let slot = 0; slot <= 600; slot++) {
+      const log = 22 + slot * 1e-5 + (slot > 300 ? jump : 0);
+      volatility.addSlot(START_MS + slot * 100, BigInt(Math.round(Math.exp(log))));
+    }
+    const [shortest] = volatility.toJSON().kernel.means;
+    return (shortest?.sum ?? 0) / (shortest?.weight ?? 1);
+  });
+  // Uncut, the jump alone is 0.05² in a minute.
+  assert.ok(calm! > 0 && jumped! < 0.05 ** 2 / MINUTE_MS / 50, `${calm}, ${jumped}`);
+});
