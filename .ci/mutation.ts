@@ -24,20 +24,21 @@ export function importersOf(sources: Sources): Map<string, string[]> {
  * that import it; where there are none, the test files that are fewest imports away.
  */
 export function testsOf(source: string, importers: ReadonlyMap<string, string[]>): string[] {
-  const mirror = `tests/${source.replace(/\.ts$/, "_test.ts")}`;
+  const mirror = `tests/${source.replace(/^services\//, "").replace(/\.ts$/, "_test.ts")}`;
   const folder = mirror.slice(0, mirror.lastIndexOf("/") + 1);
-  let layer = [source];
-  const seen = new Set(layer);
-  for (let isDirect = true; layer.length > 0; isDirect = false) {
+  /** Tests by their distance from the file, in imports. */
+  const distances: string[][] = [];
+  const seen = new Set([source]);
+  for (let layer = [source]; layer.length > 0;) {
     layer = [...new Set(layer.flatMap((path) => importers.get(path) ?? []))]
       .filter((path) => !seen.has(path));
     for (const path of layer) seen.add(path);
-    const tests = layer.filter((path) => path.endsWith("_test.ts")).toSorted();
-    const near = tests.filter((path) => path.startsWith(folder));
-    if (isDirect && near.length > 0) return near;
-    if (tests.length > 0) return tests;
+    distances.push(layer.filter((path) => path.endsWith("_test.ts")).toSorted());
   }
-  return [];
+  const near = (distances[0] ?? []).filter((path) => path.startsWith(folder));
+  if (seen.has(mirror)) near.push(mirror);
+  if (near.length > 0) return [...new Set(near)].toSorted();
+  return distances.find((tests) => tests.length > 0) ?? [];
 }
 
 /** Files without decisions about money, durability or the protocol. */

@@ -22,12 +22,24 @@ const importers = importersOf(
     ["tests/spec/quote_test.ts", 'import { sign } from "../../lib/a/quote.ts";'],
     ["tests/solver/support.ts", 'import "../../services/solver/api.ts";'],
     ["tests/solver/execute_test.ts", 'import { app } from "./support.ts";'],
+    ["services/solver/risk/book.ts", ""],
+    ["tests/solver/risk/book_test.ts", 'import "../../../services/solver/risk/book.ts";'],
+    ["tests/spec/book_test.ts", 'import "../../services/solver/risk/book.ts";'],
+    ["services/solver/loop.ts", 'import "./step.ts";'],
+    ["tests/solver/step_test.ts", 'import "../../services/solver/loop.ts";'],
+    ["tests/spec/step_test.ts", 'import "../../services/solver/step.ts";'],
   ]),
 );
 
 Deno.test("mutate: a file is judged by the tests of its mirrored folder that import it", () => {
   const tests = ["tests/lib/a/golden_test.ts", "tests/lib/a/quote_test.ts"];
   assert.deepEqual(testsOf("lib/a/quote.ts", importers), tests);
+});
+
+Deno.test("mutate: tests mirror services without that folder, and need not import their file directly", () => {
+  const { book, step } = { book: "services/solver/risk/book.ts", step: "services/solver/step.ts" };
+  assert.deepEqual(testsOf(book, importers), ["tests/solver/risk/book_test.ts"]);
+  assert.deepEqual(testsOf(step, importers), ["tests/solver/step_test.ts"]);
 });
 
 Deno.test("mutate: a file without such tests is judged by those fewest imports away", () => {
