@@ -17,7 +17,7 @@ import {
   transactionSchema,
 } from "../../lib/protocol/transaction.ts";
 import { FakeFeed } from "./fake_feed.ts";
-import { freePort } from "./ports.ts";
+import { onFreePort } from "./ports.ts";
 
 /** Thrown by a {@link SendBehaviour} to let the caller see an answer that broke off. */
 export class ConnectionLost extends Error {}
@@ -71,8 +71,10 @@ export class FakeNode {
   }
 
   /** Starts a node on a free port unless one is given. */
-  static start(chainId = 1337, port = freePort()): FakeNode {
-    return new FakeNode(chainId, port);
+  static start(chainId = 1337, port?: number): FakeNode {
+    return port === undefined
+      ? onFreePort((free) => new FakeNode(chainId, free))
+      : new FakeNode(chainId, port);
   }
 
   get url(): string {

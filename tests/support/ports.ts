@@ -19,6 +19,20 @@ export function freePort(): number {
 }
 
 /**
+ * Starts something on a free port. A program that another thread is just starting has the socket that
+ * looked for the port too, until it runs: then the next port is taken.
+ */
+export function onFreePort<T>(start: (port: number) => T): T {
+  for (;;) {
+    try {
+      return start(freePort());
+    } catch (thrown) {
+      if (!(thrown instanceof Deno.errors.AddrInUse)) throw thrown;
+    }
+  }
+}
+
+/**
  * Starts something on the port where it was before. A program that another thread is just starting
  * has the old listener too, until it runs.
  */
