@@ -111,7 +111,7 @@ Deno.test("Settings: without any of the genesis it is that of the development ac
   assert.equal(DEV_SOLVER_BALANCE, 1_000_000_000_000n);
 });
 
-Deno.test("Settings: any part of the genesis replaces all of the development accounts", () => {
+Deno.test("Settings: a part of the genesis replaces all of the development accounts", () => {
   const none = { relayers: [], admins: [], balances: new Map() };
   const { address } = actors.user;
   for (
