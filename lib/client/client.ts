@@ -24,7 +24,13 @@ import {
 import { ChainReader } from "./chain_reader.ts";
 import { ExecutionError, WalletError } from "./errors.ts";
 import { checkQuote, type Offer, quoteTypedData } from "./offer.ts";
-import { requireAddress, requireAmount, requireNonce, requireThesisId } from "./input.ts";
+import {
+  requireAddress,
+  requireAmount,
+  requireNonce,
+  requireOffer,
+  requireThesisId,
+} from "./input.ts";
 import { type ClientOptions, requireWebSocket } from "./options.ts";
 import { ThesisWatch, type WatchHandlers } from "./theses.ts";
 import { typedDataOf } from "./typed_data.ts";
@@ -179,7 +185,9 @@ export class RangemakerClient extends ChainReader {
    * await client.execute(offer, signature);
    * ```
    */
-  async sign({ quote }: Offer): Promise<Hex> {
+  async sign(offer: Offer): Promise<Hex> {
+    requireOffer(offer);
+    const { quote } = offer;
     return await this.#wallet.sign(quote.user, quoteTypedData(quote, await this.chainId()));
   }
 
@@ -193,6 +201,7 @@ export class RangemakerClient extends ChainReader {
    * ```
    */
   async execute(offer: Offer, signature?: Hex): Promise<Execution> {
+    requireOffer(offer);
     const userSignature = signature ?? await this.sign(offer);
     const body = { quote: quoteToWire(offer.quote), userSignature };
     const { result } = await callJson(`${this.urls.solver}/execute`, executeAnswerSchema, body);

@@ -36,9 +36,18 @@ export function requireAddress(field: string, value: unknown): void {
   throw wrongInput(field, "Expected an address: 0x and 40 hex digits", value);
 }
 
+/** An offer: a forgotten `await`, a quote without its offer and stored JSON are none. */
+export function requireOffer(value: unknown): void {
+  if (isObject(value) && "quote" in value && isObject(value.quote)) {
+    const { quote } = value;
+    if ("betAmount" in quote && typeof quote.betAmount === "bigint") return;
+  }
+  throw wrongInput("offer", "Expected what quote or offerFromJson returned", value);
+}
+
 /** An object, whatever its members. */
 export function requireObject(field: string, value: unknown, rule: string): void {
-  if (typeof value !== "object" || value === null) throw wrongInput(field, rule, value);
+  if (!isObject(value)) throw wrongInput(field, rule, value);
 }
 
 /** An error with the broken rule and what was received. */
@@ -51,4 +60,8 @@ export function wrongInput(field: string, rule: string, value: unknown): InputEr
 
 function isBigint(value: unknown, min: bigint, max: bigint): boolean {
   return typeof value === "bigint" && value >= min && value <= max;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
