@@ -37,9 +37,9 @@ export const pageSchema = z.array(z.object({
 
 /** Trades from Binance's `GET /api/v3/aggTrades`, or an endpoint with the same API. */
 export class BinanceTradeHistory implements TradeHistory {
-  readonly #history: ExchangeHistory;
+  readonly #history: Pick<ExchangeHistory, "page">;
 
-  constructor(history: ExchangeHistory) {
+  constructor(history: Pick<ExchangeHistory, "page">) {
     this.#history = history;
   }
 

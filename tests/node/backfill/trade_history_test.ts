@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { z } from "zod";
 import { ATTEMPTS_MAX, ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { slotPrices } from "../../../services/node/backfill/backfiller.ts";
 import {
@@ -126,4 +127,22 @@ Deno.test("BinanceTradeHistory: gives up after five attempts, and at once where 
   history.failures = [Response.json([{ a: 1, p: "zero", T: START }])];
   await assert.rejects(() => collect(source.trades("ETHUSDT", span)), /unexpected answer/);
   await history.stop();
+});
+
+Deno.test("BinanceTradeHistory: a span of endless trades fails after a million of them", async () => {
+  const page = Array.from({ length: PAGE_TRADES }, (_, a) => ({ a, p: 7n, T: START }));
+  let pages = 0;
+  const endless = {
+    // This page is what the schema of trades returns.
+    page: <S extends z.ZodType>() => (pages += 1, Promise.resolve(page as z.output<S>)),
+  };
+  const source = new BinanceTradeHistory(endless);
+  let count = 0;
+  const read = async () => {
+    for await (const { time } of source.trades("ETHUSDT", { from: START, to: START + 100 })) {
+      if (time === START) count += 1;
+    }
+  };
+  await assert.rejects(read, /over 1000000 trades in one span/);
+  assert.deepEqual([count, pages], [1_000_000, 1_000]);
 });

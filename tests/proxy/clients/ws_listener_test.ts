@@ -184,3 +184,23 @@ Deno.test("WsListener: a peer may have so many connections without a handshake, 
     for (const { tcp } of [first!, next]) tcp.destroy();
     await eventually("their end", () => accepted.every(({ gone }) => gone) || undefined);
   }));
+
+Deno.test("WsListener: the end of WebSockets makes no room for connections without a handshake", () =>
+  withListener(async ({ listener, accepted, refusals }) => {
+    const open = async () => {
+      const client = rawClient(listener.port, []);
+      await once(client.tcp, "connect");
+      return client;
+    };
+    const pending = [await open()];
+    for (const count of [1, 2]) {
+      const client = rawClient(listener.port, HANDSHAKE);
+      await eventually("its handshake", () => accepted.length === count || undefined);
+      client.tcp.destroy();
+      await eventually("its end", () => accepted.every(({ gone }) => gone) || undefined);
+    }
+    pending.push(await open(), await open());
+    assert.equal(await rawClient(listener.port, HANDSHAKE).ended, "");
+    assert.deepEqual([refusals(), accepted.length], [1, 2]);
+    for (const { tcp } of pending) tcp.destroy();
+  }));

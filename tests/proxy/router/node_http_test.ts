@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
+import { CONNECTIONS_MAX } from "../../../services/proxy/http_pool/http_pool.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { ask, nodeHttp } from "../../../services/proxy/router/node_http.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -85,6 +86,27 @@ Deno.test("nodeHttp: an answer is no error, whatever its status, and its time is
   assert.equal(reply.status, 503);
   assert.deepEqual(ends, [[500, 503, false]]);
   assert.deepEqual(counts, { errors: 0, refusals: 0, seconds: 0.5, count: 1 });
+});
+
+Deno.test("nodeHttp: a call is told to wait when every connection to the node has one", async () => {
+  const server = new Server(() => {});
+  const node = nodeHttp({
+    target: "write",
+    url: `http://127.0.0.1:${await server.listen()}`,
+    timeoutMs: TIMEOUT_MS,
+    clock: new FakeClock(),
+    budget: new ByteBudget(SMALL_BYTES),
+    metrics: new ProxyMetrics(new Registry()),
+  });
+  const open = Array.from({ length: CONNECTIONS_MAX }, () => node.post("{}", "x"));
+  await assert.rejects(node.post("{}", "x"), {
+    status: 429,
+    rpcCode: -32005,
+    message: `The write node: ${CONNECTIONS_MAX} requests are open`,
+  });
+  node.stop();
+  assert((await Promise.allSettled(open)).every(({ status }) => status === "rejected"));
+  await server.stop();
 });
 
 Deno.test("ask: the result of a call; an error that the node answers is thrown", async () => {
