@@ -19,9 +19,9 @@ Deno.test("Replay: knows the highest block, the newest time and the last reserva
   };
   const known = () => [replay.lastBlockNumber, replay.lastMs, replay.reservedTo];
   assert.deepEqual(known(), [0, 0, 0]);
-  failure(7, 5_000);
-  failure(6, 6_000);
+  failure(7, 6_000);
   failure(8, 4_000);
+  failure(6, 5_000);
   replay.apply({ kind: "reservation", upTo: 50 });
   replay.apply({ kind: "reservation", upTo: 40 });
   assert.deepEqual(known(), [8, 6_000, 40]);
