@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
-import { anchorOf, problemsOf } from "../../services/console/page/operator/problems.ts";
+import { anchorOf, noProblem, problemsOf } from "../../services/console/page/operator/problems.ts";
 
 /** A healthy service whose figures were read every 10 s. */
 function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState> = {}) {
@@ -134,4 +134,14 @@ Deno.test("Problems: a service that is away, ill or not ready says why; critical
 Deno.test("Problems: healthy services, and those not asked yet, have none", () => {
   const unknown = { isUp: undefined };
   assert.deepEqual(problemsOf([stateOf("node", [...ALIVE]), stateOf("oracle", [], unknown)]), []);
+});
+
+Deno.test("Problems: without one, the page says which services it does not watch", () => {
+  const [solver, oracle, node] = (["solver", "oracle", "node"] as const)
+    .map((name) => ({ name, isUp: true }));
+  assert(solver && oracle && node);
+  assert.equal(noProblem([solver, oracle, node]), "✓ Nothing: all services work.");
+  assert.match(noProblem([solver, oracle]), /the services below work.*\bnode\b.* --node-url\.$/);
+  assert.match(noProblem([solver]), /oracle and node .* --oracle-url and --node-url\.$/);
+  assert.equal(noProblem([solver, { ...node, isUp: undefined }]), "Asking the services …");
 });
