@@ -30,6 +30,7 @@ export class SqliteDriver implements SqlDriver {
    *
    * @param pagesMax Bounds the file in pages of 4 KiB, as a quota would.
    * @throws {StoreError} If the file cannot be used.
+   * @throws {Deno.errors.NotCapable} If this process may not open it.
    */
   static open(path: string, pagesMax?: number): SqliteDriver {
     let db: DatabaseSync | undefined;
@@ -43,7 +44,8 @@ export class SqliteDriver implements SqlDriver {
       return new SqliteDriver(db);
     } catch (cause) {
       db?.close();
-      if (cause instanceof StoreError) throw cause;
+      // A command explains what this process may not open.
+      if (cause instanceof StoreError || cause instanceof Deno.errors.NotCapable) throw cause;
       throw new StoreError(redact(`Database ${path} cannot be opened: ${messageOf(cause)}`), cause);
     }
   }

@@ -70,3 +70,11 @@ Deno.test("Without the task: a path that the process may not use is one clear li
         `or add --allow-read=${folder} --allow-write=${folder} to deno run\n`,
     );
   }));
+
+Deno.test("Tasks: a database among the files of the system is refused without advice that no task takes", async () => {
+  const args = ["--port", "0", "--database", "/proc/bridge.sqlite"];
+  const { code, stderr } = await startTask("bridge", args, root, BRIDGE_KEY).finished();
+  assert.equal(code, 1);
+  assert.match(stderr, /^Cannot use "\/proc": .* closed to this program; choose another path$/m);
+  assert.doesNotMatch(stderr, /allow-all/);
+});
