@@ -44,20 +44,29 @@ Deno.test("Forward start: beginning now it is the plain corridor", () => {
   assert.equal(forwardNoTouchProbability(now), noTouchProbability(now));
   const soon = forward(100, 1e-9);
   assert.ok(Math.abs(forwardNoTouchProbability(soon) - noTouchProbability(now)) < 1e-6);
-  assert.equal(forwardNoTouchProbability(forward(112, 0)), 0);
+  for (const spot of [88, 112]) {
+    for (const stepDeviation of [0, 1]) {
+      assert.equal(forwardNoTouchProbability({ ...forward(spot, 0), stepDeviation }), 0);
+    }
+  }
+  // Both bounds belong to the range: at one of them, few checks leave a chance.
+  for (const bounds of [{ toLower: 0, toUpper: 0.3 }, { toLower: 0.3, toUpper: 0 }]) {
+    const atBound = { ...forward(100, 0), ...bounds, stepDeviation: 0.05 };
+    assert.ok(forwardNoTouchProbability(atBound) > 0.1);
+  }
 });
 
 Deno.test("Forward start: no finer rule changes it, whatever the scales", () => {
   const fine = gaussLegendre(20);
   const pieces = 400;
   for (const startDeviation of [1e-4, 1e-3, 1e-2]) {
-    for (const deviation of [1e-3, 1e-2, 1e-1]) {
+    for (const [deviation, trend] of [[1e-3, 0], [1e-3, 5e-3], [1e-2, 0], [1e-1, 0]] as const) {
       for (const [toLower, toUpper] of [[-0.01, 0.3], [0.001, 0.001], [0.01, 0.02], [1, 0.0001]]) {
         const corridor = {
           toLower: toLower!,
           toUpper: toUpper!,
           variance: deviation ** 2,
-          drift: -(deviation ** 2) / 2,
+          drift: trend - (deviation ** 2) / 2,
           startVariance: startDeviation ** 2,
           startDrift: -(startDeviation ** 2) / 2,
           stepDeviation: 1e-5,
@@ -89,7 +98,8 @@ Deno.test("Forward start: no finer rule changes it, whatever the scales", () => 
         expected /= startDeviation * Math.sqrt(2 * Math.PI);
         const actual = forwardNoTouchProbability(corridor);
         assert.ok(
-          Math.abs(actual - expected) < 1e-9,
+          // No strategy has a trend so steep: near is enough.
+          Math.abs(actual - expected) < (trend === 0 ? 1e-9 : 1e-4),
           `${JSON.stringify(corridor)}: ${actual} against ${expected}`,
         );
       }
