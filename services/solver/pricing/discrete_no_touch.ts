@@ -120,10 +120,11 @@ function kernelOf({ points, weights }: Nodes, drift: number, deviation: number):
   const variance = deviation * deviation;
   const scale = Math.exp(-0.5 * drift * drift / variance) / (deviation * Math.sqrt(2 * Math.PI));
   const tilts = points.map((point) => Math.exp(point * drift / variance));
+  const reach = REACH_DEVIATIONS + Math.abs(drift) / deviation;
   for (let i = 0; i < count; i++) {
     for (let j = i; j < count; j++) {
       const z = (points[j]! - points[i]!) / deviation; // indices are below the count, here and below
-      if (Math.abs(z) > REACH_DEVIATIONS) break;
+      if (z > reach) break;
       const density = scale * Math.exp(-0.5 * z * z);
       const tilt = tilts[j]! / tilts[i]!;
       kernel[i * count + j] = weights[j]! * density * tilt;

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { shiftedDistance } from "../../../services/solver/pricing/barrier_shift.ts";
 import { boxProbability } from "../../../services/solver/pricing/box_probability.ts";
 import {
+  type CheckedCorridor,
+  type Move,
   noTouchByStep,
   STEPS_WIDE_MAX,
 } from "../../../services/solver/pricing/discrete_no_touch.ts";
@@ -65,6 +67,57 @@ Deno.test("Discrete no-touch: outside at the first check is lost, out of reach i
   assert.equal(survival(100, 100, 3), 1);
   const wide = { toLower: 1, toUpper: STEPS_WIDE_MAX, first: { variance: 900, drift: 0 } };
   assert.equal(noTouchByStep({ ...wide, step: unit }, 1), undefined);
+});
+
+/** The same by carrying the density of the paths forward over a fine lattice. */
+function byLattice({ toLower, toUpper, first, step }: CheckedCorridor, steps: number): number[] {
+  const points = 800;
+  const cell = (toUpper + toLower) / points;
+  const places = Array.from({ length: points }, (_, index) => -toLower + (index + 0.5) * cell);
+  const densityAt = (place: number, { variance, drift }: Move) =>
+    Math.exp(-((place - drift) ** 2) / (2 * variance)) / Math.sqrt(2 * Math.PI * variance);
+  const isAtOnce = first.variance === 0;
+  let paths = places.map((place) => isAtOnce ? 0 : densityAt(place, first));
+  const total = () => cell * paths.reduce((sum, density) => sum + density, 0);
+  const inside = [isAtOnce ? 1 : total()];
+  while (inside.length <= steps) {
+    paths = places.map((place) =>
+      isAtOnce && inside.length === 1
+        ? densityAt(place, step)
+        : cell * places.reduce((sum, from, i) => sum + paths[i]! * densityAt(place - from, step), 0)
+    );
+    inside.push(total());
+  }
+  return inside;
+}
+
+Deno.test("Discrete no-touch: with trends and steps of any size it is what a lattice gives", () => {
+  const up = { variance: 0.25, drift: 0.2 };
+  const down = { variance: 0.25, drift: -0.3 };
+  const still = { variance: 0.04, drift: 0 };
+  const cases: [toLower: number, toUpper: number, first: Move, step: Move][] = [
+    [1, 1.5, atOnce, up],
+    [1, 1.5, atOnce, down],
+    [1, 1.5, { variance: 0.04, drift: 0.3 }, down],
+    [1, 1.5, { variance: 1, drift: -0.4 }, up],
+    [-0.2, 1.5, { variance: 0.09, drift: 0.5 }, up],
+    // The trend alone comes near a barrier that is out of reach without it.
+    [8, 4.5, atOnce, { variance: 0.04, drift: 1 }],
+    [2, 2.9, { variance: 0.01, drift: 3 }, still],
+    [2.9, 2, { variance: 0.01, drift: -3 }, still],
+    [1, 1, { variance: 0.01, drift: 5 }, still],
+  ];
+  for (const [toLower, toUpper, first, step] of cases) {
+    const corridor = { toLower, toUpper, first, step };
+    const actual = noTouchByStep(corridor, 5) ?? assert.fail("The corridor is narrow enough");
+    for (const [index, expected] of byLattice(corridor, 5).entries()) {
+      const error = Math.abs(actual[index]! - expected);
+      assert.ok(
+        error < 1e-4,
+        `${JSON.stringify(corridor)}, ${index}: ${actual[index]}, ${expected}`,
+      );
+    }
+  }
 });
 
 Deno.test("Barrier shift: never below the exact recursion, and above by at most 0.12 / n", () => {
