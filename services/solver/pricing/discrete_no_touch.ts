@@ -124,7 +124,7 @@ function kernelOf({ points, weights }: Nodes, drift: number, deviation: number):
   for (let i = 0; i < count; i++) {
     for (let j = i; j < count; j++) {
       const z = (points[j]! - points[i]!) / deviation; // indices are below the count, here and below
-      if (z > reach) break;
+      if (Math.abs(z) > reach) break;
       const density = scale * Math.exp(-0.5 * z * z);
       const tilt = tilts[j]! / tilts[i]!;
       kernel[i * count + j] = weights[j]! * density * tilt;
