@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
 import { Ledger } from "../../../services/node/chain/ledger.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import { ChainState, historiesOf } from "../../../services/node/chain/state.ts";
@@ -64,4 +65,21 @@ Deno.test("Replay: the length that was synced counts for the journal of the head
   const lost = { name: "DataDirError", message: /its journal is missing, empty or an older one/ };
   assert.throws(() => replay.syncedBytes(headOf(4)), lost);
   assert.throws(() => newReplay().syncedBytes(headOf(0)), lost);
+});
+
+Deno.test("Replay: a genesis is the same in any order, and another with other accounts", () => {
+  const addresses = [actors.user.address, actors.solver.address, actors.relayer.address];
+  const recordOf = (order: readonly Address[]) => {
+    const balances = new Map(order.map((address) => [address, 5n]));
+    const genesis = { balances, relayers: [...order], admins: [...order] };
+    return JSON.stringify(
+      genesisRecordOf({ chainId: CHAIN_ID, genesis }, 1),
+      (_key, value) => typeof value === "bigint" ? `${value}` : value,
+    );
+  };
+  const text = recordOf(addresses);
+  assert.equal(recordOf(addresses.toReversed()), text);
+  const sorted = addresses.toSorted();
+  const { balances, relayers, admins } = JSON.parse(text);
+  assert.deepEqual([Object.keys(balances), relayers, admins], [sorted, sorted, sorted]);
 });
