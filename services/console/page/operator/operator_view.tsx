@@ -8,7 +8,7 @@ import { formatDuration, formatQuotePrice, toNumber } from "../format.ts";
 import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
 import { figuresOf, formatAge } from "./figures.ts";
-import { anchorOf, noProblem, type Problem, problemsOf } from "./problems.ts";
+import { anchorOf, noProblemText, type Problem, problemsOf } from "./problems.ts";
 
 /** In the order in which prices and bets flow. */
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
@@ -44,7 +44,11 @@ function OperatorView({ watches, sources, symbols }: OperatorViewProps) {
   return (
     <main class="board">
       <p class="note">The services behind this page, and where their prices come from.</p>
-      <ProblemList problems={problemsOf(states, providers)} none={noProblem(states)} />
+      <ProblemList
+        problems={problemsOf(states, providers)}
+        isKnown={states.every(({ isUp }) => isUp !== undefined)}
+        watched={states.map(({ name }) => name)}
+      />
       <section class="services" aria-label="Services">
         {states.map((state) => <ServiceCard key={state.name} state={state} />)}
       </section>
@@ -53,11 +57,22 @@ function OperatorView({ watches, sources, symbols }: OperatorViewProps) {
   );
 }
 
-function ProblemList({ problems, none }: { problems: Problem[]; none: string }) {
+interface ProblemListProps {
+  problems: Problem[];
+  /** Whether every service has been asked. */
+  isKnown: boolean;
+  watched: readonly ServiceName[];
+}
+
+function ProblemList({ problems, isKnown, watched }: ProblemListProps) {
   return (
     <section class="card wrong" aria-label="What is wrong">
       <h2>What is wrong</h2>
-      {problems.length === 0 && <p class={none.startsWith("✓") ? "won" : "note"}>{none}</p>}
+      {problems.length === 0 && (
+        <p class={isKnown ? "won" : "note"}>
+          {isKnown ? noProblemText(watched) : "Asking the services …"}
+        </p>
+      )}
       <ul>
         {problems.map(({ service, isCritical, text, chapter }) => (
           <li key={service + chapter + text}>

@@ -38,15 +38,13 @@ export function problemsOf(
   return problems.sort((a, b) => Number(b.isCritical) - Number(a.isCritical));
 }
 
-/** What the operator reads while there is no problem. */
-export function noProblem(services: readonly Pick<ServiceState, "name" | "isUp">[]): string {
-  if (services.some(({ isUp }) => isUp === undefined)) return "Asking the services …";
-  const unwatched = (["oracle", "node"] as const)
-    .filter((name) => !services.some((service) => service.name === name));
+/** Says that all watched services work, and how to watch those that are not. */
+export function noProblemText(watched: readonly ServiceName[]): string {
+  const unwatched = (["oracle", "node"] as const).filter((name) => !watched.includes(name));
   if (unwatched.length === 0) return "✓ Nothing: all services work.";
   const options = unwatched.map((name) => `--${name}-url`).join(" and ");
-  return `✓ Nothing: the services below work. Of ${unwatched.join(" and ")} this page knows ` +
-    `nothing: start the console with ${options}.`;
+  return "✓ Nothing: the services below work. This page does not watch the " +
+    `${unwatched.join(" and the ")}: start the console with ${options}.`;
 }
 
 /** The place of a chapter in the documents. */
