@@ -36,7 +36,7 @@ export function requireAddress(field: string, value: unknown): void {
   throw wrongInput(field, "Expected an address: 0x and 40 hex digits", value);
 }
 
-/** An offer: a forgotten `await`, a quote without its offer and stored JSON are none. */
+/** An offer. Detects a missing `await`, a quote in place of its offer, and stored JSON. */
 export function requireOffer(value: unknown): void {
   if (isObject(value) && "quote" in value && isObject(value.quote)) {
     const { quote } = value;

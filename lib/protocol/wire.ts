@@ -14,7 +14,7 @@ function convert(value: unknown): unknown {
   if (typeof value === "bigint") return value.toString();
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(convert);
-  // Replacing fields of a copy is twice as fast as adding them one by one.
+  // Replacing fields of a copy takes a third less time than adding them one by one.
   const converted: Record<string, unknown> = { ...value };
   for (const key in converted) {
     const field = converted[key];

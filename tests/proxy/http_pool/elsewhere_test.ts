@@ -19,6 +19,7 @@ interface Scene {
   open: Asked[];
   /** What the nodes reported of each request. */
   ends: [node: number, tookMs: number, status: number | undefined][];
+  /** The node that echoes. */
   second: Server;
 }
 
