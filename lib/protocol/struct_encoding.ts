@@ -8,24 +8,30 @@ import { keccak256 } from "./keccak.ts";
 /** Length of a word. */
 export const WORD_BYTES = 32;
 
+/** Words that are being written: the view is of the same memory. */
+interface Words {
+  bytes: Uint8Array;
+  view: DataView;
+}
+
 /** Writes one value into the word at an offset. */
-type FieldEncoder = (value: unknown, words: Uint8Array, offset: number) => void;
+type FieldEncoder = (value: unknown, words: Words, offset: number) => void;
 
 const encoders: Readonly<Record<string, FieldEncoder>> = {
   address: (value, words, offset) => {
-    words.set(bytesOf(value, 20), offset + WORD_BYTES - 20);
+    writeHex(value, 20, words, offset + WORD_BYTES - 20);
   },
-  bytes32: (value, words, offset) => words.set(bytesOf(value, WORD_BYTES), offset),
+  bytes32: (value, words, offset) => writeHex(value, WORD_BYTES, words, offset),
   uint64: (value, words, offset) => writeUint(value, 64, words, offset),
   uint256: (value, words, offset) => writeUint(value, 256, words, offset),
-  bytes: (value, words, offset) => words.set(keccak256(bytesOf(value)), offset),
+  bytes: (value, words, offset) => words.bytes.set(keccak256(bytesOf(value)), offset),
   string: (value, words, offset) => {
     if (typeof value !== "string") throw misfit("a string", value);
-    words.set(keccak256(new TextEncoder().encode(value)), offset);
+    words.bytes.set(hashText(value), offset);
   },
   "uint64[]": (value, words, offset) => {
     if (!Array.isArray(value)) throw misfit("an array", value);
-    words.set(keccak256(uint64Words(value)), offset);
+    words.bytes.set(keccak256(uint64Words(value)), offset);
   },
 };
 
@@ -39,8 +45,9 @@ export function encodeStruct(
   fields: readonly { readonly name: string; readonly type: string }[],
   message: Record<string, unknown>,
 ): Uint8Array {
-  const words = new Uint8Array((1 + fields.length) * WORD_BYTES);
-  words.set(typeHash);
+  const bytes = new Uint8Array((1 + fields.length) * WORD_BYTES);
+  const words = { bytes, view: new DataView(bytes.buffer) };
+  bytes.set(typeHash);
   let offset = WORD_BYTES;
   for (const { name, type } of fields) {
     const encode = encoders[type];
@@ -48,16 +55,15 @@ export function encodeStruct(
     encode(message[name], words, offset);
     offset += WORD_BYTES;
   }
-  return words;
+  return bytes;
 }
 
-function writeUint(value: unknown, bits: 64 | 256, words: Uint8Array, offset: number): void {
+function writeUint(value: unknown, bits: 64 | 256, { view }: Words, offset: number): void {
   if (typeof value !== "bigint" || value < 0n || value >> BigInt(bits) !== 0n) {
     throw misfit(`an integer of ${bits} bits`, value);
   }
-  const view = new DataView(words.buffer, words.byteOffset + offset, WORD_BYTES);
   let rest = value;
-  for (let at = WORD_BYTES - 8; rest !== 0n; at -= 8) {
+  for (let at = offset + WORD_BYTES - 8; rest !== 0n; at -= 8) {
     view.setBigUint64(at, rest & 0xffff_ffff_ffff_ffffn);
     rest >>= 64n;
   }
@@ -76,13 +82,36 @@ function uint64Words(values: readonly unknown[]): Uint8Array {
   return words;
 }
 
-function bytesOf(value: unknown, length?: number): Uint8Array {
-  if (typeof value !== "string" || !/^0x([0-9a-fA-F]{2})*$/.test(value)) {
+function writeHex(value: unknown, length: number, { bytes }: Words, offset: number): void {
+  if (!isHex(value)) throw misfit("hex bytes", value);
+  if (value.length !== 2 + 2 * length) throw misfit(`${length} bytes`, value);
+  try {
+    bytes.subarray(offset, offset + length).setFromHex(value.slice(2));
+  } catch {
     throw misfit("hex bytes", value);
   }
-  const bytes = Uint8Array.fromHex(value.slice(2));
-  if (length !== undefined && bytes.length !== length) throw misfit(`${length} bytes`, value);
-  return bytes;
+}
+
+function bytesOf(value: unknown): Uint8Array {
+  if (!isHex(value)) throw misfit("hex bytes", value);
+  try {
+    return Uint8Array.fromHex(value.slice(2));
+  } catch {
+    throw misfit("hex bytes", value);
+  }
+}
+
+function isHex(value: unknown): value is string {
+  return typeof value === "string" && value.startsWith("0x");
+}
+
+const encoder = new TextEncoder();
+/** Almost all texts are the one type of thesis, so the newest hash is cached. */
+let newestText: { text: string; hash: Uint8Array } | undefined;
+
+function hashText(text: string): Uint8Array {
+  if (newestText?.text !== text) newestText = { text, hash: keccak256(encoder.encode(text)) };
+  return newestText.hash;
 }
 
 function misfit(expected: string, value: unknown): TypeError {
