@@ -110,7 +110,7 @@ export class ExposureBook {
   addReservation(quoteHash: string, bet: ReservedBet): void {
     if (this.#held.has(quoteHash)) return;
     this.#held.set(quoteHash, bet);
-    this.#index.set(quoteHash, bet);
+    this.#index.add(quoteHash, bet);
     if (!this.isOpen(quoteHash)) this.#atRisk += riskOf(bet);
   }
 
@@ -178,9 +178,10 @@ export class ExposureBook {
   }
 
   #set(quoteHash: string, entry: Entry): void {
-    this.#delete(quoteHash);
+    const earlier = this.#entries.get(quoteHash);
+    if (earlier !== undefined) this.#add(quoteHash, earlier, -1n);
     this.#entries.set(quoteHash, entry);
-    this.#index.set(quoteHash, entry.bet);
+    this.#index.add(quoteHash, entry.bet);
     this.#add(quoteHash, entry, 1n);
   }
 

@@ -15,9 +15,9 @@ export class OverlapIndex {
   readonly #markets = new Map<string, MarketBets>();
   readonly #places = new Map<string, MarketBets>();
 
-  /** Adds a bet, or replaces the one with its quote hash. */
-  set(quoteHash: string, bet: BetAtRisk): void {
-    this.delete(quoteHash);
+  /** Adds a bet. Does nothing if it is there: the terms of a quote hash never change. */
+  add(quoteHash: string, bet: BetAtRisk): void {
+    if (this.#places.has(quoteHash)) return;
     const key = marketOf(bet);
     let bets = this.#markets.get(key);
     if (bets === undefined) this.#markets.set(key, bets = new MarketBets());
