@@ -65,6 +65,9 @@ const LOST_CODES = new Set([
 /** Error class 08: poolers use it to report a lost server. */
 const LOST_CLASS = /^08/;
 
+/** What a statement returned, and in `count` how many rows it returned or changed. */
+export type Rows = postgres.RowList<postgres.Row[]>;
+
 /** Changes to how a connection is used. */
 export interface ConnectionOptions {
   /** A pooler hands each transaction to another session: no session parameters, no named statements. */
@@ -157,7 +160,7 @@ export class PostgresConnection {
     sql: string,
     values: SqlValue[] = [],
     deadlineMs: number = ANSWER_DEADLINE_MS,
-  ): Promise<unknown[]> {
+  ): Promise<Rows> {
     if (this.#isLost) throw new StoreError("Database connection was lost: nothing was sent");
     try {
       const rows = await withinMs(this.#answer(sql, values), deadlineMs, undefined);
@@ -180,7 +183,7 @@ export class PostgresConnection {
   }
 
   /** The library leaves some statements of a lost connection without an answer. */
-  async #answer(sql: string, values: SqlValue[]): Promise<postgres.RowList<postgres.Row[]>> {
+  async #answer(sql: string, values: SqlValue[]): Promise<Rows> {
     let fail: ((cause: unknown) => void) | undefined;
     try {
       return await new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
 import { postgresServers } from "./location.ts";
 import { missingMigrations } from "./migrations.ts";
-import type { PostgresConnection } from "./postgres_connection.ts";
+import type { PostgresConnection, Rows } from "./postgres_connection.ts";
 import { PostgresPool, PostgresServers } from "./postgres_pool.ts";
 import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps } from "./sql.ts";
 
@@ -73,6 +73,10 @@ export class PostgresDriver implements SqlDriver {
     return this.#run(sql, values);
   }
 
+  async change(sql: string, values: SqlValue[]): Promise<number> {
+    return (await this.#run(sql, values)).count;
+  }
+
   transaction<T>(steps: () => Steps<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       // The batch calls resolve with the result of these very steps.
@@ -111,7 +115,7 @@ export class PostgresDriver implements SqlDriver {
     await Promise.all([this.#statements.close(), this.#transactions.close()]);
   }
 
-  #run(sql: string, values: SqlValue[]): Promise<unknown[]> {
+  #run(sql: string, values: SqlValue[]): Promise<Rows> {
     return this.#statements.use((connection) => connection.run(numbered(sql), values));
   }
 

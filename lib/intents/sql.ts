@@ -32,6 +32,8 @@ export interface SqlDriver {
    * @returns The rows of its `RETURNING`, once the transaction is on disk.
    */
   write(sql: string, values: SqlValue[]): Promise<unknown[]>;
+  /** The same for a statement without `RETURNING`. @returns How many rows it changed. */
+  change(sql: string, values: SqlValue[]): Promise<number>;
   /**
    * Runs several statements as one transaction, or as part of one with others that wait; resolves once
    * it is on disk.
@@ -55,8 +57,13 @@ export const sequencesSchema = z.object({ sequences: z.string().nullable() });
 /** `SELECT … AS keys`: joined by commas, or null. */
 export const keysSchema = z.object({ keys: z.string().nullable() });
 
-/** `SELECT … AS keys, … AS newest`. */
-export const underWaySchema = keysSchema.extend({ newest: integerSchema.nullable() });
+const stateSchema = z.enum(["accepted", "submitted", "committed", "failed"]);
+
+/** `SELECT … AS keys, … AS newest, … AS state`. */
+export const lookUpSchema = keysSchema.extend({
+  newest: integerSchema.nullable(),
+  state: stateSchema.nullable(),
+});
 
 /** `SELECT sequence, key, payload`. */
 export const reservationSchema = z.object({
@@ -79,7 +86,7 @@ const intentSchema = z.object({
   key: z.string(),
   subject: z.string(),
   payload: z.string(),
-  state: z.enum(["accepted", "submitted", "committed", "failed"]),
+  state: stateSchema,
   tx_hash: hash32Schema.nullable(),
   transaction_text: z.string().nullable(),
   receipt: z.string().nullable(),

@@ -67,6 +67,10 @@ export class SqliteDriver implements SqlDriver {
     return this.#writes.run(() => this.#rows(sql, values));
   }
 
+  change(sql: string, values: SqlValue[]): Promise<number> {
+    return this.#writes.run(() => Number(this.#statement(sql).run(...values).changes));
+  }
+
   transaction<T>(steps: () => Steps<T>): Promise<T> {
     // No other statement comes between these: a batch of writes runs from its begin to its commit.
     return this.#writes.run(() => {
@@ -98,12 +102,16 @@ export class SqliteDriver implements SqlDriver {
   }
 
   #rows(sql: string, values: SqlValue[]): unknown[] {
+    return this.#statement(sql).all(...values);
+  }
+
+  #statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       statement = this.#db.prepare(sql);
       this.#statements.set(sql, statement);
     }
-    return statement.all(...values);
+    return statement;
   }
 }
 

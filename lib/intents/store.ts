@@ -3,6 +3,7 @@ import {
   type InsertOptions,
   type Intent,
   type IntentOutcome,
+  type IntentState,
   type NewIntent,
   recordedIntent,
   type SignedTransactionText,
@@ -15,13 +16,13 @@ import {
   countOfRow,
   genesisSchema,
   intentOfRow,
+  lookUpSchema,
   parseRow,
   savedValueSchema,
   sequenceSchema,
   type SqlDriver,
   type SqlValue,
   type Statement,
-  underWaySchema,
 } from "./sql.ts";
 import { keysOf, SharedReservations } from "./shared_reservations.ts";
 
@@ -34,9 +35,15 @@ const COLUMNS = "sequence, key, subject, payload, state, tx_hash, transaction_te
 /** Must match the partial index's condition literally, or the database does not use the index. */
 const UNFINISHED = "state IN ('accepted', 'submitted')";
 
+/**
+ * The common part of the updates to a final state. A commit leaves `reserved` alone: setting it, even to
+ * the same value, makes the database update its index.
+ */
+const FINISH = `receipt = ?, failure_code = ?, failure_message = ?, updated_at_ms = ?
+    WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?`;
+
 const SELECT = `SELECT ${COLUMNS} FROM intents WHERE service = ?`;
 
-/** `RETURNING sequence` says whether a row changed: cheaper than reading the row back. */
 const SQL = {
   insert: `INSERT INTO intents (service, key, subject, payload, state, tx_hash, transaction_text,
       expires_at_ms, created_at_ms, updated_at_ms, reserved)
@@ -49,21 +56,18 @@ const SQL = {
   countUnfinished: `SELECT count(*) AS count FROM intents
     WHERE service = ? AND ${UNFINISHED} AND created_at_ms < ?`,
   // The expression keeps the database from an index of services, of which it would read every row.
-  underWay: `SELECT string_agg(key, ',') AS keys, (SELECT sequence FROM intents
-      WHERE service || '' = ? ORDER BY sequence DESC LIMIT 1) AS newest
+  lookUp: `SELECT string_agg(key, ',') AS keys,
+      (SELECT sequence FROM intents WHERE service || '' = ? ORDER BY sequence DESC LIMIT 1) AS newest,
+      (SELECT state FROM intents WHERE service = ? AND key = ?) AS state
     FROM intents WHERE service = ? AND ${UNFINISHED}`,
   setTransaction: `UPDATE intents
     SET tx_hash = ?, transaction_text = ?, state = 'submitted', updated_at_ms = ?
-    WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?
-    RETURNING sequence`,
+    WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?`,
   recordAttempt: `UPDATE intents
     SET updated_at_ms = ?, state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
     WHERE service = ? AND key = ? AND ${UNFINISHED} RETURNING ${COLUMNS}`,
-  finish: `UPDATE intents
-    SET state = ?, receipt = ?, failure_code = ?, failure_message = ?, updated_at_ms = ?,
-      reserved = CASE WHEN CAST(? AS TEXT) = 'failed' THEN 0 ELSE reserved END
-    WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?
-    RETURNING sequence`,
+  commit: `UPDATE intents SET state = 'committed', ${FINISH}`,
+  fail: `UPDATE intents SET state = 'failed', reserved = 0, ${FINISH}`,
   listReserved: `${SELECT} AND reserved = 1 AND sequence > ? ORDER BY sequence LIMIT ?`,
   bindChain: `INSERT INTO services (service, genesis) VALUES (?, ?)
     ON CONFLICT (service) DO UPDATE SET genesis = coalesce(services.genesis, excluded.genesis)
@@ -80,9 +84,9 @@ const SQL = {
     SELECT sequence FROM intents
     WHERE service = ? AND state IN ('committed', 'failed') AND reserved = 0
       AND expires_at_ms < ? AND updated_at_ms < ?
-    ORDER BY expires_at_ms LIMIT ?) RETURNING sequence`,
+    ORDER BY expires_at_ms LIMIT ?)`,
   release: `UPDATE intents SET reserved = 0
-    WHERE service = ? AND key = ? AND reserved = 1 AND NOT (${UNFINISHED}) RETURNING sequence`,
+    WHERE service = ? AND key = ? AND reserved = 1 AND NOT (${UNFINISHED})`,
 };
 
 /**
@@ -127,7 +131,7 @@ export class IntentStore {
       return await this.#reservations.insert({ intent, insertion, find, admission });
     }
     const [row] = await this.#db.write(insertion.sql, insertion.values);
-    if (row === undefined) return { inserted: false, intent: await this.#existing(key) };
+    if (row === undefined) return { inserted: false, intent: await this.get(key) };
     const { sequence } = parseRow(sequenceSchema, row);
     return { inserted: true, intent: recordedIntent(intent, sequence) };
   }
@@ -140,11 +144,15 @@ export class IntentStore {
     return { sql: SQL.insert, values: [...values, reserves ? 1 : 0] };
   }
 
-  /** Which intents are unfinished now, for an {@link Admission} that decides later. */
-  async underWay(): Promise<UnderWay> {
-    const [row] = await this.#db.read(SQL.underWay, [this.#service, this.#service]);
-    const { keys, newest } = parseRow(underWaySchema, row);
-    return { keys: keysOf(keys), newest: newest ?? 0 };
+  /**
+   * The state of the intent with a key, if there is one, and which intents are unfinished now, for an
+   * {@link Admission} that decides later. One statement, since most keys are new and need both.
+   */
+  async lookUp(key: string): Promise<{ state: IntentState | undefined; underWay: UnderWay }> {
+    const values = [this.#service, this.#service, key, this.#service];
+    const [row] = await this.#db.read(SQL.lookUp, values);
+    const { keys, newest, state } = parseRow(lookUpSchema, row);
+    return { state: state ?? undefined, underWay: { keys: keysOf(keys), newest: newest ?? 0 } };
   }
 
   /** Intents with a reservation, oldest first, `sequence` above `after`. */
@@ -158,13 +166,20 @@ export class IntentStore {
    * @returns Whether it had one.
    */
   async release(key: string): Promise<boolean> {
-    return (await this.#db.write(SQL.release, [this.#service, key])).length > 0;
+    return await this.#db.change(SQL.release, [this.#service, key]) > 0;
   }
 
-  /** The intent with a key. */
+  /** The intent with a key, if there is one. */
   async find(key: string): Promise<Intent | undefined> {
     const [row] = await this.#db.read(SQL.find, [this.#service, key]);
     return row === undefined ? undefined : intentOfRow(row);
+  }
+
+  /** The intent with a key that is known to be used. @throws {StoreError} If it is not. */
+  async get(key: string): Promise<Intent> {
+    const intent = await this.find(key);
+    if (intent === undefined) throw new StoreError(`No intent has the key ${key}`);
+    return intent;
   }
 
   /** A subject's intents, newest first, `sequence` below `before` if given. */
@@ -203,8 +218,8 @@ export class IntentStore {
   ): Promise<Intent> {
     const { txHash, text } = transaction;
     const values = [txHash, text, nowMs, ...this.#versionRead(intent)];
-    const [row] = await this.#db.write(SQL.setTransaction, values);
-    if (row === undefined) return await this.#existing(intent.key);
+    const changed = await this.#db.change(SQL.setTransaction, values);
+    if (changed === 0) return await this.get(intent.key);
     return { ...intent, transaction, state: "submitted", updatedAtMs: nowMs };
   }
 
@@ -214,7 +229,7 @@ export class IntentStore {
    */
   async recordAttempt(key: string, nowMs: number): Promise<Intent> {
     const [row] = await this.#db.write(SQL.recordAttempt, [nowMs, this.#service, key]);
-    return row === undefined ? await this.#existing(key) : intentOfRow(row);
+    return row === undefined ? await this.get(key) : intentOfRow(row);
   }
 
   /**
@@ -226,9 +241,9 @@ export class IntentStore {
   async finish(intent: Intent, outcome: IntentOutcome, nowMs: number): Promise<Intent> {
     const { state, receipt, failure } = outcome;
     const reason = [failure?.code ?? null, failure?.message ?? null];
-    const values = [state, receipt, ...reason, nowMs, state, ...this.#versionRead(intent)];
-    const [row] = await this.#db.write(SQL.finish, values);
-    if (row === undefined) return await this.#existing(intent.key);
+    const values = [receipt, ...reason, nowMs, ...this.#versionRead(intent)];
+    const sql = state === "committed" ? SQL.commit : SQL.fail;
+    if (await this.#db.change(sql, values) === 0) return await this.get(intent.key);
     return { ...intent, ...outcome, updatedAtMs: nowMs };
   }
 
@@ -240,7 +255,7 @@ export class IntentStore {
    */
   async deleteFinished({ beforeMs, limit }: { beforeMs: number; limit: number }): Promise<number> {
     const values = [this.#service, beforeMs, beforeMs, limit];
-    return (await this.#db.write(SQL.deleteFinished, values)).length;
+    return await this.#db.change(SQL.deleteFinished, values);
   }
 
   /**
@@ -256,12 +271,12 @@ export class IntentStore {
 
   /** Checks that the store accepts writes, by making one. */
   async check(): Promise<void> {
-    await this.#db.write(SQL.check, [this.#service]);
+    await this.#db.change(SQL.check, [this.#service]);
   }
 
   /** Saves a value of the service under a name, and replaces the previous one. */
   async saveValue(name: string, value: string, nowMs: number): Promise<void> {
-    await this.#db.write(SQL.saveValue, [this.#service, name, value, nowMs]);
+    await this.#db.change(SQL.saveValue, [this.#service, name, value, nowMs]);
   }
 
   /** The value saved under a name, and the time it was saved. */
@@ -278,12 +293,6 @@ export class IntentStore {
   /** WHERE values of a conditional update: it changes nothing if the row was modified meanwhile. */
   #versionRead(intent: Intent): SqlValue[] {
     return [this.#service, intent.key, columnsOf(intent.transaction).txHash];
-  }
-
-  async #existing(key: string): Promise<Intent> {
-    const intent = await this.find(key);
-    if (intent === undefined) throw new StoreError(`No intent has the key ${key}`);
-    return intent;
   }
 }
 

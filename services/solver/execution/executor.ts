@@ -5,6 +5,7 @@ import {
   isFinal,
   OutcomeUnknownError,
   type SignedTransactionText,
+  type UnderWay,
 } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { Submitter } from "../../../lib/intents/submitter.ts";
@@ -62,6 +63,8 @@ export class Executor {
   readonly #options: ExecutorOptions;
   /** Executions under way by their quote hash: the same quote again waits for the same result. */
   readonly #running = new Map<string, Promise<Intent>>();
+  /** What this process has just recorded, so that it need not be parsed again. */
+  readonly #recorded = new WeakMap<Intent, Execution>();
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
@@ -112,27 +115,31 @@ export class Executor {
 
   async #carryOut(quoteHash: Hex, execution: Execution): Promise<Intent> {
     const { store, submitter, clock } = this.#options;
-    let intent = await store.find(quoteHash);
-    if (intent === undefined) intent = await this.#record(quoteHash, execution);
+    // Read before the balances: a bet that is committed meanwhile is in at least one of the two.
+    const { state, underWay } = await store.lookUp(quoteHash);
+    let intent: Intent;
+    if (state === undefined) intent = await this.#record(quoteHash, execution, underWay);
+    else if (isFinal(state)) intent = await store.get(quoteHash);
     // A row that was only read may be lost in a failover; act only on one that a write confirmed.
-    else if (!isFinal(intent.state)) intent = await store.recordAttempt(quoteHash, clock.now());
+    else intent = await store.recordAttempt(quoteHash, clock.now());
     const finished = await submitter.submit(intent);
     this.ended(finished);
     return finished;
   }
 
   /** Checks an execution and makes it durable. A failure here leaves no trace. */
-  async #record(quoteHash: Hex, execution: Execution): Promise<Intent> {
-    const { store, checks, requireChain } = this.#options;
+  async #record(quoteHash: Hex, execution: Execution, before: UnderWay): Promise<Intent> {
+    const { checks, requireChain } = this.#options;
     const { quote } = execution;
     await requireChain();
     try {
-      // Read before the balances: a bet that is committed meanwhile is in at least one of the two.
-      const before = await store.underWay();
       const balances = await checks.require(quote);
       const { intent, inserted } = await this.#insert(quoteHash, execution, { balances, before });
       // Otherwise another process has accepted it.
-      if (inserted) businessLog.accepted(quoteHash, quote);
+      if (inserted) {
+        this.#recorded.set(intent, execution);
+        businessLog.accepted(quoteHash, quote);
+      }
       return intent;
     } catch (thrown) {
       if (thrown instanceof RangemakerError) businessLog.refused(quoteHash, quote, thrown);
@@ -197,7 +204,8 @@ export class Executor {
    */
   async prepare(intent: Intent): Promise<SignedTransactionText> {
     const { hedge, checks, exposure, signer, chainId, clock } = this.#options;
-    const { quote: recorded, userSignature } = decodeExecution(intent.payload);
+    const { quote: recorded, userSignature } = this.#recorded.get(intent) ??
+      decodeExecution(intent.payload);
     const { solver } = recorded;
     if (solver === undefined) throw quoteWithoutSolver(signer.address);
     const quote = { ...recorded, solver };

@@ -205,16 +205,16 @@ for (const { name, ignore, withDatabase } of engines) {
     await other.finish(await record("long over"), committed, 3);
     const during = await record("ends meanwhile");
     await record("goes on");
-    const before = await store.underWay();
+    const { underWay: before } = await store.lookUp("a");
     assert.deepEqual([...before.keys].sort(), ["ends meanwhile", "goes on"]);
     await other.finish(during, committed, 3);
     await other.finish(await record("begins and ends meanwhile"), committed, 3);
     await decideSince("a", before);
     assert.deepEqual(seen.splice(0), [["begins and ends meanwhile", "ends meanwhile", "goes on"]]);
-    const later = await store.underWay();
+    const { underWay: later } = await store.lookUp("b");
     await Promise.all([decideSince("b", later), decideSince("c", later)]);
     assert.deepEqual(seen.splice(0), [["a", "goes on"], ["a", "b", "goes on"]]);
-    const newest = await store.underWay();
+    const { underWay: newest } = await store.lookUp("d");
     await Promise.all([decideSince("d", newest), decideSince("e", before)]);
     const [, ofEarlier] = seen; // one transaction looks back as far as the earlier of the two
     assert.ok(ofEarlier?.includes("begins and ends meanwhile"));

@@ -173,6 +173,42 @@ const contract: Record<string, StoreTest> = {
     assert.deepEqual(await store.find("a"), finished);
   },
 
+  async "looking a key up gives its intent's state, and what else is under way"(store, database) {
+    const stranger = await openIntentStore(database, "stranger");
+    try {
+      await stranger.insert(newIntent("a", { transaction: null }));
+      await stranger.insert(newIntent("z"));
+      assert.deepEqual(await store.lookUp("a"), {
+        state: undefined,
+        underWay: { keys: new Set(), newest: 0 },
+      });
+      const { intent } = await store.insert(newIntent("a", { transaction: null }));
+      const other = (await store.insert(newIntent("b"))).intent;
+      const seen = async () => {
+        const { state, underWay } = await store.lookUp("a");
+        return [state, ...[...underWay.keys].sort(), underWay.newest - other.sequence];
+      };
+      assert.deepEqual(await seen(), ["accepted", "a", "b", 0]);
+      const signed = await store.setTransaction(intent, { txHash: hash(2), text: "2" }, 3);
+      assert.deepEqual(await seen(), ["submitted", "a", "b", 0]);
+      await store.finish(signed, committed, 4);
+      assert.deepEqual(await seen(), ["committed", "b", 0]);
+      await store.finish(other, failed, 5);
+      assert.deepEqual(await seen(), ["committed", 0]);
+    } finally {
+      await stranger.close();
+    }
+  },
+
+  async "only a key that is used can be got"(store) {
+    const { intent } = await store.insert(newIntent("a"));
+    assert.deepEqual(await store.get("a"), intent);
+    await assert.rejects(() => store.get("b"), {
+      code: "STORE_UNAVAILABLE",
+      message: "No intent has the key b",
+    });
+  },
+
   async "a failure keeps its code and message"(store) {
     const { intent } = await store.insert(newIntent("a"));
     const finished = await store.finish(intent, failed, 7);

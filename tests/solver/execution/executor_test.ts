@@ -234,11 +234,11 @@ Deno.test("Executor: a bug of the hedge is neither a refusal nor an unknown outc
 Deno.test("Executor: the same quote a second time at once joins the first execution", () =>
   withExecutor(noHedge, async ({ executor, clock, store, sent }) => {
     const { execution } = signed(clock);
-    const find = store.find.bind(store);
+    const lookUp = store.lookUp.bind(store);
     let begun = 0;
-    store.find = (key) => {
+    store.lookUp = (key) => {
       begun += 1;
-      return find(key);
+      return lookUp(key);
     };
     const [one, two] = await Promise.all([1, 2].map(() => executor.execute(execution)));
     assert.deepEqual(one, two);
@@ -292,11 +292,12 @@ Deno.test("Executor: an execution is logged as accepted by who recorded it, a re
       const events = () => records.map(({ properties: { event, code } }) => [event, code]);
       const { execution } = signed(clock);
       // Another process records it between the look and the insertion.
-      const find = store.find.bind(store);
-      store.find = async () => {
-        store.find = find;
+      const lookUp = store.lookUp.bind(store);
+      store.lookUp = async (key) => {
+        store.lookUp = lookUp;
+        const before = await lookUp(key);
         await store.insert(recorded(clock));
-        return undefined;
+        return before;
       };
       await executor.execute(execution);
       assert.deepEqual(events(), [["execution_hedged", undefined]]);
@@ -308,7 +309,7 @@ Deno.test("Executor: an execution is logged as accepted by who recorded it, a re
         ["execution_hedged", undefined],
         ["execution_refused", "RISK_TOO_LARGE"],
       ]);
-      store.underWay = () => Promise.reject(new TypeError("A bug"));
+      store.insert = () => Promise.reject(new TypeError("A bug"));
       await assert.rejects(
         executor.execute(signed(clock, { upperPrice: 4n }).execution),
         TypeError,
