@@ -123,12 +123,11 @@ export class StoreError extends RangemakerError {
   }
 }
 
-/** The connection broke during a statement: it is unknown whether the statement took effect. */
+/** Connection or disk failed during a statement: it is unknown whether the statement took effect. */
 export class StoreConnectionLostError extends StoreError {
-  constructor(cause: unknown) {
+  constructor(cause: unknown, what: string = "Database connection was lost") {
     super(
-      "Database connection was lost: whether the request was recorded is unknown, and the same " +
-        "request may be sent again",
+      `${what}: whether the request was recorded is unknown, and the same request may be sent again`,
       cause,
       "STORE_CONNECTION_LOST",
     );
