@@ -36,20 +36,20 @@ export const businessLog = {
   },
 
   accepted(quoteHash: Hex, terms: QuoteTerms): void {
-    log.info("Execution accepted: {bet} of {user} may become {pays}", {
+    log.info("Execution accepted: {bet} of {user} may become {pays}", () => ({
       event: "execution_accepted",
       ...fieldsOf(quoteHash, terms),
       bet: usdc(terms.betAmount),
       pays: usdc(terms.payout),
-    });
+    }));
   },
 
   hedged(quoteHash: string, terms: QuoteTerms): void {
-    log.info("Execution hedged: {risk} at risk with {user}", {
+    log.info("Execution hedged: {risk} at risk with {user}", () => ({
       event: "execution_hedged",
       ...fieldsOf(quoteHash, terms),
       risk: usdc(riskOf(terms)),
-    });
+    }));
   },
 
   /** Refused before anything was recorded. */
