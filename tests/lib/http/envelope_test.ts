@@ -93,8 +93,11 @@ Deno.test("limitBody: a body over the limit is 413, with its length declared or 
     app.request("/", { method: "POST", body, headers });
   assert.equal((await send("0123456789")).status, 200);
   assert.equal((await send("0123456789a", { "content-length": "11" })).status, 413);
-  const stream = new Blob(["0123456789a"]).stream();
-  const refused = await send(stream);
+  assert.equal((await send("0123456789", { "content-length": "10" })).status, 200);
+  const stream = () => new Blob(["0123456789a"]).stream();
+  const both = { "content-length": "10", "transfer-encoding": "chunked" };
+  assert.equal((await send(stream(), both)).status, 413);
+  const refused = await send(stream());
   assert.equal(refused.status, 413);
   assert.match(
     (await refused.json()).error,
