@@ -62,10 +62,19 @@ export function limitBody(maxBytes: number = BODY_BYTES_MAX): MiddlewareHandler 
   };
 }
 
-/** The length of a body by its headers: the server checks its form, and reads no more than that. */
+/**
+ * The length of a body by its headers; the server reads no more of it.
+ *
+ * @throws {RangemakerError} `INVALID_REQUEST` if it is no number: a header that came twice is a list.
+ */
 function announcedBytes(headers: Headers): number | undefined {
   const length = headers.get("content-length");
-  return length === null || headers.has("transfer-encoding") ? undefined : Number(length);
+  if (length === null || headers.has("transfer-encoding")) return undefined;
+  if (/^\d+$/.test(length)) return Number(length);
+  throw new RangemakerError(
+    "INVALID_REQUEST",
+    `Expected one number as Content-Length: received ${shown(length)}`,
+  );
 }
 
 /**

@@ -123,11 +123,12 @@ export class StoreError extends RangemakerError {
   }
 }
 
-/** Connection or disk failed during a statement: it is unknown whether the statement took effect. */
+/** The connection broke during a statement: it is unknown whether the statement took effect. */
 export class StoreConnectionLostError extends StoreError {
-  constructor(cause: unknown, what: string = "Database connection was lost") {
+  constructor(cause: unknown) {
     super(
-      `${what}: whether the request was recorded is unknown, and the same request may be sent again`,
+      "Database connection was lost: whether the request was recorded is unknown, and the same " +
+        "request may be sent again",
       cause,
       "STORE_CONNECTION_LOST",
     );

@@ -3,7 +3,7 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { messageOf } from "../errors.ts";
 import { statOf } from "../files.ts";
 import { redact } from "../redact.ts";
-import { asStoreError, StoreConnectionLostError, StoreError } from "./intent.ts";
+import { asStoreError, StoreError } from "./intent.ts";
 import { IN_MEMORY } from "./location.ts";
 import { missingMigrations } from "./migrations.ts";
 import { countOfRow, type SqlDriver, type SqlValue, type Steps } from "./sql.ts";
@@ -12,27 +12,16 @@ import { WriteQueue } from "./write_queue.ts";
 /** How long a write waits while another process locks the file. It blocks this process. */
 const BUSY_TIMEOUT_MS = 250;
 
-/**
- * A SQLite file with a write-ahead log. Every commit is flushed to the disk, without blocking the event
- * loop: SQLite only writes the log, and this process flushes it.
- */
+/** A SQLite file with a write-ahead log; every commit is flushed to the disk. */
 export class SqliteDriver implements SqlDriver {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
   readonly #writes: WriteQueue;
-  /** The write-ahead log; undefined for a database that SQLite itself flushes, or that has no file. */
-  readonly #log: Deno.FsFile | undefined;
-  /** The flush that failed: nothing can be read or written any more. */
-  #failure: StoreError | undefined;
   #closed = false;
 
-  private constructor(db: DatabaseSync, log?: Deno.FsFile) {
+  private constructor(db: DatabaseSync) {
     this.#db = db;
-    this.#log = log;
-    this.#writes = new WriteQueue({
-      commit: (run) => commit(db, run),
-      flush: () => this.#flush(),
-    });
+    this.#writes = new WriteQueue((run) => commit(db, run));
   }
 
   /**
@@ -49,10 +38,10 @@ export class SqliteDriver implements SqlDriver {
       if (path !== IN_MEMORY) createPrivately(path);
       db = new DatabaseSync(path);
       db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-      const log = openLogged(db, path);
+      db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
       migrate(db);
       if (pagesMax !== undefined) db.exec(`PRAGMA max_page_count = ${pagesMax}`);
-      return new SqliteDriver(db, log === undefined ? undefined : Deno.openSync(log));
+      return new SqliteDriver(db);
     } catch (cause) {
       db?.close();
       // A command explains what this process may not open.
@@ -70,11 +59,8 @@ export class SqliteDriver implements SqlDriver {
     return new SqliteDriver(new DatabaseSync(path, { readOnly } as { open?: boolean }));
   }
 
-  async read(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    const rows = await attempt(() => this.#rows(sql, values));
-    // It may have read what is committed and not on the disk yet.
-    await this.#writes.flushed();
-    return rows;
+  read(sql: string, values: SqlValue[]): Promise<unknown[]> {
+    return attempt(() => this.#rows(sql, values));
   }
 
   write(sql: string, values: SqlValue[]): Promise<unknown[]> {
@@ -106,31 +92,13 @@ export class SqliteDriver implements SqlDriver {
     });
   }
 
-  async close(): Promise<void> {
-    await this.#writes.idle();
-    await attempt(() => {
+  close(): Promise<void> {
+    return attempt(() => {
       if (this.#closed) return;
       this.#closed = true;
-      this.#log?.close();
+      this.#writes.flush();
       this.#db.close();
     });
-  }
-
-  /**
-   * After a failed flush the system takes what it could not write as written, so that the next flush
-   * would succeed without it. Only a new start knows again what is on the disk.
-   */
-  async #flush(): Promise<void> {
-    try {
-      await this.#log?.syncData();
-    } catch (cause) {
-      this.#failure = new StoreError(
-        `Database failed: a change could not be flushed to the disk (${messageOf(cause)}); ` +
-          "operators: check the disk, then restart the service",
-        cause,
-      );
-      throw new StoreConnectionLostError(cause, "Database could not be flushed to the disk");
-    }
   }
 
   #rows(sql: string, values: SqlValue[]): unknown[] {
@@ -138,7 +106,6 @@ export class SqliteDriver implements SqlDriver {
   }
 
   #statement(sql: string): StatementSync {
-    if (this.#failure !== undefined) throw this.#failure;
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       statement = this.#db.prepare(sql);
@@ -155,20 +122,6 @@ export class SqliteDriver implements SqlDriver {
 function createPrivately(path: string): void {
   Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
-}
-
-/**
- * Sets up the write-ahead log, without flushes by SQLite except of checkpoints. Where there can be no
- * log, as on some network file systems, SQLite flushes every commit itself.
- *
- * @returns The path of the log.
- */
-function openLogged(db: DatabaseSync, path: string): string | undefined {
-  db.exec("PRAGMA synchronous = FULL");
-  const { journal_mode } = Object(db.prepare("PRAGMA journal_mode = WAL").get());
-  if (journal_mode !== "wal") return undefined;
-  db.exec("PRAGMA synchronous = NORMAL");
-  return `${path}-wal`;
 }
 
 function attempt<T>(work: () => T): Promise<T> {

@@ -99,10 +99,32 @@ Deno.test("limitBody: a body over the limit is 413, with its length declared or 
   assert.equal((await send(stream(), both)).status, 413);
   const refused = await send(stream());
   assert.equal(refused.status, 413);
+  for (const length of ["11, 11", "5, 11", "0x5", "-1", ""]) {
+    const answer = await send("0123456789a", { "content-length": length });
+    assert.equal(answer.status, 400, length);
+    assert.match((await answer.json()).error, /^INVALID_REQUEST: Expected one number as Content-/);
+  }
   assert.match(
     (await refused.json()).error,
     /^BODY_TOO_LARGE: Body is over 10 bytes: send a smaller one$/,
   );
+});
+
+Deno.test("limitBody: a body whose length is announced twice is refused by the server or by us", async () => {
+  const app = new Hono();
+  useEnvelope(app, "test", ["*"]);
+  app.post("/", limitBody(10), async (c) => c.text(await c.req.text()));
+  const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
+  try {
+    const { port } = new URL(listener.url);
+    using caller = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
+    const head = "POST / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n" +
+      "Content-Length: 11\r\nContent-Length: 11\r\n\r\n";
+    await caller.write(new TextEncoder().encode(`${head}0123456789a`));
+    assert.match(await new Response(caller.readable).text(), /^HTTP\/1.1 400 /);
+  } finally {
+    await listener.stop();
+  }
 });
 
 const UNFINISHED_BODIES = {

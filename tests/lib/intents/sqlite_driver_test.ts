@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { setImmediate } from "node:timers";
 import { DatabaseSync } from "node:sqlite";
 import { type NewIntent, StoreError } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
@@ -125,119 +124,23 @@ async function settingsAtCommits(run: () => Promise<void>): Promise<string[]> {
   return seen;
 }
 
-/** Runs with flushes of files that do `before` something first. */
-async function withFlushes(before: () => Promise<void>, run: () => Promise<void>): Promise<void> {
-  const { syncData } = Deno.FsFile.prototype;
-  Deno.FsFile.prototype.syncData = async function () {
-    await before();
-    await syncData.call(this);
-  };
-  try {
-    await run();
-  } finally {
-    Deno.FsFile.prototype.syncData = syncData;
-  }
-}
-
-Deno.test("SqliteDriver: every write waits for the flush of the write-ahead log after its commit", () =>
+Deno.test("SqliteDriver: every commit waits for the flush of the write-ahead log", () =>
   withFile(async (path) => {
-    let flushes = 0;
-    const countFlush = () => Promise.resolve().then(() => void (flushes += 1));
-    const seen = await settingsAtCommits(() =>
-      withFlushes(countFlush, async () => {
-        const store = new IntentStore(SqliteDriver.open(path), "test");
-        try {
-          const { intent } = await store.insert(newIntent("a"));
-          assert.equal(flushes, 1);
-          const submitted = await store.setTransaction(intent, { txHash: HASH, text: "{}" }, 2);
-          assert.equal(flushes, 2);
-          await store.recordAttempt("a", 3);
-          assert.equal(flushes, 3);
-          await store.finish(submitted, { state: "committed", receipt: null, failure: null }, 4);
-          assert.equal(flushes, 4);
-          assert.ok((await Deno.stat(`${path}-wal`)).size > 0);
-        } finally {
-          await store.close();
-        }
-      })
-    );
-    // The migrations and four writes. Synchronous 1 is NORMAL: SQLite leaves the flush to the driver.
-    assert.deepEqual(seen, Array.from({ length: 5 }, () => "wal 1 250"));
-  }));
-
-Deno.test("SqliteDriver: neither a write nor what it changed is shown before it is on the disk", () =>
-  withFile(async (path) => {
-    const began = Promise.withResolvers<void>();
-    const held = Promise.withResolvers<void>();
-    const hold = () => {
-      began.resolve();
-      return held.promise;
-    };
-    await withFlushes(hold, async () => {
+    const seen = await settingsAtCommits(async () => {
       const store = new IntentStore(SqliteDriver.open(path), "test");
-      const events: string[] = [];
       try {
-        const written = store.insert(newIntent("a")).then(() => events.push("written"));
-        await began.promise;
-        const read = store.find("a").then((intent) => events.push(`read ${intent?.key}`));
-        await new Promise((resolve) => setImmediate(resolve));
-        assert.deepEqual(events, []);
-        held.resolve();
-        await Promise.all([written, read]);
-        assert.deepEqual(events.toSorted(), ["read a", "written"]);
+        const { intent } = await store.insert(newIntent("a"));
+        const submitted = await store.setTransaction(intent, { txHash: HASH, text: "{}" }, 2);
+        await store.recordAttempt("a", 3);
+        await store.finish(submitted, { state: "committed", receipt: null, failure: null }, 4);
+        assert.ok((await Deno.stat(`${path}-wal`)).size > 0);
       } finally {
-        held.resolve();
         await store.close();
       }
     });
+    // The migrations and four writes. Synchronous 2 is FULL.
+    assert.deepEqual(seen, Array.from({ length: 5 }, () => "wal 2 250"));
   }));
-
-Deno.test("SqliteDriver: after a flush that failed nothing is answered until a new start", () =>
-  withFile(async (path) => {
-    let isBroken = false;
-    const fail = () => isBroken ? Promise.reject(new Error("I/O error")) : Promise.resolve();
-    await withFlushes(fail, async () => {
-      const store = new IntentStore(SqliteDriver.open(path), "test");
-      try {
-        await store.insert(newIntent("a"));
-        isBroken = true;
-        await assert.rejects(() => store.insert(newIntent("b")), {
-          code: "STORE_CONNECTION_LOST",
-          message:
-            "Database could not be flushed to the disk: whether the request was recorded is " +
-            "unknown, and the same request may be sent again",
-        });
-        isBroken = false;
-        const refused = {
-          code: "STORE_UNAVAILABLE",
-          message: "Database failed: a change could not be flushed to the disk (I/O error); " +
-            "operators: check the disk, then restart the service",
-        };
-        await assert.rejects(() => store.insert(newIntent("c")), refused);
-        await assert.rejects(() => store.find("a"), refused);
-        await assert.rejects(() => store.check(), refused);
-      } finally {
-        await store.close();
-      }
-      const again = new IntentStore(SqliteDriver.open(path), "test");
-      try {
-        assert.equal((await again.find("a"))?.key, "a");
-        assert.equal((await again.insert(newIntent("c"))).inserted, true);
-      } finally {
-        await again.close();
-      }
-    });
-  }));
-
-Deno.test("SqliteDriver: without a write-ahead log SQLite flushes every commit itself", async () => {
-  const seen = await settingsAtCommits(async () => {
-    const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
-    await store.insert(newIntent("a"));
-    await store.close();
-  });
-  // Nothing but a database in memory lacks the log here. Synchronous 2 is FULL.
-  assert.deepEqual(seen, ["memory 2 250", "memory 2 250"]);
-});
 
 Deno.test("SqliteDriver: a close commits the writes that are still queued", () =>
   withFile(async (path) => {
