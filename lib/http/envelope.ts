@@ -46,19 +46,19 @@ export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
 
 /** Refuses bodies over the limit with 413, before they are read whole. */
 export function limitBody(maxBytes: number = BODY_BYTES_MAX): MiddlewareHandler {
-  const onError = () => {
+  const refuse = () => {
     throw new RangemakerError(
       "BODY_TOO_LARGE",
       `Body is over ${maxBytes} bytes: send a smaller one`,
     );
   };
-  const limit = bodyLimit({ maxSize: maxBytes, onError });
+  const limit = bodyLimit({ maxSize: maxBytes, onError: refuse });
   return async (c, next) => {
     const bytes = announcedBytes(c.req.raw.headers);
     // Hono reads a chunked body itself.
     if (bytes === undefined) return await readingBody(() => limit(c, next));
     // Hono would open the body as a stream first, which makes reading it slower.
-    return bytes > maxBytes ? onError() : await next();
+    return bytes > maxBytes ? refuse() : await next();
   };
 }
 

@@ -83,7 +83,7 @@ function uint64Words(values: readonly unknown[]): Uint8Array {
 }
 
 function writeHex(value: unknown, length: number, { bytes }: Words, offset: number): void {
-  if (!isHex(value)) throw misfit("hex bytes", value);
+  if (!hasHexPrefix(value)) throw misfit("hex bytes", value);
   if (value.length !== 2 + 2 * length) throw misfit(`${length} bytes`, value);
   try {
     bytes.subarray(offset, offset + length).setFromHex(value.slice(2));
@@ -93,7 +93,7 @@ function writeHex(value: unknown, length: number, { bytes }: Words, offset: numb
 }
 
 function bytesOf(value: unknown): Uint8Array {
-  if (!isHex(value)) throw misfit("hex bytes", value);
+  if (!hasHexPrefix(value)) throw misfit("hex bytes", value);
   try {
     return Uint8Array.fromHex(value.slice(2));
   } catch {
@@ -101,7 +101,7 @@ function bytesOf(value: unknown): Uint8Array {
   }
 }
 
-function isHex(value: unknown): value is string {
+function hasHexPrefix(value: unknown): value is string {
   return typeof value === "string" && value.startsWith("0x");
 }
 
