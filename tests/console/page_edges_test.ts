@@ -1,5 +1,6 @@
 /** What the page does with what it did not write, or does not have yet. */
 import assert from "node:assert/strict";
+import type { Offer } from "../../lib/client/mod.ts";
 import { Metrics, MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import { ServerClock } from "../../services/console/page/data/server_clock.ts";
@@ -22,6 +23,29 @@ Deno.test("PendingBets: a store that something else wrote to holds no bets", () 
     store.getItem = () => text;
     assert.deepEqual(new PendingBets(store).of(USER), [], text);
   }
+});
+
+Deno.test("PendingBets: a user has its own bets alone, the newest 20 of all are kept", () => {
+  const OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
+  const signature = `0x${"1a".repeat(65)}` as const;
+  const betOf = (user: Offer["quote"]["user"], n: number) => {
+    const parties = { user, solver: OTHER, base: OTHER, quote: OTHER, thesisType: "box" } as const;
+    const terms = { lowerPrice: 1n, upperPrice: 2n, betAmount: 10n, payout: 25n };
+    const times = { startTime: 0, endTime: 1_000, deadline: 5_000 };
+    const quoteHash = `0x${n.toString(16).padStart(64, "0")}` as const;
+    return {
+      offer: { quote: { ...parties, ...terms, ...times, signature }, quoteHash },
+      signature,
+    };
+  };
+  const store = memoryStore();
+  const bets = [...Array(15).fill(USER), ...Array(7).fill(OTHER)].map(betOf);
+  for (const bet of bets) new PendingBets(store).add(bet);
+  const reloaded = new PendingBets(store);
+  assert.deepEqual(reloaded.of(USER), bets.slice(2, 15));
+  assert.deepEqual(reloaded.of(OTHER), bets.slice(15));
+  reloaded.remove(bets[3]!.offer.quoteHash); // the fourth of 22
+  assert.deepEqual(reloaded.of(USER), [bets[2], ...bets.slice(4, 15)]);
 });
 
 Deno.test("parseMetrics: infinite values are numbers, and an empty history has none", () => {

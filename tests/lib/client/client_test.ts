@@ -16,6 +16,7 @@ import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { quoteMessage, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { FakeNetwork } from "../../support/fake_socket.ts";
 
 const CHAIN_ID = 1337;
 const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
@@ -155,6 +156,7 @@ Deno.test("deposit: repeating a call with the same nonce sends the same request"
   assert.deepEqual(first, again);
   assert.deepEqual([first?.amount, first?.nonce], [`${2n ** 63n}`, "5"]);
   assert.equal(new Set(random.map(({ nonce }) => nonce)).size, 2);
+  for (const { nonce } of random) assert(BigInt(nonce) > 2n ** 64n, `${nonce} is one of few`);
 });
 
 Deno.test("history: joins all pages of a market", async () => {
@@ -246,6 +248,25 @@ Deno.test("switchChain: describes the node's chain to a wallet that does not kno
     assert.deepEqual([chain.chainId, chain.chainName], ["0x539", "My test chain"]);
     assert.match(String(chain.rpcUrls), /^http:\/\/127\.0\.0\.1:\d+\/rpc$/);
   }, { wallet: provider });
+});
+
+Deno.test("watch: a watch that could not be opened does not connect again", async () => {
+  const clock = new FakeClock();
+  const network = new FakeNetwork();
+  const client = new RangemakerClient({
+    urls: { solver: "", bridge: "", proxy: "http://127.0.0.1:2", proxyWs: "ws://127.0.0.1:2" },
+    wallet,
+    clock,
+    connect: network.connect,
+  });
+  const watched = assert.rejects(client.watch(), { code: "NOT_CONNECTED" });
+  while (clock.pending === 0) await Promise.resolve();
+  network.newest.fail("refused");
+  clock.advance(10_000);
+  await watched;
+  const { length } = network.sockets;
+  clock.advance(60_000);
+  assert.deepEqual([network.sockets.length, clock.pending], [length, 0]);
 });
 
 Deno.test("isRangemakerError: knows its errors by shape, also those of another copy", () => {

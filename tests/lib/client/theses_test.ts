@@ -119,7 +119,7 @@ Deno.test("ThesisWatch: reads on return what happened while the connection was a
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("ThesisWatch: an answer older than a notification does not undo it", async () => {
+Deno.test("ThesisWatch: a state is reported once, and a lower one never after it", async () => {
   const { node, events, watch, accept, publish } = setUp();
   const gate = Promise.withResolvers<void>();
   node.gate = gate.promise;
@@ -129,6 +129,7 @@ Deno.test("ThesisWatch: an answer older than a notification does not undo it", a
   publish(thesis(1, "won"));
   gate.resolve();
   await opened;
+  for (const status of ["won", "lost", "needs_backfill"] as const) publish(thesis(1, status));
   assert.deepEqual(events, ["1 won", "live"]);
   watch.close();
 });

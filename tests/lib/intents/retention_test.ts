@@ -68,12 +68,15 @@ Deno.test("Retention: a finished intent is deleted once its end and its deadline
   withWorld(async (world) => {
     await world.record("short", 1_000);
     await world.record("long", 600_000);
+    await world.record("late", 1_000);
     await world.finish("short");
     await world.finish("long");
     await world.pass(RETAIN_MS);
+    await world.finish("late");
     assert.equal(await world.has("short"), true);
     await world.pass(20_000);
     assert.equal(await world.has("short"), false);
+    assert.equal(await world.has("late"), true, "its outcome is new, though its deadline is old");
     // Until then the request could be sent again.
     assert.equal(await world.has("long"), true);
     await world.pass(600_000);

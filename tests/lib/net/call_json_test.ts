@@ -88,9 +88,15 @@ Deno.test("callJson: an answer of another shape is INVALID_ANSWER, with its text
 Deno.test("request: a service that is down or too slow is a NetworkError, without keys of the URL", async () => {
   const late = Promise.withResolvers<Response>();
   await withAnswer(() => late.promise, async (url) => {
-    const slow = await failureOf(request(`${url}/?key=SECRET`, { timeoutMs: 50 }), NetworkError);
-    assert.deepEqual([slow.code, slow.retryable], ["SERVICE_TIMEOUT", true]);
-    assert(!slow.message.includes("SECRET"), slow.message);
+    const unwanted = new AbortController();
+    const timer = setTimeout(() => unwanted.abort(), 5_000); // long after the timeout
+    for (const signal of [undefined, unwanted.signal]) {
+      const asked = request(`${url}/?key=SECRET`, { timeoutMs: 50, signal });
+      const slow = await failureOf(asked, NetworkError);
+      assert.deepEqual([slow.code, slow.retryable], ["SERVICE_TIMEOUT", true]);
+      assert(!slow.message.includes("SECRET"), slow.message);
+    }
+    clearTimeout(timer);
     late.resolve(new Response());
   });
   // Nobody listens there. (fetch refuses ports 1 and 9 itself.)

@@ -96,12 +96,22 @@ Deno.test("CoreClient: reads the newest block with its time in milliseconds", ()
     },
   ));
 
-Deno.test("CoreClient: the hash of block 0 tells one chain from another", () => {
+Deno.test("CoreClient: the hash of block 0 is null only where the node has none", async () => {
   const hash = `0x${"ab".repeat(32)}`;
-  return withAnswer(
-    () => result({ hash }),
-    async (client) => assert.equal(await client.genesisHash(), hash),
-  );
+  const answers = [
+    { answer: result({ hash }), expected: hash },
+    { answer: result(null), expected: null },
+    { answer: failure(-32601, "no such method"), expected: null },
+    { answer: failure(-32603, "internal error"), expected: RpcError },
+    { answer: failure(-32002, "paused"), expected: RpcError },
+    { answer: new Response("<html>"), expected: NodeUnreachableError },
+  ];
+  for (const { answer, expected } of answers) {
+    await withAnswer(() => answer, async (client) => {
+      if (typeof expected === "function") await assert.rejects(client.genesisHash(), expected);
+      else assert.equal(await client.genesisHash(), expected);
+    });
+  }
 });
 
 Deno.test("missingSpansOf: reads the spans of NeedsBackfill, and nothing else", () => {

@@ -42,7 +42,7 @@ Deno.test("ReconnectingSocket: connects, sends and reads text and UTF-8 bytes", 
   socket.stop();
 });
 
-Deno.test("ReconnectingSocket: comes back after each loss, waiting longer each time", () => {
+Deno.test("ReconnectingSocket: comes back after each loss, waiting longer each time, though it was accepted", () => {
   const { clock, network, events, socket } = setUp();
   socket.start();
   network.newest.fail("NetworkError: refused"); // as Deno says it
@@ -66,6 +66,10 @@ Deno.test("ReconnectingSocket: comes back after each loss, waiting longer each t
     "open",
     "closed: closed with 1001 away",
   ]);
+  clock.advance(3_999);
+  assert.equal(network.sockets.length, 3);
+  clock.advance(1);
+  assert.equal(network.sockets.length, 4);
   socket.stop();
   assert.equal(clock.pending, 0);
 });

@@ -109,9 +109,17 @@ Deno.test("ExposureLimit: balances cover all bets under way of the same user, an
   decideWith({ user: 100n, solver: 5n }, { ...betOf(5n), user: solver, solver: user });
 });
 
-Deno.test("ExposureLimit: the measure of risk can be replaced", () => {
+Deno.test("ExposureLimit: a replaced measure decides where the sum of all risks is near the bound", () => {
   const { book } = limitOf(2n, [thesisOf(1)]);
   const measure = (bets: Iterable<unknown>) => BigInt([...bets].length);
+  const { book: nearlyEmpty } = limitOf(100n, [thesisOf(1)]);
+  const wide = new ExposureLimit({
+    max: 100n,
+    book: nearlyEmpty,
+    decode: () => thesisOf(2),
+    measure,
+  });
+  decide(wide, 500n); // one large bet: 510 in sum, 2 by the measure
   const decode = () => thesisOf(2);
   const limit = new ExposureLimit({ max: 2n, book, decode, measure });
   decide(limit, 500n, reservation(1, 10n));
