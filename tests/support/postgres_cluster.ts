@@ -152,8 +152,8 @@ export function withPair(databases: readonly string[], test: (pair: Pair) => Pro
   });
 }
 
-/** Runs a test with one server behind pgbouncer in transaction mode. @param test Gets its URL. */
-export function withPgbouncer(test: (url: string) => Promise<void>) {
+/** Runs a test with one server behind pgbouncer in transaction mode. @param test Gets the pooler's URL. */
+export function withPgbouncer(test: (url: string, server: ServerProcess) => Promise<void>) {
   return withFolder(async (bin, folder, started) => {
     await runAsPostgres(`${bin}/initdb`, ["-D", `${folder}/one`, "-U", USER, "-A", "trust", "-N"]);
     const server = startServer(bin, `${folder}/one`, []);
@@ -181,7 +181,7 @@ default_pool_size = 5
           return true;
         }, () => undefined),
     );
-    await test(pooler.url("postgres"));
+    await test(pooler.url("postgres"), server);
   });
 }
 

@@ -49,10 +49,11 @@ Deno.test({
 });
 
 Deno.test({
-  name: `PostgresDriver: works through pgbouncer in transaction mode${NEEDS_PGBOUNCER}`,
+  name: `PostgresDriver: works through pgbouncer in transaction mode, and is refused where its ` +
+    `commits would not be flushed${NEEDS_PGBOUNCER}`,
   ignore: NEEDS_PGBOUNCER !== "",
   fn: () =>
-    withPgbouncer(async (url) => {
+    withPgbouncer(async (url, server) => {
       const stores = await Promise.all([
         openIntentStore(url, "test"),
         openIntentStore(`${url}?prepare=false`, "test"),
@@ -82,5 +83,12 @@ Deno.test({
       } finally {
         await Promise.all(stores.map((store) => store.close()));
       }
+      await server.sql("ALTER SYSTEM SET synchronous_commit = off", "SELECT pg_reload_conf()");
+      await eventually("the sessions have the new setting", async () => {
+        const [opened] = await Promise.allSettled([openIntentStore(url, "test")]);
+        if (opened.status === "fulfilled") return await opened.value.close();
+        assert.match(String(opened.reason), /synchronous_commit is off on 127\.0\.0\.1/);
+        return true;
+      });
     }),
 });

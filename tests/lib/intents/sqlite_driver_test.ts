@@ -104,16 +104,14 @@ Deno.test("SqliteDriver: a database of a newer program is refused", () =>
     );
   }));
 
-/** Settings of the very connection that commits, read at each commit. */
-async function settingsAtCommits(run: () => Promise<void>): Promise<string[]> {
+/** Calls a function before each script that a connection runs. */
+async function watchingScripts(
+  before: (db: DatabaseSync, sql: string) => void,
+  run: () => void | Promise<void>,
+): Promise<void> {
   const { exec } = DatabaseSync.prototype;
-  const seen: string[] = [];
   DatabaseSync.prototype.exec = function (sql) {
-    if (sql === "COMMIT") {
-      const pragmas = ["journal_mode", "synchronous", "busy_timeout"];
-      const rows = pragmas.map((pragma) => this.prepare(`PRAGMA ${pragma}`).get());
-      seen.push(rows.map((row) => Object.values(row ?? {})).join(" "));
-    }
+    before(this, sql);
     exec.call(this, sql);
   };
   try {
@@ -121,12 +119,32 @@ async function settingsAtCommits(run: () => Promise<void>): Promise<string[]> {
   } finally {
     DatabaseSync.prototype.exec = exec;
   }
-  return seen;
 }
+
+Deno.test("SqliteDriver: while one process brings a file up to date, another one waits for it", () =>
+  withFile(async (path) => {
+    const other = new DatabaseSync(path);
+    other.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 0");
+    let attempts = 0;
+    await watchingScripts((db, sql) => {
+      if (db === other || !sql.includes("CREATE TABLE")) return;
+      attempts += 1;
+      assert.throws(() => other.exec("BEGIN IMMEDIATE"), /database is locked/);
+    }, () => SqliteDriver.open(path).close());
+    other.close();
+    assert.ok(attempts > 0);
+  }));
 
 Deno.test("SqliteDriver: every commit waits for the flush of the write-ahead log", () =>
   withFile(async (path) => {
-    const seen = await settingsAtCommits(async () => {
+    // Settings of the very connection that commits, read at each commit.
+    const seen: string[] = [];
+    await watchingScripts((db, sql) => {
+      if (sql !== "COMMIT") return;
+      const pragmas = ["journal_mode", "synchronous", "busy_timeout"];
+      const rows = pragmas.map((pragma) => db.prepare(`PRAGMA ${pragma}`).get());
+      seen.push(rows.map((row) => Object.values(row ?? {})).join(" "));
+    }, async () => {
       const store = new IntentStore(SqliteDriver.open(path), "test");
       try {
         const { intent } = await store.insert(newIntent("a"));
