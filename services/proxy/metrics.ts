@@ -96,6 +96,7 @@ export class ProxyMetrics {
   readonly broadcastReceived: Counter;
   readonly broadcastSent: Counter;
   readonly reconnectAttempts: Counter;
+  readonly reconnects: Counter;
   readonly activeSubscriptions: Gauge;
   readonly #refusals: Counter<"limit">;
   readonly #httpDuration: PresetHistogram<"target">;
@@ -193,6 +194,11 @@ export class ProxyMetrics {
     this.reconnectAttempts = new Counter({
       name: "proxy_broadcast_reconnect_attempts",
       help: "Attempts to connect to the read node's WebSocket after the first.",
+      registers,
+    });
+    this.reconnects = new Counter({
+      name: "proxy_broadcast_reconnects_total",
+      help: "Connections to the read node's WebSocket that were lost and came back.",
       registers,
     });
     this.activeSubscriptions = new Gauge({

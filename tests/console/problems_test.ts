@@ -27,8 +27,8 @@ const WRONG: [service: ServiceName, before: string, after: string, chapter: stri
   ],
   [
     "proxy",
-    "proxy_broadcast_reconnect_attempts 1",
-    "proxy_broadcast_reconnect_attempts 7",
+    "proxy_broadcast_reconnects_total 1",
+    "proxy_broadcast_reconnects_total 7",
     "ProxyReconnecting",
   ],
   [
@@ -118,7 +118,7 @@ Deno.test("Problems: each figure out of bounds is said, with the chapter that sa
 
 Deno.test("Problems: a service that is away, ill or not ready says why; critical ones come first", () => {
   const problems = problemsOf([
-    stateOf("proxy", ["", "proxy_broadcast_reconnect_attempts 9"]),
+    stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]),
     stateOf("oracle", [], { isUp: false, reason: "It cannot be reached" }),
     stateOf("solver", [], { isReady: false, complaints: ["The store is read-only"] }),
     stateOf("bridge", [], { isHealthy: false, health: "failed" }),

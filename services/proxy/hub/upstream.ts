@@ -57,6 +57,7 @@ export class Upstream implements UpstreamPort {
     metrics.upstreamConnected.set(0);
     this.#backoff = new Backoff({ initialMs, maxMs, random });
     let isLost = false;
+    let wasConnected = false;
     this.#socket = new ReconnectingSocket({
       url: "",
       connect: () => {
@@ -73,7 +74,9 @@ export class Upstream implements UpstreamPort {
           metrics.upstreamConnected.set(1);
           const event = isLost ? "node_back" : "node_connected";
           log.info("Connected to the read node at {url}", { event, url: this.#url });
+          if (isLost && wasConnected) metrics.reconnects.inc();
           isLost = false;
+          wasConnected = true;
           events.opened(this.#node);
         },
         onText(text) {

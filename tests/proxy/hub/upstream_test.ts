@@ -49,6 +49,11 @@ class Scene {
     return all.map(({ values }) => values[0]?.value ?? 0);
   }
 
+  /** Connections that were lost and came back. */
+  async reconnects(): Promise<number | undefined> {
+    return (await this.#metrics.reconnects.get()).values[0]?.value;
+  }
+
   static async play(play: (scene: Scene) => Promise<void>): Promise<void> {
     const scene = new Scene();
     scene.upstream.start();
@@ -62,11 +67,13 @@ class Scene {
   }
 }
 
-Deno.test("Upstream: an outage is logged once, however many attempts fail", () =>
+Deno.test("Upstream: an outage is logged once and is one reconnect, however many attempts fail", () =>
   withLogs("info", (records) =>
-    Scene.play(async ({ nodes, clock, ...scene }) => {
+    Scene.play(async (scene) => {
+      const { nodes, clock } = scene;
       const next = () => eventually("an event", () => scene.happened.shift());
       await next();
+      assert.equal(await scene.reconnects(), 0);
       const { port } = nodes[0]!;
       await nodes[0]!.stop();
       for (let attempt = 0; attempt < 3; attempt += 1) {
@@ -82,6 +89,7 @@ Deno.test("Upstream: an outage is logged once, however many attempts fail", () =
         "node_lost",
         "node_back",
       ]);
+      assert.deepEqual([await scene.reconnects(), (await scene.counts())[1]], [1, 4]);
     })));
 
 Deno.test("Upstream: a lost connection is counted, and made again after a wait", () =>
@@ -147,6 +155,7 @@ Deno.test("Upstream: it follows the leader at once, which is no error of the nod
     assert.deepEqual(await scene.next(2), [["closed", false, undefined], ["opened", 1]]);
     assert.deepEqual([upstream.connected, upstream.node], [true, 1]);
     assert.deepEqual(await scene.counts(), [1, 1, 0]);
+    assert.equal(await scene.reconnects(), 0, "the first node's connection was not lost");
     await eventually("the other one is left", () => nodes[0]!.connections === 0 || undefined);
     nodes[1]!.dropSockets();
     assert.deepEqual(await scene.next(), [["closed", false, 1]]);

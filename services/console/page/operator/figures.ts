@@ -70,7 +70,7 @@ export function figuresOf(name: ServiceName, history: MetricsHistory): Figure[] 
           `Missed by slow clients, ${period}`,
           recent("proxy_ws_messages_total", { direction: "lagged" }),
         ],
-        [`Reconnects to the read node, ${period}`, recent("proxy_broadcast_reconnect_attempts")],
+        [`Reconnects to the read node, ${period}`, recent("proxy_broadcast_reconnects_total")],
         ["Mean time of a request", mean(history, "proxy_http_request_duration_seconds")],
         [`Unanswered by nodes, ${period}`, recent("proxy_upstream_errors_total")],
       ];

@@ -75,9 +75,9 @@ const RULES: Readonly<Record<ServiceName, Rules>> = {
     if (history.latest.sum("proxy_broadcast_upstream_connected") === 0) {
       say("ProxyUpstreamDisconnected", true, "No WebSocket to the read node: clients get no news.");
     }
-    const reconnects = history.increase("proxy_broadcast_reconnect_attempts");
+    const reconnects = history.increase("proxy_broadcast_reconnects_total");
     if (reconnects > 5) {
-      say("ProxyReconnecting", false, `It connected anew ${reconnects} times in a minute.`);
+      say("ProxyReconnecting", false, `It lost its read node ${reconnects} times in a minute.`);
     }
     const errors = history.increase("proxy_upstream_errors_total");
     if (errors > 6) say("ProxyUpstreamErrors", true, `Nodes left ${errors} requests unanswered.`);
