@@ -3,7 +3,12 @@ import { serviceLog } from "../../lib/http/logging.ts";
 import { toWire } from "../../lib/protocol/wire.ts";
 import { toHeader } from "./chain/block.ts";
 import { Chain, type ChainEvents } from "./chain/chain.ts";
-import { CHECKPOINT_LATE_MAX_MS, CHECKPOINT_MS, CheckpointLoop } from "./chain/checkpoints.ts";
+import {
+  CHECKPOINT_LATE_MAX_MS,
+  CHECKPOINT_MS,
+  CheckpointLoop,
+  CLOCK_AHEAD_WAIT_MS,
+} from "./chain/checkpoints.ts";
 import { JournalError } from "./chain/journal.ts";
 import type { ChainMemory } from "./dev/chain_memory.ts";
 import { DevChain } from "./dev/dev_chain.ts";
@@ -40,9 +45,20 @@ export class CoreNode {
   readonly #checkpoints: CheckpointLoop;
   readonly #log = serviceLog("node");
   #isClockBehind = false;
+  /** How far the clock was set forward, until that is believed or it is set back. */
+  #clockAheadMs: number | undefined;
 
-  /** @param development Switches the development methods on. */
-  constructor(settings: NodeSettings, storage: Storage, clock: Clock, development?: Development) {
+  /**
+   * @param monotonic Shows whether the clock was set.
+   * @param development Switches the development methods on.
+   */
+  constructor(
+    settings: NodeSettings,
+    storage: Storage,
+    clock: Clock,
+    monotonic: Clock,
+    development?: Development,
+  ) {
     if (settings.isDevGenesis) {
       this.#log.info("Genesis uses the development accounts: their keys are public");
     }
@@ -91,12 +107,13 @@ export class CoreNode {
       clock: this.#clock,
       onSlowClient: () => this.metrics.slowClients.inc(),
     });
-    this.#checkpoints = new CheckpointLoop(clock, {
+    this.#checkpoints = new CheckpointLoop(clock, monotonic, {
       // No costly call may run between the oracle's answer and the timeout of the pull.
       pull: () => queue.closedDuring(() => this.#oracle.poll()),
       seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
       missed: (fromMs, toMs) => this.#missed(fromMs, toMs),
       clockBehind: (byMs) => this.#clockBehind(byMs),
+      clockAhead: (byMs) => this.#clockAhead(byMs),
     });
   }
 
@@ -125,6 +142,12 @@ export class CoreNode {
 
   #problem(): { status: string; reason?: string } | undefined {
     if (this.#storage.problem !== undefined) return this.#storage.problem;
+    if (this.#clockAheadMs !== undefined) {
+      return {
+        status: "degraded",
+        reason: `The clock was set forward by ${this.#clockAheadMs} ms`,
+      };
+    }
     const behindMs = this.chain.head.timestampMs - this.#clock.now();
     if (behindMs <= CHECKPOINT_LATE_MAX_MS) return undefined;
     return { status: "degraded", reason: `The clock is ${behindMs} ms behind the newest block` };
@@ -133,12 +156,14 @@ export class CoreNode {
   #seal(dueMs: number, lateMs: number): void {
     if (this.#isClockBehind) this.#log.info("The clock has passed the newest block again");
     this.#isClockBehind = false;
+    this.#clockAheadMs = undefined;
     this.metrics.checkpointLateness.observe(lateMs / 1000);
     this.#storage.afterCheckpoint(this.chain.checkpoint(dueMs));
   }
 
   /** Logged once: until the clock has passed the newest block, there is no checkpoint. */
   #clockBehind(byMs: number): void {
+    this.chain.oraclePrices.clamp(this.#clock.now());
     if (this.#isClockBehind) return;
     this.#isClockBehind = true;
     this.#log.warning(
@@ -147,9 +172,22 @@ export class CoreNode {
     );
   }
 
+  /** Logged once. The next line is that of the checkpoints that were missed. */
+  #clockAhead(byMs: number): void {
+    if (this.#clockAheadMs === undefined) {
+      this.#log.warning(
+        "The clock was set forward by {byMs} ms: no block, bet or settlement until it is set back or {waitMs} ms have passed",
+        { byMs, waitMs: CLOCK_AHEAD_WAIT_MS },
+      );
+    }
+    this.#clockAheadMs = byMs;
+  }
+
   #missed(fromMs: number, toMs: number): void {
     this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
-    this.#log.warning("Process was blocked: no checkpoints for {missedMs} ms from {from} on", {
+    const cause = this.#clockAheadMs === undefined ? "Process was blocked" : "The clock was set";
+    this.#log.warning("{cause}: no checkpoints for {missedMs} ms from {from} on", {
+      cause,
       missedMs: toMs - fromMs,
       from: new Date(fromMs).toISOString(),
     });

@@ -39,7 +39,7 @@ export function createNodeMetrics(
     }),
     checkpointsMissed: new Counter({
       name: "node_checkpoints_missed_total",
-      help: "Checkpoints skipped because the process was blocked.",
+      help: "Checkpoints skipped because the process was blocked or its clock was set forward.",
       registers,
     }),
     pulls: new Counter({

@@ -1,4 +1,4 @@
-import { type Clock, ShiftedClock, systemClock } from "../../lib/clock.ts";
+import { type Clock, monotonicClock, ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
@@ -29,12 +29,14 @@ export interface RunningNode extends RunningService {
  * Starts a development core node (spec: price oracle, write node).
  *
  * @param clock Time travel moves it if it is a {@link ShiftedClock}, for all services that share it.
+ * @param monotonic Shows whether the clock was set.
  * @throws {UsageError} If the settings file is invalid. @throws {ListenError} If a port is in use.
  * @throws {DataDirError} @throws {JournalError} If the data directory cannot be used.
  */
 export async function startNode(
   given: NodeOptions,
   clock: Clock = systemClock,
+  monotonic: Clock = monotonicClock,
 ): Promise<RunningNode> {
   const file = given.config === undefined ? {} : await readSettingsFile(given.config);
   const settings = resolveSettings(given, file, await readMarkets(given.markets));
@@ -44,7 +46,13 @@ export async function startNode(
   tryPort(given.host, given.readPort, "--read-port");
   const storage = openStorage(settings, dataDir, { newChain, retainMs, clock });
   const development = given.dev ? developmentOf(settings, dataDir, clock) : undefined;
-  const node = new CoreNode(settings, storage, development?.clock ?? clock, development);
+  const node = new CoreNode(
+    settings,
+    storage,
+    development?.clock ?? clock,
+    monotonic,
+    development,
+  );
   const listen = (name: string, port: number, isReadOnly: boolean) =>
     startService({
       name,

@@ -8,14 +8,20 @@ interface Timer {
 /** A clock that stands still until a test moves it; timers fire in order of their time. */
 export class FakeClock implements Clock {
   #nowMs: number;
+  #setByMs = 0;
   #timers: Timer[] = [];
+  /** The same clock for durations: {@link set} does not change it. */
+  readonly monotonic: Clock = {
+    now: () => this.#nowMs,
+    after: (delayMs, task) => this.after(delayMs, task),
+  };
 
   constructor(nowMs = 1_700_000_000_000) {
     this.#nowMs = nowMs;
   }
 
   now(): number {
-    return this.#nowMs;
+    return this.#nowMs + this.#setByMs;
   }
 
   after(delayMs: number, task: () => void): CancelTimer {
@@ -43,6 +49,11 @@ export class FakeClock implements Clock {
       due.task();
     }
     this.#nowMs = endMs;
+  }
+
+  /** Sets the clock forward, or back by a negative number: no time passes. */
+  set(byMs: number): void {
+    this.#setByMs += byMs;
   }
 
   /** Moves time without firing anything, as when the process was stopped. */

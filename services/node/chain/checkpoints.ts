@@ -10,6 +10,12 @@ export const CHECKPOINT_MS = SLOT_MS;
  */
 export const CHECKPOINT_LATE_MAX_MS = 1_000;
 
+/**
+ * While the clock is ahead of the monotonic one by more than a checkpoint may be late, nothing is
+ * skipped for this long: a block in the future would stop the chain until the clock had reached it.
+ */
+export const CLOCK_AHEAD_WAIT_MS = 30_000;
+
 /** Callbacks of a {@link CheckpointLoop}. */
 export interface CheckpointHandlers {
   /** Pulls prices; never rejects, and resolves within the timeout of a pull. */
@@ -20,6 +26,8 @@ export interface CheckpointHandlers {
   missed?(fromMs: number, toMs: number): void;
   /** The clock was set back and is this far behind the next checkpoint. Called every second. */
   clockBehind?(byMs: number): void;
+  /** The clock was set forward by this much. Called every 100 ms, until it is believed or set back. */
+  clockAhead?(byMs: number): void;
 }
 
 /**
@@ -28,14 +36,21 @@ export interface CheckpointHandlers {
  */
 export class CheckpointLoop {
   readonly #clock: Clock;
+  readonly #monotonic: Clock;
   readonly #handlers: CheckpointHandlers;
   #nextMs = 0;
+  /** The clock minus the monotonic one at the last checkpoint. */
+  #offsetMs = 0;
+  /** Since when the clock is ahead, on the monotonic one. */
+  #aheadSinceMs: number | undefined;
   #running = false;
   #cancelTimer: CancelTimer = () => {};
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(clock: Clock, handlers: CheckpointHandlers) {
+  /** @param monotonic Shows how much time has really passed. */
+  constructor(clock: Clock, monotonic: Clock, handlers: CheckpointHandlers) {
     this.#clock = clock;
+    this.#monotonic = monotonic;
     this.#handlers = handlers;
   }
 
@@ -47,6 +62,7 @@ export class CheckpointLoop {
    */
   start(lastMs = 0): void {
     this.#running = true;
+    this.#offsetMs = this.#offset();
     const fromMs = Math.max(this.#clock.now(), lastMs);
     this.#nextMs = (Math.floor(fromMs / CHECKPOINT_MS) + 1) * CHECKPOINT_MS;
     this.#schedule();
@@ -55,6 +71,7 @@ export class CheckpointLoop {
   /** The clock was moved while no checkpoint was in progress: the next one follows this one. */
   continueAfter(lastMs: number): void {
     this.#cancelTimer();
+    this.#offsetMs = this.#offset();
     this.#nextMs = lastMs + CHECKPOINT_MS;
     this.#schedule();
   }
@@ -67,31 +84,54 @@ export class CheckpointLoop {
   }
 
   #schedule(): void {
-    if (!this.#running) return;
     const waitMs = Math.max(0, this.#nextMs - this.#clock.now());
     if (waitMs > CHECKPOINT_LATE_MAX_MS) this.#handlers.clockBehind?.(waitMs);
     // A clock that was set back may be set forward again: check it every second.
-    this.#cancelTimer = this.#clock.after(Math.min(waitMs, CHECKPOINT_LATE_MAX_MS), () => {
+    this.#runAfter(Math.min(waitMs, CHECKPOINT_LATE_MAX_MS));
+  }
+
+  #runAfter(waitMs: number): void {
+    if (!this.#running) return;
+    this.#cancelTimer = this.#clock.after(waitMs, () => {
       this.#turn = this.#run();
     });
   }
 
   async #run(): Promise<void> {
-    this.#skipMissed();
+    const lateMs = this.#clock.now() - this.#nextMs;
+    if (lateMs > CHECKPOINT_LATE_MAX_MS) {
+      if (this.#isAhead()) return this.#runAfter(CHECKPOINT_MS);
+      this.#skipMissed();
+    }
     // A timer may fire a little early; the checkpoint is then scheduled again.
-    if (this.#clock.now() >= this.#nextMs) {
+    if (lateMs >= 0) {
       const dueMs = this.#nextMs;
       this.#nextMs += CHECKPOINT_MS;
+      this.#offsetMs = this.#offset();
+      this.#aheadSinceMs = undefined;
       if (this.#clock.now() < this.#nextMs) await this.#handlers.pull();
       this.#handlers.seal(dueMs, this.#clock.now() - dueMs);
     }
     this.#schedule();
   }
 
+  /** Whether the clock was set forward not long ago. */
+  #isAhead(): boolean {
+    const aheadMs = this.#offset() - this.#offsetMs;
+    if (aheadMs <= CHECKPOINT_LATE_MAX_MS) return false;
+    const nowMs = this.#monotonic.now();
+    this.#aheadSinceMs ??= nowMs;
+    if (nowMs - this.#aheadSinceMs >= CLOCK_AHEAD_WAIT_MS) return false;
+    this.#handlers.clockAhead?.(aheadMs);
+    return true;
+  }
+
+  #offset(): number {
+    return this.#clock.now() - this.#monotonic.now();
+  }
+
   #skipMissed(): void {
-    const nowMs = this.#clock.now();
-    if (nowMs - this.#nextMs <= CHECKPOINT_LATE_MAX_MS) return;
-    const currentMs = Math.floor(nowMs / CHECKPOINT_MS) * CHECKPOINT_MS;
+    const currentMs = Math.floor(this.#clock.now() / CHECKPOINT_MS) * CHECKPOINT_MS;
     this.#handlers.missed?.(this.#nextMs, currentMs);
     this.#nextMs = currentMs;
   }

@@ -10,9 +10,9 @@ import { type NodePrice, type PriceEntry, priceEntrySchema } from "../../../lib/
 /** The last price of a market that the oracle reported. */
 interface KnownPrice {
   price: bigint;
-  /** Unix milliseconds; never later than when it was received. */
+  /** Unix milliseconds on the node's clock; never in the future. */
   lastUpdate: number;
-  /** `lastUpdate` as sent by the oracle: the same value again is not a newer price. */
+  /** `lastUpdate` as sent by the oracle: its order does not depend on the node's clock. */
   reported: number;
 }
 
@@ -50,6 +50,7 @@ export class OraclePrices {
    */
   update(body: unknown, nowMs: number, isLate = false): PriceUpdate {
     const { prices } = bodySchema.parse(body);
+    this.clamp(nowMs);
     const outcome = { updated: 0, rejected: 0 };
     for (const market of this.markets) {
       const entry = priceEntrySchema.safeParse(prices[market.symbol]);
@@ -95,6 +96,11 @@ export class OraclePrices {
     return Object.fromEntries(entries);
   }
 
+  /** If the clock was set back, known prices count as of now: otherwise they would not get older. */
+  clamp(nowMs: number): void {
+    for (const known of this.#known.values()) known.lastUpdate = Math.min(known.lastUpdate, nowMs);
+  }
+
   /** The chain's clock was moved, and the oracle's was not: prices are as old as before. */
   shift(byMs: number): void {
     this.#shiftMs += byMs;
@@ -110,7 +116,10 @@ export class OraclePrices {
       return false;
     }
     const lastUpdate = Math.min(reported + this.#shiftMs, nowMs);
-    if (known !== undefined && lastUpdate <= known.lastUpdate) return false;
+    // On-time answers are in order; their times are not if the oracle's clock was set back.
+    const isNewer = known === undefined || reported > known.reported ||
+      (!isLate && lastUpdate > known.lastUpdate);
+    if (!isNewer) return false;
     this.#known.set(market, { price, lastUpdate, reported });
     return true;
   }

@@ -4,6 +4,7 @@ import { withSteppedNode } from "../support/stepped_node.ts";
 import {
   CHECKPOINT_LATE_MAX_MS,
   CheckpointLoop,
+  CLOCK_AHEAD_WAIT_MS,
 } from "../../../services/node/chain/checkpoints.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { isSettled } from "../support/is_settled.ts";
@@ -17,8 +18,9 @@ function startLoop(
   const seals: [dueMs: number, lateMs: number][] = [];
   const missed: [fromMs: number, toMs: number][] = [];
   const behind: number[] = [];
+  const ahead: number[] = [];
   let pulls = 0;
-  const loop = new CheckpointLoop(clock, {
+  const loop = new CheckpointLoop(clock, clock.monotonic, {
     pull() {
       pulls += 1;
       return Promise.resolve(pull(clock));
@@ -26,9 +28,10 @@ function startLoop(
     seal: (dueMs, lateMs) => seals.push([dueMs, lateMs]),
     missed: (fromMs, toMs) => missed.push([fromMs, toMs]),
     clockBehind: (byMs) => behind.push(byMs),
+    clockAhead: (byMs) => ahead.push(byMs),
   });
   loop.start(lastMs);
-  return { clock, loop, seals, missed, behind, pulls: () => pulls };
+  return { clock, loop, seals, missed, behind, ahead, pulls: () => pulls };
 }
 
 /** Moves the clock in small steps, letting what was promised happen in between. */
@@ -90,13 +93,54 @@ Deno.test("Node: the log says for how long and from when there were no checkpoin
       const from = new Date(stepped.now + 100).toISOString();
       clock.jump(CHECKPOINT_LATE_MAX_MS + 3_200);
       await stepped.run(1);
-      const blocked = records.filter(({ rawMessage }) => /^Process was/.test(String(rawMessage)));
-      assert.deepEqual(blocked.map(({ properties }) => properties), [{ missedMs: 4_100, from }]);
+      const blocked = records.filter(({ properties }) => "missedMs" in properties);
+      const cause = "Process was blocked";
+      assert.deepEqual(blocked.map(({ properties }) => properties), [
+        { cause, missedMs: 4_100, from },
+      ]);
       assert.match(
         blocked[0]?.message.join("") ?? "",
         /no checkpoints for 4100 ms from 2023-11-14T/,
       );
     })));
+
+/** The answer of a node's `GET /health`. */
+async function healthOf(url: string): Promise<{ status: string; error?: string }> {
+  return await (await fetch(`${url}/health`)).json();
+}
+
+Deno.test("Node: with its clock set forward it is degraded and waits; set back, it makes blocks again", () =>
+  withLogs("info", (records) =>
+    withSteppedNode(async ({ stepped, clock, node }) => {
+      clock.set(3_600_000);
+      clock.advance(1_000);
+      assert.deepEqual(Object.entries(await healthOf(node.url)).slice(0, 3), [
+        ["status", "degraded"],
+        ["error", "The clock was set forward by 3600000 ms"],
+        ["blockNumber", 1],
+      ]);
+      clock.advance(2_000);
+      clock.set(-3_600_000);
+      await stepped.run(1);
+      assert.equal((await healthOf(node.url)).status, "healthy");
+      const lines = records.map(({ message }) => message.join(""));
+      assert.deepEqual(
+        lines.filter((line) => /clock was set/.test(line)).map((s) => s.slice(0, 50)),
+        [
+          "The clock was set forward by 3600000 ms: no block,",
+          "The clock was set: no checkpoints for 3000 ms from",
+        ],
+      );
+    })));
+
+Deno.test("Node: with its clock set back its prices become stale instead of staying fresh", () =>
+  withSteppedNode(async ({ client, clock }) => {
+    clock.set(-3_600_000);
+    clock.advance(100);
+    for (let seconds = 0; seconds < 4; seconds++) clock.advance(1_000);
+    const { state, ageMs } = (await client.getPrices())["ETH/USDT"] ?? assert.fail();
+    assert.deepEqual([state, ageMs], ["stale", 4_000]);
+  }));
 
 Deno.test("CheckpointLoop: makes no checkpoint after it was stopped", async () => {
   const { clock, loop, seals } = startLoop();
@@ -134,6 +178,46 @@ Deno.test("CheckpointLoop: a clock that was set back is looked at every second, 
   clock.jump(3_600_000);
   await advance(clock, 1_000);
   assert.ok(seals.length > 0);
+  await loop.stop();
+});
+
+Deno.test("CheckpointLoop: a clock that is an hour ahead for five seconds costs five seconds of checkpoints", async () => {
+  const { clock, loop, seals, missed, behind, ahead } = startLoop();
+  await advance(clock, 80);
+  clock.set(3_600_000);
+  await advance(clock, 5_000);
+  assert.equal(seals.length, 1);
+  assert.ok(ahead.every((byMs) => byMs === 3_600_000) && ahead.length > 1, `${ahead}`);
+  clock.set(-3_600_000);
+  await advance(clock, 200);
+  assert.deepEqual(missed, [[1_700_000_000_200, 1_700_000_005_200]]);
+  assert.deepEqual(seals.slice(1).map(([dueMs]) => dueMs - 1_700_000_000_000), [5_200, 5_300]);
+  assert.deepEqual(behind, []);
+  await loop.stop();
+});
+
+Deno.test(`CheckpointLoop: a clock that stays ahead is followed after ${CLOCK_AHEAD_WAIT_MS} ms`, async () => {
+  const { clock, loop, seals, missed } = startLoop();
+  await advance(clock, 80);
+  clock.set(3_600_000);
+  await advance(clock, CLOCK_AHEAD_WAIT_MS);
+  assert.equal(seals.length, 1);
+  await advance(clock, 200);
+  const first = 1_700_000_000_200 + 3_600_000 + CLOCK_AHEAD_WAIT_MS;
+  assert.deepEqual(missed, [[1_700_000_000_200, first]]);
+  assert.deepEqual(seals.slice(1).map(([dueMs]) => dueMs), [first, first + 100]);
+  await loop.stop();
+});
+
+Deno.test("CheckpointLoop: each time the clock is set forward it waits anew", async () => {
+  const { clock, loop, seals } = startLoop();
+  for (const made of [1, 3]) {
+    await advance(clock, 150);
+    clock.set(3_600_000);
+    await advance(clock, CLOCK_AHEAD_WAIT_MS - 500);
+    assert.equal(seals.length, made);
+    clock.set(-3_600_000);
+  }
   await loop.stop();
 });
 
@@ -184,7 +268,7 @@ Deno.test("CheckpointLoop: a timer that fires early makes no checkpoint before i
     after: (delayMs: number, task: () => void) =>
       clock.after(timers++ === 0 ? delayMs - 1 : delayMs, task),
   };
-  const loop = new CheckpointLoop(early, {
+  const loop = new CheckpointLoop(early, early, {
     pull: () => Promise.resolve(),
     seal: () => void seals.push(clock.now()),
   });

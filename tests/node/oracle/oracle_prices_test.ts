@@ -41,6 +41,35 @@ Deno.test("OraclePrices: a lastUpdate in the future counts as now, once", () => 
   assert.equal(latest.isFresh(ETH, NOW + 3_100), true, "a corrected clock is believed at once");
 });
 
+Deno.test("OraclePrices: with the clock set back by an hour, newer prices still replace older ones", () => {
+  const latest = new OraclePrices(3_000);
+  latest.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
+  const back = NOW - 3_600_000;
+  for (let ms = 100; ms <= 25_000; ms += 100) {
+    const body = pricesBody(NOW + ms, { "ETH/USDT": BigInt(ms) });
+    assert.equal(latest.update(body, back + ms).updated, 3);
+    assert.equal(latest.freshPrice(ETH, back + ms), BigInt(ms));
+  }
+});
+
+Deno.test("OraclePrices: with the clock set back by an hour, a price that stays the same becomes stale", () => {
+  const latest = new OraclePrices(3_000);
+  latest.update(pricesBody(NOW), NOW);
+  const back = NOW - 3_600_000;
+  latest.update(pricesBody(NOW), back);
+  assert.equal(latest.view(back + 3_000)["ETH/USDT"]?.ageMs, 3_000);
+  latest.update(pricesBody(NOW), back + 3_001);
+  assert.equal(latest.isFresh(ETH, back + 3_001), false);
+});
+
+Deno.test("OraclePrices: with the clock set back, an older late answer does not replace a newer price", () => {
+  const latest = new OraclePrices(3_000);
+  latest.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
+  const back = NOW - 3_600_000;
+  latest.update(pricesBody(NOW - 1, { "ETH/USDT": 8n }), back + 100, true);
+  assert.equal(latest.freshPrice(ETH, back + 100), 7n);
+});
+
 Deno.test("OraclePrices: an older price does not replace a newer one", () => {
   const latest = new OraclePrices(3_000);
   latest.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);

@@ -30,7 +30,7 @@ const settings = resolveSettings({
 /** A node without ports, and its storage. */
 function startCore(folder: string, disk: FakeDisk): { node: CoreNode; storage: Storage } {
   const storage = openStorage(settings, folder, { clock, openFile: journalOn(disk) });
-  return { node: new CoreNode(settings, storage, clock), storage };
+  return { node: new CoreNode(settings, storage, clock, clock.monotonic), storage };
 }
 
 function call(node: CoreNode, method: string, ...params: unknown[]) {

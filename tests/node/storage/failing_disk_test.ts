@@ -33,7 +33,7 @@ class Node {
   constructor(folder: string) {
     const { clock, files } = this;
     this.storage = openStorage(settings, folder, { clock, openFile: files.open });
-    this.core = new CoreNode(settings, this.storage, clock);
+    this.core = new CoreNode(settings, this.storage, clock, clock.monotonic);
   }
 
   /** Checkpoints of a second, with fresh prices. */
@@ -171,7 +171,8 @@ Deno.test("Storage: a first start on a full disk can be repeated when there is r
     }
     const storage = openStorage(settings, path, { openFile: files.open });
     assert.equal(storage.state.histories.size, 3);
-    await storage.close(new CoreNode(settings, storage, new FakeClock()).chain.head);
+    const clock = new FakeClock();
+    await storage.close(new CoreNode(settings, storage, clock, clock.monotonic).chain.head);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

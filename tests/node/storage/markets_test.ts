@@ -28,7 +28,7 @@ Deno.test("Node --data-dir: a market with an open thesis cannot be removed, one 
     );
 
     await withMarketsFile(marketsToml(2), async (markets) => {
-      await assert.rejects(startNode(testOptions({ dataDir, markets }), clock), {
+      await assert.rejects(startNode(testOptions({ dataDir, markets }), clock, clock.monotonic), {
         code: "DATA_DIR",
         message: new RegExp(
           `contains the open thesis 1 on ${ETH.base} / ${ETH.quote}, .* to the --markets file$`,
@@ -57,7 +57,7 @@ Deno.test("Node --data-dir: a market with an open thesis cannot be removed, one 
       );
     });
     await withMarketsFile(marketsToml(2), async (markets) => {
-      const node = await startNode(testOptions({ dataDir, markets }), clock);
+      const node = await startNode(testOptions({ dataDir, markets }), clock, clock.monotonic);
       await node.stop();
     });
   } finally {

@@ -30,7 +30,7 @@ export class SteppedNode {
 
   /** Starts a node, and makes no checkpoint yet. */
   static async start(options: NodeOptions, clock: FakeClock): Promise<SteppedNode> {
-    const node = await startNode(options, clock);
+    const node = await startNode(options, clock, clock.monotonic);
     const socket = await RpcSocket.open(node.wsUrl);
     return new SteppedNode(node, clock, socket, await socket.subscribe("newHeads"));
   }
