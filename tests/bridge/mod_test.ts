@@ -7,7 +7,8 @@ import { UsageError } from "../../lib/cli/options.ts";
 import { kill, startMortal } from "../support/death.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
-import { FakeNode } from "../support/fake_node.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { signedRequest, startTestBridge, user, withBridge } from "./support.ts";
 import { withFolder } from "../support/with_folder.ts";
 
@@ -114,6 +115,31 @@ Deno.test("Bridge: a node that does not know the relayer is said at start; a key
       await node.stop();
     }
   }));
+
+for (const [hours, code] of [[1, "DEADLINE_PASSED"], [3, "RECEIPT_DROPPED"]] as const) {
+  Deno.test(`Bridge: with --retain 2h, a deposit without an answer is ${code} after ${hours} h`, () => {
+    const clock = new FakeClock(Date.now());
+    return withBridge(
+      async ({ url }, node) => {
+        node.behaviour = () => {
+          node.down = true;
+          throw new ConnectionLost(); // nobody knows whether the chain has it
+        };
+        await assertFailure(post(`${url}/deposit`, signedRequest()), 504, "is unknown");
+        node.down = false;
+        clock.jump(hours * 3_600_000);
+        const reason = await eventually("the outcome is known", async () => {
+          clock.advance(1_000);
+          const answer = await fetch(`${url}/deposits/${user.address}/1`);
+          return (await answer.json()).deposit.reason?.code;
+        });
+        assert.equal(reason, code);
+      },
+      { retain: 2 * 3_600_000 },
+      clock,
+    );
+  });
+}
 
 Deno.test("Bridge: ends in time with a node that answers nothing, and leaves nothing undone", () =>
   withFolder(async (directory) => {

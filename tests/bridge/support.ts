@@ -1,3 +1,4 @@
+import type { Clock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import type { DepositRequest } from "../../lib/protocol/deposit.ts";
@@ -42,6 +43,7 @@ export function signedRequest(
 export function startTestBridge(
   rpcUrl: string,
   given: Partial<BridgeOptions> = {},
+  clock?: Clock,
 ): Promise<RunningService> {
   return startBridge(
     withDefaults(options, {
@@ -53,6 +55,7 @@ export function startTestBridge(
       rateLimitTotal: 0,
       ...given,
     }),
+    clock,
   );
 }
 
@@ -60,9 +63,10 @@ export function startTestBridge(
 export async function withBridge(
   test: (bridge: RunningService, node: FakeNode) => Promise<void>,
   given: Partial<BridgeOptions> = {},
+  clock?: Clock,
 ): Promise<void> {
   const node = FakeNode.start();
-  const bridge = await startTestBridge(node.url, given);
+  const bridge = await startTestBridge(node.url, given, clock);
   try {
     await test(bridge, node);
   } finally {

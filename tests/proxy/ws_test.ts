@@ -245,6 +245,27 @@ onBothPorts(
     }),
 );
 
+for (const limit of ["maxWsClients", "maxConnectionsPerAddress"] as const) {
+  onBothPorts(
+    `Proxy, WebSocket: handshakes at once do not exceed ${limit}`,
+    (withProxy) =>
+      withProxy(async ({ url, wsUrl }) => {
+        const attempts = Array.from({ length: 20 }, () => RpcSocket.open(wsUrl));
+        const opened = (await Promise.allSettled(attempts)).filter((one) =>
+          one.status === "fulfilled"
+        );
+        const codes: number[] = [];
+        for (const { value } of opened) value.closed.then(({ code }) => codes.push(code));
+        const served = () => opened.length - codes.length;
+        await eventually("the others are closed", () => served() <= 3 || undefined, 5_000);
+        assert(codes.every((code) => code === 1013), `try again later: ${codes}`);
+        const metrics = await (await fetch(`${url}/metrics`)).text();
+        assert.match(metrics, new RegExp(`^proxy_ws_connections_active ${served()}$`, "m"));
+        await Promise.all(opened.map(({ value }) => value.close()));
+      }, { proxy: { [limit]: 3 } }),
+  );
+}
+
 for (const clientPort of ["main port", "WebSocket port"] as const) {
   Deno.test({
     name: `Proxy, WebSocket: handshakes that are reset take nobody's place (${clientPort})`,
