@@ -3,7 +3,9 @@
  * `--problem <text>`: an earlier problem, such as a missing program.
  */
 import { parseArgs } from "node:util";
-import { judge, type Verdict } from "./verdict.ts";
+import config from "../deno.json" with { type: "json" };
+import { testFilesBelow } from "./suite.ts";
+import { type Expected, judge, type Verdict } from "./verdict.ts";
 
 /** One command that has to succeed in time. */
 export interface Step {
@@ -37,7 +39,7 @@ export async function runGate(
   steps: readonly Step[],
   report: string,
   earlier: readonly string[],
-  allowed?: Readonly<Record<string, string>>,
+  expected: Expected,
 ): Promise<Verdict> {
   const problems = [...earlier];
   for (const step of steps) {
@@ -49,7 +51,7 @@ export async function runGate(
     if (thrown instanceof Deno.errors.NotFound) return undefined;
     throw thrown;
   });
-  return judge(xml, problems, allowed);
+  return judge(xml, problems, expected);
 }
 
 if (import.meta.main) {
@@ -83,8 +85,12 @@ if (import.meta.main) {
     ],
     report,
     problem,
+    { files: testFilesBelow("."), ...config.suite },
   );
   console.log();
+  if (verdict.passed > config.suite.passedMin) {
+    console.log(`suite.passedMin of deno.json may be raised to ${verdict.passed}`);
+  }
   for (const text of verdict.problems) console.log(`Gate: ${text}`);
   await Deno.writeTextFile(summary, `${verdict.summary}\n`);
   Deno.exit(verdict.isGreen ? 0 : 1);

@@ -2,12 +2,12 @@
 
 const RECORDINGS = "Replays traffic of exchanges that the repository does not contain";
 
-/** The name of a test in tests/oracle/recordings_test.ts. */
 function recording(provider: string, file: string): string {
-  return `Provider provider_${provider}: every frame of ${file}.ndjson is understood, every price exact`;
+  const name = `every frame of ${file}.ndjson is understood, every price exact`;
+  return `tests/oracle/recordings_test.ts: Provider provider_${provider}: ${name}`;
 }
 
-/** Tests that may be skipped on CI, by exact name, and why. Any other skipped test is a failure. */
+/** Tests that may be skipped on CI, as `file: name`, and why. Any other skipped test is a failure. */
 export const ALLOWED_SKIPS: Readonly<Record<string, string>> = {
   [recording("a", "binance-aggtrade-2021")]: RECORDINGS,
   [recording("b", "coinbase-ticker-2021-04-17")]: RECORDINGS,
@@ -17,15 +17,17 @@ export const ALLOWED_SKIPS: Readonly<Record<string, string>> = {
 /** Counts in a report of `deno test --junit-path`. */
 export interface Totals {
   passed: number;
-  /** Names of failed tests, each with the beginning of its error. */
+  /** Failed tests as `file: name`, each with the beginning of its error. */
   failed: string[];
-  /** Names of skipped tests. */
+  /** Skipped tests as `file: name`. */
   skipped: string[];
+  /** Files with at least one test. */
+  files: Set<string>;
 }
 
-/** One test: its name and, if it did not pass, its result. All texts in it are escaped. */
+/** One test: its name, its file and, if it did not pass, its result. All texts in it are escaped. */
 const TEST_CASE =
-  /<testcase name="([^"]*)"[^>]*>\s*(?:<(failure|error|skipped)\b(?:[^>]*>([^<]{0,1000}))?)?/g;
+  /<testcase name="([^"]*)" classname="(?:\.\/)?([^"]*)"[^>]*>\s*(?:<(failure|error|skipped)\b(?:[^>]*>([^<]{0,1000}))?)?/g;
 
 const ENTITIES: Record<string, string> = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
 
@@ -36,11 +38,12 @@ function unescaped(text: string): string {
 /** Counts the tests of a report. @returns Undefined if the report is not complete. */
 export function readReport(xml: string | undefined): Totals | undefined {
   if (xml === undefined || !/<\/testsuites>\s*$/.test(xml)) return undefined;
-  const totals: Totals = { passed: 0, failed: [], skipped: [] };
-  for (const [, name = "", outcome, thrown = ""] of xml.matchAll(TEST_CASE)) {
+  const totals: Totals = { passed: 0, failed: [], skipped: [], files: new Set() };
+  for (const [, name, file = "", outcome, thrown = ""] of xml.matchAll(TEST_CASE)) {
+    totals.files.add(unescaped(file));
     if (outcome === undefined) totals.passed += 1;
-    else if (outcome === "skipped") totals.skipped.push(unescaped(name));
-    else totals.failed.push(unescaped(`${name}\n${thrown}`.trim()));
+    else if (outcome === "skipped") totals.skipped.push(unescaped(`${file}: ${name}`));
+    else totals.failed.push(unescaped(`${file}: ${name}\n${thrown}`.trim()));
   }
   return totals;
 }
@@ -49,8 +52,18 @@ export function readReport(xml: string | undefined): Totals | undefined {
 export interface Verdict {
   isGreen: boolean;
   problems: string[];
+  passed: number;
   /** `N passed, N failed, N skipped`. Unless the gate is green, at least one has failed. */
   summary: string;
+}
+
+/** What a report has to contain. */
+export interface Expected {
+  /** Each has at least one test. */
+  files: readonly string[];
+  /** So many tests passed, steps included. */
+  passedMin: number;
+  allowed?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -62,13 +75,22 @@ export interface Verdict {
 export function judge(
   xml: string | undefined,
   earlier: readonly string[],
-  allowed: Readonly<Record<string, string>> = ALLOWED_SKIPS,
+  { files, passedMin, allowed = ALLOWED_SKIPS }: Expected,
 ): Verdict {
   const problems = [...earlier];
   const totals = readReport(xml);
   const { passed, failed, skipped } = totals ?? { passed: 0, failed: [], skipped: [] };
-  if (totals === undefined) problems.push("The tests left no complete report");
-  else if (passed === 0) problems.push("No test passed");
+  if (totals === undefined) {
+    problems.push("The tests left no complete report");
+  } else {
+    const silent = files.filter((file) => !totals.files.has(file));
+    for (const file of silent) problems.push(`No test ran in ${file}`);
+    if (passed < passedMin) {
+      problems.push(
+        `${passed} tests passed, fewer than suite.passedMin of deno.json: ${passedMin}`,
+      );
+    }
+  }
   for (const name of failed) problems.push(`Failed: ${name}`);
   for (const name of skipped) {
     if (!Object.hasOwn(allowed, name)) problems.push(`Skipped, and not in ALLOWED_SKIPS: ${name}`);
@@ -78,6 +100,7 @@ export function judge(
   return {
     isGreen,
     problems,
+    passed,
     summary: `${passed} passed, ${shown} failed, ${skipped.length} skipped`,
   };
 }

@@ -25,6 +25,7 @@ const SERVICES = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 Deno.test({
   name: "Console: maker and operator see the same numbers as the services",
   ignore: !hasChromium,
+  timeout: 180_000, // with pictures
   async fn() {
     const stack = await startStack({
       ports: { ...FREE_PORTS, console: 0 },

@@ -24,6 +24,7 @@ const LATER: Corners = [[0.8, 0.05], [0.9, 0.9]];
 Deno.test({
   name: "Console: bets in a browser, from the first look to the outcome",
   ignore: !hasChromium,
+  timeout: 180_000,
   async fn(t) {
     const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
     const browser = await launchBrowser();

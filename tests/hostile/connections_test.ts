@@ -7,14 +7,14 @@ import { HANDSHAKE_MS, WsListener } from "../../services/proxy/clients/ws_listen
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { call, onBothPorts, post, withProxy } from "../proxy/support.ts";
+import { BOTH_PORTS, call, post, withProxy } from "../proxy/support.ts";
 import { AddressedClient, HonestClient, metric } from "./honest_client.ts";
 
 const LIMIT = 20;
 
-onBothPorts(
-  "Hostile: an address has its share of WebSocket clients and no more",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Hostile: an address has its share of WebSocket clients and no more (%s)",
+  (_port, withProxy) =>
     withProxy(async (scene) => {
       const { url, wsUrl } = scene;
       const honest = await HonestClient.open(scene);
@@ -41,9 +41,9 @@ onBothPorts(
     }, { proxy: { maxConnectionsPerAddress: LIMIT } }),
 );
 
-onBothPorts(
-  "Hostile: a peer that invents an address for each client leaves room for others",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Hostile: a peer that invents an address for each client leaves room for others (%s)",
+  (_port, withProxy) =>
     withProxy(async (scene) => {
       const attackers = [];
       for (let n = 0; n < 50; n += 1) {
@@ -99,9 +99,9 @@ async function exchange(url: string, bytes: string | Uint8Array): Promise<Buffer
   return Buffer.concat(pieces);
 }
 
-onBothPorts(
-  "Hostile: a malformed Host gets an answer and no stack trace",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Hostile: a malformed Host gets an answer and no stack trace (%s)",
+  (_port, withProxy) =>
     withProxy(async ({ url, wsUrl }) => {
       for (const host of ["[::", "a b", "%zz", "a:99999"]) {
         for (const base of [url, wsUrl]) {
@@ -166,9 +166,9 @@ Deno.test("Hostile: on the WebSocket port a frame over the limit closes with 100
     await honest.close();
   }, { clientPort: "WebSocket port", proxy: { maxBodyBytes: 4_096 } }));
 
-onBothPorts(
-  "Hostile: a message over the limit closes its connection with 1009",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Hostile: a message over the limit closes its connection with 1009 (%s)",
+  (_port, withProxy) =>
     withProxy(async (scene) => {
       const honest = await HonestClient.open(scene);
       const attacker = await RpcSocket.open(scene.wsUrl);

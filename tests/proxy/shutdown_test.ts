@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { STOP_DEADLINE_MS } from "../../lib/cli/command.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { onBothPorts } from "./support.ts";
+import { BOTH_PORTS } from "./support.ts";
 import { deafClient } from "./deaf_client.ts";
 
-onBothPorts(
-  "Proxy, shutdown: clients are closed with 1012, and none is taken any more",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, shutdown: clients are closed with 1012, and none is taken any more (%s)",
+  (_port, withProxy) =>
     withProxy(async ({ wsUrl, read, stopProxy }) => {
       const clients = await Promise.all([1, 2].map(() => RpcSocket.open(wsUrl)));
       await clients[0]?.call("eth_subscribe", ["newHeads"]);
@@ -17,9 +17,9 @@ onBothPorts(
     }),
 );
 
-onBothPorts(
-  "Proxy, shutdown: ends in time though a client reads nothing",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, shutdown: ends in time though a client reads nothing (%s)",
+  (_port, withProxy) =>
     withProxy(async ({ url, wsUrl, read, stopProxy }) => {
       const client = await deafClient(wsUrl);
       await client.send({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["newHeads"] });
@@ -39,9 +39,9 @@ onBothPorts(
     }),
 );
 
-onBothPorts(
-  "Proxy, shutdown: a refused client that keeps its connection delays nothing",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, shutdown: a refused client that keeps its connection delays nothing (%s)",
+  (_port, withProxy) =>
     withProxy(async ({ wsUrl, stopProxy }) => {
       const { hostname, port, pathname } = new URL(wsUrl);
       const refused = await Deno.connect({ hostname, port: Number(port) });

@@ -3,7 +3,7 @@ import { UNREAD_BYTES_MAX } from "../../services/proxy/clients/client_connection
 import { eventually } from "../support/eventually.ts";
 import { deafClient } from "./deaf_client.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { onBothPorts, type Scene } from "./support.ts";
+import { BOTH_PORTS, type Scene } from "./support.ts";
 
 const CAPACITY = 16;
 const MESSAGES = 400;
@@ -39,9 +39,9 @@ function isNumber(result: unknown, n: number): boolean {
   return typeof result === "object" && result !== null && "n" in result && result.n === n;
 }
 
-onBothPorts(
-  "Proxy, slow client: lags, misses the oldest, is counted, and delays nobody",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, slow client: lags, misses the oldest, is counted, and delays nobody (%s)",
+  (_port, withProxy) =>
     withProxy(async (scene) => {
       const deaf = await flood(scene);
       // It reads again: what it did not get is what was counted, and the newest has come.
@@ -54,9 +54,9 @@ onBothPorts(
     }, { proxy: { broadcastCapacity: CAPACITY, maxBufferedBytes: BUFFERED } }),
 );
 
-onBothPorts(
-  "Proxy, slow client: is closed where --slow-clients says so",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, slow client: is closed where --slow-clients says so (%s)",
+  (_port, withProxy) =>
     withProxy(async (scene) => {
       const deaf = await flood(scene);
       await eventually("its subscription is gone", async () => {
@@ -70,9 +70,9 @@ onBothPorts(
     }),
 );
 
-onBothPorts(
-  "Proxy, fast client: gets every message of bursts that are longer than the ring",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, fast client: gets every message of bursts that are longer than the ring (%s)",
+  (_port, withProxy) =>
     withProxy(async ({ wsUrl, read }) => {
       const BURST = 100 * CAPACITY;
       const fast = await RpcSocket.open(wsUrl);
@@ -91,9 +91,9 @@ onBothPorts(
     }, { proxy: { broadcastCapacity: CAPACITY } }),
 );
 
-onBothPorts(
-  "Proxy, slow client: one that asks on and reads no answers is closed at 64 MiB of them",
-  (withProxy) => {
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, slow client: one that asks on and reads no answers is closed at 64 MiB of them (%s)",
+  (_port, withProxy) => {
     const MIB = 1024 * 1024;
     const boundMib = UNREAD_BYTES_MAX / MIB;
     // Besides what the proxy holds, the kernel takes some MiB of a connection's bytes.

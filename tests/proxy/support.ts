@@ -68,13 +68,8 @@ export function call(id: number, method: string, params: unknown[] = []) {
   return { jsonrpc: "2.0", id, method, params };
 }
 
-/** Registers a test once for each {@link ClientPort}; it gets a {@link withProxy} for that port. */
-export function onBothPorts(
-  name: string,
-  test: (playOnPort: typeof withProxy) => Promise<void>,
-): void {
-  for (const clientPort of ["main port", "WebSocket port"] as const) {
-    Deno.test(`${name} (${clientPort})`, () =>
-      test((play, given) => withProxy(play, { ...given, clientPort })));
-  }
-}
+/** For `Deno.test.each`: each {@link ClientPort} with a {@link withProxy} for it. */
+export const BOTH_PORTS = (["main port", "WebSocket port"] as const).map((clientPort) => {
+  const onPort: typeof withProxy = (play, given) => withProxy(play, { ...given, clientPort });
+  return [clientPort, onPort] as const;
+});

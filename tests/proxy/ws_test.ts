@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { call, onBothPorts, post, withProxy } from "./support.ts";
+import { BOTH_PORTS, call, post, withProxy } from "./support.ts";
 
-onBothPorts(
-  "Proxy, WebSocket: one client asking twice gets two ids, each with every notification",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, WebSocket: one client asking twice gets two ids, each with every notification (%s)",
+  (_port, withProxy) =>
     withProxy(async ({ wsUrl, read }) => {
       const client = await RpcSocket.open(wsUrl);
       const first = (await client.call("eth_subscribe", ["newHeads"])).result;
@@ -22,9 +22,9 @@ onBothPorts(
     }),
 );
 
-onBothPorts(
-  "Proxy, WebSocket: a client gets the node's own id",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, WebSocket: a client gets the node's own id (%s)",
+  (_port, withProxy) =>
     withProxy(async ({ wsUrl }) => {
       const client = await RpcSocket.open(wsUrl);
       assert.equal((await client.call("eth_subscribe", ["newHeads"])).result, "0xnode-1");
@@ -32,9 +32,9 @@ onBothPorts(
     }, { read: { subscriptionId: (n) => `0xnode-${n}` } }),
 );
 
-onBothPorts(
-  "Proxy, WebSocket: an id that another client still holds for something else is not given",
-  (withProxy) => {
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, WebSocket: an id that another client still holds for something else is not given (%s)",
+  (_port, withProxy) => {
     // The node numbers from 1 anew after each of its restarts.
     let epochStart = 0;
     let granted = 0;
@@ -65,9 +65,9 @@ onBothPorts(
   },
 );
 
-onBothPorts(
-  "Proxy, WebSocket: numbers of a notification stay as the node wrote them, under any id",
-  (withProxy) => {
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, WebSocket: numbers of a notification stay as the node wrote them, under any id (%s)",
+  (_port, withProxy) => {
     let epochStart = 0;
     return withProxy(async ({ wsUrl, read }) => {
       const client = await RpcSocket.open(wsUrl);
@@ -90,9 +90,9 @@ onBothPorts(
   },
 );
 
-onBothPorts(
-  "Proxy, WebSocket: other calls and batches go the way of HTTP ones, subscriptions among them",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, WebSocket: other calls and batches go the way of HTTP ones, subscriptions among them (%s)",
+  (_port, withProxy) =>
     withProxy(async ({ wsUrl, read, write }) => {
       const client = await RpcSocket.open(wsUrl);
       assert.deepEqual((await client.call("core_getAccount", ["a"])).result, {
@@ -117,9 +117,9 @@ onBothPorts(
     }),
 );
 
-onBothPorts(
-  "Proxy, WebSocket: the id is answered before the first notification, in a slow batch too",
-  (withProxy) => {
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, WebSocket: the id is answered before the first notification, in a slow batch too (%s)",
+  (_port, withProxy) => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const answer = async (text: string) => {
       await gate;
@@ -147,9 +147,9 @@ onBothPorts(
   },
 );
 
-onBothPorts(
-  "Proxy, WebSocket: binary frames are read as text, answers are text",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, WebSocket: binary frames are read as text, answers are text (%s)",
+  (_port, withProxy) =>
     withProxy(async ({ wsUrl }) => {
       const client = await RpcSocket.open(wsUrl);
       client.socket.send(
@@ -161,9 +161,9 @@ onBothPorts(
     }),
 );
 
-onBothPorts(
-  "Proxy, WebSocket: a node's refusal to subscribe goes through as it is",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, WebSocket: a node's refusal to subscribe goes through as it is (%s)",
+  (_port, withProxy) =>
     withProxy(async ({ wsUrl }) => {
       const client = await RpcSocket.open(wsUrl);
       const { error } = await client.call("eth_subscribe", ["nonsense"]);
@@ -183,9 +183,9 @@ onBothPorts(
     }),
 );
 
-onBothPorts(
-  "Proxy, WebSocket: limits on clients, subscriptions and origins",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, WebSocket: limits on clients, subscriptions and origins (%s)",
+  (_port, withProxy) =>
     withProxy(async ({ url, wsUrl }) => {
       const first = await RpcSocket.open(wsUrl);
       const second = await RpcSocket.open(wsUrl);
@@ -231,9 +231,9 @@ async function rawHandshake(wsUrl: string, headers: Record<string, string>): Pro
   return new TextDecoder().decode(buffer.subarray(0, length));
 }
 
-onBothPorts(
-  "Proxy, WebSocket: an id beyond 2^53 is the client's own in answers",
-  (withProxy) =>
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, WebSocket: an id beyond 2^53 is the client's own in answers (%s)",
+  (_port, withProxy) =>
     withProxy(async ({ wsUrl }) => {
       const client = await RpcSocket.open(wsUrl);
       const id = "9007199254740993";
@@ -246,9 +246,9 @@ onBothPorts(
 );
 
 for (const limit of ["maxWsClients", "maxConnectionsPerAddress"] as const) {
-  onBothPorts(
-    `Proxy, WebSocket: handshakes at once do not exceed ${limit}`,
-    (withProxy) =>
+  Deno.test.each(BOTH_PORTS)(
+    `Proxy, WebSocket: handshakes at once do not exceed ${limit} (%s)`,
+    (_port, withProxy) =>
       withProxy(async ({ url, wsUrl }) => {
         const attempts = Array.from({ length: 20 }, () => RpcSocket.open(wsUrl));
         const opened = (await Promise.allSettled(attempts)).filter((one) =>

@@ -108,7 +108,7 @@ Deno.exit(0); // an example that watches leaves that to its reader to end
 `;
 }
 
-Deno.test("Client: all examples run", () =>
+Deno.test("Client: all examples run", { timeout: 120_000 }, () =>
   withStack(async ({ urls }) => {
     await waitForPrices(urls, new client.RangemakerClient({ urls }), systemClock);
     const file = await Deno.makeTempFile({ suffix: ".js" });

@@ -275,7 +275,9 @@ async function pricesOf({ urls }: RunningStack): Promise<void> {
   });
 }
 
-Deno.test(`Documents: commands run, and answer as the document says${leftOut}`, async (t) => {
+Deno.test(`Documents: commands run, and answer as the document says${leftOut}`, {
+  timeout: 300_000,
+}, async (t) => {
   // What waits for the demo comes last: it has ended by then.
   const waits = ({ commands }: Passage) => commands.some(({ text }) => text.endsWith(" demo"));
   const runnable = passages

@@ -4,9 +4,11 @@ import { runGate, runStep, type Step } from "../../.ci/gate.ts";
 import { judge } from "../../.ci/verdict.ts";
 import { fileUrl, run } from "./support.ts";
 
-const PASSED = '<testcase name="one" time="0.1">\n</testcase>';
-const FAILED = '<testcase name="two" time="0.1">\n<failure message="x">&lt;skipped/&gt;</failure>';
-const SKIPPED = '<testcase name="on &quot;Windows&quot;" time="0">\n<skipped/></testcase>';
+const testcase = (name: string, inner = "") =>
+  `<testcase name="${name}" classname="./tests/a_test.ts" time="0.1">\n${inner}</testcase>`;
+const PASSED = testcase("one");
+const FAILED = testcase("two", '<failure message="x">&lt;skipped/&gt;</failure>');
+const SKIPPED = testcase("on &quot;Windows&quot;", "<skipped/>");
 
 const report = (...cases: string[]) => `<testsuites tests="9">${cases.join("\n")}</testsuites>\n`;
 
@@ -27,24 +29,24 @@ const cases: Record<string, Case> = {
   "a test failed": {
     xml: report(PASSED, FAILED),
     summary: "1 passed, 1 failed, 0 skipped",
-    problems: [/^Failed: two\n<skipped\/>$/],
+    problems: [/^Failed: tests\/a_test.ts: two\n<skipped\/>$/],
   },
   "a test is skipped": {
     xml: report(PASSED, SKIPPED),
     summary: "1 passed, 1 failed, 1 skipped",
-    problems: [/ALLOWED_SKIPS: on "Windows"$/],
+    problems: [/ALLOWED_SKIPS: tests\/a_test.ts: on "Windows"$/],
   },
   "a test is skipped that may be": {
     xml: report(PASSED, SKIPPED),
-    allowed: { 'on "Windows"': "Linux only" },
+    allowed: { 'tests/a_test.ts: on "Windows"': "Linux only" },
     summary: "1 passed, 0 failed, 1 skipped",
     problems: [],
   },
   "every test is skipped": {
     xml: report(SKIPPED),
-    allowed: { 'on "Windows"': "Linux only" },
+    allowed: { 'tests/a_test.ts: on "Windows"': "Linux only" },
     summary: "0 passed, 1 failed, 1 skipped",
-    problems: [/^No test passed$/],
+    problems: [/^0 tests passed, fewer than suite.passedMin of deno.json: 1$/],
   },
   "there is no report": {
     xml: undefined,
@@ -68,7 +70,7 @@ for (
   const [what, { xml, earlier = [], allowed = {}, summary, problems }] of Object.entries(cases)
 ) {
   Deno.test(`Gate: is ${problems.length === 0 ? "green" : "red"} where ${what}`, () => {
-    const verdict = judge(xml, earlier, allowed);
+    const verdict = judge(xml, earlier, { files: ["tests/a_test.ts"], passedMin: 1, allowed });
     assert.equal(verdict.summary, summary);
     assert.equal(verdict.problems.length, problems.length, verdict.problems.join("\n"));
     for (const [index, problem] of problems.entries()) {
@@ -93,7 +95,10 @@ Deno.test("Gate: a step that fails or hangs is named, one that succeeds is not",
 Deno.test("Gate: after a step that failed the others run, and it is red though all tests passed", async () => {
   const file = await Deno.makeTempFile();
   const steps = [step("exit 1"), step(`echo '${report(PASSED)}' > ${file}`)];
-  const { isGreen, problems, summary } = await runGate(steps, file, [], {});
+  const { isGreen, problems, summary } = await runGate(steps, file, [], {
+    files: [],
+    passedMin: 1,
+  });
   assert.equal(isGreen, false);
   assert.equal(problems.length, 1);
   assert.equal(summary, "1 passed, 1 failed, 0 skipped");

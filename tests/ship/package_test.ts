@@ -122,7 +122,9 @@ async function betOnPage(url: string, wallet: BrowserWallet): Promise<string[]> 
   }
 }
 
-Deno.test("Package of the client: checked, small, typed, and plays a bet in every runtime", async (t) => {
+Deno.test("Package of the client: checked, small, typed, and plays a bet in every runtime", {
+  timeout: 180_000,
+}, async (t) => {
   const folder = await Deno.makeTempDir();
   try {
     const tarball = await installInto(folder);

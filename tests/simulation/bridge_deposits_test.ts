@@ -13,9 +13,9 @@ import { post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
-import { withSeed } from "../support/random.ts";
+import { casesFrom, withSeed } from "../support/random.ts";
 
-const DEPOSITS = Number(Deno.env.get("DEPOSITS") ?? 3_000);
+const DEPOSITS = casesFrom("DEPOSITS", 3_000);
 const CLIENTS = 200;
 const USERS = 50;
 

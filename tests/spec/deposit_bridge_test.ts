@@ -11,7 +11,6 @@ import {
   fundedWallet,
   get,
   newWallet,
-  row,
   rpc,
   sharedStack,
   signedDeposit,
@@ -53,7 +52,7 @@ const FIELDS: Record<string, unknown[]> = {
   signature: ["nothing", "0xzz", 1, null],
 };
 for (const [field, wrong] of Object.entries(FIELDS)) {
-  row(`deposit bridge, Deposit request, ${field}: required, and of its type`, async () => {
+  Deno.test(`deposit bridge, Deposit request, ${field}: required, and of its type`, async () => {
     const wallet = newWallet();
     const request = await signedDeposit(stack.urls.bridge, wallet);
     for (const value of [undefined, ...wrong]) {
@@ -64,7 +63,7 @@ for (const [field, wrong] of Object.entries(FIELDS)) {
   });
 }
 
-row("deposit bridge, Deposit request, signature: 65 bytes, neither more nor less", async () => {
+Deno.test("deposit bridge, Deposit request, signature: 65 bytes, neither more nor less", async () => {
   const wallet = newWallet();
   const { signature } = await signedDeposit(stack.urls.bridge, wallet);
   for (const wrong of [signature.slice(0, -2), `${signature}1b`, "0x"]) {
@@ -74,7 +73,7 @@ row("deposit bridge, Deposit request, signature: 65 bytes, neither more nor less
 });
 
 for (const amount of ["1", "18446744073709551615"]) {
-  row(`deposit bridge, Deposit request, amount ${amount}: credited exactly`, async () => {
+  Deno.test(`deposit bridge, Deposit request, amount ${amount}: credited exactly`, async () => {
     const wallet = newWallet();
     answerSchema.parse((await send(wallet, { amount })).body);
     assert.equal(await balanceOf(wallet), amount);
@@ -87,7 +86,7 @@ const TYPED_DATA: [field: string, value: unknown][] = [
   ["primaryType", "Core:Deposit"],
 ];
 for (const [field, value] of TYPED_DATA) {
-  row(`deposit bridge, Typed-data description, ${field}: as the document has it`, async () => {
+  Deno.test(`deposit bridge, Typed-data description, ${field}: as the document has it`, async () => {
     const described = await get(
       `${stack.urls.bridge}/typed-data`,
       z.strictObject({ domain: z.unknown(), types: z.unknown(), primaryType: z.unknown() }),
@@ -115,7 +114,7 @@ function randomHash(): string {
   return `0x${crypto.getRandomValues(new Uint8Array(32)).toHex()}`;
 }
 
-row(
+Deno.test(
   "deposit bridge, Deposit transaction, type string: its digest is the transaction hash",
   async () => {
     const { address: user } = newWallet();
@@ -131,7 +130,7 @@ row(
   },
 );
 
-row("deposit bridge, Deposit transaction, permission: relayer only", async () => {
+Deno.test("deposit bridge, Deposit transaction, permission: relayer only", async () => {
   const stranger = newWallet();
   const fields = { user: stranger.address, amount: "5", externalTxHash: randomHash() };
   const { result } = await sendTransaction(stranger, fields);
@@ -145,7 +144,7 @@ const TRANSACTION_FIELDS: [field: string, given: Record<string, string>][] = [
   ["externalTxHash", { externalTxHash: "0x11" }],
 ];
 for (const [field, given] of TRANSACTION_FIELDS) {
-  row(
+  Deno.test(
     `deposit bridge, Deposit transaction, ${field}: what is not of its type is refused`,
     async () => {
       const fields = { user: newWallet().address, amount: "5", externalTxHash: randomHash() };
@@ -164,7 +163,7 @@ for (const [field, given] of TRANSACTION_FIELDS) {
   );
 }
 
-row("deposit bridge, external_tx_hash: a mock of 32 bytes, taken once by the node", async () => {
+Deno.test("deposit bridge, external_tx_hash: a mock of 32 bytes, taken once by the node", async () => {
   const wallet = await fundedWallet(stack.urls);
   const deposit = Object(
     (await get(`${stack.urls.bridge}/deposits/${wallet.address}/1`, z.looseObject({}))).deposit,
@@ -183,7 +182,7 @@ const HEALTH = z.strictObject({
   timestamp: wire.timeMs,
 });
 for (const field of Object.keys(HEALTH.shape)) {
-  row(`deposit bridge, GET /health, ${field}: present, of its type, and right`, async () => {
+  Deno.test(`deposit bridge, GET /health, ${field}: present, of its type, and right`, async () => {
     const before = Date.now();
     const health = await get(`${stack.urls.bridge}/health`, HEALTH);
     assert.ok(field in health);
@@ -192,7 +191,7 @@ for (const field of Object.keys(HEALTH.shape)) {
 }
 
 for (const field of ["name", "version", "bridge", "rpcUrl"] as const) {
-  row(`deposit bridge, GET /info, ${field}: present, of its type, and right`, async () => {
+  Deno.test(`deposit bridge, GET /info, ${field}: present, of its type, and right`, async () => {
     const info = await get(
       `${stack.urls.bridge}/info`,
       z.strictObject({
@@ -206,7 +205,7 @@ for (const field of ["name", "version", "bridge", "rpcUrl"] as const) {
   });
 }
 
-row(
+Deno.test(
   "deposit bridge, POST /deposit, success: success true and the hash of a committed transaction",
   async () => {
     const { status, body } = await send(newWallet());
@@ -216,7 +215,7 @@ row(
   },
 );
 
-row(
+Deno.test(
   "deposit bridge, Deposit rules, 1: a message by the described domain and types is credited",
   async () => {
     const wallet = newWallet();
@@ -235,7 +234,7 @@ const TAMPERED: Record<string, Record<string, unknown>> = {
   deadline: { deadline: Date.now() + 60_000 },
 };
 for (const [field, changed] of Object.entries(TAMPERED)) {
-  row(
+  Deno.test(
     `deposit bridge, Deposit rules, 2: a request whose ${field} was not signed is refused`,
     async () => {
       const wallet = newWallet();
@@ -245,7 +244,7 @@ for (const [field, changed] of Object.entries(TAMPERED)) {
   );
 }
 
-row(
+Deno.test(
   "deposit bridge, Deposit rules, 3: a passed deadline fails with an expiry message",
   async () => {
     const wallet = newWallet();
@@ -255,7 +254,7 @@ row(
   },
 );
 
-row(
+Deno.test(
   "deposit bridge, Deposit rules, 4: the transaction is submitted, and the answer has its hash",
   async () => {
     const wallet = newWallet();
@@ -266,7 +265,7 @@ row(
   },
 );
 
-row(
+Deno.test(
   "deposit bridge, Authentication, nonce: a second request with it is refused, a new one is not",
   async () => {
     const wallet = newWallet();
@@ -279,13 +278,13 @@ row(
   },
 );
 
-row("deposit bridge, Authentication, nonce: one user's says nothing of another's", async () => {
+Deno.test("deposit bridge, Authentication, nonce: one user's says nothing of another's", async () => {
   for (const wallet of [newWallet(), newWallet()]) {
     assert.equal((await send(wallet, { nonce: "77" })).status, 200);
   }
 });
 
-row(
+Deno.test(
   "deposit bridge, Errors, failure envelope: success false and error, for no JSON too",
   () => assertFailure(post(`${stack.urls.bridge}/deposit`, "{"), 400, /^INVALID_REQUEST: /).then(),
 );

@@ -13,7 +13,7 @@ import {
 import { options, type OracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { PROVIDERS } from "../../services/oracle/providers.ts";
 import { eventually } from "../support/eventually.ts";
-import { get, PAIRS, row, rpc, sharedStack, wire } from "./support.ts";
+import { get, PAIRS, rpc, sharedStack, wire } from "./support.ts";
 
 const stack = sharedStack();
 
@@ -86,7 +86,7 @@ function untilSources(url: string, count: number) {
 }
 
 for (const { symbol, base, quote } of PAIRS) {
-  row(
+  Deno.test(
     `price oracle, Supported pairs, ${symbol}: has a price under its symbol and addresses`,
     async () => {
       const entry = (await pricesOf(stack.urls.oracle)).prices[symbol];
@@ -97,20 +97,20 @@ for (const { symbol, base, quote } of PAIRS) {
 }
 
 for (const field of Object.keys(entrySchema.shape)) {
-  row(`price oracle, Price entry, ${field}: present, and of its type, in every pair`, async () => {
+  Deno.test(`price oracle, Price entry, ${field}: present, and of its type, in every pair`, async () => {
     const { prices } = await pricesOf(stack.urls.oracle);
     assert.deepEqual(Object.keys(prices), SYMBOLS);
     for (const entry of Object.values(prices)) assert.ok(field in entry);
   });
 }
 
-row("price oracle, Price entry, price and decimals: an integer scaled by 10^6", async () => {
+Deno.test("price oracle, Price entry, price and decimals: an integer scaled by 10^6", async () => {
   const { prices } = await pricesOf(stack.urls.oracle);
   const bitcoin = Number(prices["BTC/USDT"]?.price) / 10 ** 6;
   assert.ok(Math.abs(bitcoin / 60_000 - 1) < 0.05, `simulated around 60,000: ${bitcoin}`);
 });
 
-row("price oracle, Price entry, sources: absent in the write node's simplified view", async () => {
+Deno.test("price oracle, Price entry, sources: absent in the write node's simplified view", async () => {
   const { result } = await rpc(stack.urls.node, "core_getPrices");
   const simplified = entrySchema.omit({ sources: true }).extend({
     ageMs: z.int().nonnegative(),
@@ -121,7 +121,7 @@ row("price oracle, Price entry, sources: absent in the write node's simplified v
 });
 
 for (const field of ["name", "ready", "prices"] as const) {
-  row(
+  Deno.test(
     `price oracle, Provider status, ${field}: of its type, in /providers and /health`,
     async () => {
       await untilSources(stack.urls.oracle, 4);
@@ -134,7 +134,7 @@ for (const field of ["name", "ready", "prices"] as const) {
   );
 }
 
-row(
+Deno.test(
   "price oracle, GET /prices, timestamp and prices: all supported pairs, updated by then",
   async () => {
     const { timestamp, prices } = await pricesOf(stack.urls.oracle);
@@ -164,12 +164,12 @@ const HEALTH_RULES: Record<keyof Health, (health: Health) => void | Promise<void
 };
 
 for (const [field, assertRight] of Object.entries(HEALTH_RULES)) {
-  row(`price oracle, GET /health, ${field}: present, of its type, and right`, async () => {
+  Deno.test(`price oracle, GET /health, ${field}: present, of its type, and right`, async () => {
     await assertRight(await get(`${stack.urls.oracle}/health`, healthSchema));
   });
 }
 
-row(
+Deno.test(
   "price oracle, GET /providers, providers and pairSources: sources and price by symbol",
   async () => {
     const { providers, pairSources } = await providersOf(stack.urls.oracle);
@@ -190,7 +190,7 @@ const CHANNELS = {
 };
 for (const [name, channel] of Object.entries(CHANNELS)) {
   const provider = Object.values(PROVIDERS).find((one) => one.name === name);
-  row(
+  Deno.test(
     `price oracle, Providers, ${name}: subscribes to ${channel}, and its prices come`,
     async () => {
       const symbols = SYMBOLS.map((symbol) => provider?.symbolOf(symbol) ?? "");
@@ -227,7 +227,7 @@ function mean(prices: bigint[]): bigint {
 const LISTS = [["provider_b"], ["provider_a", "provider_c", "provider_d"], NAMES] as const;
 for (const aggregation of ["median", "average"] as const) {
   for (const names of LISTS) {
-    row(
+    Deno.test(
       `price oracle, Aggregation, ${aggregation} of ${names.length}: the rule's price of the sources`,
       () =>
         withOracle({
@@ -247,7 +247,7 @@ for (const aggregation of ["median", "average"] as const) {
 
 for (const minSources of [1, 3, 4]) {
   const enough = minSources <= 3;
-  row(
+  Deno.test(
     `price oracle, --min-sources ${minSources}: with three sources a pair has ${
       enough ? "a" : "no"
     } price`,

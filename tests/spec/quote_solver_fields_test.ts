@@ -20,7 +20,6 @@ import {
   get,
   newWallet,
   PAIRS,
-  row,
   rpc,
   sharedStack,
   typedData,
@@ -50,7 +49,7 @@ const REQUEST_FIELDS: Record<string, unknown[]> = {
 const { user: _user, ...ESTIMATE_FIELDS } = REQUEST_FIELDS;
 
 for (const [field, wrong] of Object.entries(REQUEST_FIELDS)) {
-  row(
+  Deno.test(
     `quote solver, Quote request, ${field}: required, and of its type`,
     () => refuses("quote", field, [undefined, ...wrong]),
   );
@@ -60,7 +59,7 @@ const DEFAULTED = ["thesisType", "base", "quote", "deadline"];
 for (const [field, wrong] of Object.entries(ESTIMATE_FIELDS)) {
   const isOptional = DEFAULTED.includes(field);
   const need = isOptional ? "not required" : "required";
-  row(`quote solver, Estimate request, ${field}: ${need}, and of its type`, async () => {
+  Deno.test(`quote solver, Estimate request, ${field}: ${need}, and of its type`, async () => {
     await refuses("estimate", field, isOptional ? wrong : [undefined, ...wrong]);
     if (!isOptional) return;
     const body = quoteBody({ [field]: undefined });
@@ -75,7 +74,7 @@ async function refuses(path: string, field: string, values: readonly unknown[]):
   }
 }
 
-row("quote solver, Estimate request, defaults: box on BTC and USDT, deadline now + 60 s", () => {
+Deno.test("quote solver, Estimate request, defaults: box on BTC and USDT, deadline now + 60 s", () => {
   const { user: _, thesisType: _1, base: _2, quote: _3, deadline: _4, ...rest } = quoteBody();
   const parsed = estimateTermsOf(estimateRequestSchema.parse(rest), 5_000);
   const { base, quote } = PAIRS[0]!;
@@ -87,7 +86,7 @@ row("quote solver, Estimate request, defaults: box on BTC and USDT, deadline now
 
 const { payout: _payout, signature: _signature, ...ECHOED_FIELDS } = quoteFields;
 for (const field of Object.keys(ECHOED_FIELDS)) {
-  row(`quote solver, Quote, ${field}: present, of its type, as requested`, async () => {
+  Deno.test(`quote solver, Quote, ${field}: present, of its type, as requested`, async () => {
     const request = quoteBody({ user: newWallet().address });
     const { body } = await post(`${stack.urls.solver}/quote`, request);
     // Beside `quote` the answer carries `quoteHash` and `expiresInMs` (README, Endpoints).
@@ -109,19 +108,19 @@ function assertPayout(payout: string, bet: string): void {
   assert.ok(hundredths >= BigInt(bet) * 105n && hundredths <= BigInt(bet) * 110n, payout);
 }
 
-row("quote solver, Quote, payout: present, of its type, by the payout rule", async () => {
+Deno.test("quote solver, Quote, payout: present, of its type, by the payout rule", async () => {
   const quote = await askQuote(stack.urls.solver, newWallet());
   assertPayout(quote.payout, quote.betAmount);
 });
 
-row("quote solver, Quote, signature: present, of its type, the solver's own", async () => {
+Deno.test("quote solver, Quote, signature: present, of its type, the solver's own", async () => {
   const quote = await askQuote(stack.urls.solver, newWallet());
   const signature = wire.signature.parse(quote.signature) as `0x${string}`; // by its pattern
   const signed = { ...typedData(QUOTE_TYPE), message: termsOf(quote), signature };
   assert.equal(await recoverTypedDataAddress(signed), DEV_ACCOUNTS.solver.address);
 });
 
-row("quote solver, Quote: these fields and no others", async () => {
+Deno.test("quote solver, Quote: these fields and no others", async () => {
   const quote = await askQuote(stack.urls.solver, newWallet());
   assert.deepEqual(Object.keys(quote), Object.keys(quoteFields));
 });
@@ -134,7 +133,7 @@ const estimateSchema = z.strictObject({
 });
 
 for (const field of Object.keys(estimateSchema.shape)) {
-  row(`quote solver, Estimate, ${field}: present, in its form, and right`, async () => {
+  Deno.test(`quote solver, Estimate, ${field}: present, in its form, and right`, async () => {
     const { body } = await post(`${stack.urls.solver}/estimate`, quoteBody());
     const estimate = estimateSchema.parse(body.estimate);
     const [bet, payout] = [BigInt(estimate.betAmount), BigInt(estimate.payout)];
@@ -156,7 +155,7 @@ const resultSchema = z.object({
   thesisId: z.int().positive().optional(),
 });
 
-row(
+Deno.test(
   "quote solver, Execute result, txHash, status, thesisId: of a committed transaction",
   async () => {
     const wallet = await fundedWallet(stack.urls);
@@ -171,7 +170,7 @@ row(
   },
 );
 
-row("quote solver, Execute result, thesisId: absent where the transaction failed", async () => {
+Deno.test("quote solver, Execute result, thesisId: absent where the transaction failed", async () => {
   const wallet = await fundedWallet(stack.urls);
   const execution = await signedExecution(stack.urls.solver, wallet, 60_000, endedWindow());
   const { body } = await post(`${stack.urls.solver}/execute`, execution);
@@ -187,7 +186,7 @@ const EXECUTE_FIELDS = [
   ...Object.keys(quoteFields).filter((f) => f !== "solver").map((f) => `quote.${f}`),
 ];
 for (const field of EXECUTE_FIELDS) {
-  row(`quote solver, POST /execute, request, ${field}: required`, async () => {
+  Deno.test(`quote solver, POST /execute, request, ${field}: required`, async () => {
     const { quote, userSignature } = await signedExecution(stack.urls.solver, newWallet());
     const body: Record<string, unknown> = { quote: { ...quote }, userSignature };
     const [outer = "", inner] = field.split(".");
@@ -205,7 +204,7 @@ const healthSchema = z.strictObject({
 });
 
 for (const dryRun of [false, true]) {
-  row(
+  Deno.test(
     `quote solver, GET /health: status, solver, dryRun ${dryRun}`,
     () =>
       withSolver(stack.urls, { dryRun }, async (url) => {
@@ -229,7 +228,7 @@ const INFO_FIELDS: [field: string, schema: z.ZodType, value: unknown][] = [
   ["config.maxDuration", z.number(), 86_400_000],
 ];
 for (const [field, schema, value] of INFO_FIELDS) {
-  row(`quote solver, GET /info, ${field}: present, of its type, and right`, async () => {
+  Deno.test(`quote solver, GET /info, ${field}: present, of its type, and right`, async () => {
     let found: unknown = await get(`${stack.urls.solver}/info`, z.unknown());
     for (const name of field.split(".")) found = Object(found)[name];
     schema.parse(found);
@@ -241,7 +240,7 @@ async function balanceOf(address: string): Promise<unknown> {
   return Object((await rpc(stack.urls.node, "core_getAccount", [address])).result).balance;
 }
 
-row(
+Deno.test(
   "quote solver, GET /info, config.basePayoutMultiplier: that of --multiplier",
   () =>
     withSolver(stack.urls, { multiplier: 3.25 }, async (url) => {
@@ -250,7 +249,7 @@ row(
     }),
 );
 
-row("quote solver, GET /pairs, pairs: base and quote of every supported pair", async () => {
+Deno.test("quote solver, GET /pairs, pairs: base and quote of every supported pair", async () => {
   const pair = z.strictObject({
     base: wire.address,
     quote: wire.address,

@@ -7,7 +7,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";
 import { assertFailure, post } from "../support/envelope.ts";
 import { quoteBody, signedExecution, withSolver } from "./quotes.ts";
-import { DOMAIN, fundedWallet, PAIRS, row, sharedStack } from "./support.ts";
+import { DOMAIN, fundedWallet, PAIRS, sharedStack } from "./support.ts";
 
 const stack = sharedStack();
 const UNSUPPORTED = "0x9999999999999999999999999999999999999999";
@@ -15,7 +15,7 @@ const UNSUPPORTED = "0x9999999999999999999999999999999999999999";
 for (
   const [r, payout] of [[0, 1_050_000n], [0.5, 1_075_000n], [1 - 2 ** -53, 1_100_000n]] as const
 ) {
-  row(`quote solver, payout rule: r = ${r} pays 1.05 + r * 0.05`, () => {
+  Deno.test(`quote solver, payout rule: r = ${r} pays 1.05 + r * 0.05`, () => {
     const bet = { ...termsForStrategy, betAmount: 1_000_000n };
     assert.equal(new MockStrategy(() => r).price(bet).payout, payout);
   });
@@ -72,7 +72,7 @@ const RULES: [
   ],
 ];
 for (const [name, code, bad, good] of RULES) {
-  row(
+  Deno.test(
     `quote solver, Errors and Limits, ${name}: ${code}, and just inside it is taken`,
     () =>
       withSolver(stack.urls, {}, async (url) => {
@@ -87,14 +87,14 @@ for (const [name, code, bad, good] of RULES) {
 }
 
 for (const path of ["quote", "execute", "estimate"]) {
-  row(
+  Deno.test(
     `quote solver, Errors, failure envelope: POST /${path} has success false and error`,
     () => assertFailure(post(`${stack.urls.solver}/${path}`, {}), 400, /^INVALID_REQUEST: /).then(),
   );
 }
 
 for (const [ratio, payout] of [[9n, 9n], [10n, 10n], [11n, 10n]] as const) {
-  row(
+  Deno.test(
     `quote solver, Limits, maxPayoutRatio 10: a strategy of ${ratio} times pays ${payout}`,
     () => {
       const quoter = new Quoter({
@@ -110,7 +110,7 @@ for (const [ratio, payout] of [[9n, 9n], [10n, 10n], [11n, 10n]] as const) {
   );
 }
 
-row("quote solver, Limits, maxRisk: payout minus bet may reach it, and not pass it", async () => {
+Deno.test("quote solver, Limits, maxRisk: payout minus bet may reach it, and not pass it", async () => {
   const wallet = await fundedWallet(stack.urls);
   const body = await signedExecution(stack.urls.solver, wallet);
   const risk = BigInt(body.quote.payout) - BigInt(body.quote.betAmount);

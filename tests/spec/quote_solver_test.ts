@@ -21,16 +21,7 @@ import {
   termsOf,
   withSolver,
 } from "./quotes.ts";
-import {
-  fundedWallet,
-  get,
-  newWallet,
-  PAIRS,
-  row,
-  rpc,
-  sharedStack,
-  typedData,
-} from "./support.ts";
+import { fundedWallet, get, newWallet, PAIRS, rpc, sharedStack, typedData } from "./support.ts";
 
 const stack = sharedStack();
 const solver = DEV_ACCOUNTS.solver.address;
@@ -41,7 +32,7 @@ async function thesesOf(wallet: PrivateKeyAccount): Promise<Record<string, unkno
   return Object(result).theses;
 }
 
-row(
+Deno.test(
   "quote solver, What the service does, flow steps 1 to 6: quote, signature, execute, thesis",
   async () => {
     const wallet = await fundedWallet(stack.urls);
@@ -63,7 +54,7 @@ row(
   },
 );
 
-row(
+Deno.test(
   "quote solver, What the service does, flow step 4: the hedge is a simulated delay",
   async () => {
     const clock = new FakeClock();
@@ -77,7 +68,7 @@ row(
   },
 );
 
-row("quote solver, What the service does, flow step 6: settlement needs no solver", () => {
+Deno.test("quote solver, What the service does, flow step 6: settlement needs no solver", () => {
   const wallet = newWallet();
   const balances = new Map([[wallet.address, 1_000_000_000n], [solver, 1_000_000_000n]]);
   return withSteppedNode(
@@ -99,7 +90,7 @@ row("quote solver, What the service does, flow step 6: settlement needs no solve
 });
 
 for (const { symbol, base, quote } of PAIRS) {
-  row(`quote solver, Supported pairs, ${symbol}: listed, quoted and estimated`, async () => {
+  Deno.test(`quote solver, Supported pairs, ${symbol}: listed, quoted and estimated`, async () => {
     const pair = z.object({ symbol: z.string(), base: z.string(), quote: z.string() });
     const { pairs } = await get(
       `${stack.urls.solver}/pairs`,
@@ -113,7 +104,7 @@ for (const { symbol, base, quote } of PAIRS) {
   });
 }
 
-row(
+Deno.test(
   "quote solver, payout rule: a quote and an estimate pay 1.05 to 1.10 times the bet",
   async () => {
     const payouts = new Set<bigint>();
@@ -127,7 +118,7 @@ row(
   },
 );
 
-row("quote solver, States, committed: a transaction is submitted and has a thesisId", async () => {
+Deno.test("quote solver, States, committed: a transaction is submitted and has a thesisId", async () => {
   const wallet = await fundedWallet(stack.urls);
   const { body } = await post(
     `${stack.urls.solver}/execute`,
@@ -137,7 +128,7 @@ row("quote solver, States, committed: a transaction is submitted and has a thesi
   assert.deepEqual((await thesesOf(wallet)).map(({ id }) => id), [Object(body.result).thesisId]);
 });
 
-row("quote solver, States, failed: the transaction is recorded and opens no thesis", async () => {
+Deno.test("quote solver, States, failed: the transaction is recorded and opens no thesis", async () => {
   const wallet = await fundedWallet(stack.urls);
   // Only the node knows a rule against a window that has ended.
   const { status, body } = await post(
@@ -151,7 +142,7 @@ row("quote solver, States, failed: the transaction is recorded and opens no thes
   assert.deepEqual(await thesesOf(wallet), []);
 });
 
-row("quote solver, States, deadline passed: rejected with a deadline message", async () => {
+Deno.test("quote solver, States, deadline passed: rejected with a deadline message", async () => {
   const wallet = await fundedWallet(stack.urls);
   const late = await signedExecution(stack.urls.solver, wallet, 60_000, {
     deadline: Date.now() - 1,
@@ -160,7 +151,7 @@ row("quote solver, States, deadline passed: rejected with a deadline message", a
   assert.deepEqual(await thesesOf(wallet), []);
 });
 
-row(
+Deno.test(
   "quote solver, States, dry-run: quotes and estimates, execute is unavailable, no transaction",
   () =>
     withSolver(stack.urls, { dryRun: true }, async (url) => {
@@ -172,7 +163,7 @@ row(
     }),
 );
 
-row(
+Deno.test(
   "quote solver, Authentication: the solver's signature is by its key, over the quote hash",
   async () => {
     const wallet = newWallet();
@@ -186,7 +177,7 @@ row(
   },
 );
 
-row(
+Deno.test(
   "quote solver, Authentication: a thesis needs the user's own signature, 65 bytes of it",
   async () => {
     const wallet = await fundedWallet(stack.urls);
@@ -215,7 +206,7 @@ for (
     ["sender and user as they should be", solverWallet, undefined, undefined],
   ] as const
 ) {
-  row(`quote solver, Authentication, core node: ${what}: ${code ?? "committed"}`, async () => {
+  Deno.test(`quote solver, Authentication, core node: ${what}: ${code ?? "committed"}`, async () => {
     const wallet = await fundedWallet(stack.urls);
     const { quote } = await signedExecution(stack.urls.solver, wallet);
     const terms = termsOf(quote);

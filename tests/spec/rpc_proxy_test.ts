@@ -8,7 +8,7 @@ import { post as postEnvelope } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { post } from "../proxy/support.ts";
-import { newWallet, row, rpc, sharedStack, signedDeposit, untilPriced } from "./support.ts";
+import { newWallet, rpc, sharedStack, signedDeposit, untilPriced } from "./support.ts";
 
 const stack = sharedStack();
 
@@ -17,7 +17,7 @@ async function metricsOf(url: string): Promise<string[]> {
   return (await (await fetch(`${url}/metrics`)).text()).split("\n");
 }
 
-row(
+Deno.test(
   "RPC proxy, Routing: a write that the read node does not know is answered by the write node",
   async () => {
     const { urls } = stack;
@@ -30,7 +30,7 @@ row(
   },
 );
 
-row("RPC proxy, POST /: a JSON-RPC request is answered as the node answers it", async () => {
+Deno.test("RPC proxy, POST /: a JSON-RPC request is answered as the node answers it", async () => {
   const { urls } = stack;
   const wallet = newWallet();
   await postEnvelope(`${urls.bridge}/deposit`, await signedDeposit(urls.bridge, wallet));
@@ -43,13 +43,13 @@ row("RPC proxy, POST /: a JSON-RPC request is answered as the node answers it", 
   }
 });
 
-row("RPC proxy, GET /health: plain text OK", async () => {
+Deno.test("RPC proxy, GET /health: plain text OK", async () => {
   const response = await fetch(`${stack.urls.proxy}/health`);
   assert.deepEqual([response.status, await response.text()], [200, "OK"]);
   assert.match(response.headers.get("content-type") ?? "", /^text\/plain\b/);
 });
 
-row("RPC proxy, GET /metrics: every line is of the scrape format", async () => {
+Deno.test("RPC proxy, GET /metrics: every line is of the scrape format", async () => {
   const response = await fetch(`${stack.urls.proxy}/metrics`);
   assert.match(response.headers.get("content-type") ?? "", /^text\/plain; version=0\.0\.4/);
   const sample = /^[a-z_]+(\{([a-z_]+="[^"]*",?)+\})? -?[\d.]+(e[+-]?\d+)?$/;
@@ -60,7 +60,7 @@ row("RPC proxy, GET /metrics: every line is of the scrape format", async () => {
 
 const headSchema = z.looseObject({ number: z.string().regex(/^0x/), hash: z.string() });
 
-row("RPC proxy, GET /ws and Events: a notification of the node arrives unchanged", async () => {
+Deno.test("RPC proxy, GET /ws and Events: a notification of the node arrives unchanged", async () => {
   const { urls } = stack;
   const clients = await Promise.all(
     [urls.proxyWs, urls.nodeRead.replace("http", "ws")].map((url) => RpcSocket.open(url)),
@@ -78,7 +78,7 @@ row("RPC proxy, GET /ws and Events: a notification of the node arrives unchanged
   await Promise.all(clients.map((client) => client.close()));
 });
 
-row("RPC proxy, What the service does: a client receives only what it subscribed to", async () => {
+Deno.test("RPC proxy, What the service does: a client receives only what it subscribed to", async () => {
   const { urls } = stack;
   const [heads, theses] = await Promise.all([1, 2].map(() => RpcSocket.open(urls.proxyWs)));
   const id = (await heads!.call("eth_subscribe", ["newHeads"])).result;
@@ -110,7 +110,7 @@ for (const [name, type, sample] of METRICS) {
   // What counts failures, missed messages and attempts stands at 0 while nothing fails: that they
   // count is shown between nodes that fail, in rpc_proxy_upstream_test.ts and tests/proxy.
   const shows = sample.source.endsWith(" 0") || sample.source.endsWith(" 0$") ? "at 0" : "at work";
-  row(
+  Deno.test(
     `RPC proxy, Proxy metrics, ${name}${label ? ` ${label}` : ""}: a ${type}, ${shows}`,
     async () => {
       const { urls } = stack;
@@ -131,7 +131,7 @@ for (const [name, type, sample] of METRICS) {
 }
 
 for (const name of ["proxy_ws_connections_active", "proxy_broadcast_active_subscriptions"]) {
-  row(
+  Deno.test(
     `RPC proxy, Proxy metrics, ${name}: a gauge that follows a client's coming and going`,
     async () => {
       const { urls } = stack;
@@ -156,7 +156,7 @@ for (const name of ["proxy_ws_connections_active", "proxy_broadcast_active_subsc
   );
 }
 
-row(
+Deno.test(
   "RPC proxy, What the service does: the node is priced through the proxy as it is directly",
   () => untilPriced(stack.urls.proxy),
 );

@@ -14,11 +14,10 @@ import { call, post, withProxy } from "../proxy/support.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
-import { inTime } from "./support.ts";
 
 /** A test between two nodes; it fails, and does not hang, where what it waits for never comes. */
 function scene(name: string, ...play: Parameters<typeof withProxy>): void {
-  Deno.test(name, () => inTime(withProxy(...play)));
+  Deno.test(name, () => withProxy(...play));
 }
 
 const SECTION = "RPC proxy, Subscription lifecycle";

@@ -44,9 +44,13 @@ export interface SharedStack {
   readonly urls: StackUrls;
 }
 
-/** Starts a stack before the first test of the file, with prices, and stops it after the last. */
+/**
+ * Starts a stack before the first test of the file, with prices, and stops it after the last. It
+ * works on behind each test, so the sanitizers would hold its sockets and timers against that one.
+ */
 export function sharedStack(): SharedStack {
   let stack: RunningStack | undefined;
+  Deno.test.sanitizer({ ops: false, resources: false });
   Deno.test.beforeAll(async () => {
     stack = await startStack({ ports: FREE_PORTS, seed: SEED });
     await untilPriced(stack.urls.node);
@@ -57,34 +61,6 @@ export function sharedStack(): SharedStack {
       return stack?.urls ?? assert.fail("The stack runs from the first test to the last");
     },
   };
-}
-
-/**
- * A test of one row of a document. The shared stack works on behind it, in the same process, so the
- * sanitizers would hold its sockets and timers against whatever test happens to run.
- */
-export function row(name: string, test: () => void | Promise<void>): void {
-  const fn = () => inTime(Promise.resolve().then(test));
-  Deno.test({ name, fn, sanitizeOps: false, sanitizeResources: false });
-}
-
-/** How long one test may take: more than the longest single wait in it. */
-const TEST_DEADLINE_MS = 20_000;
-
-/** What a promise gives. @throws {Error} If it gives nothing in time, where a test would hang. */
-export async function inTime<T>(promise: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`Not done within ${TEST_DEADLINE_MS} ms`)),
-      TEST_DEADLINE_MS,
-    );
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Resolves once the node takes theses on every market. */

@@ -8,7 +8,7 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { type OpenFile, openOnDisk } from "../../../services/node/storage/files.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { withSeed } from "../../support/random.ts";
+import { casesFrom, withSeed } from "../../support/random.ts";
 import { actors } from "../support/actors.ts";
 import { copyFolder } from "../support/copy_folder.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
@@ -16,7 +16,7 @@ import { logOf } from "../support/log_of.ts";
 import { withFolder } from "../../support/with_folder.ts";
 
 const { user, solver } = actors;
-const FAULTS = Number(Deno.env.get("RANGEMAKER_FAULTS") ?? 1_000);
+const FAULTS = casesFrom("RANGEMAKER_FAULTS", 1_000);
 
 const FILES = [
   "chain.journal",

@@ -65,7 +65,9 @@ Deno.test("Backtest: against a user who knows the model the mock loses", () =>
     assert.ok(meanGain(results, USERS.everyone, "barrier") > -0.05);
   }));
 
-Deno.test("Backtest: a user who sees prices earlier beats a maker that does not charge for it", () =>
+Deno.test("Backtest: a user who sees prices earlier beats a maker that does not charge for it", {
+  timeout: 120_000,
+}, () =>
   withSeed(async (random) => {
     const source = simulated(random, 3);
     const given = { volatility: VOLATILITY, leadMs: 1_000, durationsMs: [5_000], stepMs: 2_000 };

@@ -22,7 +22,9 @@ async function withFiles(
   }
 }
 
-Deno.test("solver backtest: prints scores, calibration and gains of trades, and writes pictures", () =>
+Deno.test("solver backtest: prints scores, calibration and gains of trades, and writes pictures", {
+  timeout: 120_000,
+}, () =>
   withFiles(async ({ tape, folder }) => {
     const { code, stdout, stderr } = await runProgram(
       ["solver", "backtest", "--tape", tape, "--svg", `${folder}/pictures`],

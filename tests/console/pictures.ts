@@ -1,4 +1,7 @@
-/** The pictures of the documents: `UPDATE_DOCS=1` plays some bets and takes them anew. */
+/**
+ * `deno run --allow-all tests/console/pictures.ts`: plays some bets and takes the pictures of the
+ * trade view for the documents.
+ */
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { launchBrowser, Visitor } from "./browser.ts";
 
@@ -27,21 +30,6 @@ async function draft(visitor: Visitor, bet: typeof DRAFT): Promise<void> {
   await visitor.fill("lasts", String(bet.lasts));
   await visitor.fill("amount", String(bet.amount));
   await visitor.sees(/Times your bet/);
-}
-
-if (Deno.env.get("UPDATE_DOCS") === "1") {
-  Deno.test("Pictures of the console for the documents", async () => {
-    const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
-    const browser = await launchBrowser();
-    try {
-      const visitor = await Visitor.open(browser, stack.urls.console ?? "");
-      await takePictures(visitor);
-      await visitor.close();
-    } finally {
-      await browser.close();
-      await stack.stop();
-    }
-  });
 }
 
 /** Plays some bets and takes the pictures of the trade view. */
@@ -80,4 +68,15 @@ async function takePictures(visitor: Visitor): Promise<void> {
   await draft(visitor, DRAFT);
   await page.$eval("html", (html) => html.scrollTop = 0);
   await take("phone");
+}
+
+const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
+const browser = await launchBrowser();
+try {
+  const visitor = await Visitor.open(browser, stack.urls.console ?? "");
+  await takePictures(visitor);
+  await visitor.close();
+} finally {
+  await browser.close();
+  await stack.stop();
 }
