@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { STOP_DEADLINE_MS } from "../../lib/cli/command.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { BOTH_PORTS } from "./support.ts";
+import { BOTH_PORTS, withProxy } from "./support.ts";
 import { deafClient } from "./deaf_client.ts";
 
 Deno.test.each(BOTH_PORTS)(
@@ -17,10 +17,21 @@ Deno.test.each(BOTH_PORTS)(
     }),
 );
 
+Deno.test("Proxy, shutdown: is not ready while it waits for clients to close", () =>
+  withProxy(async ({ url, wsUrl, stopProxy }) => {
+    const ready = async () => await (await fetch(`${url}/ready`)).text();
+    assert.equal(await ready(), "OK");
+    const client = await deafClient(wsUrl); // never answers the close
+    const stopped = stopProxy();
+    assert.equal(await ready(), "Shutting down");
+    await stopped;
+    client.close();
+  }));
+
 Deno.test.each(BOTH_PORTS)(
   "Proxy, shutdown: ends in time though a client reads nothing (%s)",
   (_port, withProxy) =>
-    withProxy(async ({ url, wsUrl, read, stopProxy }) => {
+    withProxy(async ({ wsUrl, read, stopProxy }) => {
       const client = await deafClient(wsUrl);
       await client.send({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["newHeads"] });
       await read.until(() => read.subscriptions.length === 1);
@@ -31,9 +42,7 @@ Deno.test.each(BOTH_PORTS)(
       read.notify(["newHeads"], "last");
       await witness.waitFor((frame) => frame.params?.subscription === result);
       const startedAt = performance.now();
-      const stopped = stopProxy();
-      assert.equal(await (await fetch(`${url}/ready`)).text(), "Shutting down");
-      await stopped;
+      await stopProxy();
       assert(performance.now() - startedAt < STOP_DEADLINE_MS);
       client.close();
     }),
