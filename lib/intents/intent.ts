@@ -84,25 +84,34 @@ export interface UnderWay {
   newest: number;
 }
 
+/** What a process counts of the reservations in a database: those of all processes of its service. */
+export interface ReservationBook {
+  /** Keys of all reservations that count. */
+  readonly reservedKeys: Iterable<string>;
+  isReserved(key: string): boolean;
+  /** Counts a reservation that was read from the database. Does nothing if it counts already. */
+  addReservation(reservation: Reservation): void;
+  /** Stops counting a reservation. */
+  release(key: string): void;
+}
+
 /**
  * Decides whether a reservation fits beside all active ones, in the transaction that records it, so
- * that no other process can decide in between. It gets the reservations one by one, so that a
- * decision need not read all of them. All admissions of a store share one count.
+ * that no other process can decide in between.
  */
 export interface Admission {
+  /** The same one for all admissions of a store. */
+  book: ReservationBook;
   /** Intents under way before the caller read the facts for its decision, such as a balance. */
   before: UnderWay;
   /**
-   * Counts the reservation from now on, or throws to refuse: then nothing is recorded. It may be
-   * called again after a refusal.
+   * Counts the reservation in the book, or throws to refuse: then nothing is recorded.
    *
    * @param underWay Keys of all other intents that were unfinished at any time from `before` until now.
+   * @param isFresh Whether the book is without the reservations that other processes released. If it
+   * is not and the decision throws, it is asked once more with a fresh book.
    */
-  decide(underWay: ReadonlySet<string>): void;
-  /** Counts a reservation that another process or an earlier run made. */
-  reserve(reservation: Reservation): void;
-  /** Stops counting a reservation. */
-  release(key: string): void;
+  decide(underWay: ReadonlySet<string>, isFresh: boolean): void;
 }
 
 /** The state of a new intent once it is recorded. */

@@ -6,6 +6,7 @@ import {
   type IntentState,
   type NewIntent,
   recordedIntent,
+  type ReservationBook,
   type SignedTransactionText,
   StoreConnectionLostError,
   StoreError,
@@ -153,6 +154,11 @@ export class IntentStore {
     const [row] = await this.#db.read(SQL.lookUp, values);
     const { keys, newest, state } = parseRow(lookUpSchema, row);
     return { state: state ?? undefined, underWay: { keys: keysOf(keys), newest: newest ?? 0 } };
+  }
+
+  /** Makes a book count exactly the reservations in the database. */
+  refreshReservations(book: ReservationBook): Promise<void> {
+    return this.#reservations.refresh(book);
   }
 
   /** Intents with a reservation, oldest first, `sequence` above `after`. */

@@ -141,8 +141,9 @@ export class Submitter {
 
   /** Signs an intent's transaction and records it, in place of the one it has. */
   async #sign(intent: Intent): Promise<Intent> {
-    const { store, clock, sign } = this.#options;
+    const { store, clock, beforeSigning, sign } = this.#options;
     try {
+      await beforeSigning?.(intent);
       const transaction = await sign(intent);
       return await store.setTransaction(intent, transaction, clock.now());
     } catch (thrown) {

@@ -17,13 +17,17 @@ export interface SubmitterOptions {
   random: RandomSource;
   log: Logger;
   /**
-   * Signs the transaction of an intent: before the first send if the intent was recorded without
-   * one, and again if the old one expired before the node saw it. It may be called several times for
-   * one intent, so its other effects must be idempotent.
+   * What has to be done before a transaction is signed, such as a hedge. It may be called several times
+   * for one intent, so its effects must be idempotent.
    *
    * @throws {IntentRefusedError} If the intent must not be submitted after all.
    */
-  sign(intent: Intent): Promise<SignedTransactionText>;
+  beforeSigning?(intent: Intent): Promise<void>;
+  /**
+   * Signs the transaction of an intent: before the first send if the intent was recorded without
+   * one, and again if the old one expired before the node saw it.
+   */
+  sign(intent: Intent): SignedTransactionText | Promise<SignedTransactionText>;
   /**
    * Throws unless the node has the chain that the store belongs to: nothing is sent then, and nothing
    * that the node says is believed. Absent: there is only one chain.

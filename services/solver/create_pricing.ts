@@ -45,7 +45,7 @@ export async function createPricing(
     minHistoryMs: options.volatilityHistoryMs,
   };
   const book = new MarketData(volatility, markets, await keeper.load(markets, volatility));
-  const riskBeside = (bet: BetTerms) => exposure.riskBeside(bet, clock.now());
+  const riskBeside = (bet: BetTerms) => exposure.correlatedRisk(bet, clock.now());
   const parts = { marketView: book.of.bind(book), clock, markets, riskBeside };
   const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
   const strategy = options.pricing === "barrier"

@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import type { Thesis } from "../../lib/protocol/thesis.ts";
+import type { Reservations } from "./execution/reservations.ts";
 import type { MarketData } from "./market/market_data.ts";
 import { NodeFeed } from "./market/node_feed.ts";
 import type { SolverOptions } from "./options.ts";
@@ -15,14 +15,18 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** Follows the node's WebSocket: the solver's theses update its exposure, prices the market data. */
+/**
+ * Follows the node's WebSocket: the solver's theses update its exposure, prices the market data.
+ *
+ * @param reservations Released as theses settle; absent in a dry run.
+ */
 export function followNode(
   { wsUrl, chainId }: SolverOptions,
   solver: Address,
   node: CoreClient,
   clock: Clock,
   exposure: ExposureBook,
-  onThesis: (thesis: Thesis) => void,
+  reservations: Pick<Reservations, "settled" | "reconcile"> | undefined,
   book: MarketData | undefined,
 ): Running {
   const reader = new ExposureReader({
@@ -31,6 +35,7 @@ export function followNode(
     solver,
     clock,
     random: Math.random,
+    ...(reservations && { reconcile: (signal) => reservations.reconcile(signal) }),
   });
   const chain = new ChainCheck(node, chainId);
   const feed = new NodeFeed({
@@ -44,7 +49,10 @@ export function followNode(
         reader.connected();
       },
       onLost: () => reader.lost(),
-      onThesis,
+      onThesis(thesis) {
+        exposure.apply(thesis);
+        void reservations?.settled(thesis);
+      },
       onPrices: (prices) => book?.takeSpots(prices, clock.now()),
     },
   });

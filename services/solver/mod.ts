@@ -16,7 +16,6 @@ import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
-import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { serviceLog } from "../../lib/http/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documented } from "../../lib/http/openapi.ts";
@@ -26,7 +25,7 @@ import { businessLog } from "./business_log.ts";
 import { decodeExecution } from "./execution/execution.ts";
 import { Executor } from "./execution/executor.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
-import { SettledReservations } from "./execution/settled_reservations.ts";
+import { Reservations } from "./execution/reservations.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
@@ -40,7 +39,6 @@ import { QuoteSigner } from "./quoting/quote_signer.ts";
 import { Quoter } from "./quoting/quoter.ts";
 import { checkReadiness } from "./readiness.ts";
 import { worstCaseLoss } from "./risk/worst_case_loss.ts";
-import { reservationReconciler } from "./execution/reservation_reconciler.ts";
 
 export { options, type SolverOptions };
 
@@ -77,7 +75,8 @@ export async function startSolver(
   const client = new CoreClient({ url: options.rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
   const node = withFaultPoints("node", client, faults);
   const store = withFaultPoints("store", await openIntentStore(options.database, "solver"), faults);
-  const exposure = new ExposureBook(options.maxExposure);
+  const decode = (payload: string) => decodeExecution(payload).quote;
+  const exposure = new ExposureBook(options.maxExposure, decode);
   metrics.watchExposure(exposure);
   const account = new OwnAccount(client, solver, clock);
   metrics.watchAccount(account.read);
@@ -88,7 +87,7 @@ export async function startSolver(
   const storeHealth = new StoreHealth({ store, guard, clock, log });
   const retention = retentionLoop({ store, retainMs: options.retain, clock, log });
   const { require: requireChain } = guard;
-  const settled = new SettledReservations({
+  const reservations = new Reservations({
     store,
     book: exposure,
     node: client,
@@ -96,12 +95,15 @@ export async function startSolver(
     clock,
     onOutcome: (probability, status) => metrics.betSettled(probability, status === "won"),
   });
-  const onThesis = (thesis: Thesis) => {
-    exposure.apply(thesis);
-    void settled.apply(thesis);
-  };
-  const follower = followNode(options, solver, client, clock, exposure, onThesis, pricing.book);
-  const decode = (payload: string) => decodeExecution(payload).quote;
+  const follower = followNode(
+    options,
+    solver,
+    client,
+    clock,
+    exposure,
+    dryRun ? undefined : reservations,
+    pricing.book,
+  );
   const submitter: Submitter = new Submitter({
     store,
     node,
@@ -110,14 +112,15 @@ export async function startSolver(
     log,
     receiptsKeptMs: options.retain,
     requireChain,
-    sign: (intent) => executor.prepare(intent),
+    beforeSigning: (intent) => executor.hedge(intent),
+    sign: (intent) => executor.sign(intent),
     observe(event, intent) {
       if (event !== "final" || !isFinal(intent.state)) return;
       metrics.executionEnded(intent.state);
       if (intent.state === "committed") metrics.betCommitted(decode(intent.payload));
       businessLog.ended(intent);
     },
-    ended: (intent) => executor.ended(intent),
+    ended: (intent) => reservations.ended(intent),
   });
   const hedge = metrics.timed(
     withFaultPoints("hedge", createHedge(options, clock), faults),
@@ -140,13 +143,11 @@ export async function startSolver(
     exposure,
     requireChain,
     limit: new ExposureLimit({
-      max: options.maxExposure,
       book: exposure,
-      decode,
       measure: worstCaseLoss,
       onNear: businessLog.exposure,
     }),
-    releaseSettled: cached(() => settled.reconcile(), NODE_ANSWER_MS, clock),
+    releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
     hedge,
     quoteSigner,
     probabilityOf: (quoteHash) => probabilities.get(quoteHash),
@@ -155,7 +156,6 @@ export async function startSolver(
     clock,
     dryRun,
   });
-  const reservations = reservationReconciler({ store, exposure, executor, settled, clock });
   const limiter = new RequestLimiter(options, registry);
   const app = createSolverApi({
     quoter: new Quoter({
@@ -207,7 +207,6 @@ export async function startSolver(
   const close = async () => {
     await Promise.all([
       submitter.stop(),
-      reservations.stop(),
       storeHealth.stop(),
       retention.stop(),
       follower.stop(),
@@ -218,7 +217,7 @@ export async function startSolver(
     await store.close();
   };
   try {
-    if (!dryRun) await executor.restore();
+    if (!dryRun) await store.refreshReservations(exposure);
     const service = startService({
       name: "solver",
       host,
@@ -231,7 +230,6 @@ export async function startSolver(
     });
     if (!dryRun) {
       submitter.start();
-      reservations.start();
       storeHealth.start();
       retention.start();
     }

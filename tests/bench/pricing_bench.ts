@@ -49,7 +49,7 @@ const view = { spot: spotView, volatility, standing, history, historyEndMs: NOW_
 
 const book = new ExposureBook(undefined);
 const barrier = new BarrierStrategy({
-  skew: { share: 0.5, capacity: BET, riskBeside: (bet) => book.riskBeside(bet, NOW_MS) },
+  skew: { share: 0.5, capacity: BET, riskBeside: (bet) => book.correlatedRisk(bet, NOW_MS) },
   marketView: () => view,
   clock: { now: () => NOW_MS },
   margin: 0.05,

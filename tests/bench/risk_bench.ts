@@ -62,7 +62,7 @@ for (const [name, make] of kinds) {
     bets.forEach((one, index) => book.reserve(String(index), one));
     const asked = make(count >> 1);
     const loss = timeOf(() => worstCaseLoss(bets), 1);
-    const beside = timeOf(() => book.riskBeside(asked, NOW_MS), 100);
+    const beside = timeOf(() => book.correlatedRisk(asked, NOW_MS), 100);
     console.log(
       `${name.padEnd(30)} ${String(count).padStart(6)} bets: worst-case loss ${
         (loss / 1_000).toFixed(2)

@@ -97,7 +97,7 @@ function ownExecutor(
   quoteSigner: QuoteSigner,
   max: bigint | undefined,
 ): Executor {
-  const exposure = new ExposureBook(max);
+  const exposure = new ExposureBook(max, (payload) => decodeExecution(payload).quote);
   exposure.beginReading();
   exposure.endReading([]);
   const hedge = new SimulatedHedge({ ...systemClock, after: (_ms, task) => (task(), () => {}) }, 0);
@@ -109,14 +109,13 @@ function ownExecutor(
     hedgeMs: 0,
     strategy,
   });
-  const decode = (payload: string) => decodeExecution(payload).quote;
   return new Executor({
     requireChain: () => Promise.resolve(),
     store,
     submitter,
     checks,
     exposure,
-    limit: new ExposureLimit({ max, book: exposure, decode }),
+    limit: new ExposureLimit({ book: exposure }),
     releaseSettled: () => Promise.resolve(0),
     hedge,
     quoteSigner,
@@ -211,9 +210,12 @@ async function measureExecutions(
     random: Math.random,
     log: getLogger("test"),
     receiptsKeptMs: 7 * 86_400_000,
+    async beforeSigning(intent) {
+      if (executor instanceof Executor) await executor.hedge(intent);
+    },
     sign: (intent) =>
       executor instanceof Executor
-        ? executor.prepare(intent)
+        ? executor.sign(intent)
         : signOnViem(decodeExecution(intent.payload)),
   });
   const executor = quoteSigner === undefined

@@ -2,7 +2,7 @@ import { getLogger } from "@logtape/logtape";
 import { type FaultPoints, withFaultPoints } from "../../lib/fault_points.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
-import type { PollingLoop } from "../../lib/net/polling_loop.ts";
+import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { SLOT_MS } from "../../lib/prices/price_slots.ts";
 import type { ExecuteResult } from "../../lib/protocol/answers.ts";
 import type { QuoteTerms } from "../../lib/protocol/quote.ts";
@@ -15,8 +15,7 @@ import {
 } from "../../services/solver/execution/execution.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../services/solver/execution/hedge.ts";
-import { reservationReconciler } from "../../services/solver/execution/reservation_reconciler.ts";
-import { SettledReservations } from "../../services/solver/execution/settled_reservations.ts";
+import { Reservations } from "../../services/solver/execution/reservations.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
 import { QuoteSigner } from "../../services/solver/quoting/quote_signer.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";
@@ -29,6 +28,9 @@ import { type BetsWorld, EXPOSURE_MAX } from "./bets_world.ts";
 
 class Died extends Error {}
 
+/** As often as a solver reads all open theses and reservations. */
+const RECONCILE_MS = 30_000;
+
 /** A user without much money, who bets with no other solver. */
 export const loyal = new Signer(`0x${"b3".repeat(32)}`);
 
@@ -37,12 +39,12 @@ const VOLATILITY = 10;
 
 /** One solver; once dead, nothing that its code still does reaches the store or the node. */
 export class BetsSolver {
-  readonly book = new ExposureBook(EXPOSURE_MAX);
+  readonly book = new ExposureBook(EXPOSURE_MAX, (payload) => decodeExecution(payload).quote);
   readonly quoter: Quoter;
   readonly #world: BetsWorld;
   readonly #executor: Executor;
   readonly #submitter: Submitter;
-  readonly #settled: SettledReservations;
+  readonly #reservations: Reservations;
   readonly #reconciler: PollingLoop;
   readonly #started: Promise<void>;
   #isConnected = false;
@@ -79,18 +81,18 @@ export class BetsSolver {
       random: world.random,
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
-      sign: (intent) => this.#executor.prepare(intent),
-      ended: (intent) => this.#executor.ended(intent),
+      beforeSigning: (intent) => this.#executor.hedge(intent),
+      sign: (intent) => this.#executor.sign(intent),
+      ended: (intent) => this.#reservations.ended(intent),
     });
     const hedge = hedgeOf(world);
-    this.#settled = new SettledReservations({
+    this.#reservations = new Reservations({
       store,
       book,
       node,
       requireChain: () => Promise.resolve(),
       clock,
     });
-    const decode = (payload: string) => decodeExecution(payload).quote;
     this.#executor = new Executor({
       requireChain: () => Promise.resolve(),
       store,
@@ -104,8 +106,8 @@ export class BetsSolver {
         strategy,
       }),
       exposure: book,
-      limit: new ExposureLimit({ max: EXPOSURE_MAX, book, decode, measure: worstCaseLoss }),
-      releaseSettled: () => this.#settled.reconcile(),
+      limit: new ExposureLimit({ book, measure: worstCaseLoss }),
+      releaseSettled: () => this.#reservations.reconcile(),
       hedge: withFaultPoints("hedge", hedge, faults),
       quoteSigner,
       signer,
@@ -117,14 +119,14 @@ export class BetsSolver {
     const dead = (thrown: unknown) => {
       throw thrown instanceof Died ? new StoreError(thrown.message) : thrown;
     };
-    this.#reconciler = reservationReconciler({
-      store: { find: (key) => Promise.resolve().then(() => store.find(key)).catch(dead) },
-      exposure: book,
-      executor: this.#executor,
-      settled: { reconcile: () => this.#settled.reconcile().catch(dead) },
+    this.#reconciler = new PollingLoop({
       clock,
+      intervalMs: RECONCILE_MS,
+      firstAfterMs: RECONCILE_MS,
+      poll: async (signal) => void await this.#reservations.reconcile(signal).catch(dead),
+      onFailure() {},
     });
-    this.#started = this.#executor.restore().then(() => {
+    this.#started = store.refreshReservations(book).then(() => {
       this.#submitter.start();
       this.#reconciler.start();
     }).catch(dead);
@@ -161,7 +163,7 @@ export class BetsSolver {
   hear(thesis: Thesis): void {
     if (!this.#isConnected || this.#isDead || thesis.solver !== actors.solver.address) return;
     this.book.apply(thesis);
-    void this.#settled.apply(thesis).catch(() => {}); // killed
+    void this.#reservations.settled(thesis).catch(() => {}); // killed
   }
 
   disconnect(): void {

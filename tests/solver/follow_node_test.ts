@@ -27,7 +27,10 @@ Deno.test("followNode: exposure, theses, prices and chain follow the node, until
       new CoreClient({ url: node.url }),
       systemClock,
       exposure,
-      ({ id }) => theses.push(id),
+      {
+        settled: ({ id }) => Promise.resolve(void theses.push(id)),
+        reconcile: () => Promise.resolve(0),
+      },
       book,
     );
     try {

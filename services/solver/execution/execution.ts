@@ -25,6 +25,9 @@ const storedExecutionSchema = executionRequestSchema.extend({
   probability: z.number().min(0).max(1).optional(),
 });
 
+/** A stored execution. Quotes that were recorded before quotes named their solver lack it. */
+export type StoredExecution = z.output<typeof storedExecutionSchema>;
+
 /** Writes the payload of an intent. */
 export function encodeExecution(
   { quote, userSignature }: Execution,
@@ -33,10 +36,8 @@ export function encodeExecution(
   return JSON.stringify({ quote: quoteToWire(quote), userSignature, probability });
 }
 
-/**
- * Reads the payload of an intent. Quotes that were recorded before quotes named their solver lack it.
- */
-export function decodeExecution(payload: string): z.output<typeof storedExecutionSchema> {
+/** Reads the payload of an intent. */
+export function decodeExecution(payload: string): StoredExecution {
   return storedExecutionSchema.parse(JSON.parse(payload));
 }
 

@@ -23,6 +23,7 @@ import {
   type Execution,
   type ExecutionRequest,
   resultOf,
+  type StoredExecution,
 } from "./execution.ts";
 import { businessLog } from "../business_log.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
@@ -55,16 +56,13 @@ export interface ExecutorOptions {
   dryRun: boolean;
 }
 
-/** Unfinished executions per page at the start. */
-const RESTORE_PAGE = 500;
-
 /** Executes quotes that the user has signed, each once: the quote hash is the key of its intent. */
 export class Executor {
   readonly #options: ExecutorOptions;
   /** Executions under way by their quote hash: the same quote again waits for the same result. */
   readonly #running = new Map<string, Promise<Intent>>();
-  /** What this process has just recorded, so that it need not be parsed again. */
-  readonly #recorded = new WeakMap<Intent, Execution>();
+  /** Executions by their intents, so that none is parsed twice. */
+  readonly #parsed = new WeakMap<Intent, StoredExecution>();
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
@@ -122,9 +120,7 @@ export class Executor {
     else if (isFinal(state)) intent = await store.get(quoteHash);
     // A row that was only read may be lost in a failover; act only on one that a write confirmed.
     else intent = await store.recordAttempt(quoteHash, clock.now());
-    const finished = await submitter.submit(intent);
-    this.ended(finished);
-    return finished;
+    return await submitter.submit(intent);
   }
 
   /** Checks an execution and makes it durable. A failure here leaves no trace. */
@@ -137,7 +133,7 @@ export class Executor {
       const { intent, inserted } = await this.#insert(quoteHash, execution, { balances, before });
       // Otherwise another process has accepted it.
       if (inserted) {
-        this.#recorded.set(intent, execution);
+        this.#parsed.set(intent, execution);
         businessLog.accepted(quoteHash, quote);
       }
       return intent;
@@ -172,51 +168,31 @@ export class Executor {
     }
   }
 
-  /** Reserves the executions that earlier runs left unfinished: they may be on the chain already. */
-  async restore(): Promise<void> {
-    const { store, exposure } = this.#options;
-    let after = 0;
-    let page: Intent[];
-    do {
-      page = await store.listUnfinished({
-        limit: RESTORE_PAGE,
-        after,
-        // Regardless of their time: the clock that wrote it may have been ahead.
-        updatedAtMostMs: Number.MAX_SAFE_INTEGER,
-      });
-      for (const { key, payload } of page) exposure.reserve(key, decodeExecution(payload).quote);
-      after = page.at(-1)?.sequence ?? after;
-    } while (page.length === RESTORE_PAGE);
-  }
-
-  /** Updates the exposure when an execution ends. */
-  ended({ key, state }: Intent): void {
-    const { exposure } = this.#options;
-    if (state === "committed") exposure.committed(key);
-    else if (isFinal(state)) exposure.release(key);
-  }
-
   /**
-   * Hedges a recorded execution and signs its transaction.
+   * Checks a recorded execution once more and hedges it: it may have been left unfinished for a while.
    *
    * @throws {IntentRefusedError} If the quote is no longer acceptable: its deadline, risk or price.
-   * @throws {OutcomeUnknownError} If it cannot be carried out now, but perhaps later.
+   * @throws {OutcomeUnknownError} If it cannot be hedged now, but perhaps later.
    */
-  async prepare(intent: Intent): Promise<SignedTransactionText> {
-    const { hedge, checks, exposure, signer, chainId, clock } = this.#options;
-    const { quote: recorded, userSignature } = this.#recorded.get(intent) ??
-      decodeExecution(intent.payload);
-    const { solver } = recorded;
+  async hedge(intent: Intent): Promise<void> {
+    const { hedge, checks, exposure, signer } = this.#options;
+    const { quote: { solver, ...terms } } = this.#executionOf(intent);
     if (solver === undefined) throw quoteWithoutSolver(signer.address);
-    const quote = { ...recorded, solver };
+    const quote = { ...terms, solver };
     // Another process may have recorded it.
     exposure.reserve(intent.key, quote);
-    await refusing(async () => {
+    await finalUnlessRetryable(async () => {
       checks.requireStillGood(quote);
       await hedge.cover(hash32Schema.parse(intent.key), quote);
       businessLog.hedged(intent.key, quote);
       checks.requireTimeLeft(quote, 0);
     });
+  }
+
+  /** Signs the transaction of a hedged execution. */
+  sign(intent: Intent): SignedTransactionText {
+    const { signer, chainId, clock } = this.#options;
+    const { quote, userSignature } = this.#executionOf(intent);
     const { tx, txHash } = signTransaction(
       {
         type: "RfqSubmit" as const,
@@ -234,6 +210,15 @@ export class Executor {
     );
     return { txHash, text: transactionToText(tx) };
   }
+
+  #executionOf(intent: Intent): StoredExecution {
+    let execution = this.#parsed.get(intent);
+    if (execution === undefined) {
+      execution = decodeExecution(intent.payload);
+      this.#parsed.set(intent, execution);
+    }
+    return execution;
+  }
 }
 
 /**
@@ -248,8 +233,8 @@ function quoteWithoutSolver(solver: Address): IntentRefusedError {
   );
 }
 
-/** Runs the last steps of a recorded execution: a failure is final unless it is retryable. */
-async function refusing(steps: () => Promise<void>): Promise<void> {
+/** Runs steps of a recorded execution: a failure is final unless it is retryable. */
+async function finalUnlessRetryable(steps: () => Promise<void>): Promise<void> {
   try {
     await steps();
   } catch (thrown) {

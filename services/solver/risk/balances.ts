@@ -17,39 +17,27 @@ export function requireBalances(
   balances: Balances,
   underWay: Iterable<ReservedBet>,
 ): void {
-  let ofUser = 0n;
-  let ofSolver = 0n;
+  let [ofUser, ofSolver] = [0n, 0n];
   for (const other of underWay) {
     if (other.user === bet.user) ofUser += other.betAmount;
     if (other.solver === bet.solver) ofSolver += riskOf(other);
   }
-  requireUserBalance(bet, balances.user, ofUser);
-  requireSolverBalance(riskOf(bet), balances.solver, ofSolver);
-}
-
-function requireUserBalance(
-  { user, betAmount }: ReservedBet,
-  balance: bigint,
-  underWay: bigint,
-): void {
-  const needed = betAmount + underWay;
-  if (balance >= needed) return;
-  const beside = underWay === 0n ? "" : ` and ${underWay} in executions under way`;
-  throw new RangemakerError(
-    "INSUFFICIENT_BALANCE",
-    `Balance ${balance} of user ${user} is ${needed - balance} short of the bet ${betAmount}` +
-      `${beside}: deposit first; the quote stays valid until its deadline`,
-    { retryable: true },
-  );
-}
-
-function requireSolverBalance(risk: bigint, balance: bigint, underWay: bigint): void {
-  const needed = risk + underWay;
-  if (balance >= needed) return;
+  const missing = bet.betAmount + ofUser - balances.user;
+  if (missing > 0n) {
+    const beside = ofUser === 0n ? "" : ` and ${ofUser} in executions under way`;
+    throw new RangemakerError(
+      "INSUFFICIENT_BALANCE",
+      `Balance ${balances.user} of user ${bet.user} is ${missing} short of the bet ` +
+        `${bet.betAmount}${beside}: deposit first; the quote stays valid until its deadline`,
+      { retryable: true },
+    );
+  }
+  const needed = riskOf(bet) + ofSolver;
+  if (balances.solver >= needed) return;
   throw new RangemakerError(
     "BALANCE_TOO_LOW",
-    `Solver balance ${balance} is ${needed - balance} short of the ${needed} at risk in ` +
-      "executions under way: bet less, or try again when they have ended",
+    `Solver balance ${balances.solver} is ${needed - balances.solver} short of the ${needed} at ` +
+      "risk in executions under way: bet less, or try again when they have ended",
     { retryable: true },
   );
 }

@@ -1,85 +1,50 @@
+import type { Reservation, ReservationBook } from "../../../lib/intents/intent.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { type BetAtRisk, type ReservedBet, riskOf } from "./bet_at_risk.ts";
 import { OverlapIndex } from "./overlap_index.ts";
 
-/** Progress of a bet: reserved by an execution, committed by the node, or reported open by it. */
-type Stage = "reserved" | "committed" | "open";
-
+/** A bet and its state: reserved, open or settled. It counts unless it is settled. */
 interface Entry {
-  stage: Stage;
-  bet: BetAtRisk;
-  /** Set once the node reported it. */
-  thesis?: Thesis;
+  bet: ReservedBet;
+  /** The database has a reservation, made by this solver or another one on it. */
+  isReserved: boolean;
+  /** As the node last reported it; undefined until it did. */
+  thesis?: Thesis | undefined;
 }
 
 /**
- * The bets of the solver known to this process: executions under way, and open theses of the
- * chain. The quote hash is the key throughout, so a bet counts once from before its hedge until its
- * settlement, in any order of the reports.
+ * All bets that the solver can still lose, by quote hash: the reservations of all solvers on the
+ * database, and the open theses of the chain. A bet counts once, from before its hedge until it fails
+ * or the node reports its settlement, in any order of the reports.
  *
- * The number of entries is bounded by the balances of solver and users.
+ * The number of bets is bounded by the balances of solver and users.
  */
-export class ExposureBook {
-  readonly #max: bigint | undefined;
+export class ExposureBook implements ReservationBook {
+  /** Bound on the exposure, or undefined. {@link ExposureLimit} enforces it. */
+  readonly max: bigint | undefined;
+  readonly #decode: (payload: string) => ReservedBet;
   readonly #entries = new Map<string, Entry>();
-  /** Bets with a reservation in the database, by any solver. */
-  readonly #held = new Map<string, ReservedBet>();
-  /** All bets, each once. */
+  /** The bets that count. */
   readonly #index = new OverlapIndex();
-  #atRisk = 0n;
   #total = 0n;
   #complete = false;
   #reading: Reading | undefined;
 
-  /** @param max The bound that `GET /theses` shows; {@link ExposureLimit} enforces it. */
-  constructor(max: bigint | undefined) {
-    this.#max = max;
+  /** @param decode Reads the bet from the payload of a reservation; absent: there is no database. */
+  constructor(max: bigint | undefined, decode: (payload: string) => ReservedBet = requireDecoder) {
+    this.max = max;
+    this.#decode = decode;
   }
 
-  /** Bound on the exposure, or undefined. */
-  get max(): bigint | undefined {
-    return this.#max;
-  }
-
-  /** The sum at risk, reservations included. */
+  /** The sum at risk, USDC with 6 decimals. */
   get total(): bigint {
     return this.#total;
   }
 
-  /**
-   * The sum at risk on the reservations of all solvers on the database and on open theses, each bet
-   * once: what {@link ExposureLimit} bounds.
-   */
-  get atRisk(): bigint {
-    return this.#atRisk;
-  }
-
-  /** The bets of {@link atRisk}. */
+  /** The bets that count. */
   get betsAtRisk(): BetAtRisk[] {
-    const bets: BetAtRisk[] = [...this.#held.values()];
-    for (const [quoteHash, { thesis }] of this.#entries) {
-      if (thesis !== undefined && !this.#held.has(quoteHash)) bets.push(thesis);
-    }
-    return bets;
-  }
-
-  /** The bets that have a reservation among those of some quotes. */
-  reservationsOf(quoteHashes: Iterable<string>): ReservedBet[] {
-    const bets: ReservedBet[] = [];
-    for (const quoteHash of quoteHashes) {
-      const bet = this.#held.get(quoteHash);
-      if (bet !== undefined) bets.push(bet);
-    }
-    return bets;
-  }
-
-  /**
-   * Risk on bets that tend to win together with a bet, USDC with 6 decimals: those of its market,
-   * weighted by the overlap of ranges and remaining windows. See {@link OverlapIndex}.
-   */
-  riskBeside(bet: BetTerms, nowMs: number): number {
-    return this.#index.riskBeside(bet, nowMs);
+    return [...this.#entries.values()].filter(isAtRisk).map(({ bet }) => bet);
   }
 
   /** Whether every open thesis is known: read since the connection was made, and followed since. */
@@ -87,80 +52,83 @@ export class ExposureBook {
     return this.#complete;
   }
 
-  /** Quotes that are reserved and neither committed nor reported open. */
-  get reservedQuotes(): string[] {
-    return [...this.#entries].flatMap(([quoteHash, { stage }]) =>
-      stage === "reserved" ? [quoteHash] : []
-    );
-  }
-
   /** Theses that the node reported open, oldest first. */
   get theses(): Thesis[] {
     return [...this.#entries.values()]
-      .flatMap(({ thesis }) => thesis === undefined ? [] : [thesis])
+      .flatMap(({ thesis }) => thesis && isUnsettled(thesis.status) ? [thesis] : [])
       .sort((a, b) => a.id - b.id);
   }
 
-  /** Whether the node reported the thesis of a quote as open. */
-  isOpen(quoteHash: string): boolean {
-    return this.#entries.get(quoteHash)?.stage === "open";
+  /** The thesis of a quote as the node last reported it. */
+  thesisOf(quoteHash: string): Thesis | undefined {
+    return this.#entries.get(quoteHash)?.thesis;
   }
 
-  /** Counts a reservation of the database in {@link atRisk}. Does nothing if it already counts. */
-  addReservation(quoteHash: string, bet: ReservedBet): void {
-    if (this.#held.has(quoteHash)) return;
-    this.#held.set(quoteHash, bet);
-    this.#index.add(quoteHash, bet);
-    if (!this.isOpen(quoteHash)) this.#atRisk += riskOf(bet);
+  /**
+   * Risk on bets that tend to win together with a bet, USDC with 6 decimals: those of its market,
+   * weighted by the overlap of ranges and remaining windows. See {@link OverlapIndex}.
+   */
+  correlatedRisk(bet: BetTerms, nowMs: number): number {
+    return this.#index.correlatedRisk(bet, nowMs);
   }
 
-  /** The database no longer has the reservation. */
-  removeReservation(quoteHash: string): void {
-    const bet = this.#held.get(quoteHash);
-    if (bet === undefined) return;
-    this.#held.delete(quoteHash);
-    if (!this.#entries.has(quoteHash)) this.#index.delete(quoteHash);
-    if (!this.isOpen(quoteHash)) this.#atRisk -= riskOf(bet);
+  /** Quotes with a reservation. */
+  get reservedKeys(): string[] {
+    return [...this.#entries].flatMap(([quoteHash, { isReserved }]) =>
+      isReserved ? [quoteHash] : []
+    );
   }
 
-  /** Reserves a bet. Does nothing if the quote is known already. */
-  reserve(quoteHash: string, bet: BetAtRisk): void {
-    if (this.#entries.has(quoteHash)) return;
-    this.#set(quoteHash, { bet, stage: "reserved" });
+  isReserved(quoteHash: string): boolean {
+    return this.#entries.get(quoteHash)?.isReserved ?? false;
   }
 
-  /** Releases a reservation; a thesis that is known to exist stays. */
+  /** The bets that have a reservation among those of some quotes. */
+  reservationsOf(quoteHashes: Iterable<string>): ReservedBet[] {
+    const bets: ReservedBet[] = [];
+    for (const quoteHash of quoteHashes) {
+      const entry = this.#entries.get(quoteHash);
+      if (entry?.isReserved) bets.push(entry.bet);
+    }
+    return bets;
+  }
+
+  /** Counts a reservation that was read from the database. */
+  addReservation({ key, payload }: Reservation): void {
+    if (!this.isReserved(key)) this.reserve(key, this.#decode(payload));
+  }
+
+  /** Counts a reservation. Does nothing if it counts already. */
+  reserve(quoteHash: string, bet: ReservedBet): void {
+    this.#set(quoteHash, { bet, ...this.#entries.get(quoteHash), isReserved: true });
+  }
+
+  /** The database has no reservation: the bet counts only while its thesis is open. */
   release(quoteHash: string): void {
-    if (this.#entries.get(quoteHash)?.stage === "reserved") this.#delete(quoteHash);
-  }
-
-  /** Records that the thesis of a quote was committed. If it has settled since, it stays deleted. */
-  committed(quoteHash: string): void {
     const entry = this.#entries.get(quoteHash);
-    if (entry?.stage === "reserved") this.#set(quoteHash, { ...entry, stage: "committed" });
+    if (entry !== undefined) this.#set(quoteHash, { ...entry, isReserved: false });
   }
 
   /** Applies the newest state of a thesis of the solver. */
   apply(thesis: Thesis): void {
     this.#reading?.reported.add(thesis.quoteHash);
-    this.#take(thesis);
+    this.#report(thesis.quoteHash, thesis);
   }
 
   /** Connected: all open theses are about to be read, and {@link apply} may be called meanwhile. */
   beginReading(): void {
-    const known = [...this.#entries].filter(([, { stage }]) => stage !== "reserved");
-    this.#reading = { known: known.map(([quoteHash]) => quoteHash), reported: new Set() };
+    const known = this.theses.map(({ quoteHash }) => quoteHash);
+    this.#reading = { known, reported: new Set() };
   }
 
   /** All open theses were read since {@link beginReading}. Reports received meanwhile are newer. */
   endReading(theses: readonly Thesis[]): void {
     if (this.#reading === undefined) throw new TypeError("No reading was begun");
     const { known, reported } = this.#reading;
-    const read = new Set<string>(theses.map(({ quoteHash }) => quoteHash));
-    for (const thesis of theses) if (!reported.has(thesis.quoteHash)) this.#take(thesis);
-    // It existed before and is no longer open: it settled while the feed was down.
-    for (const quoteHash of known) {
-      if (!read.has(quoteHash) && !reported.has(quoteHash)) this.#delete(quoteHash);
+    const read = new Map<string, Thesis>(theses.map((thesis) => [thesis.quoteHash, thesis]));
+    // What is missing settled while the feed was down, or the node lags: a reservation still counts.
+    for (const quoteHash of new Set([...known, ...read.keys()])) {
+      if (!reported.has(quoteHash)) this.#report(quoteHash, read.get(quoteHash));
     }
     this.#reading = undefined;
     this.#complete = true;
@@ -172,37 +140,36 @@ export class ExposureBook {
     this.#complete = false;
   }
 
-  #take(thesis: Thesis): void {
-    if (!isUnsettled(thesis.status)) return this.#delete(thesis.quoteHash);
-    this.#set(thesis.quoteHash, { bet: thesis, stage: "open", thesis });
+  #report(quoteHash: string, thesis: Thesis | undefined): void {
+    const entry = this.#entries.get(quoteHash);
+    const bet = entry?.bet ?? thesis;
+    if (bet === undefined) return;
+    this.#set(quoteHash, { bet, isReserved: entry?.isReserved ?? false, thesis });
   }
 
   #set(quoteHash: string, entry: Entry): void {
     const earlier = this.#entries.get(quoteHash);
-    if (earlier !== undefined) this.#add(quoteHash, earlier, -1n);
-    this.#entries.set(quoteHash, entry);
-    this.#index.add(quoteHash, entry.bet);
-    this.#add(quoteHash, entry, 1n);
-  }
-
-  #delete(quoteHash: string): void {
-    const entry = this.#entries.get(quoteHash);
-    if (entry === undefined) return;
-    this.#entries.delete(quoteHash);
-    if (!this.#held.has(quoteHash)) this.#index.delete(quoteHash);
-    this.#add(quoteHash, entry, -1n);
-  }
-
-  #add(quoteHash: string, { stage, bet }: Entry, sign: 1n | -1n): void {
-    const risk = sign * riskOf(bet);
-    this.#total += risk;
-    if (stage === "open" && !this.#held.has(quoteHash)) this.#atRisk += risk;
+    if (entry.isReserved || isAtRisk(entry)) this.#entries.set(quoteHash, entry);
+    else this.#entries.delete(quoteHash);
+    const change = Number(isAtRisk(entry)) - Number(earlier !== undefined && isAtRisk(earlier));
+    if (change === 0) return;
+    this.#total += BigInt(change) * riskOf(entry.bet);
+    if (change > 0) this.#index.add(quoteHash, entry.bet);
+    else this.#index.delete(quoteHash, entry.bet);
   }
 }
 
 interface Reading {
-  /** Quotes whose theses were known to exist when it began. */
+  /** Quotes whose theses were open when it began. */
   known: string[];
   /** Quotes whose theses were reported since. */
   reported: Set<string>;
+}
+
+function isAtRisk({ isReserved, thesis }: Entry): boolean {
+  return thesis === undefined ? isReserved : isUnsettled(thesis.status);
+}
+
+function requireDecoder(): never {
+  throw new TypeError("The book was made without a decoder of reservations");
 }

@@ -12,21 +12,8 @@ export type RiskMeasure = (bets: Iterable<BetAtRisk>) => bigint;
 
 /** Options of an {@link ExposureLimit}. */
 export interface ExposureLimitOptions {
-  /** Bound on the measure; undefined for none. */
-  max: bigint | undefined;
-  /** Counts the open theses of the chain, and the reservations of all solvers on the database. */
-  book: Pick<
-    ExposureBook,
-    | "complete"
-    | "atRisk"
-    | "betsAtRisk"
-    | "reservationsOf"
-    | "addReservation"
-    | "removeReservation"
-  >;
-  /** Reads the bet from the payload of a reservation. */
-  decode(payload: string): ReservedBet;
-  /** Maximum loss on a set of bets; by default the sum, as if users won every bet. */
+  book: ExposureBook;
+  /** By default the sum, as if users won every bet. */
   measure?: RiskMeasure;
   /** Called when exposure comes near the limit (true) or drops well below it again (false). */
   onNear?(isNear: boolean, total: bigint, max: bigint): void;
@@ -52,38 +39,38 @@ export class ExposureLimit {
 
   /**
    * Decides about a bet in the transaction that reserves it, so that all solvers on one database stay
-   * within balances and bound together. Reservations last from before the hedge until the settlement;
-   * open theses of the chain count in the bound too, since some may come from another database.
+   * within balances and bound together. Open theses of the chain count in the bound too, since some may
+   * come from another database.
    *
    * The decision throws {@link RangemakerError} `INSUFFICIENT_BALANCE`, `BALANCE_TOO_LOW`, and with a
    * bound `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`.
    */
   admission(quoteHash: string, bet: ReservedBet, { balances, before }: Funds): Admission {
-    const { max, book, decode } = this.#options;
+    const { book } = this.#options;
     return {
+      book,
       before,
-      decide: (underWay) => {
+      decide: (underWay, isFresh) => {
         requireBalances(bet, balances, book.reservationsOf(underWay));
-        if (max !== undefined) this.#require(bet, max);
-        book.addReservation(quoteHash, bet);
+        if (book.max !== undefined) this.#requireRoom(bet, book.max, isFresh);
+        book.reserve(quoteHash, bet);
       },
-      reserve: ({ key, payload }) => book.addReservation(key, decode(payload)),
-      release: (key) => book.removeReservation(key),
     };
   }
 
-  #require(bet: BetAtRisk, max: bigint): void {
-    const { book } = this.#options;
-    if (!book.complete) {
+  #requireRoom(bet: BetAtRisk, max: bigint, isFresh: boolean): void {
+    if (!this.#options.book.complete) {
       throw new RangemakerError(
         "EXPOSURE_UNKNOWN",
         "Exposure is unknown: the open theses have not been loaded from the core node yet; retry",
         { retryable: true },
       );
     }
-    const total = this.#measureWith(bet, max);
-    this.#watch(total, max);
-    if (total <= max) return;
+    const total = this.#totalWith(bet, max);
+    const isNear = total * 100n >= max * (this.#isNear ? NEAR_PERCENT.until : NEAR_PERCENT.from);
+    // Other solvers may have released some: a warning, like a refusal, follows once that is read.
+    if (isFresh || !isNear) this.#setNear(isNear, total, max);
+    if (total <= max && isNear === this.#isNear) return;
     throw new RangemakerError(
       "EXPOSURE_TOO_LARGE",
       `Exposure would be ${total}, above --max-exposure ${max}: this bet adds ${riskOf(bet)}; ` +
@@ -92,17 +79,15 @@ export class ExposureLimit {
     );
   }
 
-  #measureWith(bet: BetAtRisk, max: bigint): bigint {
+  #totalWith(bet: BetAtRisk, max: bigint): bigint {
     const { book, measure } = this.#options;
     // Well below the limit the cached sum is enough; computing the exact loss reads every bet.
-    const sum = book.atRisk + riskOf(bet);
+    const sum = book.total + riskOf(bet);
     const isFar = sum * 100n < max * NEAR_PERCENT.until;
     return measure === undefined || isFar ? sum : measure([...book.betsAtRisk, bet]);
   }
 
-  #watch(total: bigint, max: bigint): void {
-    const percent = this.#isNear ? NEAR_PERCENT.until : NEAR_PERCENT.from;
-    const isNear = total * 100n >= max * percent;
+  #setNear(isNear: boolean, total: bigint, max: bigint): void {
     if (isNear === this.#isNear) return;
     this.#isNear = isNear;
     this.#options.onNear?.(isNear, total, max);

@@ -28,9 +28,11 @@ export interface ExposureReaderOptions {
   clock: Clock;
   /** Jitter of the waits after reads that failed. */
   random: RandomSource;
+  /** Called after each reading: theses may have settled unseen. Throws if that has to be retried. */
+  reconcile?(signal: AbortSignal): Promise<unknown>;
 }
 
-/** Reads all open theses of the solver into an {@link ExposureBook} after each connection. */
+/** Reads all open theses of the solver into an {@link ExposureBook}, after each connection and at intervals. */
 export class ExposureReader {
   readonly #options: ExposureReaderOptions;
   readonly #log = serviceLog("solver");
@@ -45,7 +47,7 @@ export class ExposureReader {
       backoff: new Backoff({ ...RETRY, random }),
       poll: (signal) => this.#read(signal),
       onFailure: ({ message }) =>
-        this.#log.warn("Open theses cannot be read: {reason}", { reason: message }),
+        this.#log.warn("Exposure cannot be brought up to date: {reason}", { reason: message }),
     });
   }
 
@@ -67,10 +69,12 @@ export class ExposureReader {
   }
 
   async #read(signal: AbortSignal): Promise<void> {
-    const { book } = this.#options;
+    const { book, reconcile } = this.#options;
     book.beginReading();
     const theses = await this.#allOpen();
-    if (!signal.aborted) book.endReading(theses);
+    if (signal.aborted) return;
+    book.endReading(theses);
+    await reconcile?.(signal);
   }
 
   async #allOpen(): Promise<Thesis[]> {

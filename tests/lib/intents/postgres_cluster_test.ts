@@ -61,7 +61,13 @@ Deno.test({
       try {
         const keys = Array.from({ length: 100 }, (_, index) => `key ${index}`);
         const before = { keys: new Set<string>(), newest: 0 };
-        const admission = { before, decide() {}, reserve() {}, release() {} };
+        const book = {
+          reservedKeys: [],
+          isReserved: () => false,
+          addReservation() {},
+          release() {},
+        };
+        const admission = { book, before, decide() {} };
         const inserted = await Promise.all(keys.flatMap((key) =>
           stores.map((store) => store.insert(intentOf(key), { reserves: true, admission }))
         ));

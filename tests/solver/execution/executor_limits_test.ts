@@ -7,11 +7,11 @@ import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { quoteHashOf, thesisOf } from "../theses.ts";
-import { noHedge, recorded, signed, withExecutor } from "./support.ts";
+import { decodeBet, noHedge, recorded, signed, withExecutor } from "./support.ts";
 
 /** A book of this bound that knows all open theses. */
 function completeBook(max: bigint): ExposureBook {
-  const book = new ExposureBook(max);
+  const book = new ExposureBook(max, decodeBet);
   book.beginReading();
   book.endReading([]);
   return book;
@@ -21,7 +21,7 @@ function refusedWith(code: string) {
   return (thrown: unknown) => thrown instanceof RangemakerError && thrown.code === code;
 }
 
-Deno.test("Executor: what is over the bound is neither recorded nor hedged, and fits after a release", async () => {
+Deno.test("Executor: a bet above the bound is neither recorded nor hedged, and fits once another one is settled", async () => {
   const clock = new FakeClock();
   const first = signed(clock);
   const second = signed(clock, { upperPrice: 3n });
@@ -30,18 +30,39 @@ Deno.test("Executor: what is over the bound is neither recorded nor hedged, and 
     async ({ executor, store, exposure, sent }) => {
       await executor.execute(first.execution);
       exposure.apply(thesisOf(1, { quoteHash: first.quoteHash }));
-      const refused = () =>
-        assert.rejects(executor.execute(second.execution), refusedWith("EXPOSURE_TOO_LARGE"));
-      await refused();
+      await assert.rejects(executor.execute(second.execution), refusedWith("EXPOSURE_TOO_LARGE"));
       assert.equal(await store.find(second.quoteHash), undefined);
       assert.deepEqual([exposure.total, sent.length], [10n, 1]);
       exposure.apply(thesisOf(1, { quoteHash: first.quoteHash, status: "lost" }));
-      await refused();
-      await store.release(first.quoteHash);
       assert.equal((await executor.execute(second.execution)).status, "committed");
     },
     clock,
     completeBook(15n),
+  );
+});
+
+Deno.test("Executor: the exposure warning does not count an execution that the hedge refused", async () => {
+  const clock = new FakeClock();
+  const reports: string[] = [];
+  const hedge: Hedge = {
+    expectedMs: 0,
+    cover: () => Promise.reject(new RangemakerError("HEDGE_REFUSED", "No cover")),
+  };
+  await withExecutor(
+    hedge,
+    async ({ executor, exposure }) => {
+      const refused = signed(clock, { payout: 145n });
+      await assert.rejects(executor.execute(refused.execution), refusedWith("HEDGE_REFUSED"));
+      assert.equal(exposure.total, 0n);
+      hedge.cover = () => Promise.resolve();
+      await executor.execute(signed(clock, { payout: 140n, upperPrice: 3n }).execution);
+      assert.deepEqual([exposure.total, reports], [40n, []]);
+      await executor.execute(signed(clock, { payout: 140n, upperPrice: 4n }).execution);
+      assert.deepEqual(reports, ["true 80/100"]);
+    },
+    clock,
+    completeBook(100n),
+    (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
   );
 });
 
@@ -130,13 +151,13 @@ Deno.test("Executor: of a late quote with a bad user signature the deadline is w
 Deno.test("Executor: an execution recorded before quotes named their solver is ended, not a crash", async () => {
   const clock = new FakeClock();
   const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
-  await withExecutor(never, async ({ executor, submitter, exposure, store, sent }) => {
+  await withExecutor(never, async ({ submitter, exposure, store, sent }) => {
     const intent = recorded(clock);
     const { quote, ...rest } = JSON.parse(intent.payload);
     const { solver: _solver, ...oldQuote } = quote;
     const payload = JSON.stringify({ quote: oldQuote, ...rest });
     await store.insert({ ...intent, payload }, { reserves: true });
-    await executor.restore();
+    await store.refreshReservations(exposure);
     assert.equal(exposure.total, 10n);
     submitter.start();
     const failed = await eventually("the end", async () => {

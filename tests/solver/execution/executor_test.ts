@@ -15,7 +15,6 @@ import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { CHAIN_ID, solver, user } from "../support.ts";
-import { stakeOf } from "../theses.ts";
 import { noHedge, recorded, signed, withExecutor } from "./support.ts";
 
 Deno.test("Executor: a hedge that takes longer than the quote lives ends the execution for good", async () => {
@@ -52,7 +51,7 @@ Deno.test("Executor: the risk is reserved before the hedge, and kept for the the
   await withExecutor(watching, async ({ executor, exposure, clock }) => {
     book = exposure;
     await executor.execute(signed(clock).execution);
-    assert.deepEqual([seen, exposure.total, exposure.reservedQuotes], [[10n], 10n, []]);
+    assert.deepEqual([seen, exposure.total, exposure.reservedKeys.length], [[10n], 10n, 1]);
   });
 });
 
@@ -70,10 +69,10 @@ Deno.test("Executor: a failed check releases the risk and leaves no trace", asyn
 Deno.test("Executor: an execution of another process is reserved before its hedge, or ends", async () => {
   await withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
-    await executor.prepare(intent);
-    assert.equal(exposure.reservedQuotes.length, 1);
+    await executor.hedge(intent);
+    assert.equal(exposure.reservedKeys.length, 1);
     clock.jump(2_000);
-    await assert.rejects(executor.prepare(intent), IntentRefusedError);
+    await assert.rejects(executor.hedge(intent), IntentRefusedError);
   });
 });
 
@@ -93,7 +92,7 @@ Deno.test("Executor: an execution that was left unfinished is checked again befo
     const old = { ...recorded(clock), key: quoteHash, payload: encodeExecution(execution) };
     const { intent } = await store.insert({ ...old, expiresAtMs: clock.now() + 600_000 });
     clock.jump(60_000);
-    await assert.rejects(executor.prepare(intent), /Payout 151 would risk 51 on one thesis/);
+    await assert.rejects(executor.hedge(intent), /Payout 151 would risk 51 on one thesis/);
     assert.deepEqual((await submitter.submit(intent)).failure?.code, "RISK_TOO_LARGE");
     assert.deepEqual([hedged, sent], [[], []]);
   }, clock);
@@ -110,40 +109,6 @@ Deno.test("Executor: an execution that cannot be recorded releases its risk", ()
     store.insert = () => Promise.reject(new StoreError("Database failed: disk is full"));
     await assert.rejects(executor.execute(signed(clock).execution), StoreError);
     assert.deepEqual([exposure.total, sent], [0n, []]);
-  }));
-
-Deno.test("Executor: a failed receipt releases the risk, an unknown outcome keeps it reserved", () =>
-  withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
-    const { intent } = await store.insert(recorded(clock));
-    exposure.reserve(intent.key, stakeOf(10n));
-    executor.ended({ ...intent, state: "submitted" });
-    assert.equal(exposure.reservedQuotes.length, 1);
-    executor.ended({ ...intent, state: "failed" });
-    assert.equal(exposure.total, 0n);
-  }));
-
-Deno.test("Executor: a restart reserves every unfinished execution, more than one page of them too", () =>
-  withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
-    await executor.restore();
-    assert.deepEqual(exposure.reservedQuotes, [], "nothing is recorded yet");
-    const execution = recorded(clock);
-    const count = 1_001;
-    for (let n = 0; n < count; n++) {
-      // Half of them by a process whose clock was ahead.
-      const createdAtMs = clock.now() + (n % 2) * 60_000;
-      await store.insert({ ...execution, key: `0x${n.toString(16)}`, createdAtMs });
-    }
-    const { intent } = await store.insert({ ...execution, key: "0xfinished" });
-    await store.finish(intent, { state: "failed", receipt: null, failure: null }, clock.now());
-    const listUnfinished = store.listUnfinished.bind(store);
-    let pages = 0;
-    store.listUnfinished = (page) => {
-      pages += 1;
-      return listUnfinished(page);
-    };
-    await executor.restore();
-    const { total, reservedQuotes: { length } } = exposure;
-    assert.deepEqual([pages, length, total], [3, count, 10n * BigInt(count)]);
   }));
 
 Deno.test("Executor: a hedge that ends at the deadline is in time", async () => {
@@ -214,7 +179,7 @@ Deno.test("Executor: a hedge that may succeed later leaves the outcome open, and
     const { execution, quoteHash } = signed(clock);
     await assert.rejects(executor.execute(execution), OutcomeUnknownError);
     assert.equal((await store.find(quoteHash))?.state, "accepted");
-    assert.deepEqual([exposure.total, exposure.reservedQuotes], [10n, [quoteHash]]);
+    assert.deepEqual([exposure.total, exposure.reservedKeys], [10n, [quoteHash]]);
     busy.cover = () => Promise.resolve();
     assert.equal((await executor.execute(execution)).status, "committed");
   });

@@ -9,7 +9,12 @@ import { decodeExecution, encodeExecution } from "../../../services/solver/execu
 import { Executor, type ExecutorOptions } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
-import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
+import type { ReservedBet } from "../../../services/solver/risk/bet_at_risk.ts";
+import { Reservations } from "../../../services/solver/execution/reservations.ts";
+import {
+  ExposureLimit,
+  type ExposureLimitOptions,
+} from "../../../services/solver/risk/exposure_limit.ts";
 import { PreTradeChecks } from "../../../services/solver/risk/pre_trade_checks.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
@@ -35,6 +40,11 @@ export function recorded(clock: FakeClock): NewIntent {
   };
 }
 
+/** Reads the bet of an execution. */
+export function decodeBet(payload: string): ReservedBet {
+  return decodeExecution(payload).quote;
+}
+
 /** Covers at once. */
 export const noHedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
 
@@ -56,7 +66,8 @@ export async function withExecutor(
     chain: { require: () => Promise<void> };
   }) => Promise<void>,
   clock: FakeClock = new FakeClock(),
-  exposure: ExposureBook = new ExposureBook(undefined),
+  exposure: ExposureBook = new ExposureBook(undefined, decodeBet),
+  onNear?: ExposureLimitOptions["onNear"],
 ): Promise<void> {
   const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const sent: string[] = [];
@@ -77,7 +88,9 @@ export async function withExecutor(
     random: () => 0.5,
     log: getLogger("test"),
     receiptsKeptMs: 7 * 86_400_000,
-    sign: (intent) => executor.prepare(intent),
+    beforeSigning: (intent) => executor.hedge(intent),
+    sign: (intent) => executor.sign(intent),
+    ended: (intent) => reservations.ended(intent),
     node: {
       getTransaction: () => Promise.resolve(null),
       sendTransactionText(text) {
@@ -95,12 +108,15 @@ export async function withExecutor(
     hedgeMs: hedge.expectedMs,
     strategy: new MockStrategy(() => 0),
   });
-  const limit = new ExposureLimit({
-    max: exposure.max,
-    book: exposure,
-    decode: (payload) => decodeExecution(payload).quote,
-  });
+  const limit = new ExposureLimit({ book: exposure, ...(onNear && { onNear }) });
   const chain = { require: () => Promise.resolve() };
+  const reservations = new Reservations({
+    store,
+    book: exposure,
+    node: { getThesis: () => Promise.resolve(null) },
+    requireChain: () => chain.require(),
+    clock,
+  });
   const options: ExecutorOptions = {
     requireChain: () => chain.require(),
     store,

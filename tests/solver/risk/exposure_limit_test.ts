@@ -7,12 +7,15 @@ import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
 import { plenty, quoteHashOf, thesisOf } from "../theses.ts";
 
+function betOfPayload(payload: string) {
+  return thesisOf(0, { payout: 100n + BigInt(payload) });
+}
+
 function limitOf(max: bigint | undefined, theses?: readonly Thesis[]) {
-  const book = new ExposureBook(max);
+  const book = new ExposureBook(max, betOfPayload);
   book.beginReading();
   if (theses !== undefined) book.endReading(theses);
-  const decode = (payload: string) => thesisOf(0, { payout: 100n + BigInt(payload) });
-  return { book, limit: new ExposureLimit({ max, book, decode }) };
+  return { book, limit: new ExposureLimit({ book }) };
 }
 
 /** A bet with this much at risk. */
@@ -25,11 +28,11 @@ function reservation(id: number, risk: bigint): Reservation {
 }
 
 /** Decides about a bet with this much at risk, beside what is reserved. */
-function decide(limit: ExposureLimit, risk: bigint, ...held: Reservation[]): void {
-  const admission = limit.admission(quoteHashOf(99), betOf(risk), plenty);
-  for (const one of held) admission.reserve(one);
-  admission.decide(new Set());
-  admission.release(quoteHashOf(99));
+function decide(limit: ExposureLimit, risk: bigint, ...others: Reservation[]): void {
+  const { book, decide } = limit.admission(quoteHashOf(99), betOf(risk), plenty);
+  for (const one of others) book.addReservation(one);
+  decide(new Set(), true);
+  book.release(quoteHashOf(99));
 }
 
 function refused(decide: () => void, code: string, message: RegExp): void {
@@ -46,7 +49,7 @@ Deno.test("ExposureLimit: the bound holds to the unit, and says by how much it w
   decide(limit, 5n, reservation(2, 10n));
   const words = /^Exposure would be 26, above --max-exposure 25: this bet adds 6; bet less, or/;
   refused(() => decide(limit, 6n), "EXPOSURE_TOO_LARGE", words);
-  limit.admission(quoteHashOf(3), betOf(5n), plenty).decide(new Set());
+  limit.admission(quoteHashOf(3), betOf(5n), plenty).decide(new Set(), true);
   refused(
     () => decide(limit, 1n),
     "EXPOSURE_TOO_LARGE",
@@ -57,15 +60,13 @@ Deno.test("ExposureLimit: the bound holds to the unit, and says by how much it w
 Deno.test("ExposureLimit: a bet that is both reserved and open counts once", () => {
   const { limit, book } = limitOf(25n, [thesisOf(1)]);
   decide(limit, 15n, reservation(1, 10n), reservation(1, 10n));
-  assert.equal(book.atRisk, 10n);
+  assert.equal(book.total, 10n);
   book.apply(thesisOf(1, { status: "won" }));
-  assert.equal(book.atRisk, 10n, "until it is released");
-  limit.admission(quoteHashOf(2), betOf(1n), plenty).release(quoteHashOf(1));
-  assert.equal(book.atRisk, 0n);
+  assert.equal(book.total, 0n, "it is settled, though not released yet");
   decide(limit, 15n, reservation(2, 10n));
   book.apply(thesisOf(2));
-  limit.admission(quoteHashOf(3), betOf(1n), plenty).release(quoteHashOf(2));
-  assert.equal(book.atRisk, 10n, "it is open");
+  book.release(quoteHashOf(2));
+  assert.equal(book.total, 10n, "it is open");
 });
 
 Deno.test("ExposureLimit: refuses everything while the open theses are not all known", () => {
@@ -89,10 +90,10 @@ Deno.test("ExposureLimit: balances cover all bets under way of the same user, an
   const before = { keys: new Set<string>(), newest: 0 };
   const underWay = new Set([quoteHashOf(1), quoteHashOf(2), quoteHashOf(7)]);
   const decideWith = (balances: Balances, bet = betOf(5n)) => {
-    const admission = limit.admission(quoteHashOf(99), bet, { balances, before });
-    for (const id of [1, 2, 3]) admission.reserve(reservation(id, 10n));
-    admission.decide(underWay);
-    admission.release(quoteHashOf(99));
+    const { book, decide } = limit.admission(quoteHashOf(99), bet, { balances, before });
+    for (const id of [1, 2, 3]) book.addReservation(reservation(id, 10n));
+    decide(underWay, true);
+    book.release(quoteHashOf(99));
   };
   decideWith({ user: 300n, solver: 25n });
   refused(
@@ -113,15 +114,8 @@ Deno.test("ExposureLimit: a replaced measure decides where the sum of all risks 
   const { book } = limitOf(2n, [thesisOf(1)]);
   const measure = (bets: Iterable<unknown>) => BigInt([...bets].length);
   const { book: nearlyEmpty } = limitOf(100n, [thesisOf(1)]);
-  const wide = new ExposureLimit({
-    max: 100n,
-    book: nearlyEmpty,
-    decode: () => thesisOf(2),
-    measure,
-  });
-  decide(wide, 500n); // one large bet: 510 in sum, 2 by the measure
-  const decode = () => thesisOf(2);
-  const limit = new ExposureLimit({ max: 2n, book, decode, measure });
+  decide(new ExposureLimit({ book: nearlyEmpty, measure }), 500n); // one large bet: 510 in sum, 2 by the measure
+  const limit = new ExposureLimit({ book, measure });
   decide(limit, 500n, reservation(1, 10n));
   book.apply(thesisOf(2));
   refused(() => decide(limit, 500n), "EXPOSURE_TOO_LARGE", /would be 3/);
@@ -129,23 +123,30 @@ Deno.test("ExposureLimit: a replaced measure decides where the sum of all risks 
 
 Deno.test("ExposureLimit: asks no measure while the sum of all risks is far from the bound", () => {
   const { book } = limitOf(20n, [thesisOf(1)]);
-  const decode = () => assert.fail("Nothing is reserved");
   const measure = () => assert.fail("The sum decides");
-  decide(new ExposureLimit({ max: 20n, book, decode, measure }), 3n);
+  decide(new ExposureLimit({ book, measure }), 3n);
 });
 
 Deno.test("ExposureLimit: reports once that the bound is near, and once that it is far again", () => {
   const reports: string[] = [];
-  const book = new ExposureBook(100n);
-  book.beginReading();
-  book.endReading([]);
-  const limit = new ExposureLimit({
-    max: 100n,
-    book,
-    decode: (payload) => thesisOf(0, { payout: 100n + BigInt(payload) }),
-    onNear: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
-  });
+  const { book } = limitOf(100n, []);
+  const onNear = (isNear: boolean, total: bigint, max: bigint) =>
+    reports.push(`${isNear} ${total}/${max}`);
+  const limit = new ExposureLimit({ book, onNear });
   for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) decide(limit, risk);
   assert.deepEqual(reports, ["true 80/100", "false 69/100", "true 80/100"]);
   refused(() => decide(limit, 101n), "EXPOSURE_TOO_LARGE", /above --max-exposure 100/);
+});
+
+Deno.test("ExposureLimit: warns and refuses only once the releases of other solvers are read", () => {
+  const reports: boolean[] = [];
+  const { book } = limitOf(100n, []);
+  const limit = new ExposureLimit({ book, onNear: (isNear) => reports.push(isNear) });
+  book.addReservation(reservation(1, 60n));
+  const { decide } = limit.admission(quoteHashOf(99), betOf(25n), plenty);
+  assert.throws(() => decide(new Set(), false), { code: "EXPOSURE_TOO_LARGE" });
+  assert.deepEqual([reports, book.total], [[], 60n]);
+  book.release(quoteHashOf(1));
+  decide(new Set(), true);
+  assert.deepEqual([reports, book.total], [[], 25n]);
 });

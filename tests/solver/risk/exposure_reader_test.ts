@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
+import { StoreError } from "../../../lib/intents/intent.ts";
 import { NodeUnreachableError, type ThesisFilter } from "../../../lib/net/core_client.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
@@ -109,3 +110,28 @@ Deno.test("Exposure reader: all is read again every 30 s, and what settled unsee
   assert.deepEqual(book.theses.map(({ id }) => id), [2]);
   await exposure.stop();
 });
+
+Deno.test("Exposure reader: reservations are reconciled after each reading, and again after a failure", () =>
+  withLogs("warning", async (records) => {
+    const { node, clock, book } = reader();
+    let passes = 0;
+    const exposure = new ExposureReader({
+      ...{ node, clock, book, solver: solver.address, random: () => 1 },
+      reconcile() {
+        assert.ok(book.complete);
+        passes += 1;
+        return passes === 1 ? Promise.reject(new StoreError("The store is away")) : settled();
+      },
+    });
+    exposure.connected();
+    await settled();
+    assert.deepEqual([passes, book.complete], [1, true]);
+    assert.deepEqual(records.map(({ properties }) => properties.reason), ["The store is away"]);
+    for (const waitMs of [1_000, 30_000]) {
+      clock.advance(waitMs);
+      await settled();
+      await settled();
+    }
+    assert.deepEqual([passes, records.length], [3, 1]);
+    await exposure.stop();
+  }));

@@ -34,7 +34,7 @@ for (const [name, held, nowMs, risk] of cases) {
   Deno.test(`OverlapIndex: ${name}`, () => {
     const index = new OverlapIndex();
     index.add("held", held);
-    assert.equal(index.riskBeside(asked, nowMs), risk);
+    assert.equal(index.correlatedRisk(asked, nowMs), risk);
   });
 }
 
@@ -42,18 +42,18 @@ Deno.test("OverlapIndex: other markets count nothing", () => {
   const index = new OverlapIndex();
   const other = MARKETS.find(({ base }) => base !== asked.base)!; // there are three
   index.add("held", { ...asked, base: other.base });
-  assert.equal(index.riskBeside(asked, 1_000), 0);
+  assert.equal(index.correlatedRisk(asked, 1_000), 0);
 });
 
 Deno.test("OverlapIndex: takes more bets than it has room for at first, and forgets them again", () => {
   const index = new OverlapIndex();
   for (let count = 1; count <= 100; count++) {
     index.add(`held ${count}`, asked);
-    assert.equal(index.riskBeside(asked, 1_000), 100 * count);
+    assert.equal(index.correlatedRisk(asked, 1_000), 100 * count);
   }
   for (let count = 1; count <= 100; count++) {
-    index.delete(`held ${count}`);
-    assert.equal(index.riskBeside(asked, 1_000), 100 * (100 - count));
+    index.delete(`held ${count}`, asked);
+    assert.equal(index.correlatedRisk(asked, 1_000), 100 * (100 - count));
   }
 });
 
@@ -93,16 +93,16 @@ Deno.test("OverlapIndex: bets that come, come again and go, against a count of p
         for (const { key, bet: held } of steps) {
           const hash = String(key);
           if (held === undefined) {
-            index.delete(hash);
+            index.delete(hash, model.get(hash) ?? bet);
             model.delete(hash);
-          } else {
+          } else if (!model.has(hash)) {
             index.add(hash, held);
-            if (!model.has(hash)) model.set(hash, held);
+            model.set(hash, held);
           }
         }
         let expected = 0;
         for (const held of model.values()) expected += naiveRisk(held, bet, nowMs);
-        const risk = index.riskBeside(bet, nowMs);
+        const risk = index.correlatedRisk(bet, nowMs);
         assert.ok(Math.abs(risk - expected) < 1e-6, `${risk} is not ${expected}`);
       },
     ),

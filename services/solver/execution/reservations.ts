@@ -10,19 +10,16 @@ import type { ExposureBook } from "../risk/exposure_book.ts";
 import { businessLog } from "../business_log.ts";
 import { decodeExecution } from "./execution.ts";
 
-/** Reservations per page. */
-const PAGE = 500;
-
 /**
  * A thesis that the node does not have this long after its end was dropped: nodes keep settled theses
  * for a limited time.
  */
 const UNKNOWN_AFTER_END_MS = 600_000;
 
-/** Dependencies of {@link SettledReservations}. */
-export interface SettledReservationsOptions {
-  store: Pick<IntentStore, "find" | "listReserved" | "release">;
-  book: Pick<ExposureBook, "complete" | "isOpen">;
+/** Dependencies of {@link Reservations}. */
+export interface ReservationsOptions {
+  store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
+  book: ExposureBook;
   node: Pick<CoreClient, "getThesis">;
   /** Throws unless the node has the chain of the store: another chain has none of its theses. */
   requireChain(): Promise<void>;
@@ -31,24 +28,33 @@ export interface SettledReservationsOptions {
   onOutcome?(probability: number, status: ThesisStatus): void;
 }
 
-/** Releases the reservations of theses that have settled. */
-export class SettledReservations {
-  readonly #options: SettledReservationsOptions;
+/** Releases the reservations of bets that can no longer be lost, in the database and in the book. */
+export class Reservations {
+  readonly #options: ReservationsOptions;
   readonly #log = serviceLog("solver");
 
-  constructor(options: SettledReservationsOptions) {
+  constructor(options: ReservationsOptions) {
     this.#options = options;
   }
 
-  /** A thesis changed its state. {@link reconcile} retries a release that fails. */
-  async apply(thesis: Thesis): Promise<void> {
+  /** An execution has ended. The store has released the reservation of one that failed. */
+  ended({ key, state }: Intent): void {
+    const { book } = this.#options;
+    if (state === "failed") book.release(key);
+    // A bet can be settled before its receipt is read; until then it could not be released.
+    const thesis = book.thesisOf(key);
+    if (thesis !== undefined) void this.settled(thesis);
+  }
+
+  /** A thesis changed its state: releases it if it is settled. {@link reconcile} retries a failure. */
+  async settled(thesis: Thesis): Promise<void> {
     const { quoteHash, status } = thesis;
     if (isUnsettled(status)) return;
     try {
       // Only one of the processes that see the result releases the reservation.
       if (!await this.#options.store.release(quoteHash)) return;
       businessLog.settled(thesis);
-      this.#report(thesis, await this.#options.store.find(quoteHash));
+      this.#reportOutcome(thesis, await this.#options.store.find(quoteHash));
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
       this.#log.warn("Reservation of {quoteHash} cannot be released yet: {reason}", {
@@ -59,46 +65,49 @@ export class SettledReservations {
   }
 
   /**
-   * Releases the reservations of theses that settled while no solver was connected. The node is asked
-   * for each one: a thesis that is missing from a list may only be missing from a node that lags.
+   * Makes the book count exactly the reservations in the database, and releases those of theses that
+   * settled while no solver was connected. The node is asked for each one: a thesis that is missing from
+   * a list may only be missing from a node that lags.
    *
    * @returns How many it released.
    * @throws {RangemakerError} If the store or the node cannot be used.
    */
-  async reconcile(): Promise<number> {
+  async reconcile(signal?: AbortSignal): Promise<number> {
     const { store, book, requireChain } = this.#options;
+    await store.refreshReservations(book);
     if (!book.complete) return 0;
     await requireChain();
     let released = 0;
-    let after = 0;
-    let page: Intent[];
-    do {
-      page = await store.listReserved({ limit: PAGE, after });
-      for (const intent of page) {
-        if (intent.state !== "committed" || book.isOpen(intent.key)) continue;
-        const thesis = await this.#thesisOf(intent);
-        const isOver = thesis === undefined
-          ? this.#isForgotten(intent)
-          : !isUnsettled(thesis.status);
-        if (!isOver || !await store.release(intent.key)) continue;
-        released += 1;
-        if (thesis === undefined) continue;
-        businessLog.settled(thesis);
-        this.#report(thesis, intent);
-      }
-      after = page.at(-1)?.sequence ?? after;
-    } while (page.length === PAGE);
+    for (const quoteHash of book.reservedKeys) {
+      if (signal?.aborted) break;
+      if (isOpen(book.thesisOf(quoteHash))) continue;
+      const intent = await store.find(quoteHash);
+      if (intent?.state === "committed" && await this.#releaseIfOver(intent)) released += 1;
+    }
     return released;
   }
 
-  #report({ status }: Thesis, intent: Intent | undefined): void {
+  async #releaseIfOver(intent: Intent): Promise<boolean> {
+    const { store, book } = this.#options;
+    const thesis = await this.#readThesis(intent);
+    if (thesis === undefined ? !this.#isForgotten(intent) : isOpen(thesis)) return false;
+    const isReleased = await store.release(intent.key);
+    book.release(intent.key);
+    if (isReleased && thesis !== undefined) {
+      businessLog.settled(thesis);
+      this.#reportOutcome(thesis, intent);
+    }
+    return isReleased;
+  }
+
+  #reportOutcome({ status }: Thesis, intent: Intent | undefined): void {
     if (intent === undefined) return;
     const { probability } = decodeExecution(intent.payload);
     if (probability !== undefined) this.#options.onOutcome?.(probability, status);
   }
 
   /** The thesis of a committed intent; undefined if the node has none. */
-  async #thesisOf({ key, receipt }: Intent): Promise<Thesis | undefined> {
+  async #readThesis({ key, receipt }: Intent): Promise<Thesis | undefined> {
     const { thesisId } = receiptSchema.parse(JSON.parse(receipt ?? "null"));
     const thesis = thesisId === undefined ? null : await this.#options.node.getThesis(thesisId);
     return thesis?.quoteHash === key ? thesis : undefined;
@@ -108,4 +117,8 @@ export class SettledReservations {
     const { endTime } = decodeExecution(payload).quote;
     return this.#options.clock.now() > endTime + UNKNOWN_AFTER_END_MS;
   }
+}
+
+function isOpen(thesis: Thesis | undefined): boolean {
+  return thesis !== undefined && isUnsettled(thesis.status);
 }

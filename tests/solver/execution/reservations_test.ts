@@ -1,0 +1,270 @@
+import assert from "node:assert/strict";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { StoreError } from "../../../lib/intents/intent.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import { quoteToWire } from "../../../lib/protocol/quote.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import {
+  Reservations,
+  type ReservationsOptions,
+} from "../../../services/solver/execution/reservations.ts";
+import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { eventually } from "../../support/eventually.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
+import { decodeBet } from "./support.ts";
+import { quoteHashOf, thesisOf } from "../theses.ts";
+
+const TEN_MINUTES_MS = 600_000;
+
+/** A store with a committed execution for each of these theses, and a node that knows some. */
+async function withReservations(
+  count: number,
+  test: (parts: {
+    store: IntentStore;
+    book: ExposureBook;
+    clock: FakeClock;
+    reservations: Reservations;
+    /** Those of `reservations`. */
+    options: ReservationsOptions;
+    onNode: Map<number, Thesis>;
+    /** Throws what the test says, unless the node has the chain of the store. */
+    chain: { require: () => Promise<void> };
+    asked: number[];
+    /** What was reported. */
+    outcomes: string[];
+    held(): Promise<number[]>;
+  }) => Promise<void>,
+): Promise<void> {
+  const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
+  const clock = new FakeClock();
+  const book = new ExposureBook(undefined, decodeBet);
+  const onNode = new Map<number, Thesis>();
+  const chain = { require: () => Promise.resolve() };
+  const asked: number[] = [];
+  const outcomes: string[] = [];
+  const getThesis = (id: number) => {
+    asked.push(id);
+    return Promise.resolve(onNode.get(id) ?? null);
+  };
+  for (let id = 1; id <= count; id++) {
+    const signature = `0x${"1a".repeat(64)}1b` as const;
+    const quote = { ...thesisOf(id), deadline: 9, signature };
+    // The last one is of a quote whose probability is not known.
+    const probability = id < count ? id / 10 : undefined;
+    const payload = JSON.stringify({
+      quote: quoteToWire(quote),
+      userSignature: signature,
+      probability,
+    });
+    const { intent } = await store.insert({
+      ...{ key: quoteHashOf(id), subject: quote.user, payload, transaction: null },
+      ...{ expiresAtMs: 9, createdAtMs: 1 },
+    }, { reserves: true });
+    const receipt = { txHash: quoteHashOf(id), status: "committed", blockNumber: 1, thesisId: id };
+    const outcome = {
+      state: "committed" as const,
+      receipt: JSON.stringify(receipt),
+      failure: null,
+    };
+    await store.finish(intent, outcome, 2);
+  }
+  const options: ReservationsOptions = {
+    store,
+    book,
+    node: { getThesis },
+    requireChain: () => chain.require(),
+    clock,
+    onOutcome: (probability, status) => outcomes.push(`${probability} ${status}`),
+  };
+  const reservations = new Reservations(options);
+  const held = async () =>
+    (await store.listReserved({ limit: 9, after: 0 })).map(({ key }) => Number(BigInt(key)));
+  try {
+    await test({ store, book, clock, reservations, options, onNode, chain, asked, held, outcomes });
+  } finally {
+    await store.close();
+  }
+}
+
+function read(book: ExposureBook, theses: readonly Thesis[]): void {
+  book.beginReading();
+  book.endReading(theses);
+}
+
+Deno.test("Reservations: a reported settlement releases its reservation, other news does not", () =>
+  withReservations(2, async ({ reservations, held }) => {
+    await reservations.settled(thesisOf(1, { status: "needs_backfill" }));
+    assert.deepEqual(await held(), [1, 2]);
+    await reservations.settled(thesisOf(1, { status: "won" }));
+    await reservations.settled(thesisOf(77, { status: "won" }));
+    assert.deepEqual(await held(), [2]);
+  }));
+
+Deno.test("Reservations: what settled unseen is released, as the node says thesis by thesis", () =>
+  withReservations(4, async ({ reservations, book, onNode, asked, held, clock }) => {
+    assert.equal(await reservations.reconcile(), 0);
+    assert.deepEqual(asked, [], "nothing is asked while the open theses are unknown");
+    read(book, [thesisOf(1)]);
+    onNode.set(2, thesisOf(2, { status: "lost" }));
+    // Missing from the list of a node that lags, and open all the same.
+    onNode.set(3, thesisOf(3));
+    clock.jump(5 - clock.now());
+    assert.equal(await reservations.reconcile(), 1);
+    assert.deepEqual([asked, await held()], [[2, 3, 4], [1, 3, 4]]);
+  }));
+
+Deno.test("Reservations: a thesis of a chain that is gone is released ten minutes after its end", () =>
+  withReservations(2, async ({ reservations, book, onNode, held, clock }) => {
+    read(book, []);
+    // The new chain has given the number to another bet.
+    onNode.set(1, thesisOf(1, { quoteHash: quoteHashOf(50) }));
+    const { endTime } = thesisOf(1);
+    clock.jump(endTime + TEN_MINUTES_MS - clock.now());
+    assert.equal(await reservations.reconcile(), 0);
+    clock.jump(1);
+    assert.equal(await reservations.reconcile(), 2);
+    assert.deepEqual(await held(), []);
+  }));
+
+Deno.test("Reservations: a store that is away keeps the reservation for the next pass", () =>
+  withReservations(
+    1,
+    ({ reservations, store, book, onNode, held }) =>
+      withLogs("info", async (records) => {
+        const { release } = store;
+        store.release = () => Promise.reject(new StoreError("The store is away"));
+        const thesis = thesisOf(1, { status: "won" });
+        await reservations.settled(thesis);
+        assert.deepEqual(await held(), [1]);
+        store.release = () => Promise.reject(new TypeError("A bug"));
+        await assert.rejects(reservations.settled(thesis), TypeError);
+        const logged = () => records.map(({ category, level }) => `${level} ${category[1]}`);
+        assert.deepEqual(logged(), ["warning solver"]);
+        const { quoteHash, reason } = records[0]?.properties ?? {};
+        assert.deepEqual([quoteHash, reason], [quoteHashOf(1), "The store is away"]);
+        store.release = release;
+        onNode.set(1, thesis);
+        read(book, []);
+        assert.equal(await reservations.reconcile(), 1);
+        assert.deepEqual(logged(), ["warning solver", "info solver"]);
+        assert.equal(await reservations.reconcile(), 0, "none is left");
+      }),
+  ));
+
+Deno.test("Reservations: an execution that is forgotten, or a missing listener, keeps nothing reserved", () =>
+  withReservations(3, async ({ reservations, options, store, held, outcomes }) => {
+    const { onOutcome: _, ...silent } = options;
+    await new Reservations(silent).settled(thesisOf(1, { status: "won" }));
+    store.find = () => Promise.resolve(undefined);
+    await reservations.settled(thesisOf(2, { status: "won" }));
+    assert.deepEqual([await held(), outcomes], [[3], []]);
+  }));
+
+Deno.test("Reservations: another chain says nothing about the theses of this one", () =>
+  withReservations(1, async ({ reservations, book, chain, asked, held }) => {
+    read(book, []);
+    chain.require = () => Promise.reject(new StoreError("Another chain"));
+    await assert.rejects(reservations.reconcile(), StoreError);
+    assert.deepEqual([asked, await held()], [[], [1]]);
+  }));
+
+Deno.test("Reservations: executions under way and open theses stay, the faster process reports", () =>
+  withReservations(3, async ({ reservations, store, book, onNode, asked, held, outcomes }) => {
+    const [open] = await store.listReserved({ limit: 1, after: 0 });
+    assert.ok(open !== undefined);
+    await store.insert({ ...open, key: quoteHashOf(9) }, { reserves: true });
+    read(book, [thesisOf(1)]);
+    for (const id of [2, 3]) onNode.set(id, thesisOf(id, { status: "lost" }));
+    const release = store.release.bind(store);
+    // Another process is faster.
+    store.release = async (key) => await release(key) && key !== quoteHashOf(2);
+    assert.equal(await reservations.reconcile(), 1);
+    assert.deepEqual([await held(), outcomes, asked], [[1, 9], [], [2, 3]]);
+    assert.deepEqual(book.reservedKeys, [1, 9].map(quoteHashOf));
+  }));
+
+Deno.test("Reservations: a bet that failed stops counting at once, one with an unknown outcome does not", () =>
+  withReservations(1, async ({ reservations, store, book }) => {
+    const intent = await store.get(quoteHashOf(1));
+    await reservations.reconcile();
+    assert.equal(book.total, 10n);
+    for (const state of ["accepted", "submitted", "committed"] as const) {
+      reservations.ended({ ...intent, state });
+    }
+    assert.equal(book.total, 10n);
+    reservations.ended({ ...intent, state: "failed" });
+    assert.equal(book.total, 0n);
+  }));
+
+Deno.test("Reservations: a bet lost long before its end frees its risk and its reservation", () =>
+  withReservations(1, async ({ reservations, book, held, clock }) => {
+    const endTime = clock.now() + 3_600_000;
+    await reservations.reconcile();
+    book.apply(thesisOf(1, { endTime }));
+    assert.equal(book.total, 10n);
+    const lost = thesisOf(1, { endTime, status: "lost" });
+    book.apply(lost);
+    assert.equal(book.total, 0n);
+    await reservations.settled(lost);
+    assert.deepEqual(await held(), []);
+    await reservations.reconcile();
+    assert.deepEqual(book.reservedKeys, []);
+  }));
+
+Deno.test("Reservations: a bet that was lost before its receipt was read is released with the receipt", () =>
+  withReservations(1, async ({ reservations, store, book, onNode, held, outcomes }) => {
+    const committed = await store.get(quoteHashOf(1));
+    const { intent } = await store.insert({ ...committed, key: quoteHashOf(2) }, {
+      reserves: true,
+    });
+    await reservations.reconcile();
+    const lost = thesisOf(2, { status: "lost" });
+    onNode.set(2, lost);
+    book.apply(lost);
+    await reservations.settled(lost);
+    assert.deepEqual([await held(), book.total], [[1, 2], 10n], "its execution is not finished");
+    const { receipt } = committed;
+    const outcome = { state: "committed" as const, receipt, failure: null };
+    reservations.ended(await store.finish(intent, outcome, 3));
+    await eventually("the release", async () => (await held()).length === 1 || undefined);
+    assert.deepEqual(outcomes, []);
+  }));
+
+Deno.test("Reservations: reconciling drops what another process ended, and ends early when aborted", () =>
+  withReservations(2, async ({ reservations, store, book, onNode, asked, held }) => {
+    const committed = await store.get(quoteHashOf(1));
+    const { intent } = await store.insert({ ...committed, key: quoteHashOf(9) }, {
+      reserves: true,
+    });
+    await reservations.reconcile();
+    assert.equal(book.total, 30n);
+    await store.finish(intent, { state: "failed", receipt: null, failure: null }, 3);
+    await reservations.reconcile();
+    assert.equal(book.total, 20n);
+    read(book, []);
+    for (const id of [1, 2]) onNode.set(id, thesisOf(id, { status: "lost" }));
+    assert.equal(await reservations.reconcile(AbortSignal.abort()), 0);
+    assert.deepEqual([asked, await held()], [[], [1, 2]]);
+  }));
+
+Deno.test("Reservations: outcomes are logged and reported with the probability that was quoted, once each", () =>
+  withReservations(
+    4,
+    ({ reservations, book, onNode, outcomes, clock }) =>
+      withLogs("info", async (records) => {
+        for (const status of ["needs_backfill", "won", "won"] as const) {
+          await reservations.settled(thesisOf(1, { status }));
+        }
+        await reservations.settled(thesisOf(4, { status: "lost" }));
+        read(book, [thesisOf(3)]);
+        onNode.set(2, thesisOf(2, { status: "lost" }));
+        clock.jump(5 - clock.now());
+        await reservations.reconcile();
+        assert.deepEqual(outcomes, ["0.1 won", "0.2 lost"]);
+        assert.deepEqual(
+          records.map(({ properties: { thesisId, result, profit } }) => [thesisId, result, profit]),
+          [[1, "won", "-10"], [4, "lost", "100"], [2, "lost", "100"]],
+        );
+      }),
+  ));
