@@ -95,7 +95,7 @@ for (let index = 0; index < openBets; index++) {
   const durationMs = Math.round(60_000 + 14.4e6 * random());
   const [bet] = bets(durationMs, Math.round(3_600_000 * random()), 1);
   if (bet === undefined) continue;
-  book.reserve(String(index), { ...bet, payout: 2n * BET });
+  book.reserve(String(index), { ...bet, payout: 2n * BET, user: DEV_ACCOUNTS.relayer.address });
 }
 
 function rate(count: number, run: (index: number) => unknown): number {
