@@ -8,6 +8,8 @@ export interface CallerAddress {
   forwardedFor: string;
   /** The key of the caller's limits: its address, for IPv6 its /64 network. */
   key: string;
+  /** The wider networks that limits count, /56 and /48: one customer may have all of it. None for IPv4. */
+  networks: readonly string[];
   /** The same for the peer of the connection, which is not the caller behind a load balancer. */
   peerKey: string;
 }
@@ -28,17 +30,19 @@ const ADDRESS_LENGTH_MAX = 64;
  */
 export function callerAddress(headers: Headers, remote: string, trusted: boolean): CallerAddress {
   const header = trusted ? headers.get("x-forwarded-for")?.trim() : undefined;
-  const peerKey = addressKey(remote);
+  const { key: peerKey, networks } = limitKeys(remote);
   if (header === undefined || header === "") {
-    return { shown: remote, forwardedFor: remote, key: peerKey, peerKey };
+    return { shown: remote, forwardedFor: remote, key: peerKey, networks, peerKey };
   }
   const path = nearestHops(header);
   const nearest = path.slice(path.lastIndexOf(",") + 1).trim();
+  const keys = limitKeys(nearest);
   return {
     shown: nearest.slice(0, ADDRESS_LENGTH_MAX) || remote,
     forwardedFor: path === "" ? remote : `${path}, ${remote}`,
     // The peer is part of the key: a forged address must not use up the limits of its owner.
-    key: `${addressKey(nearest)} via ${peerKey}`,
+    key: `${keys.key} via ${peerKey}`,
+    networks: keys.networks.map((network) => `${network} via ${peerKey}`),
     peerKey,
   };
 }
@@ -51,21 +55,32 @@ function nearestHops(header: string): string {
   return comma === -1 ? "" : end.slice(comma + 1).trim();
 }
 
-/** The last address and its key: a connection, or a load balancer, sends many requests. */
-let last = { address: "", key: "unknown" };
+/** The keys of an address in limits: its own, and those of the networks around it. */
+type LimitKeys = Pick<CallerAddress, "key" | "networks">;
 
-/** The key of an address in limits. All texts that are not an address share one key. */
-export function addressKey(text: string): string {
-  if (last.address !== text) last = { address: text, key: keyOf(text) };
-  return last.key;
+/** The last address and its keys: a connection, or a load balancer, sends many requests. */
+let last: { address: string; keys: LimitKeys } = {
+  address: "",
+  keys: { key: "unknown", networks: [] },
+};
+
+/** The keys of an address in limits. All texts that are not an address share one key. */
+export function limitKeys(text: string): LimitKeys {
+  if (last.address !== text) last = { address: text, keys: keysOf(text) };
+  return last.keys;
 }
 
-function keyOf(text: string): string {
+/** The key of an address itself. */
+export function addressKey(text: string): string {
+  return limitKeys(text).key;
+}
+
+function keysOf(text: string): LimitKeys {
   const address = withoutPort(text);
-  if (isIP(address) === 4) return address;
-  if (!isIPv6(address)) return "unknown";
+  if (isIP(address) === 4) return { key: address, networks: [] };
+  if (!isIPv6(address)) return { key: "unknown", networks: [] };
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  return mapped ?? networkOf(address);
+  return mapped === undefined ? networksOf(address) : { key: mapped, networks: [] };
 }
 
 function withoutPort(text: string): string {
@@ -74,14 +89,22 @@ function withoutPort(text: string): string {
     text;
 }
 
-/** The /64 network of an IPv6 address: one customer usually has all addresses of it. */
-function networkOf(address: string): string {
+/**
+ * The networks of an IPv6 address: a customer has at least a /64, a home often a /56, a company a /48
+ * (RIPE-690).
+ */
+function networksOf(address: string): LimitKeys {
   const [before = "", after] = address.replace(/%.*$/, "").split("::");
   const groups = before === "" ? [] : before.split(":");
   const rest = after === undefined || after === "" ? [] : after.split(":");
   // An IPv4 address at the end takes the place of two groups.
   const written = groups.length + rest.length + (address.includes(".") ? 1 : 0);
   if (after !== undefined) groups.push(...new Array(Math.max(0, 8 - written)).fill("0"), ...rest);
-  const network = groups.slice(0, 4).map((group) => parseInt(group, 16).toString(16));
-  return `${network.join(":")}::/64`;
+  const [a, b, c, d = 0] = groups.slice(0, 4).map((group) => parseInt(group, 16));
+  const hex = (...parts: (number | undefined)[]) =>
+    parts.map((part) => part?.toString(16)).join(":");
+  return {
+    key: `${hex(a, b, c, d)}::/64`,
+    networks: [`${hex(a, b, c, d & 0xff00)}::/56`, `${hex(a, b, c)}::/48`],
+  };
 }

@@ -9,14 +9,18 @@ export const PEER_SHARE = 0.9;
 /** Seconds until an address may send again; undefined if it may send now. */
 export type OverRate = (address: CallerAddress) => Promise<number | undefined>;
 
-type AddressKeys = Pick<CallerAddress, "key" | "peerKey">;
+type AddressKeys = Pick<CallerAddress, "key" | "networks" | "peerKey">;
 
-/** Counts something by address, and by the peer that reported the address. */
+/**
+ * Counts something by address, by the networks around it, and by the peer that reported the address.
+ * An IPv6 /56 may have twice as many as an address, a /48 four times.
+ */
 export class AddressCounts {
   readonly #perAddress: number;
   readonly #perPeer: number;
   // Bounded by the counted things: an entry is deleted when its count reaches 0.
   readonly #counts = new Map<string, Count>();
+  readonly #networkCounts = new Map<string, Count>();
   readonly #peerCounts = new Map<string, Count>();
 
   constructor(perAddress: number, perPeer: number) {
@@ -24,7 +28,12 @@ export class AddressCounts {
     this.#perPeer = perPeer;
   }
 
-  /** Counts one more. @returns False if the address or its peer is at its limit. */
+  /** Addresses that have at least one. */
+  get addresses(): number {
+    return this.#counts.size;
+  }
+
+  /** Counts one more. @returns False if the address, a network or its peer is at its limit. */
   tryAdd(address: AddressKeys): boolean {
     if (!this.hasRoom(address)) return false;
     this.add(address);
@@ -35,22 +44,51 @@ export class AddressCounts {
    * Whether one more is within the limits. Behind a peer, an address may have more only while more is
    * free than it has, so that the first few addresses cannot take what all are to share.
    */
-  hasRoom({ key, peerKey }: AddressKeys): boolean {
-    const own = this.#counts.get(key)?.number ?? 0;
-    if (own >= this.#perAddress) return false;
-    return key === peerKey || own < this.#perPeer - (this.#peerCounts.get(peerKey)?.number ?? 0);
+  hasRoom(address: AddressKeys): boolean {
+    if (this.isAtOwnLimit(address)) return false;
+    const { key, peerKey } = address;
+    return key === peerKey || numberOf(this.#counts, key) < this.#freeOf(peerKey);
+  }
+
+  /** Whether an address, or a network that it is in, has all that it may have. */
+  isAtOwnLimit({ key, networks }: AddressKeys): boolean {
+    if (numberOf(this.#counts, key) >= this.#perAddress) return true;
+    return networks.some((network, index) =>
+      numberOf(this.#networkCounts, network) >= this.#perAddress * 2 ** (index + 1)
+    );
+  }
+
+  /** Whether the peer of an address has all that the addresses behind it may have together. */
+  isPeerFull({ key, peerKey }: AddressKeys): boolean {
+    return key !== peerKey && this.#freeOf(peerKey) <= 0;
+  }
+
+  /** How many an address has; of a network, a half (/56) or a quarter (/48) if that is more. */
+  load({ key, networks }: AddressKeys, additional = 0): number {
+    let load = numberOf(this.#counts, key) + additional;
+    for (const [index, network] of networks.entries()) {
+      const number = numberOf(this.#networkCounts, network) + additional;
+      load = Math.max(load, number / 2 ** (index + 1));
+    }
+    return load;
   }
 
   /** Counts one more, limit or not. */
-  add({ key, peerKey }: AddressKeys): void {
-    add(this.#counts, key, this.#counts.get(key));
-    if (key !== peerKey) add(this.#peerCounts, peerKey, this.#peerCounts.get(peerKey));
+  add({ key, networks, peerKey }: AddressKeys): void {
+    add(this.#counts, key);
+    for (const network of networks) add(this.#networkCounts, network);
+    if (key !== peerKey) add(this.#peerCounts, peerKey);
   }
 
   /** Counts one less. */
-  remove({ key, peerKey }: AddressKeys): void {
+  remove({ key, networks, peerKey }: AddressKeys): void {
     remove(this.#counts, key);
+    for (const network of networks) remove(this.#networkCounts, network);
     if (key !== peerKey) remove(this.#peerCounts, peerKey);
+  }
+
+  #freeOf(peerKey: string): number {
+    return this.#perPeer - numberOf(this.#peerCounts, peerKey);
   }
 }
 
@@ -59,7 +97,12 @@ interface Count {
   number: number;
 }
 
-function add(counts: Map<string, Count>, key: string, count: Count | undefined): void {
+function numberOf(counts: ReadonlyMap<string, Count>, key: string): number {
+  return counts.get(key)?.number ?? 0;
+}
+
+function add(counts: Map<string, Count>, key: string): void {
+  const count = counts.get(key);
   if (count === undefined) counts.set(key, { number: 1 });
   else count.number += 1;
 }

@@ -138,8 +138,8 @@ export const options = {
     kind: kinds.integer(8, 1_000_000),
     env: "MAX_UPSTREAM_SUBSCRIPTIONS",
     description:
-      "most different subscriptions at the read node, an eighth of it for one address; " +
-      "the node accepts 4096 per socket",
+      "most different subscriptions with parameters at the read node, an eighth of it for one " +
+      "address; the node accepts 4096 per socket",
     default: "1024",
   },
   rateLimit: { ...limiterOptions.rateLimit, default: "0" },

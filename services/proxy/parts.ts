@@ -57,7 +57,7 @@ export function assemble(
   const budget = new ByteBudget(options.maxBufferedBytes);
   metrics.showGauge(
     "proxy_upstream_subscriptions",
-    "Different subscriptions at the read node; the limit is --max-upstream-subscriptions.",
+    "Different subscriptions at the read node; --max-upstream-subscriptions limits those with parameters.",
     () => hub.book.count,
   );
   metrics.showGauge(

@@ -53,14 +53,20 @@ export class HonestClient {
   }
 }
 
-/** A WebSocket client that calls from an address of its own, as a trusted load balancer says. */
+/**
+ * A WebSocket client that calls from an address of its own: as a trusted load balancer says, or, if
+ * it is one of this machine's, directly.
+ */
 export class AddressedClient {
   readonly #socket: WsClient;
   readonly #answers = new Map<number, (answer: Answer) => void>();
   #lastId = 0;
+  /** Its close code, once it is closed. */
+  readonly closed: Promise<number>;
 
   private constructor(socket: WsClient) {
     this.#socket = socket;
+    this.closed = new Promise((resolve) => socket.once("close", resolve));
     socket.on("message", (data) => {
       const answer = JSON.parse(String(data));
       this.#answers.get(answer.id)?.(answer);
@@ -70,7 +76,10 @@ export class AddressedClient {
 
   /** @returns Undefined if the handshake was refused. */
   static open(url: string, address: string): Promise<AddressedClient | undefined> {
-    const socket = new WsClient(url, { headers: { "x-forwarded-for": address } });
+    const from = address.startsWith("127.")
+      ? { localAddress: address }
+      : { headers: { "x-forwarded-for": address } };
+    const socket = new WsClient(url, from);
     const client = new AddressedClient(socket);
     return new Promise((resolve) => {
       socket.on("open", () => resolve(client));
@@ -86,15 +95,9 @@ export class AddressedClient {
     });
   }
 
-  /** Its close code, once it is closed. */
-  get closed(): Promise<number> {
-    return new Promise((resolve) => this.#socket.once("close", resolve));
-  }
-
   close(): Promise<unknown> {
-    const closed = this.closed;
     this.#socket.close();
-    return closed;
+    return this.closed;
   }
 }
 

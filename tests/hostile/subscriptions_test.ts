@@ -98,8 +98,8 @@ Deno.test("Hostile: one address uses up its own share of the node's subscription
     let refused = 0;
     for (const [index, attacker] of attackers.entries()) {
       await Promise.all(Array.from({ length: 100 }, async (_, n) => {
-        const filter = { user: address(1 + 100 * index + n) };
-        const { error } = await attacker.call("eth_subscribe", ["theses", filter]);
+        const filter = { address: address(1 + 100 * index + n) };
+        const { error } = await attacker.call("eth_subscribe", ["logs", filter]);
         if (error === undefined) return;
         refused += 1;
         assert.equal(error.code, -32005);
@@ -108,7 +108,7 @@ Deno.test("Hostile: one address uses up its own share of the node's subscription
     assert.equal(refused, 41 * 100 - 128);
     assert.equal(read.subscriptions.length, 128 + 1);
     const other = await AddressedClient.open(wsUrl, "203.0.113.1") ?? assert.fail();
-    const { result } = await other.call("eth_subscribe", ["theses", { user: address(9_999) }]);
+    const { result } = await other.call("eth_subscribe", ["logs", { address: address(9_999) }]);
     assert.equal(typeof result, "string");
     const refusals = 'proxy_refusals_total{limit="upstream_subscriptions_per_address"}';
     assert.equal(await metric(url, refusals), refused);
@@ -116,33 +116,70 @@ Deno.test("Hostile: one address uses up its own share of the node's subscription
     // What ended is free again.
     await Promise.all(attackers.splice(0, 40).map((attacker) => attacker.close()));
     await read.until(() => read.subscriptions.length === 2);
-    const again = await attackers[0]?.call("eth_subscribe", ["theses", { user: address(1) }]);
+    const again = await attackers[0]?.call("eth_subscribe", ["logs", { address: address(1) }]);
     assert.equal(typeof again?.result, "string");
     await Promise.all([...attackers, other, honest].map((client) => client.close()));
   }));
 
-Deno.test("Hostile: a peer that invents addresses leaves room for others", () =>
-  withProxy(async (scene) => {
-    const { wsUrl } = scene;
-    const honest = await HonestClient.open(scene);
-    const attackers = [];
-    for (let n = 0; n < 20; n += 1) {
-      attackers.push(await AddressedClient.open(wsUrl, `198.51.100.${n}`) ?? assert.fail());
-    }
-    const granted = (await Promise.all(attackers.flatMap((attacker, index) =>
-      Array.from({ length: 5 }, (_, n) =>
-        attacker.call("eth_subscribe", ["theses", { user: address(5 * index + n) }]))
-    ))).filter(({ error }) =>
-      error === undefined
-    ).length;
-    // 90 % of 40; the last one is left for an address that has none.
-    assert(granted === 35 || granted === 36, `${granted} are granted`);
-    const client = await RpcSocket.open(wsUrl);
-    assert.equal(typeof (await client.call("eth_subscribe", ["logs", {}])).result, "string");
-    await honest.work();
-    await Promise.all([...attackers, client, honest].map((each) =>
-      each.close()
-    ));
+/** Sockets that subscribe to as many different `logs` as they can, each from its address. */
+async function takeAll(wsUrl: string, addresses: readonly string[], wanted: number, first = 0) {
+  const sockets = await Promise.all(addresses.map((from) => AddressedClient.open(wsUrl, from)));
+  await Promise.all(sockets.flatMap((socket, index) =>
+    Array.from({ length: wanted }, (_, n) => {
+      const filter = { address: address(first + index * wanted + n) };
+      return socket?.call("eth_subscribe", ["logs", filter]);
+    })
+  ));
+  return sockets.filter((socket) => socket !== undefined);
+}
+
+const attacks: [name: string, attackers: string[], newcomers: string][] = [
+  [
+    "8 addresses with 16 sockets",
+    Array.from({ length: 16 }, (_, n) => `127.0.1.${1 + (n >> 1)}`),
+    "127.0.2",
+  ],
+  [
+    "106 IPv6 /64s of one /56 behind a load balancer",
+    Array.from({ length: 106 }, (_, n) => `2001:db8:0:${n.toString(16)}::1`),
+    "203.0.113",
+  ],
+];
+for (const [name, addresses, newcomers] of attacks) {
+  Deno.test(`Hostile: while ${name} take all subscriptions they can, newcomers get theirs`, () =>
+    withProxy(async (scene) => {
+      const { read, wsUrl, url } = scene;
+      const attackers = await takeAll(wsUrl, addresses, 100);
+      assert(read.subscriptions.length <= 1_024);
+      const honest = await HonestClient.open(scene); // subscribes to newHeads, which nobody had
+      for (let n = 0; n < 40; n += 1) {
+        const newcomer = await AddressedClient.open(wsUrl, `${newcomers}.${1 + n}`) ??
+          assert.fail();
+        attackers.push(newcomer);
+        const heads = newcomer.call("eth_subscribe", ["logs", { address: address(1_000_000 + n) }]);
+        assert.equal(typeof (await heads).result, "string", `newcomer ${n}`);
+        const theses = newcomer.call("eth_subscribe", ["theses", { user: address(n) }]);
+        assert.equal(typeof (await theses).result, "string", `newcomer ${n}`);
+      }
+      await honest.work();
+      await read.until(() => read.subscriptions.length <= 1_024 + 2);
+      assert.equal(await metric(url, "proxy_upstream_subscriptions"), read.subscriptions.length);
+      await Promise.all([...attackers, honest].map((client) => client.close()));
+    }));
+}
+
+Deno.test("Hostile: a client that loses a subscription to a newcomer is closed with 1013 and the reason", () =>
+  withProxy(async ({ wsUrl, url }) => {
+    const attackers = await takeAll(
+      wsUrl,
+      Array.from({ length: 8 }, (_, n) => `198.51.100.${n}`),
+      5,
+    );
+    const closed = Promise.race(attackers.map((attacker) => attacker.closed));
+    const newcomers = await takeAll(wsUrl, ["203.0.113.1", "203.0.113.2", "203.0.113.3"], 2, 100);
+    assert.equal(await closed, 1013);
+    assert(await metric(url, 'proxy_refusals_total{limit="subscription_displaced"}') > 0);
+    await Promise.all([...attackers, ...newcomers].map((client) => client.close()));
   }, { proxy: { maxUpstreamSubscriptions: 40 } }));
 
 Deno.test("Hostile: parameters nested 100,000 levels deep are refused, and the client stays", () =>

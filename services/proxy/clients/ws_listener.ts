@@ -11,7 +11,7 @@ import { AddressCounts } from "../address_counts.ts";
 import { Deadlines } from "../http_pool/deadlines.ts";
 import { IDLE_TIMEOUT_S } from "./client_connection.ts";
 import { FrameJoiner } from "../hub/messages.ts";
-import { addressKey } from "../../../lib/http/caller_address.ts";
+import { limitKeys } from "../../../lib/http/caller_address.ts";
 import { TcpConnection } from "./client_connection.ts";
 
 const log = serviceLog("proxy");
@@ -113,8 +113,8 @@ export class WsListener {
 
   /** Limits the number and duration of connections that are not WebSockets yet. */
   #connected(tcp: Socket): void {
-    const key = addressKey(tcp.remoteAddress ?? "");
-    const peer = { key, peerKey: key };
+    const keys = limitKeys(tcp.remoteAddress ?? "");
+    const peer = { ...keys, peerKey: keys.key };
     if (!this.#pendingPerPeer.tryAdd(peer)) {
       this.#options.onRefusal?.();
       tcp.destroy();

@@ -1,9 +1,9 @@
 import { BroadcastRing } from "./broadcast_ring.ts";
-import type { HubClient, HubEvents, Notification, UpstreamSubscription } from "./hub_client.ts";
+import type { HubClient, HubEvents, Notification, SharedSubscription } from "./hub_client.ts";
 import { OutgoingMessage } from "./messages.ts";
 
 /** A client that is behind and accepted nothing this many times in a row counts as not reading. */
-const VAIN_DRAINS_MAX = 32;
+const STALLED_DRAINS_MAX = 32;
 
 /** Searches for clients about to miss notifications per lap of the ring. */
 const RESCUES_PER_RING = 8;
@@ -33,7 +33,7 @@ export class FanOut {
   /** Ring position of the next search for clients about to miss something. */
   #rescueAt = 0;
   /** Subscriptions with new notifications since the last flush. */
-  #fresh: UpstreamSubscription[] = [];
+  #fresh: SharedSubscription[] = [];
   /** Ring position of the first message of the next flush. */
   #freshFrom = 0;
 
@@ -57,11 +57,11 @@ export class FanOut {
   remove(client: HubClient): void {
     this.#stuck.delete(client);
     this.#reading.delete(client);
-    client.vainDrains = 0;
+    client.stalledDrains = 0;
   }
 
   /** Adds a notification for the members of a subscription. */
-  publish(subscription: UpstreamSubscription, text: string): void {
+  publish(subscription: SharedSubscription, text: string): void {
     // Clients that are up to date must not miss messages of a burst longer than the ring.
     if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
     if (this.#stuck.size > 0 && this.#ring.end >= this.#rescueAt) this.#rescue();
@@ -148,8 +148,8 @@ export class FanOut {
   #note(client: HubClient, sent: number): void {
     this.#stuck.add(client);
     this.#reading.delete(client); // and add it as the last one
-    client.vainDrains = sent > 0 ? 0 : client.vainDrains + 1;
-    if (client.vainDrains < VAIN_DRAINS_MAX) this.#reading.add(client);
+    client.stalledDrains = sent > 0 ? 0 : client.stalledDrains + 1;
+    if (client.stalledDrains < STALLED_DRAINS_MAX) this.#reading.add(client);
   }
 
   #sent(count: number): void {

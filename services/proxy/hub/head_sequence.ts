@@ -3,7 +3,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/http/logging.ts";
 import type { Head } from "../read_nodes/read_node.ts";
 import { headOf } from "./head_watch.ts";
-import type { UpstreamSubscription } from "./hub_client.ts";
+import type { SharedSubscription } from "./hub_client.ts";
 
 const log = serviceLog("proxy");
 
@@ -39,7 +39,7 @@ interface HeadNotice {
 
 /** The heads of one subscription. */
 interface Line {
-  subscription: UpstreamSubscription;
+  subscription: SharedSubscription;
   /** Sends a notification to the clients. */
   send: (text: string) => void;
   /** Number of the newest head sent to clients. */
@@ -59,14 +59,14 @@ interface Line {
  */
 export class HeadSequence {
   readonly #options: HeadSequenceOptions;
-  readonly #lines = new WeakMap<UpstreamSubscription, Line>();
+  readonly #lines = new WeakMap<SharedSubscription, Line>();
 
   constructor(options: HeadSequenceOptions) {
     this.#options = options;
   }
 
   /** A subscription is live on a new connection. */
-  resumed(subscription: UpstreamSubscription): void {
+  resumed(subscription: SharedSubscription): void {
     const line = this.#lines.get(subscription);
     if (line === undefined) return;
     line.epoch += 1;
@@ -76,7 +76,7 @@ export class HeadSequence {
 
   /** Handles a head: sends its text now, later or, if clients have seen a later one, never. */
   take(
-    subscription: UpstreamSubscription,
+    subscription: SharedSubscription,
     announced: Head | undefined,
     text: string,
     send: (text: string) => void,

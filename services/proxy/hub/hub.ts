@@ -3,18 +3,18 @@ import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut } from "./fan_out.ts";
 import type { HeadSequence } from "./head_sequence.ts";
 import { headOf } from "./head_watch.ts";
-import { REFUSED, UNREACHABLE } from "./subscription_limits.ts";
+import { DISPLACED, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import { SubscriptionTable, type UpstreamPort } from "./subscription_table.ts";
 import {
   type ClientSink,
   CloseCode,
   HubClient,
   type HubEvents,
+  type SharedSubscription,
   type SubscribeOutcome,
-  type UpstreamSubscription,
 } from "./hub_client.ts";
 import { type NodeFrame, parseNodeFrame, underPublicId } from "./messages.ts";
-import { NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
+import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
 /** Options of a {@link Hub}. */
 export interface HubOptions {
@@ -24,7 +24,7 @@ export interface HubOptions {
   random: RandomSource;
   /** How long a subscribe waits while the node is disconnected or silent. */
   subscribeTimeoutMs: number;
-  /** Most subscriptions at the node; one address may cause an eighth of them. */
+  /** Most subscriptions at the node without those that everybody shares; see {@link FairShares}. */
   maxSubscriptions: number;
   /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
@@ -56,7 +56,13 @@ export class Hub {
       events: options.events,
     });
     const { upstream, random, subscribeTimeoutMs: askTimeoutMs, maxSubscriptions } = options;
-    this.#book = new SubscriptionTable({ upstream, random, askTimeoutMs, maxSubscriptions });
+    this.#book = new SubscriptionTable({
+      upstream,
+      random,
+      askTimeoutMs,
+      maxSubscriptions,
+      displace: (subscription) => this.#displace(subscription),
+    });
   }
 
   /** The node's side: its subscriptions and their ids. */
@@ -106,7 +112,7 @@ export class Hub {
       this.#options.events.refused?.(subscription);
       return answer(REFUSED[subscription]);
     }
-    if (subscription.upstreamId !== undefined) {
+    if (subscription.isLive) {
       answer(this.#join(client, subscription));
       return;
     }
@@ -137,11 +143,11 @@ export class Hub {
    * @param isRefusal The node closed it because of what it was sent.
    */
   upstreamClosed(isRefusal = false): void {
-    for (const subscription of this.#book.closed(isRefusal)) {
-      for (const client of [...subscription.waiters.keys()]) {
-        this.#endWait(subscription, client, REFUSED.closed_the_socket);
+    for (const suspect of this.#book.closed(isRefusal)) {
+      for (const subscription of [...suspect.withFiltered()]) {
+        this.#endWaits(subscription, REFUSED.closed_the_socket);
+        this.#book.retire(subscription);
       }
-      this.#book.retire(subscription);
     }
   }
 
@@ -179,27 +185,42 @@ export class Hub {
   #answered(requestId: number, text: string): void {
     const answer = this.#book.answered(requestId, text);
     if (answer === undefined) return;
-    const { subscription, errorText } = answer;
-    for (const client of [...subscription.waiters.keys()]) {
-      this.#endWait(subscription, client, errorText === undefined ? undefined : { errorText });
+    const { subscription: answered, errorText } = answer;
+    const outcome = errorText === undefined ? undefined : { errorText };
+    if (errorText === undefined) this.#options.heads?.resumed(answered);
+    else answered.refusals += 1;
+    for (const subscription of [...answered.withFiltered()]) {
+      this.#endWaits(subscription, outcome);
+      // Clients must not wait forever for a node that had granted it. Before, the next sweep asks again.
+      if (answered.refusals >= REFUSALS_MAX) {
+        this.#closeMembers(subscription, "A subscription could not be made again at the node");
+      }
+      this.#book.retire(subscription);
     }
-    if (errorText === undefined) this.#options.heads?.resumed(subscription);
-    else if (subscription.members.size > 0) this.#refused(subscription);
+  }
+
+  /** Ends a subscription whose place another caller gets. */
+  #displace(subscription: SharedSubscription): void {
+    this.#options.events.refused?.("subscription_displaced");
+    this.#endWaits(subscription, REFUSED.subscription_displaced);
+    this.#closeMembers(subscription, DISPLACED);
     this.#book.retire(subscription);
   }
 
-  /** The node refused a subscription of clients, who must not wait for it forever. */
-  #refused(subscription: UpstreamSubscription): void {
-    subscription.refusals += 1;
-    if (subscription.refusals < REFUSALS_MAX) return; // the next sweep asks again
-    for (const client of [...subscription.members]) {
-      this.#close(client, "A subscription could not be made again at the node");
+  #closeMembers({ members }: SharedSubscription, reason: string): void {
+    for (const client of [...members]) this.#close(client, reason);
+  }
+
+  /** Answers all who wait for a subscription, by default with it. */
+  #endWaits(subscription: SharedSubscription, outcome?: SubscribeOutcome): void {
+    for (const client of [...subscription.waiters.keys()]) {
+      this.#endWait(subscription, client, outcome);
     }
   }
 
   /** Answers a waiting client, by default with the subscription. */
   #endWait(
-    subscription: UpstreamSubscription,
+    subscription: SharedSubscription,
     client: HubClient,
     outcome?: SubscribeOutcome,
   ): void {
@@ -209,7 +230,7 @@ export class Hub {
     waiter?.answer(outcome ?? this.#join(client, subscription));
   }
 
-  #join(client: HubClient, subscription: UpstreamSubscription): SubscribeOutcome {
+  #join(client: HubClient, subscription: SharedSubscription): SubscribeOutcome {
     const id = subscription.publicId;
     if (id === undefined) throw new TypeError("A subscription that is live has an id");
     if (subscription.fresh.length > 0) this.flush(); // a new client gets only what comes after it joined
@@ -219,7 +240,7 @@ export class Hub {
     return { id };
   }
 
-  #leave(client: HubClient, subscription: UpstreamSubscription): void {
+  #leave(client: HubClient, subscription: SharedSubscription): void {
     this.#lagged(client.leave(subscription));
     subscription.members.delete(client);
     this.#count(-1);
@@ -241,7 +262,20 @@ export class Hub {
     const shown = underPublicId(text, upstreamId, subscription.publicId);
     const publish = (text: string) => this.#fanOut.publish(subscription, text);
     if (isHead && heads !== undefined) heads.take(subscription, head, shown, publish);
-    else publish(shown);
+    else if (subscription.members.size > 0) publish(shown);
+    if (subscription.filtered !== undefined) this.#filter(subscription, frame, text);
+  }
+
+  /** Publishes a thesis to the subscriptions that select it. */
+  #filter({ filtered, upstreamId = "" }: SharedSubscription, { params }: NodeFrame, text: string) {
+    if (filtered === undefined || filtered.isEmpty) return;
+    const filters = filtersOf(params?.result);
+    if (filters === undefined) return this.#book.stopFiltering();
+    for (const filter of filters) {
+      for (const subscription of filtered.of(filter)) {
+        this.#fanOut.publish(subscription, underPublicId(text, upstreamId, subscription.publicId));
+      }
+    }
   }
 
   #close(client: HubClient, reason: string): void {

@@ -44,7 +44,7 @@ export interface HubEvents {
 
 /** A notification, encoded once for all its readers. */
 export interface Notification {
-  subscription: UpstreamSubscription;
+  subscription: SharedSubscription;
   /** Its number among the notifications of the subscription, from 0. */
   index: number;
   message: OutgoingMessage;
@@ -61,11 +61,16 @@ export interface Waiter {
 }
 
 /**
- * One subscription at the node, shared by all clients that requested it. Its state is one of:
- * wanted (neither id is set), asked (`askedAs` is set) or live (`upstreamId` is set).
+ * One subscription, shared by all clients that requested it. At the node its state is one of: wanted
+ * (neither id is set), asked (`askedAs` is set) or live (`upstreamId` is set). The hub filters some
+ * subscriptions from the {@link feed} of another one; they are live while that is.
  */
-export class UpstreamSubscription {
+export class SharedSubscription {
   readonly request: SubscriptionRequest;
+  /** The subscription at the node that this one is filtered from; undefined if the node filters. */
+  feed: SharedSubscription | undefined;
+  /** Those that are filtered from this one, by filter. */
+  filtered: SubscriptionsByKey | undefined;
   /** The id given to clients, kept over reconnects. */
   publicId: string | undefined;
   /** The node's id on the present connection. */
@@ -83,13 +88,30 @@ export class UpstreamSubscription {
   /** Bytes of {@link fresh}. */
   freshBytes = 0;
   /** The client whose address this counts for: one that uses it, or the last one that used it. */
-  payer: HubClient;
+  quotaOwner: HubClient;
   readonly members = new Set<HubClient>();
   readonly waiters = new Map<HubClient, Waiter>();
 
-  constructor(request: SubscriptionRequest, payer: HubClient) {
+  constructor(request: SubscriptionRequest, quotaOwner: HubClient, feed?: SharedSubscription) {
     this.request = request;
-    this.payer = payer;
+    this.quotaOwner = quotaOwner;
+    this.feed = feed;
+  }
+
+  /** Whether the node sends what its clients are to get. */
+  get isLive(): boolean {
+    return (this.feed ?? this).upstreamId !== undefined;
+  }
+
+  /** Clients that use it or wait for it. */
+  get users(): number {
+    return this.members.size + this.waiters.size;
+  }
+
+  /** This one and those that are filtered from it. */
+  *withFiltered(): IterableIterator<SharedSubscription> {
+    yield this;
+    if (this.filtered !== undefined) yield* this.filtered.all();
   }
 
   /** Whether a client uses this subscription or waits for it. */
@@ -99,7 +121,35 @@ export class UpstreamSubscription {
 
   /** Whether nobody uses this subscription or waits for it. */
   get idle(): boolean {
-    return this.members.size === 0 && this.waiters.size === 0;
+    return this.users === 0 && this.filtered?.isEmpty !== false;
+  }
+}
+
+/** Subscriptions by a key: several if one client requested the same more than once. */
+export class SubscriptionsByKey {
+  readonly #lists = new Map<string, readonly SharedSubscription[]>();
+
+  get isEmpty(): boolean {
+    return this.#lists.size === 0;
+  }
+
+  *all(): IterableIterator<SharedSubscription> {
+    for (const list of this.#lists.values()) yield* list;
+  }
+
+  /** Those with a key. */
+  of(key: string): readonly SharedSubscription[] {
+    return this.#lists.get(key) ?? [];
+  }
+
+  add(key: string, subscription: SharedSubscription): void {
+    this.#lists.set(key, [...this.of(key), subscription]);
+  }
+
+  delete(key: string, subscription: SharedSubscription): void {
+    const others = this.of(key).filter((other) => other !== subscription);
+    if (others.length === 0) this.#lists.delete(key);
+    else this.#lists.set(key, others);
   }
 }
 
@@ -108,14 +158,14 @@ export class HubClient {
   readonly sink: ClientSink;
   readonly address: CallerAddress;
   /** For each subscription, the notification due next; kept only while there is a cursor. */
-  readonly #due = new Map<UpstreamSubscription, number>();
-  readonly #byId = new Map<string, UpstreamSubscription>();
+  readonly #due = new Map<SharedSubscription, number>();
+  readonly #byId = new Map<string, SharedSubscription>();
   /** Subscriptions that the node has not granted yet. */
-  readonly awaited = new Set<UpstreamSubscription>();
+  readonly awaited = new Set<SharedSubscription>();
   /** Ring position from which it reads; undefined while it is up to date. */
   cursor: number | undefined;
   /** How often in a row it was behind and its connection accepted nothing. */
-  vainDrains = 0;
+  stalledDrains = 0;
   #holds = 0;
 
   constructor(sink: ClientSink, address: CallerAddress) {
@@ -129,23 +179,23 @@ export class HubClient {
   }
 
   /** Its subscriptions. */
-  subscriptions(): IterableIterator<UpstreamSubscription> {
+  subscriptions(): IterableIterator<SharedSubscription> {
     return this.#due.keys();
   }
 
   /** The subscription with an id of this client. */
-  subscriptionOf(id: string): UpstreamSubscription | undefined {
+  subscriptionOf(id: string): SharedSubscription | undefined {
     return this.#byId.get(id);
   }
 
   /** Adds a subscription, beginning with its next notification. */
-  join(subscription: UpstreamSubscription, id: string): void {
+  join(subscription: SharedSubscription, id: string): void {
     this.#due.set(subscription, subscription.emitted);
     this.#byId.set(id, subscription);
   }
 
   /** Removes a subscription. @returns How many of its notifications the client missed. */
-  leave(subscription: UpstreamSubscription): number {
+  leave(subscription: SharedSubscription): number {
     const missed = this.cursor === undefined ? 0 : this.#missedOf(subscription);
     this.#due.delete(subscription);
     if (subscription.publicId !== undefined) this.#byId.delete(subscription.publicId);
@@ -166,7 +216,7 @@ export class HubClient {
    * Sends the new notifications of a subscription to a client that is up to date.
    * @returns False, with nothing sent, if the connection cannot take all of them now.
    */
-  deliver({ fresh, freshBytes }: UpstreamSubscription): boolean {
+  deliver({ fresh, freshBytes }: SharedSubscription): boolean {
     if (this.#holds > 0 || this.sink.room(freshBytes) < freshBytes) return false;
     this.sink.send(fresh, freshBytes);
     return true;
@@ -212,7 +262,7 @@ export class HubClient {
     return notice.message;
   }
 
-  #missedOf(subscription: UpstreamSubscription): number {
+  #missedOf(subscription: SharedSubscription): number {
     const due = this.#due.get(subscription) ?? subscription.evicted;
     if (due >= subscription.evicted) return 0;
     this.#due.set(subscription, subscription.evicted);

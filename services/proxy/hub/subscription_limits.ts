@@ -1,17 +1,17 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
-import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import type { SubscribeOutcome, UpstreamSubscription } from "./hub_client.ts";
-
-/** The part of all subscriptions at the node that one address may cause. */
-const ADDRESS_SHARE = 1 / 8;
+import { FairShares, type NoPlace } from "./fair_shares.ts";
+import type { SharedSubscription, SubscribeOutcome } from "./hub_client.ts";
+import { PINNED_KEYS } from "./subscription_request.ts";
 
 /**
- * Most equal subscriptions at the node: a client that subscribes twice needs a second id. Each adds a
- * message to every event: 16 of them once made the node close the socket on a burst.
+ * Most equal subscriptions: a client that subscribes twice needs a second id. Each adds a message to
+ * every event: 16 of them once made the node close the socket on a burst.
  */
 const COPIES_MAX = 2;
+
+/** Filters that the hub applies itself, for each place at the node: they cost only its own memory. */
+const FILTERS_PER_PLACE = 16;
 
 /** How long a request that made the node close the socket is refused, in milliseconds. */
 const CLOSED_ON_MS = 600_000;
@@ -19,14 +19,14 @@ const CLOSED_ON_MS = 600_000;
 /** Most such requests that are cached; the oldest is evicted first. */
 const CLOSED_ON_MAX = 256;
 
-/** The reason to refuse a new subscription at the node. */
-export type SubscriptionRefusal =
-  | "upstream_subscriptions"
-  | "upstream_subscriptions_per_address"
-  | "closed_the_socket";
+/** The reason to refuse a new subscription. */
+export type SubscriptionRefusal = NoPlace | "closed_the_socket";
+
+/** Why clients lose a subscription. */
+export const DISPLACED = "Too many subscriptions: one was ended for a caller that has fewer";
 
 /** The answers to refused subscriptions. */
-export const REFUSED: Record<SubscriptionRefusal, SubscribeOutcome> = {
+export const REFUSED: Record<SubscriptionRefusal | "subscription_displaced", SubscribeOutcome> = {
   upstream_subscriptions: failure(
     RpcCode.limitExceeded,
     "Too many different subscriptions: ask again later",
@@ -35,6 +35,7 @@ export const REFUSED: Record<SubscriptionRefusal, SubscribeOutcome> = {
     RpcCode.limitExceeded,
     "Too many different subscriptions from this address: end one first",
   ),
+  subscription_displaced: failure(RpcCode.limitExceeded, DISPLACED),
   closed_the_socket: failure(
     RpcCode.limitExceeded,
     "The read node closed its connection on this subscription: ask for less",
@@ -51,62 +52,72 @@ function failure(code: number, message: string): SubscribeOutcome {
   return { errorText: JSON.stringify({ code, message }) };
 }
 
-/** Decides which subscriptions may be requested from the node. */
+/** Options of {@link SubscriptionLimits}. */
+export interface SubscriptionLimitsOptions {
+  /** Most subscriptions at the node, without those that everybody shares. */
+  max: number;
+  /** Ends a subscription whose place is taken. */
+  displace: (subscription: SharedSubscription) => void;
+}
+
+/** Decides which subscriptions may be made. Feeds that have no parameters are not counted. */
 export class SubscriptionLimits {
   /** Time of the last event, Unix milliseconds: the owner sets it. */
   nowMs = 0;
-  readonly #max: number;
-  readonly #counts: AddressCounts;
-  #count = 0;
+  readonly #displace: SubscriptionLimitsOptions["displace"];
+  readonly #atNode: FairShares;
+  readonly #inHub: FairShares;
   /** Requests that made the node close the socket, and until when they are refused. */
   readonly #closedOn = new NewestMap<string, number>(CLOSED_ON_MAX);
 
-  /** @param max Most subscriptions at the node. */
-  constructor(max: number) {
-    this.#max = max;
-    const share = (part: number) => Math.max(1, Math.floor(max * part));
-    this.#counts = new AddressCounts(share(ADDRESS_SHARE), share(PEER_SHARE));
+  constructor({ max, displace }: SubscriptionLimitsOptions) {
+    this.#displace = displace;
+    this.#atNode = new FairShares(max);
+    this.#inHub = new FairShares(max * FILTERS_PER_PLACE);
   }
 
-  /** Subscriptions at the node, requested ones included. */
-  get count(): number {
-    return this.#count;
-  }
-
-  /** The reason to refuse a new subscription; undefined if it is allowed. */
-  refusal(key: string, copies: number, address: CallerAddress): SubscriptionRefusal | undefined {
-    if ((this.#closedOn.get(key) ?? -Infinity) > this.nowMs) return "closed_the_socket";
-    if (this.#count >= this.#max) return "upstream_subscriptions";
-    if (copies >= COPIES_MAX || !this.#counts.hasRoom(address)) {
-      return "upstream_subscriptions_per_address";
+  /**
+   * Counts a new subscription, and ends another one for it if necessary.
+   *
+   * @param copies Equal subscriptions that exist already.
+   * @returns The reason to refuse it, if it is refused.
+   */
+  add(subscription: SharedSubscription, copies: number): SubscriptionRefusal | undefined {
+    const { request: { key }, feed, quotaOwner } = subscription;
+    if ((this.#closedOn.get(feed?.request.key ?? key) ?? -Infinity) > this.nowMs) {
+      return "closed_the_socket";
     }
-  }
-
-  /** Counts a new subscription. */
-  add(address: CallerAddress): void {
-    this.#count += 1;
-    this.#counts.add(address);
+    if (copies >= COPIES_MAX) return "upstream_subscriptions_per_address";
+    if (PINNED_KEYS.has(key)) return;
+    const shares = this.#sharesOf(subscription);
+    const place = shares.placeFor(quotaOwner, this.nowMs);
+    if (typeof place === "object") this.#displace(place);
+    else if (place !== "free") return place;
+    shares.add(subscription, this.nowMs);
   }
 
   /** Stops counting a subscription. */
-  remove(address: CallerAddress): void {
-    this.#count -= 1;
-    this.#counts.remove(address);
+  remove(subscription: SharedSubscription): void {
+    this.#sharesOf(subscription).remove(subscription);
   }
 
-  /** Counts a subscription for a client that uses it, if its present payer no longer does. */
-  handOver(subscription: UpstreamSubscription): void {
-    if (subscription.involves(subscription.payer)) return;
-    const [user] = [...subscription.members, ...subscription.waiters.keys()];
-    if (user === undefined) return;
-    this.#counts.remove(subscription.payer.address);
-    // This can put the new payer over its limit; it then gets no further ones.
-    this.#counts.add(user.address);
-    subscription.payer = user;
+  /** A subscription that the hub filtered is now one at the node, even if that is over the limit. */
+  moveToNode(subscription: SharedSubscription): void {
+    this.#inHub.remove(subscription);
+    this.#atNode.add(subscription, this.nowMs);
+  }
+
+  /** Counts a subscription for a client that uses it, if its present owner no longer does. */
+  handOver(subscription: SharedSubscription): void {
+    this.#sharesOf(subscription).handOver(subscription);
   }
 
   /** Refuses a request from now on: the node closed the socket on it. */
   remember(key: string): void {
     this.#closedOn.set(key, this.nowMs + CLOSED_ON_MS);
+  }
+
+  #sharesOf({ feed }: SharedSubscription): FairShares {
+    return feed === undefined ? this.#atNode : this.#inHub;
   }
 }

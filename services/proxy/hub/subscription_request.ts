@@ -10,6 +10,8 @@ export interface SubscriptionRequest {
   paramsText: string;
   /** Equal for requests that mean the same. */
   key: string;
+  /** The theses that it selects, as {@link filtersOf} names them; undefined if it is for others. */
+  thesisFilter?: string;
 }
 
 /** A `logs` filter of fifty addresses fits. All clients' subscriptions share one socket to the node. */
@@ -25,6 +27,20 @@ const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
 /** The key of `eth_subscribe` with `["newHeads"]`. */
 export const NEW_HEADS_KEY = keyOf("eth", ["newHeads"]);
+
+/** The subscription to all theses. */
+export const ALL_THESES: SubscriptionRequest = {
+  namespace: "eth",
+  paramsText: '["theses"]',
+  key: keyOf("eth", ["theses"]),
+};
+
+/** Feeds without parameters, of this chain and of Ethereum: so few that everybody may use them. */
+export const PINNED_KEYS: ReadonlySet<string> = new Set([
+  ALL_THESES.key,
+  ...[...KINDS_WITHOUT_FILTER, "logs", "newPendingTransactions", "syncing"]
+    .map((kind) => keyOf("eth", [kind])),
+]);
 
 /** The parameters of a subscription are over a limit. */
 export class SubscriptionParamsError extends RangemakerError {
@@ -50,16 +66,37 @@ export function subscriptionRequest(
   }
   const params = call.params ?? [];
   const used = namespace === "eth" ? usedParams(params) : undefined;
-  if (used !== undefined) {
-    return { namespace, paramsText: JSON.stringify(used), key: keyOf(namespace, used) };
+  if (used === undefined) {
+    const key = keyOf(namespace, params);
+    // Different numbers can be equal after parsing; such requests are not shared.
+    return { namespace, paramsText, key: isExact(params) ? key : `${namespace} ${paramsText}` };
   }
-  const key = keyOf(namespace, params);
-  // Different numbers can be equal after parsing; such requests are not shared.
-  return { namespace, paramsText, key: isExact(params) ? key : `${namespace} ${paramsText}` };
+  const [, parties] = used;
+  const request = { namespace, paramsText: JSON.stringify(used), key: keyOf(namespace, used) };
+  return parties === undefined ? request : { ...request, thesisFilter: filterOf(parties) };
+}
+
+/** The users and solvers of theses, in lower case; undefined for any. */
+interface Parties {
+  user?: string;
+  solver?: string;
+}
+
+function filterOf({ user = "", solver = "" }: Parties): string {
+  return `${user} ${solver}`;
+}
+
+/** The filters that select a thesis, in the result of a notification; undefined if it is none. */
+export function filtersOf(thesis: unknown): string[] | undefined {
+  if (typeof thesis !== "object" || thesis === null) return undefined;
+  const { user, solver }: { user?: unknown; solver?: unknown } = thesis;
+  if (!isAddress(user) || !isAddress(solver)) return undefined;
+  const parties = { user: user.toLowerCase(), solver: solver.toLowerCase() };
+  return [parties, { user: parties.user }, { solver: parties.solver }].map(filterOf);
 }
 
 /** The parameters that the core node uses; undefined if all may matter. */
-function usedParams(params: unknown): unknown[] | undefined {
+function usedParams(params: unknown): [kind: unknown, parties?: Parties] | undefined {
   if (!Array.isArray(params) || params.length > 2) return undefined;
   const [kind, filter]: unknown[] = params;
   if (KINDS_WITHOUT_FILTER.has(kind)) return [kind];

@@ -1,9 +1,8 @@
 import type { RandomSource } from "../../../lib/clock.ts";
-import { UpstreamSubscription } from "./hub_client.ts";
-import type { HubClient } from "./hub_client.ts";
+import { type HubClient, SharedSubscription, SubscriptionsByKey } from "./hub_client.ts";
 import { memberText } from "../json_text.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
-import type { SubscriptionRequest } from "./subscription_request.ts";
+import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";
 
 /** The hub's side of the connection to the node. */
 export interface UpstreamPort {
@@ -20,13 +19,15 @@ export interface SubscriptionTableOptions {
   random: RandomSource;
   /** How long the node may take to answer a subscribe. */
   askTimeoutMs: number;
-  /** Most subscriptions at the node. */
+  /** Most subscriptions at the node, without those that everybody shares. */
   maxSubscriptions: number;
+  /** Ends a subscription whose place another caller gets. */
+  displace: (subscription: SharedSubscription) => void;
 }
 
 /** The node's answer to a subscribe. */
 export interface SubscribeAnswer {
-  subscription: UpstreamSubscription;
+  subscription: SharedSubscription;
   /** JSON text of the node's error; undefined if the subscription is live now. */
   errorText?: string;
 }
@@ -34,7 +35,7 @@ export interface SubscribeAnswer {
 interface Ask {
   request: SubscriptionRequest;
   /** Undefined after it timed out: a subscription granted late is ended at once. */
-  subscription: UpstreamSubscription | undefined;
+  subscription: SharedSubscription | undefined;
   askedAtMs: number;
 }
 
@@ -47,9 +48,8 @@ const STRAYS_MAX = 256;
 /** The subscriptions at the node, live or requested, and their ids. */
 export class SubscriptionTable {
   readonly #options: SubscriptionTableOptions;
-  /** Subscriptions by key: several if one client requested the same more than once. */
-  readonly #byKey = new Map<string, UpstreamSubscription[]>();
-  readonly #byUpstreamId = new Map<string, UpstreamSubscription>();
+  readonly #byKey = new SubscriptionsByKey();
+  readonly #byUpstreamId = new Map<string, SharedSubscription>();
   readonly #publicIds = new Set<string>();
   readonly #asks = new Map<number, Ask>();
   #abandoned = 0;
@@ -58,20 +58,25 @@ export class SubscriptionTable {
   #suspects = new Map<string, string>();
   readonly #limits: SubscriptionLimits;
   #lastRequestId = 0;
+  /** Whether theses name their parties, so that the hub can filter them. */
+  #filtersTheses = true;
 
   constructor(options: SubscriptionTableOptions) {
     this.#options = options;
-    this.#limits = new SubscriptionLimits(options.maxSubscriptions);
+    const { maxSubscriptions: max, displace } = options;
+    this.#limits = new SubscriptionLimits({ max, displace });
   }
 
   /** Subscriptions at the node, and those requested from it. */
   get count(): number {
-    return this.#limits.count;
+    let count = 0;
+    for (const { feed } of this.subscriptions()) if (feed === undefined) count += 1;
+    return count;
   }
 
   /** All subscriptions. */
-  *subscriptions(): IterableIterator<UpstreamSubscription> {
-    for (const subscriptions of this.#byKey.values()) yield* subscriptions;
+  subscriptions(): IterableIterator<SharedSubscription> {
+    return this.#byKey.all();
   }
 
   /** Entries of every map, for tests of leaks. */
@@ -92,32 +97,70 @@ export class SubscriptionTable {
   obtain(
     request: SubscriptionRequest,
     client: HubClient,
-  ): UpstreamSubscription | SubscriptionRefusal {
-    const subscriptions = this.#byKey.get(request.key) ?? [];
-    const open = subscriptions.filter((subscription) => !subscription.involves(client));
-    const shared = open.find((subscription) => subscription.upstreamId !== undefined) ?? open[0];
+  ): SharedSubscription | SubscriptionRefusal {
+    const equal = this.#byKey.of(request.key);
+    const open = equal.filter((subscription) => !subscription.involves(client));
+    const shared = open.find(({ isLive }) => isLive) ?? open[0];
     if (shared !== undefined) return shared;
-    const refusal = this.#limits.refusal(request.key, subscriptions.length, client.address);
+    const subscription = new SharedSubscription(request, client, this.#feedFor(request, client));
+    const refusal = this.#limits.add(subscription, equal.length);
     if (refusal !== undefined) return refusal;
-    this.#limits.add(client.address);
-    const subscription = new UpstreamSubscription(request, client);
-    this.#byKey.set(request.key, [...subscriptions, subscription]);
+    this.#byKey.add(request.key, subscription);
+    this.#addToFeed(subscription);
     return subscription;
   }
 
+  /** The subscription to all theses, if the hub can filter a request from it. */
+  #feedFor(
+    { thesisFilter }: SubscriptionRequest,
+    client: HubClient,
+  ): SharedSubscription | undefined {
+    if (thesisFilter === undefined || !this.#filtersTheses) return undefined;
+    return this.#byKey.of(ALL_THESES.key)[0] ?? new SharedSubscription(ALL_THESES, client);
+  }
+
+  #addToFeed(subscription: SharedSubscription): void {
+    const { feed, request: { thesisFilter } } = subscription;
+    if (feed === undefined || thesisFilter === undefined) return;
+    if (!this.#byKey.of(ALL_THESES.key).includes(feed)) this.#byKey.add(ALL_THESES.key, feed);
+    feed.filtered ??= new SubscriptionsByKey();
+    feed.filtered.add(thesisFilter, subscription);
+    subscription.publicId = this.#freshId();
+    this.#publicIds.add(subscription.publicId);
+  }
+
+  /** From now on the node filters a subscription. */
+  #leaveFeed(subscription: SharedSubscription): void {
+    const { feed, request: { thesisFilter = "" } } = subscription;
+    if (feed === undefined) return;
+    feed.filtered?.delete(thesisFilter, subscription);
+    subscription.feed = undefined;
+    this.#limits.moveToNode(subscription);
+    this.retire(feed);
+  }
+
+  /**
+   * The node's theses do not name their parties. It has to filter them, over a new connection on
+   * which everything is requested again.
+   */
+  stopFiltering(): void {
+    this.#filtersTheses = false;
+    this.#options.upstream.drop("Its theses name no user and solver to filter them by");
+  }
+
   /** The subscription behind an id of the node. */
-  byUpstreamId(id: string): UpstreamSubscription | undefined {
+  byUpstreamId(id: string): SharedSubscription | undefined {
     return this.#byUpstreamId.get(id);
   }
 
   /** Whether the node has granted a subscription with this key. */
   isLive(key: string): boolean {
-    return this.#byKey.get(key)?.some((subscription) => subscription.upstreamId !== undefined) ??
-      false;
+    return this.#byKey.of(key).some(({ isLive }) => isLive);
   }
 
   /** Requests a subscription from the node, unless it is already requested or live. */
-  ask(subscription: UpstreamSubscription, nowMs: number): void {
+  ask(wanted: SharedSubscription, nowMs: number): void {
+    const subscription = wanted.feed ?? wanted;
     if (subscription.askedAs !== undefined || subscription.upstreamId !== undefined) return;
     const { namespace, paramsText } = subscription.request;
     const id = this.#call(`${namespace}_subscribe`, paramsText);
@@ -127,7 +170,7 @@ export class SubscriptionTable {
   }
 
   /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
-  retire(subscription: UpstreamSubscription): void {
+  retire(subscription: SharedSubscription): void {
     if (!subscription.idle) return this.#limits.handOver(subscription);
     if (subscription.askedAs !== undefined) return;
     if (subscription.upstreamId !== undefined) {
@@ -136,6 +179,7 @@ export class SubscriptionTable {
       subscription.upstreamId = undefined;
     }
     this.#forget(subscription);
+    if (subscription.feed !== undefined) this.retire(subscription.feed);
   }
 
   /** The connection is open: every subscription is requested again. */
@@ -151,7 +195,7 @@ export class SubscriptionTable {
    * @returns Subscriptions that are not requested again: the node had never granted them, and they
    *   were requested when it closed the connection.
    */
-  closed(isRefusal: boolean): UpstreamSubscription[] {
+  closed(isRefusal: boolean): SharedSubscription[] {
     const suspects = isRefusal ? this.#newAsks() : [];
     const [only] = suspects;
     // Not all of several need be the cause: a client can subscribe again.
@@ -163,12 +207,13 @@ export class SubscriptionTable {
     this.#byUpstreamId.clear();
     for (const subscription of [...this.subscriptions()]) {
       subscription.upstreamId = subscription.askedAs = undefined;
+      if (!this.#filtersTheses) this.#leaveFeed(subscription);
       this.retire(subscription);
     }
     return suspects;
   }
 
-  #newAsks(): UpstreamSubscription[] {
+  #newAsks(): SharedSubscription[] {
     return [...this.#asks.values()].flatMap(({ subscription }) =>
       subscription !== undefined && subscription.publicId === undefined ? [subscription] : []
     );
@@ -235,7 +280,7 @@ export class SubscriptionTable {
     this.#strays = new Map();
   }
 
-  #goLive(subscription: UpstreamSubscription, upstreamId: string): void {
+  #goLive(subscription: SharedSubscription, upstreamId: string): void {
     subscription.upstreamId = upstreamId;
     subscription.refusals = 0;
     this.#byUpstreamId.set(upstreamId, subscription);
@@ -244,13 +289,12 @@ export class SubscriptionTable {
     this.#publicIds.add(subscription.publicId);
   }
 
-  #forget(subscription: UpstreamSubscription): void {
-    this.#limits.remove(subscription.payer.address);
-    if (subscription.publicId !== undefined) this.#publicIds.delete(subscription.publicId);
-    const { key } = subscription.request;
-    const others = this.#byKey.get(key)?.filter((other) => other !== subscription) ?? [];
-    if (others.length === 0) this.#byKey.delete(key);
-    else this.#byKey.set(key, others);
+  #forget(subscription: SharedSubscription): void {
+    const { request: { key, thesisFilter = "" }, feed, publicId } = subscription;
+    this.#limits.remove(subscription);
+    if (publicId !== undefined) this.#publicIds.delete(publicId);
+    this.#byKey.delete(key, subscription);
+    feed?.filtered?.delete(thesisFilter, subscription);
   }
 
   #unsubscribe(namespace: string, upstreamId: string): void {

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
-import { callerAddress } from "../../../lib/http/caller_address.ts";
+import { callerAddress, limitKeys } from "../../../lib/http/caller_address.ts";
 
 const PEER = "192.0.2.1";
+
+function addressOf(header: string | undefined, trusted: boolean) {
+  const headers = new Headers(header === undefined ? {} : { "x-forwarded-for": header });
+  return callerAddress(headers, PEER, trusted);
+}
 
 Deno.test("callerAddress: the last entry of X-Forwarded-For, if trusted; nodes get all of it", () => {
   const rows: [header: string | undefined, trusted: boolean, caller: string, next: string][] = [
@@ -14,11 +19,68 @@ Deno.test("callerAddress: the last entry of X-Forwarded-For, if trusted; nodes g
     [undefined, false, PEER, PEER],
   ];
   for (const [header, trusted, caller, forwardedFor] of rows) {
-    const headers = new Headers(header === undefined ? {} : { "x-forwarded-for": header });
-    const address = callerAddress(headers, PEER, trusted);
+    const address = addressOf(header, trusted);
     assert.deepEqual(
       [address.shown, address.forwardedFor, address.peerKey],
       [caller, forwardedFor, PEER],
     );
+  }
+});
+
+Deno.test("Caller address: limits count by the entry that the trusted peer added", () => {
+  const rows: [said: string | undefined, trusted: boolean, key: string][] = [
+    [undefined, true, PEER],
+    ["203.0.113.9, 198.51.100.7", true, `198.51.100.7 via ${PEER}`],
+    ["203.0.113.9, 198.51.100.7", false, PEER],
+    ["203.0.113.9,", true, `unknown via ${PEER}`],
+    ["no address", true, `unknown via ${PEER}`],
+  ];
+  for (const [said, trusted, key] of rows) {
+    const address = addressOf(said, trusted);
+    assert.deepEqual([address.key, address.peerKey], [key, PEER], said);
+  }
+});
+
+Deno.test("Caller address: of a header that is too long, the nearest hops are kept", () => {
+  const long = "203.0.113.1, ".repeat(1_000) + "198.51.100.7";
+  const { shown, forwardedFor, key } = addressOf(long, true);
+  assert(forwardedFor.length <= 800 + PEER.length + 2);
+  assert.match(forwardedFor, /^203\.0\.113\.1, .*, 198\.51\.100\.7, 192\.0\.2\.1$/);
+  assert.deepEqual([shown, key], ["198.51.100.7", `198.51.100.7 via ${PEER}`]);
+  const solid = addressOf("x".repeat(1_000), true);
+  assert.deepEqual([solid.forwardedFor, solid.key], [PEER, `unknown via ${PEER}`]);
+  assert(addressOf(`${"x".repeat(700)}, 198.51.100.7`, true).shown.length <= 64);
+});
+
+Deno.test("Address key: an IPv6 /64 is one caller, however its address is written", () => {
+  const rows: [text: string, key: string][] = [
+    ["192.0.2.1", "192.0.2.1"],
+    ["192.0.2.1:4711", "192.0.2.1"],
+    ["::ffff:192.0.2.1", "192.0.2.1"],
+    ["2001:db8::1", "2001:db8:0:0::/64"],
+    ["2001:DB8:0:0:ffff:ffff:ffff:ffff", "2001:db8:0:0::/64"],
+    ["2001:0db8:0000::2", "2001:db8:0:0::/64"],
+    ["[2001:db8::3]:443", "2001:db8:0:0::/64"],
+    ["2001:db8:0:1::1", "2001:db8:0:1::/64"],
+    ["::1", "0:0:0:0::/64"],
+    ["fe80::1%eth0", "fe80:0:0:0::/64"],
+    ["1:2:3:4:5:6:7::", "1:2:3:4::/64"],
+    ["64:ff9b::192.0.2.1", "64:ff9b:0:0::/64"],
+    ["", "unknown"],
+    ["localhost", "unknown"],
+    ["2001:db8", "unknown"],
+  ];
+  for (const [text, key] of rows) assert.equal(limitKeys(text).key, key, text);
+});
+
+Deno.test("Networks of an address: /56 and /48 of IPv6, with the peer that named it; none of IPv4", () => {
+  const networks = ["2001:db8:0:1200::/56", "2001:db8:0::/48"];
+  for (const text of ["2001:db8:0:12ff::1", "[2001:db8:0:1234::]:443", "2001:db8::1200:0:0:0:1"]) {
+    assert.deepEqual(limitKeys(text).networks, networks, text);
+    const behind = networks.map((network) => `${network} via ${PEER}`);
+    assert.deepEqual(addressOf(text, true).networks, behind);
+  }
+  for (const text of ["192.0.2.7", "::ffff:192.0.2.7", "unknown"]) {
+    assert.deepEqual(limitKeys(text).networks, [], text);
   }
 });

@@ -1,0 +1,150 @@
+/** Callers that take all subscriptions they can get, beside newcomers and others who have some. */
+import assert from "node:assert/strict";
+import { Hub } from "../../../services/proxy/hub/hub.ts";
+import { callerAddress } from "../../../lib/http/caller_address.ts";
+import { TURN_MS } from "../../../services/proxy/hub/fair_shares.ts";
+import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
+import { seededRandom } from "../../../lib/random.ts";
+
+const PLACES = 1_024;
+const NEWCOMERS = 100;
+/** Subscriptions that each newcomer would like to have. */
+const WANTED = 3;
+
+/** A hub whose node grants everything at once, and its callers. */
+class Crowd {
+  readonly hub: Hub;
+  readonly closed: string[] = [];
+  readonly refused: string[] = [];
+  /** The clients of each address that has subscriptions: one for each subscription. */
+  readonly #clients = new Map<string, Set<HubClient>>();
+  #topics = 0;
+
+  constructor() {
+    this.hub = new Hub({
+      capacity: 4,
+      random: seededRandom(1),
+      maxSubscriptions: PLACES,
+      subscribeTimeoutMs: 1_000,
+      slowClients: "lag",
+      upstream: { send: (text) => this.#grant(text), drop: () => {} },
+      events: {
+        received() {},
+        sent() {},
+        lagged() {},
+        subscribed() {},
+        refused: (limit) => this.refused.push(limit),
+      },
+    });
+  }
+
+  #grant(text: string): boolean {
+    const { id, method, params } = JSON.parse(text);
+    if (method !== "eth_subscribe") return true;
+    queueMicrotask(() =>
+      this.hub.receive(JSON.stringify({ jsonrpc: "2.0", id, result: `at node: ${params}` }))
+    );
+    return true;
+  }
+
+  /** A new connection of an address subscribes to something that nobody else has. */
+  async subscribe(address: string): Promise<boolean> {
+    const clients = this.#clients.get(address) ?? new Set();
+    this.#clients.set(address, clients);
+    const client = this.hub.connect({
+      room: () => Infinity,
+      spareRoom: () => 0,
+      send() {},
+      close: (code, reason) => {
+        this.closed.push(`${code} ${reason}`);
+        clients.delete(client);
+      },
+    }, callerAddress(new Headers(), address, false));
+    const topic = `topic ${this.#topics += 1}`;
+    const request = { namespace: "eth", paramsText: `["${topic}"]`, key: topic };
+    const outcome = await new Promise<object>((resolve) =>
+      this.hub.subscribe(client, request, 0, resolve)
+    );
+    if ("id" in outcome) clients.add(client);
+    else this.hub.disconnect(client);
+    return "id" in outcome;
+  }
+
+  /** Subscriptions of an address. */
+  of(address: string): number {
+    return this.#clients.get(address)?.size ?? 0;
+  }
+
+  /** Every address takes turns until none gets another one. */
+  async takeAll(addresses: readonly string[]): Promise<void> {
+    for (let isAnyGranted = true; isAnyGranted;) {
+      isAnyGranted = false;
+      for (const address of addresses) {
+        if (await this.subscribe(address)) isAnyGranted = true;
+      }
+    }
+  }
+}
+
+function ipv4(first: number, count: number): string[] {
+  return Array.from({ length: count }, (_, n) => `${first}.0.${n >> 8}.${n & 0xff}`);
+}
+
+/** The /64 networks of one /56, then of the next one. */
+function ipv6(count: number): string[] {
+  return Array.from({ length: count }, (_, n) => `2001:db8:0:${n.toString(16)}::1`);
+}
+
+const attacks: [name: string, attackers: string[], newcomersGet: number][] = [
+  ["8 addresses", ipv4(10, 8), WANTED],
+  ["100 addresses", ipv4(10, 100), WANTED],
+  ["1,000 addresses", ipv4(10, 1_000), 1],
+  ["106 IPv6 /64s of one /56", ipv6(106), WANTED],
+  ["300 IPv6 /64s of one /48", ipv6(300), WANTED],
+];
+for (const [name, attackers, newcomersGet] of attacks) {
+  Deno.test(`Fair shares: while ${name} take all they can, each of ${NEWCOMERS} newcomers gets ${newcomersGet}`, async () => {
+    const crowd = new Crowd();
+    const residents = ipv4(30, 20);
+    for (const address of residents) assert(await crowd.subscribe(address));
+    await crowd.takeAll(attackers);
+    crowd.hub.sweep(TURN_MS);
+    const newcomers = ipv4(20, NEWCOMERS);
+    for (const [index, address] of newcomers.entries()) {
+      for (let n = 0; n < newcomersGet; n += 1) assert(await crowd.subscribe(address), address);
+      if (index % 10 === 9) await crowd.takeAll(attackers);
+    }
+    assert.deepEqual([...new Set(newcomers.map((address) => crowd.of(address)))], [newcomersGet]);
+    assert(crowd.hub.book.count <= PLACES);
+    const takesTurns = newcomersGet === 1;
+    if (!takesTurns) assert(residents.every((address) => crowd.of(address) === 1));
+    for (const reason of new Set(crowd.closed)) {
+      assert.equal(
+        reason,
+        "1013 Too many subscriptions: one was ended for a caller that has fewer",
+      );
+    }
+    assert.equal(
+      crowd.refused.filter((limit) => limit === "subscription_displaced").length,
+      crowd.closed.length,
+    );
+  });
+}
+
+Deno.test("Fair shares: while everybody has one, a caller without any waits for the end of a turn", async () => {
+  const crowd = new Crowd();
+  const residents = ipv4(10, PLACES);
+  for (const address of residents) assert(await crowd.subscribe(address));
+  crowd.hub.sweep(TURN_MS - 1);
+  assert.equal(await crowd.subscribe("20.0.0.1"), false);
+  assert.deepEqual(crowd.refused, ["upstream_subscriptions"]);
+  crowd.hub.sweep(TURN_MS);
+  assert(await crowd.subscribe("20.0.0.1"));
+  const [first = "", second = ""] = residents;
+  assert.deepEqual([crowd.of(first), crowd.of(second)], [0, 1], "the longest turn ended");
+  assert.equal(await crowd.subscribe(first), false, "it waits as long");
+  assert.equal(await crowd.subscribe("20.0.0.1"), false, "a second one is refused");
+  crowd.hub.sweep(2 * TURN_MS);
+  assert(await crowd.subscribe(first));
+  assert.deepEqual([crowd.of(first), crowd.of(second)], [1, 0]);
+});

@@ -1,0 +1,233 @@
+/** Subscriptions to the theses of some user or solver, which the hub selects from all theses. */
+import assert from "node:assert/strict";
+import { Hub } from "../../../services/proxy/hub/hub.ts";
+import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
+import { subscriptionRequest } from "../../../services/proxy/hub/subscription_request.ts";
+import { withSeed } from "../../support/random.ts";
+import { address } from "../address.ts";
+
+/** Addresses as the node writes them, with capitals. */
+const PARTIES = ["Aa", "Bb", "Cc"].map((byte) => `0x${byte.repeat(20)}`);
+const [ALICE = "", BOB = ""] = PARTIES;
+
+/** The bound of subscriptions at the node; that of filters is 16 times as high. */
+const PLACES = 80;
+
+interface Filter {
+  user?: string;
+  solver?: string;
+}
+
+interface Thesis extends Filter {
+  number: number;
+}
+
+function matches({ user, solver }: Filter, thesis: Thesis): boolean {
+  const isSame = (wanted = "", party = "") => wanted.toLowerCase() === party.toLowerCase();
+  return (user === undefined || isSame(user, thesis.user)) &&
+    (solver === undefined || isSame(solver, thesis.solver));
+}
+
+type Outcome = { id?: string; errorText?: string };
+
+/** A hub between clients and a node that answers when the test says so. */
+class Scene {
+  /** What clients got: the id of the subscription and the number of the thesis. */
+  readonly got: string[] = [];
+  readonly closed: string[] = [];
+  /** Subscriptions at the node, with their parameters. */
+  readonly granted = new Map<string, [string, Filter?]>();
+  #asked: { id: number; method: string; params: [string, Filter?] }[] = [];
+  #clients = 0;
+  #grants = 0;
+  readonly hub: Hub = new Hub({
+    capacity: 64,
+    random: Math.random,
+    maxSubscriptions: PLACES,
+    subscribeTimeoutMs: 1_000,
+    slowClients: "lag",
+    upstream: {
+      send: (text) => this.#asked.push(JSON.parse(text)) > 0,
+      drop: (reason) => {
+        this.closed.push(reason);
+        this.reconnect();
+      },
+    },
+    events: { received() {}, sent() {}, lagged() {}, subscribed() {} },
+  });
+
+  client(): HubClient {
+    return this.hub.connect({
+      room: () => Infinity,
+      spareRoom: () => 0,
+      send: (messages) => {
+        for (const { text } of messages) {
+          const { subscription, result } = JSON.parse(text).params;
+          this.got.push(`${subscription} ${result.number}`);
+        }
+      },
+      close: (_code, reason) => this.closed.push(reason),
+    }, address(`192.0.2.${this.#clients += 1}`));
+  }
+
+  subscribe(client: HubClient, filter?: Filter): Promise<Outcome> {
+    const params = filter === undefined ? ["theses"] : ["theses", filter];
+    const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params });
+    const request = subscriptionRequest("eth", { text, params });
+    return new Promise((resolve) => this.hub.subscribe(client, request, 0, resolve));
+  }
+
+  /** The node answers everything that it was asked. */
+  answer(error?: object): void {
+    for (const { id, method, params } of this.#asked.splice(0)) {
+      if (method === "eth_unsubscribe") {
+        this.granted.delete(params[0]);
+        continue;
+      }
+      const result = `0x${(this.#grants += 1).toString(16)}`;
+      if (error === undefined) this.granted.set(result, params);
+      const outcome = error === undefined ? { result } : { error };
+      this.hub.receive(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
+    }
+  }
+
+  announce(thesis: Thesis): void {
+    for (const [subscription, [, filter = {}]] of this.granted) {
+      if (!matches(filter, thesis)) continue;
+      const params = { subscription, result: thesis };
+      this.hub.receive(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
+    }
+    this.hub.flush();
+  }
+
+  reconnect(isRefusal = false): void {
+    this.granted.clear();
+    this.#asked = [];
+    this.hub.upstreamClosed(isRefusal);
+    this.hub.upstreamOpened(0);
+  }
+}
+
+Deno.test("Thesis filters: random clients get the theses that they select, and the node has no filter", () =>
+  withSeed(async (random) => {
+    const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)]!;
+    const filters: Filter[] = [{}];
+    for (const user of PARTIES) {
+      filters.push({ user: user.toLowerCase() }, { solver: user });
+      for (const solver of PARTIES) filters.push({ user, solver: solver.toLowerCase() });
+    }
+    const scene = new Scene();
+    const clients = Array.from({ length: 4 }, () => scene.client());
+    const open: { client: HubClient; id: string; filter: Filter }[] = [];
+    for (let number = 0; number < 500; number += 1) {
+      const draw = random();
+      if (draw < 0.25) {
+        const [client, filter] = [pick(clients), pick(filters)];
+        const outcome = scene.subscribe(client, filter);
+        scene.answer();
+        const { id } = await outcome;
+        if (id !== undefined) open.push({ client, id, filter });
+      } else if (draw < 0.4 && open.length > 0) {
+        const [own] = open.splice(Math.floor(random() * open.length), 1);
+        assert(own && scene.hub.unsubscribe(own.client, own.id));
+        scene.answer();
+      } else if (draw < 0.45) {
+        scene.reconnect();
+        scene.answer();
+      } else {
+        const thesis = { user: pick(PARTIES), solver: pick(PARTIES), number };
+        scene.announce(thesis);
+        const selected = open.filter(({ filter }) => matches(filter, thesis));
+        const expected = selected.map(({ id }) => `${id} ${number}`);
+        assert.deepEqual(scene.got.splice(0).sort(), expected.sort());
+      }
+      for (const params of scene.granted.values()) assert.deepEqual(params, ["theses"]);
+    }
+    for (const client of clients) scene.hub.disconnect(client);
+    scene.answer();
+    assert.equal(scene.granted.size, 0);
+    const nothing = { subscriptions: 0, upstreamIds: 0, publicIds: 0, asks: 0 };
+    assert.deepEqual({ ...scene.hub.book.size, asks: 0 }, nothing);
+  }));
+
+Deno.test("Thesis filters: 1,025 clients with a filter each share one subscription at the node", async () => {
+  const scene = new Scene();
+  const subscribed = Array.from({ length: 1_025 }, (_, n) => {
+    return scene.subscribe(scene.client(), { user: `0x${n.toString(16).padStart(40, "0")}` });
+  });
+  scene.answer();
+  for (const outcome of await Promise.all(subscribed)) assert.equal(typeof outcome.id, "string");
+  assert.deepEqual([scene.granted.size, scene.hub.book.count], [1, 1]);
+});
+
+Deno.test("Thesis filters: beyond the bound, an address with many loses one to a newcomer", async () => {
+  const scene = new Scene();
+  const filter = (n: number) => ({ user: `0x${n.toString(16).padStart(40, "0")}` });
+  const many = Array.from({ length: 8 }, () => scene.client());
+  const outcomes = [];
+  for (let n = 0; n < 16 * PLACES; n += 1) outcomes.push(scene.subscribe(many[n % 8]!, filter(n)));
+  scene.answer();
+  for (const outcome of await Promise.all(outcomes)) assert.equal(typeof outcome.id, "string");
+  const { id } = await scene.subscribe(scene.client(), filter(9_999));
+  assert.equal(typeof id, "string");
+  assert.match(scene.closed.join(), /^Too many subscriptions: one was ended/);
+});
+
+Deno.test("Thesis filters: the node's refusal, and a socket that it closes, are every client's answer", async () => {
+  const error = { code: -32602, message: "No such subscription" };
+  for (const outcome of ["refused", "closed"] as const) {
+    const scene = new Scene();
+    const answers = [{ user: ALICE }, { solver: BOB }, undefined].map((filter) =>
+      scene.subscribe(scene.client(), filter)
+    );
+    if (outcome === "refused") scene.answer(error);
+    else scene.reconnect(true);
+    const expected = outcome === "refused" ? JSON.stringify(error) : /closed its connection/;
+    for (const { errorText = "" } of await Promise.all(answers)) {
+      if (typeof expected === "string") assert.equal(errorText, expected);
+      else assert.match(errorText, expected);
+    }
+    assert.equal(scene.hub.book.size.subscriptions, 0);
+    // A feed on which the node closed the socket is not asked for again so soon.
+    const again = scene.subscribe(scene.client(), { user: ALICE });
+    scene.answer();
+    assert.equal((await again).id === undefined, outcome === "closed");
+  }
+});
+
+Deno.test("Thesis filters: a node that refuses what it had granted five times loses the clients", async () => {
+  const scene = new Scene();
+  const granted = scene.subscribe(scene.client(), { user: ALICE });
+  scene.answer();
+  await granted;
+  scene.reconnect();
+  for (let n = 0; n < 5; n += 1) {
+    assert.deepEqual(scene.closed, []);
+    scene.answer({ code: -32000 });
+    scene.hub.sweep(0);
+  }
+  assert.deepEqual(scene.closed, ["A subscription could not be made again at the node"]);
+});
+
+Deno.test("Thesis filters: where theses name no user and solver, the node filters them on a new connection", async () => {
+  for (const thesis of [{ user: "alice", solver: BOB }, { user: ALICE }, { solver: BOB }, {}]) {
+    const scene = new Scene();
+    const client = scene.client();
+    const outcomes = [{ user: ALICE }, {}].map((filter) => scene.subscribe(client, filter));
+    scene.answer();
+    const [{ id } = {}, all] = await Promise.all(outcomes);
+    scene.announce({ ...thesis, number: 1 });
+    assert.deepEqual(scene.closed, ["Its theses name no user and solver to filter them by"]);
+    scene.answer();
+    assert.deepEqual([...scene.granted.values()], [["theses", { user: ALICE.toLowerCase() }], [
+      "theses",
+    ]]);
+    assert.equal(scene.hub.book.count, 2);
+    scene.announce({ user: ALICE, solver: BOB, number: 2 });
+    assert.deepEqual(scene.got, [`${all?.id} 1`, `${id} 2`, `${all?.id} 2`]);
+    assert(scene.hub.unsubscribe(client, id ?? ""));
+    assert(scene.hub.unsubscribe(client, all?.id ?? ""));
+    scene.answer();
+    assert.deepEqual([scene.granted.size, scene.hub.book.size.subscriptions], [0, 0]);
+  }
+});
