@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../clock.ts";
-import { CoreClient, type ThesisFilter } from "../net/core_client.ts";
+import { CoreReader, type ThesisFilter } from "../net/core_reader.ts";
 import { type Page, pagesOf } from "../net/pages.ts";
 import { Markets, SPEC_MARKETS } from "../protocol/markets.ts";
 import type { NodePrice } from "../protocol/price.ts";
@@ -18,7 +18,7 @@ export interface ThesesPage extends Page {
 /** The reading half of the client, which needs no wallet. */
 export class ChainReader {
   protected readonly urls: ClientUrls;
-  protected readonly node: CoreClient;
+  protected readonly node: CoreReader;
   protected readonly clock: Clock;
   protected readonly markets: Markets;
   protected readonly connect: ClientOptions["connect"];
@@ -28,7 +28,7 @@ export class ChainReader {
     requireObject("options", options, "Expected an object with urls");
     const { urls, clock = systemClock, connect, markets } = options;
     this.urls = baseUrls(urls);
-    this.node = new CoreClient({ url: urls.proxy });
+    this.node = new CoreReader({ url: urls.proxy });
     this.clock = clock;
     this.markets = markets === undefined ? SPEC_MARKETS : new Markets(markets);
     this.connect = connect;

@@ -1,6 +1,6 @@
 import type { Clock, RandomSource } from "../clock.ts";
 import { Backoff } from "../net/backoff.ts";
-import type { CoreClient } from "../net/core_client.ts";
+import type { CoreReader } from "../net/core_reader.ts";
 import { pagesOf } from "../net/pages.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
@@ -21,7 +21,7 @@ export interface WatchHandlers {
 }
 
 /** Reads theses from a node. */
-export type ThesisReader = Pick<CoreClient, "getThesis" | "getTheses">;
+export type ThesisReader = Pick<CoreReader, "getThesis" | "getTheses">;
 
 /** Options of a {@link ThesisWatch}. */
 export interface ThesisWatchOptions extends WatchHandlers {

@@ -19,7 +19,7 @@ import { OraclePrices } from "./oracle/oracle_prices.ts";
 import { OracleClient, oracleUrl } from "./oracle/oracle_client.ts";
 import { Clients } from "./rpc/clients.ts";
 import { Dispatcher } from "./rpc/dispatcher.ts";
-import { nodeMethods, pricesToWire } from "./rpc/methods.ts";
+import { methodsOf } from "./rpc/methods.ts";
 import { SerialQueue } from "./rpc/serial_queue.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
 import type { NodeSettings } from "./settings.ts";
@@ -93,7 +93,7 @@ export class CoreNode {
       events: this.#chainEvents(subscriptions),
     });
     this.dispatcher = new Dispatcher({
-      methods: nodeMethods(
+      methods: methodsOf(
         { chain: this.chain, clock, oracle: this.#oracle },
         devMethods(this.#devChain(development)),
       ),
@@ -231,7 +231,10 @@ export class CoreNode {
       onHead: (block) => {
         metrics.blockNumber.set(block.number);
         subscriptions.publish("newHeads", () => toHeader(block));
-        subscriptions.publish("prices", () => pricesToWire(this.chain, this.#clock.now()));
+        subscriptions.publish(
+          "prices",
+          () => toWire(this.chain.oraclePrices.view(this.#clock.now())),
+        );
       },
       onTransaction: (receipt, { type }) => {
         metrics.transactions.inc({ type, status: receipt.status });

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
+import { allMethods } from "../../lib/protocol/methods/all.ts";
 import { copyTallies, oncePer, type Tally } from "./tally.ts";
 import { registerNodeMetrics } from "./read_nodes/node_metrics.ts";
 import type { ReadNodes } from "./read_nodes/read_nodes.ts";
@@ -29,28 +30,12 @@ const LATENCY_BUCKETS = [
 
 /** Methods that keep their own label even after callers used up the others with invented names. */
 const KNOWN_METHODS = new Set([
-  "core_sendTransaction",
-  "core_settleThesis",
-  "core_getAccount",
-  "core_simulateTransaction",
-  "core_getTransaction",
-  "core_getThesis",
-  "core_getTheses",
-  "core_getPrices",
-  "core_getPriceHistory",
-  "core_getOracleStatus",
-  "eth_subscribe",
-  "eth_unsubscribe",
-  "eth_chainId",
-  "eth_blockNumber",
-  "eth_getBlockByNumber",
+  ...Object.keys(allMethods),
   "eth_getBalance",
   "eth_getLogs",
   "eth_getTransactionReceipt",
   "eth_call",
   "eth_sendRawTransaction",
-  "net_version",
-  "web3_clientVersion",
 ]);
 
 /** The limits that callers can reach, as labels of `proxy_refusals_total`. */

@@ -14,7 +14,7 @@ import {
   rpcResult,
 } from "../../../lib/protocol/jsonrpc.ts";
 import { JournalError } from "../chain/journal.ts";
-import type { Method } from "./methods.ts";
+import type { Method } from "./method.ts";
 import { NodeBusyError, type SerialQueue } from "./serial_queue.ts";
 import type { Subscriber } from "./subscriptions.ts";
 
@@ -148,7 +148,7 @@ export class Dispatcher {
   ): Promise<string> {
     const { methods, observe, queue, afterWrite } = this.#parts;
     const method = methods.get(name);
-    const isWrite = method?.isWrite === true && !caller.isReadOnly;
+    const isWrite = method?.access === "write" && !caller.isReadOnly;
     const run = () => {
       if (method === undefined) {
         throw new RpcError(
@@ -156,7 +156,7 @@ export class Dispatcher {
           `Method not found: ${name}; rpc.discover lists the methods`,
         );
       }
-      if (method.isWrite && caller.isReadOnly) {
+      if (method.access === "write" && caller.isReadOnly) {
         throw new RpcError(
           RpcCode.methodNotFound,
           `Method not available on a read port: ${name}; send it to the write node`,

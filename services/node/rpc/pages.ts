@@ -1,16 +1,21 @@
-import type { z } from "zod";
-import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import {
+  type PricePoint,
+  SLOT_MS,
+  slotFrom,
+  type TimeSpan,
+} from "../../../lib/prices/price_slots.ts";
+import type { ParamsOf } from "../../../lib/protocol/methods/definition.ts";
+import type { readMethods } from "../../../lib/protocol/methods/reads.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Archive } from "../chain/archive.ts";
 import type { Ledger } from "../chain/ledger.ts";
 import type { PriceHistory } from "../chain/price_history.ts";
-import type { historyParams, thesesParams } from "./params.ts";
 
 /** Ids that one page looks at, so that a filter that matches few theses costs no more. */
 export const THESES_SCANNED_MAX = 10_000;
 
 /** Selects theses. */
-export type ThesesQuery = z.output<typeof thesesParams>["filter"];
+export type ThesesQuery = ParamsOf<typeof readMethods.core_getTheses>["filter"];
 
 /**
  * One page of the theses that match, oldest first. A page may hold fewer than `limit` theses, even
@@ -67,20 +72,20 @@ function matches(thesis: Thesis, { user, solver, status }: ThesesQuery): boolean
     (status === undefined || thesis.status === status);
 }
 
-/** Selects recorded prices in `[from, to)`, Unix milliseconds. */
-export type PricesQuery = Omit<z.output<typeof historyParams>["query"], "base" | "quote">;
+/** Selects recorded prices of a market in `[from, to)`, Unix milliseconds. */
+export type HistoryQuery = ParamsOf<typeof readMethods.core_getPriceHistory>["query"];
 
-/** One page of recorded prices, as JSON carries them. @returns `nextCursor` is null on the last page. */
+/** One page of recorded prices. @returns `nextCursor` is null on the last page. */
 export function pageOfPrices(
   history: PriceHistory,
-  query: PricesQuery,
-): { prices: { time: number; price: string }[]; missing: TimeSpan[]; nextCursor: string | null } {
+  query: Omit<HistoryQuery, "base" | "quote">,
+): { prices: PricePoint[]; missing: TimeSpan[]; nextCursor: string | null } {
   const from = slotFrom(Number(query.cursor ?? query.from)) * SLOT_MS;
   const to = Math.min(query.to, from + query.limit * SLOT_MS);
-  const prices: { time: number; price: string }[] = [];
+  const prices: PricePoint[] = [];
   for (let time = from; time < to; time += SLOT_MS) {
     const price = history.at(time);
-    if (price !== undefined) prices.push({ time, price: price.toString() });
+    if (price !== undefined) prices.push({ time, price });
   }
   const { missing } = history.checkRange(from, to);
   return { prices, missing, nextCursor: to < query.to ? to.toString() : null };

@@ -1,12 +1,10 @@
 import { clearImmediate, setImmediate } from "node:timers";
 import { RangemakerError } from "../../../lib/errors.ts";
+import {
+  SUBSCRIPTION_KINDS,
+  type SubscriptionKind,
+} from "../../../lib/protocol/methods/ethereum.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-
-/** Kinds of `eth_subscribe`. */
-export const SUBSCRIPTION_KINDS = ["newHeads", "theses", "prices", "transactions"] as const;
-
-/** One of {@link SUBSCRIPTION_KINDS}. */
-export type SubscriptionKind = (typeof SUBSCRIPTION_KINDS)[number];
 
 /** Filter of `theses`: all given members have to match. */
 export interface ThesesFilter {

@@ -1,14 +1,9 @@
+import { allMethods } from "../../../lib/protocol/methods/all.ts";
+import type { MethodTable as Definitions } from "../../../lib/protocol/methods/definition.ts";
 import type { Target } from "../metrics.ts";
 
-/** Write methods by name (docs/protocol.md, "JSON-RPC answers of the proxy"). */
-const WRITE_METHODS = [
-  "core_sendTransaction",
-  "core_settleThesis",
-  "core_faucet",
-  "core_snapshot",
-  "core_revert",
-  "core_advance",
-];
+/** The methods of the node (docs/protocol.md), development methods included. */
+const KNOWN: Definitions = allMethods;
 
 /** Write methods by convention: `eth_sendRawTransaction`, `personal_sign`, `eth_cancel…` and so on. */
 const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;
@@ -19,7 +14,10 @@ const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;
  * method not known to be harmless (`evm_mine` twice makes two blocks).
  */
 const PLAIN_READ =
-  /^(?:eth_(?:get(?!Filter|Work)|call$|estimateGas$|blockNumber$|chainId$|gasPrice$|feeHistory$|maxPriorityFeePerGas$|blobBaseFee$|syncing$)|core_(?:get|simulate)|net_version$|web3_clientVersion$)/;
+  /^(?:eth_(?:get(?!Filter|Work)|call$|estimateGas$|blockNumber$|chainId$|gasPrice$|feeHistory$|maxPriorityFeePerGas$|blobBaseFee$|syncing$)|net_version$|web3_clientVersion$)/;
+
+/** Other reads whose answers may be megabytes. */
+const LARGE_ANSWER = /^eth_get(?:Logs|BlockReceipts)$/;
 
 const SUBSCRIPTION = /^([^_]+)_(subscribe|unsubscribe)$/;
 
@@ -37,26 +35,32 @@ export interface MethodKind {
   target: Target;
   /** Whether it changes nothing; never true for a write. */
   isPlainRead: boolean;
+  /** Over the shared WebSocket, its answer could delay those of others. */
+  hasLargeAnswer: boolean;
 }
 
 /** Classifies methods, and finds the node of each. */
 export class MethodTable {
-  readonly #writes: ReadonlySet<string>;
+  readonly #extraWrites: ReadonlySet<string>;
   readonly #cached = new Map<string, MethodKind>();
 
   /** @param extraWrites Further names that go to the write node. */
   constructor(extraWrites: readonly string[] = []) {
-    this.#writes = new Set([...WRITE_METHODS, ...extraWrites]);
+    this.#extraWrites = new Set(extraWrites);
   }
 
   /** Write methods go to the write node, all others to the read node. */
   kindOf(method: string): MethodKind {
     const cached = this.#cached.get(method);
     if (cached !== undefined) return cached;
-    const isWrite = this.#writes.has(method) || WRITE_VERB.test(method);
+    const known = Object.hasOwn(KNOWN, method) ? KNOWN[method] : undefined;
+    const isWrite = this.#extraWrites.has(method) || known?.access === "write" ||
+      WRITE_VERB.test(method);
+    const isRead = known === undefined ? PLAIN_READ.test(method) : known.access === undefined;
     const kind: MethodKind = {
       target: isWrite ? "write" : "read",
-      isPlainRead: !isWrite && PLAIN_READ.test(method),
+      isPlainRead: isRead && !isWrite,
+      hasLargeAnswer: known?.hasLargeAnswer ?? LARGE_ANSWER.test(method),
     };
     if (this.#cached.size < CACHED_METHODS_MAX) this.#cached.set(method, kind);
     return kind;

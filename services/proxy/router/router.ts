@@ -89,7 +89,7 @@ export class Router {
     if (Array.isArray(message)) return await this.#answerBatch(message, context);
     const call = message;
     metrics.countCall(call.method);
-    const { target, isPlainRead } = methods.kindOf(call.method);
+    const { target, isPlainRead, hasLargeAnswer } = methods.kindOf(call.method);
     const isAnswered = call.id !== undefined;
     try {
       const subscription = context.subscriptions?.(call);
@@ -110,7 +110,8 @@ export class Router {
         if (begun instanceof Promise) reply = await begun;
         else flight = begun;
         try {
-          const isOverWs = upstreamReads?.usable && text.length <= OVER_WS_LENGTH_MAX &&
+          const isOverWs = upstreamReads?.usable && !hasLargeAnswer &&
+            text.length <= OVER_WS_LENGTH_MAX &&
             place?.node === several?.leader;
           if (isOverWs && cut !== undefined) reply ??= await overWs(upstreamReads, cut);
           reply ??= await nodes.read.post(text, context.forwardedFor, true, true, place?.node);

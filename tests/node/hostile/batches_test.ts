@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import {
   BATCH_ANSWER_CHARS_MAX,
@@ -9,7 +10,8 @@ import {
   Dispatcher,
 } from "../../../services/node/rpc/dispatcher.ts";
 import { OraclePoller } from "../../../services/node/oracle/oracle_poller.ts";
-import { type Method, nodeMethods } from "../../../services/node/rpc/methods.ts";
+import type { Method } from "../../../services/node/rpc/method.ts";
+import { methodsOf } from "../../../services/node/rpc/methods.ts";
 import {
   pageOfPrices,
   pageOfTheses,
@@ -33,7 +35,7 @@ function fullPage() {
     history.ring.append(from + slot * 100, 3_000_000_000n + BigInt(slot));
   }
   const to = from + PAGE_SLOTS * 100;
-  return pageOfPrices(history, { from, to, limit: PAGE_SLOTS });
+  return toWire(pageOfPrices(history, { from, to, limit: PAGE_SLOTS }));
 }
 
 /** A dispatcher whose queue makes a turn only when the test says so. */
@@ -128,7 +130,7 @@ Deno.test("Dispatcher: reads that wait do not keep a write from its turn", async
   const done: string[] = [];
   const { dispatcher, turns, batchOf } = setUp({
     read: { isCostly: true, call: () => done.push("read") },
-    write: { isCostly: true, isWrite: true, call: () => done.push("write") },
+    write: { isCostly: true, access: "write", call: () => done.push("write") },
   });
   const one = (method: string) =>
     dispatcher.handle(batchOf(method, 1), { isReadOnly: false, path });
@@ -150,7 +152,7 @@ Deno.test("Node: every call that takes long waits for its turn", () => {
     prices: test.chain.oraclePrices,
     clock: test.clock,
   });
-  const methods = [...nodeMethods({ chain: test.chain, clock: test.clock, oracle })];
+  const methods = [...methodsOf({ chain: test.chain, clock: test.clock, oracle })];
   assert.deepEqual(methods.filter(([, { isCostly }]) => isCostly).map(([name]) => name), [
     "core_sendTransaction",
     "core_settleThesis",

@@ -5,7 +5,7 @@ import {
   QUEUE_BYTES_MAX,
   REQUESTS_UNDER_WAY_MAX,
 } from "../../../services/node/rpc/clients.ts";
-import type { Method } from "../../../services/node/rpc/methods.ts";
+import type { Method } from "../../../services/node/rpc/method.ts";
 import { Dispatcher } from "../../../services/node/rpc/dispatcher.ts";
 import { SENDS_PER_TURN, Subscriptions } from "../../../services/node/rpc/subscriptions.ts";
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";

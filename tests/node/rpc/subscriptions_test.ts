@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
+import { SUBSCRIPTION_KINDS } from "../../../lib/protocol/methods/ethereum.ts";
 import {
   randomSubscriptionId,
   SENDS_PER_TURN,
   SENDS_WAITING_MAX,
-  SUBSCRIPTION_KINDS,
   Subscriptions,
   SUBSCRIPTIONS_PER_CLIENT_MAX,
   TooManySubscriptionsError,

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
+import { allMethods } from "../../../lib/protocol/methods/all.ts";
+import type { MethodDefinition } from "../../../lib/protocol/methods/definition.ts";
 import { MethodTable, subscriptionMethod } from "../../../services/proxy/router/methods.ts";
 
+const nodeMethods = Object.entries<MethodDefinition>(allMethods);
+const namesOf = (access: MethodDefinition["access"]) =>
+  nodeMethods.filter(([, method]) => method.access === access).map(([name]) => name);
+
 const writes = [
-  "core_sendTransaction",
-  "core_settleThesis",
-  "core_faucet",
-  "core_snapshot",
-  "core_revert",
-  "core_advance",
+  ...namesOf("write"),
   "eth_sendRawTransaction",
   "eth_sendRawTransactionConditional",
   "eth_sendRawTransactionSync",
@@ -27,9 +28,8 @@ const writes = [
 ];
 
 const reads = [
-  "core_getAccount",
-  "core_simulateTransaction",
-  "core_getTransaction",
+  ...namesOf(undefined),
+  ...namesOf("subscription"),
   "eth_call",
   "eth_getTransactionReceipt",
   "net_version",
@@ -46,6 +46,17 @@ Deno.test("MethodTable: writes by name and by convention, all others read (spec,
   const table = new MethodTable();
   for (const method of writes) assert.equal(table.kindOf(method).target, "write", method);
   for (const method of reads) assert.equal(table.kindOf(method).target, "read", method);
+});
+
+Deno.test("MethodTable: the node's writes are those that change the chain", () => {
+  assert.deepEqual(namesOf("write").toSorted(), [
+    "core_advance",
+    "core_faucet",
+    "core_revert",
+    "core_sendTransaction",
+    "core_settleThesis",
+    "core_snapshot",
+  ]);
 });
 
 Deno.test("MethodTable: methods added go to the write node", () => {
@@ -69,10 +80,11 @@ Deno.test("MethodTable: only what is known to change nothing is a plain read", (
     "net_version",
     "web3_clientVersion",
   ];
-  const plain = [...whole, "core_getAccount", "core_simulateTransaction", "eth_getLogs"];
+  const plain = [...whole, ...namesOf(undefined), "eth_getLogs"];
   for (const method of plain) assert(table.kindOf(method).isPlainRead, method);
   const others = [
     ...writes,
+    ...namesOf("subscription"),
     ...whole.flatMap((method) => [`${method}Now`, `x_${method}`]),
     "x_core_getAccount",
     "eth_newFilter",
@@ -80,7 +92,6 @@ Deno.test("MethodTable: only what is known to change nothing is a plain read", (
     "eth_getFilterLogs",
     "eth_getWork",
     "eth_callMany",
-    "eth_subscribe",
     "evm_mine",
     "anvil_setBalance",
     "debug_traceTransaction",

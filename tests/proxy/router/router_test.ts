@@ -417,6 +417,8 @@ Deno.test("Router: plain reads go over the socket while it can be used, all else
       [long(16 * 1_024), [1, 0]],
       [long(16 * 1_024 + 1), [0, 1]],
       [call(1, "eth_newFilter"), [0, 1]],
+      [call(1, "eth_getLogs"), [0, 1]],
+      [call(1, "core_getTheses"), [0, 1]],
       [call(1, "core_sendTransaction"), [0, 1]],
       [call(1, "eth_call", [{}, "0x5"]), [1, 0]],
       [call(1, "eth_call", [{}, "0x9"]), [0, 1]],

@@ -1,0 +1,163 @@
+import * as z from "zod";
+import type { Account } from "../protocol/account.ts";
+import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
+import type { MethodDefinition, MethodTable, ParamsWire } from "../protocol/methods/definition.ts";
+import { type HistoryPage, readMethods, type ThesesPage } from "../protocol/methods/reads.ts";
+import type { NodePrice } from "../protocol/price.ts";
+import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
+import type { Thesis, ThesisStatus } from "../protocol/thesis.ts";
+import { NetworkError, request, unreachableReason } from "./http_request.ts";
+
+/** How long a node may take to answer, unless the caller says otherwise. */
+export const NODE_TIMEOUT_MS = 5_000;
+
+/** The node could not be reached, or its answer was lost: whether it acted is unknown. */
+export class NodeUnreachableError extends NetworkError {
+  constructor(url: string, cause: unknown) {
+    const reason = unreachableReason(url, cause);
+    super("NODE_UNREACHABLE", `Core node at ${url} cannot be reached: ${reason}`, cause);
+  }
+}
+
+/** The node took too long: whether it acted is unknown. */
+export class NodeTimeoutError extends NetworkError {
+  constructor(url: string, method: string, timeoutMs: number) {
+    super("NODE_TIMEOUT", `Core node at ${url} did not answer ${method} within ${timeoutMs} ms`);
+  }
+}
+
+/** Narrows `core_getTheses`. */
+export interface ThesisFilter {
+  user?: Address;
+  solver?: Address;
+  status?: ThesisStatus;
+  /** Most theses in one answer. */
+  limit?: number;
+  /** `nextCursor` of the answer before. */
+  cursor?: string | undefined;
+}
+
+/** Slots of one market for `core_getPriceHistory`: those that start in `[from, to)`, Unix ms. */
+export interface HistoryQuery {
+  base: Address;
+  quote: Address;
+  from: number;
+  to: number;
+  /** `nextCursor` of the answer before. */
+  cursor?: string | undefined;
+}
+
+/** Address of a core node, and how long to wait for it. */
+export interface CoreClientOptions {
+  /** HTTP JSON-RPC URL. */
+  url: string;
+  timeoutMs?: number;
+}
+
+/** A number as Ethereum writes it. */
+export const quantitySchema = z.string().regex(/^0x[0-9a-f]+$/);
+const genesisSchema = z.object({ hash: hash32Schema }).nullable();
+
+/**
+ * Reads a core node by JSON-RPC over HTTP. Every method throws {@link RpcError} with the node's own
+ * code if it refuses, and {@link NodeTimeoutError} or {@link NodeUnreachableError} if no answer came.
+ * An answer of the wrong shape is an {@link RpcError} too, never a `ZodError`.
+ */
+export class CoreReader {
+  readonly url: string;
+  readonly #timeoutMs: number;
+  #lastId = 0;
+
+  constructor(options: CoreClientOptions) {
+    this.url = options.url;
+    this.#timeoutMs = options.timeoutMs ?? NODE_TIMEOUT_MS;
+  }
+
+  /** Balance, locked amount and permissions of an account. */
+  getAccount(address: Address): Promise<Account> {
+    return this.call(readMethods, "core_getAccount", { address });
+  }
+
+  /** One thesis, or null. */
+  getThesis(id: number): Promise<Thesis | null> {
+    return this.call(readMethods, "core_getThesis", { id });
+  }
+
+  /** A page of theses, oldest first. */
+  getTheses(filter: ThesisFilter): Promise<ThesesPage> {
+    return this.call(readMethods, "core_getTheses", { filter });
+  }
+
+  /** Prices by symbol, each with its age and whether bets on it are accepted. */
+  getPrices(): Promise<Record<string, NodePrice>> {
+    return this.call(readMethods, "core_getPrices", {});
+  }
+
+  /** A page of recorded prices of a market, oldest first. */
+  getPriceHistory(query: HistoryQuery): Promise<HistoryPage> {
+    return this.call(readMethods, "core_getPriceHistory", { query });
+  }
+
+  /** Hash of the first block, which identifies the chain; null if the node does not report it. */
+  async genesisHash(): Promise<Hex | null> {
+    try {
+      return (await this.ask("eth_getBlockByNumber", ["0x0", false], genesisSchema))?.hash ?? null;
+    } catch (thrown) {
+      if (thrown instanceof RpcError && thrown.rpcCode === RpcCode.methodNotFound) return null;
+      throw thrown;
+    }
+  }
+
+  /** The chain id of the node: also a cheap check that it is up. */
+  async chainId(): Promise<number> {
+    return Number(await this.ask("eth_chainId", [], quantitySchema));
+  }
+
+  /** Calls a method of a table. @param params By name. */
+  protected call<T extends MethodTable, N extends keyof T & string>(
+    table: T,
+    name: N,
+    params: ParamsWire<T[N]>,
+  ): Promise<z.output<T[N]["result"]>> {
+    const method: T[N] = table[name];
+    const names = Object.keys(method.params?.shape ?? {});
+    const byName: Record<string, unknown> = params;
+    return this.ask<T[N]["result"]>(name, names.map((name) => byName[name]), method.result);
+  }
+
+  /** Calls a method whose answer has to fit a schema. @param params In their order. */
+  protected async ask<S extends z.ZodType>(
+    method: string,
+    params: unknown[],
+    schema: S,
+  ): Promise<z.output<S>> {
+    const { result } = parseResponse(await this.post(method, params));
+    const parsed = schema.safeParse(result);
+    if (parsed.success) return parsed.data;
+    throw new RpcError(
+      RpcCode.internalError,
+      `Answer of the node to ${method} has the wrong shape`,
+      {
+        cause: parsed.error,
+      },
+    );
+  }
+
+  /** Sends a call. @returns The answer as it came. */
+  protected async post(method: string, params: unknown[]): Promise<unknown> {
+    const id = this.#lastId += 1;
+    const timeoutMs = this.#timeoutMs;
+    try {
+      const { text } = await request(this.url, {
+        json: { jsonrpc: "2.0", id, method, params },
+        timeoutMs,
+      });
+      return JSON.parse(text);
+    } catch (cause) {
+      if (cause instanceof NetworkError && cause.code === "SERVICE_TIMEOUT") {
+        throw new NodeTimeoutError(this.url, method, timeoutMs);
+      }
+      throw new NodeUnreachableError(this.url, cause);
+    }
+  }
+}

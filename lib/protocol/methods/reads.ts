@@ -1,0 +1,84 @@
+import * as z from "zod";
+import { accountSchema } from "../account.ts";
+import { BACKFILL_SLOTS_MAX } from "../constants.ts";
+import { nodePriceSchema } from "../price.ts";
+import { addressSchema, timestampSchema, uint64Schema } from "../scalars.ts";
+import { thesisSchema, thesisStatusSchema } from "../thesis.ts";
+import type { MethodTable } from "./definition.ts";
+
+/** Most theses on a page, and the default. */
+const THESES_PAGE_MAX = 1_000;
+const THESES_PAGE_DEFAULT = 100;
+
+const cursorSchema = z.string().regex(/^\d{1,15}$/, "Expected the nextCursor of an answer");
+
+/** The id of a thesis as the only parameter. */
+export const thesisIdParams = z.object({
+  id: z.number().int().positive("Expected the id of a thesis"),
+});
+
+/** Slots that start in `[from, to)`, Unix milliseconds. */
+export const spanSchema = z.object({ from: timestampSchema, to: timestampSchema });
+
+/** Reads of accounts, theses and prices. */
+export const readMethods = {
+  core_getAccount: {
+    summary: "Balance, locked amount and permissions of an account",
+    params: z.object({ address: addressSchema }),
+    result: accountSchema,
+  },
+  core_getThesis: {
+    summary: "One thesis, or null",
+    params: thesisIdParams,
+    result: thesisSchema.nullable(),
+  },
+  core_getTheses: {
+    summary: "A page of theses, oldest first",
+    params: z.object({
+      filter: z.object({
+        user: addressSchema.optional(),
+        solver: addressSchema.optional(),
+        status: thesisStatusSchema.optional(),
+        limit: z.number().int().min(1).max(THESES_PAGE_MAX).default(THESES_PAGE_DEFAULT),
+        cursor: cursorSchema.optional(),
+      }).prefault({}),
+    }),
+    result: z.object({ theses: z.array(thesisSchema), nextCursor: z.string().nullable() }),
+    isCostly: true,
+    hasLargeAnswer: true,
+  },
+  core_getPrices: {
+    summary: "Newest prices by symbol, and whether bets on them are taken",
+    result: z.record(z.string(), nodePriceSchema),
+  },
+  core_getPriceHistory: {
+    summary: "A page of recorded prices of a market, one for each slot of 100 ms",
+    params: z.object({
+      query: z.object({
+        base: addressSchema,
+        quote: addressSchema,
+        from: timestampSchema,
+        to: timestampSchema,
+        limit: z.number().int().min(1).max(BACKFILL_SLOTS_MAX).default(BACKFILL_SLOTS_MAX),
+        cursor: cursorSchema.optional(),
+      }),
+    }),
+    result: z.object({
+      prices: z.array(z.object({ time: timestampSchema, price: uint64Schema })),
+      missing: z.array(spanSchema),
+      nextCursor: z.string().nullable(),
+    }),
+    isCostly: true,
+    hasLargeAnswer: true,
+  },
+  core_getOracleStatus: {
+    summary: "Pulls of the oracle, ages of its prices, and whether new theses are taken",
+    result: z.looseObject({}),
+  },
+} satisfies MethodTable;
+
+/** One page of theses, oldest first. */
+export type ThesesPage = z.output<typeof readMethods.core_getTheses.result>;
+
+/** One page of recorded prices, oldest first, and the spans of slots that have none. */
+export type HistoryPage = z.output<typeof readMethods.core_getPriceHistory.result>;

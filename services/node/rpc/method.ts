@@ -1,0 +1,64 @@
+import * as z from "zod";
+import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import type {
+  MethodDefinition,
+  MethodTable,
+  ParamsOf,
+} from "../../../lib/protocol/methods/definition.ts";
+import { describeInput } from "../../../lib/protocol/scalars.ts";
+import type { Subscriber } from "./subscriptions.ts";
+
+/** One JSON-RPC method as the dispatcher runs it. */
+export interface Method extends Pick<MethodDefinition, "access" | "isCostly"> {
+  /** Its entry in the OpenRPC document. */
+  definition?: MethodDefinition;
+  /**
+   * @param params As received.
+   * @param client The caller's subscriptions; undefined over HTTP.
+   * @returns The result, ready for JSON.
+   */
+  call(params: unknown, client: Subscriber | undefined): unknown;
+}
+
+/** What runs each method of a table: parsed parameters in, the result as JSON carries it out. */
+export type Handlers<T extends MethodTable> = {
+  [N in keyof T]: (params: ParamsOf<T[N]>, client: Subscriber | undefined) => z.input<
+    T[N]["result"]
+  >;
+};
+
+const noParams = z.object({});
+
+/** Joins the definitions of methods with what runs them. */
+export function bindMethods<T extends MethodTable>(
+  table: T,
+  handlers: Handlers<T>,
+): [name: string, method: Method][] {
+  return Object.entries(table).map(([name, definition]) => {
+    const { access, isCostly, params: schema = noParams } = definition;
+    // The schema is that of the handler's own method, which the type of a whole table cannot say.
+    const run = handlers[name] as (params: unknown, client: Subscriber | undefined) => unknown;
+    const call: Method["call"] = (params, client) => run(parseParams(schema, params), client);
+    return [name, { access, isCostly, definition, call }];
+  });
+}
+
+/** Parses the parameters of a call, by name. @throws {RpcError} If they do not fit. */
+function parseParams<S extends z.ZodObject>(schema: S, params: unknown): z.output<S> {
+  const names = Object.keys(schema.shape);
+  const given = params ?? [];
+  if (!Array.isArray(given) || given.length > names.length) {
+    const expected = names.length === 0 ? "no parameters" : `[${names.join(", ")}]`;
+    const received = Array.isArray(given) ? `an array of ${given.length}` : "an object";
+    throw invalidParams(`Expected ${expected}: received ${received}`);
+  }
+  const byName = Object.fromEntries(names.map((name, index) => [name, given[index]]));
+  const parsed = schema.safeParse(byName);
+  if (parsed.success) return parsed.data;
+  throw invalidParams(describeInput(parsed.error, byName));
+}
+
+/** The parameters of a call do not fit its method. */
+export function invalidParams(problem: string): RpcError {
+  return new RpcError(RpcCode.invalidParams, `Invalid params: ${problem}`);
+}
