@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Account } from "../protocol/account.ts";
 import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
-import type { MethodDefinition, MethodTable, ParamsWire } from "../protocol/methods/definition.ts";
+import type { MethodTable, ParamsWire } from "../protocol/methods/definition.ts";
 import { type HistoryPage, readMethods, type ThesesPage } from "../protocol/methods/reads.ts";
 import type { NodePrice } from "../protocol/price.ts";
 import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
