@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { type OptionsOf, type OptionTable, withDefaults } from "../../lib/cli/options.ts";
+
+/**
+ * Looks for the effect of options with which a service was started.
+ *
+ * @param given The options of that start.
+ * @param effects A look at the effect of each, which throws if there is none; those of other options
+ *   are left to another start.
+ */
+export type Observe<T extends OptionTable> = (
+  given: Partial<OptionsOf<T>>,
+  effects: { [K in keyof T]?: () => Promise<void> | void },
+) => Promise<void>;
+
+/**
+ * Tests that every option of a service has an effect: `run` starts the service, as often as options
+ * exclude each other, and observes. An option that it gives its default, or does not observe, fails.
+ */
+export function testEveryOption<T extends OptionTable>(
+  service: string,
+  table: T,
+  run: (observe: Observe<T>) => Promise<void>,
+): void {
+  Deno.test(`${service}: every option has its effect`, async (t) => {
+    const missing = new Set(Object.keys(table));
+    const required = Object.entries(table).filter(([, spec]) => spec.required);
+    // Anything: these have no default.
+    const placeholders = Object.fromEntries(required.map(([key]) => [key, null]));
+    const defaults = withDefaults(table, placeholders as Partial<OptionsOf<T>>);
+    await run(async (given, effects) => {
+      for (const [key, observe] of Object.entries(effects)) {
+        if (!Object.hasOwn(given, key)) continue;
+        assert.notDeepEqual(given[key], defaults[key], `${key} has its default`);
+        await t.step(key, async () => await observe?.());
+        missing.delete(key);
+      }
+    });
+    assert.deepEqual([...missing], [], "options whose effect is not observed");
+  });
+}
+
+/** An origin to allow. */
+export const PAGE = "https://app.example";
+
+/** That a service allows {@link PAGE} to read a route, and no other page. */
+export async function assertAllowsPage(url: string): Promise<void> {
+  for (const [origin, expected] of [[PAGE, PAGE], ["https://other.example", null]] as const) {
+    const { headers, body } = await fetch(url, { headers: { origin } });
+    await body?.cancel();
+    assert.equal(headers.get("access-control-allow-origin"), expected, origin);
+  }
+}
+
+/** Sends ten requests, each forwarded for another caller. @returns How many each limit refused. */
+export async function refusalsOfTen(serviceUrl: string, path: string) {
+  await Promise.all(Array.from({ length: 10 }, async (_, n) => {
+    const headers = { "x-forwarded-for": `10.0.0.${n}` };
+    await (await fetch(`${serviceUrl}${path}`, { headers })).body?.cancel();
+  }));
+  const metrics = await (await fetch(`${serviceUrl}/metrics`)).text();
+  const counts = metrics.matchAll(/^http_rate_limited_total\{limit="(\w+)"\} (\d+)$/gm);
+  return Object.fromEntries([...counts].map(([, limit, count]) => [limit, Number(count)]));
+}
