@@ -3,6 +3,7 @@ import { shiftedDistance } from "./barrier_shift.ts";
 import { noTouchByStep } from "./discrete_no_touch.ts";
 import { noTouchProbability } from "./double_no_touch.ts";
 import { forwardNoTouchProbability } from "./forward_start.ts";
+import { CENTRE_WEIGHT, OUTER_WEIGHT } from "./sigma_mixture.ts";
 import { YEAR_MS } from "./units.ts";
 
 /** A box thesis at one moment, not broken so far. */
@@ -35,11 +36,11 @@ export interface PriceMotion {
   stillProbability?: number | undefined;
 }
 
-/** Up to this many expected moves the recursion is used; beyond, shifted barriers err by under 0.011. */
-const EXACT_MOVES_MAX = 10;
+/** Up to this many expected moves the recursion is used; beyond, shifted barriers err by under 0.005. */
+const EXACT_MOVES_MAX = 25;
 
-/** Most moves that the recursion follows: where 10 are expected, more are rarer than 1e-12. */
-const EXACT_STEPS_MAX = 40;
+/** Most moves that the recursion follows: where 25 are expected, more are rarer than 1e-12. */
+const EXACT_STEPS_MAX = 74;
 
 /** Below this share of still slots, the effect is too small to see. */
 const STILL_PROBABILITY_MIN = 1e-6;
@@ -89,31 +90,38 @@ export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
     const exact = exactNoTouch(checks, perMs * waitMs, stepVariance, still);
     if (exact !== undefined) return exact;
   }
-  // The number of moves is random, with a variance of `still` for each expected move. Survival near a
-  // barrier falls like the inverse root of the number, which is convex: its mean is the survival of
-  // 0.75 `still` fewer moves than the mean, rounded up here.
-  const variance = stepVariance * Math.max(0, moves - still);
   const stepDeviation = Math.sqrt(stepVariance);
-  if (!begun) {
-    const startVariance = perMs * waitMs;
-    return forwardNoTouchProbability({
-      toLower,
-      toUpper,
-      variance,
-      drift: -variance / 2,
-      startVariance,
-      startDrift: -startVariance / 2,
-      stepDeviation,
-    });
-  }
-  // The logarithm of a price without a trend falls by half the variance.
-  const total = variance + perMs * waitMs;
-  return noTouchProbability({
-    toLower: shiftedDistance(toLower, stepDeviation),
-    toUpper: shiftedDistance(toUpper, stepDeviation),
-    variance: total,
-    drift: -total / 2,
-  });
+  const noTouchAfter = begun
+    // The current slot may move as well, for the part of it that is left.
+    ? (count: number) => {
+      const variance = stepVariance * count + perMs * waitMs;
+      return noTouchProbability({
+        toLower: shiftedDistance(toLower, stepDeviation),
+        toUpper: shiftedDistance(toUpper, stepDeviation),
+        variance,
+        // The logarithm of a price without a trend falls by half the variance.
+        drift: -variance / 2,
+      });
+    }
+    : (count: number) => {
+      const variance = stepVariance * count;
+      const startVariance = perMs * waitMs;
+      return forwardNoTouchProbability({
+        toLower,
+        toUpper,
+        variance,
+        drift: -variance / 2,
+        startVariance,
+        startDrift: -startVariance / 2,
+        stepDeviation,
+      });
+    };
+  if (still === 0) return noTouchAfter(moves);
+  // The number of moves is binomial. Three counts with the weights of Gauss and Hermite have its mean
+  // and variance.
+  const reach = Math.sqrt(3 * moves * still);
+  return CENTRE_WEIGHT * noTouchAfter(moves) +
+    OUTER_WEIGHT * (noTouchAfter(Math.max(0, moves - reach)) + noTouchAfter(moves + reach));
 }
 
 function believedStill(probability: number): number {

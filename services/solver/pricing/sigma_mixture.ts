@@ -18,8 +18,8 @@ export interface SigmaNode {
   weight: number;
 }
 
-const OUTER_WEIGHT = 1 / 6;
-const CENTRE_WEIGHT = 2 / 3;
+export const OUTER_WEIGHT = 1 / 6;
+export const CENTRE_WEIGHT = 2 / 3;
 
 /** Forecast errors grow with the horizon: measured on BTC as 0.35 at 5 minutes, 0.05 more per factor e. */
 const SPREAD_AT_5_MINUTES = 0.35;

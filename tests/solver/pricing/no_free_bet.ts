@@ -131,8 +131,22 @@ function referenceProbability(
     });
   }
   const moving = deviation / Math.sqrt(1 - still);
+  return latticeProbability(toLower / moving, toUpper / moving, -moving / 2, checks, still);
+}
+
+/**
+ * Survival of a number of checks, at each of which the price is still with a probability: that of each
+ * number of moves, with its binomial weight. Distances and drift in deviations of a move.
+ */
+export function latticeProbability(
+  toLower: number,
+  toUpper: number,
+  drift: number,
+  checks: number,
+  still: number,
+): number {
   const moves = still === 0 ? checks : Math.min(checks, LATTICE_CHECKS_MAX);
-  const byMoves = latticeSurvival(toLower / moving, toUpper / moving, -moving / 2, moves);
+  const byMoves = latticeSurvival(toLower, toUpper, drift, moves);
   if (still === 0) return byMoves[checks]!; // one per number of moves
   let probability = 0;
   let weight = Math.log(still) * checks;
