@@ -15,13 +15,6 @@ export interface Span {
   end: number;
 }
 
-/** A text in three pieces: a value, and everything before and after it. */
-export interface Cut {
-  before: string;
-  value: string;
-  after: string;
-}
-
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const OPEN_BRACKET = 0x5b;
@@ -43,18 +36,25 @@ export function arrayElements(text: string): string[] {
   return elements;
 }
 
-/** The value of a member of a JSON object. Of a repeated name the last one counts, as in parsing. */
-export function memberSpan(text: string, name: string): Span | undefined {
-  let found: Span | undefined;
+/** Calls `visit` for each member of a JSON object, in order, with its name as it is written. */
+export function visitMembers(text: string, visit: (name: Span, value: Span) => void): void {
   let at = skipSpace(text, text.indexOf("{") + 1);
   while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACE) {
-    const keyEnd = endOfValue(text, at);
-    const start = skipSpace(text, skipSpace(text, keyEnd) + 1); // beyond the colon
+    const nameEnd = endOfValue(text, at);
+    const start = skipSpace(text, skipSpace(text, nameEnd) + 1); // beyond the colon
     const end = endOfValue(text, start);
-    if (isKey(text, at, keyEnd, name)) found = { start, end };
+    visit({ start: at, end: nameEnd }, { start, end });
     at = skipSpace(text, end);
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }
+}
+
+/** The value of a member of a JSON object. Of a repeated name the last one counts, as in parsing. */
+export function memberSpan(text: string, name: string): Span | undefined {
+  let found: Span | undefined;
+  visitMembers(text, ({ start, end }, value) => {
+    if (isKey(text, start, end, name)) found = value;
+  });
   return found;
 }
 
@@ -64,21 +64,10 @@ export function memberText(text: string, name: string): string | undefined {
   return span && text.slice(span.start, span.end);
 }
 
-/** The text cut at the value of a member; undefined if it has no such member. */
-export function cutAtMember(text: string, name: string): Cut | undefined {
-  const span = memberSpan(text, name);
-  return span && cutAt(text, span);
-}
-
-/** The text cut at a span. */
-export function cutAt(text: string, { start, end }: Span): Cut {
-  return { before: text.slice(0, start), value: text.slice(start, end), after: text.slice(end) };
-}
-
 /** The text with the value of one member replaced; unchanged if there is no such member. */
 export function replaceMember(text: string, name: string, value: string): string {
-  const cut = cutAtMember(text, name);
-  return cut ? cut.before + value + cut.after : text;
+  const span = memberSpan(text, name);
+  return span ? text.slice(0, span.start) + value + text.slice(span.end) : text;
 }
 
 function isKey(text: string, start: number, end: number, name: string): boolean {
@@ -99,7 +88,8 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
-function endOfValue(text: string, start: number): number {
+/** The position behind the value that begins at `start`. */
+export function endOfValue(text: string, start: number): number {
   const first = text.charCodeAt(start);
   if (first === QUOTE) return endOfString(text, start);
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return endOfNested(text, start);

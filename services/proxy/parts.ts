@@ -11,14 +11,14 @@ import { HeadWatch, quantitySchema } from "./hub/head_watch.ts";
 import { HeadSequence } from "./hub/head_sequence.ts";
 import { Hub } from "./hub/hub.ts";
 import { MethodTable } from "./router/methods.ts";
-import type { ProxyMetrics } from "./metrics.ts";
-import { ask, nodeHttp } from "./router/node_http.ts";
+import type { ProxyMetrics, Target } from "./metrics.ts";
+import { ask, nodeHttp, type NodePort, postTo } from "./router/node_http.ts";
 import type { ProxyOptions } from "./options.ts";
 import { ProbeRounds } from "./read_nodes/probe_rounds.ts";
 import { ReadNodes } from "./read_nodes/read_nodes.ts";
+import { Placement, READ_NODES_MAX } from "./router/placement.ts";
 import { ReadPool } from "./router/read_pool.ts";
 import { Router } from "./router/router.ts";
-import { READ_NODES_MAX, SeveralNodes } from "./router/several_nodes.ts";
 import { Upstream } from "./hub/upstream.ts";
 import { UpstreamReads } from "./router/upstream_reads.ts";
 
@@ -82,24 +82,17 @@ export function assemble(
     },
   });
   const { names } = readNodes;
-  const several = urls.length > 1
-    ? new ReadPool({ urls, nodes: readNodes, ...httpOptions })
-    : undefined;
-  const rounds = several && new ProbeRounds({
-    nodes: readNodes,
-    clock,
-    probe: (node) => several.probe(node),
-  });
+  const hasSeveral = urls.length > 1;
+  const readPool = new ReadPool({ urls, nodes: readNodes, ...httpOptions });
+  // A single node cannot be compared with any other.
+  const rounds = hasSeveral
+    ? [new ProbeRounds({ nodes: readNodes, clock, probe: (node) => readPool.probe(node) })]
+    : [];
   metrics.showReadNodes(readNodes);
-  const nodes = {
-    read: several ?? nodeHttp({
-      target: "read",
-      url: options.readNodeUrl,
-      ...httpOptions,
-      onEnd: (_tookMs, _status, error) =>
-        error ? readNodes.onReadFailed(0) : readNodes.onReadAnswered(0),
-    }),
-    write: nodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions }),
+  const writePool = nodeHttp({ target: "write", url: options.writeNodeUrl, ...httpOptions });
+  const nodes: Record<Target, NodePort> = {
+    read: readPool,
+    write: { post: (text, options) => postTo(writePool, text, options) },
   };
   const upstream: Upstream = new Upstream({
     urls: wsUrls,
@@ -111,8 +104,7 @@ export function assemble(
     metrics,
     events: {
       opened(node) {
-        // A single node is not probed.
-        if (several === undefined) readNodes.onConnected(node);
+        readNodes.onConnected(node);
         headWatch.restart();
         hub.upstreamOpened(clock.now());
       },
@@ -140,7 +132,7 @@ export function assemble(
     methods: new MethodTable(options.writeMethods),
     nodes,
     upstreamReads,
-    several: several && new SeveralNodes(readNodes),
+    placement: new Placement(readNodes),
     maxBatch: options.maxBatch,
     coalesceReads: options.coalesceReads,
     budget,
@@ -157,14 +149,16 @@ export function assemble(
       ...metrics.hubEvents(),
       announced(head) {
         headWatch.announced(head);
-        if (head !== undefined) readNodes.onHead(upstream.node, head);
+        return head === undefined || readNodes.onHead(upstream.node, head);
       },
     },
-    heads: several && new HeadSequence({
-      clock,
-      blocks: (from, to) => several.blocks(upstream.node, from, to),
-      sent: () => clients.flushSoon(),
-    }),
+    heads: hasSeveral
+      ? new HeadSequence({
+        clock,
+        blocks: (from, to) => readPool.blocks(upstream.node, from, to),
+        sent: () => clients.flushSoon(),
+      })
+      : undefined,
   });
   const headWatch = new HeadWatch({
     clock,
@@ -192,18 +186,18 @@ export function assemble(
     maxMessageBytes: options.maxBodyBytes,
     maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
   });
-  const running = [clients, headWatch, upstream, ...(rounds === undefined ? [] : [rounds])];
+  const running = [clients, headWatch, upstream, ...rounds];
   return {
     budget,
     openRequests,
     router,
     clients,
     upstream,
-    readNodes: several && readNodes,
+    readNodes: hasSeveral ? readNodes : undefined,
     start: () => running.forEach((part) => part.start()),
     stop() {
       upstreamReads?.lost("the proxy stops");
-      for (const part of [...running, nodes.read, nodes.write]) part.stop();
+      for (const part of [...running, readPool, writePool]) part.stop();
     },
   };
 }

@@ -13,7 +13,7 @@ class RawNode {
   readonly #listener: Deno.Listener;
   readonly #serving: Promise<void>;
 
-  /** @param answer The bytes to answer with; undefined ends the connection instead. */
+  /** @param answer The body, with the id of the call for `ID`; undefined ends the connection. */
   constructor(
     answer: (count: number) => string | undefined,
     listener: Deno.Listener = Deno.listen({ hostname: "127.0.0.1", port: 0 }),
@@ -52,9 +52,13 @@ class RawNode {
         const request = new TextDecoder().decode(buffer.subarray(0, length));
         if (!request.startsWith("POST")) return; // it takes no WebSocket
         this.requests.push(request);
-        const text = answer(this.requests.length);
-        if (text === undefined) return;
-        await connection.write(new TextEncoder().encode(text));
+        const body = answer(this.requests.length)?.replace(
+          "ID",
+          /"id":(\d+)/.exec(request)?.[1] ?? "",
+        );
+        if (body === undefined) return;
+        const head = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`;
+        await connection.write(new TextEncoder().encode(head + body));
       }
     } catch {
       // The proxy ended it first.
@@ -64,8 +68,7 @@ class RawNode {
   }
 }
 
-const ok = (body: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-const RESULT = '{"jsonrpc":"2.0","id":1,"result":1}';
+const RESULT = '{"jsonrpc":"2.0","id":ID,"result":1}';
 
 const DOUBT = /may have taken effect/;
 
@@ -97,7 +100,7 @@ function isWrite(message: unknown): boolean {
 
 Deno.test("Proxy, faults: a kept connection that ends costs a plain read nothing, and repeats nothing else", async () => {
   // Every second request ends the connection on which the one before it was answered.
-  const node = new RawNode((count) => count % 2 === 0 ? undefined : ok(RESULT));
+  const node = new RawNode((count) => count % 2 === 0 ? undefined : RESULT);
   const nodeUrl = `http://127.0.0.1:${node.port}`;
   const proxy = { writeNodeUrl: nodeUrl, readNodeUrl: nodeUrl };
   await withProxy(async ({ url }) => {
@@ -181,7 +184,7 @@ Deno.test(
   () =>
     withCertificate(async ({ authority, cert, key }) => {
       const node = new RawNode(
-        (count) => count === 2 ? undefined : ok(RESULT),
+        (count) => count === 2 ? undefined : RESULT,
         Deno.listenTls({
           hostname: "127.0.0.1",
           port: 0,

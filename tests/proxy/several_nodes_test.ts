@@ -85,7 +85,7 @@ Deno.test("Several read nodes: a call that may change something is sent to one n
   withNodes(async ({ url, nodes, write }) => {
     for (const node of nodes) {
       node.answer = ({ method }) =>
-        method === "evm_mine" ? Response.json({ id: 1, error: {} }, { status: 503 }) : undefined;
+        method === "evm_mine" ? Response.json({ error: {} }, { status: 503 }) : undefined;
     }
     assert.equal((await ask(url, call(1, "evm_mine"))).status, 503);
     assert.deepEqual(nodes.map(({ asked }) => asked), [["evm_mine"], [], []]);

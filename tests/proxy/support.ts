@@ -1,5 +1,8 @@
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
+import { ReadNodes } from "../../services/proxy/read_nodes/read_nodes.ts";
+import { Placement } from "../../services/proxy/router/placement.ts";
+import { FakeClock } from "../support/fake_clock.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
 
 /** A proxy between a read and a write node. */
@@ -51,6 +54,12 @@ export async function withProxy(
     await read.stop();
     await write.stop();
   }
+}
+
+/** The placement of a single read node. */
+export function singleNode(): Placement {
+  const options = { names: ["a"], maxLag: 9, clock: new FakeClock(), random: () => 0 };
+  return new Placement(new ReadNodes(options));
 }
 
 /** Posts a message: text as it is, anything else as JSON. */

@@ -168,6 +168,7 @@ export class ReadNodesWorld {
         this.#decision.onProbeFailed(index, node.state, node.state === "dead");
         continue;
       }
+      node.hasFailed ||= node.lies;
       const number = node.top + (node.lies ? 1_000_000 : 0);
       const agoS = (this.#head - node.top) * this.#blockTicks * TICK_MS / 1_000;
       const timestampS = this.#clock.now() / 1_000 - agoS;

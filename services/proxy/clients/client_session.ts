@@ -8,13 +8,12 @@ import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
 import { OutgoingMessage } from "../hub/messages.ts";
 import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscription_request.ts";
-import { bodyText } from "../http_pool/reply_body.ts";
 import { memberText } from "../json_text.ts";
 import type { Limit, ProxyMetrics } from "../metrics.ts";
-import { type Call, idText } from "../router/calls.ts";
-import { limitExceeded, type ProxyError } from "../router/failures.ts";
+import type { Call } from "../router/calls.ts";
+import { failureText, limitExceeded, type ProxyError } from "../router/failures.ts";
 import { subscriptionMethod } from "../router/methods.ts";
-import { failureOf, failureText, failureUnder, type Router } from "../router/router.ts";
+import type { Router } from "../router/router.ts";
 
 /** Most unanswered messages of one client: far more than a browser tab sends at once. */
 export const OPEN_MESSAGES_MAX = 256;
@@ -107,7 +106,7 @@ export class ClientSession {
       }
       const { forwardedFor } = address;
       const { body } = await router.answer(text, { forwardedFor, subscriptions });
-      if (body !== null) this.#answer(bodyText(body));
+      if (body !== null) this.#answer(body);
     } finally {
       if (isCounted) openRequests.remove(address);
       if (isHeld) {
@@ -130,7 +129,7 @@ export class ClientSession {
 
   #refuse(limit: Limit, message: string): void {
     this.#options.metrics.countRefusal(limit);
-    this.#answer(failureText(null, limitExceeded(429, message)));
+    this.#answer(failureText("null", limitExceeded(429, message)));
   }
 
   /** The answer to a subscription call; undefined for any other call. */
@@ -141,7 +140,7 @@ export class ClientSession {
     const { hub, clock, maxSubscriptionsPerClient, metrics } = this.#options;
     const refuse = (limit: Limit, error: ProxyError) => {
       metrics.countRefusal(limit);
-      return Promise.resolve(failureOf(call, error));
+      return Promise.resolve(failureText(call.id, error));
     };
     if (this.#client.subscriptionCount >= maxSubscriptionsPerClient) {
       const message = `A client may have ${maxSubscriptionsPerClient} subscriptions: end one first`;
@@ -154,7 +153,7 @@ export class ClientSession {
           const member = "id" in outcome
             ? `"result":${JSON.stringify(outcome.id)}`
             : `"error":${outcome.errorText}`;
-          resolve(`{"jsonrpc":"2.0","id":${idText(call)},${member}}`);
+          resolve(`{"jsonrpc":"2.0","id":${call.id ?? "null"},${member}}`);
         });
       });
     } catch (thrown) {
@@ -170,10 +169,10 @@ export class ClientSession {
         JSON.stringify(subscription) ?? "nothing"
       }`;
       const error = JSON.stringify({ code: RpcCode.invalidParams, message });
-      return `{"jsonrpc":"2.0","id":${idText(call)},"error":${error}}`;
+      return `{"jsonrpc":"2.0","id":${call.id ?? "null"},"error":${error}}`;
     }
     const result = this.#options.hub.unsubscribe(this.#client, subscription);
-    return `{"jsonrpc":"2.0","id":${idText(call)},"result":${result}}`;
+    return `{"jsonrpc":"2.0","id":${call.id ?? "null"},"result":${result}}`;
   }
 
   /** Sends an answer, or an error in its place if the process holds too many unread bytes. */
@@ -184,7 +183,7 @@ export class ClientSession {
     if (!sink.admit(message.byteLength)) {
       const error = limitExceeded(429, "Too many bytes of answers are unread: try again");
       const id = text.startsWith("{") ? memberText(text, "id") : undefined;
-      message = new OutgoingMessage(failureUnder(id ?? "null", error));
+      message = new OutgoingMessage(failureText(id, error));
       if (!sink.admit(message.byteLength)) {
         return sink.close(CloseCode.tryAgainLater, "Answers are not read");
       }

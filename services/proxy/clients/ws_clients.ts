@@ -10,9 +10,14 @@ import { pathOf } from "../../../lib/http/listener.ts";
 import { ClientSession, type ClientSessionOptions } from "./client_session.ts";
 import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
 import type { Cors } from "../router/cors.ts";
-import { brokenHandshake, limitExceeded, originRefused, ProxyError } from "../router/failures.ts";
+import {
+  brokenHandshake,
+  failureText,
+  limitExceeded,
+  originRefused,
+  ProxyError,
+} from "../router/failures.ts";
 import { CloseCode } from "../hub/hub_client.ts";
-import { failureText } from "../router/router.ts";
 
 const log = serviceLog("proxy");
 
@@ -253,7 +258,7 @@ export class WsClients {
 }
 
 function responseOf(error: ProxyError): Response {
-  return new Response(failureText(null, error), {
+  return new Response(failureText("null", error), {
     status: error.status,
     headers: { "content-type": "application/json" },
   });

@@ -130,8 +130,8 @@ export class HttpPool {
     if (reply.reusable && !this.#stopped) this.#keep(connection, nowMs);
     this.#options.onEnd?.(nowMs - post.startedAtMs, reply.status);
     if (isRefusal(reply.status) && this.#move(post, nowMs)) return;
-    if (typeof reply.body !== "string") reply.body = bodyOf(reply.body);
-    post.resolve(reply);
+    const { status, body } = reply;
+    post.resolve({ status, body: typeof body === "string" ? body : bodyOf(body) });
   }
 
   /** For {@link Post}: handles the failure, and sends the request again if that is safe. */

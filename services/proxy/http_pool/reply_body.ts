@@ -1,23 +1,23 @@
-import { Buffer, isUtf8 } from "node:buffer";
+import { Buffer } from "node:buffer";
 
 /** The largest answer of a node: the same as over its WebSocket. */
 export const REPLY_BYTES_MAX = 64 * 1024 * 1024;
 
-/** The answer of a node, byte for byte: as text if it is UTF-8. */
+/** The answer of a node. */
 export interface NodeReply {
   status: number;
-  body: Uint8Array<ArrayBuffer> | string;
+  body: string;
 }
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** The bytes of an answer: as text if they are UTF-8, because the runtime sends text faster. */
-export function bodyOf(bytes: Uint8Array<ArrayBuffer>): NodeReply["body"] {
-  return isUtf8(bytes) ? decoder.decode(bytes) : bytes;
+/** The bytes of an answer as text; JSON is UTF-8. */
+export function bodyOf(bytes: Uint8Array): string {
+  return decoder.decode(bytes);
 }
 
 /** The body of an answer as text. */
-export function bodyText(body: NodeReply["body"]): string {
+export function bodyText(body: Uint8Array | string): string {
   return typeof body === "string" ? body : decoder.decode(body);
 }
 

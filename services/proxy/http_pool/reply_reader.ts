@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
-import { bodyOf, GrowingBytes, type NodeReply, REPLY_BYTES_MAX } from "./reply_body.ts";
+import { GrowingBytes, REPLY_BYTES_MAX } from "./reply_body.ts";
 import { type Head, LINE_END, readHead, ReplyError } from "./reply_head.ts";
 
 /** The largest header, and the largest line between chunks: twice the limit of nginx. */
@@ -27,7 +27,10 @@ export class ReplyBudgetError extends RangemakerError {
 }
 
 /** One complete answer over HTTP. */
-export interface HttpReply extends NodeReply {
+export interface HttpReply {
+  status: number;
+  /** As text if it is short and ASCII. */
+  body: Bytes | string;
   /** The connection can be used again. */
   reusable: boolean;
 }
@@ -230,7 +233,7 @@ function readShort(piece: Bytes): HttpReply | undefined {
     start + framing.bytes === text.length;
   if (!isWhole) return undefined;
   const body = text.slice(start);
-  return { status, body: ASCII.test(body) ? body : bodyOf(piece.subarray(start)), reusable };
+  return { status, body: ASCII.test(body) ? body : piece.subarray(start), reusable };
 }
 
 function tooLarge(): ReplyError {

@@ -258,7 +258,7 @@ export class Hub {
     const { events, heads } = this.#options;
     const isHead = subscription.request.key === NEW_HEADS_KEY;
     const head = isHead ? headOf(frame.params?.result) : undefined;
-    if (isHead) events.announced?.(head);
+    if (isHead && events.announced?.(head) === false) return;
     const shown = underPublicId(text, upstreamId, subscription.publicId);
     const publish = (text: string) => this.#fanOut.publish(subscription, text);
     if (isHead && heads !== undefined) heads.take(subscription, head, shown, publish);

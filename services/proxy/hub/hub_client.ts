@@ -38,8 +38,8 @@ export interface HubEvents {
   subscribed(total: number): void;
   /** A subscription was refused because of a limit. */
   refused?(limit: Limit): void;
-  /** The node announced a head, possibly in an unknown form. */
-  announced?(head: Head | undefined): void;
+  /** The node announced a head, possibly in an unknown form. @returns False to keep it from clients. */
+  announced?(head: Head | undefined): boolean | void;
 }
 
 /** A notification, encoded once for all its readers. */

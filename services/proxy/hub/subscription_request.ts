@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { memberText } from "../json_text.ts";
 
 /** The subscription that a client requests. */
 export interface SubscriptionRequest {
@@ -56,9 +55,9 @@ export class SubscriptionParamsError extends RangemakerError {
  */
 export function subscriptionRequest(
   namespace: string,
-  call: { text: string; params?: unknown },
+  call: { paramsText?: string; params?: unknown },
 ): SubscriptionRequest {
-  const paramsText = memberText(call.text, "params") ?? "[]";
+  const { paramsText = "[]" } = call;
   if (Buffer.byteLength(paramsText) > SUBSCRIPTION_PARAMS_BYTES_MAX) {
     throw new SubscriptionParamsError(
       `Parameters of a subscription are over ${SUBSCRIPTION_PARAMS_BYTES_MAX} bytes: ask for less`,

@@ -7,6 +7,12 @@ export const FAILURES_MAX = 3;
 /** Consecutive rounds a node must lag, or keep up, before it leaves or rejoins the rotation. */
 export const ROUNDS = 3;
 
+/** Consecutive rounds a node must be far above all others before it leaves the rotation. */
+const ROUNDS_ABOVE = 2;
+
+/** A node is far above the others from this many times `maxLag` on, or this many blocks. */
+const FAR_ABOVE = { lags: 10, blocks: 32 };
+
 /** Minimum time between two leader changes, unless the leader is dead. */
 export const MOVE_EVERY_MS = 30_000;
 
@@ -37,7 +43,7 @@ export interface ReadNodesOptions {
 }
 
 /**
- * Decides which read node serves. One node leads: reads go to it and the hub follows it, so that a
+ * Decides which of the read nodes, one or more, serves. One node leads: reads go to it and the hub follows it, so that a
  * client can read the block that it was just notified of. The first of the list leads first. When it
  * is out of rotation, the fastest other node becomes leader. This class does no I/O: its owner
  * reports events, and asks every node for its head once a round.
@@ -99,6 +105,7 @@ export class ReadNodes {
    * @returns Undefined if the block exists only on nodes that are out of rotation or dead.
    */
   nodeForBlock(block: number): number | undefined {
+    if (this.#nodes.length === 1) return this.#leader;
     const hasCome = this.#nodes.some(({ head }) => head !== undefined && head.number >= block);
     if (!hasCome || this.#serves(this.#leader, block)) return this.#leader;
     return this.alternativeTo(this.#leader, block);
@@ -109,9 +116,13 @@ export class ReadNodes {
     return this.#options.clock.now() >= this.#at(index).retryAtMs;
   }
 
-  /** A node announced a block. */
-  onHead(index: number, head: Head): void {
+  /** A node announced a block. @returns False if it is far above those of all others. */
+  onHead(index: number, head: Head): boolean {
+    if (this.#blocksAbove(index, head.number, this.#nodes.map(({ head }) => head)) > 0) {
+      return false;
+    }
     this.#at(index).reached(head, this.#options.clock.now());
+    return true;
   }
 
   /** A node answered with its newest block. */
@@ -148,9 +159,9 @@ export class ReadNodes {
     node.errorsTotal += 1;
   }
 
-  /** A node has accepted a connection. */
+  /** A node has accepted a connection. Of several, only probes show that one is back. */
   onConnected(index: number): void {
-    this.#at(index).isDead = false;
+    if (this.#nodes.length === 1) this.#at(index).isDead = false;
   }
 
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
@@ -173,18 +184,36 @@ export class ReadNodes {
       } else if (probed !== undefined) {
         const others = this.#before.filter((_, at) => at !== index);
         const lag = blocksBehind(probed, others.filter((head) => head !== undefined), nowMs);
+        const above = this.#blocksAbove(
+          index,
+          probed.number,
+          this.#nodes.map(({ probed }) => probed),
+        );
         const isBehind = lag > this.#options.maxLag;
-        node.rounds = isBehind === (out === undefined) ? node.rounds + 1 : 0;
-        if (node.rounds >= ROUNDS) {
+        const isOutOfStep = isBehind || above > 0;
+        node.rounds = isOutOfStep === (out === undefined) ? node.rounds + 1 : 0;
+        if (node.rounds >= (above > 0 ? ROUNDS_ABOVE : ROUNDS)) {
           node.rounds = 0;
           if (isBehind) this.#removeFromRotation(index, `it is ${lag} blocks behind`, false);
-          else this.#returnToRotation(index);
+          else if (above > 0) {
+            this.#removeFromRotation(index, `it is ${above} blocks above all others`, true);
+          } else this.#returnToRotation(index);
         }
       }
     }
     this.#before = this.#nodes.map(({ probed }) => probed);
     for (const node of this.#nodes) node.probed = undefined;
     this.#replaceSlowLeader();
+  }
+
+  /** How many blocks a head is above all others; 0 if that is not far, or there are too few others. */
+  #blocksAbove(index: number, number: number, heads: readonly (Head | undefined)[]): number {
+    const others = heads.filter((head, at) => at !== index && head !== undefined);
+    // Of two nodes, either may be right.
+    if (others.length < 2) return 0;
+    const above = number - Math.max(...others.map((head) => head?.number ?? 0));
+    const far = Math.max(FAR_ABOVE.blocks, FAR_ABOVE.lags * this.#options.maxLag);
+    return above > far ? above : 0;
   }
 
   #removeFromRotation(index: number, reason: string, isUrgent: boolean): void {

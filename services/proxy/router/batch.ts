@@ -1,32 +1,36 @@
 import { setImmediate } from "node:timers";
-import { idOf, RpcCode, type RpcId } from "../../../lib/protocol/jsonrpc.ts";
-import { type Call, idText } from "./calls.ts";
-import { answerLost } from "./failures.ts";
+import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
+import type { NodeReply } from "../http_pool/reply_body.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import { arrayElements, memberText } from "../json_text.ts";
 import type { Target } from "../metrics.ts";
-import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
+import type { Call } from "./calls.ts";
+import { answerUnder, readAnswer } from "./envelope.ts";
+import { answerLost } from "./failures.ts";
 
 /**
- * A node's answers to a batch in the order of the calls, each as the node wrote it; undefined for a
- * call without an id. A node may answer in any order, leave calls out, or answer the whole batch with
- * one error.
+ * A node's answers to a batch in the order of the calls, each as the node wrote it under its caller's
+ * id; undefined for a call without an id. A node may answer in any order, leave calls out, or answer
+ * the whole batch with one error.
  *
+ * @param firstId Id under which the first call was sent; each of the others had the next one.
  * @throws {ProxyError} 502 / -32002 if the reply is not JSON.
  */
 export function splitBatchReply(
-  calls: readonly Call[],
-  reply: NodeReply,
+  calls: readonly Pick<Call, "id">[],
+  firstId: number,
+  { status, body }: NodeReply,
   target: Target,
 ): (string | undefined)[] {
-  if (calls.every((call) => call.id === undefined)) return calls.map(() => undefined);
-  const text = bodyText(reply.body);
-  const value = parse(text, reply.status, target);
-  if (!Array.isArray(value)) return calls.map((call) => sameError(call, value, text, target));
-  const byId = answersById(value, arrayElements(text));
-  return calls.map((call) => {
-    if (call.id === undefined) return undefined;
-    return byId.get(keyOf(call.id))?.shift() ?? missing(call, target);
+  if (calls.every(({ id }) => id === undefined)) return calls.map(() => undefined);
+  const value = parse(body, status, target);
+  const answers = Array.isArray(value)
+    ? answersById(value, body, firstId, calls.length)
+    : calls.map(() => sameError(value, body) ?? "");
+  return calls.map(({ id }, index) => {
+    if (id === undefined) return undefined;
+    const answer = readAnswer({ status, body: answers[index] ?? "" }, firstId + index);
+    return answer?.id ? answerUnder(answer, id) : missing(id, target);
   });
 }
 
@@ -38,36 +42,34 @@ function parse(text: string, status: number, target: Target): unknown {
   }
 }
 
-function answersById(values: readonly unknown[], texts: readonly string[]): Map<string, string[]> {
-  const byId = new Map<string, string[]>();
+/** The answers by the positions of their calls. */
+function answersById(
+  values: readonly unknown[],
+  text: string,
+  firstId: number,
+  count: number,
+): string[] {
+  const texts = arrayElements(text);
+  const answers: string[] = [];
   for (const [index, value] of values.entries()) {
-    const key = keyOf(idOf(value));
-    const queue = byId.get(key);
-    const text = texts[index] ?? "";
-    if (queue === undefined) byId.set(key, [text]);
-    else queue.push(text);
+    const isObject = typeof value === "object" && value !== null && "id" in value;
+    const position = isObject ? Number(value.id) - firstId : NaN;
+    if (position >= 0 && position < count) answers[position] ??= texts[index] ?? "";
   }
-  return byId;
+  return answers;
 }
 
 /** One error for the whole batch becomes the answer of each of its calls. */
-function sameError(call: Call, value: unknown, text: string, target: Target): string | undefined {
-  if (call.id === undefined) return undefined;
+function sameError(value: unknown, text: string): string | undefined {
   const isError = typeof value === "object" && value !== null && "error" in value;
   const error = isError ? memberText(text, "error") : undefined;
-  if (error === undefined) return missing(call, target);
-  return `{"jsonrpc":"2.0","id":${idText(call)},"error":${error}}`;
+  return error && `{"jsonrpc":"2.0","id":null,"error":${error}}`;
 }
 
-/** Matches a call and its answer by their parsed id: a node may lose digits of a long number, too. */
-function keyOf(id: RpcId): string {
-  return JSON.stringify(id);
-}
-
-function missing(call: Call, target: Target): string {
+function missing(id: string, target: Target): string {
   const message = `The ${target} node left this call of the batch unanswered: send it alone`;
   const error = JSON.stringify({ code: RpcCode.internalError, message });
-  return `{"jsonrpc":"2.0","id":${idText(call)},"error":${error}}`;
+  return `{"jsonrpc":"2.0","id":${id},"error":${error}}`;
 }
 
 /**

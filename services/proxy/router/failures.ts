@@ -60,3 +60,11 @@ export function limitExceeded(status: 408 | 413 | 429, message: string): ProxyEr
 export function badRequest(error: RpcError): ProxyError {
   return new ProxyError(400, error.rpcCode, error.message, error);
 }
+
+/** The text of a failure answer, with the id of the call as it was written. */
+export function failureText(
+  id: string | undefined,
+  { rpcCode: code, message }: ProxyError,
+): string {
+  return `{"jsonrpc":"2.0","id":${id ?? "null"},"error":${JSON.stringify({ code, message })}}`;
+}

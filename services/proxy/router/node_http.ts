@@ -10,7 +10,7 @@ import {
   ReplyTimeoutError,
 } from "../http_pool/http_pool.ts";
 import type { ConnectionError } from "../http_pool/node_connection.ts";
-import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
+import type { NodeReply } from "../http_pool/reply_body.ts";
 import { ReplyBudgetError } from "../http_pool/reply_reader.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
 import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "./failures.ts";
@@ -20,22 +20,24 @@ const log = serviceLog("proxy");
 /** The router's interface to a node. */
 export interface NodePort {
   /**
-   * Posts a message.
+   * Posts a message. It is never sent to the same node twice, unless `retryIfStale` is set.
    *
-   * @param mayRepeat Send it a second time if a reused connection turns out to be closed; otherwise
-   *   it is never sent twice to the node.
-   * @param mayMove Send it once more to another node, if there are several and this one failed.
-   * @param node Which one of several; by default the one that leads.
    * @throws {ProxyError} -32002 if no answer came (502) or not in time (504); -32005 (429) if too
    *   many requests are open or too many bytes of answers are in memory.
    */
-  post(
-    text: string,
-    forwardedFor: string,
-    mayRepeat?: boolean,
-    mayMove?: boolean,
-    node?: number,
-  ): Promise<NodeReply>;
+  post(text: string, options: PostOptions): Promise<NodeReply>;
+}
+
+/** How a message is posted. */
+export interface PostOptions {
+  /** Value of `X-Forwarded-For`. */
+  forwardedFor: string;
+  /** Send it again if a reused connection turns out to be closed. */
+  retryIfStale?: boolean;
+  /** Send it once more to another read node, if there are several and this one failed. */
+  allowFailover?: boolean;
+  /** Which one of the read nodes; by default the one that leads. */
+  node?: number;
 }
 
 /** Address and timeout of a node. */
@@ -47,7 +49,6 @@ export interface NodeHttpOptions {
   clock: Clock;
   budget: ByteBudget;
   metrics: ProxyMetrics;
-  /** Set for one of several nodes. */
   onEnd?: HttpPoolOptions["onEnd"];
   elsewhere?: HttpPoolOptions["elsewhere"];
 }
@@ -74,6 +75,12 @@ export function nodeHttp(options: NodeHttpOptions): HttpPool {
   });
 }
 
+/** Posts a message to one node. */
+export function postTo(pool: HttpPool, text: string, options: PostOptions): Promise<NodeReply> {
+  const { forwardedFor, retryIfStale = false, allowFailover = false } = options;
+  return pool.post(text, forwardedFor, retryIfStale, allowFailover);
+}
+
 function failureOf(error: ConnectionError | BusyError, target: Target, timeoutMs: number): Error {
   const { cause } = error;
   const reason = messageOf(cause ?? error);
@@ -94,6 +101,6 @@ export async function ask(
   params: unknown[],
 ): Promise<unknown> {
   const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-  const reply = await node.post(text, "127.0.0.1");
-  return parseResponse(parseJson(bodyText(reply.body))).result;
+  const reply = await node.post(text, { forwardedFor: "127.0.0.1" });
+  return parseResponse(parseJson(reply.body)).result;
 }

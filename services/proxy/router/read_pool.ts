@@ -4,11 +4,18 @@ import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { quantitySchema } from "../hub/head_watch.ts";
 import { BusyError, HttpPool, ReplyTimeoutError } from "../http_pool/http_pool.ts";
 import { ConnectionError } from "../http_pool/node_connection.ts";
-import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
+import type { NodeReply } from "../http_pool/reply_body.ts";
 import { ReplyBudgetError } from "../http_pool/reply_reader.ts";
 import type { Head } from "../read_nodes/read_node.ts";
 import type { ReadNodes } from "../read_nodes/read_nodes.ts";
-import { ask, nodeHttp, type NodeHttpOptions, type NodePort } from "./node_http.ts";
+import {
+  ask,
+  nodeHttp,
+  type NodeHttpOptions,
+  type NodePort,
+  type PostOptions,
+  postTo,
+} from "./node_http.ts";
 
 /** Timeout of a probe. */
 export const PROBE_TIMEOUT_MS = 2_000;
@@ -21,13 +28,13 @@ const blocksSchema = z.array(z.looseObject({ number: z.string() }).nullable());
 /** Errors that do not indicate a problem of the node. */
 const OWN_LIMITS = [ReplyTimeoutError, BusyError, ReplyBudgetError];
 
-/** URLs of the read nodes; all other options are the same for all of them. */
+/** URLs of the read nodes, one or more; all other options are the same for all of them. */
 export interface ReadPoolOptions extends Omit<NodeHttpOptions, "target" | "url" | "onEnd"> {
   urls: readonly string[];
   nodes: ReadNodes;
 }
 
-/** Connections to several read nodes: reads go to the leader, and to another node if it fails. */
+/** Connections to the read nodes: reads go to the leader, and to another one if it fails. */
 export class ReadPool implements NodePort {
   readonly #nodes: ReadNodes;
   readonly #pools: readonly HttpPool[];
@@ -54,14 +61,8 @@ export class ReadPool implements NodePort {
   }
 
   /** Posts to the leader, or to a given node. */
-  post(
-    text: string,
-    forwardedFor: string,
-    mayRepeat?: boolean,
-    mayMove?: boolean,
-    node = this.#nodes.leader,
-  ): Promise<NodeReply> {
-    return this.#at(this.#pools, node).post(text, forwardedFor, mayRepeat, mayMove);
+  post(text: string, options: PostOptions): Promise<NodeReply> {
+    return postTo(this.#at(this.#pools, options.node ?? this.#nodes.leader), text, options);
   }
 
   /** Asks a node for its newest block and reports the answer or the failure; never rejects. */
@@ -69,7 +70,7 @@ export class ReadPool implements NodePort {
     const startedAtMs = this.#clock.now();
     try {
       const head = headSchema.parse(
-        await ask(this.#at(this.#probes, node), "eth_getBlockByNumber", ["latest", false]),
+        await ask(this.#probe(node), "eth_getBlockByNumber", ["latest", false]),
       );
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
     } catch (thrown) {
@@ -85,8 +86,10 @@ export class ReadPool implements NodePort {
       const params = [`0x${(from + index).toString(16)}`, false];
       return { jsonrpc: "2.0", id: index, method: "eth_getBlockByNumber", params };
     });
-    const reply = await this.#at(this.#probes, node).post(JSON.stringify(calls), "127.0.0.1");
-    const answers = z.array(z.unknown()).parse(parseJson(bodyText(reply.body))).map(parseResponse);
+    const reply = await this.#probe(node).post(JSON.stringify(calls), {
+      forwardedFor: "127.0.0.1",
+    });
+    const answers = z.array(z.unknown()).parse(parseJson(reply.body)).map(parseResponse);
     const byId = answers.toSorted((a, b) => Number(a.id) - Number(b.id));
     return blocksSchema.parse(byId.map(({ result }) => result)).filter((block) => block !== null);
   }
@@ -111,6 +114,11 @@ export class ReadPool implements NodePort {
   #elsewhere(failed: number): HttpPool | undefined {
     const other = this.#stopped ? undefined : this.#nodes.alternativeTo(failed);
     return other === undefined ? undefined : this.#pools[other];
+  }
+
+  #probe(node: number): NodePort {
+    const pool = this.#at(this.#probes, node);
+    return { post: (text, options) => postTo(pool, text, options) };
   }
 
   #at(pools: readonly HttpPool[], node: number): HttpPool {

@@ -1,24 +1,21 @@
-import type { RpcId } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../byte_budget.ts";
-import type { Cut } from "../json_text.ts";
-import type { NodeReply } from "../http_pool/reply_body.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
 import { splitBatchReply, SplitTurns } from "./batch.ts";
 import {
   type BrokenCall,
   type Call,
-  cutAtId,
-  idText,
   isBroken,
   type Message,
   MessageError,
   readMessage,
 } from "./calls.ts";
-import { answerLost, ProxyError } from "./failures.ts";
-import { type Flight, InFlightReads } from "./in_flight_reads.ts";
+import { type Answer, answerUnder, callText, readAnswer } from "./envelope.ts";
+import { answerLost, failureText, ProxyError } from "./failures.ts";
+import { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodTable } from "./methods.ts";
 import type { NodePort } from "./node_http.ts";
-import type { SeveralNodes } from "./several_nodes.ts";
+import type { NodeReply } from "../http_pool/reply_body.ts";
+import { clientFailure, clientText, type Placement } from "./placement.ts";
 import { ReadLostError, type UpstreamReads } from "./upstream_reads.ts";
 
 /** The context of a message, which its answer may depend on. */
@@ -33,7 +30,7 @@ export interface MessageContext {
 export interface RoutedAnswer {
   status: number;
   /** Null if there is no answer: the message had only calls without an id. */
-  body: NodeReply["body"] | null;
+  body: string | null;
   /** The source of the answer: a label of the metrics. */
   target: Target | "mixed" | "proxy";
 }
@@ -42,10 +39,10 @@ export interface RoutedAnswer {
 export interface RouterOptions {
   methods: MethodTable;
   nodes: Readonly<Record<Target, NodePort>>;
+  /** Picks the read node of a call. */
+  placement: Placement;
   /** Another connection to the read node for plain reads; while it is unusable they go over HTTP. */
   upstreamReads?: UpstreamReads;
-  /** Set if there are several read nodes. */
-  several?: SeveralNodes;
   maxBatch: number;
   /** Send equal reads in flight once. */
   coalesceReads: boolean;
@@ -54,78 +51,108 @@ export interface RouterOptions {
   metrics: ProxyMetrics;
 }
 
-const OPEN_BRACE = 0x7b;
-const OPEN_BRACKET = 0x5b;
-const SPACES = new Set([0x20, 0x0a, 0x0d, 0x09]);
-
 /** Longer reads go over HTTP: nodes close a WebSocket on a large message, and all clients share it. */
 const OVER_WS_LENGTH_MAX = 16 * 1024;
+
+/** Ids of calls to nodes begin at random below this, so that no caller can guess those of others. */
+const FIRST_ID_MAX = 2 ** 48;
 
 /** Sends each call of a message to its node and joins the answers in the caller's order. */
 export class Router {
   readonly #options: RouterOptions;
   readonly #reads: InFlightReads | undefined;
   readonly #splitTurns: SplitTurns;
-  /** Whether reads are split at their id: to share answers, or to send them with another id. */
-  readonly #needsCut: boolean;
+  #lastId = Math.floor(Math.random() * FIRST_ID_MAX);
 
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#splitTurns = new SplitTurns(options.budget);
     this.#reads = options.coalesceReads ? new InFlightReads() : undefined;
-    this.#needsCut = options.coalesceReads || options.upstreamReads !== undefined;
   }
 
   /** Answers one message; never throws for an error of a caller or a node. */
   async answer(text: string, context: MessageContext): Promise<RoutedAnswer> {
-    const { maxBatch, metrics, methods, nodes, upstreamReads, several } = this.#options;
     let message: Message;
     try {
-      message = readMessage(text, maxBatch);
+      message = readMessage(text, this.#options.maxBatch);
     } catch (thrown) {
       if (!(thrown instanceof MessageError)) throw thrown;
       return { status: thrown.status, body: failureText(thrown.id, thrown), target: "proxy" };
     }
-    if (Array.isArray(message)) return await this.#answerBatch(message, context);
-    const call = message;
+    return Array.isArray(message)
+      ? await this.#answerBatch(message, context)
+      : await this.#answerCall(message, context);
+  }
+
+  async #answerCall(call: Call, context: MessageContext): Promise<RoutedAnswer> {
+    const { metrics, methods } = this.#options;
     metrics.countCall(call.method);
     const { target, isPlainRead, hasLargeAnswer } = methods.kindOf(call.method);
-    const isAnswered = call.id !== undefined;
     try {
       const subscription = context.subscriptions?.(call);
-      if (subscription !== undefined) {
-        const body = await subscription;
-        return { status: 200, body: isAnswered ? body : null, target };
-      }
-      const place = target === "read" ? several?.place(call) : undefined;
-      let reply: NodeReply | undefined;
-      let flight: Flight | undefined;
-      if (!isPlainRead || !isAnswered) {
-        const part = { target, node: place?.node, text: place?.text ?? text, isPlain: false };
-        reply = await this.#deliver(part, context);
-        if (place !== undefined) reply = several?.shownReply(call, place.node, reply) ?? reply;
-      } else {
-        const cut = this.#needsCut ? cutAtId(call) : undefined;
-        const begun = cut && this.#reads?.begin(cut);
-        if (begun instanceof Promise) reply = await begun;
-        else flight = begun;
-        try {
-          const isOverWs = upstreamReads?.usable && !hasLargeAnswer &&
-            text.length <= OVER_WS_LENGTH_MAX &&
-            place?.node === several?.leader;
-          if (isOverWs && cut !== undefined) reply ??= await overWs(upstreamReads, cut);
-          reply ??= await nodes.read.post(text, context.forwardedFor, true, true, place?.node);
-        } finally {
-          if (flight !== undefined) this.#reads?.land(flight, reply);
-        }
-      }
-      if (!isAnswered) return { status: 204, body: null, target };
-      return { status: reply.status, body: jsonBody(reply, target), target };
+      if (subscription !== undefined) return routed(call, 200, await subscription, target);
+      const { status, body } = isPlainRead && call.id !== undefined
+        ? await this.#read(call, call.id, !hasLargeAnswer, context)
+        : await this.#send(call, target, context);
+      return routed(call, status, body, target);
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      if (!isAnswered) return { status: 204, body: null, target };
-      const error = several?.shownFailure(call, thrown) ?? thrown;
-      return { status: error.status, body: failureOf(call, error), target };
+      const error = clientFailure(call, thrown);
+      return routed(call, error.status, failureText(call.id, error), target);
+    }
+  }
+
+  /** Answers a plain read, perhaps with the answer to an equal one. */
+  async #read(
+    call: Call,
+    id: string,
+    fitsSocket: boolean,
+    context: MessageContext,
+  ): Promise<NodeReply> {
+    const { node, rest } = this.#options.placement.place(call);
+    const begun = this.#reads?.begin(rest);
+    let answer = begun instanceof Promise ? await begun : undefined;
+    try {
+      answer ??= await this.#readFrom(node, rest, fitsSocket, context);
+    } finally {
+      if (begun !== undefined && !(begun instanceof Promise)) this.#reads?.land(begun, answer);
+    }
+    return { status: answer.status, body: answerUnder(answer, id) };
+  }
+
+  async #readFrom(
+    node: number,
+    rest: string,
+    fitsSocket: boolean,
+    { forwardedFor }: MessageContext,
+  ): Promise<Answer> {
+    const { nodes, placement, upstreamReads } = this.#options;
+    if (
+      upstreamReads?.usable && fitsSocket && rest.length <= OVER_WS_LENGTH_MAX &&
+      node === placement.leader
+    ) {
+      const answer = await overWs(upstreamReads, rest);
+      if (answer !== undefined) return answer;
+    }
+    const id = this.#lastId += 1;
+    const options = { forwardedFor, retryIfStale: true, allowFailover: true, node };
+    return answerTo(id, await nodes.read.post(callText(rest, id), options), "read");
+  }
+
+  /** Sends a call that must not be sent twice. */
+  async #send(call: Call, target: Target, { forwardedFor }: MessageContext): Promise<NodeReply> {
+    const { nodes, placement } = this.#options;
+    const { node, rest } = target === "read" ? placement.place(call) : { rest: call.rest };
+    const id = this.#lastId += 1;
+    try {
+      const text = callText(rest, call.id === undefined ? undefined : id);
+      const reply = await nodes[target].post(text, { forwardedFor, node });
+      if (call.id === undefined) return reply;
+      const body = answerUnder(answerTo(id, reply, target), call.id);
+      return { status: reply.status, body: clientText(call, node, body) };
+    } finally {
+      // After a change, even if its answer was lost, a read must not share an older read's answer.
+      this.#reads?.forget();
     }
   }
 
@@ -153,14 +180,14 @@ export class Router {
       const { target } = this.#options.methods.kindOf(item.method);
       targets.add(target);
       try {
-        const place = target === "read" ? this.#options.several?.place(item) : undefined;
+        const place = target === "read" ? this.#options.placement.place(item) : undefined;
         const key = `${target} ${place?.node ?? ""}`;
         const part = parts.get(key) ?? { target, node: place?.node, calls: [] };
-        part.calls.push({ index, call: item, text: place?.text ?? item.text });
+        part.calls.push({ index, call: item, rest: place?.rest ?? item.rest });
         parts.set(key, part);
       } catch (thrown) {
         if (!(thrown instanceof ProxyError)) throw thrown;
-        if (item.id !== undefined) answers[index] = failureOf(item, thrown);
+        if (item.id !== undefined) answers[index] = failureText(item.id, thrown);
       }
     }
     for (const part of parts.values()) {
@@ -182,96 +209,68 @@ export class Router {
   /** One node's answers to its calls of a batch, in their order; undefined for a notification. */
   async #sendBatch(
     { target, node, calls: sent }: BatchPart,
-    context: MessageContext,
+    { forwardedFor }: MessageContext,
   ): Promise<(string | undefined)[]> {
-    const { methods, several } = this.#options;
+    const { methods, nodes } = this.#options;
     const calls = sent.map(({ call }) => call);
+    const isPlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
+    const firstId = this.#lastId + 1;
+    this.#lastId += sent.length;
+    const texts = sent.map(({ call: { id }, rest }, index) =>
+      callText(rest, id === undefined ? undefined : firstId + index)
+    );
     try {
-      const text = `[${sent.map(({ text }) => text).join(",")}]`;
-      const isPlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
-      const reply = await this.#deliver({ target, node, text, isPlain }, context);
+      const options = { forwardedFor, allowFailover: isPlain, node };
+      const reply = await nodes[target].post(`[${texts.join(",")}]`, options);
       await this.#splitTurns.next(reply.body.length);
-      const texts = splitBatchReply(calls, reply, target);
-      if (several === undefined || node === undefined) return texts;
-      return texts.map((text, index) => {
+      return splitBatchReply(calls, firstId, reply, target).map((text, index) => {
         const call = calls[index];
-        return text === undefined || call === undefined
-          ? text
-          : several.shownText(call, node, text);
+        return text && call && clientText(call, node, text);
       });
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       return calls.map((call) =>
-        call.id === undefined
-          ? undefined
-          : failureOf(call, several?.shownFailure(call, thrown) ?? thrown)
+        call.id === undefined ? undefined : failureText(call.id, clientFailure(call, thrown))
       );
-    }
-  }
-
-  /** Posts a message that must not be sent to the same node twice. */
-  async #deliver(
-    { target, node, text, isPlain }: Delivery,
-    context: MessageContext,
-  ): Promise<NodeReply> {
-    try {
-      const { nodes } = this.#options;
-      return await nodes[target].post(text, context.forwardedFor, false, isPlain, node);
     } finally {
-      // After a change, even if its answer was lost, a read must not share an older read's answer.
       if (!isPlain) this.#reads?.forget();
     }
   }
-}
-
-/** A message for one node. */
-interface Delivery {
-  target: Target;
-  /** Which one of several read nodes. */
-  node: number | undefined;
-  text: string;
-  /** Whether all of it are plain reads. */
-  isPlain: boolean;
 }
 
 /** The calls of a batch that go to one node. */
 interface BatchPart {
   target: Target;
   node: number | undefined;
-  calls: { index: number; call: Call; text: string }[];
+  calls: { index: number; call: Call; rest: string }[];
 }
 
-/** The text of a failure answer. */
-export function failureText(id: RpcId, error: ProxyError): string {
-  return failureUnder(JSON.stringify(id), error);
-}
-
-/** The text of a failure answer to a call, with its id exactly as it was written. */
-export function failureOf(call: Call, error: ProxyError): string {
-  return failureUnder(idText(call), error);
-}
-
-/** The text of a failure answer, with an id given as JSON text. */
-export function failureUnder(id: string, { rpcCode: code, message }: ProxyError): string {
-  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`;
+function routed(call: Call, status: number, body: string, target: Target): RoutedAnswer {
+  return call.id === undefined ? { status: 204, body: null, target } : { status, body, target };
 }
 
 /** @returns Undefined if the socket was lost: a plain read may be sent again over HTTP. */
-async function overWs(reads: UpstreamReads, call: Cut): Promise<NodeReply | undefined> {
+async function overWs(reads: UpstreamReads, rest: string): Promise<Answer | undefined> {
   try {
-    return await reads.ask(call);
+    return await reads.ask(rest);
   } catch (thrown) {
     if (thrown instanceof ReadLostError) return undefined;
     throw thrown;
   }
 }
 
-/** @throws {ProxyError} 502 if the node answered something other than JSON, such as an error page. */
-function jsonBody({ status, body }: NodeReply, target: Target): NodeReply["body"] {
-  const first = typeof body === "string"
-    ? body.charCodeAt(0)
-    : body.find((byte) => !SPACES.has(byte)) ?? NaN;
-  if (first === OPEN_BRACE || first === OPEN_BRACKET) return body;
-  if (typeof body === "string" && /^\s*[{[]/.test(body)) return body;
-  throw answerLost(target, `HTTP status ${status} without a JSON body`);
+/**
+ * Reads the answer to a call. That to a write is taken under any id: it came over a connection that
+ * nobody else used, and its caller must not lose it.
+ *
+ * @throws {ProxyError} 502 if it is no answer to this call: an error page, or another call's.
+ */
+function answerTo(id: number, reply: NodeReply, target: Target): Answer {
+  if (!/^\s*[{[]/.test(reply.body)) {
+    throw answerLost(target, `HTTP status ${reply.status} without a JSON body`);
+  }
+  const answer = readAnswer(reply, id);
+  if (answer !== undefined) return answer;
+  if (target === "read") throw answerLost(target, "it answered another call");
+  return { status: reply.status, text: reply.body, id: undefined };
 }

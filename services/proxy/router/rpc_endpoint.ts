@@ -7,8 +7,8 @@ import type { AddressCounts, OverRate } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import type { Cors } from "./cors.ts";
-import { badRequest, limitExceeded, originRefused, ProxyError } from "./failures.ts";
-import { failureText, type RoutedAnswer, type Router } from "./router.ts";
+import { badRequest, failureText, limitExceeded, originRefused, ProxyError } from "./failures.ts";
+import type { RoutedAnswer, Router } from "./router.ts";
 
 const log = serviceLog("proxy");
 
@@ -145,7 +145,7 @@ function refusal(thrown: unknown): RoutedAnswer {
   if (error.cause !== undefined) {
     log.debug("Refused a request: {reason}", { reason: messageOf(error.cause) });
   }
-  return { status: error.status, body: failureText(null, error), target: "proxy" };
+  return { status: error.status, body: failureText("null", error), target: "proxy" };
 }
 
 function rateLimited(retryAfterS: number): ProxyError {

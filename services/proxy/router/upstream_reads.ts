@@ -3,9 +3,9 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { Deadlines } from "../http_pool/deadlines.ts";
 import { nodeTimeout } from "./failures.ts";
 import type { UpstreamPort } from "../hub/subscription_table.ts";
-import { type Cut, cutAt, memberSpan, type Span } from "../json_text.ts";
+import { memberSpan, type Span } from "../json_text.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import type { NodeReply } from "../http_pool/reply_body.ts";
+import type { Answer } from "./envelope.ts";
 
 /**
  * Most open reads on the socket; further ones go over HTTP. Nodes limit the open requests of a socket:
@@ -35,12 +35,6 @@ export interface UpstreamReadsOptions {
   metrics: ProxyMetrics;
 }
 
-interface OpenRead {
-  /** The caller's own id, exactly as written. */
-  id: string;
-  answer: PromiseWithResolvers<NodeReply>;
-}
-
 /**
  * Sends plain reads over the hub's WebSocket to the read node. One write sends many, while each HTTP
  * request needs two system calls. The drawbacks: the node does not see the caller's address, and an
@@ -48,7 +42,7 @@ interface OpenRead {
  */
 export class UpstreamReads {
   readonly #options: UpstreamReadsOptions;
-  readonly #open = new Map<number, OpenRead>();
+  readonly #open = new Map<number, PromiseWithResolvers<Answer>>();
   readonly #deadlines: Deadlines<number>;
   readonly #observe: (seconds: number) => void;
   #lastId = 0;
@@ -65,19 +59,19 @@ export class UpstreamReads {
   }
 
   /**
-   * Sends a call, given as its text split at its id.
+   * Sends a call, given as its text behind its id.
    *
    * @throws {ReadLostError} If the socket closes first.
    * @throws {ProxyError} 504 / -32002 if the node takes too long.
    */
-  async ask({ before, value, after }: Cut): Promise<NodeReply> {
+  async ask(rest: string): Promise<Answer> {
     const { metrics, upstream } = this.#options;
     const id = this.#lastId += 1;
-    const answer = Promise.withResolvers<NodeReply>();
-    this.#open.set(id, { id: value, answer });
+    const answer = Promise.withResolvers<Answer>();
+    this.#open.set(id, answer);
     this.#deadlines.add(id);
     const startedAtMs = performance.now();
-    upstream.send(`${before}${ID_START}${id}"${after}`);
+    upstream.send(`{"jsonrpc":"2.0","id":${ID_START}${id}"${rest}`);
     try {
       return await answer.promise;
     } catch (thrown) {
@@ -92,13 +86,12 @@ export class UpstreamReads {
   answered(text: string): boolean {
     const span = this.#idSpan(text);
     if (span === undefined) return false;
-    const { before, value, after } = cutAt(text, span);
-    const id = Number(value.slice(ID_START.length, -1));
+    const id = Number(text.slice(span.start + ID_START.length, span.end - 1));
     const read = this.#open.get(id);
     if (read === undefined) return true; // late: its caller got a timeout
     this.#open.delete(id);
     this.#deadlines.delete(id);
-    read.answer.resolve({ status: 200, body: before + read.id + after });
+    read.resolve({ status: 200, text, id: span });
     return true;
   }
 
@@ -107,7 +100,7 @@ export class UpstreamReads {
     const open = [...this.#open.values()];
     this.#open.clear();
     this.#deadlines.clear();
-    for (const { answer } of open) answer.reject(new ReadLostError(reason));
+    for (const { reject } of open) reject(new ReadLostError(reason));
   }
 
   #idSpan(text: string): Span | undefined {
@@ -126,6 +119,6 @@ export class UpstreamReads {
     if (read === undefined) return;
     this.#open.delete(id);
     // The socket stays open: one slow read proves little, and pings detect a dead node.
-    read.answer.reject(nodeTimeout("read", this.#options.timeoutMs));
+    read.reject(nodeTimeout("read", this.#options.timeoutMs));
   }
 }

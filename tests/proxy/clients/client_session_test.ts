@@ -12,7 +12,7 @@ import { Router } from "../../../services/proxy/router/router.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
-import { call } from "../support.ts";
+import { call, singleNode } from "../support.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;
 const OPEN_MESSAGES_MAX = 256;
@@ -64,6 +64,7 @@ function scene(
     router: new Router({
       methods: new MethodTable(),
       nodes: { read: node, write: node },
+      placement: singleNode(),
       maxBatch: 10,
       coalesceReads: false,
       budget,
@@ -293,7 +294,8 @@ Deno.test("ClientSession: an answer that does not fit becomes an error, and if t
     const { receive, open, admits, frames, closed, metric } = scene();
     admits.bytes = admitted;
     const answered = receive(message);
-    const body = JSON.stringify({ jsonrpc: "2.0", id: 7, result: "x".repeat(1_000) });
+    const { id: sentId } = [JSON.parse(open[0]?.text ?? "")].flat()[0];
+    const body = JSON.stringify({ jsonrpc: "2.0", id: sentId, result: "x".repeat(1_000) });
     open[0]?.answer.resolve({ status: 200, body: Array.isArray(message) ? `[${body}]` : body });
     await answered;
     const [error] = frames();

@@ -72,8 +72,7 @@ class Scene {
 
   subscribe(client: HubClient, filter?: Filter): Promise<Outcome> {
     const params = filter === undefined ? ["theses"] : ["theses", filter];
-    const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params });
-    const request = subscriptionRequest("eth", { text, params });
+    const request = subscriptionRequest("eth", { paramsText: JSON.stringify(params), params });
     return new Promise((resolve) => this.hub.subscribe(client, request, 0, resolve));
   }
 

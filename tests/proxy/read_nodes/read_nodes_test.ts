@@ -100,11 +100,11 @@ Deno.test("ReadNodes: a node that is more than --read-node-max-lag behind is out
   assert.deepEqual(moves, []);
 });
 
-Deno.test("ReadNodes: one far too high head shuts nobody out, of three nodes or of two", () => {
+Deno.test("ReadNodes: one far too high head excludes no other node, of three nodes or of two", () => {
   for (const count of [3, 2]) {
     const { play, isOut, moves } = scene(count);
     play(50, [0, -1_000_000, 0].slice(0, count));
-    assert.deepEqual(isOut(), [false, false, false].slice(0, count));
+    assert.deepEqual(isOut(), count === 3 ? [false, true, false] : [false, false]);
     assert.deepEqual(moves, []);
   }
 });
@@ -258,9 +258,41 @@ Deno.test("ReadNodes: the state of a node for people and metrics", () => {
     "the last stays in",
   );
   nodes.onConnected(0);
-  assert.equal(nodes.isDead(0), false);
+  assert(nodes.isDead(0), "of several, only a probe shows that one is back");
   assert.throws(() => nodes.isDead(2), RangeError);
   clock.advance(1);
+});
+
+Deno.test("ReadNodes: of three, one far above the others is out after two rounds, and its heads are not taken", () => {
+  const { nodes, moves, play, isOut, head } = scene(3);
+  play(5, [0, 0, 1]);
+  assert(nodes.onHead(0, { number: head() + 32, timestampS: 0 }));
+  assert.equal(nodes.onHead(0, { number: head() + 33, timestampS: 0 }), false);
+  play(1, [-1_000, 0, 1]);
+  assert.deepEqual(isOut(), [false, false, false]);
+  play(1, [-1_000, 0, 1]);
+  assert.deepEqual(isOut(), [true, false, false]);
+  assert.deepEqual(moves, [[1, "it is 1000 blocks above all others"]]);
+  play(ROUNDS, [0, 0, 1]);
+  assert.deepEqual(isOut(), [false, false, false], "it is back once it is in step");
+});
+
+Deno.test("ReadNodes: of two, neither is far above the other: either may be right", () => {
+  const { nodes, play, isOut, head } = scene(2);
+  play(5, [0, 0]);
+  assert(nodes.onHead(0, { number: head() + 1_000, timestampS: 0 }));
+  play(2, [-1_000, 0]);
+  assert.deepEqual(isOut(), [false, false]);
+});
+
+Deno.test("ReadNodes: a single node serves every block, and is back when it accepts a connection", () => {
+  const { nodes } = scene(1);
+  nodes.onHead(0, { number: 7, timestampS: 1 });
+  nodes.onDied(0, "gone");
+  assert.deepEqual([nodes.nodeForBlock(5), nodes.nodeForBlock(9)], [0, 0]);
+  assert.equal(nodes.isAnyAlive, false);
+  nodes.onConnected(0);
+  assert(nodes.isAnyAlive);
 });
 
 Deno.test("ReadNodes: a probe that failed begins the waits anew only after one was answered", () => {
@@ -337,9 +369,9 @@ Deno.test("ReadNodes: a node that was not heard of for long is the last choice, 
   const { nodes, clock, play } = scene(3);
   play(5, [0, 0, 0], [1, 1, 50]);
   clock.advance(MOVE_EVERY_MS);
-  for (const node of [0, 2]) nodes.onHead(node, { number: 2_000, timestampS: 0 });
+  for (const node of [0, 2]) nodes.onHead(node, { number: 1_020, timestampS: 0 });
   nodes.endRound();
-  assert.deepEqual([0, 1, 2].map((node) => nodes.headOf(node)), [2_000, undefined, 2_000]);
+  assert.deepEqual([0, 1, 2].map((node) => nodes.headOf(node)), [1_020, undefined, 1_020]);
   nodes.onDied(0, "gone");
   assert.equal(nodes.leader, 2);
   nodes.onDied(2, "gone");

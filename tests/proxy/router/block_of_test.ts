@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { blockOf } from "../../../services/proxy/router/several_nodes.ts";
+import { blockOf } from "../../../services/proxy/router/placement.ts";
 
 Deno.test("blockOf: the block in the parameter where each method has it", () => {
   const positions: Record<string, number> = {

@@ -44,7 +44,9 @@ class Scene {
 
   /** Posts a message that may move. @returns Which node answered. */
   async read(node?: number): Promise<string> {
-    return bodyText((await this.pool.post("{}", "x", false, true, node)).body);
+    return bodyText(
+      (await this.pool.post("{}", { forwardedFor: "x", allowFailover: true, node })).body,
+    );
   }
 
   /** Requests that each node got. */
@@ -76,7 +78,8 @@ const answerTo = (text: string, result: unknown) =>
 
 Deno.test("ReadPool: a read goes to the leader, or to the node that it needs", () =>
   Scene.play(async ({ pool, reads, ...scene }) => {
-    const read = (node?: number) => pool.post("{}", "x", false, true, node);
+    const read = (node?: number) =>
+      pool.post("{}", { forwardedFor: "x", allowFailover: true, node });
     assert.deepEqual([bodyText((await read()).body), bodyText((await read(1)).body)], ["0", "1"]);
     assert.deepEqual(reads, [[0, 0], [0, 0]]);
     assert.deepEqual(scene.nodes.states.map(({ readsTotal }) => readsTotal), [1, 1]);
@@ -139,7 +142,7 @@ Deno.test("ReadPool: a node is dead after some probes without an answer in time,
   Scene.play(async (scene) => {
     const wrong = [blockOf("31"), { number: "0x1f" }, null];
     scene.answers[0] = (text) => answerTo(text, wrong.pop());
-    const open = scene.pool.post("{}", "x", false, true, 0);
+    const open = scene.pool.post("{}", { forwardedFor: "x", allowFailover: true, node: 0 });
     await open;
     for (let n = 1; n < FAILURES_MAX; n += 1) await scene.pool.probe(0);
     assert.equal(scene.nodes.isDead(0), false);

@@ -5,6 +5,7 @@ import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { answerLost, ProxyError } from "../../../services/proxy/router/failures.ts";
 import { MethodTable } from "../../../services/proxy/router/methods.ts";
+import type { PostOptions } from "../../../services/proxy/router/node_http.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts";
 import {
@@ -12,19 +13,17 @@ import {
   Router,
   type RouterOptions,
 } from "../../../services/proxy/router/router.ts";
-import { SeveralNodes } from "../../../services/proxy/router/several_nodes.ts";
+import { Placement } from "../../../services/proxy/router/placement.ts";
 import { UpstreamReads } from "../../../services/proxy/router/upstream_reads.ts";
 import { ReadNodes } from "../../../services/proxy/read_nodes/read_nodes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { call } from "../support.ts";
+import { call, singleNode } from "../support.ts";
 
 interface Posted {
   target: "read" | "write";
   text: string;
-  mayRepeat: boolean;
-  mayMove: boolean;
-  node: number | undefined;
+  options: PostOptions;
   answer: PromiseWithResolvers<NodeReply>;
 }
 
@@ -33,25 +32,28 @@ function scene(given: Partial<RouterOptions> = {}) {
   const posted: Posted[] = [];
   const budget = new ByteBudget(Infinity);
   const node = (target: "read" | "write") => ({
-    post(text: string, forwardedFor: string, mayRepeat = false, mayMove = false, at?: number) {
-      assert.equal(forwardedFor, "x");
+    post(text: string, options: PostOptions) {
+      assert.equal(options.forwardedFor, "x");
       const answer = Promise.withResolvers<NodeReply>();
-      posted.push({ target, text, mayRepeat, mayMove, node: at, answer });
+      posted.push({ target, text, options, answer });
       return answer.promise;
     },
   });
   const router = new Router({
     methods: new MethodTable(),
     nodes: { read: node("read"), write: node("write") },
+    placement: singleNode(),
     maxBatch: 10,
     coalesceReads: true,
     budget,
     metrics: new ProxyMetrics(new Registry()),
     ...given,
   });
+  const askText = (text: string, caller: Partial<MessageContext> = {}) =>
+    router.answer(text, { forwardedFor: "x", ...caller });
   const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>
-    router.answer(JSON.stringify(message), { forwardedFor: "x", ...caller });
-  return { posted, ask, budget };
+    askText(JSON.stringify(message), caller);
+  return { posted, ask, askText, budget };
 }
 
 /** Answers a post as a node that takes every method would. */
@@ -65,7 +67,7 @@ function echo({ text, answer }: Posted, status = 200): void {
 const notification = (method: string) => ({ jsonrpc: "2.0", method });
 
 Deno.test("Router: only a plain read on its own may be posted twice, and only plain reads may move", () => {
-  const messages: [message: unknown, mayRepeat: boolean, mayMove: boolean][] = [
+  const messages: [message: unknown, retryIfStale: boolean, allowFailover: boolean][] = [
     [call(1, "eth_chainId"), true, true],
     [call(1, "eth_newFilter"), false, false],
     [call(1, "core_sendTransaction"), false, false],
@@ -75,16 +77,13 @@ Deno.test("Router: only a plain read on its own may be posted twice, and only pl
     [[call(1, "eth_newFilter"), call(2, "eth_chainId")], false, false],
     [[call(1, "evm_mine"), call(2, "core_sendTransaction")], false, false],
   ];
-  for (const [message, mayRepeat, mayMove] of messages) {
+  for (const [message, ...wanted] of messages) {
     const { posted, ask } = scene();
     void ask(message);
     assert(posted.length > 0);
     for (const post of posted) {
-      assert.deepEqual(
-        [post.mayRepeat, post.mayMove],
-        [mayRepeat, mayMove],
-        JSON.stringify(message),
-      );
+      const { retryIfStale = false, allowFailover = false } = post.options;
+      assert.deepEqual([retryIfStale, allowFailover], wanted, JSON.stringify(message));
     }
   }
 });
@@ -187,12 +186,18 @@ Deno.test("Router: equal reads in flight share a result, and those after it shar
   assert.equal(posted.length, 2);
 });
 
+/** Answers a call under its id. */
+function reply({ text, answer }: Posted, members: string): void {
+  answer.resolve({ status: 200, body: `{"id":${JSON.parse(text).id},${members}}` });
+}
+
 const refusals: [name: string, answer: (post: Posted) => void, status: number][] = [
   ["a status other than 200", (post) => echo(post, 429), 429],
-  ["an error", ({ answer }) => answer.resolve({ status: 200, body: '{"id":1,"error":{}}' }), 200],
-  ["a result and an error", ({ answer }) => {
-    answer.resolve({ status: 200, body: '{"id":1,"result":null,"error":{}}' });
-  }, 200],
+  ["an error", (post) => reply(post, '"error":{}'), 200],
+  ["a result and an error", (post) => reply(post, '"result":null,"error":{}'), 200],
+  ["an answer under the id of another call", ({ text, answer }) => {
+    answer.resolve({ status: 200, body: `{"id":${JSON.parse(text).id + 1},"result":1}` });
+  }, 502],
   ["no JSON", ({ answer }) => answer.resolve({ status: 200, body: "<html>" }), 502],
   ["no answer", ({ answer }) => answer.reject(new ProxyError(504, -32002, "away")), 504],
 ];
@@ -204,22 +209,12 @@ for (const [name, refuse, status] of refusals) {
     refuse(posted[0] ?? assert.fail());
     assert.equal((await first)?.status, status);
     await eventually("the others are sent", () => posted.length === 3 || undefined);
-    assert.deepEqual(posted.slice(1).map(({ text }) => JSON.parse(text).id), [2, 3]);
     for (const post of posted.slice(1)) echo(post);
     for (const [index, answer] of others.entries()) {
       assert.equal(JSON.parse(String((await answer).body)).id, index + 2);
     }
   });
 }
-
-Deno.test("Router: a read with an id over 64 characters is sent for itself, and nobody joins it", () => {
-  for (const [length, sent] of [[62, 1], [63, 3]] as const) {
-    const { posted, ask } = scene();
-    const message = (id: unknown) => ({ ...call(0, "core_getAccount", ["a"]), id });
-    for (let n = 0; n < 3; n += 1) void ask(message(`${n}`.repeat(length)));
-    assert.equal(posted.length, sent);
-  }
-});
 
 Deno.test("Router: a read that a change separated from a later one does not end the later one's sharing", async () => {
   const { posted, ask } = scene();
@@ -233,16 +228,6 @@ Deno.test("Router: a read that a change separated from a later one does not end 
   await first;
   void ask(call(4, "core_getAccount", ["a"]));
   assert.equal(posted.length, 3);
-});
-
-Deno.test("Router: bytes that are no UTF-8 are an answer if they begin as JSON does, after any space", async () => {
-  const bytes = (text: string) => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
-  for (const [body, status] of [[' \t\r\n{"a":"\xff"}', 200], ["[\xff", 200], ["\xff{", 502]]) {
-    const { posted, ask } = scene();
-    const answer = ask(call(1, "core_sendTransaction"));
-    posted[0]?.answer.resolve({ status: 200, body: bytes(String(body)) });
-    assert.equal((await answer).status, status, String(body));
-  }
 });
 
 Deno.test("Router: a text is an answer if it begins as JSON does, after any space", async () => {
@@ -298,7 +283,7 @@ function severalNodes() {
     random: () => 0,
   });
   for (const [node, number] of [5, 9, 5].entries()) nodes.onHead(node, { number, timestampS: 0 });
-  return { nodes, several: new SeveralNodes(nodes) };
+  return { nodes, placement: new Placement(nodes) };
 }
 
 Deno.test("Router: with several read nodes, each call goes to its node, alone or in a batch", async () => {
@@ -310,19 +295,17 @@ Deno.test("Router: with several read nodes, each call goes to its node, alone or
     call(5, "eth_chainId"),
   ];
   const wanted = [["read", 1], ["write", undefined], ["read", 0], ["read", 2], ["read", 0]];
-  const alone = scene({ several: severalNodes().several });
+  const alone = scene({ placement: severalNodes().placement });
   const answers = calls.map((each) => alone.ask(each));
-  assert.deepEqual(alone.posted.map(({ target, node }) => [target, node]), wanted);
+  assert.deepEqual(alone.posted.map(({ target, options }) => [target, options.node]), wanted);
   assert.deepEqual(JSON.parse(alone.posted[3]?.text ?? "").params, ["0x7"], "the node's own id");
-  for (const { answer } of alone.posted) {
-    answer.resolve({ status: 200, body: '{"jsonrpc":"2.0","id":1,"result":"0x1"}' });
-  }
+  for (const post of alone.posted) reply(post, '"result":"0x1"');
   const results = (await Promise.all(answers)).map(({ body }) => JSON.parse(String(body)).result);
   assert.deepEqual(results, ["0x1", "0x1", "0x100", "0x1", "0x1"]);
 
-  const { posted, ask } = scene({ several: severalNodes().several });
+  const { posted, ask } = scene({ placement: severalNodes().placement });
   const answer = ask([...calls, notification("eth_newFilter")]);
-  assert.deepEqual(posted.map(({ target, node }) => [target, node]), wanted.slice(0, 4));
+  assert.deepEqual(posted.map(({ target, options }) => [target, options.node]), wanted.slice(0, 4));
   for (const { text, answer } of posted) {
     const sent: { id?: number }[] = JSON.parse(text);
     const body = sent.flatMap(({ id }) => id === undefined ? [] : [{ id, result: "0x1" }]);
@@ -334,7 +317,7 @@ Deno.test("Router: with several read nodes, each call goes to its node, alone or
 });
 
 Deno.test("Router: a filter is not found where its node is unknown or away; a block nobody has fails", async () => {
-  const { nodes, several } = severalNodes();
+  const { nodes, placement } = severalNodes();
   nodes.onDied(1, "gone");
   const filter = (id: number, text: string) => call(id, "eth_getFilterChanges", [text]);
   const block = call(3, "eth_call", [{}, "0x9"]);
@@ -345,7 +328,7 @@ Deno.test("Router: a filter is not found where its node is unknown or away; a bl
   };
   for (const message of [filter(1, "0x1"), filter(1, "0x700"), block]) {
     for (const isBatch of [false, true]) {
-      const { posted, ask } = scene({ several });
+      const { posted, ask } = scene({ placement });
       const answer = ask(isBatch ? [message, notification("eth_getLogs")] : message);
       for (const { answer } of posted) answer.reject(away);
       const { status, body } = await answer;
@@ -354,7 +337,7 @@ Deno.test("Router: a filter is not found where its node is unknown or away; a bl
       assert.equal(status, isBatch || isFilter ? 200 : 503);
     }
   }
-  const { ask } = scene({ several });
+  const { ask } = scene({ placement });
   const { id: _, ...silent } = block;
   for (const message of [silent, [silent]]) {
     const { status, body } = await ask(message);
@@ -403,14 +386,15 @@ Deno.test("Router: plain reads go over the socket while it can be used, all else
       timeoutMs: 1_000,
       metrics: new ProxyMetrics(new Registry()),
     });
-    const { several } = severalNodes();
-    const { posted, ask } = scene({ upstreamReads, coalesceReads, several });
+    const { placement } = severalNodes();
+    const { posted, ask } = scene({ upstreamReads, coalesceReads, placement });
     const count = (message: unknown) => {
       const before = [sent.length, posted.length] as const;
       const answer = ask(message);
       return { answer, ways: [sent.length - before[0], posted.length - before[1]] };
     };
-    const frame = JSON.stringify(call(1, "eth_call", [""])).length;
+    const frame = JSON.stringify(call(1, "eth_call", [""])).length -
+      '{"jsonrpc":"2.0","id":1'.length;
     const long = (length: number) => call(1, "eth_call", ["x".repeat(length - frame)]);
     const rows: [message: unknown, ways: number[]][] = [
       [call(1, "eth_chainId"), [1, 0]],
@@ -431,10 +415,8 @@ Deno.test("Router: plain reads go over the socket while it can be used, all else
     const lost = count(call(7, "eth_syncing"));
     assert.deepEqual(lost.ways, [1, 0]);
     upstreamReads.lost("gone");
-    await eventually(
-      "it goes over HTTP",
-      () => posted.at(-1)?.text.includes('"id":7') || undefined,
-    );
+    const way = () => posted.at(-1)?.text.includes("eth_syncing") || undefined;
+    await eventually("it goes over HTTP", way);
     echo(posted.at(-1) ?? assert.fail());
     assert.equal((await lost.answer).status, 200);
     const late = count(call(7, "eth_syncing"));
@@ -448,5 +430,41 @@ Deno.test("Router: plain reads go over the socket while it can be used, all else
     assert.equal((await answered.answer).body, '{"jsonrpc":"2.0","id":8,"result":1}');
     upstream.connected = false;
     assert.deepEqual(count(call(9, "eth_blobBaseFee")).ways, [0, 1]);
+  }
+});
+
+Deno.test("Router: a node gets the parsed envelope and the caller's parameters, byte for byte", async () => {
+  const params = '[ {"to":1.0, "To":"\\u0061"}, 12345678901234567890 ]';
+  const rows: [sent: string, target: string, id: string | undefined][] = [
+    [`{"jsonrpc":"2.0","id":7,"method":"eth_call","params":${params}}`, "read", "7"],
+    [`{"params":${params},"id": 1.50 ,"jsonrpc":"2.0","method":"eth_c\\u0061ll"}`, "read", "1.50"],
+    [
+      `{"jsonrpc":"2.0","x":{"id":1},"id":"\\u0062","method":"eth_call","params":${params}}`,
+      "read",
+      '"\\u0062"',
+    ],
+    [
+      `{"jsonrpc":"2.0","id":null,"method":"core_sendTransaction","params":${params}}`,
+      "write",
+      "null",
+    ],
+    [`{"jsonrpc":"2.0","method":"eth_newFilter","params":${params}}`, "read", undefined],
+  ];
+  for (const [message, target, id] of rows) {
+    for (const isBatch of [false, true]) {
+      const { posted, askText } = scene();
+      const answer = askText(isBatch ? `[${message}]` : message);
+      const [post = assert.fail()] = posted;
+      const own = [JSON.parse(post.text)].flat()[0];
+      const { method } = JSON.parse(message);
+      const idPart = id === undefined ? "" : `,"id":${own.id}`;
+      const text = `{"jsonrpc":"2.0"${idPart},"method":"${method}","params":${params}}`;
+      assert.deepEqual([post.target, post.text], [target, isBatch ? `[${text}]` : text]);
+      const body = `{"result": 1.0, "id":${own.id}}`;
+      post.answer.resolve({ status: 200, body: isBatch ? `[ ${body} ]` : body });
+      const wanted = id === undefined ? null : `{"result": 1.0, "id":${id}}`;
+      const shown = (await answer).body;
+      assert.equal(shown, isBatch && wanted !== null ? `[${wanted}]` : wanted);
+    }
   }
 });

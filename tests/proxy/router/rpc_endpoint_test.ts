@@ -13,7 +13,7 @@ import {
   type RpcEndpointOptions,
 } from "../../../services/proxy/router/rpc_endpoint.ts";
 import { address } from "../address.ts";
-import { call } from "../support.ts";
+import { call, singleNode } from "../support.ts";
 
 const GOOD = "https://good.example";
 const READ = call(1, "eth_getLogs");
@@ -28,15 +28,16 @@ function scene(given: Partial<RpcEndpointOptions> = {}, result = "") {
   /** Bytes in use while a node answers, for each request. */
   const held: number[] = [];
   const node = {
-    post(): Promise<NodeReply> {
+    post(text: string): Promise<NodeReply> {
       held.push(budget.used);
-      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, result });
+      const body = JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
       return Promise.resolve({ status: 200, body });
     },
   };
   const router = new Router({
     methods: new MethodTable(),
     nodes: { read: node, write: node },
+    placement: singleNode(),
     maxBatch: 10,
     coalesceReads: false,
     budget: new ByteBudget(Infinity),

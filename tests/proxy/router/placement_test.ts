@@ -5,7 +5,7 @@ import {
   type ProxyError,
 } from "../../../services/proxy/router/failures.ts";
 import { readMessage } from "../../../services/proxy/router/calls.ts";
-import { SeveralNodes } from "../../../services/proxy/router/several_nodes.ts";
+import { clientFailure, clientText, Placement } from "../../../services/proxy/router/placement.ts";
 import { ReadNodes } from "../../../services/proxy/read_nodes/read_nodes.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { call } from "../support.ts";
@@ -20,7 +20,7 @@ function scene() {
   });
   nodes.onHead(0, { number: 10, timestampS: 0 });
   nodes.onHead(1, { number: 12, timestampS: 0 });
-  return { nodes, several: new SeveralNodes(nodes) };
+  return { nodes, placement: new Placement(nodes) };
 }
 
 function callOf(method: string, params: unknown = []) {
@@ -31,19 +31,18 @@ function callOf(method: string, params: unknown = []) {
 
 const notFound = { status: 200, rpcCode: -32000, message: "filter not found" };
 
-Deno.test("SeveralNodes: a read goes to the leader, or to a node that has its block, or fails", () => {
-  const { nodes, several } = scene();
-  const place = (block: string) => several.place(callOf("eth_getLogs", [{ toBlock: block }]));
-  assert.equal(several.leader, 0);
+Deno.test("Placement: a read goes to the leader, or to a node that has its block, or fails", () => {
+  const { nodes, placement } = scene();
+  const place = (block: string) => placement.place(callOf("eth_getLogs", [{ toBlock: block }]));
+  assert.equal(placement.leader, 0);
   assert.deepEqual([place("latest").node, place("0xa").node, place("0xb").node], [0, 0, 1]);
-  const { text } = callOf("eth_chainId");
-  assert.deepEqual(several.place(callOf("eth_chainId")), { node: 0, text });
+  const { rest } = callOf("eth_chainId");
+  assert.deepEqual(placement.place(callOf("eth_chainId")), { node: 0, rest });
   nodes.onDied(1, "gone");
   assert.throws(() => place("0xb"), { status: 503, rpcCode: -32002 });
 });
 
-Deno.test("SeveralNodes: the id of a new filter gets two digits for its node, other answers stay", () => {
-  const { several } = scene();
+Deno.test("Placement: the id of a new filter gets two digits for its node, other answers stay", () => {
   const rows: [method: string, node: number, result: unknown, shown: unknown][] = [
     ["eth_newFilter", 0, "0x1", "0x100"],
     ["eth_newBlockFilter", 1, "0xabC", "0xabC01"],
@@ -59,18 +58,14 @@ Deno.test("SeveralNodes: the id of a new filter gets two digits for its node, ot
   for (const [method, node, result, shown] of rows) {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, result });
     const wanted = JSON.stringify({ jsonrpc: "2.0", id: 1, result: shown });
-    assert.equal(several.shownText(callOf(method), node, body), wanted, method);
-    const reply = { status: 201, body: new TextEncoder().encode(body) };
-    const { status, body: shownBody } = several.shownReply(callOf(method), node, reply);
-    const text = typeof shownBody === "string" ? shownBody : new TextDecoder().decode(shownBody);
-    assert.deepEqual([status, text], [201, wanted], method);
+    assert.equal(clientText(callOf(method), node, body), wanted, method);
   }
   const failure = '{"jsonrpc":"2.0","id":1,"error":{}}';
-  assert.equal(several.shownText(callOf("eth_newFilter"), 1, failure), failure);
+  assert.equal(clientText(callOf("eth_newFilter"), 1, failure), failure);
 });
 
-Deno.test("SeveralNodes: a filter is used at its node, under the node's own id", () => {
-  const { several } = scene();
+Deno.test("Placement: a filter is used at its node, under the node's own id", () => {
+  const { placement } = scene();
   for (
     const [method, params, node, sent] of [
       ["eth_getFilterChanges", ["0x100"], 0, ["0x1"]],
@@ -78,34 +73,33 @@ Deno.test("SeveralNodes: a filter is used at its node, under the node's own id",
       ["evm_uninstallFilter", ["0x01"], 1, ["0x"]],
     ] as const
   ) {
-    const place = several.place(callOf(method, params));
+    const place = placement.place(callOf(method, params));
     assert.equal(place.node, node, method);
-    assert.deepEqual(JSON.parse(place.text), { ...call(1, method), params: sent });
+    assert.deepEqual(place.rest, `,"method":"${method}","params":${JSON.stringify(sent)}}`);
   }
 });
 
-Deno.test("SeveralNodes: a filter of no node is not found", () => {
-  const { several } = scene();
+Deno.test("Placement: a filter of no node is not found", () => {
+  const { placement } = scene();
   for (
     const params of [["0x102"], ["0x1ff"], ["0x1"], ["x0x100"], ["0x1 00"], ["0x10z"], ["0x100 "]]
       .concat([[]])
   ) {
     const filter = callOf("eth_getFilterChanges", params);
-    assert.throws(() => several.place(filter), notFound, JSON.stringify(params));
+    assert.throws(() => placement.place(filter), notFound, JSON.stringify(params));
   }
   for (const params of [[7], { 0: "0x100" }]) {
-    assert.throws(() => several.place(callOf("eth_getFilterLogs", params)), notFound);
+    assert.throws(() => placement.place(callOf("eth_getFilterLogs", params)), notFound);
   }
   for (const method of ["eth_getFilterChangesNow", "x_eth_getFilterLogs", "getFilterLogs"]) {
-    assert.equal(several.place(callOf(method, ["0x102"])).node, 0, method);
+    assert.equal(placement.place(callOf(method, ["0x102"])).node, 0, method);
   }
 });
 
-Deno.test("SeveralNodes: a filter whose node is away is not found; other failures stay", () => {
-  const { several } = scene();
+Deno.test("Placement: a filter whose node is away is not found; other failures stay", () => {
   const away = answerLost("read", "gone");
   const late = nodeTimeout("read", 1);
-  const { status, rpcCode, message } = several.shownFailure(callOf("eth_getFilterLogs"), away);
+  const { status, rpcCode, message } = clientFailure(callOf("eth_getFilterLogs"), away);
   assert.deepEqual({ status, rpcCode, message }, notFound);
   const rows: [method: string, error: ProxyError][] = [
     ["eth_getFilterLogs", late],
@@ -113,6 +107,6 @@ Deno.test("SeveralNodes: a filter whose node is away is not found; other failure
     ["eth_newFilter", away],
   ];
   for (const [method, error] of rows) {
-    assert.equal(several.shownFailure(callOf(method), error), error, method);
+    assert.equal(clientFailure(callOf(method), error), error, method);
   }
 });

@@ -1,8 +1,8 @@
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { bodyText, type NodeReply } from "../http_pool/reply_body.ts";
 import { memberText, replaceMember } from "../json_text.ts";
 import type { ReadNodes } from "../read_nodes/read_nodes.ts";
 import type { Call } from "./calls.ts";
+import { restOf } from "./envelope.ts";
 import { ProxyError } from "./failures.ts";
 
 /** Calls that create a filter, which lives on the node that answered. */
@@ -41,15 +41,15 @@ const QUANTITY = /^0x[0-9a-fA-F]{1,13}$/;
 /** The destination of a read. */
 export interface Place {
   node: number;
-  /** The call as it is sent to that node. */
-  text: string;
+  /** The call behind its id, as it is sent to that node. */
+  rest: string;
 }
 
 /**
- * Routing that only several read nodes need: a filter lives on one of them, and a block does not
- * arrive on all of them at the same moment.
+ * Picks the read node of a call: a filter lives on one of them, and a block does not arrive on all of
+ * them at the same moment.
  */
-export class SeveralNodes {
+export class Placement {
   readonly #nodes: ReadNodes;
 
   constructor(nodes: ReadNodes) {
@@ -68,7 +68,7 @@ export class SeveralNodes {
    *   has the block: another one would answer with too few logs, or with nothing.
    */
   place(call: Call): Place {
-    const { text, method } = call;
+    const { rest, method } = call;
     if (FILTER_USE.test(method)) return this.#placeOfFilter(call);
     const block = blockOf(call);
     const node = block === undefined ? this.#nodes.leader : this.#nodes.nodeForBlock(block);
@@ -76,35 +76,30 @@ export class SeveralNodes {
       const message = `No read node that answers has block ${block} yet: ask again`;
       throw new ProxyError(503, RpcCode.resourceUnavailable, message);
     }
-    return { node, text };
+    return { node, rest };
   }
 
-  /** The reply to a call in the form for its caller. */
-  shownReply(call: Call, node: number, reply: NodeReply): NodeReply {
-    if (!NEW_FILTER.test(call.method)) return reply;
-    return { ...reply, body: this.shownText(call, node, bodyText(reply.body)) };
-  }
-
-  /** The answer in the form for its caller: the id of a new filter also identifies the node. */
-  shownText(call: Call, node: number, text: string): string {
-    const result = NEW_FILTER.test(call.method) ? memberText(text, "result") : undefined;
-    if (result === undefined || !/^"0x[0-9a-fA-F]*"$/.test(result)) return text;
-    const suffix = node.toString(16).padStart(2, "0");
-    return replaceMember(text, "result", `${result.slice(0, -1)}${suffix}"`);
-  }
-
-  /** The failure of a call in the form for its caller: a filter is lost with its node. */
-  shownFailure(call: Call, error: ProxyError): ProxyError {
-    return error.status === 502 && FILTER_USE.test(call.method) ? filterNotFound(error) : error;
-  }
-
-  #placeOfFilter({ text, params }: Call): Place {
+  #placeOfFilter({ method, params }: Call): Place {
     const [id, ...rest]: unknown[] = Array.isArray(params) ? params : [];
     const [, own, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
     const node = parseInt(digits ?? "", 16);
     if (own === undefined || !(node < this.#nodes.names.length)) throw filterNotFound();
-    return { node, text: replaceMember(text, "params", JSON.stringify([own, ...rest])) };
+    return { node, rest: restOf(method, JSON.stringify([own, ...rest])) };
   }
+}
+
+/** The answer to a call in the form for its caller: the id of a new filter also names the node. */
+export function clientText({ method }: Call, node: number | undefined, text: string): string {
+  if (node === undefined || !NEW_FILTER.test(method)) return text;
+  const result = memberText(text, "result");
+  if (result === undefined || !/^"0x[0-9a-fA-F]*"$/.test(result)) return text;
+  const suffix = node.toString(16).padStart(2, "0");
+  return replaceMember(text, "result", `${result.slice(0, -1)}${suffix}"`);
+}
+
+/** The failure of a call in the form for its caller: a filter is lost with its node. */
+export function clientFailure({ method }: Call, error: ProxyError): ProxyError {
+  return error.status === 502 && FILTER_USE.test(method) ? filterNotFound(error) : error;
 }
 
 /** The error that geth sends; clients then create the filter again. */

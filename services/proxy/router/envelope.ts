@@ -1,0 +1,133 @@
+/**
+ * The envelope of a call: everything except its method's own parameters. The proxy writes it anew for
+ * the node, because nodes disagree about members that are repeated or written in another case: Go's
+ * JSON takes `Method` for `method`, and of several the last one.
+ */
+import { tryParseJson } from "../../../lib/json.ts";
+import { endOfValue, memberSpan, type Span, visitMembers } from "../json_text.ts";
+import type { NodeReply } from "../http_pool/reply_body.ts";
+
+const MEMBERS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params"]);
+
+/** The longest member in the longest spelling, `\uXXXX` for each letter, with its quotes. */
+const NAME_LENGTH_MAX = 6 * "jsonrpc".length + 2;
+
+const USUAL_START = '{"jsonrpc":"2.0","id":';
+const CLOSE_BRACE = 0x7d;
+
+/** A call as it is sent to a node under any id. */
+export interface Envelope {
+  /** The caller's id as it is written; undefined for a notification. */
+  id: string | undefined;
+  /** The parameters as they are written; undefined if there are none. */
+  paramsText: string | undefined;
+  /** The text behind the id. It is the same for all calls that ask for the same in the same words. */
+  rest: string;
+}
+
+/**
+ * Reads the envelope of a valid request.
+ *
+ * @returns Why it is ambiguous, if it is.
+ */
+export function readEnvelope(text: string, id: unknown, method: string): Envelope | string {
+  return usualEnvelope(text, id, method) ?? scannedEnvelope(text, method);
+}
+
+/** The text of a call for a node; without an id if it is a notification. */
+export function callText(rest: string, id: number | undefined): string {
+  return id === undefined ? `{"jsonrpc":"2.0"${rest}` : `${USUAL_START}${id}${rest}`;
+}
+
+/** The text of a call behind its id. */
+export function restOf(method: string, paramsText: string | undefined): string {
+  const params = paramsText === undefined ? "" : `,"params":${paramsText}`;
+  return `,"method":${JSON.stringify(method)}${params}}`;
+}
+
+/** A call with a number as its id, and its members in the order in which most clients write them. */
+function usualEnvelope(text: string, id: unknown, method: string): Envelope | undefined {
+  if (typeof id !== "number" || method.includes("\\")) return undefined;
+  const idText = String(id);
+  const idEnd = USUAL_START.length + idText.length;
+  const name = `,"method":"${method}"`;
+  const isUsual = text.startsWith(USUAL_START) && text.startsWith(idText, USUAL_START.length) &&
+    text.startsWith(name, idEnd);
+  if (!isUsual) return undefined;
+  let end = idEnd + name.length;
+  let paramsText: string | undefined;
+  if (text.startsWith(',"params":', end)) {
+    const start = end + ',"params":'.length;
+    end = endOfValue(text, start);
+    paramsText = text.slice(start, end);
+  }
+  if (text.charCodeAt(end) !== CLOSE_BRACE || end + 1 !== text.length) return undefined;
+  return { id: idText, paramsText, rest: text.slice(idEnd) };
+}
+
+function scannedEnvelope(text: string, method: string): Envelope | string {
+  const values = new Map<string, string>();
+  let fault: string | undefined;
+  visitMembers(text, (name, value) => {
+    if (name.end - name.start > NAME_LENGTH_MAX) return;
+    const written: unknown = tryParseJson(text.slice(name.start, name.end));
+    if (typeof written !== "string") return;
+    // Upper case first: it also turns the letters that Unicode folds to ASCII, such as the long s.
+    const folded = written.toUpperCase().toLowerCase();
+    if (!MEMBERS.has(folded)) return;
+    if (written !== folded) fault = `Invalid request: write "${folded}" instead of "${written}"`;
+    if (values.has(folded)) fault = `Invalid request: "${folded}" is given twice`;
+    values.set(folded, text.slice(value.start, value.end));
+  });
+  if (fault !== undefined) return fault;
+  const paramsText = values.get("params");
+  return { id: values.get("id"), paramsText, rest: restOf(method, paramsText) };
+}
+
+/** A node's answer to one call. */
+export interface Answer {
+  status: number;
+  text: string;
+  /** The place of its id; undefined if it has none. */
+  id: Span | undefined;
+}
+
+/** Whitespace behind a document, such as the line end that Go's encoder writes. */
+const TRAILING_SPACE = /\s*$/;
+
+/**
+ * Reads a node's answer to a call that was sent under an id.
+ *
+ * @returns Undefined if it is the answer to another call. One without an id, or with null, is an error
+ *   about what was sent.
+ */
+export function readAnswer({ status, body: text }: NodeReply, ownId: number): Answer | undefined {
+  const id = idAtStart(text, ownId) ?? idAtEnd(text, ownId) ?? memberSpan(text, "id");
+  const written = id && text.slice(id.start, id.end);
+  const isOwn = written === undefined || written === "null" ||
+    written === String(ownId) || written === `"${ownId}"`;
+  return isOwn ? { status, text, id } : undefined;
+}
+
+/** The text of an answer with the id of a caller. */
+export function answerUnder({ text, id }: Answer, callerId: string): string {
+  return id ? text.slice(0, id.start) + callerId + text.slice(id.end) : text;
+}
+
+function idAtStart(text: string, ownId: number): Span | undefined {
+  const start = USUAL_START.length;
+  const written = String(ownId);
+  const end = start + written.length;
+  const isIt = text.startsWith(USUAL_START) && text.startsWith(written, start) &&
+    (text[end] === "," || text[end] === "}");
+  return isIt ? { start, end } : undefined;
+}
+
+/** Some nodes write the id last, behind a result of megabytes. */
+function idAtEnd(text: string, ownId: number): Span | undefined {
+  const written = `,"id":${ownId}}`;
+  const start = text.length - (TRAILING_SPACE.exec(text.slice(-8))?.[0].length ?? 0) -
+    written.length;
+  if (!text.startsWith("{") || !text.startsWith(written, start)) return undefined;
+  return { start: start + ',"id":'.length, end: start + written.length - 1 };
+}

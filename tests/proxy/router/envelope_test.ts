@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import {
+  answerUnder,
+  callText,
+  readAnswer,
+  readEnvelope,
+  restOf,
+} from "../../../services/proxy/router/envelope.ts";
+import { isBroken, readMessage } from "../../../services/proxy/router/calls.ts";
+
+/** The envelope of a call. */
+function envelopeOf(text: string) {
+  const { id, method } = JSON.parse(text);
+  return readEnvelope(text, id, method);
+}
+
+Deno.test("Envelope: the usual spelling and any other one give the same", () => {
+  const usual = '{"jsonrpc":"2.0","id":12,"method":"eth_call","params":[{"id":1},"}"]}';
+  const others = [
+    ' {"jsonrpc":"2.0","id":12,"method":"eth_call","params":[{"id":1},"}"]}',
+    '{"jsonrpc":"2.0","id":12,"method":"eth_call","params":[{"id":1},"}"]} ',
+    '{"jsonrpc":"2.0","id":12, "method":"eth_call","params": [{"id":1},"}"] }',
+    '{"id":12,"method":"eth\\u005fcall","jsonrpc":"2.0","params":[{"id":1},"}"],"more":{"id":2}}',
+    '{"p\\u0061rams":[{"id":1},"}"],"m\\u0065thod":"eth_call","i\\u0064":12,"jsonrpc":"2.0"}',
+  ];
+  const rest = ',"method":"eth_call","params":[{"id":1},"}"]}';
+  const wanted = { id: "12", paramsText: '[{"id":1},"}"]', rest };
+  for (const text of [usual, ...others]) assert.deepEqual(envelopeOf(text), wanted, text);
+  const bare = { paramsText: undefined, rest: ',"method":"a"}' };
+  assert.deepEqual(envelopeOf('{"jsonrpc":"2.0","id":1,"method":"a"}'), { id: "1", ...bare });
+  assert.deepEqual(envelopeOf('{"jsonrpc":"2.0","method":"a"}'), { id: undefined, ...bare });
+});
+
+Deno.test("Envelope: an id stays as it is written", () => {
+  for (const id of ["1.0", "1e2", "-0", "12345678901234567890", '"a\\u0062"', "null", '""']) {
+    const envelope = envelopeOf(`{"jsonrpc":"2.0","id":${id},"method":"a"}`);
+    assert.equal(typeof envelope === "string" ? envelope : envelope.id, id);
+  }
+});
+
+const start = '{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[]';
+const ambiguous: Record<string, string> = {
+  "a second id": `${start},"id":2}`,
+  "a second id, escaped": `${start},"\\u0069d":2}`,
+  "a second method": `${start},"method":"eth_sendRawTransaction"}`,
+  "the same method twice": `${start},"method":"eth_call"}`,
+  "a second jsonrpc": `${start},"jsonrpc":"2.0"}`,
+  "params twice": `${start},"params":[]}`,
+  "an id in upper case": `${start},"ID":"read 5"}`,
+  "a method in upper case": '{"jsonrpc":"2.0","id":1,"method":"a","METHOD":"b"}',
+  "a method with a capital letter first": '{"jsonrpc":"2.0","Method":"b","id":1,"method":"a"}',
+  "params with an escaped capital letter": `${start},"p\\u0041rams":[]}`,
+  // Go folds these letters of Unicode to s.
+  "params with a long s": `${start},"param\u017f":[]}`,
+  "jsonrpc with a long s": `${start},"j\u017fonrpc":"2.0"}`,
+};
+for (const [name, text] of Object.entries(ambiguous)) {
+  Deno.test(`Envelope: a call with ${name} is refused with -32600 under its id`, () => {
+    const error = { status: 400, rpcCode: -32600, message: /^Invalid request: / };
+    assert.throws(() => readMessage(text, 1), error);
+    const batch = readMessage(`[${text},{"jsonrpc":"2.0","id":3,"method":"a"}]`, 2);
+    assert(Array.isArray(batch));
+    assert.deepEqual(batch.map((call) => isBroken(call)), [true, false]);
+  });
+}
+
+Deno.test("Envelope: whatever a caller adds, a node parses the method and parameters that the proxy parsed", () => {
+  const names = fc.constantFrom("id", "ID", "method", "Method", "params", "jsonrpc", "x", "\u017f");
+  const member = fc.tuple(names, fc.json({ maxDepth: 2 }));
+  fc.assert(fc.property(fc.array(member), fc.array(member), (before, after) => {
+    const write = (members: [string, string][]) =>
+      members.map(([name, value]) => `${JSON.stringify(name)}:${value}`);
+    const own = ['"jsonrpc":"2.0"', '"id":1', '"method":"eth_call"', '"params":[1.0]'];
+    const text = `{${[...write(before), ...own, ...write(after)].join()}}`;
+    let call;
+    try {
+      call = readMessage(text, 1);
+    } catch {
+      return; // refused
+    }
+    assert(!Array.isArray(call));
+    const sent = callText(call.rest, 7);
+    assert.equal(sent, '{"jsonrpc":"2.0","id":7,"method":"eth_call","params":[1.0]}');
+  }));
+});
+
+Deno.test("Envelope: the text of a call without an id, and without parameters", () => {
+  assert.equal(callText(restOf("a", undefined), undefined), '{"jsonrpc":"2.0","method":"a"}');
+  assert.equal(
+    callText(restOf('"', "[]"), 1),
+    '{"jsonrpc":"2.0","id":1,"method":"\\"","params":[]}',
+  );
+});
+
+Deno.test("Envelope: an answer comes under the caller's id wherever the node writes it, every other byte unchanged", () => {
+  const rows: [answer: string, shown: string][] = [
+    ['{"jsonrpc":"2.0","id":12,"result":1.0}', '{"jsonrpc":"2.0","id":"x","result":1.0}'],
+    ['{"jsonrpc":"2.0","id":12}\n', '{"jsonrpc":"2.0","id":"x"}\n'],
+    ['{"result":{"id":12},"id":12}', '{"result":{"id":12},"id":"x"}'],
+    ['{"result":"\\"id\\":12","id":12}\n', '{"result":"\\"id\\":12","id":"x"}\n'],
+    ['{ "id" : 12 , "result":0 }', '{ "id" : "x" , "result":0 }'],
+    ['{"id":"12","result":0}', '{"id":"x","result":0}'],
+    ['{"id":null,"error":{}}', '{"id":"x","error":{}}'],
+    ['{"error":{}}', '{"error":{}}'],
+    ["[1]", "[1]"],
+  ];
+  for (const [body, shown] of rows) {
+    const answer = readAnswer({ status: 200, body }, 12);
+    assert.equal(answer && answerUnder(answer, '"x"'), shown, body);
+  }
+});
+
+Deno.test("Envelope: an answer under another id is not taken", () => {
+  for (
+    const body of [
+      '{"jsonrpc":"2.0","id":123,"result":1}',
+      '{"jsonrpc":"2.0","id":1,"result":1}',
+      '{"result":1,"id":112}',
+      '{"id":"1","result":",\\"id\\":12"}',
+      '{"jsonrpc":"2.0","id":12.5,"result":1}',
+    ]
+  ) {
+    assert.equal(readAnswer({ status: 200, body }, 12), undefined, body);
+  }
+});
