@@ -41,7 +41,7 @@ export const commands: CommandEntries = {
   },
   backfill: {
     summary: "fills price history that the node missed, from an exchange's trades",
-    open: () => import("./services/node/backfill/mod.ts"),
+    open: () => import("./services/backfill/mod.ts"),
   },
   console: {
     summary: "a page to see the market, draw a box and bet on it",

@@ -28,6 +28,7 @@ const FOLDERS = [
   "lib/protocol",
   "lib/intents",
   "lib/prices",
+  "services/backfill",
   "services/bridge",
   "services/node",
   "services/oracle",

@@ -32,7 +32,7 @@ const doctorTargets: Readonly<Record<string, () => Promise<{ checks: ServiceChec
   proxy: () => import("../proxy/checks.ts"),
   oracle: () => import("../oracle/checks.ts"),
   node: () => import("../node/checks.ts"),
-  backfill: () => import("../node/backfill/checks.ts"),
+  backfill: () => import("../backfill/checks.ts"),
 };
 
 /** Options of the doctor itself. */

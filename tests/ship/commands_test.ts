@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { parseOptions } from "../../lib/cli/options.ts";
-import { options as backfillOptions } from "../../services/node/backfill/mod.ts";
+import { options as backfillOptions } from "../../services/backfill/mod.ts";
 import { describeStack, type RunningStack } from "../../services/stack/stack.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,9 +1,9 @@
-import { type CoreClient, missingSpansOf } from "../../../lib/net/core_client.ts";
-import { pagesOf } from "../../../lib/net/pages.ts";
-import { RangemakerError } from "../../../lib/errors.ts";
-import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slots.ts";
-import type { Market, Markets } from "../../../lib/protocol/markets.ts";
-import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import { type CoreClient, missingSpansOf } from "../../lib/net/core_client.ts";
+import { pagesOf } from "../../lib/net/pages.ts";
+import { RangemakerError } from "../../lib/errors.ts";
+import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/prices/price_slots.ts";
+import type { Market, Markets } from "../../lib/protocol/markets.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
 
 /** The prices to fill: all that a thesis lacks, or all missing prices of a market in a span. */
 export type BackfillRequest = { thesis: number } | { market: Market; span: TimeSpan };

@@ -3,8 +3,8 @@ import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
-import { slotPrices } from "../../services/node/backfill/backfiller.ts";
-import { BinanceTradeHistory, type Trade } from "../../services/node/backfill/trade_history.ts";
+import { slotPrices } from "../../services/backfill/backfiller.ts";
+import { BinanceTradeHistory, type Trade } from "../../services/backfill/trade_history.ts";
 import { eventually } from "../support/eventually.ts";
 
 Deno.test("BinanceTradeHistory: reads what the stand-in exchange has traded", async () => {

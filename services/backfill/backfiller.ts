@@ -1,12 +1,12 @@
-import type { Clock } from "../../../lib/clock.ts";
-import type { CoreClient } from "../../../lib/net/core_client.ts";
-import { historySymbol } from "../../../lib/net/exchange_history.ts";
-import { RangemakerError } from "../../../lib/errors.ts";
-import { SLOT_MS, slotFrom, type TimeSpan } from "../../../lib/prices/price_slots.ts";
-import type { Market } from "../../../lib/protocol/markets.ts";
-import type { Signer } from "../../../lib/protocol/signature.ts";
-import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
-import { signTransaction } from "../../../lib/protocol/transaction.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { CoreClient } from "../../lib/net/core_client.ts";
+import { historySymbol } from "../../lib/net/exchange_history.ts";
+import { RangemakerError } from "../../lib/errors.ts";
+import { SLOT_MS, slotFrom, type TimeSpan } from "../../lib/prices/price_slots.ts";
+import type { Market } from "../../lib/protocol/markets.ts";
+import type { Signer } from "../../lib/protocol/signature.ts";
+import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
+import { signTransaction } from "../../lib/protocol/transaction.ts";
 import type { Trade, TradeHistory } from "./trade_history.ts";
 
 /** Parts of a {@link Backfiller}. */

@@ -6,10 +6,10 @@ import {
   type Finding,
   ok,
   type ServiceChecks,
-} from "../../../lib/cli/checks/check.ts";
-import { tryNodeClock, tryPermission, tryWrites } from "../../../lib/cli/checks/node.ts";
-import { getJson } from "../../../lib/cli/checks/port.ts";
-import { optionLabel } from "../../../lib/cli/options.ts";
+} from "../../lib/cli/checks/check.ts";
+import { tryNodeClock, tryPermission, tryWrites } from "../../lib/cli/checks/node.ts";
+import { getJson } from "../../lib/cli/checks/port.ts";
+import { optionLabel } from "../../lib/cli/options.ts";
 import { options } from "./mod.ts";
 import { pageSchema } from "./trade_history.ts";
 

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
-import type { Clock } from "../../../lib/clock.ts";
-import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
-import { parsePrice } from "../../../lib/protocol/price.ts";
-import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
-import type { Transaction } from "../../../lib/protocol/transaction.ts";
-import { Backfiller } from "../../../services/node/backfill/backfiller.ts";
-import { backfillCommand } from "../../../services/node/backfill/mod.ts";
-import type { Trade } from "../../../services/node/backfill/trade_history.ts";
-import { recordedContext } from "../../support/command_context.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { startFakeHistory } from "../support/fake_history.ts";
-import { type SteppedParts, withSteppedNode } from "../support/stepped_node.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { TimeSpan } from "../../lib/prices/price_slots.ts";
+import { parsePrice } from "../../lib/protocol/price.ts";
+import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
+import type { Transaction } from "../../lib/protocol/transaction.ts";
+import { Backfiller } from "../../services/backfill/backfiller.ts";
+import { backfillCommand } from "../../services/backfill/mod.ts";
+import type { Trade } from "../../services/backfill/trade_history.ts";
+import { recordedContext } from "../support/command_context.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../node/support/actors.ts";
+import { startFakeHistory } from "./fake_history.ts";
+import { type SteppedParts, withSteppedNode } from "../node/support/stepped_node.ts";
 
 const START = 1_700_000_000_000;
 

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import type { z } from "zod";
-import { ATTEMPTS_MAX, ExchangeHistory } from "../../../lib/net/exchange_history.ts";
-import { slotPrices } from "../../../services/node/backfill/backfiller.ts";
+import { ATTEMPTS_MAX, ExchangeHistory } from "../../lib/net/exchange_history.ts";
+import { slotPrices } from "../../services/backfill/backfiller.ts";
 import {
   BinanceTradeHistory,
   PAGE_TRADES,
   type Trade,
-} from "../../../services/node/backfill/trade_history.ts";
-import { eventually } from "../../support/eventually.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { withSeed } from "../../support/random.ts";
-import { startFakeHistory } from "../support/fake_history.ts";
+} from "../../services/backfill/trade_history.ts";
+import { eventually } from "../support/eventually.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { withSeed } from "../support/random.ts";
+import { startFakeHistory } from "./fake_history.ts";
 
 const START = 1_700_000_000_000;
 

@@ -1,6 +1,6 @@
-import { formatPrice } from "../../../lib/protocol/price.ts";
-import { listen } from "../../../lib/http/listener.ts";
-import type { Trade } from "../../../services/node/backfill/trade_history.ts";
+import { formatPrice } from "../../lib/protocol/price.ts";
+import { listen } from "../../lib/http/listener.ts";
+import type { Trade } from "../../services/backfill/trade_history.ts";
 
 /** A trade history that answers as Binance's `GET /api/v3/aggTrades` does, over real HTTP. */
 export function startFakeHistory(trades: readonly Trade[]) {
