@@ -112,6 +112,7 @@ async function dieEverywhere(t: Deno.TestContext, mood: NodeMood, engine: Engine
 for (const mood of [HEALTHY, ...FAULTY]) {
   Deno.test(
     `Bridge: killed at every step with the node ${mood.name}: one deposit, one truth`,
+    { timeout: 180_000 },
     (t) => dieEverywhere(t, mood, onSqlite),
   );
 }
@@ -119,6 +120,7 @@ for (const mood of [HEALTHY, ...FAULTY]) {
 Deno.test({
   name: `Bridge: killed at every step on PostgreSQL: one deposit, one truth${NEEDS_POSTGRES}`,
   ignore: POSTGRES_URL === undefined,
+  timeout: 180_000,
   fn: (t) => dieEverywhere(t, HEALTHY, withSchema),
 });
 

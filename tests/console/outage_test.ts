@@ -16,6 +16,7 @@ function browserTest(
   Deno.test({
     name,
     ignore: !hasChromium,
+    timeout: 180_000,
     async fn() {
       const services = await TestServices.start();
       const browser = await launchBrowser();

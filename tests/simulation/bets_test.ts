@@ -9,13 +9,17 @@ import { BetsSchedule } from "./bets_schedule.ts";
 const SCHEDULES = casesFrom("RANGEMAKER_SCHEDULES", 80);
 const STEPS = 120;
 
-Deno.test("Bets: random schedules of users, strangers, rogue and dying solvers keep every promise", async () => {
-  let committed = 0;
-  await playSchedules("RANGEMAKER_SCHEDULES", SCHEDULES, async (random) => {
-    const schedule = new BetsSchedule(random);
-    for (let step = 0; step < STEPS; step++) await schedule.step();
-    await schedule.finish();
-    committed += schedule.committed;
-  });
-  assert.ok(SCHEDULES < 20 || committed > SCHEDULES, `only ${committed} bets were opened`);
-});
+Deno.test(
+  "Bets: random schedules of users, strangers, rogue and dying solvers keep every promise",
+  { timeout: 60_000 + 2_000 * SCHEDULES },
+  async () => {
+    let committed = 0;
+    await playSchedules("RANGEMAKER_SCHEDULES", SCHEDULES, async (random) => {
+      const schedule = new BetsSchedule(random);
+      for (let step = 0; step < STEPS; step++) await schedule.step();
+      await schedule.finish();
+      committed += schedule.committed;
+    });
+    assert.ok(SCHEDULES < 20 || committed > SCHEDULES, `only ${committed} bets were opened`);
+  },
+);

@@ -86,6 +86,7 @@ Deno.test({
   name:
     `Bridge: ${CLIENTS} clients, two bridges on one PostgreSQL, one killed and started again: credited is what was signed${NEEDS_POSTGRES}`,
   ignore: POSTGRES_URL === undefined,
+  timeout: 60_000 + 40 * DEPOSITS,
   fn: () =>
     withSeed((random) =>
       withSchema(async (database) => {

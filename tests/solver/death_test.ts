@@ -82,7 +82,8 @@ async function dieAt(place: string, mood: NodeMood): Promise<void> {
 const moods = FAULTY.filter(({ name }) => name !== "slow" && name !== "answering twice");
 
 for (const mood of [HEALTHY, ...moods]) {
-  Deno.test(`Solver: killed at every step with the node ${mood.name}: one thesis, one truth`, async (t) => {
+  const name = `Solver: killed at every step with the node ${mood.name}: one thesis, one truth`;
+  Deno.test(name, { timeout: 180_000 }, async (t) => {
     let places: string[] = [];
     await withNode(mood, async (_node, service) => {
       places = await tracePlaces(service, (url) => post(`${url}/execute`, freshBody()));

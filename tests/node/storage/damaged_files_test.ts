@@ -215,7 +215,9 @@ async function tryRandomFaults(
   assert.ok(refused > FAULTS / files.length / 2, `${refused} were refused`);
 }
 
-Deno.test("Data directory: at random faults of its files no balance and no settlement is wrong", () =>
+Deno.test("Data directory: at random faults of its files no balance and no settlement is wrong", {
+  timeout: 60_000 + 100 * FAULTS,
+}, () =>
   withFolder((folder) =>
     withSeed(async (random) => {
       const nowMs = await stoppedChain(`${folder}/node`);
@@ -223,7 +225,9 @@ Deno.test("Data directory: at random faults of its files no balance and no settl
     })
   ));
 
-Deno.test("Data directory: at random faults of what a killed node leaves behind nothing is wrong", () =>
+Deno.test("Data directory: at random faults of what a killed node leaves behind nothing is wrong", {
+  timeout: 60_000 + 100 * FAULTS,
+}, () =>
   withFolder((folder) =>
     withSeed(async (random) => {
       const nowMs = await stoppedChain(`${folder}/stopped`, `${folder}/node`);
