@@ -71,7 +71,6 @@ export type RequestHandler = (
   served: Served,
 ) => Response | Promise<Response>;
 
-/** Options of a listener. */
 export interface ListenOptions {
   /** How long {@link Listener.stop} waits for open connections. */
   drainDeadlineMs?: number;

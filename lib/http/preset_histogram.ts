@@ -1,6 +1,5 @@
 import { Histogram, type LabelValues, type Registry } from "prom-client";
 
-/** Options of a {@link PresetHistogram}. */
 export interface PresetHistogramOptions<L extends string> {
   name: string;
   help: string;

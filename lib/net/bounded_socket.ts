@@ -21,7 +21,6 @@ export const PING_EVERY_MS = 15_000;
  */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/** Options of a {@link BoundedSocket}. */
 export interface BoundedSocketOptions {
   /** A longer message closes the connection, as does one in over 16,384 fragments. */
   maxMessageBytes: number;

@@ -22,7 +22,6 @@ export class ExchangeHistoryError extends RangemakerError {
   }
 }
 
-/** Options of an {@link ExchangeHistory}. */
 export interface ExchangeHistoryOptions {
   /** {@link ATTEMPTS_MAX} by default. */
   attemptsMax?: number;

@@ -17,7 +17,6 @@ export class NetworkError extends RangemakerError {
   }
 }
 
-/** Options of a {@link request}. */
 export interface RequestOptions {
   /** Sent as the JSON body of a POST; without it the request is a GET. */
   json?: unknown;

@@ -2,7 +2,6 @@ import type { CancelTimer, Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import type { Backoff } from "./backoff.ts";
 
-/** Options of a {@link PollingLoop}. */
 export interface PollingLoopOptions {
   clock: Clock;
   /**

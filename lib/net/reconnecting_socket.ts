@@ -26,7 +26,6 @@ export interface SocketLike {
  */
 export type DownCause = "not_opened" | "closed" | "silent" | "dropped";
 
-/** Events of a {@link ReconnectingSocket}. */
 export interface SocketHandlers {
   /** Connected: subscribe now. */
   onOpen(): void;

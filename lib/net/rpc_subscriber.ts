@@ -36,7 +36,6 @@ export interface Heartbeat {
   answerMs: number;
 }
 
-/** Options of an {@link RpcSubscriber}. */
 export interface RpcSubscriberOptions {
   /** JSON-RPC over WebSocket. */
   url: string;

@@ -17,7 +17,6 @@ export const TRANSACTION_ERROR_CODES = [
   "DEPOSIT_ALREADY_PROCESSED",
 ] as const;
 
-/** One of {@link TRANSACTION_ERROR_CODES}. */
 export type TransactionErrorCode = (typeof TRANSACTION_ERROR_CODES)[number];
 
 /** Result of `core_sendTransaction` and `core_getTransaction`. */

@@ -9,7 +9,6 @@ import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
 import { signTransaction } from "../../lib/protocol/transaction.ts";
 import type { Trade, TradeHistory } from "./trade_history.ts";
 
-/** Parts of a {@link Backfiller}. */
 export interface BackfillerParts {
   client: Pick<CoreClient, "sendTransaction">;
   /** The admin. */

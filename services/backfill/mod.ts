@@ -31,7 +31,6 @@ const time = {
   placeholder: "time",
 } satisfies kinds.OptionKind;
 
-/** Options of `rangemaker backfill`. */
 export const options = {
   thesis: {
     flags: "-t, --thesis <id>",
@@ -79,7 +78,6 @@ export const options = {
   chainId: chainIdOption,
 } satisfies OptionTable;
 
-/** Options of {@link run} after parsing. */
 export type BackfillOptions = OptionsOf<typeof options>;
 
 /** `rangemaker backfill` with a clock. */

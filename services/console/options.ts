@@ -6,7 +6,6 @@ import { chainIdOption, hostOption, marketsOption } from "../../lib/cli/shared_o
 const browserUrl = { schema: kinds.httpUrl.schema, placeholder: "url" } satisfies kinds.OptionKind;
 const browserWsUrl = { ...browserUrl, schema: kinds.wsUrl.schema } satisfies kinds.OptionKind;
 
-/** Options of `rangemaker console`. */
 export const options = {
   port: {
     flags: "-P, --port",
@@ -72,5 +71,4 @@ export const options = {
   },
 } satisfies OptionTable;
 
-/** Options of `startConsole`. */
 export type ConsoleOptions = OptionsOf<typeof options>;

@@ -23,7 +23,6 @@ export interface VenueState {
   admitsSubscription(): boolean;
 }
 
-/** Parts of a {@link VenueConnection}. */
 export interface VenueConnectionOptions {
   venue: VenueState;
   peer: Peer;

@@ -18,7 +18,6 @@ export const VENUE_FAULTS = {
   shutdown: "gives notice and closes ten seconds later, new connections too",
 } as const;
 
-/** One of {@link VENUE_FAULTS}. */
 export type VenueFault = keyof typeof VENUE_FAULTS;
 
 /** All fault names. */

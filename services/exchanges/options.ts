@@ -9,7 +9,6 @@ const fault = {
   placeholder: "venue=fault",
 } satisfies kinds.OptionKind;
 
-/** Options of `rangemaker exchanges`. */
 export const options = {
   port: {
     flags: "-P, --port",

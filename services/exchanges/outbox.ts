@@ -1,7 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { Timers } from "../../lib/timers.ts";
 
-/** Options of an {@link Outbox}. */
 export interface OutboxOptions {
   clock: Clock;
   /** Most frames that may wait. */

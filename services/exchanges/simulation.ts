@@ -36,7 +36,6 @@ const TRADE_SHARE = 0.000_05;
 /** Prices are whole cents: 10^4 of the 6 decimals. */
 const TICK = 10_000n;
 
-/** Options of a {@link Simulation}. */
 export interface SimulationOptions {
   markets: readonly string[];
   random: RandomSource;

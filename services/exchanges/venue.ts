@@ -8,7 +8,6 @@ import { type NumberedTrade, type Trade, TradeLog } from "./trades.ts";
 /** Most open connections, of all clients together: a stand-in serves a handful. */
 const CONNECTIONS_MAX = 1_000;
 
-/** Parts of a {@link Venue}. */
 export interface VenueOptions {
   dialect: Dialect;
   /** Symbols such as `BTC/USDT`. */

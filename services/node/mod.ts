@@ -14,7 +14,6 @@ import { openStorage } from "./storage/storage.ts";
 
 export { options };
 
-/** Options of {@link startNode}. */
 export type NodeOptions = OptionsOf<typeof options>;
 
 /** A running core node. */

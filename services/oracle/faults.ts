@@ -13,7 +13,6 @@ export const FAULTS = {
   lifetime: "the connection reached the age at which it is replaced",
 } as const;
 
-/** One of {@link FAULTS}. */
 export type Fault = keyof typeof FAULTS;
 
 /**

@@ -7,7 +7,6 @@ import { PriceBoard, type PriceBoardOptions } from "./price_board.ts";
 import type { Provider } from "./provider.ts";
 import { ProviderConnection } from "./provider_connection.ts";
 
-/** Parts of an {@link Oracle}. */
 export interface OracleParts {
   /** The providers and the URL to use for each. */
   providers: readonly { provider: Provider; url: string }[];

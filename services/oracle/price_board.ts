@@ -3,7 +3,6 @@ import type { PriceEntry } from "../../lib/protocol/price.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { Pair, type PairRules, type Source } from "./pair.ts";
 
-/** Options of a {@link PriceBoard}. */
 export interface PriceBoardOptions extends PairRules {
   markets: readonly Market[];
 }

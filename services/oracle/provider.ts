@@ -26,7 +26,6 @@ export const DROP_REASONS = [
   "late",
 ] as const;
 
-/** One of {@link DROP_REASONS}. */
 export type DropReason = (typeof DROP_REASONS)[number];
 
 /** The meaning of one frame of an exchange. */

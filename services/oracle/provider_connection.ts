@@ -12,7 +12,6 @@ import type { DropReason, Provider } from "./provider.ts";
 import { RetrySchedule } from "./retry_schedule.ts";
 import { Session } from "./session.ts";
 
-/** Callbacks of a {@link ProviderConnection}. */
 export interface ProviderConnectionHandlers {
   onPrint(provider: ProviderName, market: string, price: bigint): void;
   /** The last price of this market is still the exchange's last trade. */
@@ -27,7 +26,6 @@ export interface ProviderConnectionHandlers {
   onDroppedFrame(provider: ProviderName, reason: DropReason): void;
 }
 
-/** Options of a {@link ProviderConnection}. */
 export interface ProviderConnectionOptions {
   provider: Provider;
   url: string;

@@ -20,7 +20,6 @@ const SPREAD_MS = 500;
 /** The unit of an exchange's limit: attempts to connect, or subscriptions on open connections. */
 export type RetryEvent = "connections" | "subscriptions";
 
-/** Options of a {@link RetrySchedule}. */
 export interface RetryScheduleOptions {
   rule: RetryRule;
   clock: Clock;

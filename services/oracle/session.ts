@@ -4,7 +4,6 @@ import type { Fault, Remedy } from "./faults.ts";
 import type { DropReason, Frame, Print, Provider } from "./provider.ts";
 import { Stream } from "./stream.ts";
 
-/** Callbacks of a {@link Session}. */
 export interface SessionHandlers {
   onPrint(market: string, price: bigint): void;
   /** The last price of this market is still the exchange's last trade. */
@@ -17,7 +16,6 @@ export interface SessionHandlers {
   onDropped(reason: DropReason): void;
 }
 
-/** Options of a {@link Session}. */
 export interface SessionOptions {
   provider: Provider;
   /** Symbols such as `BTC/USDT`. */

@@ -35,7 +35,6 @@ const doctorTargets: Readonly<Record<string, () => Promise<{ checks: ServiceChec
   backfill: () => import("../backfill/checks.ts"),
 };
 
-/** Options of the doctor itself. */
 export const doctorOptions = {
   json: {
     flags: "--json",

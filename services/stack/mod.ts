@@ -9,7 +9,6 @@ import { priceOptions } from "./options.ts";
 import { PORT_OFFSET_MAX, portsAt } from "./ports.ts";
 import { describeStack, startStack } from "./stack.ts";
 
-/** Options of the stack. */
 export const options = {
   ...priceOptions,
   live: {

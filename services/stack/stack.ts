@@ -33,7 +33,6 @@ const MIN_SOURCES = 2;
 /** Where services listen by default. */
 const DEFAULT_HOST = hostOption.default;
 
-/** Options of a stack. */
 export interface StackOptions {
   ports: StackPorts;
   /** Address that all services listen on. */

@@ -5,7 +5,6 @@ import type { MethodTable } from "./definition.ts";
 /** Kinds of `eth_subscribe`. */
 export const SUBSCRIPTION_KINDS = ["newHeads", "theses", "prices", "transactions"] as const;
 
-/** One of {@link SUBSCRIPTION_KINDS}. */
 export type SubscriptionKind = (typeof SUBSCRIPTION_KINDS)[number];
 
 const BLOCK_RULE = "Expected a block number as hex, or a tag such as latest";

@@ -16,7 +16,6 @@ export const CHECKPOINT_LATE_MAX_MS = 1_000;
  */
 export const CLOCK_AHEAD_WAIT_MS = 30_000;
 
-/** Callbacks of a {@link CheckpointLoop}. */
 export interface CheckpointHandlers {
   /** Pulls prices; never rejects, and resolves within the timeout of a pull. */
   pull(): Promise<void>;

@@ -17,7 +17,6 @@ export class DevelopmentOnlyError extends RangemakerError {
   }
 }
 
-/** Parts of a {@link DevChain}. */
 export interface DevChainParts {
   chain: Chain;
   /** The clock of the chain, and of other services that share it. */

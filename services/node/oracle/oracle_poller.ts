@@ -6,7 +6,6 @@ import type { PullResult } from "./oracle_client.ts";
 /** The outcome of a pull; `invalid` means that the answer was not one of `GET /prices`. */
 export type PullOutcome = "ok" | "timeout" | "error" | "invalid";
 
-/** Parts of an {@link OraclePoller}. */
 export interface OraclePollerParts {
   /** URL of the oracle, for status answers. */
   url: string;

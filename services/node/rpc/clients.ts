@@ -40,7 +40,6 @@ export const CLOSE_WAIT_MS = 1_000;
 const CLOSE_RESTARTING = 1012;
 const CLOSE_TRY_LATER = 1013;
 
-/** Options of {@link Clients}. */
 export interface ClientsOptions {
   dispatcher: Dispatcher;
   subscriptions: Subscriptions;

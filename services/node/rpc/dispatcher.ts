@@ -61,7 +61,6 @@ export interface Answer {
   isMalformed: boolean;
 }
 
-/** Parts of a {@link Dispatcher}. */
 export interface DispatcherParts {
   methods: ReadonlyMap<string, Method>;
   observe: CallObserver;

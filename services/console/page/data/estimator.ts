@@ -12,7 +12,6 @@ export type EstimateState =
   | { estimate: Estimate; bet: Bet }
   | { failure: unknown };
 
-/** Options of an {@link Estimator}. */
 export interface EstimatorOptions {
   estimate(bet: Bet, signal: AbortSignal): Promise<Estimate>;
   clock: Clock;

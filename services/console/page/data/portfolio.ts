@@ -18,7 +18,6 @@ const RETRY_MS = 1_000;
 /** Balances may change without a bet, such as by a deposit from elsewhere. */
 const REFRESH_MS = 10_000;
 
-/** Options of a {@link Portfolio}. */
 export interface PortfolioOptions {
   client: RangemakerClient;
   user: Address;

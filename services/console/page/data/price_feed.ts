@@ -19,7 +19,6 @@ const RETRY_MS = 1_000;
 const HISTORY_MAX_MS = 65_536 * SLOT_MS;
 const PAGE_MS = 600_000;
 
-/** Options of a {@link PriceFeed}. */
 export interface PriceFeedOptions {
   client: Pick<RangemakerClient, "history" | "watchPrices">;
   /** The markets. */

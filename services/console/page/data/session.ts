@@ -28,7 +28,6 @@ export interface User {
   portfolio: Portfolio;
 }
 
-/** Options of a {@link Session}. */
 export interface SessionOptions {
   config: PageConfig;
   clock: Clock;

@@ -25,7 +25,6 @@ export type Stage =
 /** An estimate ages with the price: asked again this often. */
 const REFRESH_MS = 1_000;
 
-/** Options of a {@link BetSlip}. */
 export interface BetSlipOptions {
   session: Pick<Session, "user" | "pending">;
   estimate: Estimator;

@@ -4,7 +4,6 @@ import { isInside, type Scales } from "./chart_scales.ts";
 import { wheelFactor } from "./chart_spans.ts";
 import type { Draft } from "./draft.ts";
 
-/** Options of the pointer. */
 export interface PointerTarget {
   /** Scales of the newest frame; undefined before the first. */
   scales(): Scales | undefined;
