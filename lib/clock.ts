@@ -9,7 +9,6 @@ export interface Clock {
   after(delayMs: number, task: () => void): CancelTimer;
 }
 
-/** The system clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(delayMs, task) {

@@ -1,7 +1,6 @@
 /** Asks for a secret on a terminal. */
 import { UsageError } from "./options.ts";
 
-/** The keyboard of a terminal. */
 export interface Keyboard {
   isTerminal(): boolean;
   setRaw(raw: boolean): void;

@@ -93,7 +93,6 @@ export const chainIdOption = {
   default: "1337",
 } satisfies OptionSpec;
 
-/** The markets of a deployment. */
 export const marketsOption = {
   flags: "--markets",
   kind: kinds.marketsFile,

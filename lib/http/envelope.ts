@@ -182,7 +182,6 @@ function asCallerError(thrown: unknown): RangemakerError | undefined {
   return undefined;
 }
 
-/** Answers a failure in the envelope. */
 export function answerFailure(c: Context, error: RangemakerError): Response {
   const body = failureBody(error, c.get("prefixesErrorCodes") === true);
   return c.json(body, statusOfCode(error.code) ?? 500);

@@ -13,7 +13,6 @@ import { redactUrls } from "../redact.ts";
 /** First part of every log category; the second is the service. */
 export const LOG_ROOT = "rangemaker";
 
-/** The logger of a service. */
 export const serviceLog = (service: string): Logger => getLogger([LOG_ROOT, service]);
 
 /** Log levels, most verbose first. */

@@ -34,9 +34,7 @@ export interface Operation {
   description?: string;
   /** Parses the parameters of the path. */
   path?: z.ZodObject;
-  /** Parses the query. */
   query?: z.ZodObject;
-  /** Parses the body. */
   body?: z.ZodType;
   /** An example of a valid body. */
   example?: Record<string, unknown>;

@@ -7,7 +7,6 @@ import { request } from "./http_request.ts";
 
 /** Properties of a {@link ServiceError} beside its message. */
 export interface ServiceErrorOptions {
-  /** HTTP status. */
   status: number;
   details?: Readonly<Record<string, unknown>>;
   retryable?: boolean;
@@ -19,7 +18,6 @@ export interface ServiceErrorOptions {
  * the answer; an answer of the wrong shape has the code `INVALID_ANSWER`.
  */
 export class ServiceError extends RangemakerError {
-  /** HTTP status. */
   readonly status: number;
 
   constructor(code: string, message: string, { status, ...options }: ServiceErrorOptions) {

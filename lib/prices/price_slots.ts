@@ -58,7 +58,6 @@ export class RangeCheckBuilder implements RangeCheck {
       (lowest < range.lower || highest > range.upper);
   }
 
-  /** Adds the price of one slot. */
   addSlot(slot: number, price: bigint): void {
     if (this.hasFirstOutside(price, price)) this.outside = { time: slot * SLOT_MS, price };
   }

@@ -4,7 +4,6 @@ import { addressSchema, uint256Schema } from "./scalars.ts";
 /** Permissions of an account beyond betting. A solver needs none. */
 export const permissionSchema = z.enum(["relayer", "admin"]);
 
-/** One of the permissions. */
 export type Permission = z.output<typeof permissionSchema>;
 
 /** Result of `core_getAccount`; `locked` is the amount in open theses. */

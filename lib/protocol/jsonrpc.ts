@@ -45,7 +45,6 @@ export interface RpcErrorBody {
   data?: unknown;
 }
 
-/** One answer. */
 export type RpcResponse =
   | { jsonrpc: "2.0"; id: RpcId; result: unknown }
   | { jsonrpc: "2.0"; id: RpcId; error: RpcErrorBody };
@@ -83,7 +82,6 @@ export function idOf(value: unknown): RpcId {
   return parsed.success ? parsed.data : null;
 }
 
-/** An answer with a result. */
 export function rpcResult(id: RpcId, result: unknown): RpcResponse {
   return { jsonrpc: "2.0", id, result };
 }

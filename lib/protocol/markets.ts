@@ -56,7 +56,6 @@ export class Markets {
     }
   }
 
-  /** The symbols, in order. */
   get symbols(): string[] {
     return this.list.map(({ symbol }) => symbol);
   }

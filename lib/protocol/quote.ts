@@ -14,7 +14,6 @@ export const quoteRequestSchema = z.object({
   deadline: deadlineSchema,
 }).meta({ id: "QuoteRequest" });
 
-/** A parsed quote request. */
 export type QuoteRequest = z.output<typeof quoteRequestSchema>;
 
 /** The message that solver and user sign: their bet, its payout, and until when it is valid. */

@@ -11,7 +11,6 @@ import type { Trade, TradeHistory } from "./trade_history.ts";
 
 export interface BackfillerParts {
   client: Pick<CoreClient, "sendTransaction">;
-  /** The admin. */
   signer: Signer;
   chainId: number;
   history: TradeHistory;
@@ -27,7 +26,6 @@ export interface BackfillerParts {
 /** Result for one missing span. */
 export interface SpanReport {
   span: TimeSpan;
-  /** Slots that were filled. */
   filledSlots: number;
   /** Slots without a trade: they stay missing. */
   slotsWithoutTrade: number;
@@ -35,7 +33,6 @@ export interface SpanReport {
   slotsNotTaken: number;
 }
 
-/** The node refused a backfill. */
 export class BackfillRefusedError extends RangemakerError {
   constructor(code: string, message: string) {
     super(code, `Backfill refused with ${code}: ${message}`);

@@ -109,7 +109,6 @@ export class VenueConnection {
     this.#options.onEnd();
   }
 
-  /** Closes the connection. */
   close(code: number, reason: string): void {
     if (this.#ended) return;
     this.closed();

@@ -20,7 +20,6 @@ export const VENUE_FAULTS = {
 
 export type VenueFault = keyof typeof VENUE_FAULTS;
 
-/** All fault names. */
 export const VENUE_FAULT_NAMES = Object.keys(VENUE_FAULTS) as VenueFault[]; // its own keys
 
 /** Delay of all frames under `slow`, in milliseconds. */

@@ -38,7 +38,6 @@ export interface RunningExchanges extends RunningService {
   readonly historyUrl: string;
   /** Injects a fault into a venue until {@link clear}. */
   inject(provider: ProviderName, fault: VenueFault): void;
-  /** Clears a fault. */
   clear(provider: ProviderName, fault: VenueFault): void;
 }
 

@@ -71,7 +71,6 @@ export class Pump {
     this.#cancelTimer = this.#clock.after(dueMs - nowMs, () => this.start());
   }
 
-  /** Stops playing. */
   stop(): void {
     this.#cancelTimer?.();
   }

@@ -1,7 +1,6 @@
 import { lowerBound } from "../../lib/lower_bound.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 
-/** One trade at one venue. */
 export interface Trade {
   provider: ProviderName;
   /** Symbol such as `BTC/USDT`. */

@@ -38,7 +38,6 @@ export class Venue implements VenueState {
     );
   }
 
-  /** Connections that are open. */
   get connections(): number {
     return this.#connections.size;
   }
@@ -59,7 +58,6 @@ export class Venue implements VenueState {
     for (const connection of [...this.#connections]) connection.applyFault(fault);
   }
 
-  /** Clears a fault. */
   clear(fault: VenueFault): void {
     this.#faults.delete(fault);
   }

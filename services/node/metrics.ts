@@ -2,7 +2,6 @@ import { Counter, Gauge, Histogram } from "prom-client";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 
-/** The node's metrics. */
 export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
 
 /** Values that are read at each scrape. */

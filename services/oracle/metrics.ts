@@ -17,7 +17,6 @@ export interface OracleMetrics {
   timeAggregation(): () => void;
 }
 
-/** Registers the oracle's metrics. */
 export function createOracleMetrics(registers: Registry[]): OracleMetrics {
   const aggregationSeconds = new Histogram({
     name: "oracle_aggregation_seconds",

@@ -8,7 +8,6 @@ import type { Provider } from "./provider.ts";
 import { ProviderConnection } from "./provider_connection.ts";
 
 export interface OracleParts {
-  /** The providers and the URL to use for each. */
   providers: readonly { provider: Provider; url: string }[];
   markets: readonly Market[];
   board: Omit<PriceBoardOptions, "markets">;

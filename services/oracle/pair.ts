@@ -95,7 +95,6 @@ export class Pair {
     return this.#dueAtMs;
   }
 
-  /** Takes a new price of a provider. */
   update(provider: ProviderName, price: bigint, timeMs: number): void {
     const known = this.#find(provider);
     if (known === undefined) {

@@ -28,7 +28,6 @@ export class PriceBoard {
     return this.#body;
   }
 
-  /** The symbols of the markets. */
   get symbols(): string[] {
     return this.#pairs.map((pair) => pair.symbol);
   }

@@ -7,7 +7,6 @@ import type { Oracle } from "./oracle.ts";
 import type { PriceBoard } from "./price_board.ts";
 import type { ProviderConnection } from "./provider_connection.ts";
 
-/** An age in milliseconds. */
 const ageSchema = z.number().nonnegative().nullable()
   .describe("Milliseconds, null if it has not happened");
 

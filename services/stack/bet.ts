@@ -16,7 +16,6 @@ import { oraclePricesSchema } from "../../lib/protocol/price.ts";
 import { drawWhile, rangeLine } from "./range_line.ts";
 import type { StackUrls } from "./stack.ts";
 
-/** The result of a bet. */
 export interface BetResult {
   thesis: Thesis;
   /** Accounts after settlement. */
@@ -42,7 +41,6 @@ const WINDOW_MS = 3_000;
 const LEAD_MS = 1_000;
 /** Half width of the range as a share of the price: half a percent. */
 const RANGE_DIVISOR = 200n;
-/** Timeout of one step. */
 const STEP_TIMEOUT_MS = 10_000;
 /** Twice that: prices have to reach the oracle first, then the node. */
 const PRICES_TIMEOUT_MS = 20_000;

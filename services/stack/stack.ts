@@ -51,11 +51,9 @@ export interface StackOptions {
   markets?: string | undefined;
   /** Web pages besides the console that may call solver, bridge and proxy; `*` for all. */
   corsOrigins?: string[] | undefined;
-  /** Pricing options of the solver. */
   pricing?: Partial<SolverOptions>;
 }
 
-/** URLs of the services of a stack. */
 export interface StackUrls {
   /** Absent without a port for it. */
   console?: string;

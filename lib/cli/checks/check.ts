@@ -8,7 +8,6 @@ import type { OptionsOf, OptionTable } from "../options.ts";
 /** `warn`: it works, but needs attention. `fail`: the service will not work. */
 export type Level = "ok" | "warn" | "fail";
 
-/** Result of a check. */
 export interface Finding {
   level: Level;
   /** The attempt and its result, on one line. */
@@ -36,15 +35,12 @@ export function check<T>(
   return value === undefined ? undefined : { subject, run: () => run(value) };
 }
 
-/** A check of one service. */
 export interface ServiceCheck extends Check {
   service: string;
 }
 
-/** Dependencies of checks. */
 export interface CheckContext {
   clock: Clock;
-  /** Timeout of each check. */
   timeoutMs: number;
   /** The key that the service signs with. @throws {RangemakerError} If there is none. */
   signer(): Promise<{ address: Address }>;

@@ -139,7 +139,6 @@ export function summaryOf(results: readonly CheckResult[]): string {
   return `${results.length} checks: ${parts.join(", ")}`;
 }
 
-/** The results as JSON. */
 export function jsonOf(results: readonly CheckResult[]): string {
   const counts = countsOf(results);
   return JSON.stringify({ ok: counts.fail === 0, counts, checks: results }, null, 2);

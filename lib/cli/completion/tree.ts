@@ -3,7 +3,6 @@ import { Option } from "commander";
 import type { CommandEntries } from "../command.ts";
 import { flagsOf, type OptionSpec, type OptionTable } from "../options.ts";
 
-/** The value of an option. */
 export interface CompletedValue {
   /** Its name in the help. */
   name: string;
@@ -14,7 +13,6 @@ export interface CompletedValue {
   choices: readonly string[];
 }
 
-/** One option of a command. */
 export interface CompletedOption {
   /** `-p` and `--port`, the long one last. */
   flags: readonly string[];
@@ -24,7 +22,6 @@ export interface CompletedOption {
   isRepeatable: boolean;
 }
 
-/** One command. */
 export interface CompletedCommand {
   /** The words of the command; none for the program itself. */
   path: readonly string[];

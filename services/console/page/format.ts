@@ -75,7 +75,6 @@ export function toNumber(price: bigint): number {
   return Number(price) / 1e6;
 }
 
-/** The message of anything thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -8,7 +8,6 @@ import { formatAmount, shortAddress } from "./format.ts";
 export interface View {
   /** Behind the # of its address. */
   id: string;
-  /** On the tab. */
   label: string;
   Body: ComponentType;
 }

@@ -7,7 +7,6 @@ interface TableProps {
   /** Plural noun for the rows, such as `markets`. */
   of: string;
   columns: readonly Column[];
-  /** The rows. */
   children: ComponentChildren;
 }
 

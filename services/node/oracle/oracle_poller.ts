@@ -14,7 +14,6 @@ export interface OraclePollerParts {
   /** Receives the pulled prices. */
   prices: OraclePrices;
   clock: Clock;
-  /** A pull ended. */
   onPull?(outcome: PullOutcome): void;
   /** An answer came after the timeout of its pull and had a newer price. */
   onLatePrices?(): void;

@@ -14,7 +14,6 @@ import type { PriceHistory } from "../chain/price_history.ts";
 /** Ids that one page looks at, so that a filter that matches few theses costs no more. */
 export const THESES_SCANNED_MAX = 10_000;
 
-/** Selects theses. */
 export type ThesesQuery = ParamsOf<typeof readMethods.core_getTheses>["filter"];
 
 /**
@@ -43,7 +42,6 @@ export function pageOfTheses(
   return { theses: page, nextCursor: end <= ledger.lastThesisId ? `${end - 1}` : null };
 }
 
-/** The theses of a ledger. */
 type Theses = Pick<Ledger, "theses" | "lastThesisId" | "thesis" | "thesesBetween">;
 
 /** How many ids are read from the archive at once. */

@@ -43,7 +43,6 @@ export class SerialQueue {
     this.#nextTurn = nextTurn;
   }
 
-  /** Tasks that wait. */
   get waiting(): number {
     return this.#lanes.write.size + this.#lanes.read.size;
   }
@@ -139,7 +138,6 @@ class WaitingTasks {
     return room > 0;
   }
 
-  /** Adds a task of a caller. */
   add([name, ...rest]: readonly string[], task: () => void): void {
     this.#size += 1;
     if (name === undefined) {

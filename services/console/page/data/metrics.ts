@@ -1,6 +1,5 @@
 /** Figures in the Prometheus text format, as every service answers them at `GET /metrics`. */
 
-/** One figure. */
 export interface Sample {
   labels: Readonly<Record<string, string>>;
   value: number;

@@ -21,7 +21,6 @@ const PAGE_MS = 600_000;
 
 export interface PriceFeedOptions {
   client: Pick<RangemakerClient, "history" | "watchPrices">;
-  /** The markets. */
   symbols: readonly string[];
   serverClock: ServerClock;
   /** The feed is connected: for the first time, or again. */

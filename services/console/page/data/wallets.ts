@@ -47,7 +47,6 @@ export function onAccountsChanged(provider: ProviderWallet, changed: () => void)
   if (typeof on === "function") on.call(provider, "accountsChanged", changed);
 }
 
-/** The text store of a browser. */
 export type TextStore = Pick<Storage, "getItem" | "setItem">;
 
 const keySchema = z.custom<`0x${string}`>((value) =>

@@ -26,7 +26,6 @@ export function openOperatorView({ config, markets: { symbols } }: PageModel): V
 }
 
 interface OperatorViewProps {
-  /** The markets. */
   symbols: readonly string[];
   watches: readonly ServiceWatch[];
   sources: ProvidersWatch | undefined;

@@ -6,7 +6,6 @@ import { paintBoxes, paintBoxLabels, paintBreach } from "./chart_box_painter.ts"
 import type { Palette } from "./chart_palette.ts";
 import { type Scales, timeTicks } from "./chart_scales.ts";
 
-/** Content of one frame. */
 export interface Frame {
   scales: Scales;
   series: PriceSeries;
@@ -28,7 +27,6 @@ const HINT_INSET = 6;
 /** With more time than this, labels need the date. */
 const DAY_MS = 86_400_000;
 
-/** Draws a frame. */
 export function paint(context: Context, frame: Frame, width: number, height: number): void {
   const { palette, scales } = frame;
   const { plot } = scales;

@@ -12,7 +12,6 @@ const NAMES = [
   "font",
 ] as const;
 
-/** The style of a chart. */
 export type Palette = Record<(typeof NAMES)[number], string>;
 
 /** Reads the colours that apply now: they differ between light and dark. */

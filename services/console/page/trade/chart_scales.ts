@@ -9,7 +9,6 @@ export interface Plot {
   bottom: number;
 }
 
-/** The scales of one frame. */
 export interface Scales {
   plot: Plot;
   /** Unix milliseconds to pixels. */
@@ -33,7 +32,6 @@ export function pastShare(width: number): number {
   return width <= NARROW.widthMax ? NARROW.nowAt : NOW_AT;
 }
 
-/** The scales of a chart. */
 export function scalesOf(
   size: { width: number; height: number },
   view: { nowMs: number; spanMs: number; low: number; high: number },

@@ -20,7 +20,6 @@ export function zoomed(spanMs: number, factor: number): number {
   return Math.min(SPAN_MAX_MS, Math.max(SPAN_MIN_MS, spanMs * factor));
 }
 
-/** The name of a span. */
 export function labelOf(spanMs: number): string {
   return SPANS.find(({ ms }) => ms === spanMs)?.label ?? formatDuration(spanMs);
 }
