@@ -46,7 +46,7 @@ export class PriceWatch {
       backoff: new Backoff({ ...RECONNECT, random }),
       silenceMs: SILENCE_MS,
       subscriptions: [subscription(["prices"], pricesSchema, onPrices)],
-      onSubscribed: () => {
+      onLive: () => {
         this.#state = "live";
         onState?.("live");
       },

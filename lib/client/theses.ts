@@ -2,7 +2,6 @@ import type { Clock, RandomSource } from "../clock.ts";
 import { Backoff } from "../net/backoff.ts";
 import type { CoreReader } from "../net/core_reader.ts";
 import { pagesOf } from "../net/pages.ts";
-import { PollingLoop } from "../net/polling_loop.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
 import { RpcSubscriber, subscription } from "../net/rpc_subscriber.ts";
 import type { Address } from "../protocol/scalars.ts";
@@ -42,9 +41,6 @@ const RECONNECT = { initialMs: 100, maxMs: 10_000 };
 /** A user's theses change rarely, so silence says nothing: ask for a sign of life. */
 const HEARTBEAT = { everyMs: 20_000, answerMs: 10_000 };
 
-/** Unsettled theses are read again this often: a proxy may lose notifications of its node unnoticed. */
-const REFRESH_MS = 30_000;
-
 /** Theses in one answer. */
 const PAGE = 100;
 
@@ -64,7 +60,6 @@ interface Waiter {
 export class ThesisWatch {
   readonly #options: ThesisWatchOptions;
   readonly #subscriber: RpcSubscriber;
-  readonly #reader: PollingLoop;
   /** Newest state of each thesis: as many as the user has. */
   readonly #latest = new Map<number, Thesis>();
   readonly #waiters = new Set<Waiter>();
@@ -76,13 +71,6 @@ export class ThesisWatch {
     const { url, user, clock, random, connect } = options;
     const backoff = () => new Backoff({ ...RECONNECT, random });
     this.#options = options;
-    this.#reader = new PollingLoop({
-      clock,
-      intervalMs: REFRESH_MS,
-      backoff: backoff(),
-      poll: (signal) => this.#read(signal),
-      onFailure: ({ message }) => this.#lastFailure = message,
-    });
     this.#subscriber = new RpcSubscriber({
       url,
       clock,
@@ -92,10 +80,17 @@ export class ThesisWatch {
       subscriptions: [
         subscription(["theses", { user }], thesisSchema, (thesis) => this.#update(thesis)),
       ],
-      onSubscribed: () => this.#reader.start(),
+      catchUp: {
+        read: (signal) => this.#read(signal),
+        backoff: backoff(),
+        onFailure: ({ message }) => this.#lastFailure = message,
+      },
+      onLive: () => {
+        this.#setState("live");
+        for (const opener of this.#openers) opener.resolve();
+      },
       onLost: (reason) => {
         this.#lastFailure = reason;
-        this.#reader.pause();
         this.#setState("connecting");
       },
     });
@@ -177,7 +172,6 @@ export class ThesisWatch {
    */
   close(): void {
     this.#subscriber.stop();
-    this.#reader.pause();
     const closed = new WatchError("WATCH_CLOSED", "The watch was closed");
     for (const waiting of [...this.#openers, ...this.#waiters]) waiting.reject(closed);
   }
@@ -191,9 +185,6 @@ export class ThesisWatch {
       if (signal.aborted) return;
       page.theses.forEach((thesis) => this.#update(thesis));
     }
-    if (signal.aborted) return;
-    this.#setState("live");
-    for (const opener of this.#openers) opener.resolve();
   }
 
   async #refresh(signal: AbortSignal): Promise<void> {

@@ -1,7 +1,9 @@
 import * as z from "zod";
 import type { CancelTimer, Clock } from "../clock.ts";
+import type { RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
 import type { Backoff } from "./backoff.ts";
+import { PollingLoop } from "./polling_loop.ts";
 import { ReconnectingSocket, type SocketLike } from "./reconnecting_socket.ts";
 
 /** One thing to subscribe to; made by {@link subscription}. */
@@ -36,14 +38,31 @@ export interface Heartbeat {
   answerMs: number;
 }
 
+/** Reads what happened while there was no connection. */
+export interface CatchUp {
+  /**
+   * Called after every connect, and every {@link CATCH_UP_MS}: a proxy may lose notifications of its
+   * node unnoticed. Check `signal` after each wait: once it is aborted, the result no longer counts.
+   *
+   * @throws {RangemakerError} It failed, and is tried again.
+   */
+  read(signal: AbortSignal): Promise<void>;
+  /** Waits after reads that failed. */
+  backoff: Backoff;
+  /** Called after the first failed read following a good one. */
+  onFailure(error: RangemakerError): void;
+}
+
 export interface RpcSubscriberOptions {
   /** JSON-RPC over WebSocket. */
   url: string;
   clock: Clock;
   backoff: Backoff;
   subscriptions: readonly RpcSubscription[];
-  /** Every subscription is accepted; notifications before this may have been missed. */
-  onSubscribed(): void;
+  /** If it is missing, notifications before {@link onLive} may have been missed. */
+  catchUp?: CatchUp;
+  /** Every subscription is accepted, and what was missed has been read. */
+  onLive(): void;
   /** The connection is lost, or was never made; another attempt follows. */
   onLost(reason: string): void;
   /** A connection without any frame for this long is dropped: for subscriptions that never pause. */
@@ -56,6 +75,9 @@ export interface RpcSubscriberOptions {
 
 /** The proxy waits 10 s for a node that is away before it refuses a subscription. */
 const ACCEPT_TIMEOUT_MS = 15_000;
+
+/** Time between two reads of {@link CatchUp}. */
+export const CATCH_UP_MS = 30_000;
 
 /** The heartbeat's request; subscriptions count from 1. */
 const HEARTBEAT_ID = 0;
@@ -78,11 +100,23 @@ export class RpcSubscriber {
   readonly #socket: ReconnectingSocket;
   /** The subscription behind each id that the node gave. */
   readonly #accepted = new Map<string, RpcSubscription>();
+  readonly #catchUp: PollingLoop | undefined;
+  #isLive = false;
   #cancelTimer: CancelTimer = () => {};
 
   constructor(options: RpcSubscriberOptions) {
-    const { url, clock, backoff, silenceMs, connect } = options;
+    const { url, clock, backoff, silenceMs, connect, catchUp } = options;
     this.#options = options;
+    this.#catchUp = catchUp && new PollingLoop({
+      clock,
+      intervalMs: CATCH_UP_MS,
+      backoff: catchUp.backoff,
+      onFailure: (error) => catchUp.onFailure(error),
+      poll: async (signal) => {
+        await catchUp.read(signal);
+        if (!signal.aborted) this.#live();
+      },
+    });
     this.#socket = new ReconnectingSocket({
       url,
       clock,
@@ -110,6 +144,7 @@ export class RpcSubscriber {
   /** Closes the connection for good. */
   stop(): void {
     this.#cancelTimer();
+    this.#catchUp?.pause();
     this.#socket.stop();
   }
 
@@ -147,7 +182,14 @@ export class RpcSubscriber {
     if (this.#accepted.size < this.#options.subscriptions.length) return;
     this.#cancelTimer();
     this.#scheduleHeartbeat();
-    this.#options.onSubscribed();
+    if (this.#catchUp === undefined) this.#live();
+    else this.#catchUp.start();
+  }
+
+  #live(): void {
+    if (this.#isLive) return;
+    this.#isLive = true;
+    this.#options.onLive();
   }
 
   #scheduleHeartbeat(): void {
@@ -166,6 +208,8 @@ export class RpcSubscriber {
 
   #lost(reason: string): void {
     this.#cancelTimer();
+    this.#catchUp?.pause();
+    this.#isLive = false;
     this.#accepted.clear();
     this.#options.onLost(reason);
   }

@@ -132,7 +132,7 @@ export async function trySocket(
     clock,
     backoff: new Backoff(RETRY),
     subscriptions: [subscription(["newHeads"], z.unknown(), () => {})],
-    onSubscribed: () => resolve(undefined),
+    onLive: () => resolve(undefined),
     onLost: (reason) => resolve(reason),
   });
   const cancel = clock.after(

@@ -59,7 +59,7 @@ export class NodeFeed {
         subscription(["theses", { solver }], thesisSchema, handlers.onThesis),
         subscription(["prices"], z.record(z.string(), nodePriceSchema), handlers.onPrices),
       ],
-      onSubscribed: () => this.#subscribed(),
+      onLive: () => this.#subscribed(),
       onLost: (reason) => this.#lost(reason),
     });
   }

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers";
 import { z } from "zod";
+import { RangemakerError } from "../../../lib/errors.ts";
 import { Backoff } from "../../../lib/net/backoff.ts";
 import {
+  CATCH_UP_MS,
   RpcSubscriber,
   type RpcSubscriberOptions,
   subscription,
@@ -23,7 +26,7 @@ function setUp(options: Partial<RpcSubscriberOptions> = {}) {
       subscription(["words"], z.string(), (word) => events.push(word)),
       subscription(["numbers", { odd: true }], z.number(), (number) => events.push(number)),
     ],
-    onSubscribed: () => events.push("subscribed"),
+    onLive: () => events.push("subscribed"),
     onLost: (reason) => events.push(`lost: ${reason}`),
     ...options,
   });
@@ -137,4 +140,42 @@ Deno.test("RpcSubscriber: a tab that slept for a minute does not mistake its own
   clock.advance(0);
   assert.deepEqual(events, ["subscribed"]);
   subscriber.stop();
+});
+
+Deno.test("RpcSubscriber: is live once what was missed has been read, after each connect and at intervals", async () => {
+  const reads: { signal: AbortSignal; answer: PromiseWithResolvers<void> }[] = [];
+  const { clock, network, events, subscriber, accept } = setUp({
+    catchUp: {
+      read(signal) {
+        const answer = Promise.withResolvers<void>();
+        reads.push({ signal, answer });
+        return answer.promise;
+      },
+      backoff: new Backoff({ initialMs: 500, maxMs: 500, random: () => 1 }),
+      onFailure: ({ message }) => events.push(message),
+    },
+  });
+  const answer = async (failure?: Error) => {
+    const read = reads.at(-1) ?? assert.fail("No read");
+    if (failure === undefined) read.answer.resolve();
+    else read.answer.reject(failure);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  accept();
+  network.newest.end(1001, "away");
+  assert.equal(reads[0]?.signal.aborted, true);
+  await answer();
+  assert.equal(events.includes("subscribed"), false, "a read of a lost connection does not count");
+  clock.advance(1_000);
+  accept();
+  await answer(new RangemakerError("NODE_TIMEOUT", "too slow"));
+  clock.advance(500);
+  await answer();
+  assert.deepEqual(events.slice(1), ["too slow", "subscribed"]);
+  clock.advance(CATCH_UP_MS);
+  await answer();
+  assert.deepEqual([reads.length, events.length], [4, 3], "it is live already");
+  subscriber.stop();
+  clock.advance(CATCH_UP_MS);
+  assert.equal(reads.length, 4);
 });
