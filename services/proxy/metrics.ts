@@ -46,6 +46,7 @@ export const LIMITS = [
   "request_rate",
   "buffered_bytes",
   "message_bytes",
+  "slow_body",
   "open_messages",
   "subscriptions_per_client",
   "subscription_parameters",

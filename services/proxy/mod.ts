@@ -100,6 +100,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     },
     async close() {
       await Promise.all([wsListener?.stop(), metricsListener?.stop(), limiter?.stop()]);
+      endpoint.stop();
       stop();
     },
   });

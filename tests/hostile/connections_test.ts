@@ -7,6 +7,7 @@ import { HANDSHAKE_MS, WsListener } from "../../services/proxy/clients/ws_listen
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
+import { echoAnswer } from "../proxy/echo_node.ts";
 import { BOTH_PORTS, call, post, withProxy } from "../proxy/support.ts";
 import { AddressedClient, HonestClient, metric } from "./honest_client.ts";
 
@@ -57,35 +58,59 @@ Deno.test.each(BOTH_PORTS)(
     }, { proxy: { maxWsClients: 30 } }),
 );
 
-Deno.test("Hostile: an address has its share of open requests and no more, half-sent ones included", () =>
-  withProxy(async (scene) => {
-    const { url } = scene;
-    const { hostname, port } = new URL(url);
-    const half = "POST / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: 198.51.100.1\r\n" +
-      "content-length: 100\r\n\r\n{";
-    const sockets: Socket[] = [];
-    const answers: string[] = [];
-    for (let n = 0; n < 60; n += 1) {
-      const socket = connect(Number(port), hostname);
-      socket.on("data", (data) => answers.push(data.toString().split("\r\n", 1)[0] ?? ""));
-      socket.on("error", () => {});
-      socket.write(half);
-      sockets.push(socket);
-    }
-    await eventually("the refusals", () => answers.length === 60 - LIMIT || undefined);
-    assert(answers.every((line) => line.includes(" 429 ")), answers[0]);
+Deno.test("Hostile: an address has its share of open requests and no more", () => {
+  const { promise, resolve: release } = Promise.withResolvers<void>();
+  const answer = async (text: string) => {
+    if (text.includes("wait")) await promise;
+    return echoAnswer(text);
+  };
+  return withProxy(async (scene) => {
+    const { url, read } = scene;
+    const from = { "x-forwarded-for": "198.51.100.1" };
+    const statuses = Array.from({ length: 60 }, async (_, id) => {
+      const response = await post(url, call(id, "core_getAccount", ["wait", id]), from);
+      await response.text();
+      return response.status;
+    });
+    await read.until(() => read.requests.length === LIMIT);
     const honest = await HonestClient.open(scene);
     await honest.work();
     await honest.close();
-    for (const socket of sockets) socket.destroy();
-    await eventually("its share is free again", async () => {
-      const answer = await post(url, call(1, "core_getAccount"), {
-        "x-forwarded-for": "198.51.100.1",
-      });
-      await answer.text();
-      return answer.status === 200 || undefined;
+    release();
+    const refused = (await Promise.all(statuses)).filter((status) => status === 429);
+    assert.equal(refused.length, 60 - LIMIT);
+    const again = await post(url, call(1, "core_getAccount"), from);
+    assert.equal(again.status, 200, "its share is free again");
+    await again.text();
+  }, { proxy: { maxConnectionsPerAddress: LIMIT }, read: { answer } });
+});
+
+Deno.test("Hostile: 17 callers with 935 half-sent bodies hold no open request", () =>
+  withProxy(async (scene) => {
+    const { hostname, port } = new URL(scene.url);
+    const sockets = await Promise.all(Array.from({ length: 17 * 55 }, async (_, n) => {
+      const socket = await Deno.connect({ hostname, port: Number(port) });
+      const bytes = n % 2 === 0 ? 100 : 60_000; // those that the runtime reads, and those in chunks
+      const head = `POST / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: 198.51.100.${n % 17}\r\n`;
+      await socket.write(new TextEncoder().encode(`${head}content-length: ${bytes}\r\n\r\n{`));
+      return socket;
+    }));
+    await eventually("the bodies have begun", async () => {
+      const bytes = await metric(scene.url, "proxy_buffered_bytes");
+      return bytes === Math.floor(sockets.length / 2) || undefined;
     });
-  }, { proxy: { maxConnectionsPerAddress: LIMIT } }));
+    const honest = await HonestClient.open(scene);
+    await honest.work();
+    for (const address of ["203.0.113.1", "198.51.100.1"]) {
+      const answer = await post(scene.url, call(1, "core_getAccount"), {
+        "x-forwarded-for": address,
+      });
+      assert.equal(answer.status, 200, address);
+      await answer.text();
+    }
+    await honest.close();
+    for (const socket of sockets) socket.close();
+  }));
 
 /** Writes bytes on a connection of its own. @returns What the server sent until its end. */
 async function exchange(url: string, bytes: string | Uint8Array): Promise<Buffer> {

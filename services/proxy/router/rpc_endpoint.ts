@@ -1,3 +1,4 @@
+import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { pathOf, type Served } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/http/logging.ts";
@@ -8,15 +9,13 @@ import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import type { Cors } from "./cors.ts";
 import { badRequest, failureText, limitExceeded, originRefused, ProxyError } from "./failures.ts";
+import { RequestBodies } from "./request_bodies.ts";
 import type { RoutedAnswer, Router } from "./router.ts";
 
 const log = serviceLog("proxy");
 
 /** `Deno.serve` sends a response with exactly these headers ten times as fast as others. */
 const JSON_ALONE = { "content-type": "application/json" };
-
-/** Timeout of a body over {@link SMALL_BYTES}: 170 KiB/s for the default limit. */
-export const BODY_TIMEOUT_MS = 30_000;
 
 /** Options of an {@link RpcEndpoint}. */
 export interface RpcEndpointOptions {
@@ -31,6 +30,8 @@ export interface RpcEndpointOptions {
   budget: ByteBudget;
   /** Not set: no limit. */
   overRate?: OverRate;
+  /** For the time that a body takes. */
+  clock?: Clock;
 }
 
 /**
@@ -40,8 +41,17 @@ export interface RpcEndpointOptions {
 export class RpcEndpoint {
   readonly #options: RpcEndpointOptions;
 
+  readonly #bodies: RequestBodies;
+
   constructor(options: RpcEndpointOptions) {
     this.#options = options;
+    const { maxBodyBytes: maxBytes, budget, metrics, clock } = options;
+    this.#bodies = new RequestBodies({ maxBytes, budget, metrics, clock });
+  }
+
+  /** Stops the timer of {@link RequestBodies}. */
+  stop(): void {
+    this.#bodies.stop();
   }
 
   /** Answers `POST /`; undefined for every other request. */
@@ -51,43 +61,34 @@ export class RpcEndpoint {
   }
 
   async #handle(request: Request, remote: string, served?: Served): Promise<Response> {
-    const { router, metrics, cors, openRequests, maxBodyBytes } = this.#options;
+    const { router, metrics, cors, openRequests, budget, overRate } = this.#options;
     const startedAtMs = performance.now();
     const origin = request.headers.get("origin");
     const address = this.#options.addressOf(request.headers, remote);
     let answer: RoutedAnswer;
     let retryAfterS: number | undefined;
-    let reserved = 0;
-    if (openRequests.tryAdd(address)) {
-      try {
-        const { overRate } = this.#options;
-        if (overRate !== undefined) retryAfterS = await overRate(address);
-        // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
-        if (!cors.allows(origin)) throw originRefused(origin);
-        if (retryAfterS !== undefined) {
-          metrics.countRefusal("request_rate");
-          throw rateLimited(retryAfterS);
-        }
-        const bytes = declaredBytes(request);
-        let text: string | undefined;
-        if (bytes <= SMALL_BYTES && bytes <= maxBodyBytes) text = await request.text();
-        else {
-          reserved = this.#reserve(bytes);
-          text = await textWithin(request, maxBodyBytes);
-        }
-        if (text === undefined) throw bodyTooLarge(maxBodyBytes);
-        answer = await router.answer(text, address);
-      } catch (thrown) {
-        answer = refusal(thrown);
-      } finally {
-        openRequests.remove(address);
-        if (reserved > 0) this.#options.budget.remove(reserved);
+    let isOpen = false;
+    let bodyBytes = 0;
+    try {
+      if (overRate !== undefined) retryAfterS = await overRate(address);
+      // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
+      if (!cors.allows(origin)) throw originRefused(origin);
+      if (retryAfterS !== undefined) {
+        metrics.countRefusal("request_rate");
+        throw rateLimited(retryAfterS);
       }
-    } else {
-      metrics.countRefusal("requests_per_address");
-      answer = refusal(
-        limitExceeded(429, "Too many open requests from this address: wait for an answer"),
-      );
+      const text = await this.#bodies.read(request, (bytes) => bodyBytes += bytes);
+      isOpen = openRequests.tryAdd(address);
+      if (!isOpen) {
+        metrics.countRefusal("requests_per_address");
+        throw limitExceeded(429, "Too many open requests from this address: wait for an answer");
+      }
+      answer = await router.answer(text, address);
+    } catch (thrown) {
+      answer = refusal(thrown);
+    } finally {
+      if (isOpen) openRequests.remove(address);
+      if (bodyBytes > 0) budget.remove(bodyBytes);
     }
     if (isLarge(answer)) answer = this.#hold(answer, served);
     const { status, body, target } = answer;
@@ -101,19 +102,6 @@ export class RpcEndpoint {
     if (headers.length === 0) return new Response(body, { status, headers: JSON_ALONE });
     headers.push(["content-type", "application/json"]);
     return new Response(body, { status, headers });
-  }
-
-  /** Counts a body that is large, or of unknown length, until it is answered. @returns Its bytes. */
-  #reserve(declared: number): number {
-    const { maxBodyBytes, budget, metrics } = this.#options;
-    if (declared > maxBodyBytes && declared !== Infinity) throw bodyTooLarge(maxBodyBytes);
-    const bytes = Math.min(declared, maxBodyBytes);
-    if (!budget.fits(bytes, false)) {
-      metrics.countRefusal("buffered_bytes");
-      throw limitExceeded(429, "The proxy holds too many large messages: try again");
-    }
-    budget.add(bytes);
-    return bytes;
   }
 
   /** Counts a large answer until its caller has read it; refuses one to a read if it does not fit. */
@@ -150,55 +138,4 @@ function refusal(thrown: unknown): RoutedAnswer {
 
 function rateLimited(retryAfterS: number): ProxyError {
   return limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
-}
-
-function bodyTooLarge(maxBytes: number): ProxyError {
-  return limitExceeded(413, `Body is over ${maxBytes} bytes: send less at once`);
-}
-
-const decoder = new TextDecoder();
-
-/**
- * The body of a request as text, or undefined if it is over `maxBytes`; then the rest is not read.
- *
- * @throws {ProxyError} 408 / -32005 if it takes longer than `timeoutMs`.
- */
-export async function textWithin(
-  request: Request,
-  maxBytes: number,
-  timeoutMs = BODY_TIMEOUT_MS,
-): Promise<string | undefined> {
-  if (request.body === null) return "";
-  const reader = request.body.getReader();
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    reader.cancel().catch(() => {}); // the connection is gone already
-  }, timeoutMs);
-  try {
-    const chunks: Uint8Array<ArrayBuffer>[] = [];
-    let bytes = 0;
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (isLate) {
-        throw limitExceeded(408, `Body took longer than ${timeoutMs} ms: send less at once`);
-      }
-      if (done) break;
-      bytes += value.length;
-      if (bytes > maxBytes) {
-        await reader.cancel();
-        return undefined;
-      }
-      chunks.push(value);
-    }
-    return decoder.decode(await new Blob(chunks).bytes());
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** The length that the headers declare, which the server enforces; Infinity if they declare none. */
-function declaredBytes(request: Request): number {
-  const length = request.headers.get("content-length");
-  return length === null ? Infinity : Number(length);
 }

@@ -7,11 +7,13 @@ import type { NodeReply } from "../../../services/proxy/http_pool/reply_body.ts"
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { Cors } from "../../../services/proxy/router/cors.ts";
 import { MethodTable } from "../../../services/proxy/router/methods.ts";
+import { RUNTIME_BYTES_MAX } from "../../../services/proxy/router/request_bodies.ts";
 import { Router } from "../../../services/proxy/router/router.ts";
 import {
   RpcEndpoint,
   type RpcEndpointOptions,
 } from "../../../services/proxy/router/rpc_endpoint.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import { call, singleNode } from "../support.ts";
 
@@ -51,6 +53,7 @@ function scene(given: Partial<RpcEndpointOptions> = {}, result = "") {
     addressOf: (_headers, remote) => address(remote),
     openRequests,
     budget,
+    clock: new FakeClock(),
     ...given,
   });
   const served = Promise.withResolvers<void>();
@@ -166,19 +169,32 @@ Deno.test("RpcEndpoint: a body over the limit is refused, declared or not", asyn
   }
 });
 
-Deno.test("RpcEndpoint: large bodies, and those of unknown length, count as memory until they are answered", async () => {
+Deno.test("RpcEndpoint: bodies over 8 KiB, and those of unknown length, count as memory until they are answered", async () => {
   const { post, held, budget } = scene();
-  await post(messageOf(SMALL_BYTES));
+  await post(messageOf(RUNTIME_BYTES_MAX));
   await post(messageOf(SMALL_BYTES + 1));
   await post(streamOf(messageOf(1_000)));
-  assert.deepEqual(held, [0, SMALL_BYTES + 1, 4 * SMALL_BYTES]);
+  assert.deepEqual(held, [0, SMALL_BYTES + 1, 1_000]);
   assert.equal(budget.used, 0);
   const full = scene({ budget: new ByteBudget((SMALL_BYTES + 1) / LARGE_SHARE) });
   assert.equal((await full.post(messageOf(SMALL_BYTES + 1))).status, 200);
   assert.deepEqual(await outcome(await full.post(messageOf(SMALL_BYTES + 2))), [429, -32005]);
-  assert.deepEqual(await outcome(await full.post(streamOf("{}"))), [429, -32005]);
   assert.deepEqual(await full.refusals(), ["buffered_bytes"]);
   assert.deepEqual([full.held.length, full.budget.used], [1, 0]);
+});
+
+Deno.test("RpcEndpoint: a request counts as open once its body is complete", async () => {
+  const { post, openRequests, held } = scene();
+  const body = new TransformStream();
+  const slow = post(body.readable);
+  const caller = address("192.0.2.1");
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assert(openRequests.hasRoom(caller), "its body has not arrived");
+  assert.equal((await post(JSON.stringify(READ))).status, 200);
+  const writer = body.writable.getWriter();
+  await writer.write(new TextEncoder().encode(JSON.stringify(READ)));
+  await writer.close();
+  assert.deepEqual([(await slow).status, held.length], [200, 2]);
 });
 
 Deno.test("RpcEndpoint: a large answer counts as memory until it has been sent; without room, a read is refused and a change is not", async () => {
