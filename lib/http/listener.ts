@@ -1,4 +1,5 @@
 import { messageOf, RangemakerError } from "../errors.ts";
+import { request } from "../net/http_request.ts";
 import { withinMs } from "../timers.ts";
 import { failureResponse, internalError } from "./envelope.ts";
 import { serviceLog } from "./logging.ts";
@@ -9,8 +10,9 @@ export const DRAIN_DEADLINE_MS = 3_000;
 /** Pause before a failed listener is reopened, such as after running out of file descriptors. */
 const REOPEN_AFTER_MS = 500;
 
-/** Timeout of the question to the program that uses a port. */
+/** Bounds of the question to the program that uses a port. */
 const OWNER_ANSWER_MS = 1_000;
+const OWNER_ANSWER_BYTES_MAX = 64 * 1024;
 
 /** The address cannot be bound. */
 export class ListenError extends RangemakerError {
@@ -181,9 +183,9 @@ function isEveryInterface(host: string): boolean {
 /** Name of the program on a port; services of this program send their name at `GET /`. */
 export async function ownerOf(host: string, port: number): Promise<string> {
   try {
-    const signal = AbortSignal.timeout(OWNER_ANSWER_MS);
-    const answer = await fetch(reachableUrl(host, port), { signal });
-    const [, service] = /\brangemaker ([\w-]+) \d/.exec(await answer.text()) ?? [];
+    const bounds = { timeoutMs: OWNER_ANSWER_MS, maxBytes: OWNER_ANSWER_BYTES_MAX };
+    const { text } = await request(reachableUrl(host, port), bounds);
+    const [, service] = /\brangemaker ([\w-]+) \d/.exec(text) ?? [];
     if (service !== undefined) return `a running rangemaker ${service}`;
   } catch {
     // It speaks no HTTP, is too slow, or this process may not call it.

@@ -11,6 +11,9 @@ export const EXCHANGE_HISTORY_URL = "https://data-api.binance.vision";
 /** Attempts per request. */
 export const ATTEMPTS_MAX = 5;
 
+/** Longest page: a thousand trades or candles have 0.2 MB. */
+const PAGE_BYTES_MAX = 1024 * 1024;
+
 /** The longest wait before the next attempt, also if `Retry-After` is longer. */
 const RETRY_WAIT_MAX_MS = 60_000;
 const RETRY_WAIT_MS = 1_000;
@@ -92,7 +95,7 @@ async function readPage<S extends z.ZodType>(
   options: { signal: AbortSignal | undefined; timeoutMs?: number },
 ): Promise<PageResult<z.output<S>>> {
   try {
-    const answer = await request(url, options);
+    const answer = await request(url, { ...options, maxBytes: PAGE_BYTES_MAX });
     if (answer.status !== 200) return refusal(answer);
     const parsed = schema.safeParse(JSON.parse(answer.text));
     return parsed.success

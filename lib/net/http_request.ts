@@ -5,6 +5,9 @@ import { originHint } from "./page_origin.ts";
 /** How long a service may take to answer, unless the caller says otherwise. */
 export const REQUEST_TIMEOUT_MS = 10_000;
 
+/** Longest answer, unless the caller says otherwise: a page of a node's price history has 2 MB. */
+export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+
 /**
  * No answer came: the service is down, unreachable or too slow. Whether it acted is unknown, so
  * repeat only requests that are idempotent. `code` is `SERVICE_UNREACHABLE`, `SERVICE_TIMEOUT`,
@@ -17,6 +20,8 @@ export class NetworkError extends RangemakerError {
   }
 }
 
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
 export interface RequestOptions {
   /** Sent as the JSON body of a POST; without it the request is a GET. */
   json?: unknown;
@@ -24,6 +29,8 @@ export interface RequestOptions {
   headers?: Readonly<Record<string, string>>;
   /** Timeout of the whole answer, its body included. */
   timeoutMs?: number;
+  /** Longest body of the answer, {@link ANSWER_BYTES_MAX} by default. */
+  maxBytes?: number;
   /** Ends the request early. */
   signal?: AbortSignal | undefined;
 }
@@ -36,14 +43,17 @@ export interface HttpAnswer {
 }
 
 /**
- * Sends one HTTP request and reads the whole answer.
+ * Sends one HTTP request and reads the whole answer. Redirects are not followed: a request with an
+ * effect must not be repeated wherever an answer points.
  *
- * @throws {NetworkError} `SERVICE_TIMEOUT` or `SERVICE_UNREACHABLE` if no whole answer came.
+ * @throws {NetworkError} `SERVICE_TIMEOUT` or `SERVICE_UNREACHABLE` if no whole answer came, or it is a
+ * redirect or too long.
  */
 export async function request(
   url: string,
-  { json, headers, timeoutMs = REQUEST_TIMEOUT_MS, signal }: RequestOptions = {},
+  options: RequestOptions = {},
 ): Promise<HttpAnswer> {
+  const { json, headers, timeoutMs = REQUEST_TIMEOUT_MS, signal } = options;
   const init = json === undefined ? { headers } : {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
@@ -53,9 +63,11 @@ export async function request(
   try {
     const response = await fetch(url, {
       ...init,
+      redirect: "manual",
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });
-    return { status: response.status, headers: response.headers, text: await response.text() };
+    const text = await textOf(response, options.maxBytes ?? ANSWER_BYTES_MAX);
+    return { status: response.status, headers: response.headers, text };
   } catch (cause) {
     if (cause instanceof Error && cause.name === "TimeoutError") {
       const message = `${url} did not answer within ${timeoutMs} ms`;
@@ -64,6 +76,43 @@ export async function request(
     const message = `${url} cannot be reached: ${unreachableReason(url, cause)}`;
     throw new NetworkError("SERVICE_UNREACHABLE", message, cause);
   }
+}
+
+async function textOf(response: Response, maxBytes: number): Promise<string> {
+  const problem = problemOf(response, maxBytes);
+  if (problem !== undefined) {
+    await response.body?.cancel();
+    throw new Error(problem);
+  }
+  // Without an encoding, the body has the announced length.
+  const hasLength = response.headers.has("content-length");
+  if (hasLength && !response.headers.has("content-encoding")) return await response.text();
+  const reader = response.body?.getReader();
+  const decoder = new TextDecoder();
+  let [text, bytes] = ["", 0];
+  // Not every browser can iterate over a stream.
+  for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
+    bytes += part.value.length;
+    if (bytes > maxBytes) {
+      await reader?.cancel();
+      throw new Error(tooLong(maxBytes));
+    }
+    text += decoder.decode(part.value, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** Why the body of an answer is not read. */
+function problemOf({ status, type, headers }: Response, maxBytes: number): string | undefined {
+  // A browser does not tell the status of a redirect.
+  if (type === "opaqueredirect" || REDIRECTS.has(status)) {
+    return "it answered with a redirect, which is not followed: use the URL that it leads to";
+  }
+  return Number(headers.get("content-length")) > maxBytes ? tooLong(maxBytes) : undefined;
+}
+
+function tooLong(maxBytes: number): string {
+  return `its answer is longer than ${maxBytes} bytes`;
 }
 
 /** Why a request got no answer; in a browser, also what to do if the service refuses the page. */

@@ -52,6 +52,18 @@ export const businessLog = {
     }));
   },
 
+  /** The hedging service gave no valid answer; the execution is tried again. */
+  hedgeFailed(
+    quoteHash: Hex,
+    failure: { service: string; status: number | undefined; reason: string },
+  ): void {
+    log.warn("Execution {quoteHash} is not hedged yet: {service}: {reason}", {
+      event: "hedge_failed",
+      quoteHash,
+      ...failure,
+    });
+  },
+
   /** Refused before anything was recorded. */
   refused(quoteHash: Hex, terms: QuoteTerms, { code, message }: RangemakerError): void {
     log.info("Execution for {user} refused, {code}: {reason}", {

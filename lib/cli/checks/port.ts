@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { messageOf, reasonOf } from "../../errors.ts";
 import { reachableUrl } from "../../http/listener.ts";
 import { tryParseJson } from "../../json.ts";
+import { NetworkError, request } from "../../net/http_request.ts";
 import { describeIssue } from "../../protocol/scalars.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
 import { type Check, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
@@ -51,8 +52,7 @@ async function identifyListener(
   const url = `${reachableUrl(host, port)}/health`;
   let answer: string;
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
-    const body = await response.text();
+    const { text: body } = await request(url, { timeoutMs });
     // The proxy answers with plain text.
     const status = target.health.safeParse(tryParseJson(body) ?? body).data?.status;
     if (status !== undefined) {
@@ -61,7 +61,7 @@ async function identifyListener(
     }
     answer = `answers /health with ${JSON.stringify(body.slice(0, ANSWER_TEXT_MAX))}`;
   } catch (thrown) {
-    answer = `does not answer /health: ${messageOf(thrown)}`;
+    answer = `does not answer /health: ${reasonOf(thrown)}`;
   }
   return fail(
     `${host}:${port} is used by another program, which ${answer}`,
@@ -80,15 +80,15 @@ export async function getJson<S extends z.ZodType>(
 ): Promise<JsonAnswer<z.output<S>>> {
   const startedMs = performance.now();
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
-    const text = await response.text();
+    const { status, text } = await request(url, { timeoutMs });
     const tookMs = performance.now() - startedMs;
-    if (!response.ok) return { problem: `answers with status ${response.status}` };
+    if (status !== 200) return { problem: `answers with status ${status}` };
     const parsed = schema.safeParse(JSON.parse(text));
     if (parsed.success) return { value: parsed.data, tookMs };
     return { problem: `unexpected answer: ${describeIssue(parsed.error)}` };
   } catch (thrown) {
-    if (thrown instanceof Deno.errors.NotCapable) throw thrown;
+    const cause = thrown instanceof NetworkError ? thrown.cause : thrown;
+    if (cause instanceof Deno.errors.NotCapable) throw cause;
     return { problem: reasonOf(thrown) };
   }
 }

@@ -1,11 +1,15 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { reasonOf } from "../../../lib/errors.ts";
+import { request } from "../../../lib/net/http_request.ts";
 
 /** Result of a pull: the parsed body of `GET /prices`, or the reason why there is none. */
 export type PullResult = { body: unknown } | { failure: "timeout" | "error"; reason: string };
 
 /** How long the request of a timed-out pull continues to wait for its answer. */
 export const LATE_ANSWER_MAX_MS = 1_000;
+
+/** Longest answer of an oracle: thousands of markets. */
+const ANSWER_BYTES_MAX = 1024 * 1024;
 
 /** Whether text is a `service_url`: `host:port`, or an `http:` or `https:` URL. */
 export function isServiceUrl(text: string): boolean {
@@ -40,8 +44,8 @@ export class OracleClient {
    * @param onLate Receives the body of an answer that came after the timeout.
    */
   pull(onLate: (body: unknown) => void = () => {}): Promise<PullResult> {
-    const request = new AbortController();
-    this.#requests.add(request);
+    const controller = new AbortController();
+    this.#requests.add(controller);
     const timers: CancelTimer[] = [];
     let isLate = false;
     return new Promise<PullResult>((resolve) => {
@@ -50,15 +54,15 @@ export class OracleClient {
           isLate = true;
           resolve({ failure: "timeout", reason: `no answer within ${this.#timeoutMs} ms` });
         }),
-        this.#clock.after(LATE_ANSWER_MAX_MS, () => request.abort()),
+        this.#clock.after(LATE_ANSWER_MAX_MS, () => controller.abort()),
       );
-      fetchJson(this.#pricesUrl, request.signal)
+      readJson(this.#pricesUrl, controller.signal)
         .then((body) => isLate ? onLate(body) : resolve({ body }))
         // After the timeout, a failure has no effect.
         .catch((thrown) => resolve({ failure: "error", reason: reasonOf(thrown) }))
         .finally(() => {
           for (const cancel of timers) cancel();
-          this.#requests.delete(request);
+          this.#requests.delete(controller);
         });
     });
   }
@@ -69,11 +73,8 @@ export class OracleClient {
   }
 }
 
-async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
-  const response = await fetch(url, { signal });
-  if (!response.ok) {
-    await response.body?.cancel();
-    throw new Error(`status ${response.status}`);
-  }
-  return await response.json();
+async function readJson(url: string, signal: AbortSignal): Promise<unknown> {
+  const { status, text } = await request(url, { signal, maxBytes: ANSWER_BYTES_MAX });
+  if (status !== 200) throw new Error(`status ${status}`);
+  return JSON.parse(text);
 }

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
-import { RangemakerError } from "../../../lib/errors.ts";
+import { RangemakerError, reasonOf } from "../../../lib/errors.ts";
 import { tryParseJson } from "../../../lib/json.ts";
-import { request } from "../../../lib/net/http_request.ts";
+import { NetworkError, request } from "../../../lib/net/http_request.ts";
 import { type Quote, quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { businessLog } from "../business_log.ts";
 
 /** Covers the solver's risk elsewhere before a thesis is submitted. */
 export interface Hedge {
@@ -36,6 +37,9 @@ export class SimulatedHedge implements Hedge {
 
 /** Longest reason of a refusal in our own message. */
 const REASON_LENGTH_MAX = 200;
+
+/** Longest answer of a hedging service. */
+const ANSWER_BYTES_MAX = 64 * 1024;
 
 /** The answer of a hedging service. */
 const answerSchema = z.discriminatedUnion("hedged", [
@@ -76,15 +80,18 @@ export class HttpHedge implements Hedge {
     const risk = String(quote.payout - quote.betAmount);
     const json = { quoteHash, quote: quoteToWire(quote), risk };
     const headers = { "idempotency-key": quoteHash };
+    const maxBytes = ANSWER_BYTES_MAX;
     let answer: { status: number; text: string };
     try {
-      answer = await request(url, { json, headers, timeoutMs });
+      answer = await request(url, { json, headers, timeoutMs, maxBytes });
     } catch (cause) {
-      throw unavailable("the hedging service did not answer", cause);
+      throw this.#unavailable(quoteHash, { reason: "did not answer", cause });
     }
-    const parsed = answerSchema.safeParse(tryParseJson(answer.text));
-    if (answer.status !== 200 || !parsed.success) {
-      throw unavailable(`the hedging service answered with status ${answer.status}`, parsed.error);
+    const { status, text } = answer;
+    const parsed = answerSchema.safeParse(tryParseJson(text));
+    if (status !== 200 || !parsed.success) {
+      const reason = status === 200 ? "gave an invalid answer" : `answered with status ${status}`;
+      throw this.#unavailable(quoteHash, { reason, status, cause: parsed.error });
     }
     if (parsed.data.hedged) return;
     const reason = parsed.data.reason?.slice(0, REASON_LENGTH_MAX) ?? "no reason given";
@@ -93,9 +100,18 @@ export class HttpHedge implements Hedge {
       `Execution was not hedged: ${reason}; request a new quote`,
     );
   }
-}
 
-function unavailable(what: string, cause: unknown): RangemakerError {
-  const message = `Execution is not hedged yet: ${what}`;
-  return new RangemakerError("HEDGE_UNAVAILABLE", message, { retryable: true, cause });
+  #unavailable(
+    quoteHash: Hex,
+    { reason, status, cause }: { reason: string; status?: number; cause: unknown },
+  ): RangemakerError {
+    businessLog.hedgeFailed(quoteHash, {
+      // Neither the path nor the query, which may contain a key.
+      service: new URL(this.#options.url).origin,
+      status,
+      reason: cause instanceof NetworkError ? reasonOf(cause) : reason,
+    });
+    const message = `Execution is not hedged yet: the hedging service ${reason}`;
+    return new RangemakerError("HEDGE_UNAVAILABLE", message, { retryable: true, cause });
+  }
 }

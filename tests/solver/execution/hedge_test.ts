@@ -4,6 +4,7 @@ import { OutcomeUnknownError } from "../../../lib/intents/intent.ts";
 import { quoteToWire, type QuoteWire } from "../../../lib/protocol/quote.ts";
 import { HttpHedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 import { signed, withExecutor } from "./support.ts";
 
 interface Received {
@@ -17,7 +18,7 @@ const TIMEOUT_MS = { short: 1_500, ample: 30_000 };
 /** A hedging service of a market maker, which answers as the test says. */
 async function withService(
   answer: (attempt: number, ended: Promise<void>) => Response | Promise<Response>,
-  test: (hedge: HttpHedge, received: Received[]) => Promise<void>,
+  test: (hedge: HttpHedge, received: Received[], url: string) => Promise<void>,
   timeoutMs = TIMEOUT_MS.ample,
 ): Promise<void> {
   const received: Received[] = [];
@@ -30,9 +31,9 @@ async function withService(
       return await answer(received.length, ended.promise);
     },
   );
-  const url = `http://127.0.0.1:${server.addr.port}/hedge`;
+  const url = `http://127.0.0.1:${server.addr.port}/hedge?key=SECRET`;
   try {
-    await test(new HttpHedge({ url, expectedMs: 0, timeoutMs }), received);
+    await test(new HttpHedge({ url, expectedMs: 0, timeoutMs }), received, url);
   } finally {
     ended.resolve();
     await server.shutdown();
@@ -99,6 +100,54 @@ for (const [name, failure, timeoutMs] of failures) {
       },
       timeoutMs,
     ));
+}
+
+Deno.test("--hedge-url: a redirect is not followed, and leaves the execution unhedged", async () => {
+  let followed = 0;
+  await withService(
+    () => {
+      followed += 1;
+      return Response.json({ hedged: true });
+    },
+    (_target, _received, elsewhere) =>
+      withService(
+        () => new Response(null, { status: 307, headers: { location: elsewhere } }),
+        (hedge) =>
+          withExecutor(hedge, async ({ executor, clock, sent }) => {
+            await assert.rejects(executor.execute(signed(clock).execution), OutcomeUnknownError);
+            assert.deepEqual(sent, []);
+          }),
+      ),
+  );
+  assert.equal(followed, 0);
+});
+
+const logged: readonly [
+  name: string,
+  answer: () => Response,
+  status: number | undefined,
+  RegExp,
+][] = [
+  ["a status", () => new Response("", { status: 500 }), 500, /^answered with status 500$/],
+  ["an invalid answer", () => new Response("ok"), 200, /^gave an invalid answer$/],
+  ["a redirect", () => Response.redirect("http://127.0.0.1:2/"), undefined, /redirect/],
+  ["too long an answer", () => new Response("x".repeat(70_000)), undefined, /longer than 65536/],
+];
+
+for (const [name, answer, status, reason] of logged) {
+  Deno.test(`--hedge-url: ${name} is logged, without the path and query of the URL`, () =>
+    withService(answer, (hedge, _received, url) =>
+      withLogs("warning", async (records) => {
+        await withExecutor(hedge, async ({ executor, clock }) => {
+          const { execution, quoteHash } = signed(clock);
+          await assert.rejects(executor.execute(execution), OutcomeUnknownError);
+          const [record] = records.map(({ properties }) => properties);
+          assert.deepEqual([record?.event, record?.quoteHash], ["hedge_failed", quoteHash]);
+          assert.deepEqual([record?.service, record?.status], [new URL(url).origin, status]);
+          assert.match(String(record?.reason), reason);
+          assert.doesNotMatch(JSON.stringify(record), /SECRET/);
+        });
+      })));
 }
 
 const reasons: readonly [name: string, answer: { reason?: string }, message: RegExp][] = [

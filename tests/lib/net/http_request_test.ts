@@ -1,0 +1,117 @@
+/** The bounds of every outgoing HTTP call, on real sockets. */
+import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
+import { listen } from "../../../lib/http/listener.ts";
+import { NetworkError, request } from "../../../lib/net/http_request.ts";
+
+async function withService(
+  answer: (request: Request) => Response | Promise<Response>,
+  test: (url: string) => Promise<void>,
+): Promise<void> {
+  const service = listen("127.0.0.1", 0, answer);
+  try {
+    await test(service.url);
+  } finally {
+    await service.stop();
+  }
+}
+
+function unreachable(reason: RegExp) {
+  return (thrown: unknown) => {
+    assert.ok(thrown instanceof NetworkError, String(thrown));
+    assert.deepEqual([thrown.code, thrown.retryable], ["SERVICE_UNREACHABLE", true]);
+    assert.match(thrown.message, reason);
+    return true;
+  };
+}
+
+/** A body without an announced length that does not end. @returns It, and how much was taken of it. */
+function endlessBody(everyMs = 0) {
+  const chunk = new Uint8Array(64 * 1024).fill(32);
+  const sent = { bytes: 0 };
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      if (everyMs > 0) await new Promise((resolve) => timer = setTimeout(resolve, everyMs));
+      sent.bytes += chunk.length;
+      controller.enqueue(chunk);
+    },
+    cancel: () => clearTimeout(timer),
+  });
+  return { body, sent };
+}
+
+for (const status of [301, 302, 303, 307, 308]) {
+  Deno.test(`request: a redirect (${status}) is not followed, with a body or without`, async () => {
+    let followed = 0;
+    await withService(
+      () => {
+        followed += 1;
+        return new Response("elsewhere");
+      },
+      (target) =>
+        withService(
+          () => new Response("moved", { status, headers: { location: `${target}/?key=SECRET` } }),
+          async (url) => {
+            for (const options of [{}, { json: { pay: 1 } }]) {
+              await assert.rejects(
+                request(url, options),
+                unreachable(/redirect, which is not followed/),
+              );
+            }
+          },
+        ),
+    );
+    assert.equal(followed, 0);
+  });
+}
+
+Deno.test("request: a body without end is cut off at its bound", async () => {
+  const { body, sent } = endlessBody();
+  await withService(() => new Response(body), async (url) => {
+    const asked = request(url, { maxBytes: 1_000_000 });
+    await assert.rejects(asked, unreachable(/its answer is longer than 1000000 bytes$/));
+  });
+  assert.ok(sent.bytes < 16 * 1024 * 1024, `${sent.bytes} bytes were sent`);
+});
+
+Deno.test("request: a body that announces too much is not read", async () => {
+  const body = "x".repeat(1_001);
+  await withService(() => new Response(body), async (url) => {
+    assert.equal((await request(url, { maxBytes: 1_001 })).text, body);
+    await assert.rejects(request(url, { maxBytes: 1_000 }), unreachable(/longer than 1000 bytes$/));
+  });
+});
+
+Deno.test("request: a compressed body counts with its real length", async () => {
+  const headers = { "content-encoding": "gzip", "content-type": "text/plain" };
+  const bomb = Uint8Array.from(gzipSync("0".repeat(2_000_000)));
+  assert.ok(bomb.length < 10_000);
+  await withService(() => new Response(bomb, { headers }), async (url) => {
+    assert.equal((await request(url)).text.length, 2_000_000);
+    await assert.rejects(request(url, { maxBytes: 1_000_000 }), unreachable(/longer than/));
+  });
+});
+
+Deno.test("request: a body that trickles ends with the timeout of the whole answer", async () => {
+  const { body } = endlessBody(20);
+  await withService(() => new Response(body), async (url) => {
+    await assert.rejects(request(url, { timeoutMs: 200, maxBytes: 1e9 }), {
+      code: "SERVICE_TIMEOUT",
+    });
+  });
+});
+
+Deno.test("request: text is put together from chunks that split a character", async () => {
+  const bytes = new TextEncoder().encode("Grüße €");
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+      controller.close();
+    },
+  });
+  await withService(() => new Response(body, { status: 404 }), async (url) => {
+    const { status, text } = await request(url);
+    assert.deepEqual([status, text], [404, "Grüße €"]);
+  });
+});
