@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import postgres from "postgres";
 import {
@@ -77,8 +78,13 @@ export interface ConnectionOptions {
 }
 
 /**
- * One connection to one server that accepts writes. It never reconnects: the library's own reconnects
- * would skip the check of the role, and some of its calls would never settle.
+ * One connection to one server that accepts writes. The library speaks the protocol: TLS, login, named
+ * statements, pipelining. It is kept from the rest that it could do (3.4.9):
+ *
+ * - Its choice among several hosts (`target_session_attrs`) asks standbys again and again without a
+ *   pause or an error while there is no primary, and cannot ask for `synchronous_commit`.
+ * - Its pool reconnects by itself, so a session would be used unchecked.
+ * - It has no deadline for an answer, and does not say whether a lost statement was sent.
  */
 export class PostgresConnection {
   readonly server: URL;
@@ -115,7 +121,7 @@ export class PostgresConnection {
         if (connections > 1) throw new Error("Connection ended before it was ready");
         const socket = openSocket(host[0] ?? "localhost", port[0] ?? 5432, path);
         opened.resolve(socket);
-        await connected(socket);
+        await once(socket, "connect");
         socket.once("error", (cause) => this.#lose(cause));
         socket.once("close", () => this.#lose(new Error("Connection ended")));
         return socket;
@@ -258,17 +264,6 @@ function openSocket(host: string, port: number, path: string | false): Socket {
   return Object.assign(socket, { host });
 }
 
-function connected(socket: Socket): Promise<void> {
-  return new Promise((resolve, reject) => {
-    socket.once("error", reject);
-    socket.once("close", () => reject(new Error("Connection ended before it was ready")));
-    socket.once("connect", () => {
-      socket.removeAllListeners();
-      resolve();
-    });
-  });
-}
-
-function closed(socket: Socket): Promise<void> {
-  return new Promise((resolve) => socket.closed ? resolve() : socket.once("close", resolve));
+async function closed(socket: Socket): Promise<void> {
+  if (!socket.closed) await once(socket, "close");
 }

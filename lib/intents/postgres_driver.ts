@@ -1,3 +1,4 @@
+import { Batches } from "./batches.ts";
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
 import { postgresServers } from "./location.ts";
 import { missingMigrations } from "./migrations.ts";
@@ -17,12 +18,6 @@ const MIGRATION_DEADLINE_MS = 600_000;
 /** Most transactions that share one commit. The locks of all of them last until it ends. */
 const BATCH_MAX = 100;
 
-interface WaitingTransaction {
-  steps: () => Steps<unknown>;
-  resolve: (value: unknown) => void;
-  reject: (cause: unknown) => void;
-}
-
 /** Errors of the slower of two processes that migrate: classes 23 and 40, and "already exists". */
 const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
 
@@ -33,8 +28,13 @@ const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
 export class PostgresDriver implements SqlDriver {
   readonly #statements: PostgresPool;
   readonly #transactions: PostgresPool;
-  readonly #waiting: WaitingTransaction[] = [];
-  #batches: Promise<void> | undefined;
+  readonly #batches = new Batches<() => Steps<unknown>, unknown>(
+    BATCH_MAX,
+    (take) =>
+      this.#transactions.use((connection) =>
+        inTransaction(connection, () => runInOrder(connection, take()))
+      ),
+  );
 
   /**
    * Connects with the first statement, and leaves the tables as they are.
@@ -78,27 +78,8 @@ export class PostgresDriver implements SqlDriver {
   }
 
   transaction<T>(steps: () => Steps<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      // The batch calls resolve with the result of these very steps.
-      this.#waiting.push({ steps, resolve: resolve as (value: unknown) => void, reject });
-      this.#batches ??= this.#runBatches();
-    });
-  }
-
-  /** Group commit: the transactions that wait while one runs form the next one. */
-  async #runBatches(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, BATCH_MAX);
-      try {
-        const results = await this.#transactions.use((connection) =>
-          inTransaction(connection, () => runInOrder(connection, batch))
-        );
-        batch.forEach(({ resolve }, index) => resolve(results[index]));
-      } catch (cause) {
-        for (const { reject } of batch) reject(cause);
-      }
-    }
-    this.#batches = undefined;
+    // The result of these very steps.
+    return this.#batches.add(steps) as Promise<T>;
   }
 
   async version(): Promise<number> {
@@ -154,7 +135,7 @@ function asUncommitted(thrown: unknown): unknown {
 
 async function runInOrder(
   connection: PostgresConnection,
-  batch: readonly WaitingTransaction[],
+  batch: readonly (() => Steps<unknown>)[],
 ): Promise<unknown[]> {
   const results: unknown[] = [];
   // Sent together, they run one after the other. All finish before the transaction continues.
@@ -163,7 +144,7 @@ async function runInOrder(
     await Promise.allSettled(rows);
     return await Promise.all(rows);
   };
-  for (const { steps } of batch) {
+  for (const steps of batch) {
     const running = steps();
     let step = running.next();
     while (!step.done) step = running.next(await run(step.value));

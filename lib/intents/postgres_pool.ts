@@ -10,9 +10,8 @@ const CLOSE_TIMEOUT_MS = 1_000;
 
 /** The servers of one database, of which one accepts writes. */
 export class PostgresServers {
-  readonly #servers: readonly URL[];
-  /** Index of the last server that accepted a connection, which is tried first. */
-  #primary = 0;
+  /** The one that last accepted a connection comes first. */
+  #servers: readonly URL[];
   #isPooled = false;
   #failure: { error: StoreError; atMs: number } | undefined;
 
@@ -32,10 +31,10 @@ export class PostgresServers {
     this.#failure = undefined;
     const reasons = new Set<string>();
     let last: StoreError | undefined;
-    for (const index of this.#inOrder()) {
+    for (const server of this.#servers) {
       try {
-        const connection = await this.#connect(index, onLost);
-        this.#primary = index;
+        const connection = await this.#connect(server, onLost);
+        this.#servers = [server, ...this.#servers.filter((other) => other !== server)];
         return connection;
       } catch (thrown) {
         last = asUnsent(thrown);
@@ -48,17 +47,10 @@ export class PostgresServers {
     throw failure;
   }
 
-  #inOrder(): number[] {
-    const indices = this.#servers.map((_, index) => index);
-    return [this.#primary, ...indices.filter((index) => index !== this.#primary)];
-  }
-
   async #connect(
-    index: number,
+    server: URL,
     onLost: (connection: PostgresConnection) => void,
   ): Promise<PostgresConnection> {
-    const server = this.#servers[index];
-    if (server === undefined) throw new StoreError("Database URL names no server");
     try {
       return await PostgresConnection.open(server, { isPooled: this.#isPooled, onLost });
     } catch (thrown) {
