@@ -188,7 +188,7 @@ export class PostgresConnection {
     }
   }
 
-  /** The library leaves some statements of a lost connection without an answer. */
+  /** The library never settles statements that a lost connection had not sent yet (over 100 at once). */
   async #answer(sql: string, values: SqlValue[]): Promise<Rows> {
     let fail: ((cause: unknown) => void) | undefined;
     try {
