@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
-import { encryptKeystoreJson, Wallet } from "ethers";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { options } from "../../services/bridge/mod.ts";
 import { post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
-import { assertAllowsPage, PAGE, refusalsOfTen, testEveryOption } from "../support/every_option.ts";
+import {
+  assertAllowsPage,
+  linesOfErrors,
+  PAGE,
+  refusalsOfTen,
+  testEveryOption,
+  writeKeystore,
+} from "../support/every_option.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { freePort } from "../support/ports.ts";
@@ -16,59 +22,50 @@ const CHAIN_ID = 4_242;
 testEveryOption("Bridge", options, (observe) =>
   withFolder(async (folder) => {
     const node = FakeNode.start(CHAIN_ID);
-    const places: string[] = [];
-    const { error } = console;
-    console.error = (line: string) => places.push(line);
-    const { privateKey } = DEV_ACCOUNTS.solver;
-    const scrypt = { N: 1024, r: 8, p: 1 };
-    const keystore = await encryptKeystoreJson(new Wallet(privateKey), "a secret", { scrypt });
-    await Deno.writeTextFile(`${folder}/key.json`, keystore);
-    await Deno.writeTextFile(`${folder}/password`, "a secret\n");
     const clock = new FakeClock(Date.now());
-    const stored = {
+    const given = {
       port: freePort(),
       host: "127.0.0.2",
       corsOrigins: [PAGE],
       rpcUrl: node.url,
       privateKey: undefined,
-      keystore: `${folder}/key.json`,
-      keystorePasswordFile: `${folder}/password`,
+      ...await writeKeystore(folder, DEV_ACCOUNTS.solver.privateKey),
       chainId: CHAIN_ID,
       database: `${folder}/intents.sqlite`,
       retain: 120_000,
       faultPoint: "trace",
     };
-    const bridge = await startTestBridge(node.url, stored, clock);
-    try {
-      const request = signedRequest({}, { chainId: CHAIN_ID });
-      const { status } = await post(`${bridge.url}/deposit`, request);
-      const isKeystores = async () =>
-        assert.equal(await depositorOf(bridge.url), DEV_ACCOUNTS.solver.address);
-      await observe(stored, {
-        port: () => assert.equal(new URL(bridge.url).port, String(stored.port)),
-        host: () => assert.equal(new URL(bridge.url).hostname, "127.0.0.2"),
-        corsOrigins: () => assertAllowsPage(`${bridge.url}/info`),
-        rpcUrl: () => assert.equal(node.received.length, 1),
-        keystore: isKeystores,
-        keystorePasswordFile: isKeystores,
-        chainId: () => assert.equal(status, 200),
-        database: async () => assert((await Deno.stat(stored.database)).size > 0),
-        faultPoint: () => assert(places.includes("Fault point store.insert:after")),
-        retain: async () => {
-          const deposit = `${bridge.url}/deposits/${user.address}/1`;
-          clock.advance(60_000 + stored.retain - 10_000);
-          assert.equal(await statusOf(deposit), 200);
-          await eventually("the deposit is deleted", async () => {
-            clock.advance(10_000);
-            return await statusOf(deposit) === 404 || undefined;
-          }, 5_000);
-          assert(clock.now() < Date.now() + 3_600_000);
-        },
-      });
-    } finally {
-      await bridge.stop();
-      console.error = error;
-    }
+    await linesOfErrors(async (lines) => {
+      const { url, stop } = await startTestBridge(node.url, given, clock);
+      try {
+        const request = signedRequest({}, { chainId: CHAIN_ID });
+        const { status } = await post(`${url}/deposit`, request);
+        const isKeystores = async () =>
+          assert.equal(await depositorOf(url), DEV_ACCOUNTS.solver.address);
+        await observe(given, {
+          port: () => assert.equal(new URL(url).port, String(given.port)),
+          host: () => assert.equal(new URL(url).hostname, given.host),
+          corsOrigins: () => assertAllowsPage(`${url}/info`),
+          rpcUrl: () => assert.equal(node.received.length, 1),
+          keystore: isKeystores,
+          keystorePasswordFile: isKeystores,
+          chainId: () => assert.equal(status, 200),
+          database: async () => assert((await Deno.stat(given.database)).size > 0),
+          faultPoint: () => assert(lines.includes("Fault point store.insert:after")),
+          retain: async () => {
+            const deposit = `${url}/deposits/${user.address}/1`;
+            clock.advance(60_000 + given.retain - 10_000);
+            assert.equal(await statusOf(deposit), 200);
+            await eventually("the deposit is deleted", async () => {
+              clock.advance(10_000);
+              return await statusOf(deposit) === 404 || undefined;
+            }, 5_000);
+          },
+        });
+      } finally {
+        await stop();
+      }
+    });
     const limits = [
       {
         given: { privateKey: relayer, rateLimit: 2, trustProxy: false },

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Clock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { SPEC_MARKETS, USDT } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
@@ -73,6 +74,7 @@ export async function execution(url: string, given: Record<string, unknown> = {}
 export function startTestSolver(
   { url, wsUrl }: { url: string; wsUrl: string },
   given: Partial<SolverOptions> = {},
+  clock?: Clock,
 ): Promise<RunningService> {
   return startSolver(
     withDefaults(options, {
@@ -86,6 +88,7 @@ export function startTestSolver(
       rateLimitTotal: 0,
       ...given,
     }),
+    clock,
   );
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { encryptKeystoreJson, Wallet } from "ethers";
 import { type OptionsOf, type OptionTable, withDefaults } from "../../lib/cli/options.ts";
 
 /**
@@ -40,6 +41,17 @@ export function testEveryOption<T extends OptionTable>(
   });
 }
 
+/** Writes a keystore and the file with its password. @returns The options that name them. */
+export async function writeKeystore(folder: string, privateKey: string) {
+  const keystore = `${folder}/key.json`;
+  const keystorePasswordFile = `${folder}/password`;
+  const scrypt = { N: 1024, r: 8, p: 1 };
+  const json = await encryptKeystoreJson(new Wallet(privateKey), "a secret", { scrypt });
+  await Deno.writeTextFile(keystore, json);
+  await Deno.writeTextFile(keystorePasswordFile, "a secret\n");
+  return { keystore, keystorePasswordFile };
+}
+
 /** An origin to allow. */
 export const PAGE = "https://app.example";
 
@@ -61,4 +73,16 @@ export async function refusalsOfTen(serviceUrl: string, path: string) {
   const metrics = await (await fetch(`${serviceUrl}/metrics`)).text();
   const counts = metrics.matchAll(/^http_rate_limited_total\{limit="(\w+)"\} (\d+)$/gm);
   return Object.fromEntries([...counts].map(([, limit, count]) => [limit, Number(count)]));
+}
+
+/** What a run writes to standard error, such as the places of `--fault-point trace`. */
+export async function linesOfErrors(run: (lines: string[]) => Promise<void>): Promise<void> {
+  const { error } = console;
+  const lines: string[] = [];
+  console.error = (line: string) => lines.push(line);
+  try {
+    await run(lines);
+  } finally {
+    console.error = error;
+  }
 }

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
+import { z } from "zod";
 import { privateKeyToAccount } from "viem/accounts";
 import {
   type ClientOptions,
   ExecutionError,
+  InputError,
   isRangemakerError,
   RangemakerClient,
   RpcError,
   ServiceError,
+  WatchError,
 } from "../../../lib/client/mod.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { listen } from "../../../lib/http/listener.ts";
@@ -15,8 +18,12 @@ import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { quoteMessage, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
+import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";
+import { thesisOf } from "../../solver/theses.ts";
 
 const CHAIN_ID = 1337;
 const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
@@ -136,11 +143,90 @@ Deno.test("execute: a transaction that failed throws with the chain's code and t
   );
 });
 
-Deno.test("execute: a committed transaction without a thesis is not taken for a bet", () =>
+Deno.test("execute: only a committed transaction with a thesis is a bet", async () => {
+  for (const result of [{ status: "committed" }, { status: "failed", thesisId: 7 }]) {
+    await withServices(
+      executionOf(result),
+      (client) => assert.rejects(client.execute(offer), { code: "TRANSACTION_FAILED" }),
+    );
+  }
+});
+
+Deno.test("estimate: gives the payout, with the solver's probability if it has a model", async () => {
+  const estimate = { betAmount: "5", payout: "9", multiplier: "1.8000", solverCollateral: "4" };
+  const read = { betAmount: 5n, payout: 9n, multiplier: "1.8000", solverCollateral: 4n };
+  for (const pricing of [undefined, { probability: 0.4, spot: "1" }]) {
+    const routes = { "/estimate": () => ({ success: true, estimate, pricing }) };
+    await withServices(routes, async (client) => {
+      const expected = { ...read, probability: pricing?.probability };
+      assert.deepEqual(await client.estimate(bet), expected);
+    });
+  }
+});
+
+Deno.test("estimate, solverInfo: a request that is not wanted any more is not sent", () =>
   withServices(
-    executionOf({ status: "committed" }),
-    (client) => assert.rejects(client.execute(offer), { code: "TRANSACTION_FAILED" }),
+    { "/estimate": () => assert.fail("sent"), "/info": () => assert.fail("sent") },
+    async (client) => {
+      const unwanted = AbortSignal.abort();
+      for (const call of [client.estimate(bet, unwanted), client.solverInfo(unwanted)]) {
+        await assert.rejects(call, { code: "SERVICE_UNREACHABLE", message: /abort/ });
+      }
+    },
   ));
+
+Deno.test("settled: the outcome of one thesis of the wallet's account, then nothing is watched", async () => {
+  const network = new FakeNetwork();
+  const asked: unknown[] = [];
+  const theses = [thesisOf(7), thesisOf(8, { status: "won" })].map(toWire);
+  const routes: Routes = {
+    core_getTheses: ({ params }) => (asked.push(params), { theses, nextCursor: null }),
+  };
+  await withServices(routes, async (client) => {
+    const settled = client.settled(7, 60_000);
+    const subscribe = async () => {
+      const socket = await eventually("a socket", () => network.sockets.at(-1));
+      socket.open();
+      socket.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
+      return socket;
+    };
+    const socket = await subscribe();
+    await eventually("the theses are read", () => asked.length > 0 || undefined);
+    for (const status of ["needs_backfill", "lost"] as const) {
+      const notice = subscriptionNotice("0xab", toWire(thesisOf(7, { status })));
+      socket.deliver(JSON.stringify(notice));
+    }
+    assert.equal((await settled).status, "lost");
+    assert(socket.closed);
+    const watched = client.watch({}, solver.address);
+    await eventually("another socket", () => network.sockets.length > 1 || undefined);
+    await subscribe();
+    (await watched).close();
+    const users = asked.map((params) => z.tuple([z.object({ user: z.string() })]).parse(params));
+    assert.deepEqual(users.flat().map(({ user }) => user), [wallet.address, solver.address]);
+  }, { connect: network.connect });
+});
+
+Deno.test("prices, watchPrices: prices of the deployment's markets, once or as they change", async () => {
+  const entry = { base, quote, decimals: 6, lastUpdate: 900, ageMs: 100, state: "fresh" };
+  const prices = { "ETH/EUR": { ...entry, price: "7" } };
+  const network = new FakeNetwork();
+  const market = { symbol: "ETH/EUR", base, quote };
+  await withServices({ core_getPrices: () => prices }, async (client) => {
+    assert.equal((await client.prices())["ETH/EUR"]?.price, 7n);
+    const received: unknown[] = [];
+    const watch = client.watchPrices({ onPrices: (prices) => received.push(prices) });
+    network.newest.open();
+    network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
+    assert.equal(watch.state, "live");
+    network.newest.deliver(JSON.stringify(subscriptionNotice("0xab", prices)));
+    assert.deepEqual(received, [{ "ETH/EUR": { ...entry, price: 7n } }]);
+    network.newest.end(); // without a listener for it
+    assert.equal(watch.state, "connecting");
+    watch.close();
+    await assert.rejects(client.history("ETH/USDT", 1, 2), InputError);
+  }, { connect: network.connect, markets: [market] });
+});
 
 Deno.test("deposit: repeating a call with the same nonce sends the same request", async () => {
   const sent: unknown[] = [];
@@ -152,9 +238,10 @@ Deno.test("deposit: repeating a call with the same nonce sends the same request"
     await client.deposit(1n);
     await client.deposit(1n);
   });
-  const [first, again, ...random] = sent as { nonce: string; amount: string }[]; // bodies as sent
+  const [first, again, ...random] = sent as { nonce: string; amount: string; deadline: number }[]; // bodies as sent
   assert.deepEqual(first, again);
-  assert.deepEqual([first?.amount, first?.nonce], [`${2n ** 63n}`, "5"]);
+  const { amount, nonce, deadline } = first ?? assert.fail();
+  assert.deepEqual([amount, nonce, deadline], [`${2n ** 63n}`, "5", clock.now() + 60_000]);
   assert.equal(new Set(random.map(({ nonce }) => nonce)).size, 2);
   for (const { nonce } of random) assert(BigInt(nonce) > 2n ** 64n, `${nonce} is one of few`);
 });
@@ -246,6 +333,7 @@ Deno.test("switchChain: describes the node's chain to a wallet that does not kno
     const [, [method, [chain]]] = asked as [unknown, [string, [Record<string, unknown>]]]; // as sent
     assert.equal(method, "wallet_addEthereumChain");
     assert.deepEqual([chain.chainId, chain.chainName], ["0x539", "My test chain"]);
+    assert.deepEqual(chain.nativeCurrency, { name: "Ether", symbol: "ETH", decimals: 18 });
     assert.match(String(chain.rpcUrls), /^http:\/\/127\.0\.0\.1:\d+\/rpc$/);
   }, { wallet: provider });
 });
@@ -277,7 +365,17 @@ Deno.test("isRangemakerError: knows its errors by shape, also those of another c
     assert(!isRangemakerError(error, "Y"));
   }
   assert(isRangemakerError(new RpcError(-32603, "x"), "RPC_-32603"));
-  for (const other of [new Error("x"), { code: "X" }, Object.assign(new Error(), { code: 4001 })]) {
-    assert(!isRangemakerError(other));
-  }
+  const { retryable, details } = own;
+  const others = [
+    { code: "X", retryable, details },
+    ...[{}, { code: "X" }, { code: "X", retryable }, { code: "X", details }, {
+      code: 4001,
+      retryable,
+      details,
+    }].map((fields) => Object.assign(new Error("x"), fields)),
+  ];
+  for (const other of others) assert(!isRangemakerError(other));
+  const codes = ["NO_WEBSOCKET", "NOT_CONNECTED", "WATCH_TIMEOUT", "WATCH_CLOSED"] as const;
+  const isRetryable = codes.map((code) => new WatchError(code, "x").retryable);
+  assert.deepEqual(isRetryable, [false, true, true, false]);
 });

@@ -1,7 +1,7 @@
 /** What callers pass wrongly, as plain JavaScript may: refused before anything is signed or sent. */
 import assert from "node:assert/strict";
 import { privateKeyToAccount } from "viem/accounts";
-import { InputError, RangemakerClient } from "../../../lib/client/mod.ts";
+import { InputError, NetworkError, RangemakerClient } from "../../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 
 /** Nothing listens there: a request would fail as one. */
@@ -42,6 +42,7 @@ const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
     (client) => client.deposit(1n, untyped(1)),
   ]],
   ["nonce", /received -1n$/, [(client) => client.deposit(1n, -1n)]],
+  ["nonce", /from 0 to/, [(client) => client.deposit(1n, 2n ** 256n)]],
   ["bet", /symbol, prices, amount and times: received nothing$/, [
     (client) => client.quote(untyped(undefined)),
   ]],
@@ -56,6 +57,7 @@ const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
   ["from", time, [(client) => client.history("ETH/USDT", untyped(1n), now)]],
   ["to", time, [(client) => client.history("ETH/USDT", now, untyped("now"))]],
   ["id", /a number from 1 on: received 1n$/, [(client) => client.thesis(untyped(1n))]],
+  ["id", /a number from 1 on: received the number 0$/, [(client) => client.thesis(0)]],
   ["thesisId", /a number from 1 on: received nothing$/, [
     (client) => client.settled(untyped(undefined), 1_000),
   ]],
@@ -63,8 +65,11 @@ const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
     (client) => client.execute(untyped(Promise.resolve())),
     (client) => client.execute(untyped({ quote: { betAmount: "1000000" } }), "0x12"),
     (client) => client.sign(untyped({ quote: url, betAmount: 1n })),
+    (client) => client.sign(untyped({ quote: {} })),
+    (client) => client.sign(untyped({})),
   ]],
   ["offer", /: received nothing$/, [(client) => client.sign(untyped(undefined))]],
+  ["offer", /: received null$/, [(client) => client.sign(untyped(null))]],
   ["address", address, [(client) => client.account(untyped("me"))]],
   ["user", address, [
     (client) => client.watch({}, untyped("me")),
@@ -86,12 +91,30 @@ Deno.test("Client: wrong arguments are refused by name, before anything is signe
       await assert.rejects(attempt, (thrown) => {
         assert(thrown instanceof InputError, String(thrown));
         assert.equal(thrown.details.field, field);
+        assert.equal(thrown.code, field === "symbol" ? "UNSUPPORTED_PAIR" : "INVALID_INPUT");
         assert.match(thrown.message, message);
         return !thrown.retryable;
       });
     }
   }
   assert.equal(asked, 0);
+});
+
+Deno.test("Client: the least and the greatest values are accepted, and addresses in any case", async () => {
+  const wallet = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
+  const client = new RangemakerClient({ urls, wallet });
+  const least = { lowerPrice: 0n, upperPrice: 0n, betAmount: 0n, startTime: 0, endTime: 0 };
+  const user = untyped<`0x${string}`>(wallet.address.toLowerCase());
+  const quote = { ...bet, ...least, solver: user };
+  const calls: Call[] = [
+    (client) => client.deposit(1n, 0n),
+    (client) => client.deposit(2n ** 64n - 1n, 2n ** 256n - 1n),
+    ...withBet({ ...least, deadline: 0 }),
+    (client) => client.thesis(1),
+    (client) => client.account(user),
+    (client) => client.execute(untyped({ quote }), "0x12"),
+  ];
+  for (const call of calls) await assert.rejects(() => call(client), NetworkError);
 });
 
 Deno.test("Client: without its URLs it says which are missing", () => {

@@ -82,6 +82,7 @@ Deno.test("ThesisWatch: opens once it is subscribed and has read every page, the
   assert.deepEqual(JSON.parse(network.newest.sent[0] ?? "").params, ["theses", { user }]);
   publish(thesis(2, "needs_backfill"));
   publish(thesis(2, "won"));
+  publish(thesis(5, "open"));
   publish(thesis(4, "open"));
   assert.deepEqual(events, [
     "1 lost",
@@ -90,6 +91,7 @@ Deno.test("ThesisWatch: opens once it is subscribed and has read every page, the
     "live",
     "2 needs_backfill",
     "2 won",
+    "5 open",
     "4 open",
   ]);
   assert.deepEqual(watch.theses.map(({ id, status }) => [id, status]), [
@@ -97,7 +99,10 @@ Deno.test("ThesisWatch: opens once it is subscribed and has read every page, the
     [2, "won"],
     [3, "open"],
     [4, "open"],
+    [5, "open"],
   ]);
+  assert.equal((await watch.until(is(2, "won"), 0)).id, 2, "it is known already");
+  await watch.open(0);
   watch.close();
 });
 
@@ -108,6 +113,7 @@ Deno.test("ThesisWatch: reads on return what happened while the connection was a
   await accept();
   await opened;
   const outcome = watch.until(is(1, "won", "lost"), 60_000);
+  const missing = assert.rejects(watch.until(is(9, "won"), 60_000), { code: "WATCH_CLOSED" });
   network.newest.end(1012, "restart");
   assert.equal(watch.state, "connecting");
   node.theses = [thesis(1, "lost"), thesis(2, "won")];
@@ -116,6 +122,7 @@ Deno.test("ThesisWatch: reads on return what happened while the connection was a
   assert.equal((await outcome).status, "lost");
   assert.deepEqual(events, ["1 open", "live", "connecting", "1 lost", "2 won", "live"]);
   watch.close();
+  await missing;
   assert.equal(clock.pending, 0);
 });
 
@@ -185,6 +192,24 @@ Deno.test("ThesisWatch: a node that cannot be read is read again while the subsc
   clock.advance(100);
   await opened;
   assert.equal(network.sockets.length, 1);
+  watch.close();
+});
+
+Deno.test("ThesisWatch: a node that stays away is the reason why it did not open", async () => {
+  const { clock, node, watch, accept } = setUp({ onThesis: undefined, onState: undefined });
+  node.isAway = true;
+  const opened = assert.rejects(watch.open(300), { message: /within 300 ms: .*node.*away$/ });
+  await accept();
+  clock.advance(300);
+  await opened;
+  node.isAway = false;
+  node.theses = [thesis(1, "open")];
+  for (let turn = 0; turn < 3; turn += 1) {
+    await settled();
+    clock.advance(1_000);
+  }
+  await settled();
+  assert.equal(watch.state, "live", "it went on, though nobody listens");
   watch.close();
 });
 

@@ -38,6 +38,7 @@ class FakeProvider implements ProviderWallet {
 
   async request({ method, params }: { method: string; params?: unknown }): Promise<unknown> {
     this.asked.push(method);
+    if (params === undefined) assert.deepEqual(arguments[0], { method });
     // Parameters of the methods below are arrays.
     const [first, second] = (params ?? []) as [unknown, unknown];
     if (method === "eth_chainId") return `0x${this.chainId.toString(16)}`;
@@ -92,6 +93,7 @@ for (const [name, make] of Object.entries(WALLETS)) {
     const { wallet, prompts } = make(provider);
     const signing = signingOf(wallet);
     assert.equal(await signing.address(), address);
+    assert.deepEqual(provider.asked, wallet === provider ? ["eth_requestAccounts"] : []);
     const signature = await signing.sign(address, typedData);
     const { EIP712Domain: _, ...types } = typedData.types;
     assert.equal(verifyTypedData(typedData.domain, types, typedData.message, signature), address);
@@ -120,7 +122,8 @@ Deno.test("typedDataOf: names every type and field, and has the digest that serv
 });
 
 Deno.test("signingOf: what is no wallet is refused at once", () => {
-  for (const value of [{}, { address }, { request: "no function" }]) {
+  const noSigner = { address, signTypedData: "no function" };
+  for (const value of [{}, { address }, { request: "no function" }, noSigner, null, "0x12"]) {
     // The types forbid these; JavaScript callers have no types.
     assert.throws(() => signingOf(value as unknown as Wallet), { code: "UNSUPPORTED_WALLET" });
   }
@@ -151,11 +154,18 @@ for (const name of ["an EIP-1193 provider", "a viem WalletClient on a provider"]
   });
 }
 
+function circular(): Error {
+  const error = new Error("again");
+  error.cause = error;
+  return Object.assign(error, { code: "4001" });
+}
+
 const FAILURES: [string, unknown, string, boolean][] = [
   ["a rejection", Object.assign(new Error("User denied"), { code: 4001 }), "USER_REJECTED", false],
   ["a pending prompt", Object.assign(new Error("pending"), { code: -32002 }), "WALLET_BUSY", true],
   ["another error", new Error("Ledger is locked"), "WALLET_FAILED", false],
   ["something that is no error", "no", "WALLET_FAILED", false],
+  ["an error within itself", circular(), "WALLET_FAILED", false],
 ];
 
 for (const [what, failure, code, retryable] of FAILURES) {
@@ -174,14 +184,17 @@ for (const [what, failure, code, retryable] of FAILURES) {
             thrown.retryable === retryable && thrown.cause !== undefined;
         });
       }
+      assert(!provider.asked.includes("wallet_addEthereumChain"));
     });
   }
 }
 
 Deno.test("Provider: a wallet that shares no account says so", async () => {
   const provider = new FakeProvider();
-  provider.accounts = [];
-  await assert.rejects(signingOf(provider).address(), { code: "NO_ACCOUNT" });
+  for (const accounts of [[], ["me"]]) {
+    provider.accounts = accounts;
+    await assert.rejects(signingOf(provider).address(), { code: "NO_ACCOUNT" });
+  }
 });
 
 Deno.test("Provider: v 0 and 1 of hardware wallets become 27 and 28", async () => {
@@ -196,8 +209,16 @@ Deno.test("Provider: v 0 and 1 of hardware wallets become 27 and 28", async () =
 Deno.test("Provider: a signature by another account or of another form is refused", async () => {
   const provider = new FakeProvider();
   const other = await privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey).signTypedData(typedData);
-  for (const [signature, code] of [[other, "WRONG_SIGNER"], ["0x1234", "UNSUPPORTED_SIGNATURE"]]) {
+  const details = {
+    expected: address,
+    actual: privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey).address,
+  };
+  const refusals = [[other, { code: "WRONG_SIGNER", details }]] as [string, object][];
+  for (const signature of ["0x1234", `0x${other}`, `${other}00`]) {
+    refusals.push([signature, { code: "UNSUPPORTED_SIGNATURE" }]);
+  }
+  for (const [signature, refusal] of refusals) {
     provider.edit = () => signature;
-    await assert.rejects(signingOf(provider).sign(address, typedData), { code });
+    await assert.rejects(signingOf(provider).sign(address, typedData), refusal);
   }
 });
