@@ -5,8 +5,11 @@ import {
   NodeTimeoutError,
   NodeUnreachableError,
 } from "../../../lib/net/core_client.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
 import { listen } from "../../../lib/http/listener.ts";
+import { thesisOf } from "../../solver/theses.ts";
 
 /** Nobody listens here. */
 const NOBODY = "http://127.0.0.1:2";
@@ -33,14 +36,73 @@ function failure(code: number, message: string, data?: unknown): Response {
   return Response.json({ jsonrpc: "2.0", id: 1, error: { code, message, data } });
 }
 
-Deno.test("CoreClient: sends the method with its parameters and reads amounts as bigints", () =>
-  withAnswer(({ method, params }) => {
-    assert.equal(method, "core_getAccount");
-    return result({ address: params[0], balance: `${2n ** 100n}`, locked: "0", permissions: [] });
-  }, async (client) => {
-    const { balance } = await client.getAccount("0x0000000000000000000000000000000000000001");
-    assert.equal(balance, 2n ** 100n);
-  }));
+Deno.test("CoreClient: each method sends its parameters in order, and reads the answer", async () => {
+  const address = DEV_ACCOUNTS.solver.address;
+  const txHash = `0x${"ab".repeat(32)}` as const;
+  const thesis = thesisOf(7);
+  const theses = { theses: [thesis], nextCursor: "8" };
+  const receipt = { txHash, status: "committed", blockNumber: 3 } as const;
+  const account = { address, balance: 2n ** 100n, locked: 0n, permissions: [] };
+  const entry = { base: address, quote: address, price: 5n, decimals: 6, lastUpdate: 1, ageMs: 0 };
+  const prices = { "A/B": { ...entry, state: "fresh" } };
+  const query = { base: address, quote: address, from: 100, to: 200 };
+  const history = { prices: [{ time: 100, price: 2n ** 60n }], missing: [], nextCursor: null };
+  const data = {
+    type: "Deposit",
+    user: address,
+    amount: 2n ** 60n,
+    externalTxHash: txHash,
+  } as const;
+  const signature = `0x${"1b".repeat(65)}` as const;
+  const tx = { ...data, from: address, timestamp: 9, signature };
+  const wire = { ...tx, amount: String(2n ** 60n) };
+  const head = { number: "0x1f", timestamp: "0x1", timestampMs: 1_700 };
+  const calls: [(client: CoreClient) => Promise<unknown>, string, unknown[], unknown, unknown?][] =
+    [
+      [(client) => client.getAccount(address), "core_getAccount", [address], account],
+      [(client) => client.getThesis(7), "core_getThesis", [7], thesis],
+      [(client) => client.getThesis(8), "core_getThesis", [8], null],
+      [(client) => client.getTheses({ user: address, limit: 1 }), "core_getTheses", [
+        { user: address, limit: 1 },
+      ], theses],
+      [(client) => client.getPrices(), "core_getPrices", [], prices],
+      [(client) => client.getPriceHistory(query), "core_getPriceHistory", [query], history],
+      [(client) => client.settleThesis(7), "core_settleThesis", [7], thesis],
+      [(client) => client.getTransaction(txHash), "core_getTransaction", [txHash], receipt],
+      [(client) => client.sendTransaction(tx), "core_sendTransaction", [wire], receipt],
+      [(client) => client.simulateTransaction(tx), "core_simulateTransaction", [wire], receipt],
+      [(client) => client.sendTransactionText('{"b":1,"a":2}'), "core_sendTransaction", [
+        { b: 1, a: 2 },
+      ], receipt],
+      [(client) => client.getHead(), "eth_getBlockByNumber", ["latest", false], head, {
+        number: 31,
+        timestampMs: 1_700,
+      }],
+      [(client) => client.chainId(), "eth_chainId", [], "0x539", 1337],
+    ];
+  for (const [call, method, params, answer, expected = answer] of calls) {
+    const asked: unknown[] = [];
+    await withAnswer((body) => {
+      asked.push(body.method, body.params);
+      return result(toWire(answer));
+    }, async (client) => assert.deepEqual(await call(client), expected, method));
+    assert.deepEqual(asked, [method, params]);
+  }
+});
+
+Deno.test("CoreClient: a node takes transactions unless it does not know the method", async () => {
+  const answers = [
+    { answer: failure(-32601, "no such method"), takes: false },
+    { answer: failure(-32602, "no transaction"), takes: true },
+    { answer: result(null), takes: true },
+  ];
+  for (const { answer, takes } of answers) {
+    await withAnswer(({ method, params }) => {
+      assert.deepEqual([method, params], ["core_sendTransaction", []]);
+      return answer;
+    }, async (client) => assert.equal(await client.takesTransactions(), takes));
+  }
+});
 
 Deno.test("CoreClient: an error of the node keeps its code, message and data", () =>
   withAnswer(
@@ -87,14 +149,6 @@ Deno.test("CoreClient: says that a node took too long, and that none is there", 
     (client) => assert.rejects(() => client.chainId(), NodeUnreachableError),
   );
 });
-
-Deno.test("CoreClient: reads the newest block with its time in milliseconds", () =>
-  withAnswer(
-    () => result({ number: "0x1f", timestamp: "0x1", timestampMs: 1_700 }),
-    async (client) => {
-      assert.deepEqual(await client.getHead(), { number: 31, timestampMs: 1_700 });
-    },
-  ));
 
 Deno.test("CoreClient: the hash of block 0 is null only where the node has none", async () => {
   const hash = `0x${"ab".repeat(32)}`;

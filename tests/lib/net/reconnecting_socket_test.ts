@@ -37,7 +37,8 @@ Deno.test("ReconnectingSocket: connects, sends and reads text and UTF-8 bytes", 
   assert.equal(socket.send("hello"), true);
   network.newest.deliver("one");
   network.newest.deliver(new TextEncoder().encode("zwölf").buffer);
-  assert.deepEqual(network.newest.sent, ["hello"]);
+  network.newest.onmessage?.({ data: 5 }); // neither text nor bytes
+  assert.deepEqual([network.newest.binaryType, network.newest.sent], ["arraybuffer", ["hello"]]);
   assert.deepEqual(events, ["attempt 1", "open", "text one", "text zwölf"]);
   socket.stop();
 });
@@ -56,7 +57,8 @@ Deno.test("ReconnectingSocket: comes back after each loss, waiting longer each t
   assert.equal(network.sockets.length, 2);
   clock.advance(1);
   network.newest.open();
-  network.newest.end(1001, "away");
+  network.newest.fail("the close that follows has the reason");
+  network.newest.end(1001);
   assert.deepEqual(events, [
     "attempt 1",
     "not_opened: refused",
@@ -64,7 +66,7 @@ Deno.test("ReconnectingSocket: comes back after each loss, waiting longer each t
     "not_opened: closed with 1013 later",
     "attempt 3",
     "open",
-    "closed: closed with 1001 away",
+    "closed: closed with 1001",
   ]);
   clock.advance(3_999);
   assert.equal(network.sockets.length, 3);
@@ -108,6 +110,45 @@ Deno.test("ReconnectingSocket: health resets the backoff, Infinity leaves that t
     network.newest.open();
     clock.advance(60_000);
     assert.equal(backoff.attempts, attempts);
+    assert.equal(clock.pending, 0, "nothing else is waited for");
+    socket.stop();
+  }
+});
+
+Deno.test("ReconnectingSocket: hurry ends the wait for the next attempt, and nothing else", () => {
+  const { clock, network, socket } = setUp();
+  socket.hurry();
+  assert.equal(network.sockets.length, 0, "it is not started");
+  socket.start();
+  socket.hurry();
+  assert.equal(network.sockets.length, 1, "an attempt is being made");
+  network.newest.end();
+  socket.hurry();
+  assert.equal(network.sockets.length, 2);
+  network.newest.open();
+  socket.hurry();
+  clock.advance(60_000);
+  assert.equal(network.sockets.length, 2, "it is connected, and the wait is over");
+  socket.stop();
+  socket.hurry();
+  assert.equal(network.sockets.length, 2, "it is stopped");
+  socket.start();
+  assert.equal(network.sockets.length, 3);
+  socket.stop();
+});
+
+Deno.test("ReconnectingSocket: a failure names the reason, where the platform gives one", () => {
+  for (
+    const [event, reason] of [
+      [{ message: "TypeError: no Error: inside" }, "no Error: inside"],
+      [{ message: 5 }, "cannot be connected to"],
+      [{}, "cannot be connected to"],
+    ] as const
+  ) {
+    const { network, events, socket } = setUp();
+    socket.start();
+    network.newest.onerror?.(event);
+    assert.equal(events.at(-1), `not_opened: ${reason}`);
     socket.stop();
   }
 });
