@@ -106,7 +106,7 @@ export class ReconnectingSocket {
   }
 
   /** Ends the wait for the next attempt; does nothing while there is a connection or an attempt. */
-  hurry(): void {
+  reconnectNow(): void {
     if (this.#stopped || this.#socket !== undefined) return;
     this.#timers.clear();
     this.#connect();

@@ -58,7 +58,7 @@ export function assemble(
   metrics.showGauge(
     "proxy_upstream_subscriptions",
     "Different subscriptions at the read node; --max-upstream-subscriptions limits those with parameters.",
-    () => hub.book.count,
+    () => hub.table.count,
   );
   metrics.showGauge(
     "proxy_buffered_bytes",
@@ -163,7 +163,7 @@ export function assemble(
   const headWatch = new HeadWatch({
     clock,
     silenceMs: options.headSilenceMs,
-    isLive: (key) => hub.book.isLive(key),
+    isLive: (key) => hub.table.isLive(key),
     readHead: async () => quantitySchema.parse(await ask(nodes.read, "eth_blockNumber", [])),
     drop: (reason) => upstream.drop(reason),
   });

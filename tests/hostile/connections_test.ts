@@ -14,7 +14,7 @@ import { AddressedClient, HonestClient, metric } from "./honest_client.ts";
 const LIMIT = 20;
 
 Deno.test.each(BOTH_PORTS)(
-  "Hostile: an address has its share of WebSocket clients and no more (%s)",
+  "Hostile: an address gets --max-connections-per-address WebSocket clients and no more (%s)",
   (_port, withProxy) =>
     withProxy(async (scene) => {
       const { url, wsUrl } = scene;
@@ -58,7 +58,7 @@ Deno.test.each(BOTH_PORTS)(
     }, { proxy: { maxWsClients: 30 } }),
 );
 
-Deno.test("Hostile: an address has its share of open requests and no more", () => {
+Deno.test("Hostile: an address gets --max-connections-per-address open requests and no more", () => {
   const { promise, resolve: release } = Promise.withResolvers<void>();
   const answer = async (text: string) => {
     if (text.includes("wait")) await promise;
@@ -125,7 +125,7 @@ async function exchange(url: string, bytes: string | Uint8Array): Promise<Buffer
 }
 
 Deno.test.each(BOTH_PORTS)(
-  "Hostile: a malformed Host gets an answer and no stack trace (%s)",
+  "Hostile: a malformed Host header is answered without a stack trace (%s)",
   (_port, withProxy) =>
     withProxy(async ({ url, wsUrl }) => {
       for (const host of ["[::", "a b", "%zz", "a:99999"]) {

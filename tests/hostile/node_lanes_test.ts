@@ -32,7 +32,7 @@ function badTransaction(number: number): unknown {
   return toWire({ ...deposit({ ...fields, externalTxHash: hashOf(2) }), signature });
 }
 
-const name = "Hostile: strangers who fill the node's queue of writes fail no deposit of the bridge";
+const name = "Hostile: deposits succeed while strangers fill the node's queue of writes";
 Deno.test(name, { timeout: 180_000 }, () =>
   withNode(async ({ node }) => {
     await using stack = new AsyncDisposableStack();

@@ -53,7 +53,7 @@ for (const [name, attack] of Object.entries(attacks)) {
   });
 }
 
-Deno.test("Hostile: a caller over its rate is refused, others are not, and it is off by default", () =>
+Deno.test("Hostile: with --rate-limit only the caller over it is refused", () =>
   withProxy(async ({ url }) => {
     const from = (address: string) => post(url, READ, { "x-forwarded-for": address });
     const answers = [];
@@ -70,7 +70,7 @@ Deno.test("Hostile: a caller over its rate is refused, others are not, and it is
     assert.equal(await metric(url, 'proxy_refusals_total{limit="request_rate"}'), 10);
   }, { proxy: { rateLimit: 10 } }));
 
-Deno.test("Hostile: answers over HTTP that nobody reads count until their caller is gone", () => {
+Deno.test("Hostile: unread HTTP answers count as memory until their caller disconnects", () => {
   const MIB = 1024 * 1024;
   // More than the system's own buffers of a connection take.
   const result = "x".repeat(32 * MIB);
@@ -103,7 +103,7 @@ Deno.test("Hostile: answers over HTTP that nobody reads count until their caller
   }, { read: { answer }, proxy: { maxBufferedBytes: 64 * MIB } });
 });
 
-Deno.test("Hostile: what arrived of half-sent bodies counts as memory, and more is refused beyond it", () =>
+Deno.test("Hostile: received bytes of half-sent bodies count as memory, and large requests beyond it are refused", () =>
   withProxy(async ({ url }) => {
     const { hostname, port } = new URL(url);
     const half = Buffer.from(

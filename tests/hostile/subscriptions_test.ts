@@ -43,7 +43,7 @@ Deno.test("Hostile: 4 KiB of parameters pass, a byte more is refused", () =>
     await client.close();
   }));
 
-Deno.test("Hostile: a subscription on which the node closes the socket fails, and is not asked for again", () =>
+Deno.test("Hostile: a subscription on which the node closes the socket is refused and not requested again", () =>
   withProxy(async (scene) => {
     const { read } = scene;
     const honest = await HonestClient.open(scene);
@@ -58,7 +58,7 @@ Deno.test("Hostile: a subscription on which the node closes the socket fails, an
     await Promise.all([attacker.close(), honest.close()]);
   }, { read: touchyNode }));
 
-Deno.test("Hostile: a filter that a subscription does not use makes no other one at the node", () =>
+Deno.test("Hostile: unused filters make no further subscriptions at the node", () =>
   withProxy(async (scene) => {
     const { read, wsUrl, url } = scene;
     const honest = await HonestClient.open(scene);
@@ -87,7 +87,7 @@ Deno.test("Hostile: a filter that a subscription does not use makes no other one
     await Promise.all([...attackers, honest].map((client) => client.close()));
   }));
 
-Deno.test("Hostile: one address uses up its own share of the node's subscriptions and no more", () =>
+Deno.test("Hostile: one address gets an eighth of the node's subscriptions and no more", () =>
   withProxy(async (scene) => {
     const { read, wsUrl, url } = scene;
     const honest = await HonestClient.open(scene);

@@ -106,7 +106,7 @@ class Scene {
   }
 }
 
-Deno.test("Hub: a node that leaves more than 256 subscribes unanswered is dropped, not one that leaves 256", async () => {
+Deno.test("Hub: drops a node that left 257 subscribes unanswered, not one that left 256", async () => {
   const scene = new Scene();
   await scene.leaveUnanswered(UNANSWERED_MAX);
   assert.deepEqual(scene.dropped, []);
@@ -114,7 +114,7 @@ Deno.test("Hub: a node that leaves more than 256 subscribes unanswered is droppe
   assert.deepEqual(scene.dropped, [`${UNANSWERED_MAX + 1} subscribe requests left unanswered`]);
 });
 
-Deno.test("Hub: what a node left unanswered does not count against the connection after it", async () => {
+Deno.test("Hub: unanswered subscribes do not count on the next connection", async () => {
   const scene = new Scene();
   await scene.leaveUnanswered(UNANSWERED_MAX);
   scene.reconnect();
@@ -122,7 +122,7 @@ Deno.test("Hub: what a node left unanswered does not count against the connectio
   assert.deepEqual(scene.dropped, []);
 });
 
-Deno.test("Hub: a subscribe that is answered late is ended at the node, and no longer counts as unanswered", async () => {
+Deno.test("Hub: a subscription granted too late is ended, and no longer counts as unanswered", async () => {
   const scene = new Scene();
   const client = scene.client();
   const outcome = scene.subscribe(client, "late");
@@ -138,7 +138,7 @@ Deno.test("Hub: a subscribe that is answered late is ended at the node, and no l
   assert.deepEqual(scene.dropped, []);
 });
 
-Deno.test("Hub: an id that the node gave to two subscriptions stays with the first, and the second fails", async () => {
+Deno.test("Hub: if the node gives one id twice, the second subscribe fails", async () => {
   const scene = new Scene();
   const [first, second] = [scene.client(), scene.client()];
   const outcomes = [scene.subscribe(first, "a"), scene.subscribe(second, "b")];
@@ -154,7 +154,7 @@ Deno.test("Hub: an id that the node gave to two subscriptions stays with the fir
   assert.deepEqual(scene.asked, [], "nothing is ended at the node");
 });
 
-Deno.test("Hub: a node that refuses five times in a row what it had granted is believed: 1013", async () => {
+Deno.test("Hub: after five refusals of a granted subscription its clients are closed with 1013", async () => {
   const scene = new Scene();
   const client = scene.client();
   const outcome = scene.subscribe(client, "a");
@@ -184,7 +184,7 @@ Deno.test("Hub: a node that refuses five times in a row what it had granted is b
   assert.deepEqual(scene.asked, [], "and it is asked no more");
 });
 
-Deno.test("Hub: a subscription that nobody knows and that goes on notifying is ended at the node, one that stopped is not", () => {
+Deno.test("Hub: an unknown subscription is ended at the node if it keeps notifying", () => {
   const scene = new Scene();
   scene.notify("0xgoes-on", 1);
   scene.notify("0xstopped", 1);
@@ -197,7 +197,7 @@ Deno.test("Hub: a subscription that nobody knows and that goes on notifying is e
   assert.deepEqual(scene.ended(), []);
 });
 
-Deno.test("Hub: what a node notified of before a reconnect is no suspicion against the one after it", () => {
+Deno.test("Hub: unknown ids of an earlier connection are forgotten", () => {
   for (const sweptBefore of [true, false]) {
     const scene = new Scene();
     scene.notify("0x1", 1);
@@ -210,7 +210,7 @@ Deno.test("Hub: what a node notified of before a reconnect is no suspicion again
   }
 });
 
-Deno.test("Hub: while a subscribe awaits its answer, an unknown id may be what it brings, and is not ended", async () => {
+Deno.test("Hub: ends no unknown subscription while a subscribe is unanswered", async () => {
   const scene = new Scene();
   const outcome = scene.subscribe(scene.client(), "a");
   for (let n = 0; n < 3; n += 1) {
@@ -222,7 +222,7 @@ Deno.test("Hub: while a subscribe awaits its answer, an unknown id may be what i
   assert.deepEqual(await outcome, { id: "0x1" });
 });
 
-Deno.test("Hub: of unknown subscriptions, at most 256 are looked at in one sweep", () => {
+Deno.test("Hub: ends at most 256 unknown subscriptions a sweep", () => {
   const scene = new Scene();
   for (let sweep = 0; sweep < 2; sweep += 1) {
     for (let n = 0; n < 300; n += 1) scene.notify(`0x${n}`, sweep);
@@ -231,7 +231,7 @@ Deno.test("Hub: of unknown subscriptions, at most 256 are looked at in one sweep
   assert.equal(scene.asked.length, 256);
 });
 
-Deno.test("Hub: a subscription counts for an address that uses it, also after its first client left", async () => {
+Deno.test("Hub: a subscription counts for another user's address once its first client left", async () => {
   const scene = new Scene({ maxSubscriptions: 8 }); // an address may cause one
   const [first, second] = [scene.client(address("a")), scene.client(address("b"))];
   const subscribe = (client: HubClient, topic: string) => scene.subscribe(client, topic);
@@ -245,10 +245,10 @@ Deno.test("Hub: a subscription counts for an address that uses it, also after it
   scene.answer({ result: "0x2" });
   assert.deepEqual(await third, { id: "0x2" });
   scene.hub.disconnect(second);
-  assert.equal(scene.hub.book.count, 1);
+  assert.equal(scene.hub.table.count, 1);
 });
 
-Deno.test("Hub: the whole proxy has a bound of subscriptions, and those refused reach no node", async () => {
+Deno.test("Hub: over the bound a subscribe is refused and does not reach the node", async () => {
   const refused: string[] = [];
   const events = {
     received() {},
@@ -269,7 +269,7 @@ Deno.test("Hub: the whole proxy has a bound of subscriptions, and those refused 
   assert.deepEqual([refused, scene.asked], [["upstream_subscriptions"], []]);
 });
 
-Deno.test("Hub: a node that closes the socket on a subscribe fails those asked for the first time, not others", async () => {
+Deno.test("Hub: when the node closes the socket on a subscribe, only new subscribes fail", async () => {
   const scene = new Scene();
   const granted = scene.subscribe(scene.client(), "granted");
   scene.answer({ result: "0x1" });
@@ -296,7 +296,7 @@ Deno.test("Hub: a node that closes the socket on a subscribe fails those asked f
   assert.deepEqual(scene.asked.map(({ params }) => params), [["a"]], "for ten minutes");
 });
 
-Deno.test("Hub: a socket that is lost for another reason fails nothing that was asked for", async () => {
+Deno.test("Hub: a lost socket fails no subscribe", async () => {
   const scene = new Scene();
   const outcome = scene.subscribe(scene.client(), "a");
   scene.reconnect();
@@ -304,15 +304,15 @@ Deno.test("Hub: a socket that is lost for another reason fails nothing that was 
   assert.deepEqual(await outcome, { id: "0x1" });
 });
 
-Deno.test("Hub: a client that subscribes to the same twice gets two ids, and no third one", async () => {
+Deno.test("Hub: a client gets two ids for equal subscriptions, and no third one", async () => {
   const scene = new Scene();
   const [client, other] = [scene.client(), scene.client(address("b"))];
   const outcomes = [scene.subscribe(client, "a"), scene.subscribe(client, "a")];
   const [first, second] = scene.asked.splice(0);
-  assert(first && second && !scene.hub.book.isLive("a"));
+  assert(first && second && !scene.hub.table.isLive("a"));
   scene.asked.push(second);
   scene.answer({ result: "0x2" });
-  assert(scene.hub.book.isLive("a"));
+  assert(scene.hub.table.isLive("a"));
   assert.deepEqual(await scene.subscribe(other, "a"), { id: "0x2" }, "shares the one that is live");
   scene.asked.push(first);
   scene.answer({ result: "0x1" });
@@ -322,10 +322,10 @@ Deno.test("Hub: a client that subscribes to the same twice gets two ids, and no 
   assert.deepEqual(scene.ended(), ["eth_unsubscribe 0x1"]);
   scene.reconnect();
   assert.deepEqual(scene.asked.map(({ params }) => params), [["a"]], "the other one remains");
-  assert.equal(scene.hub.book.isLive("a"), false);
+  assert.equal(scene.hub.table.isLive("a"), false);
 });
 
-Deno.test("Hub: a subscription is ended at the node with its last client, and then asked for anew", async () => {
+Deno.test("Hub: a subscription ends at the node with its last client, and is requested again later", async () => {
   const scene = new Scene();
   const clients = [scene.client(), scene.client()];
   const outcomes = clients.map((client) => scene.subscribe(client, "a"));
@@ -335,13 +335,13 @@ Deno.test("Hub: a subscription is ended at the node with its last client, and th
   assert.deepEqual(scene.ended(), []);
   scene.hub.disconnect(clients[1]!);
   assert.deepEqual(scene.ended(), ["eth_unsubscribe 0x1"]);
-  assert.equal(scene.hub.book.isLive("a"), false);
+  assert.equal(scene.hub.table.isLive("a"), false);
   scene.notify("0x1", "late");
   const anew = scene.subscribe(clients[0]!, "a");
   scene.answer({ result: "0x1" });
   assert.deepEqual(await anew, { id: "0x1" });
   assert.deepEqual(scene.got, []);
-  assert.deepEqual(scene.hub.book.size, {
+  assert.deepEqual(scene.hub.table.size, {
     subscriptions: 1,
     upstreamIds: 1,
     publicIds: 1,
@@ -349,7 +349,7 @@ Deno.test("Hub: a subscription is ended at the node with its last client, and th
   });
 });
 
-Deno.test("Hub: an id that another node gave before stays with its client, and the next one gets its own", async () => {
+Deno.test("Hub: an id that a client still has is not given to another client", async () => {
   const draws = [0.99, 0, 0.5];
   const scene = new Scene({ random: () => draws[0] ?? 0 });
   const outcomes = ["a", "b", "c"].map((topic) => scene.subscribe(scene.client(), topic));
@@ -371,7 +371,7 @@ Deno.test("Hub: an id that another node gave before stays with its client, and t
   ]);
 });
 
-Deno.test("Hub: an error of the node is the client's answer; so is one for an answer without an id", async () => {
+Deno.test("Hub: the client gets the node's error, or one if the node's answer has no id", async () => {
   for (const result of [7, null, undefined]) {
     const scene = new Scene();
     const outcome = scene.subscribe(scene.client(), "a");
@@ -379,7 +379,7 @@ Deno.test("Hub: an error of the node is the client's answer; so is one for an an
     const { errorText } = await outcome as { errorText: string };
     const { code } = JSON.parse(errorText);
     assert.equal(code, result === undefined ? -32000 : -32603);
-    assert.deepEqual(scene.hub.book.size, {
+    assert.deepEqual(scene.hub.table.size, {
       subscriptions: 0,
       upstreamIds: 0,
       publicIds: 0,
@@ -388,7 +388,7 @@ Deno.test("Hub: an error of the node is the client's answer; so is one for an an
   }
 });
 
-Deno.test("Hub: what nobody asked for is ignored, and so is an id that is no text", () => {
+Deno.test("Hub: ignores unexpected answers and ids that are not strings", () => {
   const scene = new Scene();
   for (const result of ["0x1", 7]) {
     assert(scene.hub.receive(JSON.stringify({ jsonrpc: "2.0", id: 99, result })));
@@ -401,7 +401,7 @@ Deno.test("Hub: what nobody asked for is ignored, and so is an id that is no tex
   assert.deepEqual(scene.asked, []);
 });
 
-Deno.test("Hub: subscriptions that were granted before, or whose time is over, are no suspects when the node closes", async () => {
+Deno.test("Hub: granted and expired subscribes do not fail when the node closes the socket", async () => {
   const scene = new Scene();
   const client = scene.client();
   const granted = scene.subscribe(client, "granted");
@@ -421,7 +421,7 @@ Deno.test("Hub: subscriptions that were granted before, or whose time is over, a
   assert.equal(scene.asked.length, 2, "it is not refused from now on");
 });
 
-Deno.test("Hub: of the subscribes on which the node closed the socket, the newest 256 are refused", async () => {
+Deno.test("Hub: remembers the newest 256 subscribes on which the node closed the socket", async () => {
   const scene = new Scene();
   const isRefused = async (topic: string) => {
     const outcome = scene.subscribe(scene.client(), topic);
@@ -440,7 +440,7 @@ Deno.test("Hub: of the subscribes on which the node closed the socket, the newes
   assert.equal(await isRefused("0"), false, "it was replaced");
 });
 
-Deno.test("Hub: heads are announced, other notifications are not, and a sequence of heads decides when they are sent", async () => {
+Deno.test("Hub: announces heads only, and sends them through the head sequence", async () => {
   const clock = new FakeClock();
   const announced: unknown[] = [];
   const held = Promise.withResolvers<never[]>();

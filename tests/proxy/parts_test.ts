@@ -26,7 +26,7 @@ class Client extends ClientConnection {
   readonly frames: RpcMessage[] = [];
   readonly closed: number[] = [];
 
-  protected ownRoom(): number {
+  protected freeQueueBytes(): number {
     return this.roomBytes;
   }
 

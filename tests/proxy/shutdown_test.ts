@@ -5,7 +5,7 @@ import { BOTH_PORTS, withProxy } from "./support.ts";
 import { deafClient } from "./deaf_client.ts";
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, shutdown: clients are closed with 1012, and none is taken any more (%s)",
+  "Proxy, shutdown: closes clients with 1012 and accepts no new ones (%s)",
   (_port, withProxy) =>
     withProxy(async ({ wsUrl, read, stopProxy }) => {
       const clients = await Promise.all([1, 2].map(() => RpcSocket.open(wsUrl)));
@@ -29,7 +29,7 @@ Deno.test("Proxy, shutdown: is not ready while it waits for clients to close", (
   }));
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, shutdown: ends in time though a client reads nothing (%s)",
+  "Proxy, shutdown: ends in time while a client reads nothing (%s)",
   (_port, withProxy) =>
     withProxy(async ({ wsUrl, read, stopProxy }) => {
       const client = await deafClient(wsUrl);
@@ -49,7 +49,7 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, shutdown: a refused client that keeps its connection delays nothing (%s)",
+  "Proxy, shutdown: is not delayed by a refused client that keeps its connection (%s)",
   (_port, withProxy) =>
     withProxy(async ({ wsUrl, stopProxy }) => {
       const { hostname, port, pathname } = new URL(wsUrl);

@@ -40,7 +40,7 @@ function isNumber(result: unknown, n: number): boolean {
 }
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, slow client: lags, misses the oldest, is counted, and delays nobody (%s)",
+  "Proxy, slow client: misses the oldest messages, which are counted, and delays nobody (%s)",
   (_port, withProxy) =>
     withProxy(async (scene) => {
       const deaf = await flood(scene);
@@ -55,7 +55,7 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, slow client: is closed where --slow-clients says so (%s)",
+  "Proxy, slow client: is closed with --slow-clients close (%s)",
   (_port, withProxy) =>
     withProxy(async (scene) => {
       const deaf = await flood(scene);
@@ -71,7 +71,7 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, fast client: gets every message of bursts that are longer than the ring (%s)",
+  "Proxy, fast client: gets every message of bursts longer than the ring (%s)",
   (_port, withProxy) =>
     withProxy(async ({ wsUrl, read }) => {
       const BURST = 100 * CAPACITY;
@@ -92,7 +92,7 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, slow client: one that asks on and reads no answers is closed at 64 MiB of them (%s)",
+  "Proxy, slow client: is closed with over 64 MiB of unread answers (%s)",
   (_port, withProxy) => {
     const MIB = 1024 * 1024;
     const boundMib = UNREAD_BYTES_MAX / MIB;

@@ -6,7 +6,7 @@ import { RpcSocket } from "../support/rpc_socket.ts";
 import { BOTH_PORTS, call, post, withProxy } from "./support.ts";
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: one client asking twice gets two ids, each with every notification (%s)",
+  "Proxy, WebSocket: equal subscriptions of one client get two ids, each with every notification (%s)",
   (_port, withProxy) =>
     withProxy(async ({ wsUrl, read }) => {
       const client = await RpcSocket.open(wsUrl);
@@ -33,7 +33,7 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: an id that another client still holds for something else is not given (%s)",
+  "Proxy, WebSocket: an id that another client still has is not given again (%s)",
   (_port, withProxy) => {
     // The node numbers from 1 anew after each of its restarts.
     let epochStart = 0;
@@ -66,7 +66,7 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: numbers of a notification stay as the node wrote them, under any id (%s)",
+  "Proxy, WebSocket: numbers in notifications are unchanged, under any id (%s)",
   (_port, withProxy) => {
     let epochStart = 0;
     return withProxy(async ({ wsUrl, read }) => {
@@ -91,7 +91,7 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: other calls and batches go the way of HTTP ones, subscriptions among them (%s)",
+  "Proxy, WebSocket: calls and batches are routed as over HTTP, also with subscribes among them (%s)",
   (_port, withProxy) =>
     withProxy(async ({ wsUrl, read, write }) => {
       const client = await RpcSocket.open(wsUrl);
@@ -118,7 +118,7 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: the id is answered before the first notification, in a slow batch too (%s)",
+  "Proxy, WebSocket: the id comes before the first notification, also in a slow batch (%s)",
   (_port, withProxy) => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const answer = async (text: string) => {
@@ -162,7 +162,7 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: a node's refusal to subscribe goes through as it is (%s)",
+  "Proxy, WebSocket: the node's refusal of a subscribe is unchanged (%s)",
   (_port, withProxy) =>
     withProxy(async ({ wsUrl }) => {
       const client = await RpcSocket.open(wsUrl);
@@ -232,7 +232,7 @@ async function rawHandshake(wsUrl: string, headers: Record<string, string>): Pro
 }
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: an id beyond 2^53 is the client's own in answers (%s)",
+  "Proxy, WebSocket: answers keep an id beyond 2^53 exactly (%s)",
   (_port, withProxy) =>
     withProxy(async ({ wsUrl }) => {
       const client = await RpcSocket.open(wsUrl);

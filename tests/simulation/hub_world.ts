@@ -168,8 +168,8 @@ export class HubWorld {
       publicIds: size,
       asks: this.#unanswered,
     };
-    assert.deepEqual(this.#hub.book.size, expected, "No map holds more than what is in use");
-    assert.equal(this.#hub.stuck.size, 0, "Nobody is stuck");
+    assert.deepEqual(this.#hub.table.size, expected, "No map holds more than what is in use");
+    assert.equal(this.#hub.behind.size, 0, "Nobody is behind");
   }
 
   // Clients.
@@ -271,7 +271,7 @@ export class HubWorld {
   }
 
   #resume(): void {
-    const client = this.#pick([...this.#hub.stuck]);
+    const client = this.#pick([...this.#hub.behind]);
     if (client !== undefined) this.#hub.resume(client);
   }
 
@@ -372,7 +372,9 @@ export class HubWorld {
     }
     const frame = this.#fromNode.shift();
     if (frame === undefined) return;
-    const feed = frame.source === undefined ? undefined : this.#hub.book.byUpstreamId(frame.source);
+    const feed = frame.source === undefined
+      ? undefined
+      : this.#hub.table.byUpstreamId(frame.source);
     let { text } = frame;
     if (feed !== undefined) {
       const number = this.#broadcast;
@@ -402,8 +404,8 @@ export class HubWorld {
       this.#noteSlow(); // a connection may take less than a flush brings
     }
     this.#hub.flush();
-    while (this.#hub.stuck.size > 0) {
-      for (const client of [...this.#hub.stuck]) this.#hub.resume(client);
+    while (this.#hub.behind.size > 0) {
+      for (const client of [...this.#hub.behind]) this.#hub.resume(client);
     }
   }
 

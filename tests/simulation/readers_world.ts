@@ -97,7 +97,7 @@ export class ReadersWorld {
     this.#clock.advance(this.#below(STEP_MS));
     for (const client of [...this.#hub.reading]) this.#hub.resume(client);
     if (this.#random() < 0.3) {
-      for (const client of [...this.#hub.stuck]) {
+      for (const client of [...this.#hub.behind]) {
         this.#hub.resume(client);
       }
     }
@@ -107,10 +107,10 @@ export class ReadersWorld {
   /** Everybody reads; then what each got is compared with what was broadcast. */
   settle(): void {
     let missed = 0;
-    while (this.#hub.stuck.size > 0) {
+    while (this.#hub.behind.size > 0) {
       for (const { socket } of this.#clients) socket.bufferedAmount = 0;
       this.#clock.advance(1_000);
-      for (const client of [...this.#hub.stuck]) this.#hub.resume(client);
+      for (const client of [...this.#hub.behind]) this.#hub.resume(client);
     }
     for (const { reader, got } of this.#clients) {
       assert(got.every((n, at) => at === 0 || n > got[at - 1]!), "In order, and none twice");
@@ -129,7 +129,7 @@ export class ReadersWorld {
     // To parse each message for each client would take most of the time.
     const socket = new Socket((text) => got.push(parseInt(text.slice(text.indexOf('"n":') + 4))));
     const connection = new NativeConnection(socket);
-    connection.countIn(buffers, "one");
+    connection.register(buffers, "one");
     const hub = this.#hub.connect(connection, address());
     const request = { namespace: "eth", paramsText: "[]", key: "all" };
     this.#hub.subscribe(hub, request, 0, (outcome) => assert("id" in outcome));

@@ -35,7 +35,7 @@ export abstract class CountedConnection {
   readAtMs = 0;
   /** That of its client's address. */
   key = "";
-  /** Undefined before {@link countIn} and after {@link end}. */
+  /** Undefined before {@link register} and after {@link end}. */
   #all: ClientBuffers | undefined;
 
   /** Unsent bytes now; may make a system call. */
@@ -46,7 +46,7 @@ export abstract class CountedConnection {
   abstract cut(): void;
 
   /** Counts it with all others, until {@link end}. Call it before anything is sent. */
-  countIn(all: ClientBuffers, key: string): void {
+  register(all: ClientBuffers, key: string): void {
     this.#all = all;
     this.key = key;
     all.add(this);
@@ -162,12 +162,12 @@ export class ClientBuffers {
     if (this.budget.fits(bytes, isSmall)) return true;
     this.#refresh();
     while (!this.budget.fits(bytes, isSmall)) {
-      const greediest = this.#greediest();
-      if (greediest === undefined || greediest.counted <= connection.counted + bytes) {
+      const largest = this.#largest();
+      if (largest === undefined || largest.counted <= connection.counted + bytes) {
         return this.#refuse();
       }
-      greediest.end();
-      greediest.cut();
+      largest.end();
+      largest.cut();
       this.onRefusal();
     }
     return true;
@@ -186,13 +186,13 @@ export class ClientBuffers {
     return bytes;
   }
 
-  #greediest(): CountedConnection | undefined {
-    let greediest: CountedConnection | undefined;
+  #largest(): CountedConnection | undefined {
+    let largest: CountedConnection | undefined;
     for (const connection of this.#connections) {
       if (!connection.isCuttable) continue;
-      if (connection.counted > (greediest?.counted ?? 0)) greediest = connection;
+      if (connection.counted > (largest?.counted ?? 0)) largest = connection;
     }
-    return greediest;
+    return largest;
   }
 
   /** Removes bytes that were sent meanwhile from the budget. */

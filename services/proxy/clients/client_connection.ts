@@ -32,10 +32,10 @@ export abstract class ClientConnection extends CountedConnection implements Clie
   abstract close(code: number, reason: string): void;
 
   /** Bytes of its own queue that are free. */
-  protected abstract ownRoom(wanted: number): number;
+  protected abstract freeQueueBytes(wanted: number): number;
 
   room(wanted: number): number {
-    const own = this.ownRoom(wanted);
+    const own = this.freeQueueBytes(wanted);
     if (own <= 0) return own;
     const ensured = own - (QUEUED_BYTES_MAX - ENSURED_BYTES);
     return Math.min(own, Math.max(ensured, this.free(Math.min(wanted, own))));
@@ -77,7 +77,7 @@ export class NativeConnection extends ClientConnection {
     return this.#socket.bufferedAmount;
   }
 
-  protected ownRoom(wanted: number): number {
+  protected freeQueueBytes(wanted: number): number {
     return QUEUED_BYTES_MAX - this.#queued(QUEUED_BYTES_MAX - wanted);
   }
 
@@ -124,7 +124,7 @@ export class TcpConnection extends ClientConnection {
     socket.on("message", (data: Buffer) => this.onText(data.toString()));
     // Pongs to a client that reads nothing would pile up without a bound.
     socket.on("ping", (data: Buffer) => {
-      if (this.ownRoom() > 0) socket.pong(data);
+      if (this.freeQueueBytes() > 0) socket.pong(data);
     });
     socket.on("pong", () => this.#alive = true);
     socket.on("error", (error) => { // a close event follows
@@ -138,7 +138,7 @@ export class TcpConnection extends ClientConnection {
     return this.#tcp.writableLength;
   }
 
-  protected ownRoom(): number {
+  protected freeQueueBytes(): number {
     return QUEUED_BYTES_MAX - this.#tcp.writableLength;
   }
 

@@ -91,7 +91,7 @@ export class ClientSession {
       const answer = this.#subscription(call);
       if (answer === undefined || isHeld) return answer;
       isHeld = true;
-      this.#client.hold();
+      this.#client.pauseDelivery();
       if (!isBatch(text)) {
         // It needs no connection of its own, and waits while the node is unreachable.
         isCounted = false;
@@ -110,7 +110,7 @@ export class ClientSession {
     } finally {
       if (isCounted) openRequests.remove(address);
       if (isHeld) {
-        this.#client.release();
+        this.#client.resumeDelivery();
         hub.resume(this.#client);
       }
     }

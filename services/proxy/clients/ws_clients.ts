@@ -131,7 +131,7 @@ export class WsClients {
     const session = new ClientSession({ ...this.#options, sink: connection, address });
     this.#connections.add(connection);
     this.#perAddress.add(address);
-    connection.countIn(this.#buffers, address.key);
+    connection.register(this.#buffers, address.key);
     connection.onTooLarge = () => metrics.countRefusal("message_bytes");
     metrics.wsConnections.set(this.#connections.size);
     log.debug("Client {address} connected", { address: shown });
@@ -225,10 +225,10 @@ export class WsClients {
 
   #resumeLater(): void {
     const { hub, clock } = this.#options;
-    if (this.#cancelResume === undefined && hub.stuck.size > 0) {
+    if (this.#cancelResume === undefined && hub.behind.size > 0) {
       this.#cancelResume = clock.after(RESUME_EVERY_MS, () => {
         this.#cancelResume = undefined;
-        for (const client of [...hub.stuck]) hub.resume(client);
+        for (const client of [...hub.behind]) hub.resume(client);
         this.#resumeLater();
       });
     }

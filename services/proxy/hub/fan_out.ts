@@ -6,7 +6,7 @@ import { OutgoingMessage } from "./messages.ts";
 const STALLED_DRAINS_MAX = 32;
 
 /** Searches for clients about to miss notifications per lap of the ring. */
-const RESCUES_PER_RING = 8;
+const SEARCHES_PER_RING = 8;
 
 /** Options of a {@link FanOut}. */
 export interface FanOutOptions {
@@ -27,11 +27,11 @@ export class FanOut {
   readonly #options: FanOutOptions;
   readonly #ring: BroadcastRing<Notification>;
   /** Clients whose connection had no room for everything due. */
-  readonly #stuck = new Set<HubClient>();
+  readonly #behind = new Set<HubClient>();
   readonly #reading = new Set<HubClient>();
-  readonly #rescueEvery: number;
+  readonly #searchEvery: number;
   /** Ring position of the next search for clients about to miss something. */
-  #rescueAt = 0;
+  #nextSearchAt = 0;
   /** Subscriptions with new notifications since the last flush. */
   #fresh: SharedSubscription[] = [];
   /** Ring position of the first message of the next flush. */
@@ -40,12 +40,12 @@ export class FanOut {
   constructor(options: FanOutOptions) {
     this.#options = options;
     this.#ring = new BroadcastRing(options.capacity);
-    this.#rescueEvery = Math.max(1, Math.floor(options.capacity / RESCUES_PER_RING));
+    this.#searchEvery = Math.max(1, Math.floor(options.capacity / SEARCHES_PER_RING));
   }
 
   /** Clients that are behind. */
-  get stuck(): ReadonlySet<HubClient> {
-    return this.#stuck;
+  get behind(): ReadonlySet<HubClient> {
+    return this.#behind;
   }
 
   /** Those of them that accepted something lately, longest ago first. */
@@ -55,7 +55,7 @@ export class FanOut {
 
   /** Forgets a client: it has caught up, or is gone. */
   remove(client: HubClient): void {
-    this.#stuck.delete(client);
+    this.#behind.delete(client);
     this.#reading.delete(client);
     client.stalledDrains = 0;
   }
@@ -64,7 +64,9 @@ export class FanOut {
   publish(subscription: SharedSubscription, text: string): void {
     // Clients that are up to date must not miss messages of a burst longer than the ring.
     if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
-    if (this.#stuck.size > 0 && this.#ring.end >= this.#rescueAt) this.#rescue();
+    if (this.#behind.size > 0 && this.#ring.end >= this.#nextSearchAt) {
+      this.#sendBeforeOverwritten();
+    }
     if (subscription.fresh.length === 0) this.#fresh.push(subscription);
     const message = new OutgoingMessage(text);
     const evicted = this.#ring.push({ subscription, index: subscription.emitted, message });
@@ -99,7 +101,7 @@ export class FanOut {
     this.#fresh = [];
     this.#freshFrom = this.#ring.end;
     for (const client of ringReaders) sent += this.#drain(client);
-    if (this.#stuck.size === 0) this.#ring.clear();
+    if (this.#behind.size === 0) this.#ring.clear();
     this.#sent(sent);
   }
 
@@ -114,12 +116,12 @@ export class FanOut {
    * Sends messages that the ring would overwrite before the next call to the clients that read. Not
    * earlier, because messages in the ring are shared, and those in a connection's queue are not.
    */
-  #rescue(): void {
+  #sendBeforeOverwritten(): void {
     this.flush(); // or the ring would bring the same messages again
-    this.#rescueAt = this.#ring.end + this.#rescueEvery;
-    const keptFrom = this.#rescueAt - this.#options.capacity;
+    this.#nextSearchAt = this.#ring.end + this.#searchEvery;
+    const keptFrom = this.#nextSearchAt - this.#options.capacity;
     let sent = 0;
-    for (const client of [...this.#stuck]) {
+    for (const client of [...this.#behind]) {
       if (client.cursor === undefined || client.cursor >= keptFrom) continue;
       const room = client.sink.spareRoom();
       if (room > 0) sent += this.#drain(client, room);
@@ -146,7 +148,7 @@ export class FanOut {
 
   /** A client is still behind, after its connection accepted `sent` notifications. */
   #note(client: HubClient, sent: number): void {
-    this.#stuck.add(client);
+    this.#behind.add(client);
     this.#reading.delete(client); // and add it as the last one
     client.stalledDrains = sent > 0 ? 0 : client.stalledDrains + 1;
     if (client.stalledDrains < STALLED_DRAINS_MAX) this.#reading.add(client);

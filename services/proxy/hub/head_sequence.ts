@@ -38,7 +38,7 @@ interface HeadNotice {
 }
 
 /** The heads of one subscription. */
-interface Line {
+interface HeadStream {
   subscription: SharedSubscription;
   /** Sends a notification to the clients. */
   send: (text: string) => void;
@@ -59,7 +59,7 @@ interface Line {
  */
 export class HeadSequence {
   readonly #options: HeadSequenceOptions;
-  readonly #lines = new WeakMap<SharedSubscription, Line>();
+  readonly #streams = new WeakMap<SharedSubscription, HeadStream>();
 
   constructor(options: HeadSequenceOptions) {
     this.#options = options;
@@ -67,11 +67,11 @@ export class HeadSequence {
 
   /** A subscription is live on a new connection. */
   resumed(subscription: SharedSubscription): void {
-    const line = this.#lines.get(subscription);
-    if (line === undefined) return;
-    line.epoch += 1;
-    line.behindUntilMs = this.#options.clock.now() + BEHIND_MS;
-    void this.#fill(line, []);
+    const stream = this.#streams.get(subscription);
+    if (stream === undefined) return;
+    stream.epoch += 1;
+    stream.behindUntilMs = this.#options.clock.now() + BEHIND_MS;
+    void this.#fill(stream, []);
   }
 
   /** Handles a head: sends its text now, later or, if clients have seen a later one, never. */
@@ -83,47 +83,47 @@ export class HeadSequence {
   ): void {
     if (announced === undefined) return send(text);
     const { number } = announced;
-    const line = this.#lines.get(subscription);
-    if (line === undefined) {
+    const stream = this.#streams.get(subscription);
+    if (stream === undefined) {
       const isNew = { behindUntilMs: undefined, held: undefined, epoch: 0 };
-      this.#lines.set(subscription, { subscription, send, last: number, ...isNew });
+      this.#streams.set(subscription, { subscription, send, last: number, ...isNew });
       return send(text);
     }
     const head = { number, text };
-    if (line.held === undefined) this.#pass(line, head, true);
+    if (stream.held === undefined) this.#pass(stream, head, true);
     else {
-      line.held.push(head);
-      if (line.held.length > HELD_MAX) this.#release(line);
+      stream.held.push(head);
+      if (stream.held.length > HELD_MAX) this.#release(stream);
     }
   }
 
-  #pass(line: Line, head: HeadNotice, mayFill: boolean): void {
+  #pass(stream: HeadStream, head: HeadNotice, mayFill: boolean): void {
     const { number, text } = head;
-    if (line.behindUntilMs !== undefined) {
-      if (number <= line.last && this.#options.clock.now() < line.behindUntilMs) return;
-      if (number > line.last + 1 && mayFill) {
-        void this.#fill(line, [head]);
+    if (stream.behindUntilMs !== undefined) {
+      if (number <= stream.last && this.#options.clock.now() < stream.behindUntilMs) return;
+      if (number > stream.last + 1 && mayFill) {
+        void this.#fill(stream, [head]);
         return;
       }
-      line.behindUntilMs = undefined;
+      stream.behindUntilMs = undefined;
     }
-    line.last = number;
-    line.send(text);
+    stream.last = number;
+    stream.send(text);
   }
 
   /** Fetches the heads after the last one, while new ones wait. */
-  async #fill(line: Line, held: HeadNotice[]): Promise<void> {
-    line.held = held;
-    const { epoch } = line;
+  async #fill(stream: HeadStream, held: HeadNotice[]): Promise<void> {
+    stream.held = held;
+    const { epoch } = stream;
     try {
       for (let time = 0; time < FILL.times; time += 1) {
-        const [from, to] = [line.last + 1, line.last + FILL.blocks];
+        const [from, to] = [stream.last + 1, stream.last + FILL.blocks];
         const blocks = await this.#options.blocks(from, to);
-        if (line.epoch !== epoch) return; // the next connection fills the gap
-        for (const block of blocks) this.#sendBlock(line, block);
-        if (line.last === to) continue;
+        if (stream.epoch !== epoch) return; // the next connection fills the gap
+        for (const block of blocks) this.#sendBlock(stream, block);
+        if (stream.last === to) continue;
         // A node may announce a block a moment before it answers with it.
-        const isShort = held[0] !== undefined && held[0].number > line.last + 1;
+        const isShort = held[0] !== undefined && held[0].number > stream.last + 1;
         if (!isShort || time >= FILL.shortTimes) break;
       }
     } catch (error) {
@@ -131,26 +131,26 @@ export class HeadSequence {
         reason: messageOf(error),
       });
     }
-    if (line.epoch === epoch) this.#release(line);
+    if (stream.epoch === epoch) this.#release(stream);
   }
 
-  #release(line: Line): void {
-    const { held = [] } = line;
-    line.epoch += 1;
-    line.held = undefined;
-    for (const head of held) this.#pass(line, head, false);
+  #release(stream: HeadStream): void {
+    const { held = [] } = stream;
+    stream.epoch += 1;
+    stream.held = undefined;
+    for (const head of held) this.#pass(stream, head, false);
     this.#options.sent();
   }
 
-  #sendBlock(line: Line, block: Block): void {
+  #sendBlock(stream: HeadStream, block: Block): void {
     const number = headOf(block)?.number;
-    if (number !== line.last + 1) return;
-    line.last = number;
+    if (number !== stream.last + 1) return;
+    stream.last = number;
     const head = Object.entries(block).filter(([name]) => !BODY.includes(name));
     const params = {
-      subscription: line.subscription.publicId,
+      subscription: stream.subscription.publicId,
       result: Object.fromEntries(head),
     };
-    line.send(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
+    stream.send(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
   }
 }

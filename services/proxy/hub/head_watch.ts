@@ -50,8 +50,8 @@ export interface HeadWatchOptions {
 export class HeadWatch {
   readonly #options: HeadWatchOptions;
   /** The newest block that was announced, or read when watching began. */
-  #known: number | undefined;
-  #heardAtMs = 0;
+  #newestHead: number | undefined;
+  #lastHeadAtMs = 0;
   /** Time of the last announced head when the chain was first seen ahead of it. */
   #suspectSinceMs: number | undefined;
   #cancel: CancelTimer | undefined;
@@ -68,14 +68,14 @@ export class HeadWatch {
 
   /** A new connection: earlier announcements do not apply to it. */
   restart(): void {
-    this.#known = this.#suspectSinceMs = undefined;
-    this.#heardAtMs = this.#options.clock.now();
+    this.#newestHead = this.#suspectSinceMs = undefined;
+    this.#lastHeadAtMs = this.#options.clock.now();
   }
 
   /** A head was announced; one in an unknown form is still a sign of life. */
   announced(head: Head | undefined): void {
-    this.#heardAtMs = this.#options.clock.now();
-    if (head !== undefined) this.#known = head.number;
+    this.#lastHeadAtMs = this.#options.clock.now();
+    if (head !== undefined) this.#newestHead = head.number;
   }
 
   stop(): void {
@@ -99,16 +99,16 @@ export class HeadWatch {
     const { clock, silenceMs, isLive, readHead, drop } = this.#options;
     const suspectSinceMs = this.#suspectSinceMs;
     this.#suspectSinceMs = undefined;
-    const heardAtMs = this.#heardAtMs;
-    const silentMs = clock.now() - heardAtMs;
+    const lastHeadAtMs = this.#lastHeadAtMs;
+    const silentMs = clock.now() - lastHeadAtMs;
     if (silentMs < silenceMs || !isLive(NEW_HEADS_KEY)) return;
-    if (suspectSinceMs === heardAtMs) {
+    if (suspectSinceMs === lastHeadAtMs) {
       drop(`no new head for ${silentMs} ms while the chain went on`);
       return;
     }
     const head = await readHead();
-    if (this.#heardAtMs !== heardAtMs) return;
-    if (this.#known === undefined) this.#known = head;
-    else if (head > this.#known) this.#suspectSinceMs = heardAtMs;
+    if (this.#lastHeadAtMs !== lastHeadAtMs) return;
+    if (this.#newestHead === undefined) this.#newestHead = head;
+    else if (head > this.#newestHead) this.#suspectSinceMs = lastHeadAtMs;
   }
 }

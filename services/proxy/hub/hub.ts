@@ -42,7 +42,7 @@ const REFUSALS_MAX = 5;
  */
 export class Hub {
   readonly #options: HubOptions;
-  readonly #book: SubscriptionTable;
+  readonly #table: SubscriptionTable;
   readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
   #subscriptions = 0;
@@ -56,7 +56,7 @@ export class Hub {
       events: options.events,
     });
     const { upstream, random, subscribeTimeoutMs: askTimeoutMs, maxSubscriptions } = options;
-    this.#book = new SubscriptionTable({
+    this.#table = new SubscriptionTable({
       upstream,
       random,
       askTimeoutMs,
@@ -66,13 +66,13 @@ export class Hub {
   }
 
   /** The node's side: its subscriptions and their ids. */
-  get book(): SubscriptionTable {
-    return this.#book;
+  get table(): SubscriptionTable {
+    return this.#table;
   }
 
   /** Clients that are behind: the owner calls {@link resume} for them. */
-  get stuck(): ReadonlySet<HubClient> {
-    return this.#fanOut.stuck;
+  get behind(): ReadonlySet<HubClient> {
+    return this.#fanOut.behind;
   }
 
   /** Those of them that accepted something lately, longest ago first: resume them soon. */
@@ -107,7 +107,7 @@ export class Hub {
   ): void {
     // The hub closed this client; its last messages still arrive.
     if (!this.#clients.has(client)) return answer(UNREACHABLE);
-    const subscription = this.#book.obtain(request, client);
+    const subscription = this.#table.obtain(request, client);
     if (typeof subscription === "string") {
       this.#options.events.refused?.(subscription);
       return answer(REFUSED[subscription]);
@@ -121,7 +121,7 @@ export class Hub {
       answer,
     });
     client.awaited.add(subscription);
-    this.#book.ask(subscription, nowMs);
+    this.#table.ask(subscription, nowMs);
   }
 
   /** Step 4: ends a subscription. @returns False if the id is not one of the client's. */
@@ -134,7 +134,7 @@ export class Hub {
 
   /** The connection to the node is open. */
   upstreamOpened(nowMs: number): void {
-    this.#book.opened(nowMs);
+    this.#table.opened(nowMs);
   }
 
   /**
@@ -143,10 +143,10 @@ export class Hub {
    * @param isRefusal The node closed it because of what it was sent.
    */
   upstreamClosed(isRefusal = false): void {
-    for (const suspect of this.#book.closed(isRefusal)) {
+    for (const suspect of this.#table.closed(isRefusal)) {
       for (const subscription of [...suspect.withFiltered()]) {
         this.#endWaits(subscription, REFUSED.closed_the_socket);
-        this.#book.retire(subscription);
+        this.#table.retire(subscription);
       }
     }
   }
@@ -173,17 +173,17 @@ export class Hub {
 
   /** Fails subscribes that took too long and asks the node again; call it about once a second. */
   sweep(nowMs: number): void {
-    for (const subscription of [...this.#book.subscriptions()]) {
+    for (const subscription of [...this.#table.subscriptions()]) {
       for (const [client, waiter] of subscription.waiters) {
         if (nowMs >= waiter.deadlineMs) this.#endWait(subscription, client, UNREACHABLE);
       }
-      this.#book.retire(subscription);
+      this.#table.retire(subscription);
     }
-    this.#book.sweep(nowMs);
+    this.#table.sweep(nowMs);
   }
 
   #answered(requestId: number, text: string): void {
-    const answer = this.#book.answered(requestId, text);
+    const answer = this.#table.answered(requestId, text);
     if (answer === undefined) return;
     const { subscription: answered, errorText } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
@@ -195,7 +195,7 @@ export class Hub {
       if (answered.refusals >= REFUSALS_MAX) {
         this.#closeMembers(subscription, "A subscription could not be made again at the node");
       }
-      this.#book.retire(subscription);
+      this.#table.retire(subscription);
     }
   }
 
@@ -204,7 +204,7 @@ export class Hub {
     this.#options.events.refused?.("subscription_displaced");
     this.#endWaits(subscription, REFUSED.subscription_displaced);
     this.#closeMembers(subscription, DISPLACED);
-    this.#book.retire(subscription);
+    this.#table.retire(subscription);
   }
 
   #closeMembers({ members }: SharedSubscription, reason: string): void {
@@ -244,15 +244,15 @@ export class Hub {
     this.#lagged(client.leave(subscription));
     subscription.members.delete(client);
     this.#count(-1);
-    this.#book.retire(subscription);
+    this.#table.retire(subscription);
   }
 
   #notified(frame: NodeFrame, text: string): void {
     const upstreamId = frame.params?.subscription;
     if (typeof upstreamId !== "string") return;
-    const subscription = this.#book.byUpstreamId(upstreamId);
+    const subscription = this.#table.byUpstreamId(upstreamId);
     if (subscription === undefined) {
-      this.#book.stray(upstreamId, String(frame.method).replace(/_subscription$/, ""));
+      this.#table.stray(upstreamId, String(frame.method).replace(/_subscription$/, ""));
       return;
     }
     const { events, heads } = this.#options;
@@ -270,7 +270,7 @@ export class Hub {
   #filter({ filtered, upstreamId = "" }: SharedSubscription, { params }: NodeFrame, text: string) {
     if (filtered === undefined || filtered.isEmpty) return;
     const filters = filtersOf(params?.result);
-    if (filters === undefined) return this.#book.stopFiltering();
+    if (filters === undefined) return this.#table.stopFiltering();
     for (const filter of filters) {
       for (const subscription of filtered.of(filter)) {
         this.#fanOut.publish(subscription, underPublicId(text, upstreamId, subscription.publicId));

@@ -166,7 +166,7 @@ export class HubClient {
   cursor: number | undefined;
   /** How often in a row it was behind and its connection accepted nothing. */
   stalledDrains = 0;
-  #holds = 0;
+  #pauses = 0;
 
   constructor(sink: ClientSink, address: CallerAddress) {
     this.sink = sink;
@@ -202,14 +202,14 @@ export class HubClient {
     return missed;
   }
 
-  /** Delivers nothing until {@link release}, so that a pending answer comes first. */
-  hold(): void {
-    this.#holds += 1;
+  /** Delivers nothing until {@link resumeDelivery}, so that a pending answer comes first. */
+  pauseDelivery(): void {
+    this.#pauses += 1;
   }
 
-  /** Ends one {@link hold}. */
-  release(): void {
-    this.#holds -= 1;
+  /** Ends one {@link pauseDelivery}. */
+  resumeDelivery(): void {
+    this.#pauses -= 1;
   }
 
   /**
@@ -217,7 +217,7 @@ export class HubClient {
    * @returns False, with nothing sent, if the connection cannot take all of them now.
    */
   deliver({ fresh, freshBytes }: SharedSubscription): boolean {
-    if (this.#holds > 0 || this.sink.room(freshBytes) < freshBytes) return false;
+    if (this.#pauses > 0 || this.sink.room(freshBytes) < freshBytes) return false;
     this.sink.send(fresh, freshBytes);
     return true;
   }
@@ -239,7 +239,7 @@ export class HubClient {
 
   /** Sends as many due notifications as there is room for. @returns How many were sent. */
   drain(ring: BroadcastRing<Notification>, room: number): number {
-    if (this.cursor === undefined || this.#holds > 0) return 0;
+    if (this.cursor === undefined || this.#pauses > 0) return 0;
     const due: OutgoingMessage[] = [];
     let bytes = 0;
     let position = Math.max(this.cursor, ring.start);

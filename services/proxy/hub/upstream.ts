@@ -136,6 +136,6 @@ export class Upstream implements UpstreamPort {
     this.#socket.drop("another node leads");
     this.#isMoving = false;
     this.#backoff.reset();
-    this.#socket.hurry();
+    this.#socket.reconnectNow();
   }
 }

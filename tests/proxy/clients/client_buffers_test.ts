@@ -25,7 +25,7 @@ class Connection extends CountedConnection {
 
   constructor(buffers: ClientBuffers | undefined, key: string, readonly isCuttable: boolean) {
     super();
-    if (buffers !== undefined) this.countIn(buffers, key);
+    if (buffers !== undefined) this.register(buffers, key);
   }
 
   /** Queues an answer. @returns False if it was refused. */
@@ -61,7 +61,7 @@ Deno.test("ClientBuffers: over the limit the connection with the most unsent byt
   assert.deepEqual(clients.map(({ isCut }) => isCut), [false, true, false]);
 });
 
-Deno.test("ClientBuffers: where nobody can be cut, large answers are refused and small ones pass", () => {
+Deno.test("ClientBuffers: if no connection can be cut, large answers are refused and small ones pass", () => {
   const { budget, buffers } = scene();
   const deaf = Array.from({ length: 3 }, (_, n) => new Connection(buffers, `${n}`, false));
   assert.deepEqual(deaf.map((client) => client.answer(4 * MIB)), [true, true, true]);
@@ -80,7 +80,7 @@ Deno.test("ClientBuffers: one address gets half of the budget for its large answ
   assert(new Connection(buffers, "other", true).answer(2 * MIB));
 });
 
-Deno.test("ClientBuffers: what was sent meanwhile, or went with its connection, is free again", () => {
+Deno.test("ClientBuffers: sent bytes, and those of ended connections, are free again", () => {
   const { budget, clock, buffers } = scene();
   const reader = new Connection(buffers, "a", false);
   for (let n = 0; n < 100; n += 1) {
@@ -97,7 +97,7 @@ Deno.test("ClientBuffers: what was sent meanwhile, or went with its connection, 
   assert.equal(budget.used, 0);
 });
 
-Deno.test("ClientBuffers: notifications leave half of the budget to answers", () => {
+Deno.test("ClientBuffers: notifications may use half of the budget", () => {
   const { buffers } = scene();
   const deaf = Array.from({ length: 4 }, (_, n) => new Connection(buffers, `${n}`, false));
   for (const client of deaf) {
@@ -108,7 +108,7 @@ Deno.test("ClientBuffers: notifications leave half of the budget to answers", ()
   assert(honest.answer(4 * MIB));
 });
 
-Deno.test("ClientBuffers: a full budget keeps nobody from a short answer", () => {
+Deno.test("ClientBuffers: short answers pass when the budget is full", () => {
   const { budget, buffers, refusals } = scene();
   new Connection(buffers, "deaf", false).notify(MAX);
   const honest = new Connection(buffers, "honest", false);
@@ -117,7 +117,7 @@ Deno.test("ClientBuffers: a full budget keeps nobody from a short answer", () =>
   assert.deepEqual([budget.used, refusals()], [MAX + ENSURED_BYTES, 1]);
 });
 
-Deno.test("ClientBuffers: a client may have as much beyond its queue as it leaves free to others", () => {
+Deno.test("ClientBuffers: spare room is at most what stays free for others", () => {
   const { buffers } = scene();
   const free = [1, 2, 3].map((n) => {
     const client = new Connection(buffers, `${n}`, true);
@@ -128,7 +128,7 @@ Deno.test("ClientBuffers: a client may have as much beyond its queue as it leave
   assert.deepEqual(free, [4, 2, 1], "of 8 MiB for notifications");
 });
 
-Deno.test("ClientBuffers: a client that took nothing for a second gets nothing beyond its queue, until it reads", () => {
+Deno.test("ClientBuffers: a client that read nothing for a second has no spare room until it reads", () => {
   const { clock, buffers } = scene();
   const client = new Connection(buffers, "a", true);
   clock.advance(60_000); // nothing to read is no reason
@@ -149,7 +149,7 @@ Deno.test("ClientBuffers: a client that took nothing for a second gets nothing b
   assert(client.spareRoom() > 0);
 });
 
-Deno.test("ClientBuffers: a connection that is not counted yet, or no more, is bounded by itself alone", () => {
+Deno.test("ClientBuffers: a connection that is not registered has only its own bounds", () => {
   const { budget, buffers } = scene();
   const ended = new Connection(buffers, "a", true);
   ended.end();
@@ -162,7 +162,7 @@ Deno.test("ClientBuffers: a connection that is not counted yet, or no more, is b
   }
 });
 
-Deno.test("ClientBuffers: what was sent meanwhile is looked for when it is needed, once in 10 ms", () => {
+Deno.test("ClientBuffers: unsent bytes are read again when needed, at most every 10 ms", () => {
   const { clock, buffers } = scene();
   const client = new Connection(buffers, "a", false);
   client.notify(MAX / 2);
@@ -189,7 +189,7 @@ Deno.test("ClientBuffers: an address over its share still gets short answers", (
   assert(new Connection(buffers, "one", true).answer(64 * 1024));
 });
 
-Deno.test("ClientBuffers: nobody is cut for an answer that would make its client hold as much", () => {
+Deno.test("ClientBuffers: no connection is cut for one that would have as many unsent bytes", () => {
   for (const more of [0, -1]) {
     const { buffers } = scene();
     const clients = [1, 2].map((n) => new Connection(buffers, `${n}`, true));

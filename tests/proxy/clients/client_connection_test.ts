@@ -38,7 +38,7 @@ class FakeSocket implements NativeSocket {
   }
 }
 
-Deno.test("NativeConnection: room is never more than is free, and what is free is found", () => {
+Deno.test("NativeConnection: room is exactly what is free in its queue", () => {
   const socket = new FakeSocket();
   const connection = new NativeConnection(socket);
   const message = new OutgoingMessage("é".repeat(500)); // 1,000 bytes
@@ -52,7 +52,7 @@ Deno.test("NativeConnection: room is never more than is free, and what is free i
   assert.equal(connection.room(Infinity), QUEUED_BYTES_MAX - socket.queued);
 });
 
-Deno.test("NativeConnection: the socket is asked once for many messages, not for each", () => {
+Deno.test("NativeConnection: reads bufferedAmount once for many messages", () => {
   const socket = new FakeSocket();
   const connection = new NativeConnection(socket);
   const message = new OutgoingMessage("x".repeat(600));
@@ -65,7 +65,7 @@ Deno.test("NativeConnection: the socket is asked once for many messages, not for
   assert(socket.asked <= 1_000 / messagesPerAsk, `asked ${socket.asked} times`);
 });
 
-Deno.test("NativeConnection: with 64 MiB of answers unread it is closed, and no more are sent", () => {
+Deno.test("NativeConnection: closes with over 64 MiB unread, and sends no more", () => {
   const socket = new FakeSocket();
   const connection = new NativeConnection(socket);
   const answer = new OutgoingMessage("x".repeat(UNREAD_BYTES_MAX / 4));
@@ -79,7 +79,7 @@ Deno.test("NativeConnection: with 64 MiB of answers unread it is closed, and no 
   assert.equal(socket.queued, before);
 });
 
-Deno.test("NativeConnection: a socket that is closing is sent nothing, and not closed again", () => {
+Deno.test("NativeConnection: sends nothing on a closing socket, and does not close it again", () => {
   const socket = new FakeSocket();
   const connection = new NativeConnection(socket);
   socket.readyState = WebSocket.CLOSING;
@@ -88,7 +88,7 @@ Deno.test("NativeConnection: a socket that is closing is sent nothing, and not c
   assert.deepEqual([socket.queued, socket.closed], [0, undefined]);
 });
 
-Deno.test("TcpConnection: a peer that reads nothing gets no pongs, so that they cannot pile up", () => {
+Deno.test("TcpConnection: sends no pongs to a peer that reads nothing", () => {
   const socket = new FakeWsSocket();
   const tcp = Object.assign(new EventEmitter(), { writableLength: 0 });
   // The parts that a connection touches until it sends.
@@ -101,7 +101,7 @@ Deno.test("TcpConnection: a peer that reads nothing gets no pongs, so that they 
   assert.deepEqual(socket.pongs, ["1", "3"]);
 });
 
-Deno.test("TcpConnection: says when its socket has room again", () => {
+Deno.test("TcpConnection: calls onDrain when its socket has room again", () => {
   const tcp = Object.assign(new EventEmitter(), { writableLength: 0 });
   const connection = new TcpConnection(
     new FakeWsSocket() as never,
@@ -114,7 +114,7 @@ Deno.test("TcpConnection: says when its socket has room again", () => {
   assert.equal(drained, 1);
 });
 
-Deno.test("NativeConnection: text and bytes are messages, and its end is reported", () => {
+Deno.test("NativeConnection: reports text and binary messages, and its end", () => {
   const socket = new FakeSocket();
   const connection = new NativeConnection(socket);
   const texts: string[] = [];
@@ -133,12 +133,12 @@ Deno.test("NativeConnection: text and bytes are messages, and its end is reporte
   assert.equal(gone, 1);
 });
 
-Deno.test("ClientConnection: room is its own, but for a few bytes no more than all clients have together", () => {
+Deno.test("ClientConnection: room is bounded by its queue and by the shared budget, 16 KiB are ensured", () => {
   const budget = new ByteBudget(2 * QUEUED_BYTES_MAX);
   const buffers = new ClientBuffers(budget, new FakeClock(), () => {});
   const connections = [new FakeSocket(), new FakeSocket()].map((socket) => {
     const connection = new NativeConnection(socket);
-    connection.countIn(buffers, "a");
+    connection.register(buffers, "a");
     return { connection, socket };
   });
   const [first, second] = connections;
@@ -169,11 +169,11 @@ function tcpScene() {
   return { socket, tcp, written, connection };
 }
 
-Deno.test("TcpConnection: messages leave in one write, while it is open and its client reads", () => {
+Deno.test("TcpConnection: sends messages in one write, while it is open and its client reads", () => {
   const { socket, tcp, written, connection } = tcpScene();
   const budget = new ByteBudget(Infinity);
   let refusals = 0;
-  connection.countIn(new ClientBuffers(budget, new FakeClock(), () => refusals += 1), "a");
+  connection.register(new ClientBuffers(budget, new FakeClock(), () => refusals += 1), "a");
   const [a, b] = [new OutgoingMessage("a"), new OutgoingMessage("b")];
   tcp.writableLength = UNREAD_BYTES_MAX;
   connection.send([a], 1);
@@ -194,7 +194,7 @@ Deno.test("TcpConnection: messages leave in one write, while it is open and its 
   assert.equal(connection.room(Infinity), QUEUED_BYTES_MAX);
 });
 
-Deno.test("TcpConnection: a client that answers no ping is cut at the next one", () => {
+Deno.test("TcpConnection: cuts a client that did not answer the previous ping", () => {
   const { socket, connection } = tcpScene();
   connection.ping();
   socket.emit("pong");
@@ -204,7 +204,7 @@ Deno.test("TcpConnection: a client that answers no ping is cut at the next one",
   assert.deepEqual([socket.pings, socket.cuts], [2, 1]);
 });
 
-Deno.test("TcpConnection: messages, frames over the limits and the end are reported", () => {
+Deno.test("TcpConnection: reports messages, frames over the limits, and its end", () => {
   const { socket, connection } = tcpScene();
   const events: string[] = [];
   connection.onText = (text) => events.push(text);

@@ -154,7 +154,7 @@ Deno.test("ClientSession: a batch counts as open until it is answered, subscript
   }
 });
 
-Deno.test("ClientSession: a message as large as the limit is taken, a byte more is not", async () => {
+Deno.test("ClientSession: accepts a message as large as the limit, closes on a byte more", async () => {
   for (const letter of ["x", "é", "€"]) {
     const empty = JSON.stringify(call(1, "eth_call", [""]));
     const bytes = new TextEncoder().encode(letter).length;
@@ -185,7 +185,7 @@ Deno.test("ClientSession: two subscriptions in one batch are both notified, afte
   assert.deepEqual(frames().slice(1).map(({ params }) => params?.result), ["a", "b", "a"]);
 });
 
-Deno.test("ClientSession: once the client is gone, nothing is sent to it", async () => {
+Deno.test("ClientSession: sends nothing after the client disconnected", async () => {
   const { session, open, receive, grant, notify, got } = scene();
   const subscribed = receive(call(1, "eth_subscribe", ["a"]));
   grant();
@@ -213,7 +213,7 @@ Deno.test("ClientSession: large messages count as memory until they are answered
   assert.equal(budget.used, 0);
 });
 
-Deno.test("ClientSession: all messages of an address share one limit; waiting subscriptions do not count", async () => {
+Deno.test("ClientSession: messages of an address share one limit; waiting subscribes do not count", async () => {
   const { open, receive, frames, openRequests, caller, metric } = scene();
   for (let used = 0; used < ADDRESS_MESSAGES_MAX - 1; used += 1) openRequests.tryAdd(caller);
   void receive(call(1, "eth_subscribe", ["newHeads"])); // the node does not answer
@@ -251,7 +251,7 @@ Deno.test("ClientSession: refusals have the code of a limit, and are counted und
   assert.equal(await large.metric('proxy_refusals_total{limit="message_bytes"}'), 1);
 });
 
-Deno.test("ClientSession: an unsubscribe takes the id of an own subscription", async () => {
+Deno.test("ClientSession: unsubscribe accepts only an id of the client", async () => {
   const { receive, frames, grant } = scene();
   const subscribed = receive(call(1, "eth_subscribe", ["a"]));
   grant();
@@ -266,7 +266,7 @@ Deno.test("ClientSession: an unsubscribe takes the id of an own subscription", a
   }
 });
 
-Deno.test("ClientSession: a client over its rate is refused, and what it sent is not open any more", async () => {
+Deno.test("ClientSession: refuses a client over its rate, and holds no open request for it", async () => {
   let waitS: number | undefined = 3;
   const { receive, frames, open, openRequests, caller, metric } = scene(
     MAX_MESSAGE_BYTES,
@@ -284,7 +284,7 @@ Deno.test("ClientSession: a client over its rate is refused, and what it sent is
   assert.equal(open.length, 1);
 });
 
-Deno.test("ClientSession: an answer that does not fit becomes an error, and if that does not fit either, the end", async () => {
+Deno.test("ClientSession: an answer that does not fit becomes an error; if that does not fit, the client is closed", async () => {
   const rows: [message: unknown, admitted: number, id: unknown][] = [
     [call(7, "eth_getLogs"), 500, 7],
     [[call(7, "eth_getLogs")], 500, null],
@@ -307,7 +307,7 @@ Deno.test("ClientSession: an answer that does not fit becomes an error, and if t
   }
 });
 
-Deno.test("ClientSession: a notification is not answered; a failed message leaves nothing open", async () => {
+Deno.test("ClientSession: does not answer notifications; a failed message leaves nothing open", async () => {
   const { receive, open, frames, openRequests, caller, budget } = scene(1_000_000);
   const silent = receive({ jsonrpc: "2.0", method: "eth_chainId" });
   open[0]?.answer.resolve({ status: 200, body: "{}" });
@@ -320,7 +320,7 @@ Deno.test("ClientSession: a notification is not answered; a failed message leave
   assert.deepEqual([openRequests.hasRoom(caller), budget.used], [true, 0]);
 });
 
-Deno.test("ClientSession: a subscription that waits does not count as open, also if it is one of several", async () => {
+Deno.test("ClientSession: waiting subscribes do not count as open requests", async () => {
   const { receive, openRequests, caller, grant, frames } = scene();
   for (let n = 2; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
   const waiting = ["a", "b"].map((topic) => receive(call(1, "eth_subscribe", [topic])));
@@ -332,7 +332,7 @@ Deno.test("ClientSession: a subscription that waits does not count as open, also
   assert.equal(openRequests.hasRoom(caller), false, "each counts down once");
 });
 
-Deno.test("ClientSession: the node's refusal of a subscription is the answer to it", async () => {
+Deno.test("ClientSession: answers a subscribe with the node's refusal", async () => {
   const { receive, refuse, frames } = scene();
   const refused = receive(call(1, "eth_subscribe", ["a"]));
   const error = { code: -32602, message: "no such kind" };
@@ -341,7 +341,7 @@ Deno.test("ClientSession: the node's refusal of a subscription is the answer to 
   assert.deepEqual(frames(), [{ jsonrpc: "2.0", id: 1, error }]);
 });
 
-Deno.test("ClientSession: once its connection has room again, a client gets what waited for it", async () => {
+Deno.test("ClientSession: sends waiting notifications when the connection has room again", async () => {
   const { session, receive, grant, notify, admits, frames } = scene();
   const subscribed = receive(call(1, "eth_subscribe", ["a"]));
   grant();

@@ -20,7 +20,7 @@ class Connection extends ClientConnection {
   readonly closed: number[] = [];
   sent = 0;
 
-  protected ownRoom(): number {
+  protected freeQueueBytes(): number {
     return Infinity;
   }
 
@@ -39,7 +39,7 @@ class Connection extends ClientConnection {
 function scene() {
   const hub = {
     flushes: 0,
-    stuck: new Set<unknown>(),
+    behind: new Set<unknown>(),
     reading: new Set<unknown>(),
     resumed: new Array<unknown>(),
     connected: new Set<object>(),
@@ -94,7 +94,7 @@ function scene() {
 
 const turn = () => new Promise<void>((resolve) => setImmediate(() => resolve()));
 
-Deno.test("WsClients: notifications that arrive turn after turn are sent together, and soon", async () => {
+Deno.test("WsClients: sends notifications of consecutive turns together, after three turns at most", async () => {
   const { hub, clients } = scene();
   clients.flushSoon();
   await turn();
@@ -113,9 +113,9 @@ Deno.test("WsClients: notifications that arrive turn after turn are sent togethe
   assert.equal(hub.flushes, 1 + 10, "nothing more has come");
 });
 
-Deno.test("WsClients: clients that read are looked at every millisecond, the others every twentieth", async () => {
+Deno.test("WsClients: retries clients that read every millisecond, the others every 20 ms", async () => {
   const { hub, clock, clients } = scene();
-  hub.stuck = new Set([1, 2]);
+  hub.behind = new Set([1, 2]);
   hub.reading = new Set([2]);
   clients.flushSoon();
   await turn();
@@ -126,16 +126,16 @@ Deno.test("WsClients: clients that read are looked at every millisecond, the oth
   assert.deepEqual(hub.resumed, new Array(19).fill(2));
   clock.advance(1);
   assert.equal(hub.resumed.filter((client) => client === 1).length, 1);
-  hub.stuck.clear();
+  hub.behind.clear();
   hub.reading.clear();
   clock.advance(20);
   assert.equal(clock.pending, 0, "nobody is behind");
 });
 
-Deno.test("WsClients: of many that read, each has its turn, and one look takes a bounded time", async () => {
+Deno.test("WsClients: retries at most 256 clients at once, in turn", async () => {
   const { hub, clock, clients } = scene();
   for (let client = 0; client < 1_000; client += 1) {
-    hub.stuck.add(client);
+    hub.behind.add(client);
     hub.reading.add(client);
   }
   clients.flushSoon();
@@ -164,7 +164,7 @@ Deno.test("WsClients: a handshake is a GET of /ws or / that asks for a WebSocket
   }
 });
 
-Deno.test("WsClients: a handshake is refused for its origin, or where no more clients fit", async () => {
+Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit of clients", async () => {
   const { clients, adopt, metric } = scene();
   const refusal = async (from = address(), headers: HeadersInit = {}) => {
     const response = clients.refusal(new Headers(headers), from);
@@ -188,7 +188,7 @@ Deno.test("WsClients: a handshake is refused for its origin, or where no more cl
   clients.stop();
 });
 
-Deno.test("WsClients: a peer in front leaves room for others", () => {
+Deno.test("WsClients: clients behind one peer leave room for others", () => {
   const { clients, adopt } = scene();
   const behind = (key: string) => ({ ...address(key), peerKey: "peer" });
   for (const key of ["a", "b"]) {
@@ -208,7 +208,7 @@ Deno.test("WsClients: a handshake that lacks a header is answered 400, and count
   assert.equal(await metric(series), 1);
 });
 
-Deno.test("WsClients: a client is served until it is gone, and counted as long", async () => {
+Deno.test("WsClients: counts a client until it disconnects", async () => {
   const { hub, adopt, metric, budget } = scene();
   const [client, other] = [adopt(), adopt()];
   assert.equal(await metric("proxy_ws_connections_active"), 2);
@@ -225,18 +225,18 @@ Deno.test("WsClients: a client is served until it is gone, and counted as long",
   assert.deepEqual([budget.used, await metric("proxy_ws_connections_active")], [0, 1]);
 });
 
-Deno.test("WsClients: after a message, those who are behind are looked at again", async () => {
+Deno.test("WsClients: retries clients that are behind after a message", async () => {
   const { hub, clock, adopt } = scene();
   const client = adopt();
-  hub.stuck.add(client);
+  hub.behind.add(client);
   client.onText("{}");
   await eventually("a timer", () => clock.pending || undefined);
-  hub.stuck.clear();
+  hub.behind.clear();
   clock.advance(20);
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("WsClients: a defect closes its client with 1011, and no other", async () => {
+Deno.test("WsClients: an unexpected error closes only its client, with 1011", async () => {
   const { adopt } = scene();
   const [client, other] = [adopt(), adopt()];
   client.onText("a defect");
@@ -244,13 +244,13 @@ Deno.test("WsClients: a defect closes its client with 1011, and no other", async
   assert.deepEqual([client.closed, other.closed], [[1011], []]);
 });
 
-Deno.test("WsClients: expired subscribes are searched for every second, until the end", async () => {
+Deno.test("WsClients: ends expired subscribes every second, until it is stopped", async () => {
   const { hub, clock, clients } = scene();
   clients.start();
   const startMs = clock.now();
   clock.advance(2_500);
   assert.deepEqual(hub.swept, [startMs + 1_000, startMs + 2_000]);
-  hub.stuck.add(1);
+  hub.behind.add(1);
   hub.reading.add(1);
   clients.flushSoon();
   for (let times = 0; times < 2; times += 1) {
@@ -265,7 +265,7 @@ Deno.test("WsClients: expired subscribes are searched for every second, until th
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("WsClients: the end closes every client with 1012, and waits for none where there is none", async () => {
+Deno.test("WsClients: draining closes every client with 1012, and does not wait if there is none", async () => {
   const { clients, clock, adopt } = scene();
   const connections = [adopt(), adopt()];
   let isOver = false;

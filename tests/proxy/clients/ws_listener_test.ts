@@ -62,7 +62,7 @@ async function withListener(play: (scene: Scene) => Promise<void>): Promise<void
   }
 }
 
-Deno.test("WsListener: a client that gives no sign of life for half a minute is cut, one that does is kept", () =>
+Deno.test("WsListener: cuts a client that answers no ping for 30 s, keeps others", () =>
   withListener(async ({ clock, url, accepted }) => {
     const deaf = await deafClient(url);
     const live = new WsClient(url, { headers: { "x-test": "live" } });
@@ -100,7 +100,7 @@ Deno.test("WsListener: a ping is answered once", () =>
     await eventually("its end", () => accepted[0]?.gone || undefined);
   }));
 
-Deno.test("WsListener: a header given twice counts twice", () =>
+Deno.test("WsListener: passes repeated headers on", () =>
   withListener(async ({ url, accepted }) => {
     const client = new WsClient(url, { headers: { "x-forwarded-for": ["10.0.0.1", "10.0.0.2"] } });
     await once(client, "open");
@@ -109,7 +109,7 @@ Deno.test("WsListener: a header given twice counts twice", () =>
     await eventually("its end", () => accepted[0]?.gone || undefined);
   }));
 
-Deno.test("WsListener: to stop cuts who is still there", () =>
+Deno.test("WsListener: stop cuts open connections", () =>
   withListener(async ({ url, listener }) => {
     const client = new WsClient(url);
     await once(client, "open");
@@ -137,7 +137,7 @@ function rawClient(port: number, lines: readonly string[]) {
   return { tcp, ended, text: () => text };
 }
 
-Deno.test("WsListener: a refusal is a plain answer, and ends the connection", () =>
+Deno.test("WsListener: a refused handshake gets an HTTP answer and the connection ends", () =>
   withListener(async ({ listener, accepted }) => {
     const text = await rawClient(listener.port, [...HANDSHAKE, "x-refused: 1"]).ended;
     const [head = "", body] = text.split("\r\n\r\n");
@@ -151,7 +151,7 @@ Deno.test("WsListener: a refusal is a plain answer, and ends the connection", ()
     assert.deepEqual([body, accepted.length], ["€", 0]);
   }));
 
-Deno.test("WsListener: a request that is no handshake is told that one is expected", () =>
+Deno.test("WsListener: a request without a handshake is answered that one is expected", () =>
   withListener(async ({ listener }) => {
     const request = ["GET /ws HTTP/1.1", "host: x", "connection: close"];
     const text = await rawClient(listener.port, request).ended;
@@ -162,7 +162,7 @@ Deno.test("WsListener: a request that is no handshake is told that one is expect
     assert.match(body, /\/ws/);
   }));
 
-Deno.test("WsListener: a peer may have so many connections without a handshake, each for ten seconds", () =>
+Deno.test("WsListener: limits the number of a peer's unfinished handshakes, and each to ten seconds", () =>
   withListener(async ({ clock, listener, accepted, refusals }) => {
     const open = [1, 2, 3].map(() => rawClient(listener.port, []));
     await Promise.all(open.map(({ tcp }) => once(tcp, "connect")));
@@ -185,7 +185,7 @@ Deno.test("WsListener: a peer may have so many connections without a handshake, 
     await eventually("their end", () => accepted.every(({ gone }) => gone) || undefined);
   }));
 
-Deno.test("WsListener: the end of WebSockets makes no room for connections without a handshake", () =>
+Deno.test("WsListener: closed WebSockets do not change the count of unfinished handshakes", () =>
   withListener(async ({ listener, accepted, refusals }) => {
     const open = async () => {
       const client = rawClient(listener.port, []);

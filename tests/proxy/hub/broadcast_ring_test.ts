@@ -8,7 +8,7 @@ const operations = fc.array(fc.oneof(
   { weight: 1, arbitrary: fc.constant("clear" as const) },
 ));
 
-Deno.test("BroadcastRing: keeps what an array that forgets its head would keep", () => {
+Deno.test("BroadcastRing: keeps the newest messages", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 9 }), operations, (capacity, operations) => {
       const ring = new BroadcastRing<number>(capacity);
@@ -34,7 +34,7 @@ Deno.test("BroadcastRing: keeps what an array that forgets its head would keep",
   );
 });
 
-Deno.test("BroadcastRing: a capacity that holds nothing is refused", () => {
+Deno.test("BroadcastRing: rejects a capacity below 1", () => {
   for (const capacity of [0, -1, 1.5, NaN, Infinity]) {
     assert.throws(() => new BroadcastRing(capacity), {
       message: `Ring capacity must be a whole number of at least 1: ${capacity}`,

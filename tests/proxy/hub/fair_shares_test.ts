@@ -115,7 +115,7 @@ for (const [name, attackers, newcomersGet] of attacks) {
       if (index % 10 === 9) await crowd.takeAll(attackers);
     }
     assert.deepEqual([...new Set(newcomers.map((address) => crowd.of(address)))], [newcomersGet]);
-    assert(crowd.hub.book.count <= PLACES);
+    assert(crowd.hub.table.count <= PLACES);
     const takesTurns = newcomersGet === 1;
     if (!takesTurns) assert(residents.every((address) => crowd.of(address) === 1));
     for (const reason of new Set(crowd.closed)) {

@@ -72,14 +72,14 @@ const block = (number: number): Block => ({ number: `0x${number.toString(16)}` }
 const blocks = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => block(from + index));
 
-Deno.test("HeadSequence: on one connection every head passes, whatever its number", () => {
+Deno.test("HeadSequence: on one connection every head passes, in any order", () => {
   const scene = new Scene();
   scene.announce(11, 15, 12, 12, undefined);
   assert.deepEqual(scene.news(), ["10", "11", "15", "12", "12", "undefined"]);
   assert.deepEqual([scene.asked.length, scene.flushes], [0, 0]);
 });
 
-Deno.test("HeadSequence: a subscription that had no head yet needs none fetched", () => {
+Deno.test("HeadSequence: fetches nothing before the first head", () => {
   const scene = new Scene();
   const sequence = new HeadSequence({
     clock: scene.clock,
@@ -89,7 +89,7 @@ Deno.test("HeadSequence: a subscription that had no head yet needs none fetched"
   sequence.resumed(subscription());
 });
 
-Deno.test("HeadSequence: after a move, missed heads are fetched, and those announced meanwhile follow", async () => {
+Deno.test("HeadSequence: after a reconnect, missed heads are fetched before new ones are sent", async () => {
   const scene = new Scene();
   scene.resume();
   scene.announce(12, 13, undefined);
@@ -124,14 +124,14 @@ Deno.test("HeadSequence: a fetched block is sent as a head, under the clients' i
   });
 });
 
-Deno.test("HeadSequence: fetched blocks out of sequence or without a number are not sent", async () => {
+Deno.test("HeadSequence: drops fetched blocks out of sequence or without a number", async () => {
   const scene = new Scene();
   scene.resume();
   await scene.answer(block(10), { hash: "0x1" }, block(12), block(11), block(11), block(13));
   assert.deepEqual(scene.news(), ["10", "f11"]);
 });
 
-Deno.test("HeadSequence: full answers are followed by further requests, up to a bound", async () => {
+Deno.test("HeadSequence: requests further blocks after a full answer, at most 16 times", async () => {
   const scene = new Scene();
   scene.resume();
   let last = 10;
@@ -144,7 +144,7 @@ Deno.test("HeadSequence: full answers are followed by further requests, up to a 
   assert.equal(scene.news().length, 1 + last - 10);
 });
 
-Deno.test("HeadSequence: a block that the node announced and does not have yet is asked for again, a few times", async () => {
+Deno.test("HeadSequence: asks three times for a block that the node announced and does not have", async () => {
   for (const held of [[], [11], [12]]) {
     const scene = new Scene();
     scene.resume();
@@ -156,7 +156,7 @@ Deno.test("HeadSequence: a block that the node announced and does not have yet i
   }
 });
 
-Deno.test("HeadSequence: heads that clients have seen are dropped until the node is ahead, or for two minutes", async () => {
+Deno.test("HeadSequence: drops heads that clients have seen until the node is ahead, for two minutes", async () => {
   const scene = new Scene();
   scene.resume();
   await scene.answer();
@@ -168,7 +168,7 @@ Deno.test("HeadSequence: heads that clients have seen are dropped until the node
   assert.deepEqual(scene.news(), ["9", "8"], "its chain is another one");
 });
 
-Deno.test("HeadSequence: a gap before the first head of a node is filled, and not a later one", async () => {
+Deno.test("HeadSequence: fills a gap before the first head of a node, not a later one", async () => {
   const scene = new Scene();
   scene.resume();
   await scene.answer();
@@ -181,7 +181,7 @@ Deno.test("HeadSequence: a gap before the first head of a node is filled, and no
   assert.equal(scene.asked.length, 0);
 });
 
-Deno.test("HeadSequence: where blocks cannot be read, the heads that waited are sent without them", async () => {
+Deno.test("HeadSequence: if blocks cannot be read, waiting heads are sent without them", async () => {
   const scene = new Scene();
   scene.resume();
   scene.announce(13, 12);
@@ -191,7 +191,7 @@ Deno.test("HeadSequence: where blocks cannot be read, the heads that waited are 
   assert.deepEqual([scene.asked.length, scene.flushes], [0, 1]);
 });
 
-Deno.test("HeadSequence: an answer of an earlier connection is ignored, and so is its failure", async () => {
+Deno.test("HeadSequence: ignores answers and failures of an earlier connection", async () => {
   for (const fails of [false, true]) {
     const scene = new Scene();
     scene.resume();
@@ -207,7 +207,7 @@ Deno.test("HeadSequence: an answer of an earlier connection is ignored, and so i
   }
 });
 
-Deno.test("HeadSequence: at most 1024 heads wait for missed ones, and then the gap stays", async () => {
+Deno.test("HeadSequence: with 1,025 waiting heads the gap stays", async () => {
   const scene = new Scene();
   scene.resume();
   const heads = Array.from({ length: 1_025 }, (_, index) => 20 + index);

@@ -44,7 +44,7 @@ function watched(silenceMs = SILENCE_MS) {
   return { clock, state, watch, notice, pass };
 }
 
-Deno.test("HeadWatch: a node that stops announcing while its chain goes on is dropped", async () => {
+Deno.test("HeadWatch: drops a node that announces no heads while its chain grows", async () => {
   const { state, watch, notice, pass } = watched();
   notice(1);
   state.head = 5;
@@ -54,7 +54,7 @@ Deno.test("HeadWatch: a node that stops announcing while its chain goes on is dr
   watch.stop();
 });
 
-Deno.test("HeadWatch: a node that never announced anything is dropped, too", async () => {
+Deno.test("HeadWatch: drops a node that never announced a head while its chain grows", async () => {
   const { state, watch, pass } = watched();
   await pass(SILENCE_MS + 1_000); // learns the head
   state.head = 2;
@@ -63,7 +63,7 @@ Deno.test("HeadWatch: a node that never announced anything is dropped, too", asy
   watch.stop();
 });
 
-Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is left alone", async (t) => {
+Deno.test("HeadWatch: keeps a node that announces, is idle, has no newHeads, or cannot be read", async (t) => {
   await t.step("announces", async () => {
     const { state, watch, notice, pass } = watched();
     for (let number = 1; number < 10; number += 1) {
@@ -152,7 +152,7 @@ Deno.test("HeadWatch: who announces, rests, is not asked or cannot be read is le
   });
 });
 
-Deno.test("HeadWatch: a head is awaited for the whole of the silence, and confirmed for a second", async () => {
+Deno.test("HeadWatch: waits for the whole silence, then one second more", async () => {
   const { clock, state, watch, notice, pass } = watched();
   notice(1);
   state.head = 2;
@@ -169,7 +169,7 @@ Deno.test("HeadWatch: a head is awaited for the whole of the silence, and confir
   watch.stop();
 });
 
-Deno.test("HeadWatch: once stopped it asks no more, even if a read was under way", async () => {
+Deno.test("HeadWatch: reads nothing after stop, even during a read", async () => {
   const { clock, state, watch, pass } = watched();
   const { promise, resolve } = Promise.withResolvers<void>();
   state.answered = promise;
@@ -181,7 +181,7 @@ Deno.test("HeadWatch: once stopped it asks no more, even if a read was under way
   assert.deepEqual([state.reads, clock.pending], [1, 0]);
 });
 
-Deno.test("headOf: reads what is a head, and nothing else", () => {
+Deno.test("headOf: reads number and timestamp of a head, undefined for anything else", () => {
   assert.deepEqual(headOf({ number: "0xA", timestamp: "0x6921a1b3", more: 1 }), {
     number: 10,
     timestampS: 0x6921a1b3,

@@ -90,7 +90,7 @@ class Client {
   }
 }
 
-Deno.test("Hub: a burst longer than the ring costs a client that keeps up nothing", async () => {
+Deno.test("Hub: a client that keeps up gets all of a burst longer than the ring", async () => {
   const scene = new Scene();
   const client = await scene.client("a");
   const burst = Array.from({ length: 3 * CAPACITY + 1 }, (_, number) => number);
@@ -100,7 +100,7 @@ Deno.test("Hub: a burst longer than the ring costs a client that keeps up nothin
   assert.equal(scene.lagged, 0);
 });
 
-Deno.test("Hub: nor a client of several feeds, which reads it from the ring", async () => {
+Deno.test("Hub: a client of several feeds gets all of a burst of any length", async () => {
   for (let length = CAPACITY - 1; length <= 3 * CAPACITY + 1; length += 1) {
     const scene = new Scene();
     const client = await scene.client("a", "b");
@@ -111,7 +111,7 @@ Deno.test("Hub: nor a client of several feeds, which reads it from the ring", as
   }
 });
 
-Deno.test("Hub: clients of one feed are handed the same list, and are counted together", async () => {
+Deno.test("Hub: clients of one feed get the same list and are reported together", async () => {
   const scene = new Scene();
   const clients = [await scene.client("a"), await scene.client("a"), await scene.client("a")];
   scene.notify("a", 1, 2);
@@ -135,7 +135,7 @@ Deno.test("Hub: a client of several feeds gets them in the order of the node", a
   assert.deepEqual([scene.sent, scene.sentReports], [4, 1]);
 });
 
-Deno.test("Hub: a list is shared by clients of one feed beside other feeds, and by others while one feed has news", async () => {
+Deno.test("Hub: clients share a list if they have one feed, or if only one feed has news", async () => {
   const scene = new Scene();
   const [one, same, both] = [
     await scene.client("a"),
@@ -167,7 +167,7 @@ Deno.test("Hub: a client that is behind does not split the lists of the others",
   assert.deepEqual(fast.lists.map(({ length }) => length), [1, 6]);
 });
 
-Deno.test("Hub: a client that takes nothing misses what the ring loses, and then continues", async () => {
+Deno.test("Hub: a client that accepts nothing misses what the ring overwrote, then continues", async () => {
   const scene = new Scene();
   const [deaf, both] = [await scene.client("a"), await scene.client("a", "b")];
   deaf.room = both.room = 0;
@@ -191,7 +191,7 @@ Deno.test("Hub: a client that takes nothing misses what the ring loses, and then
   assert.deepEqual([deaf.got.at(-1), scene.lagged], [51, 2 * 47], "counted once");
 });
 
-Deno.test("Hub: what a client missed of a feed also counts when it leaves that feed, or disconnects", async () => {
+Deno.test("Hub: missed notifications count when a client unsubscribes or disconnects", async () => {
   for (const leave of ["unsubscribe", "disconnect"]) {
     const scene = new Scene();
     const deaf = await scene.client("a", "b");
@@ -201,12 +201,12 @@ Deno.test("Hub: what a client missed of a feed also counts when it leaves that f
     if (leave === "disconnect") scene.hub.disconnect(deaf.client);
     else assert(scene.hub.unsubscribe(deaf.client, "a"));
     assert.equal(scene.lagged, 10 - CAPACITY, leave);
-    assert.equal(scene.hub.stuck.size, leave === "disconnect" ? 0 : 1);
+    assert.equal(scene.hub.behind.size, leave === "disconnect" ? 0 : 1);
     assert.equal(scene.hub.reading.size, leave === "disconnect" ? 0 : 1);
   }
 });
 
-Deno.test("Hub: an unsubscribe ends one feed of its client, and nobody else's", async () => {
+Deno.test("Hub: an unsubscribe ends one feed of one client", async () => {
   const scene = new Scene();
   const [client, other] = [await scene.client("a", "b"), await scene.client("a")];
   assert.equal(scene.hub.unsubscribe(other.client, "b"), false, "not its own");
@@ -221,7 +221,7 @@ Deno.test("Hub: an unsubscribe ends one feed of its client, and nobody else's", 
   assert.equal(scene.subscribed, 1);
 });
 
-Deno.test("Hub: a frame is JSON-RPC if it is an object, and a notification only with a method", async () => {
+Deno.test("Hub: rejects frames that are no objects, ignores notifications without a method", async () => {
   const scene = new Scene();
   const client = await scene.client("a");
   const frames = scene.received;
@@ -241,7 +241,7 @@ Deno.test("Hub: a frame is JSON-RPC if it is an object, and a notification only 
   assert.deepEqual(client.got, []);
 });
 
-Deno.test("Hub: a newcomer is not sent what came before it, even if it was not flushed", async () => {
+Deno.test("Hub: a new client gets nothing from before it subscribed, flushed or not", async () => {
   const scene = new Scene();
   const early = await scene.client("a");
   scene.notify("a", 1);
@@ -252,22 +252,22 @@ Deno.test("Hub: a newcomer is not sent what came before it, even if it was not f
   assert.deepEqual(late.got, [2]);
 });
 
-Deno.test("Hub: a client that catches up before a flush is not sent the same again by it", async () => {
+Deno.test("Hub: a client that catches up before a flush gets nothing twice", async () => {
   const scene = new Scene();
   const client = await scene.client("a");
   client.room = 0;
   scene.notify("a", 1);
   scene.hub.flush();
-  assert.equal(scene.hub.stuck.size, 1);
+  assert.equal(scene.hub.behind.size, 1);
   scene.notify("a", 2);
   client.room = Infinity;
   scene.hub.resume(client.client);
   scene.hub.flush();
   assert.deepEqual(client.got, [1, 2]);
-  assert.equal(scene.hub.stuck.size, 0);
+  assert.equal(scene.hub.behind.size, 0);
 });
 
-Deno.test("Hub: of a burst, a connection is handed what it has room for, the rest later", async () => {
+Deno.test("Hub: a connection gets as much of a burst as it has room for, the rest later", async () => {
   const scene = new Scene();
   const client = await scene.client("a");
   client.room = 1; // the first message is always taken
@@ -280,7 +280,7 @@ Deno.test("Hub: of a burst, a connection is handed what it has room for, the res
   assert.equal(scene.lagged, 0);
 });
 
-Deno.test("Hub: a client that reads is handed what the ring is about to lose, and not before", async () => {
+Deno.test("Hub: a client that reads gets what the ring is about to overwrite, and not before", async () => {
   const scene = new Scene();
   const [slow, other] = [await scene.client("a"), await scene.client("a", "b")];
   for (const client of [slow, other]) {
@@ -303,7 +303,7 @@ Deno.test("Hub: a client that reads is handed what the ring is about to lose, an
   assert.equal(scene.lagged, 0);
 });
 
-Deno.test("Hub: a client that is behind counts as reading until its connection took nothing for long", async () => {
+Deno.test("Hub: a client that is behind counts as reading until it accepted nothing 32 times", async () => {
   const scene = new Scene();
   const client = await scene.client("a");
   const look = () => {
@@ -318,15 +318,15 @@ Deno.test("Hub: a client that is behind counts as reading until its connection t
   let looks = 0;
   while (look()) looks += 1;
   assert.equal(looks, 31, "of 32 looks in vain the last one decides");
-  assert(scene.hub.stuck.has(client.client));
+  assert(scene.hub.behind.has(client.client));
   client.room = 1;
   assert.equal(look(), true, "it reads again");
   client.room = Infinity;
   assert.equal(look(), false, "it has caught up");
-  assert.deepEqual([client.got, scene.hub.stuck.size], [[1, 2, 3, 4], 0]);
+  assert.deepEqual([client.got, scene.hub.behind.size], [[1, 2, 3, 4], 0]);
 });
 
-Deno.test("Hub: a client that is gone is refused what it still asks for, and holds no feed", async () => {
+Deno.test("Hub: a disconnected client's subscribe is refused", async () => {
   const scene = new Scene();
   const client = await scene.client("a");
   scene.hub.disconnect(client.client);
@@ -337,7 +337,7 @@ Deno.test("Hub: a client that is gone is refused what it still asks for, and hol
   assert.deepEqual([scene.sent, client.got], [0, []]);
 });
 
-Deno.test("Hub: with slow clients to be closed, one missed notification closes, and none does not", async () => {
+Deno.test("Hub: with --slow-clients close, one missed notification closes the client", async () => {
   for (const missed of [0, 1]) {
     const closed: string[] = [];
     const scene = new Scene("close");
@@ -356,7 +356,7 @@ Deno.test("Hub: with slow clients to be closed, one missed notification closes, 
   }
 });
 
-Deno.test("Hub: a connection with room for exactly what is new gets the list of the others", async () => {
+Deno.test("Hub: a connection with room for exactly the new messages gets the shared list", async () => {
   const scene = new Scene();
   const [exact, other] = [await scene.client("a"), await scene.client("a")];
   scene.notify("a", 1, 2);
@@ -369,7 +369,7 @@ Deno.test("Hub: a connection with room for exactly what is new gets the list of 
   assert.equal(exact.lists[0], other.lists[0]);
 });
 
-Deno.test("Hub: a client that is behind gets nothing of a feed from before it joined, and nothing twice", async () => {
+Deno.test("Hub: a client that is behind gets nothing from before it subscribed, and nothing twice", async () => {
   const scene = new Scene();
   const [slow, other] = [await scene.client("a"), await scene.client("b")];
   slow.room = 1; // the first message is always taken

@@ -31,7 +31,7 @@ function received(bytes: Uint8Array): string[] {
   return texts;
 }
 
-Deno.test("OutgoingMessage: frames of every length are read as they were written", () => {
+Deno.test("OutgoingMessage: frames of every length are decoded to the same text", () => {
   for (const length of [0, 1, 125, 126, 127, 65_535, 65_536, 200_000]) {
     const text = "x".repeat(length);
     assert.deepEqual(received(new OutgoingMessage(text).frame), [text]);
@@ -41,7 +41,7 @@ Deno.test("OutgoingMessage: frames of every length are read as they were written
   }));
 });
 
-Deno.test("FrameJoiner: each caller gets its own messages, independent of earlier calls", () => {
+Deno.test("FrameJoiner: joins the given messages, whatever was joined before", () => {
   const messages = [..."abcd"].map((letter) => new OutgoingMessage(letter.repeat(200)));
   fc.assert(fc.property(
     fc.array(fc.subarray(messages, { minLength: 1 }), { maxLength: 5 }),
@@ -55,7 +55,7 @@ Deno.test("FrameJoiner: each caller gets its own messages, independent of earlie
   ));
 });
 
-Deno.test("FrameJoiner: clients with the same messages share the bytes", () => {
+Deno.test("FrameJoiner: equal lists share the bytes", () => {
   const [a, b] = [new OutgoingMessage("a"), new OutgoingMessage("b")];
   const joiner = new FrameJoiner();
   const joined = joiner.join([a, b]);
@@ -67,14 +67,14 @@ Deno.test("FrameJoiner: clients with the same messages share the bytes", () => {
   assert.deepEqual(received(new FrameJoiner().join([])), []);
 });
 
-Deno.test("parseNodeFrame: a frame is a JSON object", () => {
+Deno.test("parseNodeFrame: undefined unless the text is a JSON object", () => {
   assert.deepEqual(parseNodeFrame('{"id":1}'), { id: 1 });
   for (const text of ["", "no JSON", "7", "null", '"text"']) {
     assert.equal(parseNodeFrame(text), undefined, text);
   }
 });
 
-Deno.test("underPublicId: only the id of the subscription changes", () => {
+Deno.test("underPublicId: changes only the subscription id", () => {
   const frame = (id: string) =>
     `{ "method":"eth_subscription", "params":{"result":{"subscription":"0x1","n":1.0}, "subscription": "${id}"} }`;
   assert.equal(underPublicId(frame("0x1"), "0x1", "0x2"), frame("0x2"));

@@ -18,18 +18,18 @@ const keyOf = (params: string, namespace?: string) => requestOf(params, namespac
 
 const [USER, SOLVER] = [`0x${"aB".repeat(20)}`, `0x${"Cd".repeat(20)}`];
 
-Deno.test("Subscription: spacing and the order of members make no other subscription", () => {
+Deno.test("Subscription key: ignores spacing and the order of members", () => {
   assert.equal(keyOf('["logs",{"a":1,"b":[2]}]'), keyOf('[ "logs", {"b":[2], "a":1} ]'));
 });
 
-Deno.test("Subscription: numbers that only look alike once they are read are two subscriptions", () => {
+Deno.test("Subscription key: differs for numbers that become equal when parsed", () => {
   assert.notEqual(keyOf('["x",9007199254740993]'), keyOf('["x",9007199254740992]'));
   assert.notEqual(keyOf('["x",{"a":[0.1]}]'), keyOf('["x",{"a":[0.10000000000000001]}]'));
   assert.notEqual(keyOf('["x",1,2]'), keyOf('["x",12]'));
   assert.equal(keyOf('["x",{"a":[7,null]}]'), keyOf('["x",{"a": [7, null]}]'));
 });
 
-Deno.test("Subscription: what the core node does not use is not sent to it, and does not distinguish", () => {
+Deno.test("Subscription: parameters that the core node ignores are removed", () => {
   const rows: [params: string[], sent: string][] = [
     [['["newHeads"]', '["newHeads",{}]', '["newHeads",7]'], '["newHeads"]'],
     [['["prices"]', '["prices",null]'], '["prices"]'],
@@ -60,7 +60,7 @@ Deno.test("Subscription: what the core node does not use is not sent to it, and 
   assert.equal(new Set(rows.map(([[params = ""]]) => keyOf(params))).size, rows.length);
 });
 
-Deno.test("Subscription: parameters that may matter are sent as they were written", () => {
+Deno.test("Subscription: other parameters are sent as written", () => {
   const rows: [params: string, namespace?: string][] = [
     ['[ "newHeads" ]', "evm"],
     ['[ "newHeads",1,2]'],
@@ -87,7 +87,7 @@ Deno.test("Subscription: parameters that may matter are sent as they were writte
   assert.deepEqual([paramsText, key], ["[]", keyOf("[]", "evm")]);
 });
 
-Deno.test("Subscription: parameters that are too long or too deep are refused", () => {
+Deno.test("Subscription: rejects parameters that are too long or nested too deep", () => {
   const long = (bytes: number) => JSON.stringify(["é".padEnd(bytes - 5, "x")]);
   const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
   assert.equal(requestOf(long(SUBSCRIPTION_PARAMS_BYTES_MAX)).paramsText.length, 4_095);

@@ -146,7 +146,7 @@ Deno.test("Thesis filters: random clients get the theses that they select, and t
     scene.answer();
     assert.equal(scene.granted.size, 0);
     const nothing = { subscriptions: 0, upstreamIds: 0, publicIds: 0, asks: 0 };
-    assert.deepEqual({ ...scene.hub.book.size, asks: 0 }, nothing);
+    assert.deepEqual({ ...scene.hub.table.size, asks: 0 }, nothing);
   }));
 
 Deno.test("Thesis filters: 1,025 clients with a filter each share one subscription at the node", async () => {
@@ -156,7 +156,7 @@ Deno.test("Thesis filters: 1,025 clients with a filter each share one subscripti
   });
   scene.answer();
   for (const outcome of await Promise.all(subscribed)) assert.equal(typeof outcome.id, "string");
-  assert.deepEqual([scene.granted.size, scene.hub.book.count], [1, 1]);
+  assert.deepEqual([scene.granted.size, scene.hub.table.count], [1, 1]);
 });
 
 Deno.test("Thesis filters: beyond the bound, an address with many loses one to a newcomer", async () => {
@@ -186,7 +186,7 @@ Deno.test("Thesis filters: the node's refusal, and a socket that it closes, are 
       if (typeof expected === "string") assert.equal(errorText, expected);
       else assert.match(errorText, expected);
     }
-    assert.equal(scene.hub.book.size.subscriptions, 0);
+    assert.equal(scene.hub.table.size.subscriptions, 0);
     // A feed on which the node closed the socket is not asked for again so soon.
     const again = scene.subscribe(scene.client(), { user: ALICE });
     scene.answer();
@@ -221,12 +221,12 @@ Deno.test("Thesis filters: where theses name no user and solver, the node filter
     assert.deepEqual([...scene.granted.values()], [["theses", { user: ALICE.toLowerCase() }], [
       "theses",
     ]]);
-    assert.equal(scene.hub.book.count, 2);
+    assert.equal(scene.hub.table.count, 2);
     scene.announce({ user: ALICE, solver: BOB, number: 2 });
     assert.deepEqual(scene.got, [`${all?.id} 1`, `${id} 2`, `${all?.id} 2`]);
     assert(scene.hub.unsubscribe(client, id ?? ""));
     assert(scene.hub.unsubscribe(client, all?.id ?? ""));
     scene.answer();
-    assert.deepEqual([scene.granted.size, scene.hub.book.size.subscriptions], [0, 0]);
+    assert.deepEqual([scene.granted.size, scene.hub.table.size.subscriptions], [0, 0]);
   }
 });

@@ -92,7 +92,7 @@ Deno.test("Upstream: an outage is logged once and is one reconnect, however many
       assert.deepEqual([await scene.reconnects(), (await scene.counts())[1]], [1, 4]);
     })));
 
-Deno.test("Upstream: a lost connection is counted, and made again after a wait", () =>
+Deno.test("Upstream: counts a lost connection and reconnects after a wait", () =>
   Scene.play(async (scene) => {
     const { upstream, nodes, clock } = scene;
     assert.deepEqual(await scene.counts(), [0, 0, 0]);
@@ -110,7 +110,7 @@ Deno.test("Upstream: a lost connection is counted, and made again after a wait",
     assert.deepEqual(await scene.next(), [["closed", false, 0]]);
   }));
 
-Deno.test("Upstream: frames go both ways, and one that is not JSON-RPC counts as an error", () =>
+Deno.test("Upstream: sends and receives frames; one that is not JSON-RPC counts as an error", () =>
   Scene.play(async (scene) => {
     await scene.next();
     assert.equal(scene.upstream.send('{"id":1,"method":"eth_chainId"}'), true);
@@ -121,7 +121,7 @@ Deno.test("Upstream: frames go both ways, and one that is not JSON-RPC counts as
     assert.deepEqual(await scene.counts(), [1, 0, 1]);
   }));
 
-Deno.test("Upstream: a node refuses what it was sent by five of the close codes", () =>
+Deno.test("Upstream: five close codes count as a refusal of what was sent", () =>
   Scene.play(async (scene) => {
     await scene.next();
     for (
@@ -144,7 +144,7 @@ Deno.test("Upstream: a node refuses what it was sent by five of the close codes"
     }
   }));
 
-Deno.test("Upstream: it follows the leader at once, which is no error of the node that it leaves", () =>
+Deno.test("Upstream: moves to a new leader at once, without an error for the old one", () =>
   Scene.play(async (scene) => {
     const { upstream, nodes } = scene;
     await scene.next();
@@ -164,7 +164,7 @@ Deno.test("Upstream: it follows the leader at once, which is no error of the nod
     assert.deepEqual(await scene.next(), [["opened", 0]], "every attempt asks for the leader");
   }));
 
-Deno.test("Upstream: waits grow while no node can be reached, and a move begins anew", () =>
+Deno.test("Upstream: waits grow while no node can be reached, and start over after a move", () =>
   Scene.play(async (scene) => {
     const { upstream, nodes, clock } = scene;
     await scene.next();
