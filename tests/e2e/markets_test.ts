@@ -76,10 +76,10 @@ Deno.test("stack --markets: a bet on a market of the file; the specification's a
       upperPrice: price * 2n,
       betAmount: 1_000_000n,
       startTime,
-      endTime: startTime + 1_000,
+      endTime: startTime + 3_000, // the bet is on the chain by then
     };
     const { thesisId } = await client.execute(await client.quote(bet));
-    assert.equal((await client.settled(thesisId, 10_000)).status, "won");
+    assert.equal((await client.settled(thesisId, 30_000)).status, "won");
     assert.equal((await client.history("T1/EUR", startTime, startTime + 500)).prices.length, 5);
     await assert.rejects(client.quote({ ...bet, symbol: "ETH/USDT" }), /expected one of T1\/EUR/);
     const ofSpec = new RangemakerClient({ urls, wallet });

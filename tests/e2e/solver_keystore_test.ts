@@ -8,7 +8,11 @@ import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { recoverAddress } from "viem/utils";
 
-Deno.test("solver --keystore: signs quotes with the key of key new; a wrong password and a wrong file differ", async () => {
+const name =
+  "solver --keystore: signs quotes with the key of key new; a wrong password and a wrong file differ";
+
+// A keystore is slow to open on purpose.
+Deno.test(name, { timeout: 180_000 }, async () => {
   const directory = await Deno.makeTempDir();
   const path = (name: string) => `${directory}/${name}`;
   try {

@@ -95,6 +95,7 @@ Deno.test({
   name:
     `PostgreSQL failover under load: nothing lost, nothing doubled, back within 10 s${NEEDS_POSTGRES_PROGRAMS}`,
   ignore: NEEDS_POSTGRES_PROGRAMS !== "",
+  timeout: 180_000,
   fn: () =>
     withPair(["bridge", "solver"], async (pair) => {
       const node = FakeNode.start();
