@@ -6,6 +6,7 @@ import {
   RangemakerClient,
   RangemakerError,
   type Thesis,
+  type ThesisWatch,
   WatchError,
 } from "../../lib/client/mod.ts";
 import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
@@ -49,6 +50,13 @@ const thesisOf = (id: number, status: Thesis["status"]): Thesis => ({
 /** A client whose chain nobody reaches, except for what the test answers. */
 class FakeClient extends RangemakerClient {
   executed: Offer[] = [];
+  /** How often the balance was read. */
+  reads = 0;
+  /** How often it was asked to follow the bets. */
+  watched = 0;
+  /** What a successful watch is closed by. */
+  opened: { close(): void } | undefined;
+  onState: ((state: "live" | "connecting") => void) | undefined;
   onThesis: ((thesis: Thesis) => void) | undefined;
   failure: Error | undefined;
 
@@ -57,13 +65,18 @@ class FakeClient extends RangemakerClient {
   }
 
   override account(): Promise<Account> {
+    this.reads += 1;
     return Promise.resolve({ address: USER, balance: 7n, locked: 0n, permissions: [] });
   }
 
   override watch(
     ...[handlers]: Parameters<RangemakerClient["watch"]>
   ): ReturnType<RangemakerClient["watch"]> {
+    this.watched += 1;
     this.onThesis = (thesis) => handlers?.onThesis?.(thesis);
+    this.onState = (state) => handlers?.onState?.(state);
+    // The portfolio only closes it.
+    if (this.opened !== undefined) return Promise.resolve(this.opened as ThesisWatch);
     return Promise.reject(new WatchError("NOT_CONNECTED", "no"));
   }
 
@@ -80,15 +93,16 @@ function scene(failure?: Error) {
   const client = new FakeClient();
   client.failure = failure;
   const settled: number[] = [];
+  const clock = new FakeClock();
   const portfolio = new Portfolio({
     client,
     user: USER,
     pending,
-    clock: new FakeClock(),
+    clock,
     onSettled: ({ id }) => settled.push(id),
   });
   portfolio.start();
-  return { pending, client, portfolio, settled };
+  return { pending, client, portfolio, settled, clock };
 }
 
 const settle = () => new Promise((resolve) => setTimeout(resolve));
@@ -124,4 +138,47 @@ Deno.test("Portfolio: outcomes of bets that were open are news, those of the pas
   portfolio.close();
   client.onThesis?.(thesisOf(3, "open"));
   assert.equal(portfolio.theses.value.length, 2, "after the end nothing changes");
+});
+
+Deno.test("Portfolio: follows the bets again after a failure, and reads the balance every 10 s until it is closed", async () => {
+  const { client, portfolio, clock } = scene();
+  let closed = 0;
+  await settle();
+  assert.equal(portfolio.account.value?.balance, 7n);
+  client.opened = { close: () => closed += 1 };
+  clock.advance(999);
+  assert.equal(client.watched, 1);
+  clock.advance(1);
+  assert.equal(client.watched, 2);
+  await settle();
+  const { reads } = client;
+  clock.advance(8_999);
+  assert.equal(client.reads, reads);
+  clock.advance(1);
+  assert.equal(client.reads, reads + 1);
+  await settle();
+  client.onState?.("connecting");
+  assert.equal(portfolio.problem.value, "reconnecting");
+  client.onState?.("live");
+  assert.deepEqual([portfolio.problem.value, client.reads], [undefined, reads + 2]);
+  client.onThesis?.(thesisOf(1, "needs_backfill"));
+  assert.equal(client.reads, reads + 3, "a bet changes the balance");
+  portfolio.close();
+  await settle();
+  assert.deepEqual([closed, clock.pending], [1, 0]);
+});
+
+Deno.test("Portfolio: a watch that opens after the close is closed, and one that fails is not opened again", async () => {
+  for (const opens of [true, false]) {
+    const { client, portfolio, clock } = scene();
+    let closed = 0;
+    client.opened = opens ? { close: () => closed += 1 } : undefined;
+    await settle();
+    clock.advance(1_000);
+    portfolio.close();
+    await settle();
+    const { watched } = client;
+    clock.advance(60_000);
+    assert.deepEqual([closed, client.watched, clock.pending], [opens ? 1 : 0, watched, 0]);
+  }
 });

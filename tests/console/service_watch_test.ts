@@ -1,0 +1,204 @@
+/** What the operator's page learns from a service that answers, half answers or is away. */
+import assert from "node:assert/strict";
+import { listen } from "../../lib/http/listener.ts";
+import { ProvidersWatch } from "../../services/console/page/data/providers.ts";
+import {
+  type ServiceName,
+  type ServiceState,
+  ServiceWatch,
+} from "../../services/console/page/data/service_watch.ts";
+import { eventually } from "../support/eventually.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+
+const PASS_MS = 1_500;
+
+/** Answers by path, as text or with a status. */
+type Answers = Record<string, string | [status: number, text: string]>;
+
+/** Runs a test with a service whose answers the test changes. */
+async function withService(
+  run: (scene: { url: string; answers: Answers; asked: string[] }) => Promise<void>,
+): Promise<void> {
+  const scene = { url: "", answers: {} as Answers, asked: [] as string[] };
+  const listener = listen("127.0.0.1", 0, (request) => {
+    const { pathname } = new URL(request.url);
+    scene.asked.push(pathname);
+    const answer = scene.answers[pathname] ?? [404, ""];
+    const [status, text] = typeof answer === "string" ? [200, answer] : answer;
+    return new Response(text, { status });
+  });
+  scene.url = listener.url;
+  try {
+    await run(scene);
+  } finally {
+    await listener.stop();
+  }
+}
+
+const ABOUT = "rangemaker bridge 1.2.3: its endpoints are described in docs/reference.md\n";
+const WELL: Answers = {
+  "/": ABOUT,
+  "/health": '{"status":"healthy"}',
+  "/ready": "{}",
+  "/metrics": "up 1\n",
+};
+const GOOD = {
+  isUp: true,
+  reason: "",
+  version: "1.2.3",
+  health: "healthy",
+  isHealthy: true,
+  isReady: true,
+  complaints: [],
+};
+
+const CASES: [what: string, answers: Answers, expected: Partial<ServiceState>][] = [
+  ["all is well", {}, {}],
+  ["health is one word", { "/health": " OK\n" }, { health: "OK" }],
+  ["health has no word", { "/health": "{}" }, { health: "" }],
+  ["it is degraded", { "/health": '{"status":"degraded"}' }, {
+    health: "degraded",
+    isHealthy: false,
+  }],
+  ["it has failed", { "/health": '{"status":"failed","reason":"disk full"}' }, {
+    health: "failed",
+    isHealthy: false,
+    complaints: ["disk full"],
+  }],
+  ["health is 503", { "/health": [503, '{"status":"ok","error":"no store"}'] }, {
+    health: "ok",
+    isHealthy: false,
+    complaints: ["no store"],
+  }],
+  ["health is broken JSON", { "/health": "{" }, { health: "unreadable" }],
+  ["it is not ready", { "/ready": [503, '{"problems":["no node","no key"]}'] }, {
+    isReady: false,
+    complaints: ["no node", "no key"],
+  }],
+  ["it is not ready, in a word", { "/ready": [503, "Shutting down"] }, {
+    isReady: false,
+    complaints: ["Shutting down"],
+  }],
+];
+
+Deno.test("ServiceWatch: health, readiness and complaints are the service's own words", () =>
+  withService(async ({ url, answers, asked }) => {
+    for (const [what, given, expected] of CASES) {
+      Object.assign(answers, WELL, given);
+      const clock = new FakeClock();
+      const watch = new ServiceWatch("bridge", `${url}//`, clock);
+      assert.deepEqual([watch.state.value.isUp, watch.state.value.url], [undefined, url]);
+      watch.poll.start();
+      await eventually("a pass", () => watch.state.value.isUp);
+      const { name: _, url: __, history, ...state } = watch.state.value;
+      assert.deepEqual(state, { ...GOOD, ...expected }, what);
+      assert.equal(history.latest.sum("up"), 1);
+      watch.poll.stop();
+    }
+    assert.deepEqual(new Set(asked), new Set(["/", "/health", "/ready", "/metrics"]));
+  }));
+
+Deno.test("ServiceWatch: only a service that says so is asked whether it is ready; what is no service has no version", () =>
+  withService(async ({ url, answers, asked }) => {
+    const { "/ready": _, ...others } = WELL;
+    Object.assign(answers, others, { "/": "welcome to nginx 1.2.3" });
+    for (const name of ["exchanges", "oracle", "node", "proxy", "solver"] satisfies ServiceName[]) {
+      asked.length = 0;
+      const watch = new ServiceWatch(name, url, new FakeClock());
+      watch.poll.start();
+      await eventually("a pass", () => watch.state.value.isUp);
+      watch.poll.stop();
+      const asksReady = name === "proxy" || name === "solver";
+      assert.equal(asked.includes("/ready"), asksReady, name);
+      const { isReady, version } = watch.state.value;
+      assert.deepEqual([isReady, version], [asksReady ? false : undefined, ""]);
+    }
+  }));
+
+Deno.test("ServiceWatch: a service that goes away is down with the reason, and is asked for its version when it is back", async () => {
+  const clock = new FakeClock();
+  let watch: ServiceWatch | undefined;
+  const next = async (isUp: boolean) => {
+    await eventually("the pass is over", () => clock.pending === 1 || undefined);
+    clock.advance(PASS_MS - 1);
+    assert.equal(clock.pending, 1);
+    clock.advance(1);
+    return await eventually("the next state", () => {
+      const state = watch?.state.value;
+      return state?.isUp === isUp ? state : undefined;
+    });
+  };
+  await withService(async ({ url, answers, asked }) => {
+    Object.assign(answers, WELL);
+    watch = new ServiceWatch("oracle", url, clock);
+    watch.poll.start();
+    await eventually("a pass", () => watch?.state.value.isUp);
+    answers["/health"] = "fine";
+    await next(true);
+    await eventually("its health", () => watch?.state.value.health === "fine" || undefined);
+    assert.equal(watch.state.value.version, "1.2.3");
+    assert.equal(asked.filter((path) => path === "/").length, 1, "the version is known");
+    assert.ok(watch.state.value.history.spanMs >= PASS_MS);
+  });
+  const { reason, version } = await next(false);
+  assert.match(reason, /^http:\/\/127\.0\.0\.1:\d+\/\w* cannot be reached: /);
+  assert.equal(version, undefined);
+  await eventually("the pass is over", () => clock.pending === 1 || undefined);
+  watch?.poll.stop();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("Poll: a pass that was stopped changes nothing, and a second start replaces the first", () =>
+  withService(async ({ url, answers }) => {
+    Object.assign(answers, WELL);
+    const clock = new FakeClock();
+    const watch = new ServiceWatch("oracle", url, clock);
+    watch.poll.start();
+    watch.poll.stop();
+    const other = new ServiceWatch("oracle", url, new FakeClock());
+    other.poll.start();
+    await eventually("the pass of another", () => other.state.value.isUp);
+    other.poll.stop();
+    assert.equal(watch.state.value.isUp, undefined);
+    watch.poll.start();
+    watch.poll.start();
+    await eventually("a pass", () => watch.state.value.isUp);
+    await eventually("the pass is over", () => clock.pending > 0 || undefined);
+    assert.equal(clock.pending, 1);
+    watch.poll.stop();
+  }));
+
+Deno.test("ProvidersWatch: sources of each market; none while the oracle does not answer as it should", () =>
+  withService(async ({ url, answers }) => {
+    const provider = { name: "a", exchange: "A", ready: true, reconnects: 2, lastError: null };
+    const pair = { sourcePrices: { a: "7" }, outliers: [] };
+    const body = {
+      providers: [{ ...provider, streams: { "A/B": { lastTradeAgeMs: 5 } } }],
+      pairSources: { "A/B": { ...pair, price: "7" }, "C/D": pair },
+    };
+    answers["/providers"] = JSON.stringify(body);
+    const clock = new FakeClock();
+    const watch = new ProvidersWatch(`${url}/`, clock);
+    watch.poll.start();
+    const providers = await eventually("the sources", () => watch.providers.value);
+    assert.deepEqual(providers, {
+      ...body,
+      pairSources: {
+        "A/B": { outliers: [], price: 7n, sourcePrices: { a: 7n } },
+        "C/D": { outliers: [], sourcePrices: { a: 7n } },
+      },
+    });
+    for (const wrong of ["{}", "no JSON", JSON.stringify(body).replaceAll('"7"', '"x7"')]) {
+      answers["/providers"] = wrong;
+      await eventually("it is known no more", () => {
+        clock.advance(PASS_MS);
+        return watch.providers.value === undefined || undefined;
+      });
+      answers["/providers"] = JSON.stringify(body);
+      await eventually("it is back", () => {
+        clock.advance(PASS_MS);
+        return watch.providers.value;
+      });
+    }
+    watch.poll.stop();
+  }));
