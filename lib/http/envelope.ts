@@ -7,7 +7,7 @@ import type { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { describeInput, shown } from "../protocol/scalars.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
-import { statusOfCode } from "./error_status.ts";
+import { COMMON_STATUSES, type ErrorStatuses, statusOfCode } from "./error_status.ts";
 import { serviceLog } from "./logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
@@ -136,13 +136,26 @@ export function allowReaders(app: Hono, origins: readonly string[] = []): void {
  * Answers unknown routes and thrown errors in the envelope, and lets pages of the given origins read
  * all answers; `*` allows every origin.
  */
-export function useEnvelope(app: Hono, service: string, corsOrigins: readonly string[]): void {
+export function useEnvelope(
+  app: Hono,
+  service: string,
+  corsOrigins: readonly string[],
+  statuses: ErrorStatuses,
+): void {
   app.use(cors({ origin: corsOrigins.includes("*") ? "*" : [...corsOrigins] }));
-  answerFailures(app, service);
+  answerFailures(app, service, statuses);
 }
 
-/** Answers unknown routes and thrown errors in the envelope. */
-export function answerFailures(app: Hono, service: string): void {
+/**
+ * Answers unknown routes and thrown errors in the envelope.
+ *
+ * @param statuses The codes that callers may see. All other errors are faults of our own.
+ */
+export function answerFailures(
+  app: Hono,
+  service: string,
+  statuses: ErrorStatuses = COMMON_STATUSES,
+): void {
   const log = serviceLog(service);
   app.notFound((c) => {
     const { method, path } = c.req;
@@ -150,8 +163,8 @@ export function answerFailures(app: Hono, service: string): void {
     return answerFailure(c, new RangemakerError("NOT_FOUND", message));
   });
   app.onError((thrown, c) => {
-    const error = asCallerError(thrown);
-    if (error !== undefined) return answerFailure(c, error);
+    const error = asCallerError(thrown, statuses);
+    if (error !== undefined) return answerFailure(c, error, statuses);
     log.error("{method} {path} failed: {error}", {
       method: c.req.method,
       path: c.req.path,
@@ -168,7 +181,7 @@ export function internalError(): RangemakerError {
 }
 
 /** The error to send to the caller, or undefined if the fault is our own. */
-function asCallerError(thrown: unknown): RangemakerError | undefined {
+function asCallerError(thrown: unknown, statuses: ErrorStatuses): RangemakerError | undefined {
   if (thrown instanceof RpcError) {
     return new RangemakerError("NODE_REFUSED", `Core node refused the call: ${thrown.message}`, {
       details: { rpcCode: thrown.rpcCode },
@@ -178,13 +191,17 @@ function asCallerError(thrown: unknown): RangemakerError | undefined {
   if (thrown instanceof HTTPException) {
     return new RangemakerError("INVALID_REQUEST", thrown.message);
   }
-  if (thrown instanceof RangemakerError && statusOfCode(thrown.code) !== undefined) return thrown;
-  return undefined;
+  const isKnown = thrown instanceof RangemakerError && Object.hasOwn(statuses, thrown.code);
+  return isKnown ? thrown : undefined;
 }
 
-export function answerFailure(c: Context, error: RangemakerError): Response {
+export function answerFailure(
+  c: Context,
+  error: RangemakerError,
+  statuses?: ErrorStatuses,
+): Response {
   const body = failureBody(error, c.get("prefixesErrorCodes") === true);
-  return c.json(body, statusOfCode(error.code) ?? 500);
+  return c.json(body, statusOfCode(error.code, statuses) ?? 500);
 }
 
 /** A failure in the envelope, where there is no router. */

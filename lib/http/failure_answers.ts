@@ -1,16 +1,18 @@
 /** The failures of solver and bridge as their OpenAPI documents show them. */
 import { z } from "zod";
 import { failureSchema } from "../protocol/answers.ts";
-import type { HttpErrorCode } from "./error_status.ts";
+import type { COMMON_STATUSES, ErrorStatuses } from "./error_status.ts";
 import type { Answer } from "./openapi.ts";
 
-/** A failure with one of these codes. */
-export function failureAnswer(codes: readonly HttpErrorCode[], description: string): Answer {
-  return {
+/** Describes failures of a service, each with codes of its own table. */
+export function failureAnswersOf<S extends ErrorStatuses>() {
+  return (codes: readonly (keyof S & string)[], description: string): Answer => ({
     description,
     body: z.object({ ...failureSchema.shape, code: z.enum(codes) }),
-  };
+  });
 }
+
+const failureAnswer = failureAnswersOf<typeof COMMON_STATUSES>();
 
 /** Codes of every route that asks the core node. */
 export const NODE_FAILURES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;

@@ -4,6 +4,7 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
 import { limitBody, parseInput, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import { answering, documented, serveDocument } from "../../lib/http/openapi.ts";
+import { BRIDGE_STATUSES } from "./error_status.ts";
 import type { Depositor } from "./depositor.ts";
 import type { DepositBook } from "./deposits.ts";
 import type { BridgeMetrics } from "./metrics.ts";
@@ -29,7 +30,7 @@ export interface BridgeApi {
 export function createBridgeApi(api: BridgeApi): Hono {
   const { depositor, deposits, metrics, limiter, bridge, rpcUrl, version, chainId } = api;
   const app = new Hono();
-  useEnvelope(app, "bridge", api.corsOrigins);
+  useEnvelope(app, "bridge", api.corsOrigins, BRIDGE_STATUSES);
   serveDocument(app, description);
   app.get(
     "/info",

@@ -4,7 +4,12 @@ import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { addressSchema, timestampSchema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import { failureAnswer, NODE_FAILURES, tooLarge, tooMany } from "../../lib/http/failure_answers.ts";
+import {
+  failureAnswersOf,
+  NODE_FAILURES,
+  tooLarge,
+  tooMany,
+} from "../../lib/http/failure_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { nextCursorSchema } from "../../lib/http/page_query.ts";
 import {
@@ -14,6 +19,9 @@ import {
   userPathSchema,
 } from "./deposits.ts";
 import { readinessSchema } from "./readiness.ts";
+import type { BRIDGE_STATUSES } from "./error_status.ts";
+
+const failureAnswer = failureAnswersOf<typeof BRIDGE_STATUSES>();
 
 /** Introduction of the OpenAPI document. */
 export const description: ServiceDescription = {

@@ -31,7 +31,7 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
     const body = config();
     if (body === undefined) {
       const message = "The services are still starting: try again in a second";
-      return answerFailure(c, new RangemakerError("STARTING", message));
+      return answerFailure(c, new RangemakerError("STARTING", message), { STARTING: 503 });
     }
     return c.json(body, 200, { "cache-control": "no-store" });
   });

@@ -12,6 +12,7 @@ import {
   useEnvelope,
 } from "../../lib/http/envelope.ts";
 import { answering, type AnswerOf, documented, serveDocument } from "../../lib/http/openapi.ts";
+import { SOLVER_STATUSES } from "./error_status.ts";
 import { estimateTermsOf, estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
@@ -51,7 +52,7 @@ export function createSolverApi(api: SolverApi): Hono {
   const { quoter, executor, exposure, metrics, limiter, solver, chainId, dryRun, clock } = api;
   const { markets = SPEC_MARKETS } = api;
   const app = new Hono();
-  useEnvelope(app, "solver", api.corsOrigins);
+  useEnvelope(app, "solver", api.corsOrigins, SOLVER_STATUSES);
   serveDocument(app, description);
   app.get(
     "/info",

@@ -11,7 +11,12 @@ import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { quoteRequestSchema } from "../../lib/protocol/quote.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import { failureAnswer, NODE_FAILURES, tooLarge, tooMany } from "../../lib/http/failure_answers.ts";
+import {
+  failureAnswersOf,
+  NODE_FAILURES,
+  tooLarge,
+  tooMany,
+} from "../../lib/http/failure_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
@@ -19,6 +24,9 @@ import { pricingDetailsSchema } from "./pricing/strategy.ts";
 import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULES } from "./limits.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./risk/theses.ts";
+import type { SOLVER_STATUSES } from "./error_status.ts";
+
+const failureAnswer = failureAnswersOf<typeof SOLVER_STATUSES>();
 
 /** Introduction of the OpenAPI document. */
 export const description: ServiceDescription = {

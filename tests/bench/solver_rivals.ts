@@ -15,6 +15,7 @@ import {
 } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
 import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
+import { SOLVER_STATUSES } from "../../services/solver/error_status.ts";
 import { limitBody, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import {
   encodeExecution,
@@ -52,7 +53,7 @@ function quoteMessage(terms: QuoteTerms): Record<string, unknown> {
 /** `POST /quote` with the same parsing, rules and payout, signed by viem. */
 export function viemQuotes(): Hono {
   const app = new Hono();
-  useEnvelope(app, "solver", ["*"]);
+  useEnvelope(app, "solver", ["*"], SOLVER_STATUSES);
   app.post("/quote", limitBody(), async (c) => {
     const request = await readBody(c, quoteRequestSchema);
     requireRules(request, SPEC_MARKETS);

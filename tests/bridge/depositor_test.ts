@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { statusOfCode } from "../../lib/http/error_status.ts";
+import { BRIDGE_STATUSES } from "../../services/bridge/error_status.ts";
 import type { Intent, IntentFailure, IntentOutcome } from "../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
@@ -61,7 +62,7 @@ function request(deadline: number, nonce = 1n) {
 function refusal(status: number, code: string, words: RegExp) {
   return (thrown: unknown) => {
     assert.ok(thrown instanceof RangemakerError, String(thrown));
-    assert.deepEqual([statusOfCode(thrown.code), thrown.code], [status, code]);
+    assert.deepEqual([statusOfCode(thrown.code, BRIDGE_STATUSES), thrown.code], [status, code]);
     assert.match(thrown.message, words);
     return true;
   };

@@ -11,6 +11,7 @@ import {
 } from "../../../lib/intents/intent.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { SignatureError } from "../../../lib/protocol/signature.ts";
+import { INTENT_STATUSES } from "../../../lib/intents/error_status.ts";
 import { limitBody, parseInput, readBody, useEnvelope } from "../../../lib/http/envelope.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { LOG_ROOT } from "../../../lib/http/logging.ts";
@@ -39,7 +40,7 @@ const ADDED: Partial<Record<string, [words: string, advice: string]>> = {
 
 function appThatThrows(error: Error): Hono {
   const app = new Hono();
-  useEnvelope(app, "test", ["*"]);
+  useEnvelope(app, "test", ["*"], { ...INTENT_STATUSES, NONCE_USED: 409 });
   app.get("/", () => {
     throw error;
   });
@@ -67,7 +68,7 @@ Deno.test("useEnvelope: a bug is 500 and reveals nothing", async () => {
 Deno.test("readBody and parseInput: name the field and its rule", async () => {
   const schema = z.object({ a: z.object({ b: z.number("Expected a number") }) });
   const app = new Hono();
-  useEnvelope(app, "test", ["*"]);
+  useEnvelope(app, "test", ["*"], INTENT_STATUSES);
   app.post("/", async (c) => c.json(await readBody(c, schema)));
   const bad = await app.request("/", { method: "POST", body: '{"a":{"b":"x"}}' });
   assert.equal((await bad.json()).error, 'INVALID_REQUEST: a.b: Expected a number: received "x"');
@@ -87,7 +88,7 @@ Deno.test("readBody and parseInput: name the field and its rule", async () => {
 
 Deno.test("limitBody: a body over the limit is 413, with its length declared or not", async () => {
   const app = new Hono();
-  useEnvelope(app, "test", ["*"]);
+  useEnvelope(app, "test", ["*"], INTENT_STATUSES);
   app.post("/", limitBody(10), async (c) => c.text(await c.req.text()));
   const send = (body: BodyInit, headers?: HeadersInit) =>
     app.request("/", { method: "POST", body, headers });
@@ -112,7 +113,7 @@ Deno.test("limitBody: a body over the limit is 413, with its length declared or 
 
 Deno.test("limitBody: a body whose length is announced twice is refused by the server or by us", async () => {
   const app = new Hono();
-  useEnvelope(app, "test", ["*"]);
+  useEnvelope(app, "test", ["*"], INTENT_STATUSES);
   app.post("/", limitBody(10), async (c) => c.text(await c.req.text()));
   const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
   try {
@@ -151,7 +152,7 @@ for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
       await next();
       answered.resolve(c.res);
     });
-    useEnvelope(app, "test", ["*"]);
+    useEnvelope(app, "test", ["*"], INTENT_STATUSES);
     app.post("/", limitBody(), async (c) => c.json(await readBody(c, z.unknown())));
     const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
     try {

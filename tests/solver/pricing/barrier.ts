@@ -7,6 +7,7 @@ import {
 } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { statusOfCode } from "../../../lib/http/error_status.ts";
+import { SOLVER_STATUSES } from "../../../services/solver/error_status.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market } from "../support.ts";
@@ -63,7 +64,7 @@ export function assertRefused(
     assert.ok(thrown instanceof PricingRefusedError);
     if (details !== undefined) assert.deepEqual(thrown.details, details);
     assert.equal(thrown.code, code);
-    assert.equal(statusOfCode(thrown.code), status);
+    assert.equal(statusOfCode(thrown.code, SOLVER_STATUSES), status);
     assert.equal(thrown.retryable, status === 503);
     assert.match(thrown.message, words);
     return true;

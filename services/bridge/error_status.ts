@@ -1,0 +1,12 @@
+import type { ErrorStatuses } from "../../lib/http/error_status.ts";
+import { INTENT_STATUSES } from "../../lib/intents/error_status.ts";
+
+/** HTTP status of each error code of the bridge. */
+export const BRIDGE_STATUSES = {
+  ...INTENT_STATUSES,
+  NONCE_USED: 409,
+  DEPOSIT_ALREADY_PROCESSED: 409,
+  // The node's final answer about the deposit transaction.
+  PERMISSION_DENIED: 503,
+  TRANSACTION_FAILED: 503,
+} as const satisfies ErrorStatuses;
