@@ -1,7 +1,7 @@
 import { Command as Parser, CommanderError } from "commander";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { ListenError, ownerOf } from "../http/listener.ts";
-import { configureLogging, type LoggingOptions } from "../http/logging.ts";
+import { configureLogging, type LoggingOptions } from "../log/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { withinMs } from "../timers.ts";
 import { confineFiles } from "./file_access.ts";

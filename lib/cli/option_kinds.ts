@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { addressSchema, uint64Schema } from "../protocol/scalars.ts";
 import { Signer } from "../protocol/signature.ts";
-import { LOG_LEVELS } from "../http/logging.ts";
+import { LOG_LEVELS } from "../log/logging.ts";
 import { SPEC_MARKETS, SYMBOL_PATTERN } from "../protocol/markets.ts";
 import { databaseSchema } from "../intents/location.ts";
 

@@ -8,7 +8,7 @@ import { RangemakerError } from "../errors.ts";
 import { describeInput, shown } from "../protocol/scalars.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { COMMON_STATUSES, type ErrorStatuses, statusOfCode } from "./error_status.ts";
-import { serviceLog } from "./logging.ts";
+import { serviceLog } from "../log/logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
 export const BODY_BYTES_MAX = 64 * 1024;

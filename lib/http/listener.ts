@@ -2,7 +2,7 @@ import { messageOf, RangemakerError } from "../errors.ts";
 import { request } from "../net/http_request.ts";
 import { withinMs } from "../timers.ts";
 import { failureResponse, internalError } from "./envelope.ts";
-import { serviceLog } from "./logging.ts";
+import { serviceLog } from "../log/logging.ts";
 
 /** How long open requests and sockets get to finish before they are abandoned. */
 export const DRAIN_DEADLINE_MS = 3_000;

@@ -2,7 +2,7 @@ import config from "../../deno.json" with { type: "json" };
 import type { Handler, Hono } from "hono";
 import type { Registry } from "prom-client";
 import { listen, type RequestHandler, type Served } from "./listener.ts";
-import { serviceLog } from "./logging.ts";
+import { serviceLog } from "../log/logging.ts";
 import { aboutOperation, documented, metricsOperation } from "./openapi.ts";
 
 /** A running service: the result of every `start…` function. */

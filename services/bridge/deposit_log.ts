@@ -1,5 +1,5 @@
 import type { RangemakerError } from "../../lib/errors.ts";
-import { serviceLog } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { DepositRequest } from "../../lib/protocol/deposit.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";

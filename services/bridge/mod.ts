@@ -14,7 +14,7 @@ import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { signerFrom } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
-import { serviceLog } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documented } from "../../lib/http/openapi.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";

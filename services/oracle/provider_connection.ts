@@ -1,6 +1,6 @@
 import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import { serviceLog } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
 import {
   type DownCause,
   ReconnectingSocket,

@@ -1,7 +1,7 @@
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
 import { UsageError } from "../../lib/cli/options.ts";
-import { serviceLog } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
 import { AddressCounts, type OverRate, PEER_SHARE } from "./address_counts.ts";
 import { ByteBudget } from "./byte_budget.ts";
 import { CONNECTIONS_MAX } from "./http_pool/http_pool.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { serviceLog } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
 import { chainProblem, ReadinessChecks } from "../../lib/http/readiness.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { redactUrls } from "../../lib/redact.ts";

@@ -20,7 +20,7 @@ import {
 } from "../../lib/cli/options.ts";
 import { loggingOptions } from "../../lib/cli/shared_options.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { configureLogging } from "../../lib/http/logging.ts";
+import { configureLogging } from "../../lib/log/logging.ts";
 
 /** A check that ignores its timeout is abandoned this much later. */
 const GRACE_MS = 500;

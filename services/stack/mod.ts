@@ -1,5 +1,5 @@
 import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
-import { serviceLog } from "../../lib/http/logging.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
 import { hostOption, marketsOption } from "../../lib/cli/shared_options.ts";

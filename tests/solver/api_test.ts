@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { configure, type LogRecord, reset } from "@logtape/logtape";
 import { z } from "zod";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { LOG_ROOT } from "../../lib/log/logging.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../lib/protocol/signature.ts";

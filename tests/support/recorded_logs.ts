@@ -1,5 +1,5 @@
 import { configure, type LogLevel, type LogRecord, reset } from "@logtape/logtape";
-import { LOG_ROOT } from "../../lib/http/logging.ts";
+import { LOG_ROOT } from "../../lib/log/logging.ts";
 
 /** Runs a test while everything that is logged from a level on is recorded. */
 export async function withLogs(

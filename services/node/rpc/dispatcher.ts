@@ -1,5 +1,5 @@
 import { RangemakerError } from "../../../lib/errors.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import { isTooComplex } from "../../../lib/protocol/json_complexity.ts";
 import {
   idOf,

@@ -1,5 +1,5 @@
 import { messageOf } from "../../../lib/errors.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import type { DataDir } from "./data_dir.ts";
 
 /** A journal below this size is not rewritten: it is read in a few seconds. */

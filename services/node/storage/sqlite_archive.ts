@@ -2,7 +2,7 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import { statOf } from "../../../lib/files.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import { type Receipt, receiptSchema } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Archive } from "../chain/archive.ts";

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers";
 import type { CancelTimer } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { ClientBuffers } from "./client_buffers.ts";

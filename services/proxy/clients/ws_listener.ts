@@ -6,7 +6,7 @@ import { type ServerOptions, WebSocketServer } from "ws";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { failureResponse, handshakeExpected } from "../../../lib/http/envelope.ts";
 import { ListenError, urlOf } from "../../../lib/http/listener.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts } from "../address_counts.ts";
 import { Deadlines } from "../http_pool/deadlines.ts";
 import { IDLE_TIMEOUT_S } from "./client_connection.ts";

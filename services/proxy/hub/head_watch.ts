@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import type { Head } from "../read_nodes/read_node.ts";
 import { NEW_HEADS_KEY } from "./subscription_request.ts";
 

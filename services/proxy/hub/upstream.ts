@@ -1,6 +1,6 @@
 import { Backoff } from "../../../lib/net/backoff.ts";
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import type { UpstreamPort } from "./subscription_table.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../byte_budget.ts";
 import {

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { pathOf, type Served } from "../../../lib/http/listener.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import type { AddressCounts, OverRate } from "../address_counts.ts";

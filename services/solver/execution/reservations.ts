@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";

@@ -5,7 +5,7 @@ import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import { RING_SLOTS_DEFAULT } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import type { MarketData } from "./market_data.ts";
 
 /** Time between two reads of the node's price history. */

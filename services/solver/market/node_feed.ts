@@ -4,7 +4,7 @@ import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import { type NodePrice, nodePriceSchema } from "../../../lib/protocol/price.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import type { SocketLike } from "../../../lib/net/reconnecting_socket.ts";
 import { RpcSubscriber, subscription } from "../../../lib/net/rpc_subscriber.ts";
 

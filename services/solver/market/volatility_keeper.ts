@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { PollingLoop } from "../../../lib/net/polling_loop.ts";

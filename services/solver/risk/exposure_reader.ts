@@ -5,7 +5,7 @@ import { pagesOf } from "../../../lib/net/pages.ts";
 import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import { serviceLog } from "../../../lib/http/logging.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ExposureBook } from "./exposure_book.ts";
 
 /** Waits after reads that failed. */

@@ -14,7 +14,7 @@ import { SignatureError } from "../../../lib/protocol/signature.ts";
 import { INTENT_STATUSES } from "../../../lib/intents/error_status.ts";
 import { limitBody, parseInput, readBody, useEnvelope } from "../../../lib/http/envelope.ts";
 import { listen } from "../../../lib/http/listener.ts";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { LOG_ROOT } from "../../../lib/log/logging.ts";
 
 const thrown: [error: Error, status: number, code: string][] = [
   [new RangemakerError("NONCE_USED", "Nonce is used"), 409, "NONCE_USED"],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { LOG_ROOT } from "../../../lib/log/logging.ts";
 import { type Intent, StoreError } from "../../../lib/intents/intent.ts";
 import { RetryLoop } from "../../../lib/intents/retry_loop.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";

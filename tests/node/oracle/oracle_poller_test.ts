@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { configure, type LogRecord, reset } from "@logtape/logtape";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { LOG_ROOT } from "../../../lib/log/logging.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { OraclePoller, type PullOutcome } from "../../../services/node/oracle/oracle_poller.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";

@@ -1,5 +1,5 @@
 import { configure, type LogRecord, reset } from "@logtape/logtape";
-import { LOG_ROOT } from "../../../lib/http/logging.ts";
+import { LOG_ROOT } from "../../../lib/log/logging.ts";
 
 /** The lines that the log got while this ran, development notices apart. */
 export async function logOf(run: () => Promise<void>): Promise<string[]> {

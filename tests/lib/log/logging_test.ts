@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { reset } from "@logtape/logtape";
-import { configureLogging, type LoggingOptions, serviceLog } from "../../../lib/http/logging.ts";
+import { configureLogging, type LoggingOptions, serviceLog } from "../../../lib/log/logging.ts";
 
 /** What a piece of code logs, with logging set up as given. */
 async function logged(options: Partial<LoggingOptions>, write: () => void): Promise<string[]> {
