@@ -115,22 +115,22 @@ Deno.test("ReconnectingSocket: health resets the backoff, Infinity leaves that t
   }
 });
 
-Deno.test("ReconnectingSocket: hurry ends the wait for the next attempt, and nothing else", () => {
+Deno.test("ReconnectingSocket: reconnectNow ends the wait for the next attempt, and nothing else", () => {
   const { clock, network, socket } = setUp();
-  socket.hurry();
+  socket.reconnectNow();
   assert.equal(network.sockets.length, 0, "it is not started");
   socket.start();
-  socket.hurry();
+  socket.reconnectNow();
   assert.equal(network.sockets.length, 1, "an attempt is being made");
   network.newest.end();
-  socket.hurry();
+  socket.reconnectNow();
   assert.equal(network.sockets.length, 2);
   network.newest.open();
-  socket.hurry();
+  socket.reconnectNow();
   clock.advance(60_000);
   assert.equal(network.sockets.length, 2, "it is connected, and the wait is over");
   socket.stop();
-  socket.hurry();
+  socket.reconnectNow();
   assert.equal(network.sockets.length, 2, "it is stopped");
   socket.start();
   assert.equal(network.sockets.length, 3);
