@@ -73,6 +73,6 @@ export class PriceWatch {
    * ```
    */
   close(): void {
-    this.#subscriber.stop();
+    void this.#subscriber.stop();
   }
 }

@@ -171,7 +171,7 @@ export class ThesisWatch {
    * ```
    */
   close(): void {
-    this.#subscriber.stop();
+    void this.#subscriber.stop();
     const closed = new WatchError("WATCH_CLOSED", "The watch was closed");
     for (const waiting of [...this.#openers, ...this.#waiters]) waiting.reject(closed);
   }

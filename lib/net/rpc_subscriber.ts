@@ -141,11 +141,11 @@ export class RpcSubscriber {
     this.#socket.drop(reason);
   }
 
-  /** Closes the connection for good. */
-  stop(): void {
+  /** Closes the connection for good; resolves when nothing is being read. */
+  async stop(): Promise<void> {
     this.#cancelTimer();
-    this.#catchUp?.pause();
     this.#socket.stop();
+    await this.#catchUp?.stop();
   }
 
   #subscribe(): void {

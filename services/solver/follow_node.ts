@@ -7,7 +7,7 @@ import { NodeFeed } from "./market/node_feed.ts";
 import type { SolverOptions } from "./options.ts";
 import { ChainCheck } from "./readiness.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
-import { ExposureReader } from "./risk/exposure_reader.ts";
+import { readOpenTheses } from "./risk/read_open_theses.ts";
 
 /** A background task. */
 export interface Running {
@@ -26,17 +26,9 @@ export function followNode(
   node: CoreClient,
   clock: Clock,
   exposure: ExposureBook,
-  reservations: Pick<Reservations, "settled" | "reconcile"> | undefined,
+  reservations: Pick<Reservations, "settled" | "reconcileOrLog"> | undefined,
   book: MarketData | undefined,
 ): Running {
-  const reader = new ExposureReader({
-    book: exposure,
-    node,
-    solver,
-    clock,
-    random: Math.random,
-    ...(reservations && { reconcile: (signal) => reservations.reconcile(signal) }),
-  });
   const chain = new ChainCheck(node, chainId);
   const feed = new NodeFeed({
     url: wsUrl,
@@ -44,11 +36,13 @@ export function followNode(
     clock,
     random: Math.random,
     handlers: {
-      onSubscribed() {
-        chain.connected();
-        reader.connected();
+      async catchUp(signal) {
+        await readOpenTheses(exposure, node, solver, signal);
+        // Theses may have settled unseen.
+        if (!signal.aborted) await reservations?.reconcileOrLog(signal);
       },
-      onLost: () => reader.lost(),
+      onLive: () => chain.connected(),
+      onLost: () => exposure.invalidate(),
       onThesis(thesis) {
         exposure.apply(thesis);
         void reservations?.settled(thesis);
@@ -59,8 +53,8 @@ export function followNode(
   return {
     start: () => feed.start(),
     async stop() {
-      feed.stop();
-      await Promise.all([reader.stop(), chain.stop()]);
+      await Promise.all([feed.stop(), chain.stop()]);
+      exposure.invalidate();
     },
   };
 }

@@ -21,6 +21,7 @@ Deno.test("followNode: exposure, theses, prices and chain follow the node, until
     const exposure = new ExposureBook(undefined);
     const book = new MarketData({ floor: 0.1, minHistoryMs: 1_000 });
     const theses: number[] = [];
+    let reconciled = 0;
     const { start, stop } = followNode(
       withDefaults(options, { privateKey: solver, rpcUrl: node.url, wsUrl: node.wsUrl }),
       solver.address,
@@ -29,7 +30,11 @@ Deno.test("followNode: exposure, theses, prices and chain follow the node, until
       exposure,
       {
         settled: ({ id }) => Promise.resolve(void theses.push(id)),
-        reconcile: () => Promise.resolve(0),
+        reconcileOrLog() {
+          assert.ok(exposure.complete);
+          reconciled += 1;
+          return Promise.resolve();
+        },
       },
       book,
     );
@@ -48,6 +53,7 @@ Deno.test("followNode: exposure, theses, prices and chain follow the node, until
       await eventually("the loss", () => exposure.complete ? undefined : true);
       node.paused = false;
       await eventually("all open theses again", () => exposure.complete || undefined);
+      assert.equal(reconciled, 2, "after each reading");
       await stop();
       assert.equal(exposure.complete, false, "nothing is followed any more");
       await eventually("the end", () => node.feed.count("prices") === 0 || undefined);

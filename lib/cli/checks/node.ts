@@ -142,7 +142,7 @@ export async function trySocket(
   subscriber.start();
   const problem = await promise;
   cancel();
-  subscriber.stop();
+  void subscriber.stop();
   if (problem === undefined) return ok(`${url} accepts subscriptions`);
   const remedy = `Start that service, or correct its URL: ${optionLabel(option)}`;
   return fail(`${url}: ${problem}`, remedy);

@@ -87,6 +87,17 @@ export class Reservations {
     return released;
   }
 
+  /** As {@link reconcile}; a failure is logged. The next pass tries again. */
+  async reconcileOrLog(signal: AbortSignal): Promise<void> {
+    try {
+      await this.reconcile(signal);
+    } catch (thrown) {
+      if (!(thrown instanceof RangemakerError)) throw thrown;
+      if (signal.aborted) return;
+      this.#log.warn("Reservations cannot be reconciled: {reason}", { reason: thrown.message });
+    }
+  }
+
   async #releaseIfOver(intent: Intent): Promise<boolean> {
     const { store, book } = this.#options;
     const thesis = await this.#readThesis(intent);

@@ -10,8 +10,10 @@ import { RpcSubscriber, subscription } from "../../../lib/net/rpc_subscriber.ts"
 
 /** Events of a {@link NodeFeed}. */
 export interface NodeFeedHandlers {
-  /** Both subscriptions are accepted; events before this may have been missed. */
-  onSubscribed(): void;
+  /** Reads what was missed, after each connection and at intervals. Throws to be called again. */
+  catchUp(signal: AbortSignal): Promise<void>;
+  /** Both subscriptions are accepted, and what was missed has been read. */
+  onLive(): void;
   /** The connection is lost; it reconnects by itself. */
   onLost(): void;
   /** A thesis of the solver was opened or changed its state. */
@@ -48,18 +50,25 @@ export class NodeFeed {
 
   constructor(options: NodeFeedOptions) {
     const { url, solver, clock, random, connect, handlers } = options;
+    const backoff = () => new Backoff({ ...RECONNECT, random });
     this.#options = options;
     this.#subscriber = new RpcSubscriber({
       url,
       clock,
       connect,
-      backoff: new Backoff({ ...RECONNECT, random }),
+      backoff: backoff(),
       silenceMs: SILENCE_MS,
       subscriptions: [
         subscription(["theses", { solver }], thesisSchema, handlers.onThesis),
         subscription(["prices"], z.record(z.string(), nodePriceSchema), handlers.onPrices),
       ],
-      onLive: () => this.#subscribed(),
+      catchUp: {
+        read: (signal) => handlers.catchUp(signal),
+        backoff: backoff(),
+        onFailure: ({ message }) =>
+          this.#log.warn("Open theses cannot be read: {reason}", { reason: message }),
+      },
+      onLive: () => this.#live(),
       onLost: (reason) => this.#lost(reason),
     });
   }
@@ -69,18 +78,18 @@ export class NodeFeed {
     this.#subscriber.start();
   }
 
-  /** Closes the connection for good. */
-  stop(): void {
-    this.#subscriber.stop();
+  /** Closes the connection for good; resolves when nothing is being read. */
+  stop(): Promise<void> {
+    return this.#subscriber.stop();
   }
 
-  #subscribed(): void {
+  #live(): void {
     const { url, handlers } = this.#options;
     if (this.#outageLogged) {
       this.#log.info("Core node is followed again at {url}", { event: "node_back", url });
     }
     this.#outageLogged = false;
-    handlers.onSubscribed();
+    handlers.onLive();
   }
 
   #lost(reason: string): void {

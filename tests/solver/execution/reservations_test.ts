@@ -248,6 +248,21 @@ Deno.test("Reservations: reconciling drops what another process ended, and ends 
     assert.deepEqual([asked, await held()], [[], [1, 2]]);
   }));
 
+Deno.test("Reservations: a store that is away is logged, unless the pass was aborted", () =>
+  withReservations(
+    1,
+    ({ reservations, store }) =>
+      withLogs("warning", async (records) => {
+        const { signal } = new AbortController();
+        store.refreshReservations = () => Promise.reject(new StoreError("The store is away"));
+        await reservations.reconcileOrLog(AbortSignal.abort());
+        await reservations.reconcileOrLog(signal);
+        assert.deepEqual(records.map(({ properties }) => properties.reason), ["The store is away"]);
+        store.refreshReservations = () => Promise.reject(new TypeError("A bug"));
+        await assert.rejects(reservations.reconcileOrLog(signal), TypeError);
+      }),
+  ));
+
 Deno.test("Reservations: outcomes are logged and reported with the probability that was quoted, once each", () =>
   withReservations(
     4,
