@@ -26,7 +26,7 @@ import {
   readSettingsFile,
   resolveSettings,
 } from "./settings.ts";
-import { inspectDataDir } from "./storage/data_dir.ts";
+import { inspectDataDir } from "./store/open_database.ts";
 
 /** Reads the settings. @throws {RangemakerError} If the settings file is wrong. */
 type ReadSettings = () => Promise<NodeSettings>;
@@ -89,18 +89,19 @@ function blockedIfWrong(thrown: unknown): never {
   throw new BlockedError("the settings file is wrong", "the settings file");
 }
 
-function judgeGenesis({ chainId, genesis, isDevGenesis }: NodeSettings): Finding {
+function judgeGenesis({ chainId, permissions, balances, isDevGenesis }: NodeSettings): Finding {
   const counts = [
-    counted(genesis.relayers.length, "relayer"),
-    counted(genesis.admins.length, "admin"),
-    counted(genesis.balances.size, "balance"),
+    counted(permissions.relayers.length, "relayer"),
+    counted(permissions.admins.length, "admin"),
+    counted(balances?.size ?? 0, "balance"),
   ];
   const text = `Chain ${chainId}: ${counts.join(", ")}`;
-  const remedy = "Give --relayers, --admins and --balances, or [genesis] in a settings file";
+  const remedy =
+    "Give --relayers, --admins and --balances, or [permissions] and [genesis] in a settings file";
   if (isDevGenesis) {
     return warn(`${text}, all development accounts, whose keys are publicly known`, remedy);
   }
-  return genesis.relayers.length > 0 ? ok(text) : warn(`${text}: nobody can deposit`, remedy);
+  return permissions.relayers.length > 0 ? ok(text) : warn(`${text}: nobody can deposit`, remedy);
 }
 
 function counted(count: number, what: string): string {
@@ -156,11 +157,10 @@ function chainInMemory(): Finding {
 }
 
 function tryDataDir(path: string, settings: NodeSettings): Finding {
-  const { chainId, genesis, markets, oracle: { ringBufferSize: ringSlots } } = settings;
   try {
-    const found = inspectDataDir(path, { chainId, genesis, markets, ringSlots });
+    const found = inspectDataDir(path, settings);
     if (found === undefined) return ok(`${path} is empty: the first start creates the chain`);
-    const text = `${path} contains this chain, ${found.journalBytes} bytes of journal`;
+    const text = `${path} contains this chain, ${found.bytes} bytes`;
     return ok(found.isHeld ? `${text}; a running node has it open` : text);
   } catch (thrown) {
     if (!(thrown instanceof RangemakerError)) throw thrown;

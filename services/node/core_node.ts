@@ -9,8 +9,7 @@ import {
   CheckpointLoop,
   CLOCK_AHEAD_WAIT_MS,
 } from "./chain/checkpoints.ts";
-import { JournalError } from "./chain/journal.ts";
-import type { ChainMemory } from "./dev/chain_memory.ts";
+import { Snapshots } from "./dev/snapshots.ts";
 import { DevChain } from "./dev/dev_chain.ts";
 import { devMethods } from "./dev/methods.ts";
 import { createNodeMetrics, type NodeMetrics } from "./metrics.ts";
@@ -23,13 +22,13 @@ import { methodsOf } from "./rpc/methods.ts";
 import { SerialQueue } from "./rpc/serial_queue.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
 import type { NodeSettings } from "./settings.ts";
-import type { Storage } from "./storage/storage.ts";
+import type { Storage } from "./store/storage.ts";
 
 /** Additional parts of a development chain. */
 export interface Development {
   clock: ShiftedClock;
-  /** Undefined for a chain on disk. */
-  memory: ChainMemory | undefined;
+  /** Whether the chain is in memory: only such a one has snapshots and time travel. */
+  isInMemory: boolean;
 }
 
 /** All parts of a node except its ports. */
@@ -70,10 +69,10 @@ export class CoreNode {
     this.metrics = createNodeMetrics(clock.now(), settings.markets, {
       unsettledTheses: () => this.chain.state.settler.unsettledCount,
       clients: () => this.clients.count,
-      isWritable: () => storage.journal.failure === undefined,
-      journalBytes: () => storage.journalBytes,
+      isWritable: () => storage.store.failure === undefined,
+      storageBytes: () => storage.bytes,
     });
-    for (const [{ symbol }, slots] of storage.damagedSlots) {
+    for (const [{ symbol }, slots] of storage.store.damagedSlots) {
       this.metrics.slotsDamaged.set({ market: symbol }, slots);
     }
     const { serviceUrl, timeoutMs } = settings.oracle;
@@ -81,15 +80,12 @@ export class CoreNode {
     this.#oracle = this.#newPoller(oracleUrl(serviceUrl), oraclePrices);
     this.chain = new Chain({
       chainId: settings.chainId,
-      maxStartAheadMs: settings.theses.maxStartAheadMs,
+      ...settings.theses,
       clock,
       oraclePrices,
-      state: storage.state,
-      journal: development?.memory?.journal ?? storage.journal,
-      createdAtMs: storage.createdAtMs,
+      storage: storage.store,
+      createdAtMs: storage.store.createdAtMs,
       resumeFrom: storage.resumeFrom,
-      numbers: storage.numbers,
-      archive: storage.archive,
       events: this.#chainEvents(subscriptions),
     });
     this.dispatcher = new Dispatcher({
@@ -99,7 +95,7 @@ export class CoreNode {
       ),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue,
-      afterWrite: () => storage.journal.synced(),
+      beforeAnswer: () => storage.store.committed(),
     });
     this.clients = new Clients({
       dispatcher: this.dispatcher,
@@ -109,7 +105,11 @@ export class CoreNode {
     });
     this.#checkpoints = new CheckpointLoop(clock, monotonic, {
       // No costly call may run between the oracle's answer and the timeout of the pull.
-      pull: () => queue.closedDuring(() => this.#oracle.poll()),
+      pull: () => {
+        // Nor may a commit.
+        storage.store.commit();
+        return queue.closedDuring(() => this.#oracle.poll());
+      },
       seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
       missed: (fromMs, toMs) => this.#missed(fromMs, toMs),
       clockBehind: (byMs) => this.#clockBehind(byMs),
@@ -128,7 +128,7 @@ export class CoreNode {
     this.#oracleClient.close();
   }
 
-  /** The answer of `GET /health`: 503 while the journal cannot be written. */
+  /** The answer of `GET /health`: 503 while nothing can be written. */
   health(): Response {
     const { status, reason } = this.#problem() ?? { status: "healthy" };
     const body = {
@@ -141,7 +141,8 @@ export class CoreNode {
   }
 
   #problem(): { status: string; reason?: string } | undefined {
-    if (this.#storage.problem !== undefined) return this.#storage.problem;
+    const { failure } = this.#storage.store;
+    if (failure !== undefined) return { status: "failed", reason: failure.message };
     if (this.#clockAheadMs !== undefined) {
       return {
         status: "degraded",
@@ -196,7 +197,8 @@ export class CoreNode {
   #devChain(development: Development | undefined): DevChain | undefined {
     return development && new DevChain({
       chain: this.chain,
-      ...development,
+      clock: development.clock,
+      snapshots: development.isInMemory ? new Snapshots(this.#storage.store) : undefined,
       continueAfter: (headMs) => this.#checkpoints.continueAfter(headMs),
       randomHash: () => `0x${crypto.getRandomValues(new Uint8Array(32)).toHex()}`,
     });
@@ -245,12 +247,6 @@ export class CoreNode {
         subscriptions.publishThesis(thesis, () => toWire(thesis));
       },
       onMissingPrice: ({ symbol }) => metrics.slotsWithoutPrice.inc({ market: symbol }),
-      onJournalFailure: (thrown) => {
-        // The storage logs once that the journal fails. Settlements are retried at each checkpoint.
-        if (!(thrown instanceof JournalError)) {
-          this.#log.error("Settlements failed: {error}", { error: thrown });
-        }
-      },
     };
   }
 }

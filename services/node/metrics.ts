@@ -8,9 +8,9 @@ export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
 export interface NodeGauges {
   unsettledTheses(): number;
   clients(): number;
-  /** Whether the journal accepts records. */
+  /** Whether changes can be stored. */
   isWritable(): boolean;
-  journalBytes(): number;
+  storageBytes(): number;
 }
 
 const LATENESS_BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
@@ -60,7 +60,7 @@ export function createNodeMetrics(
     }),
     slotsDamaged: new Gauge({
       name: "node_price_slots_damaged",
-      help: "Slots of the price images that were damaged or missing at the start, by market.",
+      help: "Price slots that were damaged at the start, by market.",
       labelNames: ["market"],
       registers,
     }),
@@ -84,10 +84,9 @@ export function createNodeMetrics(
         this.set(gauges.unsettledTheses());
       },
     }),
-    journalWritable: new Gauge({
-      name: "node_journal_writable",
-      help:
-        "1 while transactions and settlements can be recorded, 0 after a write failed permanently.",
+    storageWritable: new Gauge({
+      name: "node_storage_writable",
+      help: "1 while transactions and settlements can be stored, 0 after a commit failed.",
       registers,
       collect() {
         this.set(gauges.isWritable() ? 1 : 0);
@@ -107,12 +106,12 @@ export function createNodeMetrics(
         this.set(gauges.clients());
       },
     }),
-    journalBytes: new Gauge({
-      name: "node_journal_bytes",
-      help: "Length of the journal on the disk; 0 in memory.",
+    storageBytes: new Gauge({
+      name: "node_storage_bytes",
+      help: "Size of the chain's database with its log; 0 in memory.",
       registers,
       collect() {
-        this.set(gauges.journalBytes());
+        this.set(gauges.storageBytes());
       },
     }),
     slowClients: new Counter({

@@ -7,10 +7,9 @@ import { tryPort } from "../../lib/http/listener.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { nodeApi, refuseForeignPage } from "./rpc/api.ts";
 import { CoreNode, type Development } from "./core_node.ts";
-import { ChainMemory } from "./dev/chain_memory.ts";
 import { options } from "./options.ts";
-import { type NodeSettings, readSettingsFile, resolveSettings } from "./settings.ts";
-import { openStorage } from "./storage/storage.ts";
+import { readSettingsFile, resolveSettings } from "./settings.ts";
+import { openStorage } from "./store/storage.ts";
 
 export { options };
 
@@ -30,7 +29,7 @@ export interface RunningNode extends RunningService {
  * @param clock Time travel moves it if it is a {@link ShiftedClock}, for all services that share it.
  * @param monotonic Shows whether the clock was set.
  * @throws {UsageError} If the settings file is invalid. @throws {ListenError} If a port is in use.
- * @throws {DataDirError} @throws {JournalError} If the data directory cannot be used.
+ * @throws {DataDirError} @throws {StorageError} If the data directory cannot be used.
  */
 export async function startNode(
   given: NodeOptions,
@@ -40,11 +39,10 @@ export async function startNode(
   const file = given.config === undefined ? {} : await readSettingsFile(given.config);
   const settings = resolveSettings(given, file, await readMarkets(given.markets));
   const dataDir = given.dataDir === IN_MEMORY ? undefined : given.dataDir;
-  const { newChain, retain: retainMs } = given;
   tryPort(given.host, given.port, "--port");
   tryPort(given.host, given.readPort, "--read-port");
-  const storage = openStorage(settings, dataDir, { newChain, retainMs, clock });
-  const development = given.dev ? developmentOf(settings, dataDir, clock) : undefined;
+  const storage = openStorage(settings, dataDir, { retainMs: given.retain, clock });
+  const development = given.dev ? developmentOf(dataDir, clock) : undefined;
   const node = new CoreNode(
     settings,
     storage,
@@ -97,14 +95,10 @@ export async function startNode(
   }
 }
 
-function developmentOf(
-  settings: NodeSettings,
-  dataDir: string | undefined,
-  clock: Clock,
-): Development {
+function developmentOf(dataDir: string | undefined, clock: Clock): Development {
   return {
     clock: clock instanceof ShiftedClock ? clock : new ShiftedClock(clock),
-    memory: dataDir === undefined ? new ChainMemory(settings.genesis) : undefined,
+    isInMemory: dataDir === undefined,
   };
 }
 

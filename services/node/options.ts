@@ -15,7 +15,7 @@ import {
   ringBufferSizeSchema,
   serviceUrlSchema,
 } from "./settings.ts";
-import { KEEP_MS } from "./storage/compaction.ts";
+import { RETAIN_MIN_MS } from "./store/storage.ts";
 
 /** `address=amount` several times, as a map. */
 const balances = {
@@ -93,15 +93,23 @@ export const options = {
     shownDefault: DEFAULTS.chainId.toString(),
   },
   markets: marketsOption,
+  minBet: {
+    flags: "--min-bet",
+    kind: kinds.amount,
+    description: "smallest bet of a new thesis, USDC with 6 decimals",
+    shownDefault: DEFAULTS.minBet.toString(),
+  },
   relayers: {
     flags: "--relayers",
     kind: kinds.addresses,
-    description: "accounts that may submit deposits, comma-separated",
+    description:
+      "accounts that may submit deposits, comma-separated; applies to an existing chain too",
   },
   admins: {
     flags: "--admins",
     kind: kinds.addresses,
-    description: "accounts that may backfill prices, comma-separated",
+    description:
+      "accounts that may backfill prices, comma-separated; applies to an existing chain too",
   },
   balances: {
     flags: "--balances",
@@ -113,7 +121,8 @@ export const options = {
     flags: "-c, --config",
     kind: kinds.file,
     env: "NODE_CONFIG",
-    description: "TOML file with [oracle], [theses], [chain] and [genesis]; options override it",
+    description:
+      "TOML file with [oracle], [theses], [chain], [permissions] and [genesis]; options override it",
   },
   dataDir: {
     flags: "-d, --data-dir",
@@ -124,14 +133,8 @@ export const options = {
   },
   retain: {
     ...retainOption,
-    kind: kinds.duration(KEEP_MS),
+    kind: kinds.duration(RETAIN_MIN_MS),
     description: "how long settled theses and receipts can be read; with --data-dir",
-  },
-  newChain: {
-    flags: "--new-chain",
-    kind: kinds.flag,
-    description: "start a new chain where the journal of an earlier one is lost; its other files " +
-      "are moved to a subfolder of --data-dir",
   },
   dev: {
     flags: "--dev",

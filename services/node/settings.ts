@@ -7,7 +7,7 @@ import { START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { type Markets, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { type Address, addressSchema, UINT64_MAX } from "../../lib/protocol/scalars.ts";
-import type { Genesis } from "./chain/accounts.ts";
+import type { PermissionLists } from "./chain/permissions.ts";
 import { isServiceUrl } from "./oracle/oracle_client.ts";
 
 /** Settings of a node, from flags, the settings file and the defaults. */
@@ -16,8 +16,11 @@ export interface NodeSettings {
   chainId: number;
   oracle: OracleSettings;
   theses: ThesesSettings;
-  genesis: Genesis;
-  /** No genesis was given, so it consists of {@link DEV_ACCOUNTS}. */
+  /** Apply at every start, also to an existing chain. */
+  permissions: PermissionLists;
+  /** Balances of a new chain. If undefined, a new one has none, and an existing one may have any. */
+  balances: ReadonlyMap<Address, bigint> | undefined;
+  /** No permissions and balances were given, so that they are those of {@link DEV_ACCOUNTS}. */
   isDevGenesis: boolean;
 }
 
@@ -35,6 +38,8 @@ export interface OracleSettings {
 export interface ThesesSettings {
   /** How far ahead of its submission a window may start. */
   maxStartAheadMs: number;
+  /** Minimum bet, USDC with 6 decimals. */
+  minBet: bigint;
 }
 
 /** Settings from flags or a file; all are optional. */
@@ -45,6 +50,7 @@ export interface GivenSettings {
   maxStaleMs?: number;
   ringBufferSize?: number;
   maxStartAheadMs?: number;
+  minBet?: bigint;
   relayers?: Address[];
   admins?: Address[];
   balances?: ReadonlyMap<Address, bigint>;
@@ -58,6 +64,7 @@ export const DEFAULTS = {
   maxStaleMs: 3_000,
   ringBufferSize: RING_SLOTS_DEFAULT,
   maxStartAheadMs: START_AHEAD_MAX_MS,
+  minBet: 10_000n,
 } as const;
 
 /** The longest timeout of a pull: the pull must end before the next checkpoint. */
@@ -98,23 +105,25 @@ export function resolveSettings(
       maxStaleMs: pick("maxStaleMs") ?? DEFAULTS.maxStaleMs,
       ringBufferSize: pick("ringBufferSize") ?? DEFAULTS.ringBufferSize,
     },
-    theses: { maxStartAheadMs: pick("maxStartAheadMs") ?? DEFAULTS.maxStartAheadMs },
-    genesis: isDevGenesis ? devGenesis() : {
-      relayers: relayers ?? [],
-      admins: admins ?? [],
-      balances: balances ?? new Map(),
+    theses: {
+      maxStartAheadMs: pick("maxStartAheadMs") ?? DEFAULTS.maxStartAheadMs,
+      minBet: pick("minBet") ?? DEFAULTS.minBet,
     },
+    ...(isDevGenesis ? DEV_GENESIS : {
+      permissions: { relayers: relayers ?? [], admins: admins ?? [] },
+      balances,
+    }),
     isDevGenesis,
   };
 }
 
-function devGenesis(): Genesis {
-  return {
+const DEV_GENESIS = {
+  permissions: {
     relayers: [DEV_ACCOUNTS.relayer.address],
     admins: [DEV_ACCOUNTS.admin.address],
-    balances: new Map([[DEV_ACCOUNTS.solver.address, DEV_SOLVER_BALANCE]]),
-  };
-}
+  },
+  balances: new Map([[DEV_ACCOUNTS.solver.address, DEV_SOLVER_BALANCE]]),
+};
 
 function integerBetween(min: number, max: number = Number.MAX_SAFE_INTEGER) {
   const rule = integerRule(min, max);
@@ -136,11 +145,16 @@ const fileSchema = z.strictObject({
     service_url: serviceUrlSchema.optional(),
     timeout_ms: integerBetween(1, ORACLE_TIMEOUT_MAX_MS).optional(),
   }).prefault({}),
-  theses: z.strictObject({ max_start_ahead_ms: integerBetween(0).optional() }).prefault({}),
+  theses: z.strictObject({
+    max_start_ahead_ms: integerBetween(0).optional(),
+    min_bet: amountSchema.optional(),
+  }).prefault({}),
   chain: z.strictObject({ id: integerBetween(1).optional() }).prefault({}),
-  genesis: z.strictObject({
+  permissions: z.strictObject({
     relayers: addressesSchema.optional(),
     admins: addressesSchema.optional(),
+  }).prefault({}),
+  genesis: z.strictObject({
     balances: z.record(addressSchema, amountSchema).optional(),
   }).prefault({}),
 });
@@ -156,7 +170,7 @@ export async function readSettingsFile(path: string): Promise<GivenSettings> {
 
 /** Parses the text of a settings file. @throws {UsageError} Like {@link readSettingsFile}. */
 export function parseSettings(text: string, path: string): GivenSettings {
-  const { oracle, theses, chain, genesis } = parsingToml(
+  const { oracle, theses, chain, permissions, genesis } = parsingToml(
     "settings",
     path,
     () => fileSchema.parse(parse(text, { integersAsBigInt: true })),
@@ -168,8 +182,9 @@ export function parseSettings(text: string, path: string): GivenSettings {
     maxStaleMs: oracle.max_stale_ms,
     ringBufferSize: oracle.ring_buffer_size,
     maxStartAheadMs: theses.max_start_ahead_ms,
-    relayers: genesis.relayers,
-    admins: genesis.admins,
+    minBet: theses.min_bet,
+    relayers: permissions.relayers,
+    admins: permissions.admins,
     balances: genesis.balances && balancesOf(genesis.balances),
   };
 }

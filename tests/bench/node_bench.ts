@@ -9,7 +9,6 @@
  * memory, 2,800 and 1,200 on the disk, checkpoints within 20 ms of their time (p99.9). When the two
  * cores were shared with other work, transactions fell to a third, and that p99.9 rose to 0.25 s.
  */
-import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { monotonicClock, systemClock } from "../../lib/clock.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
 import {
@@ -21,16 +20,13 @@ import {
 import { withDefaults } from "../../lib/cli/options.ts";
 import { Chain, type ChainEvents } from "../../services/node/chain/chain.ts";
 import { CheckpointLoop } from "../../services/node/chain/checkpoints.ts";
-import { DataDir } from "../../services/node/storage/data_dir.ts";
-import { memoryJournal } from "../../services/node/chain/journal.ts";
-import { Ledger } from "../../services/node/chain/ledger.ts";
 import { options, startNode } from "../../services/node/mod.ts";
 import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
-import { PriceHistory } from "../../services/node/chain/price_history.ts";
-import { ChainState, historiesOf } from "../../services/node/chain/state.ts";
+import type { ChainState } from "../../services/node/chain/state.ts";
+import { resolveSettings } from "../../services/node/settings.ts";
+import { openStorage } from "../../services/node/store/storage.ts";
 import { actors, CHAIN_ID, ETH, hashOf } from "../node/support/actors.ts";
 import { pricesBody, startFakeOracle } from "../node/support/fake_oracle.ts";
-import { GENESIS } from "../node/support/test_chain.ts";
 
 const THESES = 100_000;
 const transactions = Number(Deno.args[0] ?? 10_000);
@@ -40,9 +36,6 @@ const silent: ChainEvents = {
   onTransaction: () => {},
   onThesis: () => {},
   onMissingPrice: () => {},
-  onJournalFailure: (thrown) => {
-    throw thrown;
-  },
 };
 
 /** Microseconds of one call, best of five rounds. */
@@ -109,27 +102,16 @@ function benchRing(): void {
 
 /** Settles 100,000 theses that end together, while checkpoints go on in real time. */
 async function benchSettlement(where: "memory" | "disk"): Promise<void> {
-  const genesis = { ...GENESIS, balances: new Map([[actors.solver.address, 10n ** 15n]]) };
+  const balances = new Map([[actors.solver.address, 10n ** 15n]]);
   const directory = await Deno.makeTempDir();
-  const dataDir = where === "disk"
-    ? DataDir.open(directory, { chainId: CHAIN_ID, genesis, ringSlots: 65_536 })
-    : undefined;
-  const state = dataDir?.state ??
-    new ChainState(
-      new Ledger(genesis),
-      historiesOf(SPEC_MARKETS, () => new PriceHistory(new PriceRing())),
-    );
+  const settings = resolveSettings({ chainId: CHAIN_ID, balances });
+  const storage = openStorage(settings, where === "disk" ? directory : undefined);
   const feed = new OraclePrices(3_000);
-  const journal = dataDir?.journal ?? memoryJournal;
   const clock = systemClock;
   const chain = new Chain({
-    chainId: CHAIN_ID,
-    clock,
-    oraclePrices: feed,
-    state,
-    journal,
-    events: silent,
+    ...{ chainId: CHAIN_ID, clock, oraclePrices: feed, storage: storage.store, events: silent },
   });
+  const { state } = chain;
   // Late enough that all of them are open by then.
   const startTime = clock.now() + 5_000;
   const endTime = startTime + 2_000;
@@ -144,7 +126,7 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
     },
     seal(dueMs, lateMs) {
       lateness.push(lateMs);
-      chain.checkpoint(dueMs);
+      storage.afterCheckpoint(chain.checkpoint(dueMs));
       if (state.settler.unsettledCount === 0) done.resolve();
     },
   });
@@ -152,7 +134,7 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   await done.promise;
   const tookMs = clock.now() - endTime;
   await loop.stop();
-  await dataDir?.close();
+  await storage.close(chain.head);
   await Deno.remove(directory, { recursive: true });
   console.log(
     `${
@@ -170,7 +152,7 @@ function openThesis(
 ): void {
   const solver = actors.solver.address;
   state.applyTransaction({
-    ...{ kind: "transaction", atMs: startTime, quoteHash: hashOf(index) },
+    ...{ atMs: startTime, quoteHash: hashOf(index) },
     tx: {
       ...{ type: "RfqSubmit", timestamp: startTime, from: solver, user: solver, signature: "0x" },
       ...{ thesisType: "box", base: ETH.base, quote: ETH.quote, startTime, endTime },
@@ -194,6 +176,7 @@ async function benchTransactions(where: "memory" | "disk"): Promise<void> {
     oracleUrl: oracle.url,
     relayers: [actors.relayer.address],
     balances: new Map([[actors.solver.address, 10n ** 15n]]),
+    minBet: 100n,
     dataDir: where === "disk" ? directory : ":memory:",
   }));
   for (const type of ["Deposit", "RfqSubmit"]) {

@@ -2,16 +2,17 @@
  * A month of bets on a chain with `--data-dir`, by a fake clock: 4.7 bets a second, a deposit per ten
  * bets, settled theses kept for 7 of 30 days. Prints the size on the disk as it goes, then how long a
  * start takes and how much memory it needs. Run with
- * `deno run --allow-all tests/bench/node_month_bench.ts [bets] [never]`; 12,200,000 bets are the whole
- * month, fewer are the same month with fewer bets a second; with `never`, nothing is rewritten.
+ * `deno run --allow-all tests/bench/node_month_bench.ts [bets]`; 12,200,000 bets are the whole month,
+ * fewer are the same month with fewer bets a second.
  *
  * Results are in `docs/operating.md`, Disk.
  */
+import process from "node:process";
 import { setImmediate } from "node:timers";
 import { Chain, type ChainEvents } from "../../services/node/chain/chain.ts";
 import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
-import { KEEP_MS, REWRITE_BYTES_MIN } from "../../services/node/storage/compaction.ts";
-import { DataDir } from "../../services/node/storage/data_dir.ts";
+import { resolveSettings } from "../../services/node/settings.ts";
+import { openStorage } from "../../services/node/store/storage.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { actors, CHAIN_ID, ETH, hashOf } from "../node/support/actors.ts";
 import { pricesBody } from "../node/support/fake_oracle.ts";
@@ -30,75 +31,70 @@ const silent: ChainEvents = {
   onTransaction: () => {},
   onThesis: () => {},
   onMissingPrice: () => {},
-  onJournalFailure: (thrown) => {
-    throw thrown;
-  },
 };
 
 function openChain(path: string, clock: FakeClock) {
-  const genesis = {
-    balances: new Map([[solver.address, 10n ** 15n]]),
-    relayers: [relayer.address],
-    admins: [],
-  };
-  const dataDir = DataDir.open(path, { chainId: CHAIN_ID, genesis, ringSlots: 65_536, clock });
-  const { state, journal, createdAtMs, resumeFrom, numbers, archive } = dataDir;
+  const balances = new Map([[solver.address, 10n ** 15n]]);
+  const settings = resolveSettings({ chainId: CHAIN_ID, balances, relayers: [relayer.address] });
+  const storage = openStorage(settings, path, { clock, retainMs: RETAIN_MS });
+  const { store, resumeFrom } = storage;
   const chain = new Chain({
     ...{ chainId: CHAIN_ID, clock, oraclePrices: new OraclePrices(3_000), events: silent },
-    ...{ state, journal, createdAtMs, resumeFrom, numbers, archive },
+    ...{ storage: store, createdAtMs: store.createdAtMs, resumeFrom },
   });
-  return { dataDir, chain };
+  return { storage, chain };
 }
 
 class Month {
   readonly #clock = new FakeClock();
-  readonly #path: string;
   readonly #bets: number;
-  readonly #isRewriting: boolean;
   readonly #parts: ReturnType<typeof openChain>;
   #made = 0;
-  #rewrittenBytes = 0;
   #longestMs = 0;
 
-  constructor(path: string, bets: number, isRewriting: boolean) {
-    this.#path = path;
+  constructor(path: string, bets: number) {
     this.#bets = bets;
-    this.#isRewriting = isRewriting;
     this.#parts = openChain(path, this.#clock);
   }
 
   async run(): Promise<void> {
+    const { storage, chain } = this.#parts;
     const checkpoints = Math.ceil(this.#bets / BETS_PER_CHECKPOINT);
     const stepMs = Math.floor(MONTH_MS / checkpoints / 100) * 100;
     for (let checkpoint = 1; checkpoint <= checkpoints; checkpoint++) {
       this.#step(stepMs);
-      if (this.#isRewriting) await this.#compact();
+      await new Promise((resolve) => setImmediate(resolve));
       if (checkpoint % Math.ceil(checkpoints / REPORTS) === 0) this.#report(checkpoint * stepMs);
     }
-    console.log(
-      `longest turn of the event loop during a rewrite: ${this.#longestMs.toFixed(1)} ms`,
-    );
-    await this.#parts.dataDir.close(this.#parts.chain.head);
+    console.log(`longest checkpoint with its commit: ${this.#longestMs.toFixed(1)} ms`);
+    await storage.close(chain.head);
   }
 
   #step(stepMs: number): void {
-    const { dataDir, chain } = this.#parts;
+    const { storage, chain } = this.#parts;
     this.#clock.jump(stepMs);
     const nowMs = this.#clock.now();
     chain.oraclePrices.update(pricesBody(nowMs), nowMs);
-    chain.checkpoint(nowMs);
-    for (let bet = 0; bet < BETS_PER_CHECKPOINT; bet++) {
-      if (bet % 10 === 0) this.#deposit(nowMs);
-      this.#open(nowMs);
-    }
-    dataDir.flush(chain.head);
+    const startMs = performance.now();
+    storage.afterCheckpoint(chain.checkpoint(nowMs));
+    // Fewer checkpoints than a month has: each deletes as many rows as those in between would.
+    for (let more = 0; more < 4; more++) storage.store.dropBefore(nowMs - RETAIN_MS);
+    storage.store.saveHead(chain.head);
+    storage.store.commit();
+    this.#longestMs = Math.max(this.#longestMs, performance.now() - startMs);
+    storage.store.change(() => {
+      for (let bet = 0; bet < BETS_PER_CHECKPOINT; bet++) {
+        if (bet % 10 === 0) this.#deposit(nowMs);
+        this.#open(nowMs);
+      }
+    });
   }
 
   #deposit(atMs: number): void {
-    const { dataDir, chain } = this.#parts;
+    const { chain } = this.#parts;
     const number = this.#made;
-    const record = {
-      ...{ kind: "transaction" as const, atMs },
+    chain.state.applyTransaction({
+      atMs,
       tx: {
         ...{ type: "Deposit" as const, timestamp: atMs, from: relayer.address },
         ...{ user: user.address, amount: 10_000_000n },
@@ -108,17 +104,15 @@ class Month {
         ...{ txHash: hashOf(2 ** 50 + number), status: "committed" as const },
         blockNumber: chain.head.number + 1,
       },
-    };
-    dataDir.journal.append([record]);
-    dataDir.state.applyTransaction(record);
+    });
   }
 
   /** Opens a thesis of one slot, which the next checkpoint settles. */
   #open(atMs: number): void {
-    const { dataDir, chain } = this.#parts;
+    const { chain } = this.#parts;
     this.#made += 1;
-    const record = {
-      ...{ kind: "transaction" as const, atMs, quoteHash: hashOf(2 ** 51 + this.#made) },
+    chain.state.applyTransaction({
+      ...{ atMs, quoteHash: hashOf(2 ** 51 + this.#made) },
       tx: {
         ...{ type: "RfqSubmit" as const, timestamp: atMs, from: solver.address },
         ...{ user: user.address, thesisType: "box" as const, base: ETH.base, quote: ETH.quote },
@@ -130,51 +124,17 @@ class Month {
         ...{ txHash: hashOf(2 ** 52 + this.#made), status: "committed" as const },
         ...{ blockNumber: chain.head.number + 1, thesisId: this.#made },
       },
-    };
-    dataDir.journal.append([record]);
-    dataDir.state.applyTransaction(record);
-  }
-
-  /** As `Compaction` does it, but at once. */
-  async #compact(): Promise<void> {
-    const { journal, archive } = this.#parts.dataDir;
-    while (archive.dropBefore(this.#clock.now() - RETAIN_MS) > 0);
-    if (journal.bytes < Math.max(REWRITE_BYTES_MIN, 2 * this.#rewrittenBytes)) return;
-    let isRewriting = true;
-    let turnMs = performance.now();
-    const measure = () => {
-      if (!isRewriting) return;
-      this.#longestMs = Math.max(this.#longestMs, performance.now() - turnMs);
-      turnMs = performance.now();
-      setImmediate(measure);
-    };
-    setImmediate(measure);
-    await this.#parts.dataDir.rewrite(this.#clock.now() - KEEP_MS, {
-      sliceMs: 2,
-      nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
     });
-    isRewriting = false;
-    this.#rewrittenBytes = journal.bytes;
   }
 
   #report(elapsedMs: number): void {
-    const { dataDir } = this.#parts;
-    const archive = ["", "-wal"].map((end) => sizeOf(`${this.#path}/archive.sqlite${end}`));
+    const { storage } = this.#parts;
     console.log(
-      `day ${(elapsedMs / DAY_MS).toFixed(0)}: ${this.#made} bets, journal ${
-        mb(dataDir.journal.bytes)
-      }, ` +
-        `archive ${mb(archive.reduce((sum, size) => sum + size, 0))}, ` +
+      `day ${(elapsedMs / DAY_MS).toFixed(0)}: ${this.#made} bets, ${
+        mb(storage.bytes)
+      } on the disk, ` +
         `memory ${mb(Deno.memoryUsage().rss)}`,
     );
-  }
-}
-
-function sizeOf(path: string): number {
-  try {
-    return Deno.statSync(path).size;
-  } catch {
-    return 0;
   }
 }
 
@@ -185,16 +145,22 @@ function mb(bytes: number): string {
 const [first = "600000", second] = Deno.args;
 if (first === "open" && second !== undefined) {
   const startMs = performance.now();
-  const { dataDir } = openChain(second, new FakeClock(Date.now()));
-  const { rss } = Deno.memoryUsage();
+  const cpuMs = () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000;
+  };
+  const startCpuMs = cpuMs();
+  const { storage, chain } = openChain(second, new FakeClock(Date.now()));
   console.log(
-    `start: ${Math.round(performance.now() - startMs)} ms, memory ${mb(rss)}, ` +
-      `${dataDir.state.ledger.theses.length} theses in memory`,
+    `start: ${Math.round(performance.now() - startMs)} ms, ${
+      Math.round(cpuMs() - startCpuMs)
+    } ms of CPU, ` +
+      `memory ${mb(Deno.memoryUsage().rss)}, ${storage.store.totals.theses.rows} theses stored`,
   );
-  await dataDir.close();
+  await storage.close(chain.head);
 } else {
   const path = await Deno.makeTempDir();
-  await new Month(path, Number(first), second !== "never").run();
+  await new Month(path, Number(first)).run();
   const script = new URL(import.meta.url).pathname;
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "--allow-all", script, "open", path],

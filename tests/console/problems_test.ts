@@ -88,7 +88,7 @@ const WRONG: [service: ServiceName, before: string, after: string, chapter: stri
     "NodePricesMissing",
   ],
   ["node", "", 'node_theses_settled_total{status="needs_backfill"} 1', "NodeNeedsBackfill"],
-  ["node", "", "node_journal_writable 0", "NodeJournalFailed"],
+  ["node", "", "node_storage_writable 0", "NodeStorageFailed"],
   ["bridge", "", 'bridge_deposits_total{outcome="failed"} 1', "BridgeDepositsFail"],
   ["bridge", "bridge_retries_total 0", "bridge_retries_total 7", "BridgeRetrying"],
   ["solver", "", "solver_exposure_complete 0", "SolverExposureUnknown"],

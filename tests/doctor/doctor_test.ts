@@ -514,11 +514,11 @@ Deno.test("doctor: reports a wrong settings file, and a data directory of anothe
     dataDir: `${folder}/node`,
   }));
   const same = await diagnose([...node, "--data-dir", `${folder}/node`]);
-  assert.match(same.of("data dir").text, /bytes of journal; a running node has it open$/);
+  assert.match(same.of("data dir").text, /bytes; a running node has it open$/);
+  await running.stop();
   const other = await diagnose([...node, "--data-dir", `${folder}/node`, "--chain-id", "7"]);
   assert.equal(other.of("data dir").level, "fail");
   assert.match(other.of("data dir").text, /another genesis or chain id/);
-  await running.stop();
   await Deno.remove(folder, { recursive: true });
 });
 

@@ -38,7 +38,7 @@ Deno.test("Tasks: --database and --data-dir are anywhere, from the folder of the
       assert.equal(code, 0, stderr);
     }
     assert((await Deno.stat(`${folder}/sub/bridge.sqlite`)).isFile);
-    assert((await Deno.stat(`${folder}/node/chain.journal`)).isFile);
+    assert((await Deno.stat(`${folder}/node/chain.sqlite`)).isFile);
   }));
 
 Deno.test("deno task solver backtest --tape: reads a tape in the folder of the user, writes pictures", () =>

@@ -139,7 +139,7 @@ Deno.test("stack --data-dir: balances and bets survive a restart", async () => {
     } finally {
       await second.stop();
     }
-    for (const name of ["bridge.sqlite", "solver.sqlite", "node/chain.journal"]) {
+    for (const name of ["bridge.sqlite", "solver.sqlite", "node/chain.sqlite"]) {
       assert((await Deno.stat(`${options.dataDir}/${name}`)).size > 0, name);
     }
   } finally {

@@ -2,25 +2,22 @@ import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
 import type { Signer } from "../../lib/protocol/signature.ts";
 import type { RfqSubmit, Transaction } from "../../lib/protocol/transaction.ts";
-import { Chain } from "../../services/node/chain/chain.ts";
-import { DataDir } from "../../services/node/storage/data_dir.ts";
-import { FLUSH_CHECKPOINTS } from "../../services/node/storage/storage.ts";
+import type { Chain } from "../../services/node/chain/chain.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
-import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
+import { SAVE_CHECKPOINTS } from "../../services/node/store/storage.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 import {
   actors,
   backfill,
-  CHAIN_ID,
   deposit,
   hashOf,
   type QuoteFields,
   rfqSubmit,
 } from "./support/actors.ts";
+import { DiskChain } from "./support/disk_chain.ts";
 import { pricesBody } from "./support/fake_oracle.ts";
 import { NaiveChain } from "./support/naive_chain.ts";
-import { GENESIS } from "./support/test_chain.ts";
 
 const RING_SLOTS = 64;
 const MAX_STALE_MS = 500;
@@ -32,20 +29,24 @@ const people: Signer[] = [actors.user, actors.solver, actors.stranger];
 class Twins {
   readonly clock = new FakeClock();
   readonly naive = new NaiveChain(RING_SLOTS, MAX_STALE_MS);
-  readonly #directory: string;
+  #directory: string;
   readonly #random: RandomSource;
   readonly #quotes: [quote: string, fields: QuoteFields][] = [];
   readonly committed: Transaction[] = [];
-  dataDir!: DataDir;
-  chain!: Chain;
+  disk!: DiskChain;
+  #copies = 0;
   #recordedMs = 0;
-  #flushedMs = 0;
+  #storedMs = 0;
   #checkpoints = 0;
 
   constructor(directory: string, random: RandomSource) {
     this.#directory = directory;
     this.#random = random;
     this.#open();
+  }
+
+  get chain(): Chain {
+    return this.disk.chain;
   }
 
   /** One random operation. */
@@ -105,10 +106,10 @@ class Twins {
       this.clock.advance(100 - this.clock.now() % 100);
       if (hasPrices) this.#price();
       this.#recordedMs = this.clock.now();
-      this.chain.checkpoint(this.#recordedMs);
+      this.disk.checkpoint();
       this.naive.checkpoint(this.#recordedMs);
       this.#checkpoints += 1;
-      if (this.#checkpoints % FLUSH_CHECKPOINTS === 0) this.#flush();
+      if (this.#checkpoints % SAVE_CHECKPOINTS === 0) this.#storedMs = this.#recordedMs;
     }
   }
 
@@ -132,6 +133,8 @@ class Twins {
     const tx = backfill({ timestamp: this.clock.now(), startTime, prices });
     const { status, filledSlots } = this.chain.submit(tx);
     assert.deepEqual([status, filledSlots], ["committed", this.naive.backfill(tx)]);
+    this.disk.storage.store.commit();
+    if (this.naive.hasFilledRing) this.#storedMs = this.#recordedMs;
   }
 
   #settle(): void {
@@ -148,38 +151,24 @@ class Twins {
 
   /** Ends as a process does, in order or at once, and comes back. */
   async #restart(): Promise<void> {
-    if (this.#random() < 0.5) this.#flush();
-    await this.dataDir.close();
-    this.naive.die(this.#flushedMs);
+    const copy = `${this.#directory}-${this.#copies += 1}`;
+    if (this.#random() < 0.5) {
+      this.disk.kill(copy);
+      await this.disk.close();
+      this.#directory = copy;
+    } else {
+      this.#storedMs = this.#recordedMs;
+      await this.disk.close();
+    }
+    this.naive.die(this.#storedMs);
     this.#open();
     this.#run(1, false);
   }
 
-  #flush(): void {
-    this.dataDir.flush(this.chain.head);
-    // The head may be older: it waits for the journal to sync a reservation of block numbers.
-    this.#flushedMs = this.#recordedMs;
-  }
-
   #open(): void {
-    this.dataDir = DataDir.open(this.#directory, {
-      chainId: CHAIN_ID,
-      genesis: GENESIS,
-      ringSlots: RING_SLOTS,
-      clock: this.clock,
-    });
-    const { state, journal, createdAtMs, resumeFrom, numbers } = this.dataDir;
-    this.chain = new Chain({
-      ...{ chainId: CHAIN_ID, clock: this.clock, oraclePrices: new OraclePrices(MAX_STALE_MS) },
-      ...{ state, journal, createdAtMs, resumeFrom, numbers },
-      events: {
-        onHead: () => {},
-        onTransaction: () => {},
-        onThesis: () => {},
-        onMissingPrice: () => {},
-        onJournalFailure: (thrown) => assert.fail(String(thrown)),
-      },
-    });
+    const options = { ringBufferSize: RING_SLOTS, maxStaleMs: MAX_STALE_MS };
+    this.disk = new DiskChain(this.#directory, this.clock, options);
+    this.#checkpoints = 0;
   }
 
   #pick<T>(items: readonly T[]): T {
@@ -219,7 +208,7 @@ function assertTwins({ chain, naive, committed }: Twins): void {
 Deno.test("Node model: random bets, outages, backfills and restarts agree with a naive chain", () =>
   withSeed(async (random) => {
     const directory = await Deno.makeTempDir();
-    const twins = new Twins(directory, random);
+    const twins = new Twins(`${directory}/node`, random);
     try {
       for (let step = 0; step < STEPS; step++) {
         await twins.step();
@@ -228,7 +217,7 @@ Deno.test("Node model: random bets, outages, backfills and restarts agree with a
       const statuses = new Set(twins.naive.theses.map(({ status }) => status));
       assert.ok(statuses.size >= 2, `the run reached ${[...statuses]}`);
     } finally {
-      await twins.dataDir.close();
+      await twins.disk.close();
       await Deno.remove(directory, { recursive: true });
     }
   }));

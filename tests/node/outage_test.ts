@@ -107,10 +107,10 @@ Deno.test("Outage: asking again and again for what is missing writes nothing dow
   open(test, 10_000);
   test.run(50, null);
   test.run(60);
-  const before = test.journal.length;
+  const before = test.recorded;
   const missing = missingOf(test);
   assert.deepEqual(missingOf(test), missing);
-  assert.equal(test.journal.length, before);
+  assert.equal(test.recorded, before);
 });
 
 Deno.test("Outage: half a backfill leaves the other half missing", () => {

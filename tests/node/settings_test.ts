@@ -54,7 +54,7 @@ Deno.test("Settings: chain and genesis come from the file", () => {
   const file = parseSettings(
     `[chain]
      id = 7
-     [genesis]
+     [permissions]
      relayers = ["${user.toLowerCase()}"]
      [genesis.balances]
      "${user.toLowerCase()}" = 9_007_199_254_740_993
@@ -64,15 +64,15 @@ Deno.test("Settings: chain and genesis come from the file", () => {
   );
   const settings = resolveSettings({}, file);
   assert.deepEqual([settings.chainId, settings.isDevGenesis], [7, false]);
-  assert.deepEqual(settings.genesis, {
-    relayers: [user],
-    admins: [],
-    balances: new Map([
+  assert.deepEqual(settings.permissions, { relayers: [user], admins: [] });
+  assert.deepEqual(
+    settings.balances,
+    new Map([
       [user, 9_007_199_254_740_993n],
       [actors.solver.address, 2n ** 64n - 1n],
       [actors.admin.address, 0n],
     ]),
-  });
+  );
 });
 
 Deno.test("Settings: options win over the file, key by key", () => {
@@ -82,8 +82,9 @@ Deno.test("Settings: options win over the file, key by key", () => {
      timeout_ms = 20
      [chain]
      id = 7
-     [genesis]
+     [permissions]
      admins = ["${user}"]
+     [genesis]
      balances = { "${user}" = 1 }`,
     "node.toml",
   );
@@ -93,26 +94,23 @@ Deno.test("Settings: options win over the file, key by key", () => {
   const settings = resolveSettings(flags, file);
   assert.deepEqual([settings.oracle.maxStaleMs, settings.oracle.timeoutMs], [4_000, 20]);
   assert.equal(settings.chainId, 8);
-  assert.deepEqual(settings.genesis, {
-    relayers: [],
-    admins: [user],
-    balances: new Map([[user, 2n]]),
-  });
+  assert.deepEqual(settings.permissions, { relayers: [], admins: [user] });
+  assert.deepEqual(settings.balances, new Map([[user, 2n]]));
 });
 
 Deno.test("Settings: without any of the genesis it is that of the development accounts", () => {
-  const { genesis, isDevGenesis } = resolveSettings(fromFlags());
+  const { permissions, balances, isDevGenesis } = resolveSettings(fromFlags());
   assert.equal(isDevGenesis, true);
-  assert.deepEqual(genesis, {
+  assert.deepEqual(permissions, {
     relayers: [DEV_ACCOUNTS.relayer.address],
     admins: [DEV_ACCOUNTS.admin.address],
-    balances: new Map([[DEV_ACCOUNTS.solver.address, DEV_SOLVER_BALANCE]]),
   });
+  assert.deepEqual(balances, new Map([[DEV_ACCOUNTS.solver.address, DEV_SOLVER_BALANCE]]));
   assert.equal(DEV_SOLVER_BALANCE, 1_000_000_000_000n);
 });
 
-Deno.test("Settings: a part of the genesis replaces all of the development accounts", () => {
-  const none = { relayers: [], admins: [], balances: new Map() };
+Deno.test("Settings: permissions or balances replace all of the development accounts", () => {
+  const none = { relayers: [], admins: [], balances: undefined };
   const { address } = actors.user;
   for (
     const given of [
@@ -121,8 +119,11 @@ Deno.test("Settings: a part of the genesis replaces all of the development accou
       { balances: new Map([[address, 0n]]) },
     ]
   ) {
-    const { genesis, isDevGenesis } = resolveSettings(given);
-    assert.deepEqual([isDevGenesis, genesis], [false, { ...none, ...given }]);
+    const { permissions, balances, isDevGenesis } = resolveSettings(given);
+    assert.deepEqual({ isDevGenesis, ...permissions, balances }, {
+      ...{ isDevGenesis: false, ...none },
+      ...given,
+    });
   }
 });
 
@@ -143,8 +144,11 @@ const badFiles: [text: string, message: string][] = [
     "oracle.service_url: Expected host:port or an http: or https: URL",
   ],
   ["oracle = 1", "oracle: Expected an object"],
-  ["[genesis]\nadmins = '0x1'", "genesis.admins: Expected a list of addresses"],
-  ["[genesis]\nadmins = ['0x1']", "genesis.admins.0: Expected an address: 0x and 40 hex digits"],
+  ["[permissions]\nadmins = '0x1'", "permissions.admins: Expected a list of addresses"],
+  [
+    "[permissions]\nadmins = ['0x1']",
+    "permissions.admins.0: Expected an address: 0x and 40 hex digits",
+  ],
   [
     `[genesis.balances]\n"${user}" = 1.5`,
     `genesis.balances.${user}: Expected an amount in units of 10^-6 USDC`,

@@ -97,7 +97,7 @@ function wrongTransactions(now: number): [tx: Transaction, expected: Omit<Expect
     }],
     [
       deposit({ ...good, by: actors.stranger }),
-      rule("PERMISSION_DENIED", actors.stranger.address, "[genesis] grants it"),
+      rule("PERMISSION_DENIED", actors.stranger.address, "--relayers and --admins grant it"),
     ],
     [
       deposit({ ...good, externalTxHash: hashOf(1) }),

@@ -26,7 +26,7 @@ const ELSEWHERE: Readonly<Record<string, [why: string, test: string]>> = {
   RECEIPT_DROPPED: ["hours without an answer", "lib/intents/submitter_bounds_test.ts"],
   NeedsBackfill: ["a gap in the prices", "node/chain/settlement_test.ts"],
   NODE_BUSY: ["thousands of calls at once", "node/hostile/batches_test.ts"],
-  JOURNAL: ["a full disk", "node/storage/failing_disk_test.ts"],
+  STORAGE: ["a full disk", "node/store/failing_disk_test.ts"],
 };
 
 /** Serves routes on a port while a test asks. */

@@ -53,13 +53,13 @@ Deno.test(FAILS, { ignore }, () =>
     // A node that refuses every call, as JSON-RPC does: with status 200.
     const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
     await using proxy = Deno.serve(options, () => {
-      const error = { code: -32002, message: "JOURNAL: The disk is full" };
+      const error = { code: -32002, message: "STORAGE: The disk is full" };
       return Response.json({ jsonrpc: "2.0", id: 1, error });
     });
     const refused = await play({ ...urls, proxy: `http://127.0.0.1:${proxy.addr.port}` });
     assert.deepEqual(
       [refused.code, refused.text],
-      [1, "core_getPrices: -32002 JOURNAL: The disk is full\n"],
+      [1, "core_getPrices: -32002 STORAGE: The disk is full\n"],
     );
 
     const gone = await play({ ...urls, bridge: "http://127.0.0.1:1" });

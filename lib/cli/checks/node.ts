@@ -65,7 +65,7 @@ export async function tryPermission(
   return fail(
     `${address} lacks the ${permission} permission on the node: its transactions would fail`,
     `Use the key of a ${permission}, or add the account to --${permission}s of the node or ` +
-      "[genesis] of its settings file when the chain is created",
+      "[permissions] of its settings file",
   );
 }
 

@@ -1,62 +1,40 @@
-import type { Account, Permission } from "../../../lib/protocol/account.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
+import type { ChainRecords, Funds } from "./records.ts";
 
-/** The initial state of a chain. */
-export interface Genesis {
-  /** USDC with 6 decimals. */
-  balances: ReadonlyMap<Address, bigint>;
-  relayers: readonly Address[];
-  admins: readonly Address[];
-}
+const NOTHING: Funds = { balance: 0n, locked: 0n };
 
-/** Balances, locked amounts and permissions by address. */
+/** Balances and locked amounts by address. Every change is recorded. */
 export class Accounts {
-  readonly #balances: Map<Address, bigint>;
-  readonly #locked = new Map<Address, bigint>();
-  readonly #permissions: ReadonlyMap<Permission, ReadonlySet<Address>>;
+  readonly #records: ChainRecords;
+  readonly #funds: Map<Address, Funds>;
 
-  constructor(genesis: Genesis) {
-    this.#balances = new Map(genesis.balances);
-    this.#permissions = new Map([
-      ["relayer", new Set(genesis.relayers)],
-      ["admin", new Set(genesis.admins)],
-    ]);
+  constructor(records: ChainRecords, funds: Iterable<readonly [Address, Funds]>) {
+    this.#records = records;
+    this.#funds = new Map(funds);
   }
 
   /** Sum of all balances. */
   get total(): bigint {
     let sum = 0n;
-    for (const balance of this.#balances.values()) sum += balance;
+    for (const { balance } of this.#funds.values()) sum += balance;
     return sum;
   }
 
-  /** The account of an address; its balance is 0 if it was never used. */
-  get(address: Address): Account {
-    const permissions = [...this.#permissions]
-      .filter(([, holders]) => holders.has(address))
-      .map(([permission]) => permission);
-    const locked = this.#locked.get(address) ?? 0n;
-    return { address, balance: this.balance(address), locked, permissions };
+  /** The funds of an address: nothing if it was never used. */
+  get(address: Address): Funds {
+    return this.#funds.get(address) ?? NOTHING;
   }
 
-  balance(address: Address): bigint {
-    return this.#balances.get(address) ?? 0n;
-  }
-
-  /** Whether the address ever had a balance. */
+  /** Whether the address ever had funds. */
   has(address: Address): boolean {
-    return this.#balances.has(address);
+    return this.#funds.has(address);
   }
 
-  holds(permission: Permission, address: Address): boolean {
-    return this.#permissions.get(permission)?.has(address) ?? false;
-  }
-
-  credit(address: Address, amount: bigint): void {
-    this.#balances.set(address, this.balance(address) + amount);
-  }
-
-  lock(address: Address, amount: bigint): void {
-    this.#locked.set(address, (this.#locked.get(address) ?? 0n) + amount);
+  /** Adds amounts, which may be negative. */
+  add(address: Address, { balance = 0n, locked = 0n }: Partial<Funds>): void {
+    const before = this.get(address);
+    const funds = { balance: before.balance + balance, locked: before.locked + locked };
+    this.#funds.set(address, funds);
+    this.#records.saveFunds(address, funds);
   }
 }

@@ -12,16 +12,6 @@ export interface BlockLogPosition {
   pending: readonly Hex[];
 }
 
-/** Reserves block numbers before they are announced. */
-export interface BlockNumbers {
-  readonly reservedTo: number;
-  /** Reserves more numbers if few are left from `nextNumber` on. */
-  reserve(nextNumber: number): void;
-}
-
-/** The numbers of a chain in memory, which is never restarted. */
-const allNumbers: BlockNumbers = { reservedTo: Infinity, reserve: () => {} };
-
 /** The position at which a stopped chain continues. */
 export interface ResumePoint {
   /** The last block that is known. */
@@ -30,10 +20,7 @@ export interface ResumePoint {
   announcedTo: number;
 }
 
-/**
- * The newest block when a chain starts. If blocks after the last known one may have been announced,
- * it is a new block above all of them, so that the head never goes back.
- */
+/** The newest block when a chain starts: a new one, above all that may have been announced. */
 export function headOnStart(
   genesis: Block,
   resumeFrom: ResumePoint | undefined,
@@ -41,7 +28,6 @@ export function headOnStart(
 ): Block {
   if (resumeFrom === undefined) return genesis;
   const { head, announcedTo } = resumeFrom;
-  if (head.number >= announcedTo) return head;
   const timestampMs = Math.max(head.timestampMs, nowMs - nowMs % SLOT_MS);
   return sealBlock(announcedTo + 1, head.hash, timestampMs, []);
 }
@@ -53,21 +39,21 @@ export interface BlockLogOptions {
   createdAtMs: number | undefined;
   /** The block at which the chain stopped before. */
   resumeFrom: ResumePoint | undefined;
-  /** Reserves block numbers, so that none is reused after a crash; unrestricted by default. */
-  numbers: BlockNumbers | undefined;
+  /** The highest number that may be announced, so that none is reused after a crash. */
+  reservedTo(): number;
 }
 
 /** The newest sealed blocks, and the transactions of the next one. */
 export class BlockLog {
   readonly #genesis: Block;
-  readonly #numbers: BlockNumbers;
+  readonly #reservedTo: () => number;
   readonly #blocks = new Map<number, Block>();
   #head: Block;
   #pending: Hex[] = [];
 
-  constructor({ nowMs, createdAtMs = nowMs, resumeFrom, numbers }: BlockLogOptions) {
+  constructor({ nowMs, createdAtMs = nowMs, resumeFrom, reservedTo }: BlockLogOptions) {
     this.#genesis = genesisBlock(createdAtMs);
-    this.#numbers = numbers ?? allNumbers;
+    this.#reservedTo = reservedTo;
     this.#head = headOnStart(this.#genesis, resumeFrom, nowMs);
     this.#blocks.set(this.#head.number, this.#head);
   }
@@ -99,8 +85,7 @@ export class BlockLog {
 
   /** Seals the next block. @returns Undefined if its number is not reserved: it is sealed later. */
   seal(dueMs: number): Block | undefined {
-    this.#numbers.reserve(this.nextNumber);
-    if (this.nextNumber > this.#numbers.reservedTo) return undefined;
+    if (this.nextNumber > this.#reservedTo()) return undefined;
     this.#head = sealBlock(this.nextNumber, this.#head.hash, dueMs, this.#pending);
     this.#pending = [];
     this.#blocks.set(this.#head.number, this.#head);

@@ -7,14 +7,13 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
-import { type Archive, emptyArchive } from "./archive.ts";
 import type { Block } from "./block.ts";
 import { BlockLog, type BlockLogOptions, type BlockLogPosition } from "./block_log.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
-import { type Journal, type SettlementRecord, STRANGER_FAILURES_MAX } from "./journal.ts";
+import type { ChainRecords, StorageError } from "./records.ts";
 import type { Outcome } from "./settlement.ts";
 import type { ChainState } from "./state.ts";
 import { requireSender, verifyEmbeddedSignatures } from "./verify.ts";
@@ -25,65 +24,99 @@ import { requireSender, verifyEmbeddedSignatures } from "./verify.ts";
  */
 export const SETTLEMENTS_PER_CHECKPOINT_MAX = 5_000;
 
+/**
+ * Failures of strangers, which are not recorded ({@link Ledger.recordsFailureOf}): the newest are kept
+ * in memory, so that a repeated transaction gets its first receipt.
+ */
+export const STRANGER_FAILURES_MAX = 1_024;
+
 /** How often backfilled prices that no open thesis needs any more are deleted. */
 const PRUNE_INTERVAL_MS = 60_000;
 
-/** Callbacks of a {@link Chain}. */
+/** Callbacks of a {@link Chain}. What they announce is committed. */
 export interface ChainEvents {
   onHead(block: Block): void;
   onTransaction(receipt: Receipt, tx: Transaction): void;
   onThesis(thesis: Thesis): void;
   /** A checkpoint found no fresh price for the market. */
   onMissingPrice(market: Market): void;
-  /** Settlements could not be written to the journal; the next checkpoint retries them. */
-  onJournalFailure(thrown: unknown): void;
+}
+
+/** Makes the chain's changes durable. All changes of a turn are committed together, or none is. */
+export interface ChainStorage extends ChainRecords {
+  /** Why nothing can be written now; undefined while it works. */
+  readonly failure: StorageError | undefined;
+  /** Changes were made that are not committed yet. */
+  readonly isPending: boolean;
+  /** No block above this number may be announced yet. */
+  readonly reservedTo: number;
+  /**
+   * Makes changes that are committed soon.
+   *
+   * @throws {StorageError} If nothing can be written. @throws What `run` throws. Nothing is changed then,
+   * and everything that was not committed yet is rolled back: {@link load} has the state.
+   */
+  change<T>(run: () => T): T;
+  /** Runs an effect when everything so far is committed: at once if it is. Dropped on a rollback. */
+  afterCommit(effect: () => void): void;
+  /** Called after a rollback: memory is ahead of what is stored. */
+  onRollback: () => void;
+  /** The state of everything stored. */
+  load(): ChainState;
 }
 
 /** Parts of a {@link Chain}. */
-export interface ChainParts extends Partial<Omit<BlockLogOptions, "nowMs">> {
+export interface ChainParts extends Partial<Pick<BlockLogOptions, "createdAtMs" | "resumeFrom">> {
   chainId: number;
   clock: Clock;
-  state: ChainState;
+  storage: ChainStorage;
   oraclePrices: OraclePrices;
-  journal: Journal;
   events: ChainEvents;
   /** Maximum time from now to the start of a window, in milliseconds. */
-  maxStartAheadMs?: number;
-  /** Settled theses and old receipts that were moved out of the ledger; empty by default. */
-  archive?: Archive | undefined;
+  maxStartAheadMs?: number | undefined;
+  /** Minimum bet, USDC with 6 decimals; none by default. */
+  minBet?: bigint | undefined;
 }
 
 /** The price that a checkpoint records for a market; undefined if there is none. */
 export type RecordedPrice = (market: Market, dueMs: number) => bigint | undefined;
 
 /**
- * The core node's state machine: transactions, checkpoints and settlement. Each change is checked,
- * journaled and applied synchronously, so no other code sees a partial change.
+ * The core node's state machine: transactions, checkpoints and settlement. Each change is checked and
+ * applied synchronously, so no other code sees a partial change, and announced once it is committed.
  */
 export class Chain {
   readonly chainId: number;
   readonly oraclePrices: OraclePrices;
-  readonly archive: Archive;
   readonly blocks: BlockLog;
   readonly #clock: Clock;
-  readonly #journal: Journal;
+  readonly #storage: ChainStorage;
   readonly #events: ChainEvents;
   readonly #maxStartAheadMs: number;
+  readonly #minBet: bigint;
   readonly #unrecordedFailures = new NewestMap<Hex, Receipt>(STRANGER_FAILURES_MAX);
   #state: ChainState;
+  /** Where the blocks were when everything was committed. */
+  #committed: BlockLogPosition;
   #prunedAtMs = 0;
 
   constructor(parts: ChainParts) {
     this.chainId = parts.chainId;
     this.oraclePrices = parts.oraclePrices;
-    this.#state = parts.state;
-    this.archive = parts.archive ?? emptyArchive;
+    this.#storage = parts.storage;
+    this.#state = parts.storage.load();
     this.#clock = parts.clock;
-    this.#journal = parts.journal;
     this.#events = parts.events;
     this.#maxStartAheadMs = parts.maxStartAheadMs ?? START_AHEAD_MAX_MS;
-    const { createdAtMs, resumeFrom, numbers } = parts;
-    this.blocks = new BlockLog({ nowMs: parts.clock.now(), createdAtMs, resumeFrom, numbers });
+    this.#minBet = parts.minBet ?? 0n;
+    this.blocks = new BlockLog({
+      nowMs: parts.clock.now(),
+      createdAtMs: parts.createdAtMs,
+      resumeFrom: parts.resumeFrom,
+      reservedTo: () => parts.storage.reservedTo,
+    });
+    this.#committed = this.blocks.position;
+    parts.storage.onRollback = () => this.#rollBack();
   }
 
   /** Ledger, price histories and unsettled theses. {@link restore} replaces it. */
@@ -101,7 +134,7 @@ export class Chain {
    * returns the first receipt.
    *
    * @throws {SignatureError} If `from` did not sign it. @throws {RejectedTransactionError} If its
-   * timestamp is too far off. @throws {JournalError} If it cannot be written. Nothing is recorded
+   * timestamp is too far off. @throws {StorageError} If nothing can be written. Nothing is recorded
    * then.
    */
   submit(tx: Transaction): Receipt {
@@ -113,12 +146,12 @@ export class Chain {
 
   /** The receipt of a transaction; undefined if it is not known. */
   receipt(txHash: Hex): Receipt | undefined {
-    return this.#recentReceipt(txHash) ?? this.archive.receipt(txHash);
+    return this.state.ledger.receipt(txHash) ?? this.#unrecordedFailures.get(txHash);
   }
 
   /** The current state of a thesis; undefined if it never existed or is too old. */
   thesis(id: number): Thesis | undefined {
-    return this.state.ledger.thesis(id) ?? this.archive.thesis(id);
+    return this.state.ledger.thesis(id);
   }
 
   /** The receipt that a transaction would get if submitted now. Throws like {@link submit}. */
@@ -136,12 +169,13 @@ export class Chain {
     priceOf: RecordedPrice = (market) => this.oraclePrices.freshPrice(market, dueMs),
   ): Block {
     this.#recordSlot(dueMs, priceOf);
-    if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS) {
+    if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS && this.#storage.failure === undefined) {
       this.#prunedAtMs = dueMs;
-      this.state.prune();
+      this.#change(() => this.state.prune());
     }
+    this.#notePosition();
     const block = this.blocks.seal(dueMs);
-    if (block !== undefined) this.#events.onHead(block);
+    if (block !== undefined) this.#storage.afterCommit(() => this.#events.onHead(block));
     return this.head;
   }
 
@@ -157,18 +191,18 @@ export class Chain {
   }
 
   /**
-   * Restores a snapshot of a development chain, then emits its head and every thesis whose status
-   * changed. Theses created after the snapshot disappear without an event.
+   * Goes back to what is stored now, after a development chain has reverted its storage; then emits
+   * its head and every thesis whose status changed. Theses created later disappear without an event.
    */
-  restore(state: ChainState, position: BlockLogPosition): void {
-    const { theses } = this.#state.ledger;
-    this.#state = state;
+  restore(position: BlockLogPosition): void {
+    const theses = new Map(this.#state.ledger.theses.map(({ id, status }) => [id, status]));
+    this.#state = this.#storage.load();
     this.blocks.restore(position);
     this.#unrecordedFailures.clear();
     this.#prunedAtMs = 0;
     this.#events.onHead(position.head);
-    for (const [index, thesis] of state.ledger.theses.entries()) {
-      if (thesis.status !== theses[index]?.status) this.#events.onThesis(thesis);
+    for (const thesis of this.#state.ledger.theses) {
+      if (thesis.status !== theses.get(thesis.id)) this.#events.onThesis(thesis);
     }
   }
 
@@ -176,7 +210,7 @@ export class Chain {
    * Attempts to settle a thesis on request. Returns a settled thesis unchanged.
    *
    * @throws {UnknownThesisError} @throws {SettlementError} If prices are missing, or it has not ended
-   * and no recorded price is outside its range. @throws {JournalError}
+   * and no recorded price is outside its range. @throws {StorageError}
    */
   settle(id: number): Thesis {
     const thesis = this.thesis(id);
@@ -188,7 +222,7 @@ export class Chain {
       throw SettlementError.tooEarly(thesis, this.head.timestampMs);
     }
     if (this.state.settler.isNewOutcome(thesis, outcome)) {
-      this.#record([settlementOf(thesis, outcome, this.#clock.now())]);
+      this.#change(() => this.#settle(thesis, outcome, this.#clock.now()));
     }
     if (outcome.status === "needs_backfill") {
       throw SettlementError.needsBackfill(thesis, outcome.missing);
@@ -201,10 +235,10 @@ export class Chain {
       this.#unrecordedFailures.set(receipt.txHash, receipt);
       return receipt;
     }
-    this.#journal.append([{ kind: "failure", atMs: this.#clock.now(), receipt }]);
-    this.state.ledger.recordFailure(receipt);
-    this.blocks.add(receipt.txHash);
-    this.#events.onTransaction(receipt, tx);
+    this.#change(() => {
+      this.state.ledger.recordFailure(receipt, this.#clock.now());
+      this.#announce(tx, receipt);
+    });
     return receipt;
   }
 
@@ -212,25 +246,47 @@ export class Chain {
     const filled = tx.type === "BackfillOracle" ? this.state.fillable(tx) : undefined;
     const receipt = filled === undefined ? judged : { ...judged, filledSlots: slotsIn(filled) };
     const atMs = this.#clock.now();
-    const record = { kind: "transaction" as const, atMs, tx, receipt, quoteHash, filled };
-    this.#journal.append([record]);
-    const thesis = this.state.applyTransaction(record);
-    this.blocks.add(receipt.txHash);
-    this.#events.onTransaction(receipt, tx);
-    if (thesis !== undefined) this.#events.onThesis(thesis);
-    // Theses that end after the newest checkpoint are not due: their last slots are not recorded yet.
-    if (filled !== undefined) this.#settleDue(this.head.timestampMs);
+    this.#change(() => {
+      const thesis = this.state.applyTransaction({ atMs, tx, receipt, quoteHash });
+      this.#announce(tx, receipt);
+      if (thesis !== undefined) this.#storage.afterCommit(() => this.#events.onThesis(thesis));
+      if (tx.type !== "BackfillOracle" || filled === undefined) return;
+      this.state.fill(tx, filled);
+      // Theses that end after the newest checkpoint: their last slots are not recorded yet.
+      this.#settleDue(this.head.timestampMs);
+    });
     return receipt;
+  }
+
+  #announce(tx: Transaction, receipt: Receipt): void {
+    this.blocks.add(receipt.txHash);
+    this.#storage.afterCommit(() => this.#events.onTransaction(receipt, tx));
+  }
+
+  /** Makes changes that are committed together, or none of them. @throws {StorageError} */
+  #change(run: () => void): void {
+    this.#notePosition();
+    this.#storage.change(run);
+  }
+
+  #notePosition(): void {
+    if (!this.#storage.isPending) this.#committed = this.blocks.position;
+  }
+
+  /** What was not committed did not happen: memory returns to what is stored. */
+  #rollBack(): void {
+    this.#state = this.#storage.load();
+    this.blocks.restore(this.#committed);
   }
 
   #judge(tx: Transaction): { receipt: Receipt; quoteHash?: Hex; isKnown: boolean } {
     const { ledger } = this.state;
     const txHash = hashTransaction(tx, this.chainId);
     requireSender(tx, txHash);
-    // Only transactions this old can have been moved to the archive, so newer ones skip the lookup.
-    const isOld = tx.timestamp < ledger.droppedBeforeMs + TIMESTAMP_DRIFT_MAX_MS;
-    const earlier = isOld ? this.receipt(txHash) : this.#recentReceipt(txHash);
+    const earlier = this.receipt(txHash);
     if (earlier !== undefined) return { receipt: earlier, isKnown: true };
+    // One this old may have had a receipt that was deleted: it must not be accepted again.
+    const isOld = tx.timestamp < this.#storage.droppedBeforeMs + TIMESTAMP_DRIFT_MAX_MS;
     const offMs = Math.abs(this.#clock.now() - tx.timestamp);
     if (offMs > TIMESTAMP_DRIFT_MAX_MS || isOld) {
       throw new RejectedTransactionError(tx.timestamp, offMs);
@@ -240,13 +296,9 @@ export class Chain {
     return { receipt, quoteHash: verified.quoteHash, isKnown: false };
   }
 
-  #recentReceipt(txHash: Hex): Receipt | undefined {
-    return this.state.ledger.receipt(txHash) ?? this.#unrecordedFailures.get(txHash);
-  }
-
   #context(): ExecutionContext {
-    // Quotes dropped from the ledger have expired and must stay expired if the clock is set back.
-    const nowMs = Math.max(this.#clock.now(), this.state.ledger.droppedBeforeMs);
+    // Quotes of deleted theses have expired and must stay expired if the clock is set back.
+    const nowMs = Math.max(this.#clock.now(), this.#storage.droppedBeforeMs);
     const isBehind = this.head.timestampMs - nowMs > CHECKPOINT_LATE_MAX_MS;
     return {
       blockNumber: this.blocks.nextNumber,
@@ -255,6 +307,7 @@ export class Chain {
       // If the clock is behind the newest block, prices are not updated, so none counts as fresh.
       isFresh: (market) => !isBehind && this.oraclePrices.isFresh(market, nowMs),
       maxStartAheadMs: this.#maxStartAheadMs,
+      minBet: this.#minBet,
       breachOf: (box) => this.state.breachOf(box),
       newestSlotMs: this.head.timestampMs,
     };
@@ -263,46 +316,33 @@ export class Chain {
   #recordSlot(dueMs: number, priceOf: RecordedPrice): void {
     for (const [market, { ring }] of this.state.histories) {
       const price = priceOf(market, dueMs);
-      if (price !== undefined) ring.append(dueMs, price);
+      if (price !== undefined) this.state.recordPrice(market, dueMs, price);
       else {
         ring.skipTo(dueMs);
         this.#events.onMissingPrice(market);
       }
     }
-    this.#settleDue(dueMs);
+    // While nothing can be written, the theses stay due.
+    if (this.#storage.failure === undefined) this.#change(() => this.#settleDue(dueMs));
   }
 
   #settleDue(nowMs: number): void {
-    const records: SettlementRecord[] = [];
     for (let attempts = 0; attempts < SETTLEMENTS_PER_CHECKPOINT_MAX; attempts++) {
       const thesis = this.state.settler.nextDue(nowMs);
       if (thesis === undefined) break;
       const outcome = this.state.attempt(thesis);
-      if (this.state.settler.isNewOutcome(thesis, outcome)) {
-        records.push(settlementOf(thesis, outcome, nowMs));
+      const isFinal = outcome.status === "lost" || thesis.endTime <= nowMs;
+      if (isFinal && this.state.settler.isNewOutcome(thesis, outcome)) {
+        this.#settle(thesis, outcome, nowMs);
       }
     }
-    try {
-      this.#record(records);
-    } catch (thrown) {
-      for (const { id } of records) this.state.settler.retry(id);
-      this.#events.onJournalFailure(thrown);
-    }
   }
 
-  #record(records: readonly SettlementRecord[]): void {
-    if (records.length === 0) return;
-    this.#journal.append(records);
-    for (const record of records) {
-      const before = this.state.ledger.thesis(record.id)?.status;
-      const thesis = this.state.applySettlement(record);
-      if (thesis.status !== before) this.#events.onThesis(thesis);
-    }
+  #settle(thesis: Thesis, outcome: Outcome, atMs: number): void {
+    const settled = this.state.settle(thesis.id, outcome, atMs);
+    if (settled.status === thesis.status) return;
+    this.#storage.afterCommit(() => this.#events.onThesis(settled));
   }
-}
-
-function settlementOf(thesis: Thesis, outcome: Outcome, atMs: number): SettlementRecord {
-  return { kind: "settlement", atMs, id: thesis.id, outcome };
 }
 
 function slotsIn(spans: readonly TimeSpan[]): number {

@@ -2,7 +2,7 @@ import type { Account } from "../../../lib/protocol/account.ts";
 import type { Market, MarketPair } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
-import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import type {
   BackfillOracle,
@@ -11,8 +11,11 @@ import type {
   Transaction,
 } from "../../../lib/protocol/transaction.ts";
 import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
-import { Accounts, type Genesis } from "./accounts.ts";
+import { Accounts } from "./accounts.ts";
+import type { Permissions } from "./permissions.ts";
+import type { ChainRecords, Counters, Funds, Unsettled } from "./records.ts";
 import {
+  betTooSmall,
   lacksPermission,
   rangeBroken,
   type Refusal,
@@ -21,9 +24,7 @@ import {
   unsupportedPair,
   windowRefusal,
 } from "./refusals.ts";
-import type { DroppedRecord, TransactionRecord } from "./journal.ts";
 import type { Box, Outcome } from "./settlement.ts";
-import { ThesisTable } from "./thesis_table.ts";
 import type { VerifiedTransaction } from "./verify.ts";
 
 /** The context in which a transaction is judged. */
@@ -38,30 +39,54 @@ export interface ExecutionContext {
   isFresh(market: Market): boolean;
   /** How far ahead a window may start, in milliseconds. */
   maxStartAheadMs: number;
+  /** Minimum bet, USDC with 6 decimals. */
+  minBet: bigint;
   /** The first recorded price of the window that is outside the range of a thesis. */
   breachOf(box: Box & MarketPair): PricePoint | undefined;
   /** Newest slot of a checkpoint, in Unix milliseconds. Later slots cannot be backfilled. */
   newestSlotMs: number;
 }
 
+/** An applied transaction. */
+export interface AppliedTransaction {
+  /** When it was applied, in Unix milliseconds. */
+  atMs: number;
+  tx: Transaction;
+  receipt: Receipt;
+  /** Only for an `RfqSubmit`. */
+  quoteHash?: Hex | undefined;
+}
+
+/** What a ledger has in memory when it is opened. */
+export interface LedgerContents extends Counters {
+  funds: Iterable<readonly [Address, Funds]>;
+  unsettled: Iterable<Unsettled>;
+}
+
 /**
  * Balances, permissions, theses and receipts: the state of the chain without its prices.
  *
  * It is synchronous and knows no socket, clock or signature: transactions arrive parsed and verified,
- * with the context to judge them in. Balances plus unsettled theses always equal deposits plus
- * genesis ({@link holdings} and {@link issued}).
+ * with the context to judge them in. Accounts and unsettled theses are in memory, everything else is
+ * looked up in the records. Balances plus unsettled theses always equal deposits plus genesis
+ * ({@link holdings} and {@link issued}).
  */
 export class Ledger {
+  readonly #records: ChainRecords;
+  readonly #permissions: Permissions;
   readonly #accounts: Accounts;
-  readonly #theses = new ThesisTable();
-  readonly #receipts = new Map<Hex, Receipt>();
-  readonly #externalHashes = new Set<Hex>();
+  /** Unsettled theses in the order of their ids. */
+  readonly #unsettled: Map<number, Thesis>;
+  #lastThesisId: number;
   #issued: bigint;
-  #droppedBeforeMs = 0;
 
-  constructor(genesis: Genesis) {
-    this.#accounts = new Accounts(genesis);
-    this.#issued = this.#accounts.total;
+  constructor(records: ChainRecords, permissions: Permissions, contents: LedgerContents) {
+    this.#records = records;
+    this.#permissions = permissions;
+    this.#accounts = new Accounts(records, contents.funds);
+    this.#unsettled = new Map(Array.from(contents.unsettled, ({ thesis }) => [thesis.id, thesis]));
+    this.#lastThesisId = contents.lastThesisId;
+    this.#issued = contents.issued;
   }
 
   /** All money ever received: genesis and deposits. */
@@ -72,43 +97,51 @@ export class Ledger {
   /** All money held: balances and unsettled theses. Always equals {@link issued}. */
   get holdings(): bigint {
     let sum = this.#accounts.total;
-    for (const thesis of this.#theses.all) if (isUnsettled(thesis.status)) sum += thesis.payout;
+    for (const { payout } of this.#unsettled.values()) sum += payout;
     return sum;
   }
 
-  /** Everything that was dropped is older than this, in Unix milliseconds. */
-  get droppedBeforeMs(): number {
-    return this.#droppedBeforeMs;
-  }
-
-  /** All theses that were not dropped, ordered by id. */
-  get theses(): readonly Thesis[] {
-    return this.#theses.all;
-  }
-
-  /** The account of an address; its balance is 0 if it was never used. */
-  account(address: Address): Account {
-    return this.#accounts.get(address);
-  }
-
-  /** The current state of a thesis. */
-  thesis(id: number): Thesis | undefined {
-    return this.#theses.get(id);
-  }
-
-  /** Theses with an id in `[fromId, toId)`, by id. */
-  thesesBetween(fromId: number, toId: number): readonly Thesis[] {
-    return this.#theses.between(fromId, toId);
+  /** All theses that were not deleted, ordered by id. */
+  get theses(): Thesis[] {
+    return this.thesesBetween(1, this.#lastThesisId + 1);
   }
 
   /** The highest id of a thesis that was ever opened. */
   get lastThesisId(): number {
-    return this.#theses.lastId;
+    return this.#lastThesisId;
+  }
+
+  /** The lowest id of a thesis that was not deleted; that of the next thesis if there is none. */
+  get firstThesisId(): number {
+    const [unsettled = Infinity] = this.#unsettled.keys();
+    return Math.min(unsettled, this.#records.firstSettledId() ?? this.#lastThesisId + 1);
+  }
+
+  /** The account of an address; its balance is 0 if it was never used. */
+  account(address: Address): Account {
+    const permissions = this.#permissions.of(address);
+    return { address, ...this.#accounts.get(address), permissions };
+  }
+
+  /** The current state of a thesis; undefined if it never existed or was deleted. */
+  thesis(id: number): Thesis | undefined {
+    return this.#unsettled.get(id) ?? this.#records.settledThesis(id);
+  }
+
+  /** Theses with an id in `[fromId, toId)`, by id. */
+  thesesBetween(fromId: number, toId: number): Thesis[] {
+    const theses = this.#records.settledTheses(fromId, toId);
+    if (theses.length === toId - fromId) return theses;
+    for (let id = fromId; id < toId; id++) {
+      const thesis = this.#unsettled.get(id);
+      if (thesis !== undefined) theses.push(thesis);
+    }
+    return theses.sort((a, b) => a.id - b.id);
   }
 
   /** The receipt of a recorded transaction. */
   receipt(txHash: Hex): Receipt | undefined {
-    return this.#receipts.get(txHash);
+    return this.#records.receipt(txHash);
   }
 
   /**
@@ -117,40 +150,36 @@ export class Ledger {
    * them would let strangers fill the disk.
    */
   recordsFailureOf(tx: Transaction): boolean {
-    if (tx.type === "Deposit") return this.#accounts.holds("relayer", tx.from);
-    if (tx.type === "BackfillOracle") return this.#accounts.holds("admin", tx.from);
+    if (tx.type === "Deposit") return this.#permissions.has("relayer", tx.from);
+    if (tx.type === "BackfillOracle") return this.#permissions.has("admin", tx.from);
     return this.#accounts.has(tx.from);
   }
 
-  /** Keeps the receipt of a failed transaction. */
-  recordFailure(receipt: Receipt): void {
-    this.#receipts.set(receipt.txHash, receipt);
+  /** Records the receipt of a failed transaction. */
+  recordFailure(receipt: Receipt, atMs: number): void {
+    this.#records.saveReceipt(receipt, atMs);
   }
 
-  /** The receipt that a transaction would get now, or the one that it already has. */
+  /** The receipt that a new transaction would get now. */
   judge(verified: VerifiedTransaction, context: ExecutionContext): Receipt {
     const { tx, txHash } = verified;
-    const earlier = this.#receipts.get(txHash);
-    if (earlier !== undefined) return earlier;
     const { blockNumber } = context;
     const error = this.#refusalOf(verified, context);
     if (error !== undefined) return { txHash, status: "failed", blockNumber, error };
     const receipt: Receipt = { txHash, status: "committed", blockNumber };
-    return tx.type === "RfqSubmit" ? { ...receipt, thesisId: this.#theses.lastId + 1 } : receipt;
+    return tx.type === "RfqSubmit" ? { ...receipt, thesisId: this.#lastThesisId + 1 } : receipt;
   }
 
   /**
-   * Applies a transaction with its receipt. Idempotent.
+   * Applies a committed transaction with its receipt.
    *
    * @returns The thesis it opened, if any.
    */
-  apply(record: TransactionRecord): Thesis | undefined {
-    const { tx, receipt } = record;
-    if (this.#receipts.has(receipt.txHash)) return undefined;
-    this.#receipts.set(receipt.txHash, receipt);
-    if (receipt.status === "failed") return undefined;
+  apply(applied: AppliedTransaction): Thesis | undefined {
+    const { tx, receipt, atMs } = applied;
+    this.#records.saveReceipt(receipt, atMs);
     if (tx.type === "Deposit") this.#deposit(tx);
-    if (tx.type === "RfqSubmit") return this.#open(tx, record);
+    if (tx.type === "RfqSubmit") return this.#open(tx, applied);
   }
 
   /**
@@ -159,47 +188,23 @@ export class Ledger {
    * @throws {RangeError} If the thesis does not exist or is settled already.
    */
   settle(id: number, outcome: Outcome, settledAt: number): Thesis {
-    const thesis = this.thesis(id);
-    if (thesis === undefined || !isUnsettled(thesis.status)) {
-      throw new RangeError(`Thesis to settle is not open: received ${id}`);
-    }
+    const thesis = this.#unsettled.get(id);
+    if (thesis === undefined) throw new RangeError(`Thesis to settle is not open: received ${id}`);
     const settled: Thesis = { ...thesis, status: outcome.status };
-    if (outcome.status !== "needs_backfill") {
-      settled.settledAt = settledAt;
-      if (outcome.status === "lost") settled.breach = outcome.breach;
-      const winner = outcome.status === "won" ? thesis.user : thesis.solver;
-      this.#accounts.credit(winner, thesis.payout);
-      this.#accounts.lock(thesis.user, -thesis.betAmount);
-      this.#accounts.lock(thesis.solver, thesis.betAmount - thesis.payout);
+    if (outcome.status === "needs_backfill") {
+      this.#unsettled.set(id, settled);
+      this.#records.saveUnsettled({ thesis: settled, missing: outcome.missing });
+      return settled;
     }
-    this.#theses.replace(settled);
+    settled.settledAt = settledAt;
+    if (outcome.status === "lost") settled.breach = outcome.breach;
+    const winner = outcome.status === "won" ? thesis.user : thesis.solver;
+    this.#accounts.add(winner, { balance: thesis.payout });
+    this.#accounts.add(thesis.user, { locked: -thesis.betAmount });
+    this.#accounts.add(thesis.solver, { locked: thesis.betAmount - thesis.payout });
+    this.#unsettled.delete(id);
+    this.#records.saveSettled(settled);
     return settled;
-  }
-
-  /** Applies the summary of records that were dropped from the journal. */
-  applyDropped({ beforeMs, lastThesisId, issued, balances }: Omit<DroppedRecord, "kind">): void {
-    this.#droppedBeforeMs = Math.max(this.#droppedBeforeMs, beforeMs);
-    this.#theses.skipTo(lastThesisId);
-    this.#issued += issued;
-    // Object.entries types the keys as strings; the schema has parsed them as addresses.
-    for (const [address, change] of Object.entries(balances)) {
-      this.#accounts.credit(address as Address, change);
-    }
-  }
-
-  /** Marks the external transactions of dropped deposits as credited. */
-  applyDeposits(externalTxHashes: readonly Hex[]): void {
-    for (const hash of externalTxHashes) this.#externalHashes.add(hash);
-  }
-
-  /**
-   * Drops settled theses with their quotes, and receipts. Balances and the external hashes of deposits
-   * stay. A dropped quote cannot be used again: its window has ended.
-   */
-  drop(theses: readonly Thesis[], txHashes: readonly Hex[], beforeMs: number): void {
-    this.#droppedBeforeMs = Math.max(this.#droppedBeforeMs, beforeMs);
-    this.#theses.drop(theses);
-    for (const txHash of txHashes) this.#receipts.delete(txHash);
   }
 
   #refusalOf(verified: VerifiedTransaction, context: ExecutionContext): Refusal | undefined {
@@ -216,8 +221,8 @@ export class Ledger {
   }
 
   #depositRefusal(tx: Deposit): Refusal | undefined {
-    if (!this.#accounts.holds("relayer", tx.from)) return lacksPermission(tx.from, "relayer");
-    if (this.#externalHashes.has(tx.externalTxHash)) {
+    if (!this.#permissions.has("relayer", tx.from)) return lacksPermission(tx.from, "relayer");
+    if (this.#records.isDeposited(tx.externalTxHash)) {
       return refuse(
         "DEPOSIT_ALREADY_PROCESSED",
         `External transaction ${tx.externalTxHash} was already credited; sign another nonce`,
@@ -244,9 +249,10 @@ export class Ledger {
         `Quote expired at ${tx.deadline}: it is ${context.nowMs}; request a new quote`,
       );
     }
+    if (tx.betAmount < context.minBet) return betTooSmall(tx, context.minBet);
     const badWindow = windowRefusal(tx, context.nowMs, context.maxStartAheadMs);
     if (badWindow !== undefined) return badWindow;
-    if (quoteHash !== undefined && this.#theses.hasQuote(quoteHash)) {
+    if (quoteHash !== undefined && this.#records.isQuoteUsed(quoteHash)) {
       return refuse(
         "QUOTE_ALREADY_USED",
         `Quote ${quoteHash} has already opened a thesis; request a new quote`,
@@ -261,7 +267,7 @@ export class Ledger {
     const breach = context.breachOf(tx);
     if (breach !== undefined) return rangeBroken(tx, breach);
     for (const [address, amount] of stakesOf(tx)) {
-      const balance = this.#accounts.balance(address);
+      const { balance } = this.#accounts.get(address);
       if (balance < amount) {
         return refuse(
           "INSUFFICIENT_BALANCE",
@@ -272,7 +278,7 @@ export class Ledger {
   }
 
   #backfillRefusal(tx: BackfillOracle, context: ExecutionContext): Refusal | undefined {
-    if (!this.#accounts.holds("admin", tx.from)) return lacksPermission(tx.from, "admin");
+    if (!this.#permissions.has("admin", tx.from)) return lacksPermission(tx.from, "admin");
     if (context.marketOf(tx) === undefined) return unsupportedPair(tx);
     const lastMs = tx.startTime + (tx.prices.length - 1) * SLOT_MS;
     if (lastMs > context.newestSlotMs) {
@@ -284,27 +290,35 @@ export class Ledger {
   }
 
   #deposit(tx: Deposit): void {
-    this.#externalHashes.add(tx.externalTxHash);
-    this.#accounts.credit(tx.user, tx.amount);
+    this.#records.saveDeposit(tx.externalTxHash);
+    this.#accounts.add(tx.user, { balance: tx.amount });
     this.#issued += tx.amount;
+    this.#saveCounters();
   }
 
-  #open(tx: RfqSubmit, { receipt, quoteHash, atMs }: TransactionRecord): Thesis {
-    if (quoteHash === undefined) throw new TypeError("Record of RfqSubmit has no quote hash");
+  #open(tx: RfqSubmit, { receipt, quoteHash, atMs }: AppliedTransaction): Thesis {
+    if (quoteHash === undefined) throw new TypeError("RfqSubmit has no quote hash");
     for (const [address, amount] of stakesOf(tx)) {
-      this.#accounts.credit(address, -amount);
-      this.#accounts.lock(address, amount);
+      this.#accounts.add(address, { balance: -amount, locked: amount });
     }
     const { user, from: solver, payout } = tx;
     const thesis: Thesis = {
-      id: receipt.thesisId ?? this.#theses.lastId + 1,
+      id: receipt.thesisId ?? this.#lastThesisId + 1,
       ...{ user, solver, ...betTermsOf(tx), payout },
       createdAt: atMs,
       quoteHash,
       txHash: receipt.txHash,
       status: "open",
     };
-    this.#theses.add(thesis);
+    this.#unsettled.set(thesis.id, thesis);
+    this.#lastThesisId = thesis.id;
+    this.#records.saveQuote(quoteHash, thesis.id);
+    this.#records.saveUnsettled({ thesis });
+    this.#saveCounters();
     return thesis;
+  }
+
+  #saveCounters(): void {
+    this.#records.saveCounters({ lastThesisId: this.#lastThesisId, issued: this.#issued });
   }
 }

@@ -34,8 +34,18 @@ export class BackfilledSlots implements PriceReader {
     return this.#pages.size < BACKFILLED_PAGES_MAX || this.#pages.has(pageOf(slotFrom(time)));
   }
 
-  /** Stores the price of a slot. */
-  put(time: number, price: bigint): void {
+  /** Restores a page that {@link page} returned. */
+  restore(number: number, prices: BigUint64Array): void {
+    this.#pages.set(number, prices);
+  }
+
+  /** The prices of a page; undefined if it has none. */
+  page(number: number): BigUint64Array | undefined {
+    return this.#pages.get(number);
+  }
+
+  /** Stores the price of a slot. @returns The number of its page. */
+  put(time: number, price: bigint): number {
     const slot = slotFrom(time);
     let page = this.#pages.get(pageOf(slot));
     if (page === undefined) {
@@ -43,6 +53,7 @@ export class BackfilledSlots implements PriceReader {
       this.#pages.set(pageOf(slot), page);
     }
     page[slot % PAGE_SLOTS] = price;
+    return pageOf(slot);
   }
 
   /** The price of a slot, or undefined. */
@@ -63,14 +74,15 @@ export class BackfilledSlots implements PriceReader {
     return check;
   }
 
-  /** Deletes the pages that overlap none of the spans. */
-  keepOnly(spans: readonly TimeSpan[]): void {
+  /** Deletes the pages that overlap none of the spans. @returns Their numbers. */
+  keepOnly(spans: readonly TimeSpan[]): number[] {
     const pageMs = PAGE_SLOTS * SLOT_MS;
-    for (const number of this.#pages.keys()) {
+    const deleted = [...this.#pages.keys()].filter((number) => {
       const fromMs = number * pageMs;
-      const isNeeded = spans.some((span) => span.from < fromMs + pageMs && span.to > fromMs);
-      if (!isNeeded) this.#pages.delete(number);
-    }
+      return !spans.some((span) => span.from < fromMs + pageMs && span.to > fromMs);
+    });
+    for (const number of deleted) this.#pages.delete(number);
+    return deleted;
   }
 
   #checkPage(check: RangeCheckBuilder, first: number, end: number): void {
@@ -114,10 +126,12 @@ export class PriceHistory implements PriceReader {
   /**
    * Stores the backfilled price of a missing slot: in the ring if the slot is not too old for it, and
    * separately if a thesis needs the price.
+   *
+   * @returns Whether the ring has it, and the page that does.
    */
-  fill(time: number, price: bigint, isNeeded: boolean): void {
-    this.ring.fill(time, price);
-    if (isNeeded) this.backfilled.put(time, price);
+  fill(time: number, price: bigint, isNeeded: boolean): { inRing: boolean; page?: number } {
+    const inRing = this.ring.fill(time, price);
+    return isNeeded ? { inRing, page: this.backfilled.put(time, price) } : { inRing };
   }
 
   checkRange(from: number, to: number, range?: PriceRange): RangeCheck {

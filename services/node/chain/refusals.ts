@@ -40,6 +40,11 @@ export function windowRefusal(
   return refuse("INVALID_TIME_RANGE", `Window from ${startTime} to ${endTime} ${fault}`);
 }
 
+/** Refuses a bet that is not worth a place in the ledger. */
+export function betTooSmall({ betAmount }: RfqSubmit, minBet: bigint): Refusal {
+  return refuse("BET_TOO_SMALL", `Bet has to be at least ${minBet}: received ${betAmount}`);
+}
+
 /** Refuses a thesis that is already lost when it is submitted. */
 export function rangeBroken({ lowerPrice, upperPrice }: RfqSubmit, breach: PricePoint): Refusal {
   return refuse(
@@ -53,7 +58,7 @@ export function rangeBroken({ lowerPrice, upperPrice }: RfqSubmit, breach: Price
 export function lacksPermission(address: Address, permission: Permission): Refusal {
   return refuse(
     "PERMISSION_DENIED",
-    `${address} lacks the permission ${permission}; the node's [genesis] grants it`,
+    `${address} lacks the permission ${permission}; the node's --relayers and --admins grant it`,
   );
 }
 

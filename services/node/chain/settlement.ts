@@ -2,6 +2,7 @@ import TinyQueue from "tinyqueue";
 import type { PricePoint, PriceReader, TimeSpan } from "../../../lib/prices/price_slots.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import type { Unsettled } from "./records.ts";
 
 /**
  * Missing spans that one attempt reports at most. The later ones of a longer list are joined, and the
@@ -54,15 +55,9 @@ interface Attempt {
   id: number;
 }
 
-interface Unsettled {
-  thesis: Thesis;
-  /** Spans that the last attempt lacked; undefined before the first. */
-  missing?: TimeSpan[];
-}
-
 /**
  * Schedules settlement attempts and stores which prices the last attempt of each thesis lacked. A
- * thesis needs no work between its opening and its end.
+ * thesis is attempted at its end, and before if a price has broken its range.
  */
 export class Settler {
   readonly #unsettled = new Map<number, Unsettled>();
@@ -73,10 +68,16 @@ export class Settler {
     return this.#unsettled.size;
   }
 
+  /** All unsettled theses. */
+  get theses(): Thesis[] {
+    return Array.from(this.#unsettled.values(), ({ thesis }) => thesis);
+  }
+
   /** Adds an unsettled thesis. */
-  add(thesis: Thesis): void {
-    this.#unsettled.set(thesis.id, { thesis });
-    this.#attempts.push({ dueMs: thesis.endTime, id: thesis.id });
+  add(unsettled: Unsettled): void {
+    const { id, endTime } = unsettled.thesis;
+    this.#unsettled.set(id, unsettled);
+    this.#attempts.push({ dueMs: endTime, id });
   }
 
   /** Records the outcome of an attempt. */
@@ -103,11 +104,12 @@ export class Settler {
     this.#attempts.push({ dueMs: 0, id });
   }
 
-  /** Retries the theses that lacked prices of this market in this span. */
+  /** Retries the theses that need prices of this market in this span. */
   retryWhere(base: Address, quote: Address, span: TimeSpan): void {
-    for (const [id, { thesis, missing = [] }] of this.#unsettled) {
+    for (const [id, { thesis, missing }] of this.#unsettled) {
+      const needed = missing ?? [{ from: thesis.startTime, to: thesis.endTime }];
       const isHelped = thesis.base === base && thesis.quote === quote &&
-        missing.some((gap) => gap.from < span.to && gap.to > span.from);
+        needed.some((gap) => gap.from < span.to && gap.to > span.from);
       if (isHelped) this.retry(id);
     }
   }

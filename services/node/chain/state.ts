@@ -2,52 +2,64 @@ import { type PricePoint, SLOT_MS, type TimeSpan } from "../../../lib/prices/pri
 import { type Market, type MarketPair, Markets } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
-import type { Ledger } from "./ledger.ts";
+import { BreachWatch } from "./breaches.ts";
+import type { AppliedTransaction, Ledger } from "./ledger.ts";
 import type { PriceHistory } from "./price_history.ts";
-import type { JournalRecord, SettlementRecord, TransactionRecord } from "./journal.ts";
+import type { ChainRecords, Unsettled } from "./records.ts";
 import { type Box, type Outcome, Settler } from "./settlement.ts";
 
-/**
- * Ledger, price histories and unsettled theses. Only records change it, and they contain all
- * decisions, so that replaying a journal rebuilds the same state.
- */
+/** Parts of a {@link ChainState}. */
+export interface StateParts {
+  ledger: Ledger;
+  /** One per market. */
+  histories: ReadonlyMap<Market, PriceHistory>;
+  unsettled: Iterable<Unsettled>;
+  records: ChainRecords;
+}
+
+/** Ledger, price histories and unsettled theses. */
 export class ChainState {
   readonly ledger: Ledger;
-  /** One per market. */
   readonly histories: ReadonlyMap<Market, PriceHistory>;
   readonly settler = new Settler();
   readonly #markets: Markets;
+  readonly #records: ChainRecords;
+  readonly #breaches: ReadonlyMap<Market, BreachWatch>;
 
-  constructor(ledger: Ledger, histories: ReadonlyMap<Market, PriceHistory>) {
+  constructor({ ledger, histories, unsettled, records }: StateParts) {
     this.ledger = ledger;
     this.histories = histories;
+    this.#records = records;
     this.#markets = new Markets([...histories.keys()]);
-  }
-
-  /** Applies a record of a journal; those of the genesis and of block numbers change nothing. */
-  apply(record: JournalRecord): void {
-    if (record.kind === "settlement") this.applySettlement(record);
-    if (record.kind === "transaction") this.applyTransaction(record);
-    if (record.kind === "failure") this.ledger.recordFailure(record.receipt);
-    if (record.kind === "dropped") this.ledger.applyDropped(record);
-    if (record.kind === "deposits") this.ledger.applyDeposits(record.externalTxHashes);
+    this.#breaches = new Map([...histories.keys()].map((market) => [market, new BreachWatch()]));
+    for (const each of unsettled) {
+      this.#watch(each);
+      // A price may have broken it that was recorded before a rollback.
+      this.settler.retry(each.thesis.id);
+    }
   }
 
   /** @returns The thesis that the transaction opened, if any. */
-  applyTransaction(record: TransactionRecord): Thesis | undefined {
-    const thesis = this.ledger.apply(record);
-    if (thesis !== undefined) this.settler.add(thesis);
-    if (record.filled !== undefined && record.tx.type === "BackfillOracle") {
-      this.#fill(record.tx, record.filled);
-    }
+  applyTransaction(applied: AppliedTransaction): Thesis | undefined {
+    const thesis = this.ledger.apply(applied);
+    if (thesis !== undefined) this.#watch({ thesis });
     return thesis;
   }
 
-  /** @returns The changed thesis. */
-  applySettlement({ id, outcome, atMs }: SettlementRecord): Thesis {
+  /** Settles a thesis, or records what it lacks. @returns The changed thesis. */
+  settle(id: number, outcome: Outcome, atMs: number): Thesis {
     const thesis = this.ledger.settle(id, outcome, atMs);
     this.settler.record(thesis, outcome);
+    if (outcome.status !== "needs_backfill") this.#breachesOf(thesis)?.remove(id);
     return thesis;
+  }
+
+  /** Records the price of a slot. The theses that it breaks are due at once. */
+  recordPrice(market: Market, time: number, price: bigint): void {
+    this.histories.get(market)?.ring.append(time, price);
+    for (const { id } of this.#breaches.get(market)?.broken(time, price) ?? []) {
+      this.settler.retry(id);
+    }
   }
 
   /** Attempts to settle the thesis with the prices known now. */
@@ -74,11 +86,31 @@ export class ChainState {
     return spans;
   }
 
+  /** Fills the slots in these spans. The theses that need them are due at once. */
+  fill(tx: BackfillOracle, filled: readonly TimeSpan[]): void {
+    const [first, last] = [filled[0], filled.at(-1)];
+    if (first === undefined || last === undefined) return;
+    const history = this.historyOf(tx);
+    const market = this.marketOf(tx)!; // it has a history
+    const pages = new Set<number>();
+    for (const { time, price, isNeeded } of this.#slotsOf(tx)) {
+      if (!filled.some((span) => time >= span.from && time < span.to)) continue;
+      const { inRing, page } = history.fill(time, price, isNeeded);
+      if (inRing) this.#records.saveFilledSlot(market, time);
+      if (page !== undefined) pages.add(page);
+    }
+    for (const page of pages) {
+      this.#records.saveBackfilled(market, page, history.backfilled.page(page)!); // just filled
+    }
+    this.settler.retryWhere(tx.base, tx.quote, { from: first.from, to: last.to });
+  }
+
   /** Deletes backfilled prices that no open thesis needs any more. */
   prune(): void {
-    for (const [market, history] of this.histories) {
-      if (history.backfilled.pages === 0) continue;
-      history.backfilled.keepOnly(this.settler.neededSpans(market.base, market.quote));
+    for (const [market, { backfilled }] of this.histories) {
+      if (backfilled.pages === 0) continue;
+      const needed = this.settler.neededSpans(market.base, market.quote);
+      for (const page of backfilled.keepOnly(needed)) this.#records.dropBackfilled(market, page);
     }
   }
 
@@ -95,20 +127,14 @@ export class ChainState {
     throw new TypeError(`Chain has no price history of ${pair.base} in ${pair.quote}`);
   }
 
-  #fill(tx: BackfillOracle, filled: readonly TimeSpan[]): void {
-    // A market that was in the settings when this was recorded, but no longer is.
-    if (this.marketOf(tx) === undefined) return;
-    const history = this.historyOf(tx);
-    const last = filled.at(-1);
-    if (last === undefined) return;
-    // During a replay, the ring may be older than it was at the time of the decision.
-    history.ring.skipTo(last.to - SLOT_MS);
-    for (const { time, price, isNeeded } of this.#slotsOf(tx)) {
-      const isFilled = filled.some((span) => time >= span.from && time < span.to);
-      if (isFilled) history.fill(time, price, isNeeded);
-    }
-    const { base, quote } = tx;
-    this.settler.retryWhere(base, quote, { from: filled[0]!.from, to: last.to }); // not empty
+  #watch(unsettled: Unsettled): void {
+    this.settler.add(unsettled);
+    this.#breachesOf(unsettled.thesis)?.add(unsettled.thesis);
+  }
+
+  #breachesOf(pair: MarketPair): BreachWatch | undefined {
+    const market = this.marketOf(pair);
+    return market && this.#breaches.get(market);
   }
 
   /** The slots of a transaction, each with whether an open thesis needs it. */
@@ -122,12 +148,4 @@ export class ChainState {
       yield { time, price, isNeeded };
     }
   }
-}
-
-/** Makes a history for each market. */
-export function historiesOf(
-  { list }: Markets,
-  make: (market: Market) => PriceHistory,
-): Map<Market, PriceHistory> {
-  return new Map(list.map((market) => [market, make(market)]));
 }

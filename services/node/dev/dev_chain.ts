@@ -8,7 +8,7 @@ import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { Signer } from "../../../lib/protocol/signature.ts";
 import { signTransaction } from "../../../lib/protocol/transaction.ts";
 import type { Chain } from "../chain/chain.ts";
-import type { ChainMemory } from "./chain_memory.ts";
+import type { Snapshots } from "./snapshots.ts";
 
 /** The method exists on development chains only, or only on those in memory. */
 export class DevelopmentOnlyError extends RangemakerError {
@@ -22,7 +22,7 @@ export interface DevChainParts {
   /** The clock of the chain, and of other services that share it. */
   clock: ShiftedClock;
   /** Undefined for a chain on disk, whose time cannot be moved. */
-  memory: ChainMemory | undefined;
+  snapshots: Snapshots | undefined;
   /** Called after the clock was moved: the next checkpoint is the one after this. */
   continueAfter(headMs: number): void;
   /** A random external transaction hash for a deposit without one. */
@@ -50,7 +50,7 @@ export class DevChain {
 
   /** Whether the chain is in memory: only such a one has snapshots and time travel. */
   get isInMemory(): boolean {
-    return this.#parts.memory !== undefined;
+    return this.#parts.snapshots !== undefined;
   }
 
   /** The markets for which a price path can be given. */
@@ -79,7 +79,7 @@ export class DevChain {
   /** Takes a snapshot. @returns Its id. @throws {DevelopmentOnlyError} If the chain is on disk. */
   snapshot(): number {
     const { chain, clock } = this.#parts;
-    return this.#memory("core_snapshot").take(chain, clock.now());
+    return this.#snapshots("core_snapshot").take(chain, clock.now());
   }
 
   /**
@@ -89,9 +89,9 @@ export class DevChain {
    */
   revert(id: number): Moment {
     const { chain, clock } = this.#parts;
-    const memory = this.#memory("core_revert");
-    this.#shift(memory.timeOf(id) - clock.now());
-    memory.revert(chain, id);
+    const snapshots = this.#snapshots("core_revert");
+    this.#shift(snapshots.timeOf(id) - clock.now());
+    snapshots.revert(chain, id);
     return this.#moved();
   }
 
@@ -103,7 +103,7 @@ export class DevChain {
    */
   advance(byMs: number, paths: PricePaths): Moment {
     const { chain, clock } = this.#parts;
-    this.#memory("core_advance");
+    this.#snapshots("core_advance");
     this.#shift(byMs);
     const nowMs = clock.now();
     const fromMs = chain.head.timestampMs + SLOT_MS;
@@ -132,8 +132,8 @@ export class DevChain {
     return { now: clock.now(), blockNumber: chain.head.number };
   }
 
-  #memory(method: string): ChainMemory {
-    if (this.#parts.memory !== undefined) return this.#parts.memory;
+  #snapshots(method: string): Snapshots {
+    if (this.#parts.snapshots !== undefined) return this.#parts.snapshots;
     throw new DevelopmentOnlyError(
       `${method} needs a chain in memory: start the node without --data-dir`,
     );

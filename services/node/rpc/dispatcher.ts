@@ -13,7 +13,7 @@ import {
   type RpcRequest,
   rpcResult,
 } from "../../../lib/protocol/jsonrpc.ts";
-import { JournalError } from "../chain/journal.ts";
+import { StorageError } from "../chain/records.ts";
 import type { Method } from "./method.ts";
 import { NodeBusyError, type SerialQueue } from "./serial_queue.ts";
 import type { Subscriber } from "./subscriptions.ts";
@@ -66,8 +66,8 @@ export interface DispatcherParts {
   observe: CallObserver;
   /** Runs costly calls and the calls of batches, so that checkpoints come between them. */
   queue: SerialQueue;
-  /** Resolves when everything written so far would survive the process. */
-  afterWrite(): Promise<void>;
+  /** Resolves when everything that an answer may tell of is on the disk. */
+  beforeAnswer(): Promise<void>;
 }
 
 /** Turns the text of a request or a batch into the text of its answer. Never throws. */
@@ -145,7 +145,7 @@ export class Dispatcher {
     { id = null, method: name, params }: RpcRequest,
     caller: Caller,
   ): Promise<string> {
-    const { methods, observe, queue, afterWrite } = this.#parts;
+    const { methods, observe, queue, beforeAnswer } = this.#parts;
     const method = methods.get(name);
     const isWrite = method?.access === "write" && !caller.isReadOnly;
     const run = () => {
@@ -169,7 +169,7 @@ export class Dispatcher {
       const answer = isQueued
         ? await queue.run(isWrite ? "write" : "read", caller.path(), run)
         : run();
-      if (isWrite) await afterWrite();
+      await beforeAnswer();
       observe(name, "ok");
       return answer;
     } catch (thrown) {
@@ -230,9 +230,9 @@ export function rpcErrorBody(thrown: unknown): RpcErrorBody {
       return { code, message: thrown.message, data: { code: thrown.code, ...thrown.details } };
     }
   }
-  if (thrown instanceof JournalError) {
+  if (thrown instanceof StorageError) {
     // Its message may name files; `/health` has the reason, and the log has one line.
-    const message = "The node cannot write to its disk now: send the same transaction again later";
+    const message = "The node cannot write to its disk now: send the same request again later";
     return { code: RpcCode.resourceUnavailable, message, data: { code: thrown.code } };
   }
   serviceLog("node").error("A JSON-RPC call failed: {error}", { error: thrown });

@@ -57,7 +57,7 @@ function readHandlers({ chain, clock, oracle }: MethodContext): Handlers<typeof 
   return {
     core_getAccount: ({ address }) => toWire(chain.state.ledger.account(address)),
     core_getThesis: ({ id }) => toWire(chain.thesis(id) ?? null),
-    core_getTheses: ({ filter }) => toWire(pageOfTheses(chain.state.ledger, chain.archive, filter)),
+    core_getTheses: ({ filter }) => toWire(pageOfTheses(chain.state.ledger, filter)),
     core_getPrices: () => toWire(chain.oraclePrices.view(clock.now())),
     core_getPriceHistory: ({ query }) => toWire(pricesPage(chain, query)),
     core_getOracleStatus: () => oracle.describe(clock.now()),

@@ -7,7 +7,6 @@ import {
 import type { ParamsOf } from "../../../lib/protocol/methods/definition.ts";
 import type { readMethods } from "../../../lib/protocol/methods/reads.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import type { Archive } from "../chain/archive.ts";
 import type { Ledger } from "../chain/ledger.ts";
 import type { PriceHistory } from "../chain/price_history.ts";
 
@@ -24,15 +23,12 @@ export type ThesesQuery = ParamsOf<typeof readMethods.core_getTheses>["filter"];
  */
 export function pageOfTheses(
   ledger: Theses,
-  archive: Archive,
   query: ThesesQuery,
 ): { theses: Thesis[]; nextCursor: string | null } {
   const page: Thesis[] = [];
-  // Ids below the first are of theses that are not kept any more.
-  const firstId = Math.min(archive.firstId() ?? Infinity, ledger.theses[0]?.id ?? Infinity);
-  const from = Math.max(Number(query.cursor ?? 0) + 1, Number.isFinite(firstId) ? firstId : 1);
+  const from = Math.max(Number(query.cursor ?? 0) + 1, ledger.firstThesisId);
   const end = Math.min(ledger.lastThesisId + 1, from + THESES_SCANNED_MAX);
-  for (const thesis of thesesBetween(ledger, archive, from, end)) {
+  for (const thesis of thesesBetween(ledger, from, end)) {
     if (!matches(thesis, query)) continue;
     if (page.length === query.limit) {
       return { theses: page, nextCursor: page.at(-1)!.id.toString() }; // a limit is at least 1
@@ -42,25 +38,15 @@ export function pageOfTheses(
   return { theses: page, nextCursor: end <= ledger.lastThesisId ? `${end - 1}` : null };
 }
 
-type Theses = Pick<Ledger, "theses" | "lastThesisId" | "thesis" | "thesesBetween">;
+type Theses = Pick<Ledger, "firstThesisId" | "lastThesisId" | "thesesBetween">;
 
-/** How many ids are read from the archive at once. */
-const ARCHIVE_IDS = 500;
+/** How many ids are read at once. */
+const IDS_PER_READ = 500;
 
-/** Theses of archive and ledger with an id in `[fromId, toId)`, by id. */
-function* thesesBetween(
-  ledger: Theses,
-  archive: Archive,
-  fromId: number,
-  toId: number,
-): Generator<Thesis> {
-  for (let id = fromId; id < toId; id += ARCHIVE_IDS) {
-    const end = Math.min(toId, id + ARCHIVE_IDS);
-    const recent = ledger.thesesBetween(id, end);
-    // While theses move, some are in both.
-    const old = recent.length === end - id ? [] : archive.theses(id, end)
-      .filter((thesis) => ledger.thesis(thesis.id) === undefined);
-    yield* [...old, ...recent].sort((a, b) => a.id - b.id);
+/** Theses with an id in `[fromId, toId)`, by id. */
+function* thesesBetween(ledger: Theses, fromId: number, toId: number): Generator<Thesis> {
+  for (let id = fromId; id < toId; id += IDS_PER_READ) {
+    yield* ledger.thesesBetween(id, Math.min(toId, id + IDS_PER_READ));
   }
 }
 

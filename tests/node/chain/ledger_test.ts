@@ -3,10 +3,11 @@ import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
-import { type ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
+import type { ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
 import type { VerifiedTransaction } from "../../../services/node/chain/verify.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, ETH, hashOf } from "../support/actors.ts";
+import { GENESIS, memoryStore } from "../support/test_chain.ts";
 
 const NOW = 1_700_000_000_000;
 const context: ExecutionContext = {
@@ -15,6 +16,7 @@ const context: ExecutionContext = {
   marketOf: ({ base, quote }) => SPEC_MARKETS.find(base, quote),
   isFresh: () => true,
   maxStartAheadMs: 86_400_000,
+  minBet: 0n,
   breachOf: () => undefined,
   newestSlotMs: NOW,
 };
@@ -25,18 +27,18 @@ const people: Address[] = [
 ];
 
 function newLedger(): Ledger {
-  return new Ledger({
-    balances: new Map([[actors.solver.address, 10_000n]]),
-    relayers: [actors.relayer.address],
-    admins: [actors.admin.address],
-  });
+  const balances = new Map([[actors.solver.address, 10_000n]]);
+  return memoryStore({ genesis: { ...GENESIS, balances } }).load().ledger;
 }
 
 /** Judges and applies a transaction, as the chain does. */
 function execute(ledger: Ledger, verified: VerifiedTransaction): Receipt {
+  const earlier = ledger.receipt(verified.txHash);
+  if (earlier !== undefined) return earlier;
   const receipt = ledger.judge(verified, context);
   const { tx, quoteHash } = verified;
-  ledger.apply({ kind: "transaction", atMs: NOW, tx, receipt, quoteHash });
+  if (receipt.status === "failed") ledger.recordFailure(receipt, NOW);
+  else ledger.apply({ atMs: NOW, tx, receipt, quoteHash });
   return receipt;
 }
 
@@ -118,17 +120,6 @@ function verifiedBackfill(from: Address, change: { base?: Address } = {}): Verif
   };
 }
 
-Deno.test("Ledger: a transaction keeps its first receipt, whatever would become of it now", () => {
-  const ledger = newLedger();
-  const good = verifiedDeposit(1, actors.user.address, 100n);
-  const bad = verifiedDeposit(1, actors.user.address, 5n);
-  for (const verified of [good, { ...bad, txHash: hashOf(5) }]) {
-    const receipt = execute(ledger, verified);
-    assert.deepEqual(ledger.judge(verified, { ...context, blockNumber: 9 }), receipt);
-    assert.equal(ledger.receipt(verified.txHash), receipt);
-  }
-});
-
 Deno.test("Ledger: strangers leave no record of what failed, members of the chain do", () => {
   const ledger = newLedger();
   const { user, solver, relayer, admin, stranger } = actors;
@@ -149,75 +140,6 @@ Deno.test("Ledger: strangers leave no record of what failed, members of the chai
   assert.deepEqual(recordedOf(bet), ["solver"]);
   execute(ledger, deposit);
   assert.deepEqual(recordedOf(bet), ["user", "solver"]);
-});
-
-Deno.test("Ledger: what was dropped from the journal still counts", () => {
-  const ledger = newLedger();
-  const { address } = actors.user;
-  const dropped = { beforeMs: NOW, lastThesisId: 7, issued: 60n, balances: { [address]: 60n } };
-  ledger.applyDropped(dropped);
-  ledger.applyDropped({ beforeMs: NOW - 1, lastThesisId: 7, issued: 40n, balances: {} });
-  assert.equal(ledger.droppedBeforeMs, NOW);
-  assert.equal(ledger.issued, 10_100n);
-  assert.equal(ledger.account(address).balance, 60n);
-  assert.equal(ledger.lastThesisId, 7);
-  const parties = { user: address, solver: actors.solver.address };
-  const bet = verifiedRfq(1, parties, { betAmount: 10n, payout: 20n });
-  assert.equal(execute(ledger, bet).thesisId, 8);
-  assert.equal(ledger.thesis(8)?.txHash, bet.txHash);
-  const credited = verifiedDeposit(3, address, 5n);
-  assert.ok(credited.tx.type === "Deposit");
-  ledger.applyDeposits([hashOf(2), credited.tx.externalTxHash]);
-  assert.equal(execute(ledger, credited).error?.code, "DEPOSIT_ALREADY_PROCESSED");
-  assert.equal(ledger.account(address).balance, 50n);
-});
-
-Deno.test("Ledger: a drop leaves balances, and nothing of its theses and receipts", () => {
-  const ledger = newLedger();
-  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
-  const parties = { user: actors.user.address, solver: actors.solver.address };
-  const bet = verifiedRfq(1, parties, { betAmount: 100n, payout: 110n });
-  execute(ledger, bet);
-  const won = ledger.settle(1, { status: "won" }, NOW);
-  ledger.drop([won], [bet.txHash], NOW);
-  ledger.drop([], [], NOW - 1);
-  assert.equal(ledger.droppedBeforeMs, NOW);
-  assert.deepEqual([ledger.thesis(1), ledger.receipt(bet.txHash)], [undefined, undefined]);
-  assert.equal(ledger.lastThesisId, 1);
-  assert.equal(ledger.account(actors.user.address).balance, 110n);
-  assert.equal(ledger.holdings, ledger.issued);
-});
-
-Deno.test("Ledger: theses are found by their ids, whichever of the others were dropped", () => {
-  const ledger = newLedger();
-  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
-  const parties = { user: actors.user.address, solver: actors.solver.address };
-  const bets = Array.from(
-    { length: 9 },
-    (_, index) => verifiedRfq(index + 1, parties, { betAmount: 1n, payout: 2n }),
-  );
-  for (const bet of bets) execute(ledger, bet);
-  const dropped = [1, 2, 5, 9];
-  ledger.drop(dropped.map((id) => ledger.settle(id, { status: "won" }, NOW)), [], NOW);
-  for (let id = 0; id <= 10; id++) {
-    const isThere = id >= 1 && id <= 9 && !dropped.includes(id);
-    assert.equal(ledger.thesis(id)?.id, isThere ? id : undefined);
-  }
-  assert.deepEqual(ledger.thesesBetween(2, 7).map(({ id }) => id), [3, 4, 6]);
-  const again = (number: number) => ({ ...bets[number - 1]!, txHash: hashOf(7_000 + number) });
-  assert.equal(ledger.judge(again(3), context).error?.code, "QUOTE_ALREADY_USED");
-  assert.equal(ledger.judge(again(5), context).error, undefined, "nothing of it is kept");
-});
-
-Deno.test("Ledger: an id is that of the receipt, also where a journal has left ids out", () => {
-  const ledger = newLedger();
-  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
-  const parties = { user: actors.user.address, solver: actors.solver.address };
-  const { tx, txHash, quoteHash } = verifiedRfq(1, parties, { betAmount: 10n, payout: 20n });
-  const receipt = { txHash, status: "committed", blockNumber: 1, thesisId: 5 } as const;
-  ledger.apply({ kind: "transaction", atMs: NOW, tx, receipt, quoteHash });
-  assert.equal(ledger.thesis(5)?.txHash, txHash);
-  assert.equal(ledger.lastThesisId, 5);
 });
 
 Deno.test("Ledger: slots up to the newest checkpoint can be filled, by an admin, on a market", () => {

@@ -253,7 +253,7 @@ Deno.test("Node: lists come in pages by cursor", () =>
     await client.sendTransaction(depositNow());
     for (let opened = 0; opened < 5; opened++) {
       const fields = { timestamp: Date.now(), upperPrice: 4_000_000_000n + BigInt(opened) };
-      await client.sendTransaction(rfqSubmit({ ...fields, betAmount: 1_000n, payout: 1_001n }));
+      await client.sendTransaction(rfqSubmit({ ...fields, betAmount: 10_000n, payout: 10_001n }));
     }
     const first = await client.getTheses({ user: user.address, limit: 3 });
     const second = await client.getTheses({

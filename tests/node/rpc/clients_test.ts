@@ -119,7 +119,7 @@ async function withClients(
     ]),
     observe: () => {},
     queue,
-    afterWrite: () => Promise.resolve(),
+    beforeAnswer: () => Promise.resolve(),
   });
   const clients = new Clients({
     ...{ dispatcher, subscriptions, clock },

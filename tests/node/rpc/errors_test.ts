@@ -5,7 +5,7 @@ import {
   RejectedTransactionError,
   UnknownThesisError,
 } from "../../../services/node/chain/errors.ts";
-import { JournalError } from "../../../services/node/chain/journal.ts";
+import { StorageError } from "../../../services/node/chain/records.ts";
 import { BatchTooLongError, rpcErrorBody } from "../../../services/node/rpc/dispatcher.ts";
 import { NodeBusyError } from "../../../services/node/rpc/serial_queue.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -32,12 +32,12 @@ Deno.test("rpcErrorBody: an error that a caller can cause has its code and detai
   }
 });
 
-Deno.test("rpcErrorBody: other errors show nothing of the node; all but those of the journal are logged", () =>
+Deno.test("rpcErrorBody: other errors show nothing of the node; all but those of the storage are logged", () =>
   withLogs("info", (records) => {
-    const journal = rpcErrorBody(new JournalError("Journal /secret cannot be written"));
-    assert.deepEqual([journal.code, journal.data], [
+    const storage = rpcErrorBody(new StorageError("Database /secret cannot be written"));
+    assert.deepEqual([storage.code, storage.data], [
       RpcCode.resourceUnavailable,
-      { code: "JOURNAL" },
+      { code: "STORAGE" },
     ]);
     assert.equal(records.length, 0);
     const unknown = [new TypeError("/secret"), new RangemakerError("OTHER", "/secret"), "/secret"];
@@ -46,7 +46,7 @@ Deno.test("rpcErrorBody: other errors show nothing of the node; all but those of
       assert.deepEqual(rest, { code: RpcCode.internalError });
     }
     assert.deepEqual(records.map(({ level }) => level), ["error", "error", "error"]);
-    const messages = [journal, ...unknown.map(rpcErrorBody)].map(({ message }) => message);
+    const messages = [storage, ...unknown.map(rpcErrorBody)].map(({ message }) => message);
     assert.doesNotMatch(messages.join(), /secret/);
     return Promise.resolve();
   }));

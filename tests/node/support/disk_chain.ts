@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Transaction } from "../../../lib/protocol/transaction.ts";
 import { Chain } from "../../../services/node/chain/chain.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import { pageOfTheses } from "../../../services/node/rpc/pages.ts";
-import { KEEP_MS } from "../../../services/node/storage/compaction.ts";
-import { DataDir } from "../../../services/node/storage/data_dir.ts";
-import { openOnDisk } from "../../../services/node/storage/files.ts";
+import { type GivenSettings, resolveSettings } from "../../../services/node/settings.ts";
+import type { Database } from "../../../services/node/store/database.ts";
+import { openStorage, type Storage } from "../../../services/node/store/storage.ts";
 import type { FakeClock } from "../../support/fake_clock.ts";
 import { actors, CHAIN_ID, deposit, hashOf, rfqSubmit } from "./actors.ts";
 import { pricesBody } from "./fake_oracle.ts";
@@ -13,36 +15,62 @@ import { GENESIS } from "./test_chain.ts";
 
 const { user, solver } = actors;
 
+/** What a test may change of a {@link DiskChain}. */
+export interface DiskChainOptions extends GivenSettings {
+  maxStaleMs?: number;
+  retainMs?: number;
+}
+
 /** A chain in a directory, driven by hand. */
 export class DiskChain {
-  readonly dataDir: DataDir;
+  readonly storage: Storage;
   readonly chain: Chain;
+  /** What was announced. */
+  readonly receipts: Receipt[] = [];
+  readonly theses: Thesis[] = [];
+  readonly heads: number[] = [];
 
-  constructor(path: string, readonly clock: FakeClock, openFile = openOnDisk) {
-    const options = { chainId: CHAIN_ID, genesis: GENESIS, ringSlots: 1_024, clock, openFile };
-    this.dataDir = DataDir.open(path, options);
-    const { state, journal, createdAtMs, resumeFrom, numbers, archive } = this.dataDir;
+  readonly #path: string;
+  #db!: Database;
+
+  constructor(path: string, readonly clock: FakeClock, options: DiskChainOptions = {}) {
+    const { retainMs, ...given } = options;
+    this.#path = path;
+    const base = { chainId: CHAIN_ID, ...GENESIS, ringBufferSize: 1_024, minBet: 0n };
+    const settings = resolveSettings({
+      ...{ ...base, relayers: [...GENESIS.relayers], admins: [...GENESIS.admins] },
+      ...given,
+    });
+    const onOpen = (db: Database) => this.#db = db;
+    this.storage = openStorage(settings, path, { clock, retainMs, onOpen });
+    const { store, resumeFrom } = this.storage;
     this.chain = new Chain({
-      ...{ chainId: CHAIN_ID, clock, oraclePrices: new OraclePrices(3_000) },
-      ...{ state, journal, createdAtMs, resumeFrom, numbers, archive },
+      ...{ chainId: CHAIN_ID, clock, oraclePrices: new OraclePrices(settings.oracle.maxStaleMs) },
+      ...{ storage: store, createdAtMs: store.createdAtMs, resumeFrom },
       events: {
-        onHead: () => {},
-        onTransaction: () => {},
-        onThesis: () => {},
+        onHead: ({ number }) => this.heads.push(number),
+        onTransaction: (receipt) => this.receipts.push(receipt),
+        onThesis: (thesis) => this.theses.push(thesis),
         onMissingPrice: () => {},
-        onJournalFailure: (thrown) => assert.fail(String(thrown)),
       },
     });
   }
 
-  /** Moves on by checkpoints with a price of ETH. */
-  run(checkpoints: number, price = 3_000_000_000n): void {
+  /** Moves on by checkpoints with a price of ETH, or without any. */
+  run(checkpoints: number, price: bigint | undefined = 3_000_000_000n): void {
     for (let made = 0; made < checkpoints; made++) {
-      this.clock.advance(100);
+      this.clock.advance(100 - this.clock.now() % 100);
       const nowMs = this.clock.now();
       this.chain.oraclePrices.update(pricesBody(nowMs, { "ETH/USDT": price }), nowMs);
-      this.chain.checkpoint(nowMs);
+      this.checkpoint();
     }
+  }
+
+  /** A checkpoint now, with the prices that are known. */
+  checkpoint(): void {
+    this.chain.checkpoint(this.clock.now());
+    this.storage.afterCheckpoint(this.chain.head);
+    this.storage.store.commit();
   }
 
   deposit(number: number): Transaction {
@@ -72,23 +100,32 @@ export class DiskChain {
     return {
       accounts: [user, solver].map(({ address }) => ledger.account(address)),
       issued: ledger.issued,
-      theses: pageOfTheses(ledger, this.chain.archive, { limit: 1_000 }),
-      each: Array.from({ length: ledger.lastThesisId }, (_, index) => this.chain.thesis(index + 1)),
+      theses: pageOfTheses(ledger, { limit: 1_000 }),
       receipts: txs.map((tx) => this.chain.submit(tx)),
     };
   }
 
-  /** Rewrites the journal; after every record, everything else has a turn. */
-  async rewrite(nextTurn: () => Promise<void> = () => Promise.resolve()): Promise<void> {
-    await this.dataDir.rewrite(this.clock.now() - KEEP_MS, { sliceMs: 0, nextTurn });
+  /** From now on, this many pages of 4 KiB fit on the disk: those that it has if it is full. */
+  fitPages(pages: number | "full"): void {
+    this.#db.exec(`PRAGMA max_page_count = ${pages === "full" ? 1 : pages}`);
+  }
+
+  /** Commits everything, and leaves the directory as a process that is killed now would. */
+  kill(copyTo: string): void {
+    this.storage.store.commit();
+    Deno.mkdirSync(copyTo);
+    for (const { name } of Deno.readDirSync(this.#path)) {
+      // This releases the locks of SQLite, which no other process wants here.
+      Deno.copyFileSync(`${this.#path}/${name}`, `${copyTo}/${name}`);
+    }
   }
 
   async close(): Promise<void> {
-    await this.dataDir.close(this.chain.head);
+    await this.storage.close(this.chain.head);
   }
 }
 
-/** A chain with deposits, won, lost and open bets, half of them older than what memory keeps. */
+/** A chain with deposits, won, lost and open bets. */
 export function someHistory(disk: DiskChain): Transaction[] {
   const txs: Transaction[] = [];
   for (let half = 0; half < 2; half++) {
@@ -98,7 +135,6 @@ export function someHistory(disk: DiskChain): Transaction[] {
     disk.run(8, half === 0 ? undefined : 9_000_000_000n);
     disk.run(3);
     txs.push(disk.bet(3_600_000 * (half + 1), 7));
-    if (half === 0) disk.clock.jump(KEEP_MS + 1_000);
   }
   disk.run(1);
   return txs;

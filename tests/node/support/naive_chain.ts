@@ -79,20 +79,26 @@ export class NaiveChain {
     return "committed";
   }
 
-  /** Records the price if it is fresh, and settles what has ended. */
+  /** Records the price if it is fresh, and settles what has ended or is broken. */
   checkpoint(timeMs: number): void {
     this.#newest = timeMs / 100;
     if (this.price !== undefined && this.#isFresh(timeMs)) {
       this.#recorded.set(this.#newest, this.price.value);
     }
     for (const thesis of this.theses) {
-      if (thesis.status === "open" && thesis.end <= timeMs) this.#attempt(thesis);
+      if (thesis.status !== "open") continue;
+      const isBroken = thesis.unknown.has(this.#newest) && this.#isOutside(this.#newest, thesis);
+      if (isBroken || thesis.end <= timeMs) this.#attempt(thesis);
     }
   }
+
+  /** Whether the ring has a slot of the last backfill, which then stored all of the ring. */
+  hasFilledRing = false;
 
   /** Fills what is missing and within reach. @returns How many slots. */
   backfill(tx: BackfillOracle): number {
     const taken: number[] = [];
+    this.hasFilledRing = false;
     for (const [index, price] of tx.prices.entries()) {
       const slot = tx.startTime / 100 + index;
       const isHeld = this.theses.some((thesis) =>
@@ -101,12 +107,15 @@ export class NaiveChain {
       if (this.#at(slot) !== undefined || !(isHeld || this.#inRing(slot))) continue;
       this.#filled.set(slot, { price, isHeld });
       taken.push(slot);
+      this.hasFilledRing ||= this.#inRing(slot);
     }
     for (const thesis of this.theses) {
-      const isHelped = [...thesis.unknown].some((slot) =>
+      const helped = [...thesis.unknown].filter((slot) =>
         slot >= taken[0]! && slot <= taken.at(-1)!
       );
-      if (thesis.status === "needs_backfill" && taken.length > 0 && isHelped) this.#attempt(thesis);
+      if (isSettled(thesis) || taken.length === 0 || helped.length === 0) continue;
+      const isBroken = [...thesis.unknown].some((slot) => this.#isOutside(slot, thesis));
+      if (thesis.status === "needs_backfill" || isBroken) this.#attempt(thesis);
     }
     return taken.length;
   }

@@ -1,28 +1,27 @@
-import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import { ShiftedClock } from "../../../lib/clock.ts";
 import { type Market, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Block } from "../../../services/node/chain/block.ts";
-import type { BlockNumbers } from "../../../services/node/chain/block_log.ts";
 import { Chain } from "../../../services/node/chain/chain.ts";
-import type { Genesis } from "../../../services/node/chain/accounts.ts";
-import { Ledger } from "../../../services/node/chain/ledger.ts";
+import type { PermissionLists } from "../../../services/node/chain/permissions.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
-import { PriceHistory } from "../../../services/node/chain/price_history.ts";
-import {
-  JournalError,
-  type JournalRecord,
-  memoryJournal,
-} from "../../../services/node/chain/journal.ts";
-import { ChainState, historiesOf } from "../../../services/node/chain/state.ts";
-import { ShiftedClock } from "../../../lib/clock.ts";
-import { ChainMemory } from "../../../services/node/dev/chain_memory.ts";
+import { Snapshots } from "../../../services/node/dev/snapshots.ts";
+import { ChainStore } from "../../../services/node/store/chain_store.ts";
+import { Database } from "../../../services/node/store/database.ts";
+import { createChain } from "../../../services/node/store/open_database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { actors, CHAIN_ID } from "./actors.ts";
 import { pricesBody } from "./fake_oracle.ts";
 
 /** What the solver of these tests owns at genesis. */
 export const SOLVER_BALANCE = 1_000_000_000n;
+
+/** What a chain starts with. */
+export interface Genesis extends PermissionLists {
+  balances: ReadonlyMap<Address, bigint>;
+}
 
 /** What the chains of these tests start with. */
 export const GENESIS: Genesis = {
@@ -31,56 +30,70 @@ export const GENESIS: Genesis = {
   admins: [actors.admin.address],
 };
 
+/** Options of {@link memoryStore}. */
+export interface MemoryOptions {
+  genesis?: Genesis;
+  ringSlots?: number;
+  nowMs?: number;
+}
+
+/** A chain's store in memory. */
+export function memoryStore(options: MemoryOptions = {}): ChainStore {
+  const { genesis = GENESIS, ringSlots = 1_024, nowMs = 0 } = options;
+  const db = new Database(undefined);
+  createChain(db, { chainId: CHAIN_ID, balances: genesis.balances }, nowMs);
+  return new ChainStore(db, {
+    ...{ markets: SPEC_MARKETS, ringSlots, permissions: genesis, isDurable: false },
+  });
+}
+
 /** A chain that a test drives checkpoint by checkpoint, and everything that it announced. */
 export class TestChain {
   readonly clock = new FakeClock();
   /** The clock of the chain: the other one, unless the chain travels in time. */
   readonly travelClock = new ShiftedClock(this.clock);
-  /** Records what happens, so that the chain can go back. */
-  readonly memory: ChainMemory;
+  readonly store: ChainStore;
+  readonly snapshots: Snapshots;
   readonly heads: Block[] = [];
   readonly receipts: Receipt[] = [];
   readonly theses: Thesis[] = [];
   readonly missing: Market[] = [];
-  readonly journal: JournalRecord[] = [];
   readonly chain: Chain;
-  /** How often settlements could not be written down. */
-  journalFailures = 0;
-  #isJournalFailing = false;
 
   constructor(
-    options: {
-      ringSlots?: number;
+    options: MemoryOptions & {
       maxStaleMs?: number;
       maxStartAheadMs?: number;
-      genesis?: Genesis;
-      numbers?: BlockNumbers;
+      minBet?: bigint;
+      /** Numbers that blocks may have: all by default. */
+      reservedTo?: () => number;
     } = {},
   ) {
-    const genesis = options.genesis ?? GENESIS;
-    this.memory = new ChainMemory(genesis);
+    this.store = memoryStore(options);
+    if (options.reservedTo !== undefined) {
+      Object.defineProperty(this.store, "reservedTo", { get: options.reservedTo });
+    }
+    this.snapshots = new Snapshots(this.store);
     this.chain = new Chain({
       chainId: CHAIN_ID,
       maxStartAheadMs: options.maxStartAheadMs,
+      minBet: options.minBet,
       clock: this.travelClock,
-      numbers: options.numbers,
-      state: new ChainState(
-        new Ledger(genesis),
-        historiesOf(
-          SPEC_MARKETS,
-          () => new PriceHistory(new PriceRing(options.ringSlots ?? 1_024)),
-        ),
-      ),
-      journal: { ...memoryJournal, append: (records) => this.#append(records) },
+      storage: this.store,
       oraclePrices: new OraclePrices(options.maxStaleMs ?? 3_000),
       events: {
         onHead: (block) => this.heads.push(block),
         onTransaction: (receipt) => this.receipts.push(receipt),
         onThesis: (thesis) => this.theses.push(thesis),
-        onJournalFailure: () => this.journalFailures += 1,
         onMissingPrice: (market) => this.missing.push(market),
       },
     });
+  }
+
+  /** Rows and checksums of tables that are written at once: unchanged where nothing was recorded. */
+  get recorded(): string {
+    const { accounts: _, ...others } = this.store.totals;
+    return JSON.stringify(others);
   }
 
   /** The time of the fake clock, Unix milliseconds. */
@@ -103,19 +116,8 @@ export class TestChain {
     }
   }
 
-  /** Decides whether the journal takes records. */
-  failJournal(isFailing: boolean): void {
-    this.#isJournalFailing = isFailing;
-  }
-
   /** Time goes on by this much without any checkpoint. */
   holdUp(byMs: number): void {
     this.clock.jump(byMs);
-  }
-
-  #append(records: readonly JournalRecord[]): void {
-    if (this.#isJournalFailing) throw new JournalError("The disk is full");
-    this.journal.push(...records);
-    this.memory.journal.append(records);
   }
 }

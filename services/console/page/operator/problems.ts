@@ -134,8 +134,8 @@ const RULES: Readonly<Record<ServiceName, Rules>> = {
     }
     const stuck = history.increase("node_theses_settled_total", { status: "needs_backfill" });
     if (stuck > 0) say("NodeNeedsBackfill", true, "Theses cannot be settled: prices are missing.");
-    if (history.latest.sum("node_journal_writable") === 0) {
-      say("NodeJournalFailed", true, "It records nothing any more: no deposit, no bet.");
+    if (history.latest.sum("node_storage_writable") === 0) {
+      say("NodeStorageFailed", true, "It records nothing any more: no deposit, no bet.");
     }
     return problems;
   },

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { lock } from "../../../services/node/storage/chain_files.ts";
+import { LockFile } from "../../../services/node/store/data_dir.ts";
 import { withFolder } from "../../support/with_folder.ts";
 
 const PROGRAMS = 100;
@@ -11,19 +11,19 @@ const STARTER = `data:text/javascript,
   postMessage("ended");
 `;
 
-Deno.test("lock: a second one is refused until the first is closed", () =>
+Deno.test("LockFile: a second one is refused until the first is closed", () =>
   withFolder((folder) => {
-    const first = lock(folder);
-    assert.throws(() => lock(folder), {
+    const first = LockFile.lock(folder);
+    assert.throws(() => LockFile.lock(folder), {
       message: `Another node has ${folder} open: stop it first`,
     });
     first.close();
-    lock(folder).close();
+    LockFile.lock(folder).close();
     return Promise.resolve();
   }));
 
 // A program that is being started has a copy of every open file for a moment.
-Deno.test("lock: a closed one is free at once, while other threads start programs too", () =>
+Deno.test("LockFile: a closed one is free at once, while other threads start programs too", () =>
   withFolder(async (folder) => {
     const starter = new Worker(STARTER, { type: "module" });
     const begun = Promise.withResolvers<void>();
@@ -34,7 +34,7 @@ Deno.test("lock: a closed one is free at once, while other threads start program
     };
     await begun.promise;
     while (!isOver) {
-      for (let count = 0; count < 100; count++) lock(folder).close();
+      for (let count = 0; count < 100; count++) LockFile.lock(folder).close();
       await new Promise((resolve) => setTimeout(resolve));
     }
     starter.terminate();

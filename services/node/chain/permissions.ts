@@ -1,0 +1,28 @@
+import type { Permission } from "../../../lib/protocol/account.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
+
+/** The accounts that may do more than others: settings of the node, not part of the genesis. */
+export interface PermissionLists {
+  /** May submit deposits. */
+  relayers: readonly Address[];
+  /** May backfill prices. */
+  admins: readonly Address[];
+}
+
+/** Who holds which permission. */
+export class Permissions {
+  readonly #holders: ReadonlyMap<Permission, ReadonlySet<Address>>;
+
+  constructor({ relayers, admins }: PermissionLists) {
+    this.#holders = new Map([["relayer", new Set(relayers)], ["admin", new Set(admins)]]);
+  }
+
+  /** The permissions of an address. */
+  of(address: Address): Permission[] {
+    return [...this.#holders].filter(([, holders]) => holders.has(address)).map(([name]) => name);
+  }
+
+  has(permission: Permission, address: Address): boolean {
+    return this.#holders.get(permission)?.has(address) ?? false;
+  }
+}

@@ -1,0 +1,169 @@
+import { crc32 } from "node:zlib";
+import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import { statOf } from "../../../lib/files.ts";
+
+/** Only the owner can read the files and enter the folder of a chain. */
+export const PRIVATE_FILE = 0o600;
+const PRIVATE_FOLDER = 0o700;
+
+/** The data directory cannot be used. */
+export class DataDirError extends RangemakerError {
+  constructor(message: string, cause?: unknown) {
+    super("DATA_DIR", message, { cause });
+  }
+}
+
+/** The database of the chain in a directory. */
+export function databasePath(dir: string): string {
+  return `${dir}/chain.sqlite`;
+}
+
+/** In the header of a database that `node backup` wrote: bytes 60 to 63, SQLite's `user_version`. */
+export const BACKUP_RUN = 1;
+
+/** In the header of every database of a chain: bytes 68 to 71, SQLite's `application_id`. */
+export const APPLICATION_ID = 0x726d6b31;
+
+/** What the lock file says of the database, to notice an older one or a lost log. */
+export interface Seen {
+  /** The database is from one of these runs of a node: each start has another number. */
+  runs: number[];
+  /** Number of the last commit. */
+  sequence: number;
+}
+
+/** Bytes of the text in a lock file: longer than every record. */
+const RECORD_BYTES = 128;
+
+/**
+ * The file `lock` of a data directory. It is locked as long as a node runs; the system releases the
+ * lock when the process ends. It also says what the database contained when it was last committed.
+ */
+export class LockFile {
+  readonly #file: Deno.FsFile;
+
+  private constructor(file: Deno.FsFile) {
+    this.#file = file;
+  }
+
+  /** Creates directory and file if they do not exist. @throws {DataDirError} */
+  static lock(dir: string): LockFile {
+    let file: Deno.FsFile;
+    try {
+      Deno.mkdirSync(dir, { recursive: true, mode: PRIVATE_FOLDER });
+      const options = { read: true, write: true, create: true, mode: PRIVATE_FILE };
+      file = Deno.openSync(`${dir}/lock`, options);
+    } catch (cause) {
+      throw new DataDirError(
+        `Data directory ${dir} cannot be written: ${
+          messageOf(cause)
+        }; make it writable for this user`,
+        cause,
+      );
+    }
+    if (file.tryLockSync(true)) return new LockFile(file);
+    file.close();
+    throw new DataDirError(`Another node has ${dir} open: stop it first`);
+  }
+
+  /** Whether a process has the directory locked. */
+  static isHeld(dir: string): boolean {
+    if (statOf(`${dir}/lock`) === undefined) return false;
+    using file = Deno.openSync(`${dir}/lock`);
+    // A shared lock: concurrent inspections must not be reported as a running node.
+    const isFree = file.tryLockSync(false);
+    if (isFree) file.unlockSync();
+    return !isFree;
+  }
+
+  /** What a directory's lock file says; undefined if it is not known, as after a power loss. */
+  static read(dir: string): Seen | undefined {
+    if (statOf(`${dir}/lock`) === undefined) return undefined;
+    const [text = "", checksum] = Deno.readTextFileSync(`${dir}/lock`).split("\n");
+    return checksum === `${crc32(text)}` ? JSON.parse(text) : undefined;
+  }
+
+  /** Overwrites the record. It may be lost with the power: then it is older, or not known. */
+  write(seen: Seen): void {
+    const text = JSON.stringify(seen);
+    const record = `${text}\n${crc32(text)}\n`.padEnd(RECORD_BYTES);
+    this.#file.seekSync(0, Deno.SeekMode.Start);
+    this.#file.writeSync(new TextEncoder().encode(record));
+  }
+
+  /** Makes the record survive a power loss. */
+  sync(): void {
+    this.#file.syncDataSync();
+  }
+
+  close(): void {
+    // To close it is not enough: a program that is just being started has the file open too.
+    this.#file.unlockSync();
+    this.#file.close();
+  }
+}
+
+/** What is in a data directory, without opening its database. */
+export type Found = "nothing" | "chain" | "backup";
+
+/**
+ * Looks at the files of a directory that no node has open.
+ *
+ * @throws {DataDirError} If there is no chain that can be opened, or its files do not belong together.
+ */
+export function examine(dir: string, seen: Seen | undefined): Found {
+  requireOwnFiles(dir);
+  const path = databasePath(dir);
+  const header = readHeader(path);
+  if (header === undefined) {
+    if ((seen?.sequence ?? 0) === 0) return "nothing";
+    throw new DataDirError(
+      `${path} is missing or empty, but ${dir} had a chain: put a backup in its place; ` +
+        `or remove ${dir}/lock to start a new chain`,
+    );
+  }
+  // The creation of a chain was interrupted.
+  if (header.applicationId === 0 && (seen?.sequence ?? 0) === 0) return "nothing";
+  if (header.applicationId !== APPLICATION_ID) {
+    throw new DataDirError(`${path} is damaged, or not a chain of this version: restore a backup`);
+  }
+  if (header.run === BACKUP_RUN) return "backup";
+  const hasLog = (statOf(`${path}-wal`)?.size ?? 0) > 0;
+  if (!hasLog || seen === undefined || seen.runs.includes(header.run)) return "chain";
+  throw new DataDirError(
+    `${path}-wal is the log of another database than ${path}: put back the one that it belongs to; ` +
+      "or restore a backup",
+  );
+}
+
+/** Refuses the directory of a version whose files this one cannot read. */
+function requireOwnFiles(dir: string): void {
+  if (statOf(`${dir}/chain.journal`) === undefined) return;
+  throw new DataDirError(
+    `${dir} contains a chain of an earlier version, which this version cannot read: ` +
+      "choose another --data-dir, or move its files elsewhere to start a new chain there",
+  );
+}
+
+/** Two numbers of a database's header; undefined if there is no file, or an empty one. */
+function readHeader(path: string): { run: number; applicationId: number } | undefined {
+  if ((statOf(path)?.size ?? 0) === 0) return undefined;
+  using file = Deno.openSync(path);
+  const bytes = new Uint8Array(100);
+  file.readSync(bytes);
+  const view = new DataView(bytes.buffer);
+  return { run: view.getUint32(60), applicationId: view.getUint32(68) };
+}
+
+/** A restored backup begins without the log of the database that it replaces. */
+export function setLogAside(dir: string): void {
+  const log = `${databasePath(dir)}-wal`;
+  if ((statOf(log)?.size ?? 0) > 0) Deno.renameSync(log, `${log}.replaced`);
+}
+
+/** Makes the creation or renaming of a file in this folder durable. */
+export function syncFolder(path: string): void {
+  if (Deno.build.os === "windows") return; // a folder cannot be opened there
+  using folder = Deno.openSync(path);
+  folder.syncSync();
+}

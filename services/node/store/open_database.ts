@@ -1,0 +1,195 @@
+import { messageOf } from "../../../lib/errors.ts";
+import { folderProblem, statOf } from "../../../lib/files.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
+import { genesisBlock } from "../chain/block.ts";
+import { BLOCKS_RESERVED } from "./chain_store.ts";
+import { Database } from "./database.ts";
+import {
+  APPLICATION_ID,
+  BACKUP_RUN,
+  databasePath,
+  DataDirError,
+  examine,
+  LockFile,
+  PRIVATE_FILE,
+  type Seen,
+  setLogAside,
+  syncFolder,
+} from "./data_dir.ts";
+import { metaOf, SCHEMA, TABLE_NAMES, tablesOf, type Totals } from "./tables.ts";
+
+/** How a new chain begins, and what an existing one has to fit. */
+export interface ChainIdentity {
+  chainId: number;
+  /** USDC with 6 decimals. If undefined, an existing chain may have any, and a new one has none. */
+  balances: ReadonlyMap<Address, bigint> | undefined;
+}
+
+/** An open database with the tables of a chain. */
+export interface OpenedDatabase {
+  db: Database;
+  isNew: boolean;
+  /** It is a backup that was put in place, and continues as the chain. */
+  isRestored: boolean;
+  /** Number of this run, in the header of the database. */
+  run: number;
+}
+
+/**
+ * Opens the database of a directory that this process has locked, and creates it if there is none.
+ *
+ * @throws {DataDirError} If it is another chain, older than it was, or its files do not belong together.
+ * Nothing is changed then.
+ * @throws {StorageError} If it cannot be read or written.
+ */
+export function openDatabase(
+  dir: string,
+  lock: LockFile,
+  seen: Seen | undefined,
+  identity: ChainIdentity,
+  nowMs: number,
+): OpenedDatabase {
+  const path = databasePath(dir);
+  const found = examine(dir, seen);
+  const isRestored = found === "backup";
+  if (isRestored) setLogAside(dir);
+  if (found !== "nothing") requireChain(dir, isRestored ? undefined : seen, identity);
+  createPrivately(dir, path);
+  const db = new Database(path);
+  try {
+    db.useLog();
+    const isNew = db.get("PRAGMA application_id")?.application_id !== APPLICATION_ID;
+    if (isNew) createChain(db, identity, nowMs);
+    const run = beginRun(db, lock);
+    db.setExclusive(true);
+    syncFolder(dir);
+    return { db, isNew, isRestored, run };
+  } catch (thrown) {
+    db.close();
+    throw thrown;
+  }
+}
+
+/** Creates the tables and the first rows of a chain. */
+export function createChain(
+  db: Database,
+  { chainId, balances }: ChainIdentity,
+  nowMs: number,
+): void {
+  const funds = [...balances ?? []].filter(([, balance]) => balance > 0n);
+  const totals = Object.fromEntries(TABLE_NAMES.map((name) => [name, { rows: 0, sum: 0 }]));
+  const state = {
+    ...{ sequence: 1, lastThesisId: 0, droppedBeforeMs: 0, lastReceipt: 0 },
+    issued: funds.reduce((sum, [, balance]) => sum + balance, 0n),
+    totals: totals as Totals, // one for each name
+  };
+  db.exec("BEGIN IMMEDIATE");
+  db.exec(SCHEMA);
+  db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+  const { accounts } = tablesOf(db, state.totals);
+  for (const [address, balance] of funds) accounts.add(address, { balance, locked: 0n });
+  const meta = metaOf(db);
+  meta.chain.add("chain", { chainId, createdAtMs: nowMs, balances: Object.fromEntries(funds) });
+  meta.state.add("state", state);
+  const { number, hash, parentHash, timestampMs } = genesisBlock(nowMs);
+  const head = { number, hash, parentHash, timestampMs, reservedTo: BLOCKS_RESERVED };
+  meta.head.add("head", head);
+  db.exec("COMMIT");
+}
+
+/** Compares a database with what is known of it, without changing it. */
+function requireChain(dir: string, seen: Seen | undefined, identity: ChainIdentity): void {
+  const path = databasePath(dir);
+  const hadIndex = statOf(`${path}-shm`) !== undefined;
+  const db = new Database(path, { readOnly: true });
+  try {
+    const meta = metaOf(db);
+    const chain = meta.chain.get("chain");
+    const sequence = meta.state.get("state")?.sequence ?? 0;
+    if (chain === undefined) throw new DataDirError(`${path} is damaged: restore a backup`);
+    const { chainId, balances } = identity;
+    const isOther = chain.chainId !== chainId ||
+      (balances !== undefined && textOf(balances) !== textOf(Object.entries(chain.balances)));
+    if (isOther) {
+      throw new DataDirError(
+        `${dir} contains a chain with another genesis or chain id: use the settings it was created with, ` +
+          "or choose another directory",
+      );
+    }
+    if (sequence >= (seen?.sequence ?? 0)) return;
+    throw new DataDirError(
+      `${path} lacks ${
+        seen!.sequence - sequence
+      } commits that were on the disk: it is an older copy, ` +
+        `or its log ${path}-wal is damaged or lost. Restore a backup; or remove ${dir}/lock to ` +
+        "continue from this state, without what happened since",
+    );
+  } finally {
+    db.close();
+    // A connection that only reads leaves it behind.
+    if (!hadIndex && statOf(`${path}-shm`) !== undefined) Deno.removeSync(`${path}-shm`);
+  }
+}
+
+/** Equal for equal balances, whatever their order. */
+function textOf(balances: Iterable<readonly [string, bigint]>): string {
+  return [...balances].filter(([, balance]) => balance > 0n).map(String).sort().join();
+}
+
+/**
+ * Gives this run a number in the header of the database, which is on the disk before the log has
+ * anything else: a log is not applied to a database of another run.
+ */
+function beginRun(db: Database, lock: LockFile): number {
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  const { user_version: last } = db.get("PRAGMA user_version") ?? {};
+  const random = crypto.getRandomValues(new Uint32Array(1))[0]!; // it has one element
+  const run = BACKUP_RUN + 1 + random % (2 ** 31 - BACKUP_RUN - 1);
+  const { sequence = 0 } = metaOf(db).state.get("state") ?? {};
+  lock.write({ runs: [Number(last), run], sequence });
+  lock.sync();
+  db.exec(`PRAGMA user_version = ${run}`);
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  return run;
+}
+
+/** SQLite gives its log the mode of the database. */
+function createPrivately(dir: string, path: string): void {
+  if (statOf(path) !== undefined) return;
+  try {
+    Deno.openSync(path, { write: true, createNew: true, mode: PRIVATE_FILE }).close();
+  } catch (cause) {
+    throw new DataDirError(`A chain cannot be created in ${dir}: ${messageOf(cause)}`, cause);
+  }
+}
+
+/** Result of {@link inspectDataDir}. */
+export interface DataDirInspection {
+  /** A running node has it open. */
+  isHeld: boolean;
+  bytes: number;
+}
+
+/**
+ * Inspects a data directory without changing it.
+ *
+ * @returns Undefined if it contains no chain yet.
+ * @throws {DataDirError} @throws {StorageError} If it cannot be used.
+ */
+export function inspectDataDir(
+  dir: string,
+  identity: ChainIdentity,
+): DataDirInspection | undefined {
+  const problem = folderProblem(dir);
+  if (problem !== undefined) throw new DataDirError(problem);
+  const isHeld = LockFile.isHeld(dir);
+  // A database that is open in this process must not be opened by other means.
+  if (!isHeld) {
+    const seen = LockFile.read(dir);
+    const found = examine(dir, seen);
+    if (found === "nothing") return undefined;
+    if (found === "chain") requireChain(dir, seen, identity);
+  }
+  const sizes = ["", "-wal"].map((end) => statOf(`${databasePath(dir)}${end}`)?.size ?? 0);
+  return { isHeld, bytes: sizes.reduce((sum, size) => sum + size) };
+}

@@ -1,0 +1,140 @@
+import { crc32 } from "node:zlib";
+import { StorageError } from "../chain/records.ts";
+import type { Database } from "./database.ts";
+
+/** Key of a row. */
+export type Key = number | string | Uint8Array;
+
+/** Number and sum of the checksums of a table's rows: a page that was lost changes them. */
+export interface TableTotals {
+  rows: number;
+  sum: number;
+}
+
+/** Sums of checksums are counted modulo this, which a number represents exactly. */
+export const SUM_MODULUS = 2 ** 48;
+
+/** Converts values to text and back. */
+export interface Codec<V> {
+  encode(value: V): string;
+  decode(text: string): V;
+}
+
+/** A row is not what was written. */
+export class DamagedRowError extends StorageError {
+  constructor(table: string, key: Key) {
+    super(`Row ${textOf(key)} of the table ${table} is damaged: restore a backup`, {
+      isFinal: true,
+    });
+  }
+}
+
+/** One table: a text by key, each row with a checksum over table, key and text. */
+export class Rows<V> {
+  readonly #db: Database;
+  readonly #table: string;
+  readonly #codec: Codec<V>;
+  readonly #totals: TableTotals;
+  readonly #sql: ReturnType<typeof statementsOf>;
+
+  /** @param totals Kept up to date. */
+  constructor(db: Database, table: string, codec: Codec<V>, totals: TableTotals) {
+    this.#db = db;
+    this.#table = table;
+    this.#codec = codec;
+    this.#totals = totals;
+    this.#sql = statementsOf(table);
+  }
+
+  has(key: Key): boolean {
+    return this.get(key) !== undefined;
+  }
+
+  /** @throws {DamagedRowError} */
+  get(key: Key): V | undefined {
+    const row = this.#db.get(this.#sql.get, key);
+    return row && this.#decode(row);
+  }
+
+  /** Adds a row with a new key. */
+  add(key: Key, value: V): void {
+    const text = this.#codec.encode(value);
+    const checksum = checksumOf(this.#table, key, text);
+    this.#db.run(this.#sql.add, key, text, checksum);
+    this.#count(1, checksum);
+  }
+
+  /** Adds or replaces a row. */
+  put(key: Key, value: V): void {
+    this.delete(key);
+    this.add(key, value);
+  }
+
+  /** Deletes a row if it exists. */
+  delete(key: Key): void {
+    const deleted = this.#db.get(this.#sql.delete, key);
+    if (deleted !== undefined) this.#count(-1, -Number(deleted.crc));
+  }
+
+  /** Some of the rows with the lowest keys. @throws {DamagedRowError} */
+  first(limit: number): [Key, V][] {
+    return this.#db.all(this.#sql.first, limit).map((row) => [row.key as Key, this.#decode(row)]);
+  }
+
+  /** The row with the highest key. @throws {DamagedRowError} */
+  last(): V | undefined {
+    const row = this.#db.get(this.#sql.last);
+    return row && this.#decode(row);
+  }
+
+  /** Rows with keys in `[from, to)`, by key. @throws {DamagedRowError} */
+  between(from: Key, to: Key): V[] {
+    return this.#db.all(this.#sql.between, from, to).map((row) => this.#decode(row));
+  }
+
+  /** All rows by key. @throws {DamagedRowError} */
+  *all(): Generator<[Key, V]> {
+    for (const row of this.#db.all(this.#sql.all)) yield [row.key as Key, this.#decode(row)];
+  }
+
+  #decode(row: Record<string, unknown>): V {
+    const { key, value, crc } = row as { key: Key; value: string; crc: number }; // as declared
+    if (checksumOf(this.#table, key, value) !== crc) throw new DamagedRowError(this.#table, key);
+    return this.#codec.decode(value);
+  }
+
+  #count(rows: number, sum: number): void {
+    this.#totals.rows += rows;
+    this.#totals.sum = (this.#totals.sum + sum + SUM_MODULUS) % SUM_MODULUS;
+  }
+}
+
+/** The declaration of a table. */
+export function declaration(table: string, keyType: "INTEGER" | "TEXT" | "BLOB"): string {
+  const columns = `key ${keyType} PRIMARY KEY NOT NULL, value TEXT NOT NULL, crc INTEGER NOT NULL`;
+  return `CREATE TABLE ${table} (${columns}) STRICT${
+    keyType === "INTEGER" ? "" : ", WITHOUT ROWID"
+  }`;
+}
+
+/** CRC-32 of a row. */
+export function checksumOf(table: string, key: Key, text: string): number {
+  return crc32(`${table}\n${textOf(key)}\n${text}`);
+}
+
+function textOf(key: Key): string {
+  return typeof key === "object" ? key.toHex() : `${key}`;
+}
+
+function statementsOf(table: string) {
+  const select = `SELECT key, value, crc FROM ${table}`;
+  return {
+    get: `${select} WHERE key = ?`,
+    add: `INSERT INTO ${table} (key, value, crc) VALUES (?, ?, ?)`,
+    delete: `DELETE FROM ${table} WHERE key = ? RETURNING crc`,
+    first: `${select} ORDER BY key LIMIT ?`,
+    last: `${select} ORDER BY key DESC LIMIT 1`,
+    between: `${select} WHERE key >= ? AND key < ? ORDER BY key`,
+    all: `${select} ORDER BY key`,
+  };
+}

@@ -1,0 +1,159 @@
+import { setImmediate } from "node:timers";
+import { messageOf } from "../../../lib/errors.ts";
+import { StorageError } from "../chain/records.ts";
+import type { Database } from "./database.ts";
+
+/** Changes wait this long for others at most, so that one flush serves all of them. */
+const COMMIT_DELAY_MAX_MS = 10;
+
+/** What a {@link Turns} needs of its owner. */
+export interface TurnHooks {
+  /** Writes what is only in memory yet; it becomes part of the commit. */
+  beforeCommit(): void;
+  /** Called when everything is on the disk. @throws {StorageError} If nothing may count as stored. */
+  committed(): void;
+  /** Called after the database was rolled back. */
+  rolledBack(): void;
+}
+
+/**
+ * Collects the changes of a turn of the event loop, and of the next few if more follow, in one
+ * transaction. Nobody is answered before it is committed.
+ */
+export class Turns {
+  readonly #db: Database;
+  readonly #isDurable: boolean;
+  readonly #hooks: TurnHooks;
+  #isOpen = false;
+  #openedMs = 0;
+  #changes = 0;
+  #effects: (() => void)[] = [];
+  #waiting: PromiseWithResolvers<void> | undefined;
+  #failure: StorageError | undefined;
+
+  /** @param isDurable Otherwise there is no transaction, and everything counts as committed at once. */
+  constructor(db: Database, isDurable: boolean, hooks: TurnHooks) {
+    this.#db = db;
+    this.#isDurable = isDurable;
+    this.#hooks = hooks;
+  }
+
+  /** Why nothing can be written; undefined while it works. */
+  get failure(): StorageError | undefined {
+    return this.#failure;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Begins a transaction unless one is open. Called before every change. */
+  begin(): void {
+    this.#changes += 1;
+    if (this.#isOpen || !this.#isDurable) return;
+    this.#db.exec("BEGIN IMMEDIATE");
+    this.#isOpen = true;
+    this.#openedMs = performance.now();
+    this.#commitLater(this.#changes);
+  }
+
+  /** Makes changes, or none of them. @throws {StorageError} @throws What `run` throws. */
+  change<T>(run: () => T): T {
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      return run();
+    } catch (thrown) {
+      if (thrown instanceof StorageError) this.#failure = thrown;
+      const withdrawn = `Another change of the same moment failed: ${messageOf(thrown)}`;
+      this.#rollBack(this.#failure ?? new StorageError(withdrawn, { cause: thrown }));
+      throw thrown;
+    }
+  }
+
+  /** Runs an effect when everything so far is committed; it is dropped if that fails. */
+  afterCommit(effect: () => void): void {
+    if (this.#isOpen) this.#effects.push(effect);
+    else effect();
+  }
+
+  /** Resolves when everything so far is committed. @throws {StorageError} If that failed. */
+  async committed(): Promise<void> {
+    if (!this.#isOpen) return;
+    await (this.#waiting ??= Promise.withResolvers()).promise;
+  }
+
+  /** Commits now. Does not throw: those that wait are told. */
+  commit(): void {
+    if (!this.#isOpen) return;
+    try {
+      this.#hooks.beforeCommit();
+      this.#db.exec("COMMIT");
+      this.#hooks.committed();
+    } catch (thrown) {
+      this.#failure = asStorageError(thrown);
+      return this.#rollBack(this.#failure);
+    }
+    const [effects, waiting] = this.#close();
+    waiting?.resolve();
+    for (const effect of effects) effect();
+  }
+
+  /** After a failure, tries whether writing works again. */
+  retry(write: () => void): void {
+    if (this.#failure === undefined || this.#failure.isFinal) return;
+    try {
+      this.begin();
+      write();
+      this.#hooks.beforeCommit();
+      this.#db.exec("COMMIT");
+      this.#hooks.committed();
+    } catch (thrown) {
+      this.#failure = asStorageError(thrown);
+      this.#db.rollBack();
+      this.#close();
+      return;
+    }
+    this.#failure = undefined;
+    for (const effect of this.#close()[0]) effect();
+  }
+
+  /** Nothing is written any more. */
+  fail(failure: StorageError): void {
+    this.#failure = failure;
+    if (this.#isOpen) this.#rollBack(failure);
+  }
+
+  #commitLater(changes: number): void {
+    setImmediate(() => {
+      if (!this.#isOpen) return;
+      const isQuiet = changes === this.#changes;
+      if (isQuiet || performance.now() - this.#openedMs > COMMIT_DELAY_MAX_MS) this.commit();
+      else this.#commitLater(this.#changes);
+    });
+  }
+
+  #rollBack(failure: StorageError): void {
+    const [, waiting] = this.#close();
+    try {
+      this.#db.rollBack();
+      this.#hooks.rolledBack();
+    } catch (thrown) {
+      // What is stored cannot be read: memory is of no use any more.
+      this.#failure = new StorageError(messageOf(thrown), { cause: thrown, isFinal: true });
+    }
+    waiting?.reject(failure);
+  }
+
+  #close(): [effects: (() => void)[], waiting: PromiseWithResolvers<void> | undefined] {
+    const [effects, waiting] = [this.#effects, this.#waiting];
+    this.#isOpen = false;
+    this.#effects = [];
+    this.#waiting = undefined;
+    return [effects, waiting];
+  }
+}
+
+function asStorageError(thrown: unknown): StorageError {
+  if (thrown instanceof StorageError) return thrown;
+  return new StorageError(`The chain cannot be written: ${messageOf(thrown)}`, { cause: thrown });
+}

@@ -1,0 +1,64 @@
+import { crc32 } from "node:zlib";
+import { StorageError } from "../chain/records.ts";
+import type { Database } from "./database.ts";
+import { SUM_MODULUS } from "./rows.ts";
+import { TABLE_NAMES } from "./tables.ts";
+
+/** What {@link findDamage} needs; a worker makes its own. */
+export interface DamageSearch {
+  rows(sql: string): Iterable<Record<string, unknown>>;
+  crc32(text: string): number;
+  tables: readonly string[];
+  modulus: number;
+  /** Whether to end early. */
+  isStopped(): boolean;
+}
+
+/**
+ * Reads all rows: each has to fit its checksum, and each table its number and sum of rows. Its text is
+ * part of a worker's program, so that it uses nothing but its argument.
+ *
+ * @returns What is damaged; undefined if nothing is.
+ */
+export function findDamage(search: DamageSearch): string | undefined {
+  const { rows, crc32, tables, modulus, isStopped } = search;
+  const textOf = (key: unknown) => key instanceof Uint8Array ? key.toHex() : `${key}`;
+  let state = "";
+  for (const table of ["meta", ...tables]) {
+    let [count, sum] = [0, 0];
+    for (const { key, value, crc } of rows(`SELECT key, value, crc FROM ${table} ORDER BY key`)) {
+      if (crc32(`${table}\n${textOf(key)}\n${value}`) !== crc) {
+        return `row ${textOf(key)} of the table ${table}`;
+      }
+      if (table === "meta" && key === "state") state = `${value}`;
+      count += 1;
+      sum = (sum + Number(crc)) % modulus;
+      if (count % 1_000 === 0 && isStopped()) return undefined;
+    }
+    if (table === "meta") continue;
+    const totals = JSON.parse(state).totals[table];
+    if (totals.rows !== count || totals.sum !== sum) {
+      return `table ${table}: ${count} rows instead of ${totals.rows}, or older ones`;
+    }
+  }
+  for (const row of rows("PRAGMA integrity_check(1)")) {
+    if (row.integrity_check !== "ok") return `${row.integrity_check}`;
+  }
+}
+
+/** Checks a whole database. @throws {StorageError} If it is damaged. */
+export function requireUndamaged(db: Database): void {
+  const damage = findDamage({
+    rows: (sql) => db.all(sql),
+    crc32,
+    tables: TABLE_NAMES,
+    modulus: SUM_MODULUS,
+    isStopped: () => false,
+  });
+  if (damage !== undefined) throw damaged(damage);
+}
+
+/** The error for a database whose contents are not what was written. */
+export function damaged(what: string): StorageError {
+  return new StorageError(`The chain is damaged (${what}): restore a backup`, { isFinal: true });
+}

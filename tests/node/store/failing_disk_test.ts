@@ -1,0 +1,222 @@
+/** What the node answers and logs while its disk is full. */
+import assert from "node:assert/strict";
+import { toWire } from "../../../lib/protocol/wire.ts";
+import { CoreNode } from "../../../services/node/core_node.ts";
+import { resolveSettings } from "../../../services/node/settings.ts";
+import type { Database } from "../../../services/node/store/database.ts";
+import {
+  openStorage,
+  SAVE_CHECKPOINTS,
+  type Storage,
+} from "../../../services/node/store/storage.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { withFolder } from "../../support/with_folder.ts";
+import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
+import { pricesBody } from "../support/fake_oracle.ts";
+import { logOf } from "../support/log_of.ts";
+import { SOLVER_BALANCE } from "../support/test_chain.ts";
+
+const settings = resolveSettings({
+  relayers: [actors.relayer.address],
+  balances: new Map([[actors.solver.address, SOLVER_BALANCE]]),
+  ringBufferSize: 1_024,
+});
+
+/** A node without ports whose disk is full when the test says so. */
+class Node {
+  readonly clock = new FakeClock();
+  readonly storage: Storage;
+  readonly core: CoreNode;
+  #db!: Database;
+  #deposits = 0;
+
+  constructor(folder: string) {
+    const { clock } = this;
+    this.storage = openStorage(settings, folder, { clock, onOpen: (db) => this.#db = db });
+    this.core = new CoreNode(settings, this.storage, clock, clock.monotonic);
+  }
+
+  fillDisk(isFull: boolean): void {
+    this.#db.exec(`PRAGMA max_page_count = ${isFull ? 1 : 1_000_000}`); // at least what it has
+  }
+
+  /** Checkpoints of a second, with fresh prices. */
+  second(price?: bigint): void {
+    for (let made = 0; made < SAVE_CHECKPOINTS; made++) {
+      this.clock.advance(100);
+      const nowMs = this.clock.now();
+      const prices = price === undefined ? undefined : { "ETH/USDT": price };
+      this.core.chain.oraclePrices.update(pricesBody(nowMs, prices), nowMs);
+      this.storage.afterCheckpoint(this.core.chain.checkpoint(nowMs));
+      this.storage.store.commit();
+    }
+  }
+
+  async deposit() {
+    const timestamp = this.clock.now();
+    const externalTxHash = hashOf(this.#deposits += 1);
+    const fields = { timestamp, user: actors.user.address, amount: 5_000_000n, externalTxHash };
+    return await this.call("core_sendTransaction", toWire(deposit(fields)));
+  }
+
+  /** Deposits until the disk is full. @returns How many were committed, and the answer of the last. */
+  async depositUntilFull() {
+    this.fillDisk(true);
+    for (let committed = 0;; committed++) {
+      const { result, error } = await this.deposit();
+      if (result === undefined) return { committed, error };
+    }
+  }
+
+  async balance(): Promise<string> {
+    return (await this.call("core_getAccount", actors.user.address)).result.balance;
+  }
+
+  async call(method: string, ...params: unknown[]) {
+    const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const answer = await this.core.dispatcher.handle(text, { isReadOnly: false, path: () => [] });
+    return JSON.parse(answer.text ?? "null");
+  }
+
+  async health() {
+    const response = this.core.health();
+    const { status, error } = await response.json();
+    return { http: response.status, status, error };
+  }
+}
+
+/** Runs a test with a node on the disk. @returns What was logged after its start. */
+async function withNode(test: (node: Node, folder: string) => Promise<void>): Promise<string[]> {
+  let lines: string[] = [];
+  await withFolder(async (folder) => {
+    lines = await logOf(async () => {
+      const node = new Node(folder);
+      node.second();
+      await test(node, folder);
+      await node.storage.close(node.core.chain.head);
+    });
+  });
+  return lines.filter((line) => !line.startsWith("New chain"));
+}
+
+Deno.test("Node: on a full disk it refuses with a stable code, reports failed, logs once, and recovers", async () => {
+  const logged = await withNode(async (node, folder) => {
+    const { committed, error } = await node.depositUntilFull();
+    assert.deepEqual([error.code, error.data], [-32002, { code: "STORAGE" }]);
+    assert.ok(!JSON.stringify(error).includes(folder), "no path");
+    for (let sent = 0; sent < 5; sent++) {
+      assert.equal((await node.deposit()).error.code, -32002);
+      node.second();
+    }
+    const { http, status, error: reason } = await node.health();
+    assert.deepEqual([http, status], [503, "failed"]);
+    assert.match(reason, /^The chain cannot be written: database or disk is full/);
+    const writable = async () => (await node.core.metrics.storageWritable.get()).values[0]?.value;
+    assert.equal(await writable(), 0);
+    assert.equal(await node.balance(), `${committed * 5_000_000}`, "what was answered, no more");
+    const { ledger, histories } = node.core.chain.state;
+    assert.equal(ledger.holdings, ledger.issued);
+    for (const { ring } of histories.values()) assert.ok(ring.at(node.clock.now()), "prices go on");
+
+    node.fillDisk(false);
+    node.second();
+    assert.deepEqual(await node.health(), { http: 200, status: "healthy", error: undefined });
+    assert.equal(await writable(), 1);
+    assert.equal((await node.deposit()).result.status, "committed");
+    assert.equal(await node.balance(), `${(committed + 1) * 5_000_000}`);
+  });
+  assert.deepEqual(logged.map((line) => line.replace(/: .*/, "")), [
+    "The chain cannot be written",
+    "The data directory can be written again",
+  ]);
+});
+
+Deno.test("Node: a thesis that is lost or ends while the disk is full is settled when there is room", async () => {
+  await withNode(async (node) => {
+    await node.deposit();
+    const timestamp = node.clock.now();
+    const bet = (endTime: number, lowerPrice: bigint) =>
+      node.call("core_sendTransaction", toWire(rfqSubmit({ timestamp, endTime, lowerPrice })));
+    assert.equal((await bet(timestamp + 60_000, 2_850_000_000n)).result.status, "committed");
+    assert.equal((await bet(timestamp + 3_000, 1n)).result.status, "committed");
+    await node.depositUntilFull();
+    node.second(2_000_000_000n);
+    for (let seconds = 0; seconds < 3; seconds++) node.second();
+    const statuses = () => node.core.chain.state.ledger.theses.map(({ status }) => status);
+    assert.deepEqual(statuses(), ["open", "open"]);
+    node.fillDisk(false);
+    node.second();
+    node.second();
+    assert.deepEqual(statuses(), ["lost", "won"]);
+    const { breach } = node.core.chain.state.ledger.thesis(1)!;
+    assert.deepEqual(breach, { time: timestamp + 100, price: 2_000_000_000n });
+  });
+});
+
+Deno.test("Node: without a reserved number it announces no block, and continues when there are numbers again", async () => {
+  await withNode(async (node) => {
+    await node.depositUntilFull();
+    for (let seconds = 0; seconds < 30; seconds++) node.second();
+    const { number } = node.core.chain.head;
+    assert.ok(number <= 120, `${number}`);
+    node.fillDisk(false);
+    node.second();
+    node.second();
+    assert.ok(node.core.chain.head.number > number);
+  });
+});
+
+Deno.test("Node: with its clock an hour behind the newest block it is degraded and opens no thesis", async () => {
+  await withNode(async (node) => {
+    await node.deposit();
+    node.clock.jump(-3_600_000);
+    const { http, status, error } = await node.health();
+    assert.deepEqual([http, status], [200, "degraded"]);
+    assert.match(error, /The clock is 3600000 ms behind the newest block/);
+    const timestamp = node.clock.now();
+    const bet = rfqSubmit({ timestamp, endTime: timestamp + 60_000 });
+    const { result } = await node.call("core_sendTransaction", toWire(bet));
+    assert.equal(result.error.code, "ORACLE_STALE");
+    node.clock.jump(3_600_000);
+    node.second();
+    assert.equal((await node.health()).status, "healthy");
+  });
+});
+
+Deno.test("Node: neither a receipt nor a read tells of a change before it is committed", async () => {
+  await withNode(async (node) => {
+    const order: string[] = [];
+    node.storage.store.change(() =>
+      node.storage.store.saveCounters({ lastThesisId: 0, issued: 0n })
+    );
+    node.storage.store.afterCommit(() => order.push("committed"));
+    const answers = ["core_getAccount", "eth_blockNumber"].map((method) =>
+      node.call(method, ...(method === "core_getAccount" ? [actors.user.address] : []))
+        .then(() => order.push(method))
+    );
+    await Promise.all(answers);
+    assert.equal(order[0], "committed");
+    node.storage.store.saveCounters({ lastThesisId: 0, issued: SOLVER_BALANCE });
+  });
+});
+
+Deno.test("Node: an error in the middle of a change undoes all of it", async () => {
+  await withNode(async (node) => {
+    await node.deposit();
+    const { store } = node.storage;
+    const before = { balance: await node.balance(), totals: JSON.stringify(store.totals) };
+    const { address } = actors.user;
+    const fail = () => {
+      store.saveFunds(address, { balance: 1n, locked: 0n });
+      store.saveDeposit(hashOf(99));
+      throw new Error("A mistake");
+    };
+    assert.throws(() => store.change(fail), /A mistake/);
+    assert.deepEqual(
+      { balance: await node.balance(), totals: JSON.stringify(store.totals) },
+      before,
+    );
+    assert.equal(store.isDeposited(hashOf(99)), false);
+    assert.equal((await node.deposit()).result.status, "committed");
+  });
+});

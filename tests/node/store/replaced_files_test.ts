@@ -1,0 +1,113 @@
+/** Files of a data directory that are older, of another chain, moved or missing. */
+import assert from "node:assert/strict";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { withFolder } from "../../support/with_folder.ts";
+import { DiskChain, someHistory } from "../support/disk_chain.ts";
+
+/** What `cp` does. */
+function copy(from: string, to: string, ...names: string[]): void {
+  Deno.mkdirSync(to, { recursive: true });
+  const all = [...Deno.readDirSync(from)].map(({ name }) => name);
+  for (const name of names.length > 0 ? names : all) {
+    Deno.copyFileSync(`${from}/${name}`, `${to}/${name}`);
+  }
+}
+
+/** Copies of one chain's directory at several moments. */
+async function withMoments(test: (folder: string, clock: FakeClock) => Promise<void>) {
+  await withFolder(async (folder) => {
+    const clock = new FakeClock();
+    const first = new DiskChain(`${folder}/node`, clock);
+    someHistory(first);
+    first.kill(`${folder}/first-killed`);
+    await first.close();
+    copy(`${folder}/node`, `${folder}/first-closed`);
+    const second = new DiskChain(`${folder}/node`, clock);
+    second.deposit(50);
+    second.kill(`${folder}/second-killed-early`);
+    second.deposit(51);
+    second.run(20);
+    second.kill(`${folder}/second-killed`);
+    await second.close();
+    copy(`${folder}/node`, `${folder}/second-closed`);
+    await test(folder, clock);
+  });
+}
+
+const DATABASE = "chain.sqlite";
+const LOG = "chain.sqlite-wal";
+
+Deno.test("Data directory: mixtures of files of several moments are refused, and left as they are", () =>
+  withMoments((folder, clock) => {
+    const mixtures: [name: string, base: string, others: string, names: string[]][] = [
+      ["an older database", "second-closed", "first-closed", [DATABASE]],
+      ["an older database with a newer log", "second-killed", "first-closed", [DATABASE]],
+      ["an older log", "second-killed", "second-killed-early", [LOG]],
+      ["the log of an earlier run", "second-killed", "first-killed", [LOG]],
+      ["an old log beside a closed database", "second-closed", "first-killed", [LOG]],
+      ["an older database with its log", "second-killed", "first-killed", [DATABASE, LOG]],
+    ];
+    for (const [name, base, others, names] of mixtures) {
+      const path = `${folder}/mixture`;
+      copy(`${folder}/${base}`, path);
+      copy(`${folder}/${others}`, path, ...names);
+      const before = names.map((name) => Deno.readFileSync(`${path}/${name}`));
+      assert.throws(() => new DiskChain(path, clock), /[Rr]estore a backup/, name);
+      assert.deepEqual(names.map((name) => Deno.readFileSync(`${path}/${name}`)), before, name);
+      Deno.removeSync(path, { recursive: true });
+    }
+    return Promise.resolve();
+  }));
+
+Deno.test("Data directory: a lost log or database is refused; without the lock file the older state goes on", () =>
+  withMoments(async (folder, clock) => {
+    const path = `${folder}/lost`;
+    copy(`${folder}/second-killed`, path, DATABASE, "lock");
+    assert.throws(() => new DiskChain(path, clock), /lacks \d+ commits that were on the disk/);
+    Deno.removeSync(`${path}/lock`);
+    await new DiskChain(path, clock).close();
+
+    copy(`${folder}/second-killed`, `${folder}/gone`, "lock");
+    assert.throws(() => new DiskChain(`${folder}/gone`, clock), /is missing or empty/);
+    Deno.writeTextFileSync(`${folder}/gone/${DATABASE}`, "");
+    assert.throws(() => new DiskChain(`${folder}/gone`, clock), /is missing or empty/);
+  }));
+
+Deno.test("Data directory: the files of an earlier version are refused in one sentence", () =>
+  withFolder((path) => {
+    Deno.writeTextFileSync(`${path}/chain.journal`, "");
+    assert.throws(() => new DiskChain(path, new FakeClock()), {
+      code: "DATA_DIR",
+      message: /^.* contains a chain of an earlier version, .*: choose another --data-dir, or move/,
+    });
+    return Promise.resolve();
+  }));
+
+for (const change of ["removed", "moved", "replaced", "without its log"]) {
+  Deno.test(`Data directory: once the database is ${change}, nothing is acknowledged any more`, () =>
+    withFolder(async (folder) => {
+      const clock = new FakeClock();
+      const path = `${folder}/node`;
+      const disk = new DiskChain(path, clock);
+      disk.run(20);
+      disk.deposit(1);
+      disk.kill(`${folder}/copy`);
+      if (change === "removed") Deno.removeSync(`${path}/${DATABASE}`);
+      if (change === "moved") Deno.renameSync(path, `${folder}/elsewhere`);
+      if (change === "without its log") Deno.removeSync(`${path}/${LOG}`);
+      if (change === "replaced") {
+        Deno.renameSync(`${folder}/copy/${DATABASE}`, `${path}/${DATABASE}`);
+      }
+      const { store } = disk.storage;
+      disk.deposit(2);
+      const answered = store.committed();
+      store.commit();
+      await assert.rejects(answered, /was removed, moved or replaced: restart the node/);
+      assert.match(store.failure!.message, /restart the node/);
+      assert.throws(() => disk.deposit(3), /restart the node/);
+      disk.run(20);
+      assert.match(store.failure!.message, /restart the node/, "for ever");
+      assert.equal(disk.receipts.length, 1, "subscribers were not told either");
+      await assert.rejects(disk.close(), /restart the node/);
+    }));
+}

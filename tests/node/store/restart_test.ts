@@ -1,0 +1,371 @@
+/** A chain in a data directory over stops, kills and other settings. */
+import assert from "node:assert/strict";
+import { CoreClient } from "../../../lib/net/core_client.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Deposit } from "../../../lib/protocol/transaction.ts";
+import { startNode } from "../../../services/node/mod.ts";
+import { inspectDataDir } from "../../../services/node/store/open_database.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { withSeed } from "../../support/random.ts";
+import { RpcSocket } from "../../support/rpc_socket.ts";
+import { withFolder } from "../../support/with_folder.ts";
+import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
+import { DiskChain, someHistory } from "../support/disk_chain.ts";
+import { startFakeOracle } from "../support/fake_oracle.ts";
+import { logOf } from "../support/log_of.ts";
+import { NodeProcess } from "../support/node_process.ts";
+import { testOptions } from "../support/running_node.ts";
+import { SteppedNode, withSteppedNode } from "../support/stepped_node.ts";
+
+const { user } = actors;
+const oracleUrl = "http://127.0.0.1:9";
+const ETH_PAIR = { base: ETH.base, quote: ETH.quote };
+
+/** Rounds of the test that kills a node: more with `KILLS=300`. */
+const KILLS = Number(Deno.env.get("KILLS") ?? 4);
+
+function depositAt(timestamp: number, number: number): Deposit {
+  const fields = { timestamp, user: user.address, amount: 5_000_000n };
+  return deposit({ ...fields, externalTxHash: hashOf(number) });
+}
+
+function processArgs(dataDir: string, url = oracleUrl): string[] {
+  const { solver, relayer, admin } = actors;
+  return [
+    ...["--data-dir", dataDir, "--oracle-url", url, "--relayers", relayer.address],
+    ...["--admins", admin.address, "--balances", `${solver.address}=1000000000`],
+  ];
+}
+
+async function blockNumber(url: string): Promise<number> {
+  const socket = await RpcSocket.open(url.replace("http", "ws"));
+  const { result } = await socket.call("eth_blockNumber", []);
+  await socket.close();
+  return Number(result);
+}
+
+Deno.test("Data directory: a stopped node comes back with accounts, theses, receipts and prices", () =>
+  withFolder(async (directory) => {
+    const clock = new FakeClock();
+    const oracle = startFakeOracle(() => clock.now());
+    const options = testOptions({ oracleUrl: oracle.url, dataDir: directory });
+    const before = await SteppedNode.start(options, clock);
+    await before.run(1);
+    const { client } = before;
+    const receipt = await client.sendTransaction(depositAt(before.now, 1));
+    const timestamp = before.now;
+    const short = rfqSubmit({ timestamp, endTime: timestamp + 300 });
+    const long = rfqSubmit({ timestamp, endTime: timestamp + 3_600_000 });
+    const poor = rfqSubmit({ timestamp, betAmount: 9_000_000n, payout: 9_000_001n });
+    const statuses: string[] = [];
+    for (const tx of [short, long, poor]) statuses.push((await client.sendTransaction(tx)).status);
+    assert.deepEqual(statuses, ["committed", "committed", "failed"]);
+    await before.run(14);
+    const query = { ...ETH_PAIR, from: timestamp - 100, to: before.now + 100 };
+    const seen = {
+      account: await client.getAccount(user.address),
+      theses: await client.getTheses({}),
+      history: await client.getPriceHistory(query),
+      block: await blockNumber(before.node.url),
+    };
+    assert.deepEqual(seen.theses.theses.map(({ status }) => status), ["won", "open"]);
+    assert.deepEqual([seen.history.prices.length, seen.history.missing.length], [15, 1]);
+    await before.stop();
+
+    const after = await SteppedNode.start(options, clock);
+    assert.deepEqual(await after.client.getAccount(user.address), seen.account);
+    assert.deepEqual(await after.client.getTheses({}), seen.theses);
+    assert.deepEqual(await after.client.getTransaction(receipt.txHash), receipt);
+    assert.deepEqual(await after.client.getPriceHistory(query), seen.history);
+    assert.ok(await blockNumber(after.node.url) > seen.block);
+    assert.deepEqual((await after.client.sendTransaction(poor)).status, "failed");
+    await after.stop();
+    await oracle.stop();
+  }));
+
+Deno.test("Data directory: prices and the head are stored once a second, not only at the end", () =>
+  withFolder(async (folder) => {
+    const clock = new FakeClock();
+    const disk = new DiskChain(`${folder}/node`, clock);
+    const from = clock.now() + 100;
+    disk.run(25);
+    disk.kill(`${folder}/copy`);
+    const copy = new DiskChain(`${folder}/copy`, clock);
+    const { ring } = copy.chain.state.historyOf(ETH);
+    const known = Array.from({ length: 25 }, (_, slot) => ring.at(from + 100 * slot));
+    assert.deepEqual(known.indexOf(undefined), 20);
+    assert.ok(copy.chain.head.number > disk.chain.head.number, "above all that was announced");
+    await copy.close();
+    await disk.close();
+  }));
+
+Deno.test("Data directory: a killed chain has everything that was committed, over and over", () =>
+  withFolder(async (folder) => {
+    const clock = new FakeClock();
+    let disk = new DiskChain(`${folder}/0`, clock);
+    const txs = someHistory(disk);
+    for (let kills = 1; kills <= 3; kills++) {
+      disk.run(1);
+      txs.push(disk.deposit(100 + kills), disk.bet(3_600_000, 20 + kills));
+      const before = disk.view(txs);
+      disk.kill(`${folder}/${kills}`);
+      await disk.close();
+      disk = new DiskChain(`${folder}/${kills}`, clock);
+      assert.deepEqual(disk.view(txs), before);
+    }
+    await disk.close();
+  }));
+
+Deno.test("Data directory: survives kill -9 under load, again and again", () =>
+  withFolder((directory) =>
+    withSeed(async (random) => {
+      const answered = new Map<string, { tx: Deposit; receipt: Receipt }>();
+      const unanswered: Deposit[] = [];
+      let number = 0;
+      let highestBlock = 0;
+      for (let round = 0; round < KILLS; round++) {
+        const node = await NodeProcess.start(processArgs(directory));
+        const client = new CoreClient({ url: node.url });
+        for (const { tx, receipt } of [...answered.values()].slice(-100)) {
+          assert.deepEqual(await client.sendTransaction(tx), receipt);
+        }
+        for (const tx of unanswered.splice(0)) {
+          const receipt = await client.sendTransaction(tx);
+          assert.equal(receipt.status, "committed");
+          answered.set(receipt.txHash, { tx, receipt });
+        }
+        const { balance } = await client.getAccount(user.address);
+        assert.equal(balance, BigInt(answered.size) * 5_000_000n);
+        assert.ok(await blockNumber(node.url) > highestBlock || round === 0, "heads never go back");
+
+        const killAfter = answered.size + 5 + Math.floor(random() * 20);
+        const enough = Promise.withResolvers<void>();
+        const sender = async () => {
+          for (;;) {
+            const tx = depositAt(Date.now(), number += 1);
+            try {
+              const receipt = await client.sendTransaction(tx);
+              answered.set(receipt.txHash, { tx, receipt });
+              highestBlock = Math.max(highestBlock, receipt.blockNumber);
+              if (answered.size >= killAfter) enough.resolve();
+            } catch {
+              unanswered.push(tx);
+              return;
+            }
+          }
+        };
+        const senders = [sender(), sender(), sender()];
+        await enough.promise;
+        await node.kill();
+        await Promise.all(senders);
+      }
+      if (KILLS > 4) console.log(`${KILLS} kills, ${answered.size} deposits answered, none lost`);
+      const node = await NodeProcess.start(processArgs(directory));
+      const client = new CoreClient({ url: node.url });
+      const { balance } = await client.getAccount(user.address);
+      assert.ok(balance >= BigInt(answered.size) * 5_000_000n);
+      assert.equal(await node.stop(), 0);
+    })
+  ));
+
+Deno.test("Data directory: a bet outlives kill -9, and lacks the prices of the time without a node", () =>
+  withFolder(async (directory) => {
+    const oracle = startFakeOracle();
+    const first = await NodeProcess.start(processArgs(directory, oracle.url));
+    const client = new CoreClient({ url: first.url });
+    await client.sendTransaction(depositAt(Date.now(), 1));
+    let receipt: Receipt;
+    do {
+      const now = Date.now();
+      receipt = await client.sendTransaction(rfqSubmit({ timestamp: now, endTime: now + 2_000 }));
+    } while (receipt.error?.code === "ORACLE_STALE");
+    const { endTime } = (await client.getThesis(1))!;
+    await first.kill();
+
+    const second = await NodeProcess.start(processArgs(directory, oracle.url));
+    const again = new CoreClient({ url: second.url });
+    const settled = await eventually("an attempt to settle", async () => {
+      const thesis = await again.getThesis(1);
+      return thesis?.status === "open" ? undefined : thesis;
+    });
+    // The time between the two processes is missing, and nothing was made up for it.
+    assert.equal(settled?.status, "needs_backfill");
+    const socket = await RpcSocket.open(second.url.replace("http", "ws"));
+    const refused = await socket.call("core_settleThesis", [1]);
+    const { missing } = Object(refused.error?.data);
+    assert.ok(missing[0].to <= Math.ceil(endTime / 100) * 100 && missing.length >= 1);
+    const { locked } = await again.getAccount(user.address);
+    assert.equal(locked, 1_000_000n);
+    await socket.close();
+    await second.stop();
+    await oracle.stop();
+  }));
+
+Deno.test("Node: while its process stands still nothing is made up, and it goes on afterwards", () =>
+  withSteppedNode(async ({ stepped, client, clock }) => {
+    const from = stepped.now;
+    clock.jump(1_500);
+    await stepped.run(5);
+    const page = await client.getPriceHistory({ ...ETH_PAIR, from, to: stepped.now + 100 });
+    assert.deepEqual(page.missing, [{ from: from + 100, to: from + 1_500 }]);
+    const times = page.prices.map(({ time }) => time - from);
+    assert.deepEqual(times, [0, 1_500, 1_600, 1_700, 1_800, 1_900, 2_000]);
+  }));
+
+Deno.test("Data directory: refuses a second node and another genesis; another ring keeps the prices", () =>
+  withFolder(async (directory) => {
+    const options = testOptions({ oracleUrl, dataDir: directory });
+    const first = await startNode(options);
+    await assert.rejects(() => startNode(options), /Another node has .* open: stop it first/);
+    await first.stop();
+    const others = [{ chainId: 7 }, { balances: new Map([[user.address, 1n]]) }];
+    for (const other of others) {
+      await assert.rejects(
+        () => startNode({ ...options, ...other }),
+        /another genesis or chain id/,
+      );
+    }
+    // Nothing given means the development accounts, whose keys are public.
+    const nothing = { relayers: undefined, admins: undefined, balances: undefined };
+    await assert.rejects(() => startNode({ ...options, ...nothing }), /another genesis/);
+    const clock = new FakeClock();
+    for (const ringBufferSize of [64, 1_024, 128]) {
+      const disk = new DiskChain(`${directory}/ring`, clock, { ringBufferSize });
+      disk.run(20);
+      await disk.close();
+    }
+    const disk = new DiskChain(`${directory}/ring`, clock, { ringBufferSize: 128 });
+    const { ring } = disk.chain.state.historyOf(ETH);
+    assert.ok(ring.at(clock.now() - 5_900) !== undefined, "from the first start");
+    await disk.close();
+  }));
+
+Deno.test("Data directory: permissions apply at every start, and a change is recorded and logged", () =>
+  withFolder(async (path) => {
+    const clock = new FakeClock();
+    const first = new DiskChain(path, clock);
+    first.run(1);
+    first.deposit(1);
+    await first.close();
+    const relayers = [actors.stranger.address];
+    const logged = await logOf(async () => {
+      const disk = new DiskChain(path, clock, { relayers });
+      const timestamp = clock.now();
+      const fields = { timestamp, user: user.address, amount: 1n };
+      const byOld = deposit({ ...fields, externalTxHash: hashOf(2) });
+      assert.equal(disk.chain.submit(byOld).error?.code, "PERMISSION_DENIED");
+      disk.submit(deposit({ ...fields, externalTxHash: hashOf(2), by: actors.stranger }));
+      const { ledger } = disk.chain.state;
+      assert.deepEqual(ledger.account(relayers[0]!).permissions, ["relayer"]);
+      assert.deepEqual(ledger.account(actors.relayer.address).permissions, []);
+      assert.deepEqual(disk.storage.store.recordedPermissions?.relayers, relayers);
+      assert.equal(disk.storage.store.totals.permissions.rows, 2);
+      await disk.close();
+      await new DiskChain(path, clock, { relayers }).close();
+    });
+    const changes = logged.filter((line) => line.startsWith("Permissions changed"));
+    assert.equal(changes.length, 1, "once, not at each start");
+    assert.match(changes[0]!, new RegExp(`${actors.relayer.address}.* to relayers ${relayers[0]}`));
+  }));
+
+Deno.test("Data directory: settled theses and receipts are deleted when they are old enough, nothing else", () =>
+  withFolder(async (path) => {
+    const clock = new FakeClock();
+    const disk = new DiskChain(path, clock, { retainMs: 600_000 });
+    const txs = someHistory(disk);
+    const { store } = disk.storage;
+    const before = disk.view([]);
+    clock.jump(700_000);
+    disk.run(3);
+    const { theses, unsettled, ...after } = {
+      ...disk.view([]),
+      unsettled: disk.chain.state.settler.unsettledCount,
+    };
+    const { theses: _, ...rest } = before;
+    assert.deepEqual(after, rest, "accounts and what was issued");
+    assert.deepEqual(theses.theses.map(({ status }) => status), ["open"]);
+    assert.equal(unsettled, 1);
+    assert.deepEqual([store.totals.receipts.rows, store.totals.transactions.rows], [0, 0]);
+    assert.equal(store.totals.deposits.rows, 12, "external hashes are kept for ever");
+    for (const tx of txs) assert.throws(() => disk.chain.submit(tx), /within 60 s/);
+    const [first] = txs;
+    assert.ok(first?.type === "Deposit");
+    const again = deposit({ ...first, timestamp: clock.now() });
+    assert.equal(disk.chain.submit(again).error?.code, "DEPOSIT_ALREADY_PROCESSED");
+    clock.jump(-700_000); // set back
+    for (const tx of txs) assert.throws(() => disk.chain.submit(tx), /within 60 s/);
+    clock.jump(700_000);
+    await disk.close();
+  }));
+
+Deno.test("inspectDataDir: tells what is there, and leaves it as it is", () =>
+  withFolder(async (directory) => {
+    const path = `${directory}/node`;
+    const identity = (chainId: number) => ({ chainId, balances: undefined });
+    assert.equal(inspectDataDir(path, identity(1337)), undefined);
+    const disk = new DiskChain(path, new FakeClock());
+    assert.equal(inspectDataDir(path, identity(1337))?.isHeld, true);
+    disk.run(1);
+    disk.deposit(1);
+    disk.kill(`${directory}/killed`);
+    await disk.close();
+    const sizes = () =>
+      [...Deno.readDirSync(`${directory}/killed`)].map(({ name }) => {
+        return [name, Deno.statSync(`${directory}/killed/${name}`).size];
+      });
+    const before = sizes();
+    const found = inspectDataDir(`${directory}/killed`, identity(1337));
+    assert.ok(found !== undefined && !found.isHeld && found.bytes > 0);
+    assert.throws(() => inspectDataDir(`${directory}/killed`, identity(2)), /another genesis/);
+    assert.deepEqual(sizes(), before);
+  }));
+
+Deno.test({
+  name: "Data directory: only the owner can read its files and enter it",
+  ignore: Deno.build.os === "windows",
+  fn: () =>
+    withFolder(async (folder) => {
+      const path = `${folder}/chain`;
+      const disk = new DiskChain(path, new FakeClock());
+      disk.run(10);
+      const modeOf = (file: string) => (Deno.statSync(`${path}/${file}`).mode ?? 0) & 0o777;
+      assert.equal(modeOf(""), 0o700);
+      for (const { name } of Deno.readDirSync(path)) assert.equal(modeOf(name), 0o600, name);
+      await disk.close();
+    }),
+});
+
+Deno.test("Data directory: a block number never has a second hash: restored, killed or with the clock set back", () =>
+  withFolder(async (folder) => {
+    const clock = new FakeClock();
+    const announced = new Map<number, string>();
+    const run = (disk: DiskChain, checkpoints: number) => {
+      for (let made = 0; made < checkpoints; made++) {
+        disk.run(1);
+        const { number, hash } = disk.chain.head;
+        assert.ok(!announced.has(number) || announced.get(number) === hash, `${number} again`);
+        announced.set(number, hash);
+      }
+    };
+    let disk = new DiskChain(`${folder}/first`, clock);
+    run(disk, 30);
+    disk.kill(`${folder}/old`); // as a backup that is restored later
+    for (let kills = 0; kills < 20; kills++) {
+      const next = `${folder}/${kills}`;
+      run(disk, 3);
+      disk.kill(next);
+      await disk.close();
+      disk = new DiskChain(next, clock);
+    }
+    run(disk, 200);
+    await disk.close();
+    const restored = new DiskChain(`${folder}/old`, clock);
+    run(restored, 30);
+    await restored.close();
+    clock.jump(-3_600_000);
+    const setBack = new DiskChain(`${folder}/old`, clock);
+    const { number, hash } = setBack.chain.head;
+    assert.ok(!announced.has(number), `${number} ${hash}`);
+    await setBack.close();
+  }));
