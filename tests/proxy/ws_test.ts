@@ -23,16 +23,6 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: a client gets the node's own id (%s)",
-  (_port, withProxy) =>
-    withProxy(async ({ wsUrl }) => {
-      const client = await RpcSocket.open(wsUrl);
-      assert.equal((await client.call("eth_subscribe", ["newHeads"])).result, "0xnode-1");
-      await client.close();
-    }, { read: { subscriptionId: (n) => `0xnode-${n}` } }),
-);
-
-Deno.test.each(BOTH_PORTS)(
   "Proxy, WebSocket: an id that another client still has is not given again (%s)",
   (_port, withProxy) => {
     // The node numbers from 1 anew after each of its restarts.
@@ -158,28 +148,6 @@ Deno.test.each(BOTH_PORTS)(
       const { result } = await client.waitFor((frame) => frame.id === 5);
       assert.deepEqual(result, { method: "core_getAccount", params: ["€"] });
       await client.close();
-    }),
-);
-
-Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: the node's refusal of a subscribe is unchanged (%s)",
-  (_port, withProxy) =>
-    withProxy(async ({ wsUrl }) => {
-      const client = await RpcSocket.open(wsUrl);
-      const { error } = await client.call("eth_subscribe", ["nonsense"]);
-      assert.deepEqual(error, {
-        code: -32602,
-        message: "no such kind",
-        data: { kind: "nonsense" },
-      });
-      await client.close();
-    }, {
-      read: {
-        refuse: (kind) =>
-          kind === "nonsense"
-            ? { code: -32602, message: "no such kind", data: { kind } }
-            : undefined,
-      },
     }),
 );
 

@@ -52,25 +52,21 @@ function failure(code: number, message: string): SubscribeOutcome {
   return { errorText: JSON.stringify({ code, message }) };
 }
 
-/** Options of {@link SubscriptionLimits}. */
-export interface SubscriptionLimitsOptions {
-  /** Most subscriptions at the node, without those that everybody shares. */
-  max: number;
-  /** Ends a subscription whose place is taken. */
-  displace: (subscription: SharedSubscription) => void;
-}
-
 /** Decides which subscriptions may be made. Feeds that have no parameters are not counted. */
 export class SubscriptionLimits {
   /** Time of the last event, Unix milliseconds: the owner sets it. */
   nowMs = 0;
-  readonly #displace: SubscriptionLimitsOptions["displace"];
+  readonly #displace: (subscription: SharedSubscription) => void;
   readonly #atNode: FairShares;
   readonly #inHub: FairShares;
   /** Requests that made the node close the socket, and until when they are refused. */
   readonly #closedOn = new NewestMap<string, number>(CLOSED_ON_MAX);
 
-  constructor({ max, displace }: SubscriptionLimitsOptions) {
+  /**
+   * @param max Most subscriptions at the node, without those that everybody shares.
+   * @param displace Ends a subscription whose place another caller gets.
+   */
+  constructor(max: number, displace: (subscription: SharedSubscription) => void) {
     this.#displace = displace;
     this.#atNode = new FairShares(max);
     this.#inHub = new FairShares(max * FILTERS_PER_PLACE);

@@ -63,8 +63,7 @@ export class SubscriptionTable {
 
   constructor(options: SubscriptionTableOptions) {
     this.#options = options;
-    const { maxSubscriptions: max, displace } = options;
-    this.#limits = new SubscriptionLimits({ max, displace });
+    this.#limits = new SubscriptionLimits(options.maxSubscriptions, options.displace);
   }
 
   /** Subscriptions at the node, and those requested from it. */
