@@ -101,7 +101,7 @@ const chain = defineChain({
 });
 const account = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
 
-const test = { ignore: anvil === undefined };
+const test = { ignore: anvil === undefined, timeout: 180_000 };
 
 Deno.test(
   "Proxy, Anvil: transactions sent over HTTP and WebSocket, logs of a filter to viem and ethers",

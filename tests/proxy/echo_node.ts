@@ -1,5 +1,5 @@
 /** A node that behaves as a test says, over real sockets. */
-import { freePort } from "../support/ports.ts";
+import { onFreePort } from "../support/ports.ts";
 
 /** A request as the node got it. */
 export interface Received {
@@ -60,10 +60,12 @@ export class EchoNode {
 
   constructor(options: EchoNodeOptions = {}) {
     this.#options = options;
-    this.#server = Deno.serve(
-      { hostname: "127.0.0.1", port: options.port ?? freePort(), onListen: () => {} },
-      (request) => this.#handle(request),
-    );
+    const listen = (port: number) =>
+      Deno.serve(
+        { hostname: "127.0.0.1", port, onListen: () => {} },
+        (request) => this.#handle(request),
+      );
+    this.#server = options.port === undefined ? onFreePort(listen) : listen(options.port);
     this.port = this.#server.addr.port;
   }
 
