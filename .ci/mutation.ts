@@ -21,7 +21,8 @@ export function importersOf(sources: Sources): Map<string, string[]> {
 
 /**
  * The test files that judge a source file: the one that mirrors it and those of the mirrored folder
- * that import it; where there are none, the test files that are fewest imports away.
+ * that import it; where there are none, the test files that are fewest imports away, only those of
+ * the mirrored folder if there are any.
  */
 export function testsOf(source: string, importers: ReadonlyMap<string, string[]>): string[] {
   const mirror = `tests/${source.replace(/^services\//, "").replace(/\.ts$/, "_test.ts")}`;
@@ -38,7 +39,9 @@ export function testsOf(source: string, importers: ReadonlyMap<string, string[]>
   const near = (distances[0] ?? []).filter((path) => path.startsWith(folder));
   if (seen.has(mirror)) near.push(mirror);
   if (near.length > 0) return [...new Set(near)].toSorted();
-  return distances.find((tests) => tests.length > 0) ?? [];
+  const nearest = distances.find((tests) => tests.length > 0) ?? [];
+  const ofFolder = nearest.filter((path) => path.startsWith(folder));
+  return ofFolder.length > 0 ? ofFolder : nearest;
 }
 
 /** Files without decisions about money, durability or the protocol. */

@@ -47,6 +47,8 @@ export function echoAnswer(text: string): Response {
 /** A node that answers each call with the call itself, unless it is to do otherwise. */
 export class EchoNode {
   readonly requests: Received[] = [];
+  /** Paths of the WebSockets that were opened. */
+  readonly paths: string[] = [];
   /** Subscribe and unsubscribe calls over WebSocket, in order. */
   readonly calls: Request_[] = [];
   /** Frames on which it closed a socket. */
@@ -127,6 +129,7 @@ export class EchoNode {
   }
 
   #upgrade(request: Request): Response {
+    this.paths.push(new URL(request.url).pathname);
     const { socket, response } = Deno.upgradeWebSocket(request);
     const connection: NodeSocket = { socket, subscriptions: new Map() };
     socket.onopen = () => {

@@ -42,9 +42,9 @@ Deno.test("mutate: tests mirror services without that folder, and need not impor
   assert.deepEqual(testsOf(step, importers), ["tests/solver/step_test.ts"]);
 });
 
-Deno.test("mutate: a file without such tests is judged by those fewest imports away", () => {
+Deno.test("mutate: a file without such tests is judged by those fewest imports away, of its folder if any", () => {
   const near = ["tests/lib/a/golden_test.ts", "tests/lib/a/quote_test.ts"];
-  assert.deepEqual(testsOf("lib/a/price.ts", importers), [...near, "tests/spec/quote_test.ts"]);
+  assert.deepEqual(testsOf("lib/a/price.ts", importers), near);
   assert.deepEqual(testsOf("services/solver/api.ts", importers), ["tests/solver/execute_test.ts"]);
   assert.deepEqual(testsOf("lib/unused.ts", importers), []);
 });

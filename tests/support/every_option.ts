@@ -17,11 +17,14 @@ export type Observe<T extends OptionTable> = (
 /**
  * Tests that every option of a service has an effect: `run` starts the service, as often as options
  * exclude each other, and observes. An option that it gives its default, or does not observe, fails.
+ *
+ * @param elsewhere Options whose effect takes a test of its own, with the file that sets them.
  */
 export function testEveryOption<T extends OptionTable>(
   service: string,
   table: T,
   run: (observe: Observe<T>) => Promise<void>,
+  elsewhere: { [K in keyof T]?: string } = {},
 ): void {
   Deno.test(`${service}: every option has its effect`, async (t) => {
     const missing = new Set(Object.keys(table));
@@ -37,6 +40,11 @@ export function testEveryOption<T extends OptionTable>(
         missing.delete(key);
       }
     });
+    for (const [key, file] of Object.entries(elsewhere)) {
+      const text = await Deno.readTextFile(String(file));
+      assert(text.includes(`${key}: `), `${file} does not set ${key}`);
+      assert(missing.delete(key), `${key} is observed here`);
+    }
     assert.deepEqual([...missing], [], "options whose effect is not observed");
   });
 }
