@@ -117,7 +117,14 @@ export const run: RunnableCommand = serviceCommand({
     ["rangemaker node --data-dir :memory:", "a new chain at each start: for tests only"],
     ["rangemaker node --data-dir :memory: --dev", "with a faucet, snapshots and time travel"],
     ["rangemaker node --config node.toml --data-dir /var/lib/rangemaker", "another chain"],
+    ["rangemaker node backup --to chain-backup.sqlite", "while it runs"],
   ],
+  subcommands: {
+    backup: {
+      summary: "a copy of the chain, while its node runs",
+      open: () => import("./backup_command.ts"),
+    },
+  },
 }, (given) => startNode(given));
 
 function webSocketUrl(url: string): string {

@@ -49,6 +49,14 @@ const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^curl /, here((command, { shell }) => shell.run(command), "curl")],
   [/^promtool /, here((command, { shell }) => shell.run(command), "promtool")],
   [
+    /^deno task node --relayers /,
+    elsewhere("tests/node/store/restart_test.ts", "docs/security.md"),
+  ],
+  [
+    /\brangemaker node backup\b/,
+    elsewhere("tests/node/store/backup_test.ts", "rangemaker node backup"),
+  ],
+  [
     /^(\w+=0x… )?deno task (exchanges|oracle|node|proxy|bridge|solver|console)\b(?! probe)/,
     here(start),
   ],

@@ -39,7 +39,12 @@ export class PriceCells {
     let damagedSlots = 0;
     const sql = `SELECT cell, slots FROM ${TABLE} WHERE market = ? ORDER BY cell`;
     for (const row of this.#db.all(sql, market.symbol)) {
-      const { cell, slots: records } = row as { cell: number; slots: Uint8Array<ArrayBuffer> }; // as declared
+      const { cell, slots: records } = row;
+      // A damaged row may have values of other types than declared.
+      if (typeof cell !== "number" || !(records instanceof Uint8Array)) {
+        damagedSlots += CELL_SLOTS;
+        continue;
+      }
       const stored = new DataView(records.buffer, records.byteOffset, records.byteLength);
       for (let index = 0; (index + 1) * RECORD_BYTES <= records.length; index++) {
         const price = stored.getBigUint64(index * RECORD_BYTES);

@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { CoreClient } from "../../../lib/net/core_client.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Deposit } from "../../../lib/protocol/transaction.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { addressSchema } from "../../../lib/protocol/scalars.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { inspectDataDir } from "../../../services/node/store/open_database.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -267,6 +269,28 @@ Deno.test("Data directory: permissions apply at every start, and a change is rec
     const changes = logged.filter((line) => line.startsWith("Permissions changed"));
     assert.equal(changes.length, 1, "once, not at each start");
     assert.match(changes[0]!, new RegExp(`${actors.relayer.address}.* to relayers ${relayers[0]}`));
+  }));
+
+Deno.test("docs/security.md: its command takes a leaked relayer out of an existing chain", () =>
+  withFolder(async (dataDir) => {
+    const document = await Deno.readTextFile(new URL("../../../docs/security.md", import.meta.url));
+    const flags = /deno task node (--relayers .*)/.exec(document)?.[1]?.split(" ");
+    assert.ok(flags !== undefined);
+    const args = ["--data-dir", dataDir, "--oracle-url", oracleUrl];
+    const permissionsOf = async (node: NodeProcess, address: string) => {
+      const client = new CoreClient({ url: node.url });
+      return (await client.getAccount(addressSchema.parse(address))).permissions;
+    };
+    const before = await NodeProcess.start(args);
+    const leaked = DEV_ACCOUNTS.relayer.address;
+    assert.deepEqual(await permissionsOf(before, leaked), ["relayer"]);
+    await before.stop();
+    const after = await NodeProcess.start([...args, ...flags]);
+    assert.match(after.log, /Permissions changed/);
+    assert.deepEqual(await permissionsOf(after, leaked), []);
+    assert.deepEqual(await permissionsOf(after, flags[1]!), ["relayer"]);
+    assert.deepEqual(await permissionsOf(after, flags[3]!), ["admin"]);
+    await after.stop();
   }));
 
 Deno.test("Data directory: settled theses and receipts are deleted when they are old enough, nothing else", () =>

@@ -1,0 +1,92 @@
+/** Backups of a chain, while its node runs and while none does. */
+import assert from "node:assert/strict";
+import { run } from "../../../services/node/backup_command.ts";
+import { Program } from "../../support/process.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { withFolder } from "../../support/with_folder.ts";
+import { DiskChain, someHistory } from "../support/disk_chain.ts";
+import { logOf } from "../support/log_of.ts";
+
+/** `rangemaker node backup` in a process of its own. @returns Its exit code and what it printed. */
+async function backUp(dir: string, to: string) {
+  const program = new Program(["node", "backup", "--data-dir", dir, "--to", to]);
+  const { code } = await program.finished();
+  return { code, output: program.stdout + program.stderr };
+}
+
+/** Lets the node look for requests until the promise is settled. */
+async function whileRunning<T>(disk: DiskChain, promise: Promise<T>): Promise<T> {
+  let isOver = false;
+  const result = promise.finally(() => isOver = true);
+  while (!isOver) {
+    disk.run(10);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return await result;
+}
+
+Deno.test("node backup: a copy of a running chain is checked, private, and continues as the chain", () =>
+  withFolder(async (folder) => {
+    const clock = new FakeClock();
+    const [dir, to] = [`${folder}/node`, `${folder}/backup.sqlite`];
+    const disk = new DiskChain(dir, clock);
+    const txs = someHistory(disk);
+    disk.storage.store.commit();
+    const before = disk.view(txs);
+    const { code, output } = await whileRunning(disk, backUp(dir, to));
+    assert.equal(code, 0, output);
+    assert.match(output, /^Backup of .*: \d+ bytes, checked/);
+    assert.equal((Deno.statSync(to).mode ?? 0) & 0o777, 0o600);
+    const again = await whileRunning(disk, backUp(dir, to));
+    assert.match(again.output, /exists already: name a new file/);
+    disk.deposit(50);
+    disk.run(30);
+    const { number } = disk.chain.head;
+    disk.kill(`${folder}/restored`); // with a log that is newer than the backup
+    await disk.close();
+
+    Deno.copyFileSync(to, `${folder}/restored/chain.sqlite`);
+    const logged = await logOf(async () => {
+      const restored = new DiskChain(`${folder}/restored`, clock);
+      assert.deepEqual(restored.view(txs), before);
+      assert.ok(restored.chain.head.number > number, "above all that were announced since");
+      restored.run(1);
+      restored.deposit(50);
+      await restored.close();
+    });
+    assert.match(logged.join("\n"), /is a restored backup/);
+    const goesOn = new DiskChain(`${folder}/restored`, clock);
+    assert.equal(goesOn.view([]).issued, before.issued + 5_000_000n);
+    await goesOn.close();
+  }));
+
+Deno.test("node backup: works without a node, and refuses what is no chain", () =>
+  withFolder(async (folder) => {
+    const dir = `${folder}/node`;
+    const disk = new DiskChain(dir, new FakeClock());
+    const txs = someHistory(disk);
+    const before = disk.view(txs);
+    await disk.close();
+    const { code, output } = await backUp(dir, `${folder}/backup.sqlite`);
+    assert.equal(code, 0, output);
+    Deno.mkdirSync(`${folder}/other`);
+    Deno.copyFileSync(`${folder}/backup.sqlite`, `${folder}/other/chain.sqlite`);
+    const restored = new DiskChain(`${folder}/other`, disk.clock);
+    assert.deepEqual(restored.view(txs), before);
+    await restored.close();
+    assert.match((await backUp(`${folder}/none`, `${folder}/b`)).output, /does not exist/);
+    Deno.mkdirSync(`${folder}/empty`);
+    assert.match((await backUp(`${folder}/empty`, `${folder}/b`)).output, /contains no chain yet/);
+    assert.equal(run.definition.name, "node backup");
+  }));
+
+Deno.test("Storage: a stop waits for a backup that is being made", () =>
+  withFolder(async (dir) => {
+    const disk = new DiskChain(dir, new FakeClock());
+    someHistory(disk);
+    Deno.writeTextFileSync(`${dir}/backup.request`, "");
+    disk.run(10);
+    assert.throws(() => Deno.statSync(`${dir}/backup.done`), Deno.errors.NotFound);
+    await disk.close();
+    assert.ok(Deno.statSync(`${dir}/backup.done`).size > 0);
+  }));
