@@ -34,6 +34,7 @@ const ADVICE: Partial<Record<string, string>> = {
   NODE_UNREACHABLE: "nothing was recorded, try again",
   NODE_TIMEOUT: "nothing was recorded, try again",
   STORE_UNAVAILABLE: "nothing was recorded, try again",
+  STORE_DAMAGED: "nothing was sent; operators: restore the database from a backup",
   NODE_REFUSED: "operators: see whether the node has paused, and compare chain ids and clocks",
   TRANSACTION_FAILED: "this is final, send a new request once the cause is gone",
 };

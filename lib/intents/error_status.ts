@@ -7,7 +7,9 @@ export const INTENT_STATUSES = {
   INVALID_SIGNATURE: 401,
   // Nothing was done; the same request may succeed later.
   STORE_UNAVAILABLE: 503,
+  STORE_DAMAGED: 503,
   CHAIN_MISMATCH: 503,
+  CHAIN_REWOUND: 503,
   NODE_UNREACHABLE: 503,
   NODE_TIMEOUT: 503,
   NODE_REFUSED: 503,

@@ -37,6 +37,8 @@ export interface Intent extends NewIntent {
   /** The node's final receipt as JSON, if it sent one. */
   receipt: string | null;
   failure: IntentFailure | null;
+  /** It counts against a bound that all processes of a service share; see {@link Reservation}. */
+  reserved: boolean;
   updatedAtMs: number;
 }
 
@@ -115,9 +117,17 @@ export interface Admission {
 }
 
 /** The state of a new intent once it is recorded. */
-export function recordedIntent(intent: NewIntent, sequence: number): Intent {
+export function recordedIntent(
+  intent: NewIntent & { reserved?: boolean },
+  sequence: number,
+): Intent {
   const { createdAtMs: updatedAtMs } = intent;
-  return { ...intent, sequence, state: "accepted", receipt: null, failure: null, updatedAtMs };
+  const state = "accepted";
+  return {
+    reserved: false,
+    ...intent,
+    ...{ sequence, state, receipt: null, failure: null, updatedAtMs },
+  };
 }
 
 /** Whether an intent in this state is finished and can no longer change. */
@@ -144,6 +154,20 @@ export class StoreConnectionLostError extends StoreError {
   }
 }
 
+/**
+ * The database, or one row of it, is not as it was written. What it says is not believed: nothing that
+ * depends on it is signed or sent.
+ */
+export class StoreDamagedError extends StoreError {
+  /** Key of the damaged row; undefined if the damage is not in one row. */
+  readonly key: string | undefined;
+
+  constructor(message: string, key?: string, cause?: unknown) {
+    super(message, cause, "STORE_DAMAGED");
+    this.key = key;
+  }
+}
+
 /** The node may or may not have acted; the submitter keeps trying. */
 export class OutcomeUnknownError extends RangemakerError {
   constructor(txHash: Hex | null, cause: unknown) {
@@ -156,9 +180,15 @@ export class OutcomeUnknownError extends RangemakerError {
   }
 }
 
+/** How SQLite reports a damaged file. */
+const SQLITE_DAMAGE = /malformed|file is not a database/;
+
 /** Converts an error of a database driver to a {@link StoreError}. */
 export function asStoreError(cause: unknown): StoreError {
   if (cause instanceof StoreError) return cause;
+  if (SQLITE_DAMAGE.test(messageOf(cause))) {
+    return new StoreDamagedError(`Database is damaged: ${describeCause(cause)}`, undefined, cause);
+  }
   return new StoreError(`Database failed: ${describeCause(cause)}`, cause);
 }
 

@@ -1,9 +1,20 @@
-import { StoreError } from "./intent.ts";
+import { StoreDamagedError, StoreError } from "./intent.ts";
+import {
+  checksumOf,
+  INTENT_COLUMNS,
+  parseIntentRow,
+  savedValueSchema,
+  sequenceSchema,
+  type Steps,
+  valueChecksum,
+} from "./sql.ts";
 
 /** One step, in the dialect of each database. */
 export interface Migration {
   readonly sqlite: string;
   readonly postgres: string;
+  /** Runs after the statements, in the same transaction. */
+  readonly fill?: () => Steps<void>;
 }
 
 /** A {@link Migration} with its number. */
@@ -36,6 +47,49 @@ const SAVED_VALUES = `
     saved_at_ms BIGINT NOT NULL, PRIMARY KEY (service, name));`;
 
 /**
+ * Every row has a checksum, so that a change which the service did not make is noticed. The row of a
+ * service remembers its key and how far its chain was.
+ */
+const CHECKSUMS = `
+  ALTER TABLE intents ADD COLUMN checksum INTEGER;
+  ALTER TABLE saved_values ADD COLUMN checksum INTEGER;
+  ALTER TABLE services ADD COLUMN signer TEXT;
+  ALTER TABLE services ADD COLUMN highest_block BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE services ADD COLUMN checksum INTEGER;`;
+
+/** Rows that get their checksum at once. */
+const FILL_PAGE = 500;
+
+/** Gives rows of earlier versions their checksum. One that cannot be read stays without, as damaged. */
+function* fillChecksums(): Steps<void> {
+  const [values = []] = yield [{ sql: "SELECT * FROM saved_values", values: [] }];
+  yield values.map((row) => {
+    const { service, name, value, saved_at_ms: savedAtMs } = savedValueSchema.parse(row);
+    return {
+      sql: "UPDATE saved_values SET checksum = ? WHERE service = ? AND name = ?",
+      values: [valueChecksum(name, value, savedAtMs), service, name],
+    };
+  });
+  for (let after = 0;;) {
+    const select =
+      `SELECT ${INTENT_COLUMNS} FROM intents WHERE sequence > ? ORDER BY sequence LIMIT ?`;
+    const [rows = []] = yield [{ sql: select, values: [after, FILL_PAGE] }];
+    if (rows.length === 0) return;
+    after = sequenceSchema.parse(rows.at(-1)).sequence;
+    yield rows.flatMap((row) => {
+      try {
+        const { service, intent } = parseIntentRow(row);
+        const values = [checksumOf(service, intent), intent.sequence];
+        return [{ sql: "UPDATE intents SET checksum = ? WHERE sequence = ?", values }];
+      } catch (thrown) {
+        if (thrown instanceof StoreDamagedError) return [];
+        throw thrown;
+      }
+    });
+  }
+}
+
+/**
  * The steps from an empty database to the present tables, numbered from 1. A released step never
  * changes; a change of the tables is a new step at the end.
  */
@@ -47,6 +101,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sqlite: RESERVATIONS, postgres: RESERVATIONS },
   { sqlite: SERVICES_AND_RETENTION, postgres: SERVICES_AND_RETENTION },
   { sqlite: SAVED_VALUES, postgres: SAVED_VALUES },
+  { sqlite: CHECKSUMS, postgres: CHECKSUMS, fill: fillChecksums },
 ];
 
 /**

@@ -1,24 +1,85 @@
 /** Opens the store that an option names, or inspects it. */
 import { dirname } from "node:path";
 import { fileProblem, folderProblem, statOf } from "../files.ts";
-import { describeCause, StoreError } from "./intent.ts";
+import type { Clock } from "../clock.ts";
+import { messageOf } from "../errors.ts";
+import { serviceLog } from "../log/logging.ts";
+import { codeOf, describeCause, type StoreDamagedError, StoreError } from "./intent.ts";
 import { IN_MEMORY, POSTGRES_URL } from "./location.ts";
 import { MIGRATIONS, missingMigrations } from "./migrations.ts";
 import { SqliteDriver } from "./sqlite_driver.ts";
 import type { SqlDriver } from "./sql.ts";
 import { IntentStore } from "./store.ts";
 
+/** How long a start waits for a database that is starting too, and time between two attempts. */
+const STARTING_MS = 30_000;
+const ATTEMPT_INTERVAL_MS = 500;
+
+/** Errors of PostgreSQL that time does not heal: everything but 57P03, "the system is starting up". */
+const FINAL_CODE = /^(?!57P0|08|53)[0-9A-Z]{5}$/;
+
 /**
  * Opens a store.
  *
  * @param database A file, `:memory:`, or a `postgres:` URL.
  * @param service Owner of the intents: services may share a database.
+ * @param onDamage Called with each damaged row that is read.
  * @throws {StoreError} If the database cannot be used.
  */
-export async function openIntentStore(database: string, service: string): Promise<IntentStore> {
-  if (!POSTGRES_URL.test(database)) return new IntentStore(SqliteDriver.open(database), service);
+export async function openIntentStore(
+  database: string,
+  service: string,
+  onDamage?: (damage: StoreDamagedError) => void,
+): Promise<IntentStore> {
+  if (!POSTGRES_URL.test(database)) {
+    const driver = SqliteDriver.open(database);
+    if (driver.hadTornLog) warnOfTornLog(database, service);
+    return new IntentStore(driver, service, onDamage);
+  }
   const { PostgresDriver } = await importPostgres();
-  return new IntentStore(await PostgresDriver.open(database), service);
+  return new IntentStore(await PostgresDriver.open(database), service, onDamage);
+}
+
+/** It was never answered if the power failed, and it was if the file was damaged otherwise. */
+function warnOfTornLog(database: string, service: string): void {
+  serviceLog(service).warn(
+    "Write-ahead log of database {database} ended in an incomplete transaction, which is lost: unless " +
+      "the power failed, restore a backup (docs/operating.md, Damaged databases)",
+    { event: "store_log_torn", database },
+  );
+}
+
+/**
+ * Opens a store. A database that cannot be reached is tried again for 30 s: after a power failure, it may
+ * start later than its services.
+ */
+export async function openWhenReady(
+  database: string,
+  service: string,
+  clock: Clock,
+  onDamage: (damage: StoreDamagedError) => void,
+): Promise<IntentStore> {
+  const giveUpMs = clock.now() + STARTING_MS;
+  for (let isFirst = true;; isFirst = false) {
+    try {
+      return await openIntentStore(database, service, onDamage);
+    } catch (thrown) {
+      if (!mayBeStarting(database, thrown) || clock.now() >= giveUpMs) throw thrown;
+      if (isFirst) {
+        serviceLog(service).warn("{reason}; trying again for {seconds} s", {
+          event: "store_starting",
+          reason: messageOf(thrown),
+          seconds: STARTING_MS / 1_000,
+        });
+      }
+      await new Promise<void>((resolve) => clock.after(ATTEMPT_INTERVAL_MS, resolve));
+    }
+  }
+}
+
+function mayBeStarting(database: string, thrown: unknown): boolean {
+  return POSTGRES_URL.test(database) && thrown instanceof StoreError &&
+    thrown.cause !== undefined && !FINAL_CODE.test(codeOf(thrown.cause));
 }
 
 /** Loaded on demand: SQLite needs none of it. */

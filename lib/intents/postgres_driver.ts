@@ -138,19 +138,26 @@ async function runInOrder(
   batch: readonly (() => Steps<unknown>)[],
 ): Promise<unknown[]> {
   const results: unknown[] = [];
+  for (const steps of batch) results.push(await runSteps(connection, steps()));
+  return results;
+}
+
+async function runSteps<T>(
+  connection: PostgresConnection,
+  running: Steps<T>,
+  deadlineMs?: number,
+): Promise<T> {
   // Sent together, they run one after the other. All finish before the transaction continues.
   const run = async (statements: readonly Statement[]) => {
-    const rows = statements.map(({ sql, values }) => connection.run(numbered(sql), values));
+    const rows = statements.map(({ sql, values }) =>
+      connection.run(numbered(sql), values, deadlineMs)
+    );
     await Promise.allSettled(rows);
     return await Promise.all(rows);
   };
-  for (const steps of batch) {
-    const running = steps();
-    let step = running.next();
-    while (!step.done) step = running.next(await run(step.value));
-    results.push(step.value);
-  }
-  return results;
+  let step = running.next();
+  while (!step.done) step = running.next(await run(step.value));
+  return step.value;
 }
 
 /** The statement with PostgreSQL's placeholders. */
@@ -181,9 +188,10 @@ async function migrateOnce(connection: PostgresConnection): Promise<void> {
     const [row] = await run(NEWEST_MIGRATION);
     const missing = missingMigrations(countOfRow(row));
     if (missing.length > 0) await run(`SET LOCAL statement_timeout = ${MIGRATION_DEADLINE_MS}`);
-    for (const { number, postgres } of missing) {
+    for (const { number, postgres, fill } of missing) {
       await run(`INSERT INTO migrations (number) VALUES (${number})`);
       await run(postgres);
+      if (fill !== undefined) await runSteps(connection, fill(), MIGRATION_DEADLINE_MS);
     }
   });
 }

@@ -5,13 +5,14 @@ import {
   type NewIntent,
   recordedIntent,
   type ReservationBook,
+  StoreDamagedError,
   StoreError,
 } from "./intent.ts";
 import {
+  INTENT_COLUMNS,
   intentOfRow,
   keysSchema,
   parseRow,
-  reservationSchema,
   sequenceSchema,
   type SqlDriver,
   type Statement,
@@ -26,9 +27,9 @@ const SQL = {
   // Takes the row's lock until the transaction ends, whether the row is new or not.
   lock: `INSERT INTO reservation_locks (service) VALUES (?)
     ON CONFLICT (service) DO UPDATE SET service = excluded.service`,
-  newer: `SELECT sequence, key, payload FROM intents
+  newer: `SELECT ${INTENT_COLUMNS} FROM intents
     WHERE service = ? AND reserved = 1 AND sequence > ? ORDER BY sequence`,
-  one: `SELECT sequence, key, payload FROM intents WHERE service = ? AND key = ? AND reserved = 1`,
+  one: `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ? AND key = ? AND reserved = 1`,
   // Aggregated into one row: reading thousands of rows would cost more than the decisions.
   keys: `SELECT string_agg(key, ',') AS keys FROM intents WHERE service = ? AND reserved = 1`,
   // The expression keeps the database from an index of services, of which it would read every row.
@@ -183,9 +184,13 @@ export class SharedReservations {
 
   #addAll(rows: readonly unknown[], book: ReservationBook): void {
     for (const row of rows) {
-      const reservation = parseRow(reservationSchema, row);
-      this.#newest = Math.max(this.#newest, reservation.sequence);
-      book.addReservation(reservation);
+      this.#newest = Math.max(this.#newest, parseRow(sequenceSchema, row).sequence);
+      try {
+        book.addReservation(intentOfRow(row));
+      } catch (thrown) {
+        // Nobody knows what was at risk. The store reports the row when it verifies all of them.
+        if (!(thrown instanceof StoreDamagedError)) throw thrown;
+      }
     }
   }
 }

@@ -1,6 +1,16 @@
+import { crc32 } from "node:zlib";
 import { z } from "zod";
-import { describeIssue, hash32Schema } from "../protocol/scalars.ts";
-import { type Intent, StoreError } from "./intent.ts";
+import {
+  type Address,
+  addressSchema,
+  describeIssue,
+  hash32Schema,
+  type Hex,
+} from "../protocol/scalars.ts";
+import { type Intent, isFinal, StoreDamagedError } from "./intent.ts";
+
+/** Longest key that is shown; keys are shorter than that. */
+const KEY_SHOWN_MAX = 200;
 
 /** A value of a statement. */
 export type SqlValue = string | number | null;
@@ -51,9 +61,6 @@ const integerSchema = z.coerce.number().int();
 /** `RETURNING sequence`. */
 export const sequenceSchema = z.object({ sequence: integerSchema });
 
-/** `SELECT … AS sequences`: numbers joined by commas, or null. */
-export const sequencesSchema = z.object({ sequences: z.string().nullable() });
-
 /** `SELECT … AS keys`: joined by commas, or null. */
 export const keysSchema = z.object({ keys: z.string().nullable() });
 
@@ -65,24 +72,66 @@ export const lookUpSchema = keysSchema.extend({
   state: stateSchema.nullable(),
 });
 
-/** `SELECT sequence, key, payload`. */
-export const reservationSchema = z.object({
-  sequence: integerSchema,
-  key: z.string(),
-  payload: z.string(),
+/** CRC-32 as a signed integer, which both databases have. It finds damage, not manipulation. */
+function checksum(columns: readonly (string | number | boolean | null | undefined)[]): number {
+  return crc32(JSON.stringify(columns)) | 0;
+}
+
+/** What a store remembers of its service and its chain. */
+export interface StoreMemory {
+  /** Hash of the first block of its chain; null before its first contact with a node. */
+  genesis: Hex | null;
+  /** Whose intents these are; null before the first start that binds them. */
+  signer: Address | null;
+  /** Highest block that the chain was seen to have. */
+  highestBlock: number;
+}
+
+const memorySchema = z.object({
+  genesis: hash32Schema.nullable(),
+  signer: addressSchema.nullable(),
+  highest_block: integerSchema,
+  checksum: integerSchema.nullable(),
 });
 
-/** `RETURNING genesis`. */
-export const genesisSchema = z.object({ genesis: hash32Schema.nullable() });
+/** Checksum of a {@link StoreMemory}. */
+export function memoryChecksum({ genesis, signer, highestBlock }: StoreMemory): number {
+  return checksum([genesis, signer, highestBlock]);
+}
 
-/** `SELECT value, saved_at_ms`. */
-export const savedValueSchema = z.object({ value: z.string(), saved_at_ms: integerSchema })
-  .transform(({ value, saved_at_ms: savedAtMs }) => ({ value, savedAtMs }));
+/** Reads `RETURNING genesis, signer, highest_block, checksum`. */
+export function memoryOfRow(row: unknown): StoreMemory {
+  const { checksum: stored, highest_block: highestBlock, ...rest } = parseRow(memorySchema, row);
+  const memory = { ...rest, highestBlock };
+  const isNew = stored === null && memory.signer === null && highestBlock === 0;
+  if (isNew || stored === memoryChecksum(memory)) return memory;
+  throw new StoreDamagedError("Database is damaged: what it says of its chain and key has changed");
+}
+
+/** Checksum of a saved value. */
+export function valueChecksum(name: string, value: string, savedAtMs: number): number {
+  return checksum([name, value, savedAtMs]);
+}
+
+/** A row of saved values. */
+export const savedValueSchema = z.object({
+  service: z.string(),
+  name: z.string(),
+  value: z.string(),
+  saved_at_ms: integerSchema,
+  checksum: integerSchema.nullable(),
+});
 
 const countSchema = z.object({ count: integerSchema });
 
+/** The columns of {@link intentOfRow}. */
+export const INTENT_COLUMNS =
+  "sequence, service, key, subject, payload, state, tx_hash, transaction_text, receipt, " +
+  "failure_code, failure_message, expires_at_ms, created_at_ms, updated_at_ms, reserved, checksum";
+
 const intentSchema = z.object({
   sequence: integerSchema,
+  service: z.string(),
   key: z.string(),
   subject: z.string(),
   payload: z.string(),
@@ -95,22 +144,57 @@ const intentSchema = z.object({
   expires_at_ms: integerSchema,
   created_at_ms: integerSchema,
   updated_at_ms: integerSchema,
-}).transform(({ sequence, key, subject, payload, state, receipt, ...row }): Intent => {
+  reserved: integerSchema,
+  checksum: integerSchema.nullable(),
+}).transform(({ sequence, service, key, subject, payload, state, receipt, checksum, ...row }) => {
   const { tx_hash: txHash, transaction_text: text } = row;
   const { failure_code: code, failure_message: message } = row;
-  return {
+  const intent: Intent = {
     ...{ sequence, key, subject, payload, state, receipt },
     transaction: txHash === null || text === null ? null : { txHash, text },
     failure: code === null || message === null ? null : { code, message },
+    reserved: row.reserved === 1,
     expiresAtMs: row.expires_at_ms,
     createdAtMs: row.created_at_ms,
     updatedAtMs: row.updated_at_ms,
   };
+  return { service, intent, checksum };
 });
 
-/** Reads a row with all columns of an intent. */
+const keySchema = z.object({ key: z.string().max(KEY_SHOWN_MAX) });
+
+/**
+ * Checksum of an intent's row, over everything that decides what is signed, sent or answered. The
+ * sequence is left out, since the database chooses it, and so is what an attempt changes: the time, and
+ * whether an unfinished intent was sent.
+ */
+export function checksumOf(service: string, intent: Omit<Intent, "sequence">): number {
+  const { key, subject, payload, transaction, receipt, failure } = intent;
+  const isDone = isFinal(intent.state);
+  return checksum([
+    ...[service, key, subject, payload, transaction?.txHash, transaction?.text],
+    ...[isDone ? intent.state : null, receipt, failure?.code, failure?.message],
+    ...[intent.expiresAtMs, intent.createdAtMs, isDone ? intent.updatedAtMs : null],
+    intent.reserved,
+  ]);
+}
+
+/** Reads a row of {@link INTENT_COLUMNS}. @throws {StoreDamagedError} If it is not as it was written. */
 export function intentOfRow(row: unknown): Intent {
-  return parseRow(intentSchema, row);
+  const { service, intent, checksum } = parseIntentRow(row);
+  if (checksum === checksumOf(service, intent)) return intent;
+  throw rowDamaged(intent.key, "its checksum is wrong");
+}
+
+/** The same without a look at the checksum. */
+export function parseIntentRow(row: unknown): z.output<typeof intentSchema> {
+  const parsed = intentSchema.safeParse(row);
+  if (parsed.success) return parsed.data;
+  throw rowDamaged(keySchema.safeParse(row).data?.key, describeIssue(parsed.error));
+}
+
+function rowDamaged(key: string | undefined, reason: string): StoreDamagedError {
+  return new StoreDamagedError(`Row ${key} of the database is damaged: ${reason}`, key);
 }
 
 /** Reads the one row of `SELECT … AS count`. */
@@ -122,5 +206,5 @@ export function countOfRow(row: unknown): number {
 export function parseRow<S extends z.ZodType>(schema: S, row: unknown): z.output<S> {
   const parsed = schema.safeParse(row);
   if (parsed.success) return parsed.data;
-  throw new StoreError(`Database has a damaged row: ${describeIssue(parsed.error)}`);
+  throw new StoreDamagedError(`Database has a damaged row: ${describeIssue(parsed.error)}`);
 }

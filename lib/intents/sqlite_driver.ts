@@ -3,24 +3,31 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { messageOf } from "../errors.ts";
 import { statOf } from "../files.ts";
 import { redact } from "../redact.ts";
-import { asStoreError, StoreError } from "./intent.ts";
+import { asStoreError, StoreDamagedError, StoreError } from "./intent.ts";
 import { IN_MEMORY } from "./location.ts";
 import { missingMigrations } from "./migrations.ts";
-import { countOfRow, type SqlDriver, type SqlValue, type Steps } from "./sql.ts";
+import { logDamage } from "./sqlite_log.ts";
+import { countOfRow, type SqlDriver, type SqlValue, type Statement, type Steps } from "./sql.ts";
 import { WriteQueue } from "./write_queue.ts";
 
 /** How long a write waits while another process locks the file. It blocks this process. */
 const BUSY_TIMEOUT_MS = 250;
+
+/** In larger files, indexes are not checked at start: that takes a minute for 10 GB. */
+const INDEXES_CHECKED_BYTES = 1_000_000_000;
 
 /** A SQLite file with a write-ahead log; every commit is flushed to the disk. */
 export class SqliteDriver implements SqlDriver {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
   readonly #writes: WriteQueue;
+  /** The last transaction of the log was incomplete or damaged, and is lost. */
+  readonly hadTornLog: boolean;
   #closed = false;
 
-  private constructor(db: DatabaseSync) {
+  private constructor(db: DatabaseSync, hadTornLog = false) {
     this.#db = db;
+    this.hadTornLog = hadTornLog;
     this.#writes = new WriteQueue((run) => commit(db, run));
   }
 
@@ -29,6 +36,7 @@ export class SqliteDriver implements SqlDriver {
    * if they are missing; `:memory:` keeps nothing.
    *
    * @param pagesMax Bounds the file in pages of 4 KiB, as a quota would.
+   * @throws {StoreDamagedError} If the file or its log is damaged.
    * @throws {StoreError} If the file cannot be used.
    * @throws {Deno.errors.NotCapable} If this process may not open it.
    */
@@ -36,12 +44,16 @@ export class SqliteDriver implements SqlDriver {
     let db: DatabaseSync | undefined;
     try {
       if (path !== IN_MEMORY) createPrivately(path);
+      // SQLite drops the damaged part when it opens the file.
+      const damage = path === IN_MEMORY ? undefined : logDamage(path);
+      if (damage === "damaged") throw logDamaged(path);
       db = new DatabaseSync(path);
       db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+      requireIntact(db, path);
       migrate(db);
       if (pagesMax !== undefined) db.exec(`PRAGMA max_page_count = ${pagesMax}`);
-      return new SqliteDriver(db);
+      return new SqliteDriver(db, damage === "torn");
     } catch (cause) {
       db?.close();
       // A command explains what this process may not open.
@@ -73,14 +85,7 @@ export class SqliteDriver implements SqlDriver {
 
   transaction<T>(steps: () => Steps<T>): Promise<T> {
     // No other statement comes between these: a batch of writes runs from its begin to its commit.
-    return this.#writes.run(() => {
-      const running = steps();
-      let step = running.next();
-      while (!step.done) {
-        step = running.next(step.value.map(({ sql, values }) => this.#rows(sql, values)));
-      }
-      return step.value;
-    });
+    return this.#writes.run(() => runSteps(steps(), ({ sql, values }) => this.#rows(sql, values)));
   }
 
   version(): Promise<number> {
@@ -113,6 +118,27 @@ export class SqliteDriver implements SqlDriver {
     }
     return statement;
   }
+}
+
+/** @throws {StoreDamagedError} If tables and indexes do not fit together. */
+function requireIntact(db: DatabaseSync, path: string): void {
+  const bytes = statOf(path)?.size ?? 0;
+  const check = bytes <= INDEXES_CHECKED_BYTES ? "integrity_check" : "quick_check";
+  const rows: unknown[] = db.prepare(`PRAGMA ${check}(3)`).all();
+  const found = rows.map((row) => String(Object.values(Object(row))[0]));
+  if (found.length === 1 && found[0] === "ok") return;
+  throw new StoreDamagedError(
+    `Database ${path} is damaged: ${found.join("; ")}. Restore it from a backup ` +
+      "(docs/operating.md, Damaged databases)",
+  );
+}
+
+function logDamaged(path: string): StoreDamagedError {
+  return new StoreDamagedError(
+    `Database ${path} is damaged: its write-ahead log ${path}-wal is damaged before its end, and what ` +
+      "was committed after that would be lost. Restore it from a backup (docs/operating.md, Damaged " +
+      "databases)",
+  );
 }
 
 /**
@@ -153,10 +179,17 @@ function rollBack(db: DatabaseSync): void {
   }
 }
 
+function runSteps<T>(running: Steps<T>, run: (statement: Statement) => unknown[]): T {
+  let step = running.next();
+  while (!step.done) step = running.next(step.value.map(run));
+  return step.value;
+}
+
 function migrate(db: DatabaseSync): void {
   commit(db, () => {
-    for (const { number, sqlite } of missingMigrations(versionOf(db))) {
+    for (const { number, sqlite, fill } of missingMigrations(versionOf(db))) {
       db.exec(sqlite);
+      if (fill !== undefined) runSteps(fill(), ({ sql, values }) => db.prepare(sql).all(...values));
       db.exec(`PRAGMA user_version = ${number}`);
     }
   });

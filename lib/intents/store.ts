@@ -1,37 +1,45 @@
 import {
+  asStoreError,
   type Insertion,
   type InsertOptions,
   type Intent,
   type IntentOutcome,
   type IntentState,
+  isFinal,
   type NewIntent,
   recordedIntent,
   type ReservationBook,
   type SignedTransactionText,
   StoreConnectionLostError,
+  StoreDamagedError,
   StoreError,
   type UnderWay,
 } from "./intent.ts";
-import type { Hex } from "../protocol/scalars.ts";
 import {
+  checksumOf,
   countOfRow,
-  genesisSchema,
+  INTENT_COLUMNS,
   intentOfRow,
   lookUpSchema,
+  memoryChecksum,
+  memoryOfRow,
   parseRow,
   savedValueSchema,
   sequenceSchema,
   type SqlDriver,
   type SqlValue,
   type Statement,
+  type Steps,
+  type StoreMemory,
+  valueChecksum,
 } from "./sql.ts";
 import { keysOf, SharedReservations } from "./shared_reservations.ts";
 
 /** Default `before` bound: no upper limit. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
 
-const COLUMNS = "sequence, key, subject, payload, state, tx_hash, transaction_text, receipt, " +
-  "failure_code, failure_message, expires_at_ms, created_at_ms, updated_at_ms";
+/** Rows that {@link IntentStore.committed} reads at once. */
+const PAGE = 500;
 
 /** Must match the partial index's condition literally, or the database does not use the index. */
 const UNFINISHED = "state IN ('accepted', 'submitted')";
@@ -40,15 +48,15 @@ const UNFINISHED = "state IN ('accepted', 'submitted')";
  * The common part of the updates to a final state. A commit leaves `reserved` alone: setting it, even to
  * the same value, makes the database update its index.
  */
-const FINISH = `receipt = ?, failure_code = ?, failure_message = ?, updated_at_ms = ?
+const FINISH = `receipt = ?, failure_code = ?, failure_message = ?, updated_at_ms = ?, checksum = ?
     WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?`;
 
-const SELECT = `SELECT ${COLUMNS} FROM intents WHERE service = ?`;
+const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;
 
 const SQL = {
   insert: `INSERT INTO intents (service, key, subject, payload, state, tx_hash, transaction_text,
-      expires_at_ms, created_at_ms, updated_at_ms, reserved)
-    VALUES (?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?)
+      expires_at_ms, created_at_ms, updated_at_ms, reserved, checksum)
+    VALUES (?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (service, key) DO NOTHING RETURNING sequence`,
   find: `${SELECT} AND key = ?`,
   listBySubject: `${SELECT} AND subject = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
@@ -62,32 +70,47 @@ const SQL = {
       (SELECT state FROM intents WHERE service = ? AND key = ?) AS state
     FROM intents WHERE service = ? AND ${UNFINISHED}`,
   setTransaction: `UPDATE intents
-    SET tx_hash = ?, transaction_text = ?, state = 'submitted', updated_at_ms = ?
+    SET tx_hash = ?, transaction_text = ?, state = 'submitted', updated_at_ms = ?, checksum = ?
     WHERE service = ? AND key = ? AND ${UNFINISHED} AND tx_hash IS NOT DISTINCT FROM ?`,
   recordAttempt: `UPDATE intents
     SET updated_at_ms = ?, state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
-    WHERE service = ? AND key = ? AND ${UNFINISHED} RETURNING ${COLUMNS}`,
+    WHERE service = ? AND key = ? AND ${UNFINISHED} RETURNING ${INTENT_COLUMNS}`,
   commit: `UPDATE intents SET state = 'committed', ${FINISH}`,
   fail: `UPDATE intents SET state = 'failed', reserved = 0, ${FINISH}`,
   listReserved: `${SELECT} AND reserved = 1 AND sequence > ? ORDER BY sequence LIMIT ?`,
-  bindChain: `INSERT INTO services (service, genesis) VALUES (?, ?)
-    ON CONFLICT (service) DO UPDATE SET genesis = coalesce(services.genesis, excluded.genesis)
-    RETURNING genesis`,
   // Writes on purpose: a read would not detect a full disk or a missing standby.
   check: `INSERT INTO services (service, checks) VALUES (?, 1)
     ON CONFLICT (service) DO UPDATE SET checks = services.checks + 1`,
-  saveValue: `INSERT INTO saved_values (service, name, value, saved_at_ms) VALUES (?, ?, ?, ?)
-    ON CONFLICT (service, name) DO UPDATE
-    SET value = excluded.value, saved_at_ms = excluded.saved_at_ms`,
-  savedValue: "SELECT value, saved_at_ms FROM saved_values WHERE service = ? AND name = ?",
+  // Takes the row's lock until the transaction ends, whether the row is new or not.
+  readMemory: `INSERT INTO services (service) VALUES (?)
+    ON CONFLICT (service) DO UPDATE SET service = excluded.service
+    RETURNING genesis, signer, highest_block, checksum`,
+  writeMemory: `UPDATE services SET genesis = ?, signer = ?, highest_block = ?, checksum = ?
+    WHERE service = ?`,
+  saveValue: `INSERT INTO saved_values (service, name, value, saved_at_ms, checksum)
+    VALUES (?, ?, ?, ?, ?) ON CONFLICT (service, name) DO UPDATE
+    SET value = excluded.value, saved_at_ms = excluded.saved_at_ms, checksum = excluded.checksum`,
+  savedValue: "SELECT * FROM saved_values WHERE service = ? AND name = ?",
   // Conditions and order of the partial index.
   deleteFinished: `DELETE FROM intents WHERE sequence IN (
     SELECT sequence FROM intents
     WHERE service = ? AND state IN ('committed', 'failed') AND reserved = 0
       AND expires_at_ms < ? AND updated_at_ms < ?
     ORDER BY expires_at_ms LIMIT ?)`,
-  release: `UPDATE intents SET reserved = 0
+  release: `UPDATE intents SET reserved = 0, checksum = ?
     WHERE service = ? AND key = ? AND reserved = 1 AND NOT (${UNFINISHED})`,
+  replaceCommitted: `UPDATE intents
+    SET state = ?, tx_hash = ?, transaction_text = ?, receipt = ?, failure_code = ?,
+      failure_message = ?, reserved = ?, updated_at_ms = ?, checksum = ?
+    WHERE service = ? AND key = ? AND state = 'committed' AND tx_hash IS NOT DISTINCT FROM ?`,
+  // The expression keeps the database from an index of services, of which it would read every row.
+  newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
+    WHERE service || '' = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
+  list: `${SELECT} AND sequence > ? ORDER BY sequence LIMIT ?`,
+  // Its checksum stays wrong, so that every further read reports it.
+  endDamaged: `UPDATE intents
+    SET state = 'failed', reserved = 0, failure_code = ?, failure_message = ?
+    WHERE service = ? AND key = ? AND ${UNFINISHED}`,
 };
 
 /**
@@ -102,12 +125,21 @@ export class IntentStore {
   readonly #db: SqlDriver;
   readonly #service: string;
   readonly #reservations: SharedReservations;
+  readonly #onDamage: (damage: StoreDamagedError) => void;
 
-  /** @param service Owner of the intents: the store sees no intents of other services. */
-  constructor(db: SqlDriver, service: string) {
+  /**
+   * @param service Owner of the intents: the store sees no intents of other services.
+   * @param onDamage Called with each damaged row that is read.
+   */
+  constructor(
+    db: SqlDriver,
+    service: string,
+    onDamage: (damage: StoreDamagedError) => void = () => {},
+  ) {
     this.#db = db;
     this.#service = service;
     this.#reservations = new SharedReservations(db, service);
+    this.#onDamage = onDamage;
   }
 
   /** Records an intent unless its key is taken. Throws what the admission's `decide` throws. */
@@ -123,10 +155,13 @@ export class IntentStore {
     }
   }
 
-  async #insertOnce(intent: NewIntent, options: InsertOptions): Promise<Insertion> {
+  async #insertOnce(
+    given: NewIntent,
+    { admission, reserves: reserved = false }: InsertOptions,
+  ): Promise<Insertion> {
+    const intent = { ...given, reserved };
     const { key } = intent;
-    const insertion = this.#insertion(intent, options);
-    const { admission } = options;
+    const insertion = this.#insertion(intent);
     if (admission !== undefined) {
       const find = { sql: SQL.find, values: [this.#service, key] };
       return await this.#reservations.insert({ intent, insertion, find, admission });
@@ -137,12 +172,13 @@ export class IntentStore {
     return { inserted: true, intent: recordedIntent(intent, sequence) };
   }
 
-  #insertion(intent: NewIntent, { reserves = false }: InsertOptions): Statement {
-    const { key, subject, payload, transaction, expiresAtMs, createdAtMs } = intent;
+  #insertion(intent: NewIntent & { reserved: boolean }): Statement {
+    const { key, subject, payload, transaction, expiresAtMs, createdAtMs, reserved } = intent;
     const { txHash, text } = columnsOf(transaction);
     const times = [expiresAtMs, createdAtMs, createdAtMs];
     const values = [this.#service, key, subject, payload, txHash, text, ...times];
-    return { sql: SQL.insert, values: [...values, reserves ? 1 : 0] };
+    const checksum = this.#checksum(recordedIntent(intent, 0));
+    return { sql: SQL.insert, values: [...values, reserved ? 1 : 0, checksum] };
   }
 
   /**
@@ -163,7 +199,34 @@ export class IntentStore {
 
   /** Intents with a reservation, oldest first, `sequence` above `after`. */
   async listReserved({ limit, after }: { limit: number; after: number }): Promise<Intent[]> {
-    return (await this.#db.read(SQL.listReserved, [this.#service, after, limit])).map(intentOfRow);
+    return this.#readAll(await this.#db.read(SQL.listReserved, [this.#service, after, limit]));
+  }
+
+  /**
+   * Reads the next rows, so that damage is reported.
+   *
+   * @returns Sequence of the last one, or 0 after the end.
+   */
+  async verifyAfter(sequence: number, limit: number): Promise<number> {
+    const rows = await this.#db.read(SQL.list, [this.#service, sequence, limit]);
+    this.#readAll(rows);
+    return rows.length < limit ? 0 : parseRow(sequenceSchema, rows.at(-1)).sequence;
+  }
+
+  /** All committed intents, oldest first. Damaged ones are reported and left out. */
+  async *committed(): AsyncGenerator<Intent> {
+    for (let after = 0;;) {
+      const rows = await this.#db.read(SQL.list, [this.#service, after, PAGE]);
+      if (rows.length === 0) return;
+      after = parseRow(sequenceSchema, rows.at(-1)).sequence;
+      yield* this.#readAll(rows).filter(({ state }) => state === "committed");
+    }
+  }
+
+  /** The newest committed intent, if there is one. */
+  async newestCommitted(): Promise<Intent | undefined> {
+    const rows = await this.#db.read(SQL.newestCommitted, [this.#service]);
+    return this.#readAll(rows)[0];
   }
 
   /**
@@ -172,13 +235,17 @@ export class IntentStore {
    * @returns Whether it had one.
    */
   async release(key: string): Promise<boolean> {
-    return await this.#db.change(SQL.release, [this.#service, key]) > 0;
+    const [row] = await this.#db.read(SQL.find, [this.#service, key]);
+    const intent = row === undefined ? undefined : this.#read(row);
+    if (intent === undefined || !intent.reserved || !isFinal(intent.state)) return false;
+    const checksum = this.#checksum({ ...intent, reserved: false });
+    return await this.#db.change(SQL.release, [checksum, this.#service, key]) > 0;
   }
 
   /** The intent with a key, if there is one. */
   async find(key: string): Promise<Intent | undefined> {
     const [row] = await this.#db.read(SQL.find, [this.#service, key]);
-    return row === undefined ? undefined : intentOfRow(row);
+    return row === undefined ? undefined : this.#read(row);
   }
 
   /** The intent with a key that is known to be used. @throws {StoreError} If it is not. */
@@ -194,15 +261,25 @@ export class IntentStore {
     { limit, before = NO_BOUND }: { limit: number; before?: number },
   ): Promise<Intent[]> {
     const rows = await this.#db.read(SQL.listBySubject, [this.#service, subject, before, limit]);
-    return rows.map(intentOfRow);
+    return rows.map((row) => this.#read(row));
   }
 
-  /** Unfinished intents, oldest first, `sequence` above `after`, unchanged since a time. */
+  /**
+   * Unfinished intents, oldest first, `sequence` above `after`, unchanged since a time. Damaged ones end
+   * as `STORE_DAMAGED`.
+   */
   async listUnfinished(
     { limit, after, updatedAtMostMs }: { limit: number; after: number; updatedAtMostMs: number },
   ): Promise<Intent[]> {
     const values = [this.#service, after, updatedAtMostMs, limit];
-    return (await this.#db.read(SQL.listUnfinished, values)).map(intentOfRow);
+    const damaged: StoreDamagedError[] = [];
+    const rows = await this.#db.read(SQL.listUnfinished, values);
+    const intents = this.#readAll(rows, (damage) => damaged.push(damage));
+    for (const { key, code, message } of damaged) {
+      if (key === undefined) continue;
+      await this.#db.change(SQL.endDamaged, [code, message, this.#service, key]);
+    }
+    return intents;
   }
 
   /** Number of unfinished intents, those created before a time if given. */
@@ -223,10 +300,10 @@ export class IntentStore {
     nowMs: number,
   ): Promise<Intent> {
     const { txHash, text } = transaction;
-    const values = [txHash, text, nowMs, ...this.#versionRead(intent)];
+    const next: Intent = { ...intent, transaction, state: "submitted", updatedAtMs: nowMs };
+    const values = [txHash, text, nowMs, this.#checksum(next), ...this.#versionRead(intent)];
     const changed = await this.#db.change(SQL.setTransaction, values);
-    if (changed === 0) return await this.get(intent.key);
-    return { ...intent, transaction, state: "submitted", updatedAtMs: nowMs };
+    return changed === 0 ? await this.get(intent.key) : next;
   }
 
   /**
@@ -235,7 +312,7 @@ export class IntentStore {
    */
   async recordAttempt(key: string, nowMs: number): Promise<Intent> {
     const [row] = await this.#db.write(SQL.recordAttempt, [nowMs, this.#service, key]);
-    return row === undefined ? await this.get(key) : intentOfRow(row);
+    return row === undefined ? await this.get(key) : this.#read(row);
   }
 
   /**
@@ -246,11 +323,34 @@ export class IntentStore {
    */
   async finish(intent: Intent, outcome: IntentOutcome, nowMs: number): Promise<Intent> {
     const { state, receipt, failure } = outcome;
+    const isCommit = state === "committed";
+    const reserved = isCommit && intent.reserved;
+    const next: Intent = { ...intent, ...outcome, reserved, updatedAtMs: nowMs };
     const reason = [failure?.code ?? null, failure?.message ?? null];
-    const values = [receipt, ...reason, nowMs, ...this.#versionRead(intent)];
-    const sql = state === "committed" ? SQL.commit : SQL.fail;
-    if (await this.#db.change(sql, values) === 0) return await this.get(intent.key);
-    return { ...intent, ...outcome, updatedAtMs: nowMs };
+    const values = [receipt, ...reason, nowMs, this.#checksum(next), ...this.#versionRead(intent)];
+    const changed = await this.#db.change(isCommit ? SQL.commit : SQL.fail, values);
+    return changed === 0 ? await this.get(intent.key) : next;
+  }
+
+  /**
+   * Replaces the result of a committed intent after the node was restored from a backup: it was submitted
+   * again, or it is gone.
+   *
+   * @returns Whether it was still the intent that was read.
+   */
+  async replaceCommitted(
+    intent: Intent,
+    result: IntentOutcome & Pick<Intent, "transaction">,
+    nowMs: number,
+  ): Promise<boolean> {
+    const { state, receipt, failure } = result;
+    const reserved = state === "committed" && intent.reserved;
+    const next: Intent = { ...intent, ...result, reserved, updatedAtMs: nowMs };
+    const { txHash, text } = columnsOf(result.transaction);
+    const reason = [failure?.code ?? null, failure?.message ?? null];
+    const values = [state, txHash, text, receipt, ...reason, reserved ? 1 : 0, nowMs];
+    const where = [this.#checksum(next), ...this.#versionRead(intent)];
+    return await this.#db.change(SQL.replaceCommitted, [...values, ...where]) > 0;
   }
 
   /**
@@ -265,14 +365,36 @@ export class IntentStore {
   }
 
   /**
-   * Binds the store to a chain, unless it is already bound.
+   * Remembers what a service has learned: a chain and a key if there are none yet, and a higher block.
    *
-   * @param genesis Hash of the first block; null reads the binding without setting it.
-   * @returns The chain of the store; null if it has none yet.
+   * @param learned `resetBlock` replaces the highest block, also by a lower one.
+   * @returns What the store remembers now.
    */
-  async bindChain(genesis: Hex | null): Promise<Hex | null> {
-    const [row] = await this.#db.write(SQL.bindChain, [this.#service, genesis]);
-    return parseRow(genesisSchema, row).genesis;
+  async remember(
+    learned: Partial<StoreMemory> & { resetBlock?: number } = {},
+  ): Promise<StoreMemory> {
+    const service = this.#service;
+    // Not thrown inside the transaction, which may be part of a batch.
+    const result = await this.#db.transaction(function* (): Steps<StoreMemory | StoreError> {
+      const [[row] = []] = yield [{ sql: SQL.readMemory, values: [service] }];
+      let known: StoreMemory;
+      try {
+        known = memoryOfRow(row);
+      } catch (thrown) {
+        return asStoreError(thrown);
+      }
+      const genesis = known.genesis ?? learned.genesis ?? null;
+      const signer = known.signer ?? learned.signer ?? null;
+      const highestBlock = learned.resetBlock ??
+        Math.max(known.highestBlock, learned.highestBlock ?? 0);
+      const next = { genesis, signer, highestBlock };
+      if (memoryChecksum(next) === memoryChecksum(known)) return known;
+      const values = [genesis, signer, highestBlock, memoryChecksum(next), service];
+      yield [{ sql: SQL.writeMemory, values }];
+      return next;
+    });
+    if (result instanceof StoreError) throw result;
+    return result;
   }
 
   /** Checks that the store accepts writes, by making one. */
@@ -282,18 +404,48 @@ export class IntentStore {
 
   /** Saves a value of the service under a name, and replaces the previous one. */
   async saveValue(name: string, value: string, nowMs: number): Promise<void> {
-    await this.#db.change(SQL.saveValue, [this.#service, name, value, nowMs]);
+    const checksum = valueChecksum(name, value, nowMs);
+    await this.#db.change(SQL.saveValue, [this.#service, name, value, nowMs, checksum]);
   }
 
-  /** The value saved under a name, and the time it was saved. */
+  /** The value saved under a name, and the time it was saved. A damaged one counts as missing. */
   async savedValue(name: string): Promise<{ value: string; savedAtMs: number } | undefined> {
     const [row] = await this.#db.read(SQL.savedValue, [this.#service, name]);
-    return row === undefined ? undefined : parseRow(savedValueSchema, row);
+    if (row === undefined) return undefined;
+    const { value, saved_at_ms: savedAtMs, checksum } = parseRow(savedValueSchema, row);
+    return checksum === valueChecksum(name, value, savedAtMs) ? { value, savedAtMs } : undefined;
   }
 
   /** Finishes what is running, then disconnects. */
   close(): Promise<void> {
     return this.#db.close();
+  }
+
+  #checksum(intent: Intent): number {
+    return checksumOf(this.#service, intent);
+  }
+
+  /** @throws {StoreDamagedError} If it is not as it was written. */
+  #read(row: unknown): Intent {
+    try {
+      return intentOfRow(row);
+    } catch (thrown) {
+      if (thrown instanceof StoreDamagedError) this.#onDamage(thrown);
+      throw thrown;
+    }
+  }
+
+  /** Leaves out damaged rows: they must not keep the others from being read. */
+  #readAll(rows: unknown[], onDamage: (damage: StoreDamagedError) => void = () => {}): Intent[] {
+    return rows.flatMap((row) => {
+      try {
+        return [this.#read(row)];
+      } catch (thrown) {
+        if (!(thrown instanceof StoreDamagedError)) throw thrown;
+        onDamage(thrown);
+        return [];
+      }
+    });
   }
 
   /** WHERE values of a conditional update: it changes nothing if the row was modified meanwhile. */

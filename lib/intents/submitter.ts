@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { isNodeAway, NodeUnreachableError } from "../net/core_client.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
@@ -24,6 +25,12 @@ import {
 /** Tolerated difference between our clock and the node's. */
 const CLOCK_SKEW_MS = 10_000;
 
+/** A transaction signed longer ago than this, or this far in the future, is signed again. */
+const RESIGN_AFTER_MS = TIMESTAMP_DRIFT_MAX_MS - CLOCK_SKEW_MS;
+
+/** The node's reason to refuse a transaction because of its timestamp alone. */
+const refusedTimestampSchema = z.object({ code: z.literal("TIMESTAMP_OUT_OF_RANGE") });
+
 /**
  * Answers of the node that a retry cannot change. "Method not found" is not one: the URL is that of a
  * read port by mistake, and the intent waits until the operator corrects it.
@@ -45,6 +52,7 @@ export class Submitter {
   readonly #retries: RetryLoop;
   readonly #inFlight = new Map<string, Promise<Intent>>();
   #nodeLost = false;
+  #clockProblem: RangemakerError | undefined;
   /** An attempt that lost its answer is left to the next start. */
   #isStopping = false;
 
@@ -65,17 +73,24 @@ export class Submitter {
     return this.#nodeLost;
   }
 
+  /** The difference to the node's clock, while it makes the node refuse transactions. */
+  get clockProblem(): RangemakerError | undefined {
+    return this.#clockProblem;
+  }
+
   /**
    * Tries once to bring an intent to its final state, or joins the attempt that is already running.
    *
+   * @param isNew This process has just recorded it. Any other intent is verified, since it was read from
+   * the store.
    * @returns The intent in its final state.
    * @throws {OutcomeUnknownError} If node or store gave no answer: it is retried automatically.
    */
-  submit(intent: Intent): Promise<Intent> {
+  submit(intent: Intent, isNew = false): Promise<Intent> {
     if (isFinal(intent.state)) return Promise.resolve(intent);
     const running = this.#inFlight.get(intent.key);
     if (running !== undefined) return running;
-    const attempt = this.#attempt(intent).finally(() => this.#inFlight.delete(intent.key));
+    const attempt = this.#attempt(intent, isNew).finally(() => this.#inFlight.delete(intent.key));
     this.#inFlight.set(intent.key, attempt);
     return attempt;
   }
@@ -98,9 +113,9 @@ export class Submitter {
     return await this.submit(await store.recordAttempt(key, clock.now()));
   }
 
-  async #attempt(intent: Intent): Promise<Intent> {
+  async #attempt(intent: Intent, isNew: boolean): Promise<Intent> {
     try {
-      const finished = await this.#sendOrLookUp(intent);
+      const finished = await this.#sendOrLookUp(intent, isNew);
       this.#options.ended?.(finished);
       return finished;
     } catch (thrown) {
@@ -112,9 +127,10 @@ export class Submitter {
     }
   }
 
-  async #sendOrLookUp(intent: Intent): Promise<Intent> {
+  async #sendOrLookUp(intent: Intent, isNew: boolean): Promise<Intent> {
     await this.#requireChain(intent);
     try {
+      if (!isNew) this.#options.verify(intent);
       const signed = intent.transaction === null ? await this.#sign(intent) : intent;
       if (isFinal(signed.state)) return signed;
       if (this.#options.clock.now() > signed.expiresAtMs) return await this.#lookUp(signed);
@@ -141,11 +157,14 @@ export class Submitter {
 
   /** Signs an intent's transaction and records it, in place of the one it has. */
   async #sign(intent: Intent): Promise<Intent> {
-    const { store, clock, beforeSigning, sign } = this.#options;
+    const { store, clock, beforeSigning, sign, verify } = this.#options;
     try {
       await beforeSigning?.(intent);
       const transaction = await sign(intent);
-      return await store.setTransaction(intent, transaction, clock.now());
+      const signed = await store.setTransaction(intent, transaction, clock.now());
+      // Otherwise another process was first, and the row was read.
+      if (signed.transaction !== transaction) verify(signed);
+      return signed;
     } catch (thrown) {
       if (!isNodeAway(thrown)) throw thrown;
       throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
@@ -179,14 +198,39 @@ export class Submitter {
     // The node may have committed it earlier: by now it is too old to be accepted again.
     const receipt = await this.#receiptOf(txHash);
     if (receipt !== null) return await this.#finishBy(intent, receipt);
-    const ageMs = this.#options.clock.now() - timestampOf(text);
-    if (ageMs > TIMESTAMP_DRIFT_MAX_MS - CLOCK_SKEW_MS) {
+    const offMs = Math.abs(this.#options.clock.now() - timestampOf(text));
+    if (offMs > RESIGN_AFTER_MS) {
       // The new transaction has the present time, so this happens once.
       const renewed = await this.#sign(intent);
       return isFinal(renewed.state) ? renewed : await this.#sendOnce(renewed);
     }
+    if (refusedTimestampSchema.safeParse(refusal.data).success) {
+      throw new OutcomeUnknownError(txHash, await this.#clocksDiffer(refusal));
+    }
     const reason = `Core node refused the transaction: ${refusal.message}`;
     return await this.#fail(intent, SubmissionFailure.nodeRefused, reason);
+  }
+
+  /** Logs the difference between the clocks once, until the node takes a transaction again. */
+  async #clocksDiffer(refusal: RpcError): Promise<RangemakerError> {
+    const { node, clock, log } = this.#options;
+    const head = await node.getHead().catch(() => undefined);
+    const aheadMs = head && clock.now() - head.timestampMs;
+    const difference = aheadMs === undefined
+      ? refusal.message
+      : `it is ${Math.abs(aheadMs)} ms ${
+        aheadMs > 0 ? "ahead of" : "behind"
+      } that of the core node`;
+    const problem = new RangemakerError(
+      "CLOCKS_DIFFER",
+      `The clock of this machine is wrong, or that of the core node: ${difference}. Transactions wait ` +
+        "until their deadline: synchronise both clocks (NTP)",
+      { retryable: true },
+    );
+    if (this.#clockProblem === undefined) {
+      log.error("{reason}", { event: "clocks_differ", reason: problem.message, aheadMs });
+    }
+    return this.#clockProblem = problem;
   }
 
   /** Sends nothing after the deadline, but what was sent before may have been committed. */
@@ -235,8 +279,17 @@ export class Submitter {
 
   async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {
     this.#nodeLost = false;
+    if (this.#clockProblem !== undefined) {
+      this.#clockProblem = undefined;
+      this.#options.log.info("The node accepts the timestamps of transactions again", {
+        event: "clocks_agree",
+      });
+    }
+    // The external hash is the digest of the user's request, so it is the same deposit: an earlier
+    // transaction, which this store has lost, has credited it.
+    const isDone = receipt.error?.code === "DEPOSIT_ALREADY_PROCESSED";
     return await this.#finish(intent, {
-      state: receipt.status,
+      state: isDone ? "committed" : receipt.status,
       receipt: JSON.stringify(receipt),
       failure: receipt.error ?? null,
     });

@@ -7,7 +7,10 @@ import type { Intent, SignedTransactionText } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 
 /** The part of a core node that a submitter needs. */
-export type SubmissionNode = Pick<CoreClient, "sendTransactionText" | "getTransaction">;
+export type SubmissionNode = Pick<
+  CoreClient,
+  "sendTransactionText" | "getTransaction" | "getHead"
+>;
 
 /** Options of a {@link Submitter}. */
 export interface SubmitterOptions {
@@ -28,6 +31,13 @@ export interface SubmitterOptions {
    * one, and again if the old one expired before the node saw it.
    */
   sign(intent: Intent): SignedTransactionText | Promise<SignedTransactionText>;
+  /**
+   * Checks that the parts of an intent that was read from the store belong together: its key, request,
+   * the user's signature and the transaction.
+   *
+   * @throws {IntentRefusedError} `STORE_DAMAGED` if they do not: the intent fails and nothing is sent.
+   */
+  verify(intent: Intent): void;
   /**
    * Throws unless the node has the chain that the store belongs to: nothing is sent then, and nothing
    * that the node says is believed. Absent: there is only one chain.
@@ -55,6 +65,8 @@ export const SubmissionFailure = {
   receiptDropped: "RECEIPT_DROPPED",
   /** The node rejected the transaction as invalid and recorded nothing. */
   nodeRefused: "NODE_REFUSED",
+  /** The store's row is not what was recorded; nothing was sent. */
+  storeDamaged: "STORE_DAMAGED",
 } as const;
 
 /** Every node keeps receipts this long. */

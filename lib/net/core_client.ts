@@ -70,6 +70,13 @@ export class CoreClient extends CoreReader {
     return this.call(transactionMethods, "core_simulateTransaction", { transaction: toWire(tx) });
   }
 
+  /** The same for a transaction's JSON text. */
+  simulateTransactionText(text: string): Promise<Receipt> {
+    return this.call(transactionMethods, "core_simulateTransaction", {
+      transaction: JSON.parse(text),
+    });
+  }
+
   /** The newest block: its number, and its time in Unix milliseconds. */
   async getHead(): Promise<{ number: number; timestampMs: number }> {
     const head = await this.ask("eth_getBlockByNumber", ["latest", false], headSchema);

@@ -2,15 +2,13 @@
 import { z } from "zod";
 import { check, type ServiceChecks } from "../../lib/cli/checks/check.ts";
 import { tryNodeClock, tryPermission, tryWrites } from "../../lib/cli/checks/node.ts";
-import { signerFrom } from "../../lib/cli/keystore.ts";
-import { optionLabel } from "../../lib/cli/options.ts";
-import { options } from "./options.ts";
+import { bridgeSigner, options } from "./options.ts";
 
 export const checks: ServiceChecks<typeof options> = {
   service: "bridge",
   options,
   health: z.object({ status: z.string(), rpc: z.boolean(), bridge: z.string() }),
-  openSigner: (values) => signerFrom(values, optionLabel(options.privateKey)),
+  openSigner: bridgeSigner,
   special: ({ rpcUrl }, context) => [
     check("writes", rpcUrl, (url) => tryWrites(url, options.rpcUrl, context)),
     check("relayer", rpcUrl, (url) => tryPermission("relayer", url, context)),

@@ -3,14 +3,41 @@ import { serviceLog } from "../../lib/log/logging.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { DepositRequest } from "../../lib/protocol/deposit.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { decodePayload } from "./depositor.ts";
+import type { BridgeOptions } from "./options.ts";
+import type { Readiness } from "./readiness.ts";
 
 const log = serviceLog("bridge");
 
 /** The fields of a deposit in log lines; the amount is decimal text in USDC with 6 decimals. */
 function fieldsOf({ user, amount, nonce }: Pick<DepositRequest, "user" | "amount" | "nonce">) {
   return { user, amount: amount.toString(), nonce: nonce.toString() };
+}
+
+/**
+ * Logs once what the bridge works with, and every problem that will keep deposits from being committed.
+ */
+export async function logStart(
+  { database, chainId, rpcUrl, rateLimit, rateLimitTotal }: BridgeOptions,
+  address: Address,
+  checkReadiness: () => Promise<Readiness>,
+): Promise<void> {
+  const { relayer, problems } = await checkReadiness();
+  log.info(
+    "Bridge {address} is {permission} on chain {chainId} at {rpcUrl}, with database {database}",
+    {
+      event: "started",
+      ...{ address, chainId, rateLimit, rateLimitTotal },
+      permission: relayer ? "relayer" : "not known to be relayer",
+      rpcUrl: redactUrls(rpcUrl),
+      database: redactUrls(database),
+    },
+  );
+  for (const problem of problems) {
+    log.warn("Not ready: {problem}", { event: "not_ready", problem });
+  }
 }
 
 /** Logs the result of each deposit, and when the node is lost or back (docs/operating.md, "Logs"). */

@@ -1,23 +1,18 @@
 import type { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
-import type { Intent, IntentFailure, SignedTransactionText } from "../../lib/intents/intent.ts";
-import type { IntentStore } from "../../lib/intents/store.ts";
-import type { Submitter } from "../../lib/intents/submitter.ts";
+import type { Intent, IntentFailure } from "../../lib/intents/intent.ts";
+import type { IntentService, IntentWork } from "../../lib/intents/intent_service.ts";
+import type { TransactionTerms } from "../../lib/intents/signed_transaction.ts";
 import { SubmissionFailure } from "../../lib/intents/submitter_options.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
-import { requireSigner, type Signer } from "../../lib/protocol/signature.ts";
-import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
+import { requireSigner } from "../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 
 /** Dependencies of a {@link Depositor}. */
 export interface DepositorOptions {
-  store: IntentStore;
-  submitter: Pick<Submitter, "submit">;
-  /** Throws if the node cannot be reached, or has another chain than the store. */
-  requireChain(): Promise<void>;
-  signer: Signer;
+  intents: Pick<IntentService, "store" | "submit" | "requireChain" | "transactions">;
   chainId: number;
   clock: Clock;
   /** A request with a valid signature was refused; nothing was recorded. */
@@ -28,7 +23,7 @@ export interface DepositorOptions {
 const FAILURE_CODES: ReadonlySet<string> = new Set([
   SubmissionFailure.deadlinePassed,
   SubmissionFailure.nodeRefused,
-  "DEPOSIT_ALREADY_PROCESSED",
+  SubmissionFailure.storeDamaged,
   "PERMISSION_DENIED",
 ]);
 
@@ -57,6 +52,46 @@ export function decodePayload(text: string): DepositPayload {
   return payloadSchema.parse(JSON.parse(text));
 }
 
+/** The bridge's part of submitting an intent. */
+export function depositWork(
+  { node, transactions }: Pick<IntentService, "node" | "transactions">,
+  chainId: number,
+): Pick<IntentWork, "termsOf" | "isOnChain"> {
+  const termsOf = (intent: Intent) => termsOfDeposit(intent, chainId);
+  return {
+    termsOf,
+    // The node keeps external hashes for ever: if it would credit the deposit now, it has lost it.
+    async isOnChain(intent) {
+      const { text } = transactions.sign(termsOf(intent));
+      return (await node.simulateTransactionText(text)).status !== "committed";
+    },
+  };
+}
+
+/**
+ * The deposit transaction of a recorded request.
+ *
+ * @throws {RangemakerError} If key, request, external hash and the user's signature do not belong together.
+ */
+export function termsOfDeposit(
+  { key, subject, payload, expiresAtMs }: Intent,
+  chainId: number,
+): TransactionTerms {
+  const { externalTxHash, ...request } = decodePayload(payload);
+  const digest = hashDepositRequest(request, chainId);
+  requireSigner("Deposit signature", digest, request.signature, request.user);
+  const isWhole = digest === externalTxHash && subject === request.user &&
+    key === depositKey(request.user, request.nonce) && expiresAtMs === request.deadline;
+  if (!isWhole) {
+    throw new RangemakerError("STORE_DAMAGED", "its columns do not belong to the signed request");
+  }
+  return termsOf(request, digest);
+}
+
+function termsOf({ user, amount }: DepositRequest, externalTxHash: Hex): TransactionTerms {
+  return { type: "Deposit", user, amount, externalTxHash };
+}
+
 /** Turns signed deposit requests into deposit transactions, each exactly once. */
 export class Depositor {
   readonly #options: DepositorOptions;
@@ -72,11 +107,11 @@ export class Depositor {
    * @returns The hash of the committed deposit transaction.
    * @throws {RangemakerError} `DEADLINE_PASSED`, `NONCE_USED`, or the code of the failed transaction.
    * @throws {SignatureError} If the user did not sign the request.
-   * @throws {ChainMismatchError} If the node has another chain.
+   * @throws {ChainError} If the node has another chain.
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async deposit(request: DepositRequest): Promise<Hex> {
-    const { submitter, clock, chainId, onRefused } = this.#options;
+    const { intents, clock, chainId, onRefused } = this.#options;
     if (clock.now() > request.deadline) {
       throw new RangemakerError(
         "DEADLINE_PASSED",
@@ -94,46 +129,23 @@ export class Depositor {
       if (thrown instanceof RangemakerError) onRefused?.(request, thrown);
       throw thrown;
     }
-    return txHashOf(await submitter.submit(intent));
+    return txHashOf(await intents.submit(intent, true));
   }
 
   async #record(request: DepositRequest, digest: Hex): Promise<Intent> {
-    const { store, clock, requireChain } = this.#options;
+    const { intents, clock } = this.#options;
     // While the node is away, a request would only wait: refuse it instead.
-    await requireChain();
-    const { inserted, intent } = await store.insert({
+    await intents.requireChain();
+    const { inserted, intent } = await intents.store.insert({
       key: depositKey(request.user, request.nonce),
       subject: request.user,
       payload: encodePayload(request, digest),
-      transaction: this.#sign(request.user, request.amount, digest),
+      transaction: intents.transactions.sign(termsOf(request, digest)),
       expiresAtMs: request.deadline,
       createdAtMs: clock.now(),
     });
     if (!inserted) throw nonceUsed(request, intent);
     return intent;
-  }
-
-  /** Signs the transaction of a recorded deposit again, with a new timestamp. */
-  resign(intent: Intent): SignedTransactionText {
-    const { user, amount, externalTxHash } = decodePayload(intent.payload);
-    return this.#sign(user, amount, externalTxHash);
-  }
-
-  #sign(user: Address, amount: bigint, externalTxHash: Hex): SignedTransactionText {
-    const { signer, chainId, clock } = this.#options;
-    const { tx, txHash } = signTransaction(
-      {
-        type: "Deposit" as const,
-        timestamp: clock.now(),
-        from: signer.address,
-        user,
-        amount,
-        externalTxHash,
-      },
-      signer,
-      chainId,
-    );
-    return { txHash, text: transactionToText(tx) };
   }
 }
 

@@ -5,7 +5,6 @@ import { INTENT_STATUSES } from "../../lib/intents/error_status.ts";
 export const BRIDGE_STATUSES = {
   ...INTENT_STATUSES,
   NONCE_USED: 409,
-  DEPOSIT_ALREADY_PROCESSED: 409,
   // The node's final answer about the deposit transaction.
   PERMISSION_DENIED: 503,
   TRANSACTION_FAILED: 503,

@@ -51,7 +51,7 @@ const invalid = failureAnswer(["INVALID_REQUEST"], "A parameter does not fit");
 
 /** For routes that read the store only. */
 const storeFailures = {
-  503: failureAnswer(["STORE_UNAVAILABLE"], "The store cannot be used"),
+  503: failureAnswer(["STORE_UNAVAILABLE", "STORE_DAMAGED"], "The store cannot be used"),
   504: failureAnswer(["STORE_CONNECTION_LOST"], "The connection to the store was lost"),
 };
 
@@ -116,7 +116,7 @@ export const operations = {
         "The signature fails its check; `details` has the digest that was checked",
       ),
       409: failureAnswer(
-        ["NONCE_USED", "DEPOSIT_ALREADY_PROCESSED"],
+        ["NONCE_USED"],
         "The nonce is used; `error` names its transaction and state",
       ),
       413: tooLarge,
@@ -126,6 +126,8 @@ export const operations = {
           ...NODE_FAILURES,
           "STORE_UNAVAILABLE",
           "CHAIN_MISMATCH",
+          "CHAIN_REWOUND",
+          "STORE_DAMAGED",
           "PERMISSION_DENIED",
           "TRANSACTION_FAILED",
         ],

@@ -1,5 +1,7 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import type { OptionsOf, OptionTable } from "../../lib/cli/options.ts";
+import { type KeyOptions, signerFrom } from "../../lib/cli/keystore.ts";
+import { optionLabel, type OptionsOf, type OptionTable } from "../../lib/cli/options.ts";
+import type { Signer } from "../../lib/protocol/signature.ts";
 import {
   chainIdOption,
   corsOriginsOption,
@@ -39,3 +41,8 @@ export const options = {
 
 /** The options after parsing. */
 export type BridgeOptions = OptionsOf<typeof options>;
+
+/** The bridge's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
+export function bridgeSigner(given: Pick<BridgeOptions, keyof KeyOptions>): Promise<Signer> {
+  return signerFrom(given, optionLabel(options.privateKey));
+}

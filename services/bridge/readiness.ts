@@ -19,16 +19,19 @@ export type Readiness = z.output<typeof readinessSchema>;
 
 /** Dependencies of {@link checkReadiness}. */
 export interface ReadinessPorts {
-  store: { check(): Promise<void> };
-  guard: { require(): Promise<void> };
-  node: Pick<CoreClient, "url" | "chainId" | "getAccount">;
+  intents: {
+    store: { check(): Promise<void> };
+    /** The node. */
+    probe: Pick<CoreClient, "url" | "chainId" | "getAccount">;
+    requireChain(): Promise<void>;
+  };
   relayer: Address;
   chainId: number;
 }
 
 /** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
 export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> {
-  const { store, guard, node, relayer, chainId } = ports;
+  const { intents: { store, probe: node, requireChain }, relayer, chainId } = ports;
   const checks = new ReadinessChecks();
   const [storeWorks, nodeWorks, relayerKnown] = await Promise.all([
     checks.passes(async () => {
@@ -37,7 +40,7 @@ export async function checkReadiness(ports: ReadinessPorts): Promise<Readiness> 
     }),
     checks.passes(async () => {
       const problem = await chainProblem(node, chainId);
-      if (problem === undefined) await guard.require();
+      if (problem === undefined) await requireChain();
       return problem;
     }),
     checks.passes(async () => {

@@ -5,11 +5,7 @@ import { NewestMap } from "../../lib/newest_map.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
-import { openIntentStore } from "../../lib/intents/open.ts";
-import { ChainGuard } from "../../lib/intents/chain_guard.ts";
-import { retentionLoop } from "../../lib/intents/retention.ts";
-import { problemFields, StoreHealth } from "../../lib/intents/store_health.ts";
-import { Submitter } from "../../lib/intents/submitter.ts";
+import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
@@ -23,6 +19,7 @@ import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createSolverApi } from "./api.ts";
 import { businessLog } from "./business_log.ts";
 import { decodeExecution } from "./execution/execution.ts";
+import { isBetOnChain } from "./execution/reconcile.ts";
 import { Executor } from "./execution/executor.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { Reservations } from "./execution/reservations.ts";
@@ -41,12 +38,6 @@ import { checkReadiness } from "./readiness.ts";
 import { worstCaseLoss } from "./risk/worst_case_loss.ts";
 
 export { options, type SolverOptions };
-
-/** How long the node may take to answer; below the deadline of a stop. */
-const NODE_TIMEOUT_MS = 4_000;
-
-/** How long the node may take to report its chain. */
-const PROBE_TIMEOUT_MS = 1_000;
 
 /**
  * Most quotes whose probability is kept until they are executed: about 3 MB, or the quotes of 20 s at
@@ -72,21 +63,18 @@ export async function startSolver(
   const registry = createRegistry(clock.now());
   const metrics = new SolverMetrics(registry, markets);
   const faults = faultPointsAt(options.faultPoint);
-  const client = new CoreClient({ url: options.rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
-  const node = withFaultPoints("node", client, faults);
-  const store = withFaultPoints("store", await openIntentStore(options.database, "solver"), faults);
+  const client = new CoreClient({ url: options.rpcUrl });
+  const intents = await IntentService.open({
+    ...options,
+    ...{ name: "solver", signer, clock, registry, bindsKey: !dryRun },
+  });
+  const { store, node, requireChain } = intents;
   const decode = (payload: string) => decodeExecution(payload).quote;
   const exposure = new ExposureBook(options.maxExposure, decode);
   metrics.watchExposure(exposure);
   const account = new OwnAccount(client, solver, clock);
   metrics.watchAccount(account.read);
   const pricing = await createPricing(options, markets, client, clock, exposure, store);
-  const log = serviceLog("solver");
-  const probe = new CoreClient({ url: options.rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
-  const guard = new ChainGuard({ store, node: probe, clock });
-  const storeHealth = new StoreHealth({ store, guard, clock, log });
-  const retention = retentionLoop({ store, retainMs: options.retain, clock, log });
-  const { require: requireChain } = guard;
   const reservations = new Reservations({
     store,
     book: exposure,
@@ -104,24 +92,6 @@ export async function startSolver(
     dryRun ? undefined : reservations,
     pricing.book,
   );
-  const submitter: Submitter = new Submitter({
-    store,
-    node,
-    clock,
-    random: Math.random,
-    log,
-    receiptsKeptMs: options.retain,
-    requireChain,
-    beforeSigning: (intent) => executor.hedge(intent),
-    sign: (intent) => executor.sign(intent),
-    observe(event, intent) {
-      if (event !== "final" || !isFinal(intent.state)) return;
-      metrics.executionEnded(intent.state);
-      if (intent.state === "committed") metrics.betCommitted(decode(intent.payload));
-      businessLog.ended(intent);
-    },
-    ended: (intent) => reservations.ended(intent),
-  });
   const hedge = metrics.timed(
     withFaultPoints("hedge", createHedge(options, clock), faults),
   );
@@ -138,7 +108,7 @@ export async function startSolver(
   const probabilities = new NewestMap<Hex, number>(PROBABILITIES_MAX);
   const executor = new Executor({
     store,
-    submitter,
+    submitter: intents,
     checks,
     exposure,
     requireChain,
@@ -198,23 +168,18 @@ export async function startSolver(
   });
   const health = documented(operations.health, async (c: Context) => {
     // A dry run needs neither store nor node.
-    const problem = dryRun ? undefined : await storeHealth.problem();
+    const problem = dryRun ? undefined : await intents.problem();
     if (problem === undefined) return c.json({ status: "ok", solver, dryRun });
     return c.json({ status: "failed", ...problemFields(problem), solver, dryRun }, 503);
   });
-  // Stopped first, so that no retry starts while open requests finish.
-  const drain = () => void submitter.stop();
   const close = async () => {
     await Promise.all([
-      submitter.stop(),
-      storeHealth.stop(),
-      retention.stop(),
       follower.stop(),
       pricing.stop(),
       limiter.stop(),
       metrics.stop(),
     ]);
-    await store.close();
+    await intents.close();
   };
   try {
     if (!dryRun) await store.refreshReservations(exposure);
@@ -225,13 +190,22 @@ export async function startSolver(
       app,
       health,
       registry,
-      drain,
+      drain: () => intents.drain(),
       close,
     });
     if (!dryRun) {
-      submitter.start();
-      storeHealth.start();
-      retention.start();
+      intents.start({
+        termsOf: (intent) => executor.termsOf(intent),
+        beforeSigning: (intent) => executor.hedge(intent),
+        isOnChain: (intent) => isBetOnChain(client, intent, clock.now()),
+        observe(event, intent) {
+          if (event !== "final" || !isFinal(intent.state)) return;
+          metrics.executionEnded(intent.state);
+          if (intent.state === "committed") metrics.betCommitted(decode(intent.payload));
+          businessLog.ended(intent);
+        },
+        ended: (intent) => reservations.ended(intent),
+      });
     }
     follower.start();
     pricing.start();
@@ -279,6 +253,10 @@ export const run = serviceCommand({
     backtest: {
       summary: "what mock and barrier would have earned on recorded trades",
       open: () => import("./backtest/command.ts"),
+    },
+    reconcile: {
+      summary: "ends bets that a restored core node lacks",
+      open: () => import("./execution/reconcile.ts"),
     },
   },
 }, (given) => startSolver(given));

@@ -245,6 +245,8 @@ export const operations = {
           ...NODE_FAILURES,
           "STORE_UNAVAILABLE",
           "CHAIN_MISMATCH",
+          "CHAIN_REWOUND",
+          "STORE_DAMAGED",
           "PRICE_STALE",
           "HEDGE_REFUSED",
           "BALANCE_TOO_LOW",

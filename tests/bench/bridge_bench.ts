@@ -11,6 +11,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { SignedTransactionText } from "../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
+import { TransactionSigner } from "../../lib/intents/signed_transaction.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import type { SubmissionNode } from "../../lib/intents/submitter_options.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
@@ -46,6 +47,7 @@ const instantNode: SubmissionNode = {
     return Promise.resolve({ txHash, status: "committed", blockNumber: 1 });
   },
   getTransaction: () => Promise.resolve(null),
+  getHead: () => Promise.resolve({ number: 1, timestampMs: Date.now() }),
 };
 
 interface Path {
@@ -57,10 +59,12 @@ const ours: Path = {
   name: "bridge",
   depositor: (store, submitter) =>
     new Depositor({
-      store,
-      submitter,
-      requireChain: () => Promise.resolve(),
-      signer: new Signer(relayer.privateKey),
+      intents: {
+        store,
+        submit: submitter.submit.bind(submitter),
+        requireChain: () => Promise.resolve(),
+        transactions: new TransactionSigner(new Signer(relayer.privateKey), CHAIN_ID, systemClock),
+      },
       chainId: CHAIN_ID,
       clock: systemClock,
     }),
@@ -85,7 +89,7 @@ const onViem: Path = {
         expiresAtMs: request.deadline,
         createdAtMs: Date.now(),
       });
-      await submitter.submit(intent);
+      await submitter.submit(intent, true);
       return intent.transaction?.txHash ?? "0x";
     },
   }),
@@ -171,6 +175,7 @@ async function measure(path: Path, bodies: string[]): Promise<Figures> {
     log: getLogger("test"),
     receiptsKeptMs: 7 * 86_400_000,
     sign: () => Promise.reject(new Error("Nothing is signed twice here")),
+    verify() {},
   });
   const app = createBridgeApi({
     depositor: path.depositor(store, submitter),

@@ -15,6 +15,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
+import { TransactionSigner } from "../../lib/intents/signed_transaction.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import type { SubmissionNode } from "../../lib/intents/submitter_options.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
@@ -56,6 +57,7 @@ const instantNode = {
     return Promise.resolve({ txHash, status: "committed" as const, blockNumber: 1, thesisId: 1 });
   },
   getTransaction: () => Promise.resolve(null),
+  getHead: () => Promise.resolve({ number: 1, timestampMs: Date.now() }),
   getPrices() {
     const { base, quote, symbol } = market;
     const price = { base, quote, price: 1n, decimals: 6 as const, lastUpdate: 0, ageMs: 0 };
@@ -203,6 +205,7 @@ async function measureExecutions(
 ): Promise<Figures> {
   const directory = await Deno.makeTempDir();
   const store = new IntentStore(SqliteDriver.open(`${directory}/bench.sqlite`), "bench");
+  const transactions = new TransactionSigner(signer, CHAIN_ID, systemClock);
   const submitter: Submitter = new Submitter({
     store,
     node: instantNode,
@@ -215,8 +218,9 @@ async function measureExecutions(
     },
     sign: (intent) =>
       executor instanceof Executor
-        ? executor.sign(intent)
+        ? transactions.sign(executor.termsOf(intent))
         : signOnViem(decodeExecution(intent.payload)),
+    verify() {},
   });
   const executor = quoteSigner === undefined
     ? viemExecutor({ store, submitter, node: instantNode })

@@ -7,9 +7,11 @@ import type { Intent, IntentFailure, IntentOutcome } from "../../lib/intents/int
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
-import { Depositor } from "../../services/bridge/depositor.ts";
+import { TransactionSigner } from "../../lib/intents/signed_transaction.ts";
+import { Depositor, termsOfDeposit } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { CHAIN_ID, relayer, signedRequest } from "./support.ts";
+import { toWire } from "../../lib/protocol/wire.ts";
+import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
 
 const COMMITTED: IntentOutcome = { state: "committed", receipt: null, failure: null };
 
@@ -33,16 +35,16 @@ async function withDepositor(
   let outcome = COMMITTED;
   let chain = Promise.resolve();
   const depositor = new Depositor({
-    store,
-    submitter: {
-      submit(intent) {
+    intents: {
+      store,
+      transactions: new TransactionSigner(relayer, CHAIN_ID, clock),
+      submit(intent: Intent) {
         submitted.push(intent);
         return store.finish(intent, outcome, clock.now());
       },
+      requireChain: () => chain,
     },
-    requireChain: () => chain,
     onRefused: ({ nonce }, reason) => refused.push([nonce, reason.code]),
-    signer: relayer,
     chainId: CHAIN_ID,
     clock,
   });
@@ -70,7 +72,6 @@ function refusal(status: number, code: string, words: RegExp) {
 
 const failures: [IntentFailure, status: number][] = [
   [{ code: "DEADLINE_PASSED", message: "The node was away for too long" }, 400],
-  [{ code: "DEPOSIT_ALREADY_PROCESSED", message: "External hash was used before" }, 409],
   [{ code: "PERMISSION_DENIED", message: "Sender is no relayer" }, 503],
   [{ code: "NODE_REFUSED", message: "Signature is not by the sender" }, 503],
 ];
@@ -118,17 +119,42 @@ Deno.test("Depositor: a used nonce of a deposit that did not fail gives no reaso
     await assert.rejects(depositor.deposit(again), refusal(409, "NONCE_USED", words));
   }));
 
-Deno.test("Depositor: a transaction that is signed again is the same deposit with a new timestamp", () =>
+Deno.test("Depositor: the terms of a recorded deposit are those that its user signed", () =>
   withDepositor(async ({ depositor, clock, submitted }) => {
     await depositor.deposit(request(clock.now() + 1_000));
-    clock.advance(500);
-    const [intent] = submitted;
-    const again = depositor.resign(intent!); // submitted above
-    const { signature: _, ...first } = JSON.parse(intent!.transaction!.text);
-    const { signature: __, ...second } = JSON.parse(again.text);
-    assert.deepEqual(second, { ...first, timestamp: clock.now() });
-    assert.notEqual(again.txHash, intent!.transaction!.txHash);
+    const intent = submitted[0] ?? assert.fail("It is submitted");
+    const terms = termsOfDeposit(intent, CHAIN_ID);
+    const { signature: _, timestamp: __, from: ___, ...sent } = JSON.parse(
+      intent.transaction!.text,
+    );
+    assert.deepEqual(toWire(terms), sent);
   }));
+
+const changes: [string, (intent: Intent) => Partial<Intent>][] = [
+  ["amount", ({ payload }) => ({ payload: payload.replace('"25000000"', '"90000000"') })],
+  ["user", ({ payload }) => ({ payload: payload.replaceAll(user.address, relayer.address) })],
+  ["nonce", ({ payload }) => ({ payload: payload.replace('"nonce":"1"', '"nonce":"2"') })],
+  [
+    "external hash",
+    ({ payload }) => ({ payload: payload.replace(/[0-9a-f]{8}"}$/, '00000000"}') }),
+  ],
+  [
+    "signature",
+    ({ payload }) => ({ payload: payload.replace(/"signature":"0x\w\w/, '"signature":"0x00') }),
+  ],
+  ["key", ({ key }) => ({ key: `${key}0` })],
+  ["subject", () => ({ subject: relayer.address })],
+  ["deadline", ({ expiresAtMs }) => ({ expiresAtMs: expiresAtMs + 1 })],
+];
+for (const [what, change] of changes) {
+  Deno.test(`Depositor: a recorded deposit whose ${what} has changed has no terms`, () =>
+    withDepositor(async ({ depositor, clock, submitted }) => {
+      await depositor.deposit(request(clock.now() + 1_000));
+      const intent = submitted[0] ?? assert.fail("It is submitted");
+      assert.notDeepEqual({ ...intent, ...change(intent) }, intent);
+      assert.throws(() => termsOfDeposit({ ...intent, ...change(intent) }, CHAIN_ID));
+    }));
+}
 
 Deno.test("Depositor: a nonce is that of its user: others may use it too", () =>
   withDepositor(async ({ depositor, clock, submitted }) => {

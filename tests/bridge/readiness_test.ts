@@ -5,16 +5,18 @@ import { checkReadiness, type ReadinessPorts } from "../../services/bridge/readi
 import { eventually } from "../support/eventually.ts";
 import { relayer, withBridge } from "./support.ts";
 
-function ports(given: Partial<ReadinessPorts["node"]> = {}): ReadinessPorts {
+function ports(given: Partial<ReadinessPorts["intents"]["probe"]> = {}): ReadinessPorts {
   return {
-    store: { check: () => Promise.resolve() },
-    guard: { require: () => Promise.resolve() },
-    node: {
-      url: "http://node",
-      chainId: () => Promise.resolve(1337),
-      getAccount: (address) =>
-        Promise.resolve({ address, balance: 0n, locked: 0n, permissions: ["relayer"] }),
-      ...given,
+    intents: {
+      store: { check: () => Promise.resolve() },
+      requireChain: () => Promise.resolve(),
+      probe: {
+        url: "http://node",
+        chainId: () => Promise.resolve(1337),
+        getAccount: (address) =>
+          Promise.resolve({ address, balance: 0n, locked: 0n, permissions: ["relayer"] }),
+        ...given,
+      },
     },
     relayer: relayer.address,
     chainId: 1337,
@@ -53,14 +55,16 @@ Deno.test("Readiness: each thing that is missing is named", async () => {
   const { node, relayer: isRelayer, ...rest } = await checkReadiness(ports({ getAccount }));
   assert.deepEqual([rest.ready, node, isRelayer], [false, true, false], "the relayer alone");
   // A node with the expected id may still have another chain than the store.
-  const guard = { require: () => Promise.reject(new StoreError("Another chain")) };
+  const requireChain = () => Promise.reject(new StoreError("Another chain"));
   for (const [chainId, expected] of [[1337, /^Another chain$/], [1, /expected 1337$/]] as const) {
     const given = ports({ chainId: () => Promise.resolve(chainId) });
-    const other = await checkReadiness({ ...given, guard });
+    const intents = { ...given.intents, requireChain };
+    const other = await checkReadiness({ ...given, intents });
     assert.deepEqual([other.node, other.problems.length], [false, 1]);
     assert.match(other.problems[0]!, expected); // the only one
   }
-  const broken = { ...ports(), store: { check: () => Promise.reject(new StoreError("Full")) } };
+  const full = { check: () => Promise.reject(new StoreError("Full")) };
+  const broken = { ...ports(), intents: { ...ports().intents, store: full } };
   const { ready, store, problems } = await checkReadiness(broken);
   assert.deepEqual({ ready, store, problems }, { ready: false, store: false, problems: ["Full"] });
 });

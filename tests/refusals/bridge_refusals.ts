@@ -1,6 +1,10 @@
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { startService } from "../../lib/http/service.ts";
-import { StoreConnectionLostError, StoreError } from "../../lib/intents/intent.ts";
+import {
+  StoreConnectionLostError,
+  StoreDamagedError,
+  StoreError,
+} from "../../lib/intents/intent.ts";
 import type { TransactionErrorCode } from "../../lib/protocol/receipt.ts";
 import { signedRequest, user, withBridge } from "../bridge/support.ts";
 import { bridgeApp } from "../openapi/support/apps.ts";
@@ -65,10 +69,6 @@ const FAILED: [refusal: TransactionErrorCode, expected: Expected][] = [
     ...{ status: 503, code: "PERMISSION_DENIED", names: "Refused by the test" },
     advice: "do as it says",
   }],
-  ["DEPOSIT_ALREADY_PROCESSED", {
-    ...{ status: 409, code: "DEPOSIT_ALREADY_PROCESSED", names: "Refused by the test" },
-    advice: "do as it says",
-  }],
   ["ORACLE_STALE", {
     ...{ status: 503, code: "TRANSACTION_FAILED", names: "ORACLE_STALE" },
     advice: "send a new request",
@@ -79,6 +79,9 @@ const FAILED: [refusal: TransactionErrorCode, expected: Expected][] = [
 const THROWN: [thrown: Error, expected: Expected][] = [
   [new StoreError("Disk is full"), {
     ...{ status: 503, code: "STORE_UNAVAILABLE", names: "Disk is full", advice: "try again" },
+  }],
+  [new StoreDamagedError("Row 1 of the database is damaged"), {
+    ...{ status: 503, code: "STORE_DAMAGED", names: "Row 1", advice: "restore the database" },
   }],
   [new StoreConnectionLostError("reset"), {
     ...{ status: 504, code: "STORE_CONNECTION_LOST", names: "Database connection was lost" },
@@ -97,6 +100,9 @@ const AWAY: [change: (node: FakeNode) => void, expected: Omit<Expected, "status"
   }],
   [(node) => node.down = true, {
     ...{ code: "NODE_UNREACHABLE", names: "Core node at", advice: "try again" },
+  }],
+  [(node) => node.rewind(), {
+    ...{ code: "CHAIN_REWOUND", names: "does not have transaction", advice: "run bridge replay" },
   }],
   [(node) => node.genesis = `0x${"77".repeat(32)}`, {
     ...{ code: "CHAIN_MISMATCH", names: "0x7777", advice: "set --rpc-url" },

@@ -44,10 +44,15 @@ const elsewhere = (file: string, text: string): Rule => ({ kind: "elsewhere", fi
 /** It cannot be run where this is built. */
 const notRun: Rule = { kind: "not run" };
 
+const RESTORE_TEST = "tests/e2e/restore_test.ts";
+
 /** The first that fits is the rule of a command. */
 const RULES: readonly (readonly [RegExp, Rule])[] = [
   [/^curl /, here((command, { shell }) => shell.run(command), "curl")],
   [/^promtool /, here((command, { shell }) => shell.run(command), "promtool")],
+  [/^(deno task|rangemaker) (bridge replay|solver reconcile)$/, elsewhere(RESTORE_TEST, "replay")],
+  [/^cp (-r )?data\/.* backup\//, elsewhere(RESTORE_TEST, "backup")],
+  [/^sqlite3 /, notRun],
   [
     /^deno task node --relayers /,
     elsewhere("tests/node/store/restart_test.ts", "docs/security.md"),

@@ -1,6 +1,7 @@
 import { getLogger } from "@logtape/logtape";
 import { type FaultPoints, withFaultPoints } from "../../lib/fault_points.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
+import { TransactionSigner } from "../../lib/intents/signed_transaction.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { SLOT_MS } from "../../lib/prices/price_slots.ts";
@@ -74,6 +75,7 @@ export class BetsSolver {
       clock,
       timeBounds: { maxStartAheadMs: 4_000, maxStartBehindMs: 2_000, maxDeadlineMs: 10_000 },
     });
+    const transactions = new TransactionSigner(signer, CHAIN_ID, clock);
     this.#submitter = new Submitter({
       store,
       node,
@@ -82,7 +84,8 @@ export class BetsSolver {
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
       beforeSigning: (intent) => this.#executor.hedge(intent),
-      sign: (intent) => this.#executor.sign(intent),
+      sign: (intent) => transactions.sign(this.#executor.termsOf(intent)),
+      verify: (intent) => void this.#executor.termsOf(intent),
       ended: (intent) => this.#reservations.ended(intent),
     });
     const hedge = hedgeOf(world);
@@ -207,6 +210,7 @@ function nodeOf(world: BetsWorld) {
   return {
     sendTransactionText: (text: string) => world.call(() => world.submit(text)),
     getTransaction: (txHash: Hex) => world.call(() => ledger.receipt(txHash) ?? null),
+    getHead: () => world.call(() => chain.head),
     getThesis: (id: number) => world.call(() => ledger.thesis(id) ?? null),
     getAccount: (address: Address) => world.call(() => ledger.account(address)),
     getPrices: () =>

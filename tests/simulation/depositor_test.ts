@@ -25,7 +25,8 @@ import {
   hashTransaction,
   transactionSchema,
 } from "../../lib/protocol/transaction.ts";
-import { depositKey, Depositor } from "../../services/bridge/depositor.ts";
+import { TransactionSigner } from "../../lib/intents/signed_transaction.ts";
+import { depositKey, Depositor, termsOfDeposit } from "../../services/bridge/depositor.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
@@ -66,6 +67,10 @@ class World implements SubmissionNode {
 
   getTransaction(txHash: Hex): Promise<Receipt | null> {
     return this.#call(() => this.receipts.get(txHash) ?? null);
+  }
+
+  getHead() {
+    return this.#call(() => ({ number: 1, timestampMs: this.#clock.now() }));
   }
 
   probe(): Promise<void> {
@@ -132,6 +137,8 @@ class Bridge {
     };
     const ownStore = withFaultPoints("store", store, faults);
     const node = withFaultPoints("node", world, faults);
+    const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+    const transactions = new TransactionSigner(signer, CHAIN_ID, clock);
     this.submitter = new Submitter({
       store: ownStore,
       node,
@@ -139,13 +146,17 @@ class Bridge {
       random,
       log: getLogger("test"),
       receiptsKeptMs: 7 * 86_400_000,
-      sign: (intent) => Promise.resolve(this.depositor.resign(intent)),
+      sign: (intent) => transactions.sign(termsOfDeposit(intent, CHAIN_ID)),
+      verify: (intent) =>
+        transactions.require(termsOfDeposit(intent, CHAIN_ID), intent.transaction!),
     });
     this.depositor = new Depositor({
-      store: ownStore,
-      submitter: this.submitter,
-      requireChain: () => node.probe(),
-      signer: new Signer(DEV_ACCOUNTS.relayer.privateKey),
+      intents: {
+        store: ownStore,
+        submit: this.submitter.submit.bind(this.submitter),
+        requireChain: () => node.probe(),
+        transactions,
+      },
       chainId: CHAIN_ID,
       clock,
     });

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Permission } from "../../lib/protocol/account.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import {
@@ -46,6 +47,10 @@ export class FakeNode {
   timestampToleranceMs = 60_000;
   /** Hash of the first block of its chain. */
   genesis: Hex = `0x${"6e".repeat(32)}`;
+  /** Number of the newest block. */
+  blockNumber = 1;
+  /** How far its clock is ahead. */
+  aheadMs = 0;
   /** Answers of methods that this node does not have by itself, by name; they get the first parameter. */
   readonly methods = new Map<string, (param: unknown) => unknown>();
   /** Its WebSocket side. */
@@ -86,6 +91,13 @@ export class FakeNode {
     return [...this.#receipts.values()].filter((receipt) => receipt.status === "committed");
   }
 
+  /** The node is restored from a backup without any transaction. */
+  rewind(): void {
+    this.#receipts.clear();
+    this.#used.clear();
+    this.credited.clear();
+  }
+
   /** Resolves when the next transaction arrives. */
   nextTransaction(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
@@ -119,11 +131,18 @@ export class FakeNode {
     if (this.down) throw new ConnectionLost("Node is down");
     if (this.paused) throw new RpcError(RpcCode.resourceUnavailable, "Node has paused");
     if (method === "core_sendTransaction") return await this.#send(param);
+    if (method === "core_simulateTransaction") return this.#simulate(param);
     if (method === "core_getTransaction") {
       return this.#receipts.get(hash32Schema.parse(param)) ?? null;
     }
     if (method === "eth_chainId") return `0x${this.#chainId.toString(16)}`;
     if (method === "eth_getBlockByNumber" && param === "0x0") return { hash: this.genesis };
+    if (method === "eth_getBlockByNumber" && !this.methods.has(method)) {
+      return {
+        number: `0x${this.blockNumber.toString(16)}`,
+        timestampMs: Date.now() + this.aheadMs,
+      };
+    }
     if (method === "core_getPrices") return this.#prices();
     if (method === "core_getAccount") {
       const address = addressSchema.parse(param);
@@ -133,6 +152,15 @@ export class FakeNode {
     const answer = this.methods.get(method);
     if (answer !== undefined) return await answer(param);
     throw new RpcError(RpcCode.methodNotFound, `No method ${method}`);
+  }
+
+  #simulate(param: unknown): Receipt {
+    const tx = transactionSchema.parse(param);
+    assert(tx.type === "Deposit", "Other transactions are not simulated");
+    const receipt = { txHash: hashTransaction(tx, this.#chainId), blockNumber: 1 };
+    if (!this.#used.has(tx.externalTxHash)) return { ...receipt, status: "committed" };
+    const error = { code: "DEPOSIT_ALREADY_PROCESSED" as const, message: "Used before" };
+    return { ...receipt, status: "failed", error };
   }
 
   async #send(param: unknown): Promise<Receipt> {

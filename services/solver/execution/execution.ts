@@ -2,9 +2,15 @@ import { z } from "zod";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { quoteSchema, quoteToWire, receivedQuoteSchema } from "../../../lib/protocol/quote.ts";
+import type { TransactionTerms } from "../../../lib/intents/signed_transaction.ts";
+import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
-import { signatureSchema } from "../../../lib/protocol/scalars.ts";
+import { type Address, signatureSchema } from "../../../lib/protocol/scalars.ts";
+import { requireSigner } from "../../../lib/protocol/signature.ts";
+import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
+import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
 /** Body of `POST /execute`. */
 export const executionRequestSchema = z.object({
@@ -39,6 +45,61 @@ export function encodeExecution(
 /** Reads the payload of an intent. */
 export function decodeExecution(payload: string): StoredExecution {
   return storedExecutionSchema.parse(JSON.parse(payload));
+}
+
+/** The parties of the executions of a solver. */
+export interface ExecutionParties {
+  /** Verifies the solver's signatures. */
+  quoteSigner: Pick<QuoteSigner, "require">;
+  solver: Address;
+  chainId: number;
+}
+
+/**
+ * A recorded execution.
+ *
+ * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong together.
+ * @throws {IntentRefusedError} If the quote does not name its solver.
+ */
+export function verifiedExecution(
+  { key, subject, payload, expiresAtMs }: Intent,
+  { quoteSigner, solver, chainId }: ExecutionParties,
+): Execution {
+  const { quote: recorded, userSignature } = decodeExecution(payload);
+  if (recorded.solver === undefined) throw quoteWithoutSolver(solver);
+  const quote = { ...recorded, solver: recorded.solver };
+  const quoteHash = hashQuote(quote, chainId);
+  quoteSigner.require(quoteHash, quote.signature);
+  requireSigner("User signature", quoteHash, userSignature, quote.user);
+  if (key !== quoteHash || subject !== quote.user || expiresAtMs !== quote.deadline) {
+    throw new RangemakerError("STORE_DAMAGED", "its columns do not belong to the signed quote");
+  }
+  return { quote, userSignature };
+}
+
+/** The transaction of an execution. */
+export function transactionTermsOf({ quote, userSignature }: Execution): TransactionTerms {
+  return {
+    type: "RfqSubmit",
+    user: quote.user,
+    ...betTermsOf(quote),
+    payout: quote.payout,
+    deadline: quote.deadline,
+    solverSignature: quote.signature,
+    userSignature,
+  };
+}
+
+/**
+ * Quotes once did not name their solver, and both sides signed another hash: the node would refuse
+ * the transaction.
+ */
+function quoteWithoutSolver(solver: Address): IntentRefusedError {
+  return new IntentRefusedError(
+    "QUOTE_WITHOUT_SOLVER",
+    `Quote was signed by an earlier version and does not name its solver ${solver}: the user needs ` +
+      "a new quote",
+  );
 }
 
 /**

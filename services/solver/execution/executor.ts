@@ -4,26 +4,24 @@ import {
   type Intent,
   isFinal,
   OutcomeUnknownError,
-  type SignedTransactionText,
   type UnderWay,
 } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
+import type { TransactionTerms } from "../../../lib/intents/signed_transaction.ts";
 import type { Submitter } from "../../../lib/intents/submitter.ts";
 import { IntentRefusedError } from "../../../lib/intents/submitter_options.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import { type Address, hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
+import { hash32Schema, type Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner, SignatureError, type Signer } from "../../../lib/protocol/signature.ts";
-import { betTermsOf } from "../../../lib/protocol/terms.ts";
-import { signTransaction, transactionToText } from "../../../lib/protocol/transaction.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import {
-  decodeExecution,
   encodeExecution,
   type Execution,
   type ExecutionRequest,
   resultOf,
-  type StoredExecution,
+  transactionTermsOf,
+  verifiedExecution,
 } from "./execution.ts";
 import { businessLog } from "../business_log.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
@@ -48,8 +46,8 @@ export interface ExecutorOptions {
   quoteSigner: Pick<QuoteSigner, "require">;
   /** The quoted probability, if known: stored with the execution. */
   probabilityOf?(quoteHash: Hex): number | undefined;
-  /** Signs transactions. */
-  signer: Signer;
+  /** The solver's key. */
+  signer: Pick<Signer, "address">;
   chainId: number;
   clock: Clock;
   /** Refuses all executions. */
@@ -61,8 +59,8 @@ export class Executor {
   readonly #options: ExecutorOptions;
   /** Executions under way by their quote hash: the same quote again waits for the same result. */
   readonly #running = new Map<string, Promise<Intent>>();
-  /** Executions by their intents, so that none is parsed twice. */
-  readonly #parsed = new WeakMap<Intent, StoredExecution>();
+  /** Executions by their intents, so that none is parsed and verified twice. */
+  readonly #verified = new WeakMap<Intent, Execution>();
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
@@ -120,7 +118,8 @@ export class Executor {
     else if (isFinal(state)) intent = await store.get(quoteHash);
     // A row that was only read may be lost in a failover; act only on one that a write confirmed.
     else intent = await store.recordAttempt(quoteHash, clock.now());
-    return await submitter.submit(intent);
+    // What this process has recorded need not be verified.
+    return await submitter.submit(intent, this.#verified.has(intent));
   }
 
   /** Checks an execution and makes it durable. A failure here leaves no trace. */
@@ -133,7 +132,7 @@ export class Executor {
       const { intent, inserted } = await this.#insert(quoteHash, execution, { balances, before });
       // Otherwise another process has accepted it.
       if (inserted) {
-        this.#parsed.set(intent, execution);
+        this.#verified.set(intent, execution);
         businessLog.accepted(quoteHash, quote);
       }
       return intent;
@@ -175,10 +174,8 @@ export class Executor {
    * @throws {OutcomeUnknownError} If it cannot be hedged now, but perhaps later.
    */
   async hedge(intent: Intent): Promise<void> {
-    const { hedge, checks, exposure, signer } = this.#options;
-    const { quote: { solver, ...terms } } = this.#executionOf(intent);
-    if (solver === undefined) throw quoteWithoutSolver(signer.address);
-    const quote = { ...terms, solver };
+    const { hedge, checks, exposure } = this.#options;
+    const { quote } = this.#executionOf(intent);
     // Another process may have recorded it.
     exposure.reserve(intent.key, quote);
     await finalUnlessRetryable(async () => {
@@ -189,48 +186,25 @@ export class Executor {
     });
   }
 
-  /** Signs the transaction of a hedged execution. */
-  sign(intent: Intent): SignedTransactionText {
-    const { signer, chainId, clock } = this.#options;
-    const { quote, userSignature } = this.#executionOf(intent);
-    const { tx, txHash } = signTransaction(
-      {
-        type: "RfqSubmit" as const,
-        timestamp: clock.now(),
-        from: signer.address,
-        user: quote.user,
-        ...betTermsOf(quote),
-        payout: quote.payout,
-        deadline: quote.deadline,
-        solverSignature: quote.signature,
-        userSignature,
-      },
-      signer,
-      chainId,
-    );
-    return { txHash, text: transactionToText(tx) };
+  /**
+   * The transaction of a recorded execution.
+   *
+   * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong together.
+   * @throws {IntentRefusedError} If the quote does not name its solver.
+   */
+  termsOf(intent: Intent): TransactionTerms {
+    return transactionTermsOf(this.#executionOf(intent));
   }
 
-  #executionOf(intent: Intent): StoredExecution {
-    let execution = this.#parsed.get(intent);
+  #executionOf(intent: Intent): Execution {
+    let execution = this.#verified.get(intent);
     if (execution === undefined) {
-      execution = decodeExecution(intent.payload);
-      this.#parsed.set(intent, execution);
+      const { quoteSigner, signer: { address: solver }, chainId } = this.#options;
+      execution = verifiedExecution(intent, { quoteSigner, solver, chainId });
+      this.#verified.set(intent, execution);
     }
     return execution;
   }
-}
-
-/**
- * Quotes once did not name their solver, and both sides signed another hash: the node would refuse
- * the transaction.
- */
-function quoteWithoutSolver(solver: Address): IntentRefusedError {
-  return new IntentRefusedError(
-    "QUOTE_WITHOUT_SOLVER",
-    `Quote was signed by an earlier version and does not name its solver ${solver}: the user needs ` +
-      "a new quote",
-  );
 }
 
 /** Runs steps of a recorded execution: a failure is final unless it is retryable. */

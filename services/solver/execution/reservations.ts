@@ -1,7 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import type { Intent } from "../../../lib/intents/intent.ts";
+import { type Intent, StoreDamagedError } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
@@ -81,7 +81,7 @@ export class Reservations {
     for (const quoteHash of book.reservedKeys) {
       if (signal?.aborted) break;
       if (isOpen(book.thesisOf(quoteHash))) continue;
-      const intent = await store.find(quoteHash);
+      const intent = await this.#find(quoteHash);
       if (intent?.state === "committed" && await this.#releaseIfOver(intent)) released += 1;
     }
     return released;
@@ -95,6 +95,16 @@ export class Reservations {
       if (!(thrown instanceof RangemakerError)) throw thrown;
       if (signal.aborted) return;
       this.#log.warn("Reservations cannot be reconciled: {reason}", { reason: thrown.message });
+    }
+  }
+
+  /** A damaged row is reported by the store, and must not keep the others from being released. */
+  async #find(quoteHash: string): Promise<Intent | undefined> {
+    try {
+      return await this.#options.store.find(quoteHash);
+    } catch (thrown) {
+      if (thrown instanceof StoreDamagedError) return undefined;
+      throw thrown;
     }
   }
 

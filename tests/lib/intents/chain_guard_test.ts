@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import { ChainGuard, ChainMismatchError } from "../../../lib/intents/chain_guard.ts";
+import { ChainError, ChainGuard } from "../../../lib/intents/chain_guard.ts";
+import type { Intent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
@@ -14,19 +17,46 @@ class World {
   readonly driver = SqliteDriver.open(":memory:");
   readonly store: IntentStore = new IntentStore(this.driver, "test");
   genesis: Hex | null = ONE;
+  head = 1_000;
+  /** What the node has, by transaction hash. */
+  readonly receipts = new Map<Hex, Receipt>();
+  /** What a service finds on the chain without a receipt. */
+  onChain = false;
   asked = 0;
 
   /** As a process has it: a restart forgets what it knew. */
   newGuard(store = this.store): ChainGuard {
-    const genesisHash = () => {
-      this.asked += 1;
-      return Promise.resolve(this.genesis);
-    };
     return new ChainGuard({
       store,
-      node: { url: "http://user:secret@node", genesisHash },
+      node: {
+        url: "http://user:secret@node",
+        genesisHash: () => {
+          this.asked += 1;
+          return Promise.resolve(this.genesis);
+        },
+        getHead: () => Promise.resolve({ number: this.head, timestampMs: 0 }),
+        getTransaction: (txHash) => Promise.resolve(this.receipts.get(txHash) ?? null),
+      },
       clock: this.clock,
+      isOnChain: () => Promise.resolve(this.onChain),
     });
+  }
+
+  /** Commits an intent on the node and in the store. */
+  async commit(key: string): Promise<Intent> {
+    const txHash: Hex = `0x${key.padStart(64, "0")}`;
+    const { intent } = await this.store.insert({
+      ...{ key, subject: "s", payload: "{}", transaction: { txHash, text: "{}" } },
+      ...{ expiresAtMs: 0, createdAtMs: this.clock.now() },
+    });
+    const receipt: Receipt = { txHash, status: "committed", blockNumber: this.head };
+    this.receipts.set(txHash, receipt);
+    const outcome = {
+      state: "committed",
+      receipt: JSON.stringify(receipt),
+      failure: null,
+    } as const;
+    return await this.store.finish(intent, outcome, this.clock.now());
   }
 }
 
@@ -39,12 +69,15 @@ async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
   }
 }
 
+const rewound = { name: "ChainError", code: "CHAIN_REWOUND", retryable: true };
+
 Deno.test("ChainGuard: a store learns the first chain it meets, and refuses every other one", () =>
   withWorld(async (world) => {
     await world.newGuard().require();
     world.genesis = TWO;
     await assert.rejects(world.newGuard().require(), (thrown) => {
-      assert.ok(thrown instanceof ChainMismatchError);
+      assert.ok(thrown instanceof ChainError);
+      assert.equal(thrown.code, "CHAIN_MISMATCH");
       assert.match(thrown.message, new RegExp(`begins with ${TWO}, but .* begins with ${ONE}`));
       assert.match(thrown.message, /set --rpc-url .* or --database to a new database$/);
       assert.doesNotMatch(thrown.message, /secret/);
@@ -62,7 +95,7 @@ Deno.test("ChainGuard: a chain that changes while the process runs is noticed wi
     await guard.require();
     assert.equal(world.asked, 1);
     world.clock.advance(100);
-    await assert.rejects(guard.require(), ChainMismatchError);
+    await assert.rejects(guard.require(), ChainError);
     world.genesis = ONE;
     world.clock.advance(100);
     await guard.require();
@@ -86,19 +119,94 @@ Deno.test("ChainGuard: services that share a database have a chain each", () =>
     await world.newGuard().require();
     world.genesis = TWO;
     await world.newGuard(new IntentStore(world.driver, "other")).require();
-    await assert.rejects(world.newGuard().require(), ChainMismatchError);
+    await assert.rejects(world.newGuard().require(), ChainError);
   }));
 
 Deno.test("ChainGuard: a node that is away is no other chain", () =>
   withWorld(async (world) => {
+    const fail = () => Promise.reject(new NodeUnreachableError("http://node", "test"));
+    const guard = new ChainGuard({
+      store: world.store,
+      node: { url: "http://node", genesisHash: fail, getHead: fail, getTransaction: fail },
+      clock: world.clock,
+      isOnChain: fail,
+    });
+    await assert.rejects(guard.require(), NodeUnreachableError);
+    assert.equal((await world.store.remember()).genesis, null);
+  }));
+
+Deno.test("ChainGuard: a node below the highest block that the store remembers is CHAIN_REWOUND", () =>
+  withWorld(async (world) => {
+    await world.newGuard().refresh();
+    world.head = 950;
+    await world.newGuard().require(); // a read node may lag by 50 blocks
+    world.head = 949;
+    await assert.rejects(world.newGuard().require(), (thrown) => {
+      assert.ok(thrown instanceof ChainError);
+      assert.equal(thrown.code, "CHAIN_REWOUND");
+      assert.match(thrown.message, /is at block 949, but was at block 1000 before/);
+      return true;
+    });
+    assert.equal((await world.store.remember()).highestBlock, 1_000);
+    await world.store.remember({ resetBlock: 949 });
+    await world.newGuard().require();
+  }));
+
+Deno.test("ChainGuard: a process learns a higher block that another one saw", () =>
+  withWorld(async (world) => {
+    const guard = world.newGuard();
+    await guard.refresh();
+    await world.store.remember({ highestBlock: 2_000 });
+    world.clock.advance(100);
+    await assert.rejects(guard.refresh(), rewound);
+  }));
+
+Deno.test("ChainGuard: a node that does not report blocks is judged by its receipts alone", () =>
+  withWorld(async (world) => {
+    await world.store.remember({ genesis: ONE, highestBlock: 2_000 });
     const guard = new ChainGuard({
       store: world.store,
       node: {
         url: "http://node",
-        genesisHash: () => Promise.reject(new NodeUnreachableError("http://node", "test")),
+        genesisHash: () => Promise.resolve(ONE),
+        getHead: () => Promise.reject(new RpcError(-32601, "No method")),
+        getTransaction: () => Promise.resolve(null),
       },
       clock: world.clock,
+      isOnChain: () => Promise.resolve(false),
     });
-    await assert.rejects(guard.require(), NodeUnreachableError);
-    assert.equal(await world.store.bindChain(null), null);
+    await guard.refresh();
+    await world.commit("1");
+    world.clock.advance(2_000);
+    await assert.rejects(guard.refresh(), rewound);
+  }));
+
+Deno.test("ChainGuard: a node without the newest committed receipt is CHAIN_REWOUND, also at start", () =>
+  withWorld(async (world) => {
+    const guard = world.newGuard();
+    await guard.require();
+    guard.committed(await world.commit("1"));
+    world.clock.advance(2_000);
+    await guard.require();
+    world.receipts.clear();
+    world.clock.advance(100);
+    await assert.rejects(guard.require(), rewound);
+    await assert.rejects(world.newGuard().require(), rewound);
+    // The receipt may have been dropped, but its effect is there.
+    world.onChain = true;
+    await world.newGuard().require();
+  }));
+
+Deno.test("ChainGuard: a later commit on the rewound chain does not hide what is missing", () =>
+  withWorld(async (world) => {
+    const guard = world.newGuard();
+    await guard.require();
+    guard.committed(await world.commit("1"));
+    world.clock.advance(500);
+    world.receipts.clear();
+    await guard.require(); // a read node may lag by 2 s
+    world.clock.advance(700);
+    guard.committed(await world.commit("2"));
+    world.clock.advance(800);
+    await assert.rejects(guard.require(), rewound);
   }));

@@ -182,8 +182,8 @@ Deno.test("SqliteDriver: a damaged row is an error that names the column", () =>
       await store.insert(newIntent("a"));
       other.exec("UPDATE intents SET tx_hash = 'damaged'");
       await assert.rejects(() => store.find("a"), {
-        name: "StoreError",
-        message: /^Database has a damaged row: tx_hash: /,
+        name: "StoreDamagedError",
+        message: /^Row a of the database is damaged: tx_hash: /,
       });
     } finally {
       other.close();

@@ -77,6 +77,7 @@ const contract: Record<string, StoreTest> = {
       state: "accepted",
       receipt: null,
       failure: null,
+      reserved: false,
       updatedAtMs: given.createdAtMs,
     });
     assert.deepEqual(await store.find("a"), intent);

@@ -45,6 +45,13 @@ class ScriptedNode {
     return await this.onSend(tx);
   }
 
+  /** Time of the newest block. */
+  headMs = 0;
+
+  getHead() {
+    return Promise.resolve({ number: 1, timestampMs: this.headMs });
+  }
+
   async getTransaction(txHash: Hex): Promise<Receipt | null> {
     this.lookups += 1;
     return await this.onLookup(txHash);
@@ -67,6 +74,7 @@ export class Bench {
   readonly #waiting: (() => void)[] = [];
   sign: (intent: Intent) => SignedTransactionText | Promise<SignedTransactionText> = () =>
     this.signed();
+  verify: (intent: Intent) => void = () => {};
   requireChain: () => Promise<void> = () => Promise.resolve();
   readonly submitter = this.newSubmitter();
 
@@ -78,6 +86,7 @@ export class Bench {
       random: () => 1,
       log: getLogger("test"),
       sign: async (intent) => await this.sign(intent),
+      verify: (intent) => this.verify(intent),
       receiptsKeptMs: RECEIPTS_KEPT_MS,
       requireChain: () => this.requireChain(),
       observe: (event, intent) => {

@@ -2,6 +2,7 @@ import { getLogger } from "@logtape/logtape";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
+import { TransactionSigner } from "../../../lib/intents/signed_transaction.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
@@ -82,6 +83,7 @@ export async function withExecutor(
       return Promise.resolve({ address, balance: 1_000n, locked: 0n, permissions: [] });
     },
   };
+  const transactions = new TransactionSigner(solver, CHAIN_ID, clock);
   const submitter: Submitter = new Submitter({
     store,
     clock,
@@ -89,10 +91,12 @@ export async function withExecutor(
     log: getLogger("test"),
     receiptsKeptMs: 7 * 86_400_000,
     beforeSigning: (intent) => executor.hedge(intent),
-    sign: (intent) => executor.sign(intent),
+    sign: (intent) => transactions.sign(executor.termsOf(intent)),
+    verify: (intent) => void executor.termsOf(intent),
     ended: (intent) => reservations.ended(intent),
     node: {
       getTransaction: () => Promise.resolve(null),
+      getHead: () => Promise.resolve({ number: 1, timestampMs: clock.now() }),
       sendTransactionText(text) {
         sent.push(text);
         const txHash = `0x${"ab".repeat(32)}` as const;

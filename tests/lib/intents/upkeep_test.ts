@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
-import { retentionLoop } from "../../../lib/intents/retention.ts";
+import { DamagedRows } from "../../../lib/intents/damaged_rows.ts";
+import { upkeepLoop } from "../../../lib/intents/upkeep.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -11,11 +12,15 @@ const DONE = { state: "committed", receipt: null, failure: null } as const;
 
 class World {
   readonly clock = new FakeClock();
-  readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
   readonly log = getLogger("test");
+  readonly damaged = new DamagedRows(this.log);
+  readonly driver = SqliteDriver.open(":memory:");
+  readonly store: IntentStore = new IntentStore(this.driver, "test", this.damaged.report);
   deletions = 0;
-  readonly retention = retentionLoop({
+  readonly upkeep = upkeepLoop({
+    damaged: this.damaged,
     store: {
+      verifyAfter: (sequence, limit) => this.store.verifyAfter(sequence, limit),
       deleteFinished: async (given) => {
         const deleted = await this.store.deleteFinished(given);
         this.deletions += 1;
@@ -56,15 +61,16 @@ class World {
 async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
   const world = new World();
   try {
-    world.retention.start();
+    world.upkeep.start();
+    while (world.clock.pending === 0) await setImmediate();
     await test(world);
   } finally {
-    await world.retention.stop();
+    await world.upkeep.stop();
     await world.store.close();
   }
 }
 
-Deno.test("Retention: a finished intent is deleted once its end and its deadline are old enough", () =>
+Deno.test("Upkeep: a finished intent is deleted once its end and its deadline are old enough", () =>
   withWorld(async (world) => {
     await world.record("short", 1_000);
     await world.record("long", 600_000);
@@ -83,7 +89,7 @@ Deno.test("Retention: a finished intent is deleted once its end and its deadline
     assert.equal(await world.has("long"), false);
   }));
 
-Deno.test("Retention: unfinished intents and reservations are kept", () =>
+Deno.test("Upkeep: unfinished intents and reservations are kept", () =>
   withWorld(async (world) => {
     await world.record("unfinished", 0);
     await world.record("reserved", 0, true);
@@ -96,15 +102,27 @@ Deno.test("Retention: unfinished intents and reservations are kept", () =>
     assert.equal(await world.has("reserved"), false);
   }));
 
-Deno.test("Retention: many old intents go in small batches over several passes", () =>
+Deno.test("Upkeep: many old intents go in small batches over several passes", () =>
   withWorld(async (world) => {
     const keys = Array.from({ length: 2_500 }, (_, index) => `key ${index}`);
     await Promise.all(keys.map((key) => world.record(key, 0)));
     await Promise.all(keys.map((key) => world.finish(key)));
     world.clock.jump(2 * RETAIN_MS);
     await world.pass(10_000);
-    assert.equal(world.deletions, 10);
+    assert.equal(world.deletions, 11, "one before there was anything");
     assert.equal((await world.store.listBySubject("s", { limit: 3_000 })).length, 500);
     await world.pass(10_000);
     assert.equal((await world.store.listBySubject("s", { limit: 3_000 })).length, 0);
+  }));
+
+Deno.test("Upkeep: every row is verified in turn, also those that nobody reads", () =>
+  withWorld(async (world) => {
+    for (let index = 0; index < 600; index += 1) await world.record(`key ${index}`, 0);
+    await world.driver.write("UPDATE intents SET payload = ? WHERE key = ?", ["[]", "key 3"]);
+    await world.driver.write("UPDATE intents SET payload = ? WHERE key = ?", ["[]", "key 590"]);
+    await world.pass(10_000);
+    assert.equal(world.damaged.size, 1);
+    await world.pass(10_000);
+    assert.equal(world.damaged.size, 2);
+    assert.match(world.damaged.first?.message ?? "", /^Row key 3 .* its checksum is wrong$/);
   }));

@@ -1,0 +1,272 @@
+import type { Logger } from "@logtape/logtape";
+import { Gauge, type Registry } from "prom-client";
+import type { Clock } from "../clock.ts";
+import { messageOf, RangemakerError } from "../errors.ts";
+import { faultPointsAt, withFaultPoints } from "../fault_points.ts";
+import { serviceLog } from "../log/logging.ts";
+import { cached } from "../net/cached.ts";
+import { CoreClient } from "../net/core_client.ts";
+import { PollingLoop } from "../net/polling_loop.ts";
+import type { Signer } from "../protocol/signature.ts";
+import { ChainError, ChainGuard } from "./chain_guard.ts";
+import { type Intent, StoreDamagedError, StoreError } from "./intent.ts";
+import { DamagedRows } from "./damaged_rows.ts";
+import { openWhenReady } from "./open.ts";
+import { TransactionSigner, type TransactionTerms } from "./signed_transaction.ts";
+import type { IntentStore } from "./store.ts";
+import { Submitter } from "./submitter.ts";
+import { IntentRefusedError, SubmissionFailure } from "./submitter_options.ts";
+import { upkeepLoop } from "./upkeep.ts";
+
+/** Timeout of calls to the node; below the deadline of a stop. */
+const NODE_TIMEOUT_MS = 4_000;
+
+/** Timeout of a question that requests and health checks wait for. */
+const PROBE_TIMEOUT_MS = 1_000;
+
+/** How long the result of a health check is cached, and time between two background checks. */
+const CHECKED_MS = 1_000;
+const CHECK_INTERVAL_MS = 5_000;
+
+/** What differs between the services that submit intents. */
+export interface IntentWork {
+  /**
+   * The transaction that an intent asks for.
+   *
+   * @throws If its key, its request and the user's signature do not belong together; an
+   * {@link IntentRefusedError} if they do, but the intent must not be submitted.
+   */
+  termsOf(intent: Intent): TransactionTerms;
+  /**
+   * Runs before the transaction of an intent is signed, such as a hedge. It may run several times for one
+   * intent, so it must be idempotent.
+   *
+   * @throws {IntentRefusedError} If the intent must not be submitted after all.
+   */
+  beforeSigning?(intent: Intent): Promise<void>;
+  /** Whether the chain has what a committed intent says, although the node has no receipt of it. */
+  isOnChain(intent: Intent): Promise<boolean>;
+  /** Called after each attempt that got no answer, and after each final state that this process set. */
+  observe(event: "retry" | "final", intent: Intent): void;
+  /** Called with each final state that an attempt found or set: another process may have set it. */
+  ended?(intent: Intent): void;
+}
+
+/** Options of an {@link IntentService}. */
+export interface IntentServiceOptions {
+  /** The service: owner of the intents, and first part of its metrics. */
+  name: string;
+  database: string;
+  rpcUrl: string;
+  /** Finished intents are kept this long after they finished and after their deadline. */
+  retain: number;
+  signer: Signer;
+  chainId: number;
+  faultPoint?: string | undefined;
+  /** Whether the database is bound to the key: not by a dry run, which submits nothing. */
+  bindsKey?: boolean;
+  clock: Clock;
+  registry: Registry;
+}
+
+/**
+ * What every service that submits intents has in common: its store, bound to one chain and one key, the
+ * submitter, retries, health, and the upkeep of the store.
+ */
+export class IntentService {
+  readonly store: IntentStore;
+  /** The node, with fault points. */
+  readonly node: CoreClient;
+  /** The node with a short timeout, for questions that a caller waits for. */
+  readonly probe: CoreClient;
+  readonly transactions: TransactionSigner;
+  /** The problem that makes the health fail, if there is one; checked once a second at most. */
+  readonly problem: () => Promise<RangemakerError | undefined>;
+  readonly #options: IntentServiceOptions;
+  readonly #log: Logger;
+  readonly #guard: ChainGuard;
+  readonly #health: PollingLoop;
+  readonly #upkeep: PollingLoop;
+  readonly #damaged: DamagedRows;
+  #work: IntentWork | undefined;
+  #submitter: Submitter | undefined;
+  #failing: string | undefined;
+
+  private constructor(
+    options: IntentServiceOptions,
+    store: IntentStore,
+    damaged: DamagedRows,
+  ) {
+    const { name, rpcUrl, clock, signer, chainId, registry } = options;
+    const faults = faultPointsAt(options.faultPoint);
+    this.#options = options;
+    this.#log = serviceLog(name);
+    this.#damaged = damaged;
+    this.store = withFaultPoints("store", store, faults);
+    const client = new CoreClient({ url: rpcUrl, timeoutMs: NODE_TIMEOUT_MS });
+    this.node = withFaultPoints("node", client, faults);
+    this.probe = new CoreClient({ url: rpcUrl, timeoutMs: PROBE_TIMEOUT_MS });
+    this.transactions = new TransactionSigner(signer, chainId, clock);
+    this.#guard = new ChainGuard({
+      store: this.store,
+      node: this.probe,
+      clock,
+      isOnChain: async (intent) => await this.#work?.isOnChain(intent) ?? true,
+    });
+    this.problem = cached(() => this.#check(), CHECKED_MS, clock);
+    this.#health = new PollingLoop({
+      clock,
+      poll: async () => void await this.problem(),
+      intervalMs: CHECK_INTERVAL_MS,
+      onFailure() {},
+    });
+    const { retain: retainMs } = options;
+    this.#upkeep = upkeepLoop({ store, retainMs, damaged, clock, log: this.#log });
+    new Gauge({
+      name: `${name}_store_damaged_rows`,
+      help: "Rows of the store that are not as they were written; see the log for their keys.",
+      registers: [registry],
+      collect() {
+        this.set(damaged.size);
+      },
+    });
+  }
+
+  /**
+   * Opens the store, waiting for a database that is starting.
+   *
+   * @throws {StoreError} If the database cannot be used, or belongs to another key.
+   */
+  static async open(options: IntentServiceOptions): Promise<IntentService> {
+    const { name, database, signer, bindsKey = true } = options;
+    const damaged = new DamagedRows(serviceLog(name));
+    const store = await openWhenReady(database, name, options.clock, damaged.report);
+    try {
+      if (bindsKey) await requireKey(store, name, signer);
+      return new IntentService(options, store, damaged);
+    } catch (thrown) {
+      await store.close();
+      throw thrown;
+    }
+  }
+
+  /**
+   * @throws {ChainError} If the node has another chain than the store, or an older state of it.
+   * @throws {RangemakerError} If node or store does not answer.
+   */
+  readonly requireChain = (): Promise<void> => this.#guard.require();
+
+  /** As {@link ChainGuard.requireGenesis}. */
+  readonly requireGenesis = (): Promise<number> => this.#guard.requireGenesis();
+
+  /** Starts to submit, to retry what earlier runs left unfinished, and to look after the store. */
+  start(work: IntentWork): void {
+    const { clock, retain: receiptsKeptMs } = this.#options;
+    this.#work = work;
+    this.#submitter = new Submitter({
+      store: this.store,
+      node: this.node,
+      clock,
+      random: Math.random,
+      log: this.#log,
+      receiptsKeptMs,
+      requireChain: this.requireChain,
+      beforeSigning: work.beforeSigning,
+      sign: (intent) => this.transactions.sign(work.termsOf(intent)),
+      verify: (intent) => this.#verify(intent, work),
+      observe: work.observe,
+      ended: (intent) => {
+        if (intent.state === "committed") this.#guard.committed(intent);
+        work.ended?.(intent);
+      },
+    });
+    this.#submitter.start();
+    this.#health.start();
+    this.#upkeep.start();
+  }
+
+  /** Rows that were found to be damaged since the start. */
+  get damagedRows(): number {
+    return this.#damaged.size;
+  }
+
+  /** Whether the node left the latest attempt without an answer. */
+  get nodeLost(): boolean {
+    return this.#submitter?.nodeLost ?? false;
+  }
+
+  /** As {@link Submitter.submit}. */
+  submit(intent: Intent, isNew = false): Promise<Intent> {
+    if (this.#submitter === undefined) throw new TypeError("The service was not started");
+    return this.#submitter.submit(intent, isNew);
+  }
+
+  /** Starts no further attempts, so that no retry begins while open requests finish. */
+  drain(): void {
+    void this.#submitter?.stop();
+  }
+
+  /** Stops everything and closes the store. */
+  async close(): Promise<void> {
+    await Promise.all([this.#submitter?.stop(), this.#health.stop(), this.#upkeep.stop()]);
+    await this.store.close();
+  }
+
+  #verify(intent: Intent, work: IntentWork): void {
+    try {
+      const terms = work.termsOf(intent);
+      if (intent.transaction !== null) this.transactions.require(terms, intent.transaction);
+    } catch (thrown) {
+      if (thrown instanceof IntentRefusedError) throw thrown;
+      const { key } = intent;
+      const text = `Row ${key} of the database is damaged: ${messageOf(thrown)}`;
+      this.#damaged.report(new StoreDamagedError(text, key, thrown));
+      throw new IntentRefusedError(SubmissionFailure.storeDamaged, `${text}. Nothing was sent`);
+    }
+  }
+
+  /** Logs once when nothing can be submitted, and once when it can again. */
+  async #check(): Promise<RangemakerError | undefined> {
+    const problem = await this.#findProblem();
+    const code = problem?.code;
+    if (code !== undefined && code !== this.#failing) {
+      this.#log.error("Nothing can be submitted ({code}): {reason}", {
+        event: "store_failed",
+        code,
+        reason: problem?.message,
+      });
+    } else if (code === undefined && this.#failing !== undefined) {
+      this.#log.info("The store can be used again", { event: "store_works" });
+    }
+    this.#failing = code;
+    return problem ?? this.#damaged.first ?? this.#submitter?.clockProblem;
+  }
+
+  async #findProblem(): Promise<RangemakerError | undefined> {
+    try {
+      await this.#guard.refresh();
+    } catch (thrown) {
+      if (thrown instanceof StoreError || thrown instanceof ChainError) return thrown;
+      // An unreachable node is not a failure of the store.
+      if (!(thrown instanceof RangemakerError)) throw thrown;
+    }
+  }
+}
+
+async function requireKey(
+  store: IntentStore,
+  name: string,
+  { address }: Pick<Signer, "address">,
+): Promise<void> {
+  const { signer } = await store.remember({ signer: address });
+  if (signer === address) return;
+  throw new StoreError(
+    `Database belongs to the ${name} with the key of ${signer}, but this one signs as ${address}: ` +
+      "use that key, or give this one a database of its own with --database",
+  );
+}
+
+/** The members of a health answer that name a problem. */
+export function problemFields(problem: RangemakerError): { code: string; reason: string } {
+  return { code: problem.code, reason: problem.message };
+}

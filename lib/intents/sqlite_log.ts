@@ -1,0 +1,123 @@
+/** Looks for damage in the write-ahead log of a SQLite file, which SQLite itself would drop silently. */
+import { statOf } from "../files.ts";
+
+const HEADER_BYTES = 32;
+const FRAME_HEADER_BYTES = 24;
+
+/** Of the header and of each frame: the part before the checksum that it covers. */
+const HEADER_SUMMED_BYTES = 24;
+const FRAME_SUMMED_BYTES = 8;
+
+const MAGIC = 0x377f0682;
+const DEFAULT_PAGE_BYTES = 4_096;
+
+/** A log that changes is in use; damage does not change. */
+const LOOK_AGAIN_MS = 100;
+
+/**
+ * What SQLite would not read of a log: `torn` is the last transaction, as a power failure leaves it before
+ * it was acknowledged; `damaged` is more than that, which was acknowledged.
+ */
+export type LogDamage = "torn" | "damaged";
+
+/** Inspects the log beside a database file, which nothing has opened yet. */
+export function logDamage(database: string): LogDamage | undefined {
+  const first = inspectFile(database);
+  if (first === undefined) return undefined;
+  // Another process may be writing to it.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS);
+  const second = inspectFile(database);
+  return second?.damage === first.damage && second.mtimeMs === first.mtimeMs
+    ? first.damage
+    : undefined;
+}
+
+function inspectFile(database: string): { damage: LogDamage; mtimeMs: number } | undefined {
+  const path = `${database}-wal`;
+  const file = statOf(path);
+  if (file === undefined || file.size <= HEADER_BYTES) return undefined;
+  const damage = inspectLog(Deno.readFileSync(path));
+  return damage && { damage, mtimeMs: file.mtime?.getTime() ?? 0 };
+}
+
+/** Inspects the bytes of a log (https://sqlite.org/fileformat2.html#the_write_ahead_log). */
+export function inspectLog(bytes: Uint8Array<ArrayBuffer>): LogDamage | undefined {
+  const log = new Log(bytes);
+  let intact = 0;
+  if (log.isHeaderIntact) { while (intact < log.frames && log.isNextIntact(intact)) intact += 1; }
+  // Frames of earlier rounds may follow. They are in the database already.
+  const rest: number[] = [];
+  for (let frame = intact; frame < log.frames; frame += 1) {
+    if (log.isOfThisRound(frame)) rest.push(frame);
+  }
+  if (rest.length === 0) return undefined;
+  const firstCommit = rest.findIndex((frame) => log.isCommit(frame));
+  const isLastTransaction = firstCommit === -1 || firstCommit === rest.length - 1;
+  return log.isHeaderIntact && isLastTransaction ? "torn" : "damaged";
+}
+
+class Log {
+  readonly frames: number;
+  readonly isHeaderIntact: boolean;
+  readonly #view: DataView;
+  readonly #pageBytes: number;
+  readonly #isLittleEndian: boolean;
+  /** The checksum so far: each one continues that of the frame before. */
+  #sum: [number, number] = [0, 0];
+
+  constructor({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>) {
+    this.#view = new DataView(buffer, byteOffset, byteLength);
+    const magic = this.#view.getUint32(0);
+    this.#isLittleEndian = (magic & 1) === 0;
+    const pageBytes = this.#view.getUint32(8);
+    const isPageSize = pageBytes >= 512 && pageBytes <= 65_536 && (pageBytes & pageBytes - 1) === 0;
+    this.#pageBytes = isPageSize ? pageBytes : DEFAULT_PAGE_BYTES;
+    this.frames = Math.floor((byteLength - HEADER_BYTES) / this.#frameBytes);
+    this.#add(0, HEADER_SUMMED_BYTES);
+    this.isHeaderIntact = (magic & ~1) === MAGIC && isPageSize && this.#matches(24);
+  }
+
+  get #frameBytes(): number {
+    return FRAME_HEADER_BYTES + this.#pageBytes;
+  }
+
+  /** Checks the next frame; frames have to be checked in order. */
+  isNextIntact(frame: number): boolean {
+    const at = this.#at(frame);
+    if (this.#view.getUint32(at + 8) !== this.#view.getUint32(16)) return false;
+    if (this.#view.getUint32(at + 12) !== this.#view.getUint32(20)) return false;
+    this.#add(at, FRAME_SUMMED_BYTES);
+    this.#add(at + FRAME_HEADER_BYTES, this.#pageBytes);
+    return this.#matches(at + 16);
+  }
+
+  /** Whether a frame has a salt of the header: both, unless one of them is damaged. */
+  isOfThisRound(frame: number): boolean {
+    const at = this.#at(frame);
+    return this.#view.getUint32(at + 8) === this.#view.getUint32(16) ||
+      this.#view.getUint32(at + 12) === this.#view.getUint32(20);
+  }
+
+  /** Whether a frame is the last one of a transaction. */
+  isCommit(frame: number): boolean {
+    return this.#view.getUint32(this.#at(frame) + 4) !== 0;
+  }
+
+  #at(frame: number): number {
+    return HEADER_BYTES + frame * this.#frameBytes;
+  }
+
+  #matches(at: number): boolean {
+    const [first, second] = this.#sum;
+    return this.#view.getUint32(at) === first && this.#view.getUint32(at + 4) === second;
+  }
+
+  #add(from: number, length: number): void {
+    let [first, second] = this.#sum;
+    for (let at = from; at < from + length; at += 8) {
+      first = first + this.#view.getUint32(at, this.#isLittleEndian) + second >>> 0;
+      second = second + this.#view.getUint32(at + 4, this.#isLittleEndian) + first >>> 0;
+    }
+    this.#sum = [first, second];
+  }
+}

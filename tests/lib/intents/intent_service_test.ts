@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import type { LogRecord } from "@logtape/logtape";
+import { createRegistry } from "../../../lib/http/metrics.ts";
+import { IntentService, type IntentServiceOptions } from "../../../lib/intents/intent_service.ts";
+import { StoreError } from "../../../lib/intents/intent.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { Signer } from "../../../lib/protocol/signature.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { FakeNode } from "../../support/fake_node.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
+import { withFolder } from "../../support/with_folder.ts";
+
+const signer = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+const other = new Signer(DEV_ACCOUNTS.solver.privateKey);
+
+interface World {
+  service: IntentService;
+  node: FakeNode;
+  clock: FakeClock;
+  records: readonly LogRecord[];
+}
+
+function optionsOf(given: Partial<IntentServiceOptions>): IntentServiceOptions {
+  const clock = new FakeClock();
+  return {
+    ...{ name: "bridge", database: ":memory:", rpcUrl: "http://127.0.0.1:9", retain: 60_000 },
+    ...{ signer, chainId: 1337, clock, registry: createRegistry(0) },
+    ...given,
+  };
+}
+
+/** Events, with their code where they have one. */
+function eventsOf(records: readonly LogRecord[]): unknown[] {
+  return records.map(({ properties: { event, code } }) => code ?? event);
+}
+
+function withService(test: (world: World) => Promise<void>): Promise<void> {
+  return withLogs("info", async (records) => {
+    const node = FakeNode.start();
+    const clock = new FakeClock();
+    const service = await IntentService.open(optionsOf({ rpcUrl: node.url, clock }));
+    try {
+      await test({ service, node, clock, records });
+    } finally {
+      await service.close();
+      await node.stop();
+    }
+  });
+}
+
+Deno.test("IntentService: a full disk fails the health, and is logged once until it is over", () =>
+  withService(async ({ service, clock, records }) => {
+    assert.equal(await service.problem(), undefined);
+    const { check } = service.store;
+    const full = new StoreError("Database failed: database or disk is full");
+    service.store.check = () => Promise.reject(full);
+    for (let turn = 0; turn < 3; turn += 1) {
+      clock.advance(1_000);
+      assert.equal(await service.problem(), full);
+    }
+    service.store.check = check;
+    clock.advance(1_000);
+    assert.equal(await service.problem(), undefined);
+    assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE", "store_works"]);
+  }));
+
+Deno.test("IntentService: another chain fails the health, a node that is away does not", () =>
+  withService(async ({ service, node, clock }) => {
+    assert.equal(await service.problem(), undefined);
+    node.genesis = `0x${"01".repeat(32)}`;
+    clock.advance(1_000);
+    assert.equal((await service.problem())?.code, "CHAIN_MISMATCH");
+    node.down = true;
+    clock.advance(1_000);
+    assert.equal(await service.problem(), undefined);
+  }));
+
+Deno.test("IntentService: a failure is logged though nobody asks, checked once a second at most", () =>
+  withService(async ({ service, clock, records }) => {
+    service.start({
+      termsOf: () => assert.fail("Nothing is submitted"),
+      isOnChain: () => Promise.resolve(true),
+      observe() {},
+    });
+    await Promise.all([service.problem(), service.problem()]);
+    let checks = 0;
+    service.store.check = () => {
+      checks += 1;
+      return Promise.reject(new StoreError("disk I/O error"));
+    };
+    while (clock.pending < 3) await setImmediate();
+    clock.advance(5_000);
+    while (records.length === 0) await setImmediate();
+    await Promise.all([service.problem(), service.problem()]);
+    assert.equal(checks, 1);
+    assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
+  }));
+
+Deno.test("IntentService: a database of another key is refused with both addresses, except in a dry run", () =>
+  withFolder(async (folder) => {
+    const database = `${folder}/bridge.sqlite`;
+    await (await IntentService.open(optionsOf({ database }))).close();
+    const opening = IntentService.open(optionsOf({ database, signer: other }));
+    await assert.rejects(opening, (thrown) => {
+      assert.ok(thrown instanceof StoreError);
+      assert.match(
+        thrown.message,
+        new RegExp(`key of ${signer.address}, but this one signs as ${other.address}`),
+      );
+      return true;
+    });
+    await (await IntentService.open(optionsOf({ database, signer: other, bindsKey: false })))
+      .close();
+    await (await IntentService.open(optionsOf({ database }))).close();
+  }));
