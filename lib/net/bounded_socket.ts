@@ -4,6 +4,7 @@ import { setImmediate } from "node:timers";
 // @ts-types="@types/ws"
 import { type ClientOptions, WebSocket as WsClient } from "ws";
 import type { CancelTimer, Clock } from "../clock.ts";
+import { ClientFrames } from "./client_frames.ts";
 import type { SocketLike } from "./reconnecting_socket.ts";
 
 /**
@@ -43,7 +44,9 @@ export class BoundedSocket implements SocketLike {
   #tcp: Socket | undefined;
   readonly #clock: Clock | undefined;
   #cancelPing: CancelTimer | undefined;
-  #corked = false;
+  readonly #frames = new ClientFrames();
+  /** Messages of this turn of the event loop. */
+  #unsent: string[] = [];
   #bytesInTurn = 0;
   #error = "";
 
@@ -80,23 +83,24 @@ export class BoundedSocket implements SocketLike {
   }
 
   send(text: string): void {
-    const tcp = this.#tcp;
-    if (tcp !== undefined && !this.#corked) {
-      this.#corked = true;
-      tcp.cork();
-      setImmediate(() => {
-        this.#corked = false;
-        tcp.uncork();
-      });
-    }
-    this.#client.send(text);
+    if (this.#tcp === undefined) return this.#client.send(text); // it throws: there is no connection
+    if (this.#unsent.push(text) === 1) setImmediate(() => this.#flush());
   }
 
   close(code?: number, reason?: string): void {
     this.#cancelPing?.();
+    this.#flush();
     this.#client.close(code, reason);
     // Do not wait for the peer's close: a dead peer would keep the socket open for half a minute.
     this.#tcp?.destroySoon();
+  }
+
+  /** Writes all messages of a turn at once. The package would write each of them in two pieces. */
+  #flush(): void {
+    if (this.#unsent.length === 0) return;
+    const frames = this.#frames.encode(this.#unsent);
+    this.#unsent = [];
+    if (this.#client.readyState === WsClient.OPEN) this.#tcp?.write(frames);
   }
 
   #takeTurns(bytes: number): void {

@@ -48,6 +48,7 @@ export const LIMITS = [
   "message_bytes",
   "slow_body",
   "open_messages",
+  "waiting_reads",
   "subscriptions_per_client",
   "subscription_parameters",
   "upstream_subscriptions_per_address",

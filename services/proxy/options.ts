@@ -144,14 +144,22 @@ export const options = {
   },
   rateLimit: { ...limiterOptions.rateLimit, default: "0" },
   rateLimitTotal: { ...limiterOptions.rateLimitTotal, default: "0" },
-  readsOverWs: {
-    flags: "--reads-over-ws",
-    kind: kinds.toggle,
-    env: "READS_OVER_WS",
+  reads: {
+    flags: "--reads <auto|http>",
+    kind: kinds.choice(["auto", "http"]),
+    env: "READS",
     description:
-      "send single reads over the WebSocket to the read node instead of HTTP: faster, but " +
-      "without X-Forwarded-For, and a huge answer delays notifications",
-    default: "false",
+      "send single reads over a WebSocket to the read node while that works well (auto), which is " +
+      "faster, or all over HTTP, where the node gets X-Forwarded-For (http)",
+    default: "auto",
+  },
+  httpMethods: {
+    flags: "--http-methods <methods>",
+    kind: kinds.list,
+    env: "HTTP_METHODS",
+    description:
+      "further reads that always go over HTTP because their answers are large, comma-separated",
+    default: "",
   },
   coalesceReads: {
     flags: "--coalesce-reads",

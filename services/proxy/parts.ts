@@ -20,7 +20,7 @@ import { Placement, READ_NODES_MAX } from "./router/placement.ts";
 import { ReadPool } from "./router/read_pool.ts";
 import { Router } from "./router/router.ts";
 import { Upstream } from "./hub/upstream.ts";
-import { UpstreamReads } from "./router/upstream_reads.ts";
+import { ReadSocket } from "./node/read_socket.ts";
 
 const log = serviceLog("proxy");
 
@@ -75,6 +75,7 @@ export function assemble(
     moved(leader, reason) {
       log.warn("{node} leads the read nodes now: {reason}", { node: names[leader], reason });
       upstream.move();
+      readSocket?.move();
     },
     changed(node, reason) {
       if (reason === undefined) log.info("Read node {node} is in", { node: names[node] });
@@ -109,7 +110,6 @@ export function assemble(
         hub.upstreamOpened(clock.now());
       },
       closed(reason, isRefusal, node) {
-        upstreamReads?.lost(reason);
         hub.upstreamClosed(isRefusal);
         // A socket that was closed because of a client says nothing about the node. With 1013 a node
         // asks for another one to be used: it is out until its probes show that it keeps up.
@@ -118,20 +118,25 @@ export function assemble(
         }
       },
       received(text) {
-        if (upstreamReads?.answered(text)) return true;
         const understood = hub.receive(text);
         clients.flushSoon();
         return understood;
       },
     },
   });
-  const upstreamReads = options.readsOverWs
-    ? new UpstreamReads({ upstream, clock: monotonicClock, timeoutMs, metrics })
-    : undefined;
+  const readSocket = options.reads === "http" ? undefined : new ReadSocket({
+    node: () => ({ name: names[readNodes.leader] ?? "", url: wsUrls[readNodes.leader] ?? "" }),
+    clock: monotonicClock,
+    random: Math.random,
+    timeoutMs,
+    reconnectInitialMs,
+    reconnectMaxMs,
+    metrics,
+  });
   const router = new Router({
-    methods: new MethodTable(options.writeMethods),
+    methods: new MethodTable(options.writeMethods, options.httpMethods),
     nodes,
-    upstreamReads,
+    readSocket,
     placement: new Placement(readNodes),
     maxBatch: options.maxBatch,
     coalesceReads: options.coalesceReads,
@@ -196,7 +201,7 @@ export function assemble(
     readNodes: hasSeveral ? readNodes : undefined,
     start: () => running.forEach((part) => part.start()),
     stop() {
-      upstreamReads?.lost("the proxy stops");
+      readSocket?.stop();
       for (const part of [...running, readPool, writePool]) part.stop();
     },
   };

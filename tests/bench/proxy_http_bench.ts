@@ -74,8 +74,8 @@ async function startForwarder(way: string, nodePort: number): Promise<Rival> {
     contenders[`plain forwarder, ${way}`] = stack.use(await startForwarder(way, node.port));
   }
   contenders["proxy"] = stack.use(await startOwnProxy(node.port, []));
-  contenders["proxy, --reads-over-ws"] = stack.use(
-    await startOwnProxy(node.port, ["--reads-over-ws"]),
+  contenders["proxy, --reads http"] = stack.use(
+    await startOwnProxy(node.port, ["--reads", "http"]),
   );
 
   const figures = new Map<

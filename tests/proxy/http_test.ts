@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
 import type { EchoNode, Received } from "./echo_node.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { call, post, withProxy } from "./support.ts";
+import { call, connectReads, post, withProxy } from "./support.ts";
 
 /** Texts that a node got, without those of other transports. */
 function texts(node: EchoNode): string[] {
@@ -15,8 +15,7 @@ Deno.test("Proxy, HTTP: parameters, and every byte of an answer but its id, go t
   const params = '[1.0, "\\u0041"]';
   const answer = '{\n"result": 12345678901234567890.0 , "id":1e2, "jsonrpc":"2.0"}\n';
   /** The answer under the id of the text. */
-  const answerTo = (text: string) =>
-    answer.replace("1e2", /"id":("read 1"|\d+)/.exec(text)?.[1] ?? "");
+  const answerTo = (text: string) => answer.replace("1e2", /"id":(\d+)/.exec(text)?.[1] ?? "");
   const hasSent = ({ read }: { read: EchoNode }) =>
     assert(texts(read)[0]?.includes(`,"method":"eth_call","params":${params}}`));
   await t.step("single, over HTTP", () =>
@@ -28,11 +27,11 @@ Deno.test("Proxy, HTTP: parameters, and every byte of an answer but its id, go t
     "single, over the WebSocket",
     () =>
       withProxy(async ({ url, read }) => {
+        await connectReads({ url, read });
         assert.equal(await (await post(url, odd)).text(), answer);
         assert.deepEqual(read.requests.map(({ over }) => over), ["ws"]);
         hasSent({ read });
       }, {
-        proxy: { readsOverWs: true },
         read: { answer: (text) => new Response(answerTo(text)) },
       }),
   );
@@ -129,24 +128,30 @@ Deno.test("Proxy, HTTP: what is no answer of a node is -32002: 502, or 504 where
     const { id, error } = await response.json();
     assert.deepEqual([response.status, id, error.code], [status, 1, -32002], error.message);
   };
-  for (const readsOverWs of [true, false]) {
-    const proxy = { upstreamTimeoutMs: 60, readsOverWs };
-    const way = readsOverWs ? "WebSocket" : "HTTP";
+  for (const reads of ["auto", "http"] as const) {
+    const proxy = { upstreamTimeoutMs: 60, reads };
+    const way = reads === "auto" ? "WebSocket" : "HTTP";
     await t.step(
       `nobody there, reads over ${way}`,
       () =>
         withProxy(async ({ url, read, write }) => {
+          if (reads === "auto") await connectReads({ url, read });
           await Promise.all([read.stop(), write.stop()]);
           await expectFailure(await post(url, call(1, "eth_chainId")), 502);
           await expectFailure(await post(url, call(1, "core_sendTransaction")), 502);
           const batch = await (await post(url, [call(1, "eth_chainId")])).json();
           assert.equal(batch[0].error.code, -32002);
-        }, { proxy: { readsOverWs } }),
+        }, { proxy: { reads } }),
     );
     const { promise: never, resolve: release } = Promise.withResolvers<void>();
-    const late = () => never.then(() => Response.json(null));
+    const late = async (text: string) => {
+      const { id, method } = JSON.parse(text);
+      if (method !== "net_version") await never;
+      return Response.json({ jsonrpc: "2.0", id, result: 1 });
+    };
     await t.step(`no answer in time, reads over ${way}`, () =>
-      withProxy(async ({ url }) => {
+      withProxy(async ({ url, read }) => {
+        if (reads === "auto") await connectReads({ url, read });
         await expectFailure(await post(url, call(1, "eth_chainId")), 504);
         await expectFailure(await post(url, call(1, "core_sendTransaction")), 504);
         const metrics = await (await fetch(`${url}/metrics`)).text();
@@ -254,14 +259,16 @@ function changeBetweenReads(change: string): Promise<void> {
 
 Deno.test("Proxy, HTTP: a read whose socket is lost is sent again over HTTP; a write is sent once", () => {
   const answer = (text: string, { over }: Received): Response | Promise<Response> => {
-    if (over === "http") {
-      return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: 1 });
+    const { id, method } = JSON.parse(text);
+    if (over === "http" || method === "net_version") {
+      return Response.json({ jsonrpc: "2.0", id, result: 1 });
     }
     drop();
     return new Promise(() => {});
   };
   let drop = () => {};
   return withProxy(async ({ url, read, write }) => {
+    await connectReads({ url, read });
     drop = () => read.dropSockets();
     assert.deepEqual(await (await post(url, call(9, "eth_chainId"))).json(), {
       jsonrpc: "2.0",
@@ -273,16 +280,16 @@ Deno.test("Proxy, HTTP: a read whose socket is lost is sent again over HTTP; a w
     assert.equal((await failed.json()).error.code, -32002);
     assert.equal(write.requests.length, 1);
   }, {
-    proxy: { readsOverWs: true },
     read: { answer },
     write: { answer: () => new Response(null, { status: 500 }) },
   });
 });
 
-Deno.test("Proxy, HTTP: reads over the WebSocket share it with the hub, each with its own answers", () =>
+Deno.test("Proxy, HTTP: reads over a WebSocket have one of their own, and each gets its own answer", () =>
   withProxy(async ({ url, wsUrl, read }) => {
     const client = await RpcSocket.open(wsUrl);
     const { result: id } = await client.call("eth_subscribe", ["newHeads"]);
+    await connectReads({ url, read });
     const answers = Array.from({ length: 20 }, async (_, n) => {
       const answer = await (await post(url, call(n, "eth_getBalance", [String(n)]))).json();
       read.notify(["newHeads"], n);
@@ -296,10 +303,10 @@ Deno.test("Proxy, HTTP: reads over the WebSocket share it with the hub, each wit
       "all notifications",
       () => client.notifications(String(id)).length === 20 || undefined,
     );
-    assert.deepEqual([read.connections, read.requests.length], [1, 20]);
+    assert.deepEqual([read.connections, read.requests.length], [2, 20]);
     assert(read.requests.every(({ over }) => over === "ws"));
     await client.close();
-  }, { proxy: { readsOverWs: true } }));
+  }));
 
 Deno.test("Proxy, HTTP: X-Forwarded-For is passed on, or begun anew where it is not trusted", async (t) => {
   const cases = [

@@ -7,7 +7,7 @@ import { freePort } from "../support/ports.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { ChainNode } from "./chain_nodes.ts";
 import { echoAnswer, EchoNode } from "./echo_node.ts";
-import { call, post } from "./support.ts";
+import { call, connectReads, post } from "./support.ts";
 
 testEveryOption("Proxy", options, async (observe) => {
   const late = Promise.withResolvers<Response>();
@@ -32,7 +32,7 @@ testEveryOption("Proxy", options, async (observe) => {
     upstreamTimeoutMs: 200,
     maxWsClients: 2,
     maxSubscriptionsPerClient: 1,
-    readsOverWs: true,
+    httpMethods: ["eth_gasPrice"],
     coalesceReads: false,
   } satisfies Partial<ProxyOptions>;
   const values = withDefaults(options, given);
@@ -81,10 +81,12 @@ testEveryOption("Proxy", options, async (observe) => {
       },
       maxBatch: async () =>
         assert.match(await errorOf([1, 2, 3].map((id) => call(id, "eth_x"))), /2/),
-      readsOverWs: async () => {
-        await (await post(url, call(1, "eth_chainId"))).body?.cancel();
-        const { over } = read.requests.find(({ text }) => text.includes("eth_chainId")) ?? {};
-        assert.equal(over, "ws");
+      httpMethods: async () => {
+        await connectReads({ url, read });
+        for (const method of ["eth_gasPrice", "eth_chainId"]) {
+          await (await post(url, call(1, method))).body?.cancel();
+        }
+        assert.deepEqual(read.requests.map(({ over }) => over), ["http", "ws"]);
       },
       upstreamTimeoutMs: async () => assert.match(await errorOf(call(1, "eth_slow")), /200 ms/),
       coalesceReads: async () => {
@@ -187,6 +189,20 @@ async function observeOnOthers(observe: Observe<typeof options>): Promise<void> 
       maxConnectionsPerAddress: () => assert.rejects(RpcSocket.open(wsUrl)),
     });
     await client.close();
+  });
+  const overHttp = { readNodeUrl: node.url, reads: "http" as const };
+  await withStarted(overHttp, async ({ url }) => {
+    await node.until(() => node.connections === 1);
+    await observe(overHttp, {
+      reads: async () => {
+        node.requests.length = 0;
+        for (let id = 0; id < 20; id += 1) {
+          await (await post(url, call(id, "eth_chainId"))).body?.cancel();
+        }
+        assert(node.requests.every(({ over }) => over === "http"));
+        assert.equal(node.connections, 1, "no socket for reads");
+      },
+    });
   });
   const rates = [
     { given: { readNodeUrl: node.url, rateLimit: 2, trustProxy: false }, accepted: 6 },

@@ -208,17 +208,26 @@ Deno.test("Proxy, parts: the end waits no longer than until the last client has 
 
 Deno.test("Proxy, parts: reads under way on the socket are answered when the proxy stops", () => {
   const never = new Promise<Response>(() => {});
+  const answer = (text: string) => {
+    const { id, method } = JSON.parse(text);
+    return method === "eth_call" ? never : Response.json({ jsonrpc: "2.0", id, result: 1 });
+  };
   return withParts(
     async ({ node, parts }) => {
-      const reply = parts.router.answer(JSON.stringify(call(1, "eth_chainId")), {
-        forwardedFor: "x",
+      const read = (method: string) =>
+        parts.router.answer(JSON.stringify(call(1, method)), { forwardedFor: "x", key: "x" });
+      await eventually("a read goes over the socket", async () => {
+        await read("net_version");
+        return node.requests.at(-1)?.over === "ws" || undefined;
       });
-      await node.until(() => node.requests.length === 1);
-      assert.equal(node.requests[0]?.over, "ws");
+      const reply = read("eth_call");
+      const sent = () => node.requests.at(-1)?.text.includes("eth_call") ?? false;
+      await node.until(sent);
+      assert.equal(node.requests.at(-1)?.over, "ws");
       parts.stop();
       assert.equal((await reply).status, 502);
     },
-    { readsOverWs: true },
-    { answer: () => never },
+    {},
+    { answer },
   );
 });

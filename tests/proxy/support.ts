@@ -2,6 +2,7 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { ReadNodes } from "../../services/proxy/read_nodes/read_nodes.ts";
 import { Placement } from "../../services/proxy/router/placement.ts";
+import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
 
@@ -60,6 +61,15 @@ export async function withProxy(
 export function singleNode(): Placement {
   const options = { names: ["a"], maxLag: 9, clock: new FakeClock(), random: () => 0 };
   return new Placement(new ReadNodes(options));
+}
+
+/** Reads until a read goes over the socket for reads; these reads are forgotten. */
+export async function connectReads({ url, read }: Pick<Scene, "url" | "read">): Promise<void> {
+  await eventually("a read goes over the socket", async () => {
+    await (await post(url, call(0, "net_version"))).text();
+    return read.requests.at(-1)?.over === "ws" || undefined;
+  });
+  read.requests.length = 0;
 }
 
 /** Posts a message: text as it is, anything else as JSON. */

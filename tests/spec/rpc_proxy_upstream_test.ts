@@ -179,7 +179,6 @@ scene(
     assert.equal(read.subscriptions.length, 2);
     await Promise.all(clients.map(({ client }) => client.close()));
   },
-  { proxy: { readsOverWs: false } },
 );
 
 Deno.test("RPC proxy, Proxy configuration, --read-node-ws-url: used in place of the derived one", async () => {

@@ -11,7 +11,7 @@ import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscriptio
 import { memberText } from "../json_text.ts";
 import type { Limit, ProxyMetrics } from "../metrics.ts";
 import type { Call } from "../router/calls.ts";
-import { failureText, limitExceeded, type ProxyError } from "../router/failures.ts";
+import { failureText, limitExceeded, type ProxyError } from "../failures.ts";
 import { subscriptionMethod } from "../router/methods.ts";
 import type { Router } from "../router/router.ts";
 
@@ -104,8 +104,8 @@ export class ClientSession {
       if (waitS !== undefined) {
         return this.#refuse("request_rate", `Too many requests: retry after ${waitS} s`);
       }
-      const { forwardedFor } = address;
-      const { body } = await router.answer(text, { forwardedFor, subscriptions });
+      const { forwardedFor, key } = address;
+      const { body } = await router.answer(text, { forwardedFor, key, subscriptions });
       if (body !== null) this.#answer(body);
     } finally {
       if (isCounted) openRequests.remove(address);

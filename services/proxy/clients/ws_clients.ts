@@ -16,7 +16,7 @@ import {
   limitExceeded,
   originRefused,
   ProxyError,
-} from "../router/failures.ts";
+} from "../failures.ts";
 import { CloseCode } from "../hub/hub_client.ts";
 
 const log = serviceLog("proxy");

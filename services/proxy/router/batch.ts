@@ -5,8 +5,8 @@ import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import { arrayElements, memberText } from "../json_text.ts";
 import type { Target } from "../metrics.ts";
 import type { Call } from "./calls.ts";
-import { answerUnder, readAnswer } from "./envelope.ts";
-import { answerLost } from "./failures.ts";
+import { answerUnder, readAnswer } from "../envelope.ts";
+import { answerLost } from "../failures.ts";
 
 /**
  * A node's answers to a batch in the order of the calls, each as the node wrote it under its caller's

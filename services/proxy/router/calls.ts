@@ -9,8 +9,8 @@ import {
 import { SMALL_BYTES } from "../byte_budget.ts";
 import { isTooComplex } from "../../../lib/protocol/json_complexity.ts";
 import { arrayElements, memberText } from "../json_text.ts";
-import { type Envelope, readEnvelope } from "./envelope.ts";
-import { badRequest, limitExceeded, ProxyError } from "./failures.ts";
+import { type Envelope, readEnvelope } from "../envelope.ts";
+import { badRequest, limitExceeded, ProxyError } from "../failures.ts";
 
 /** Longest method name; the schema of requests has the same bound. */
 const METHOD_LENGTH_MAX = 256;

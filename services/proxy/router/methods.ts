@@ -16,7 +16,7 @@ const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;
 const PLAIN_READ =
   /^(?:eth_(?:get(?!Filter|Work)|call$|estimateGas$|blockNumber$|chainId$|gasPrice$|feeHistory$|maxPriorityFeePerGas$|blobBaseFee$|syncing$)|net_version$|web3_clientVersion$)/;
 
-/** Other reads whose answers may be megabytes. */
+/** Other reads whose answers may be megabytes; those of blocks are if they have whole transactions. */
 const LARGE_ANSWER = /^eth_get(?:Logs|BlockReceipts)$/;
 
 const SUBSCRIPTION = /^([^_]+)_(subscribe|unsubscribe)$/;
@@ -42,11 +42,16 @@ export interface MethodKind {
 /** Classifies methods, and finds the node of each. */
 export class MethodTable {
   readonly #extraWrites: ReadonlySet<string>;
+  readonly #extraLarge: ReadonlySet<string>;
   readonly #cached = new Map<string, MethodKind>();
 
-  /** @param extraWrites Further names that go to the write node. */
-  constructor(extraWrites: readonly string[] = []) {
+  /**
+   * @param extraWrites Further names that go to the write node.
+   * @param extraLarge Further names of reads with large answers.
+   */
+  constructor(extraWrites: readonly string[] = [], extraLarge: readonly string[] = []) {
     this.#extraWrites = new Set(extraWrites);
+    this.#extraLarge = new Set(extraLarge);
   }
 
   /** Write methods go to the write node, all others to the read node. */
@@ -60,7 +65,8 @@ export class MethodTable {
     const kind: MethodKind = {
       target: isWrite ? "write" : "read",
       isPlainRead: isRead && !isWrite,
-      hasLargeAnswer: known?.hasLargeAnswer ?? LARGE_ANSWER.test(method),
+      hasLargeAnswer: this.#extraLarge.has(method) ||
+        (known?.hasLargeAnswer ?? LARGE_ANSWER.test(method)),
     };
     if (this.#cached.size < CACHED_METHODS_MAX) this.#cached.set(method, kind);
     return kind;

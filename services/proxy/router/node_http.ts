@@ -13,7 +13,7 @@ import type { ConnectionError } from "../http_pool/node_connection.ts";
 import type { NodeReply } from "../http_pool/reply_body.ts";
 import { ReplyBudgetError } from "../http_pool/reply_reader.ts";
 import type { ProxyMetrics, Target } from "../metrics.ts";
-import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "./failures.ts";
+import { answerLost, limitExceeded, nodeTimeout, nodeUnreachable } from "../failures.ts";
 
 const log = serviceLog("proxy");
 

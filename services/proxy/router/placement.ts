@@ -2,8 +2,8 @@ import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { memberText, replaceMember } from "../json_text.ts";
 import type { ReadNodes } from "../read_nodes/read_nodes.ts";
 import type { Call } from "./calls.ts";
-import { restOf } from "./envelope.ts";
-import { ProxyError } from "./failures.ts";
+import { restOf } from "../envelope.ts";
+import { ProxyError } from "../failures.ts";
 
 /** Calls that create a filter, which lives on the node that answered. */
 const NEW_FILTER = /^[^_]+_new(?:Block|PendingTransaction)?Filter$/;

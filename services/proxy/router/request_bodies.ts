@@ -2,7 +2,7 @@ import { type CancelTimer, type Clock, monotonicClock } from "../../../lib/clock
 import type { ByteBudget } from "../byte_budget.ts";
 import { Deadlines } from "../http_pool/deadlines.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import { limitExceeded } from "./failures.ts";
+import { limitExceeded } from "../failures.ts";
 
 /** How long the first {@link FIRST_BYTES} of a body may take. */
 export const FIRST_MS = 5_000;

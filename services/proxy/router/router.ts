@@ -9,19 +9,21 @@ import {
   MessageError,
   readMessage,
 } from "./calls.ts";
-import { type Answer, answerUnder, callText, readAnswer } from "./envelope.ts";
-import { answerLost, failureText, ProxyError } from "./failures.ts";
+import { type Answer, answerUnder, callText, readAnswer } from "../envelope.ts";
+import { answerLost, failureText, ProxyError } from "../failures.ts";
 import { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodTable } from "./methods.ts";
 import type { NodePort } from "./node_http.ts";
 import type { NodeReply } from "../http_pool/reply_body.ts";
 import { clientFailure, clientText, type Placement } from "./placement.ts";
-import { ReadLostError, type UpstreamReads } from "./upstream_reads.ts";
+import type { ReadSocket } from "../node/read_socket.ts";
 
 /** The context of a message, which its answer may depend on. */
 export interface MessageContext {
   /** Value of `X-Forwarded-For` for the node. */
   readonly forwardedFor: string;
+  /** Stands for the caller, among whom reads take turns. */
+  readonly key: string;
   /** Handles subscription calls of a WebSocket; undefined for any other call, and over HTTP. */
   subscriptions?: (call: Call) => Promise<string> | undefined;
 }
@@ -41,8 +43,8 @@ export interface RouterOptions {
   nodes: Readonly<Record<Target, NodePort>>;
   /** Picks the read node of a call. */
   placement: Placement;
-  /** Another connection to the read node for plain reads; while it is unusable they go over HTTP. */
-  upstreamReads?: UpstreamReads;
+  /** A faster way for plain reads to the leading read node. */
+  readSocket?: Pick<ReadSocket, "ask">;
   maxBatch: number;
   /** Send equal reads in flight once. */
   coalesceReads: boolean;
@@ -51,7 +53,7 @@ export interface RouterOptions {
   metrics: ProxyMetrics;
 }
 
-/** Longer reads go over HTTP: nodes close a WebSocket on a large message, and all clients share it. */
+/** Longer reads go over HTTP: nodes close a WebSocket on a large message, and all callers share it. */
 const OVER_WS_LENGTH_MAX = 16 * 1024;
 
 /** Ids of calls to nodes begin at random below this, so that no caller can guess those of others. */
@@ -92,7 +94,7 @@ export class Router {
       const subscription = context.subscriptions?.(call);
       if (subscription !== undefined) return routed(call, 200, await subscription, target);
       const { status, body } = isPlainRead && call.id !== undefined
-        ? await this.#read(call, call.id, !hasLargeAnswer, context)
+        ? await this.#read(call, call.id, hasLargeAnswer, context)
         : await this.#send(call, target, context);
       return routed(call, status, body, target);
     } catch (thrown) {
@@ -106,37 +108,31 @@ export class Router {
   async #read(
     call: Call,
     id: string,
-    fitsSocket: boolean,
+    hasLargeAnswer: boolean,
     context: MessageContext,
   ): Promise<NodeReply> {
-    const { node, rest } = this.#options.placement.place(call);
+    const { readSocket, placement } = this.#options;
+    const { node, rest } = placement.place(call);
     const begun = this.#reads?.begin(rest);
     let answer = begun instanceof Promise ? await begun : undefined;
+    const overHttp = () => this.#readOverHttp(node, rest, context);
+    const fitsSocket = node === placement.leader && rest.length <= OVER_WS_LENGTH_MAX &&
+      !hasLargeAnswer && !isFullBlock(call);
     try {
-      answer ??= await this.#readFrom(node, rest, fitsSocket, context);
+      answer ??= readSocket !== undefined && fitsSocket
+        ? await readSocket.ask({ method: call.method, rest, caller: context.key, overHttp })
+        : await overHttp();
     } finally {
       if (begun !== undefined && !(begun instanceof Promise)) this.#reads?.land(begun, answer);
     }
     return { status: answer.status, body: answerUnder(answer, id) };
   }
 
-  async #readFrom(
-    node: number,
-    rest: string,
-    fitsSocket: boolean,
-    { forwardedFor }: MessageContext,
-  ): Promise<Answer> {
-    const { nodes, placement, upstreamReads } = this.#options;
-    if (
-      upstreamReads?.usable && fitsSocket && rest.length <= OVER_WS_LENGTH_MAX &&
-      node === placement.leader
-    ) {
-      const answer = await overWs(upstreamReads, rest);
-      if (answer !== undefined) return answer;
-    }
+  async #readOverHttp(node: number, rest: string, context: MessageContext): Promise<Answer> {
     const id = this.#lastId += 1;
+    const { forwardedFor } = context;
     const options = { forwardedFor, retryIfStale: true, allowFailover: true, node };
-    return answerTo(id, await nodes.read.post(callText(rest, id), options), "read");
+    return answerTo(id, await this.#options.nodes.read.post(callText(rest, id), options), "read");
   }
 
   /** Sends a call that must not be sent twice. */
@@ -249,14 +245,9 @@ function routed(call: Call, status: number, body: string, target: Target): Route
   return call.id === undefined ? { status: 204, body: null, target } : { status, body, target };
 }
 
-/** @returns Undefined if the socket was lost: a plain read may be sent again over HTTP. */
-async function overWs(reads: UpstreamReads, rest: string): Promise<Answer | undefined> {
-  try {
-    return await reads.ask(rest);
-  } catch (thrown) {
-    if (thrown instanceof ReadLostError) return undefined;
-    throw thrown;
-  }
+/** Whether a block is asked for with all its transactions. */
+function isFullBlock({ method, params }: Call): boolean {
+  return method.startsWith("eth_getBlockBy") && Array.isArray(params) && params[1] === true;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { AddressCounts, OverRate } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import type { Cors } from "./cors.ts";
-import { badRequest, failureText, limitExceeded, originRefused, ProxyError } from "./failures.ts";
+import { badRequest, failureText, limitExceeded, originRefused, ProxyError } from "../failures.ts";
 import { RequestBodies } from "./request_bodies.ts";
 import type { RoutedAnswer, Router } from "./router.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Answer } from "../../../services/proxy/router/envelope.ts";
+import type { Answer } from "../../../services/proxy/envelope.ts";
 import { type Flight, InFlightReads } from "../../../services/proxy/router/in_flight_reads.ts";
 
 const keys = Array.from(

@@ -1,9 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  answerLost,
-  nodeTimeout,
-  type ProxyError,
-} from "../../../services/proxy/router/failures.ts";
+import { answerLost, nodeTimeout, type ProxyError } from "../../../services/proxy/failures.ts";
 import { readMessage } from "../../../services/proxy/router/calls.ts";
 import { clientFailure, clientText, Placement } from "../../../services/proxy/router/placement.ts";
 import { ReadNodes } from "../../../services/proxy/read_nodes/read_nodes.ts";

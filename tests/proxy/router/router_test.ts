@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
-import { answerLost, ProxyError } from "../../../services/proxy/router/failures.ts";
+import { answerLost, ProxyError } from "../../../services/proxy/failures.ts";
 import { MethodTable } from "../../../services/proxy/router/methods.ts";
 import type { PostOptions } from "../../../services/proxy/router/node_http.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
@@ -14,7 +14,8 @@ import {
   type RouterOptions,
 } from "../../../services/proxy/router/router.ts";
 import { Placement } from "../../../services/proxy/router/placement.ts";
-import { UpstreamReads } from "../../../services/proxy/router/upstream_reads.ts";
+import type { Read } from "../../../services/proxy/node/read_socket.ts";
+import { type Answer, answerUnder } from "../../../services/proxy/envelope.ts";
 import { ReadNodes } from "../../../services/proxy/read_nodes/read_nodes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -50,7 +51,7 @@ function scene(given: Partial<RouterOptions> = {}) {
     ...given,
   });
   const askText = (text: string, caller: Partial<MessageContext> = {}) =>
-    router.answer(text, { forwardedFor: "x", ...caller });
+    router.answer(text, { forwardedFor: "x", key: "x", ...caller });
   const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>
     askText(JSON.stringify(message), caller);
   return { posted, ask, askText, budget };
@@ -371,65 +372,52 @@ Deno.test("Router: an error that is not the proxy's own is thrown on", async () 
   }
 });
 
-Deno.test("Router: plain reads go over the socket while it can be used, all else over HTTP", async () => {
+Deno.test("Router: small plain reads of the leader are for the socket, all else goes over HTTP", async () => {
   for (const coalesceReads of [true, false]) {
-    const sent: string[] = [];
-    const upstream = {
-      connected: true,
-      send: (text: string) => sent.push(text) > 0,
-      drop: () => assert.fail("Not dropped"),
+    const asked: Read[] = [];
+    const readSocket = {
+      ask(read: Read): Promise<Answer> {
+        asked.push(read);
+        return Promise.resolve({ status: 200, text: '{"id":1}', id: { start: 6, end: 7 } });
+      },
     };
-    const clock = new FakeClock();
-    const upstreamReads = new UpstreamReads({
-      upstream,
-      clock,
-      timeoutMs: 1_000,
-      metrics: new ProxyMetrics(new Registry()),
-    });
     const { placement } = severalNodes();
-    const { posted, ask } = scene({ upstreamReads, coalesceReads, placement });
-    const count = (message: unknown) => {
-      const before = [sent.length, posted.length] as const;
-      const answer = ask(message);
-      return { answer, ways: [sent.length - before[0], posted.length - before[1]] };
-    };
-    const frame = JSON.stringify(call(1, "eth_call", [""])).length -
+    const { posted, ask } = scene({ readSocket, coalesceReads, placement });
+    const rest = JSON.stringify(call(1, "eth_call", [""])).length -
       '{"jsonrpc":"2.0","id":1'.length;
-    const long = (length: number) => call(1, "eth_call", ["x".repeat(length - frame)]);
-    const rows: [message: unknown, ways: number[]][] = [
-      [call(1, "eth_chainId"), [1, 0]],
-      [long(16 * 1_024), [1, 0]],
-      [long(16 * 1_024 + 1), [0, 1]],
-      [call(1, "eth_newFilter"), [0, 1]],
-      [call(1, "eth_getLogs"), [0, 1]],
-      [call(1, "core_getTheses"), [0, 1]],
-      [call(1, "core_sendTransaction"), [0, 1]],
-      [call(1, "eth_call", [{}, "0x5"]), [1, 0]],
-      [call(1, "eth_call", [{}, "0x9"]), [0, 1]],
-      [[call(1, "eth_gasPrice")], [0, 1]],
-      [notification("eth_gasPrice"), [0, 1]],
+    const long = (length: number) => call(1, "eth_call", ["x".repeat(length - rest)]);
+    const rows: [message: unknown, isForSocket: boolean][] = [
+      [call(1, "eth_chainId"), true],
+      [long(16 * 1_024), true],
+      [long(16 * 1_024 + 1), false],
+      [call(1, "eth_newFilter"), false],
+      [call(1, "core_sendTransaction"), false],
+      [call(1, "eth_call", [{}, "0x5"]), true],
+      [call(1, "eth_call", [{}, "0x9"]), false],
+      [call(1, "eth_getLogs"), false],
+      [call(1, "eth_getBlockByNumber", ["latest", false]), true],
+      [call(1, "eth_getBlockByNumber", ["latest", true]), false],
+      [[call(1, "eth_gasPrice")], false],
+      [notification("eth_gasPrice"), false],
     ];
-    for (const [message, ways] of rows) {
-      assert.deepEqual(count(message).ways, ways, JSON.stringify(message).slice(0, 99));
+    for (const [message, isForSocket] of rows) {
+      const before = [asked.length, posted.length];
+      const answer = ask(message);
+      const sent = [asked.length - (before[0] ?? 0), posted.length - (before[1] ?? 0)];
+      assert.deepEqual(sent, isForSocket ? [1, 0] : [0, 1], JSON.stringify(message).slice(0, 99));
+      if (isForSocket) assert.equal((await answer).body, '{"id":1}');
     }
-    const lost = count(call(7, "eth_syncing"));
-    assert.deepEqual(lost.ways, [1, 0]);
-    upstreamReads.lost("gone");
-    const way = () => posted.at(-1)?.text.includes("eth_syncing") || undefined;
-    await eventually("it goes over HTTP", way);
-    echo(posted.at(-1) ?? assert.fail());
-    assert.equal((await lost.answer).status, 200);
-    const late = count(call(7, "eth_syncing"));
-    clock.advance(1_000);
-    assert.equal((await late.answer).status, 504, "it is not sent again");
-    assert.deepEqual(late.ways, [1, 0]);
-    const answered = count(call(8, "eth_syncing"));
-    upstreamReads.answered(
-      JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(sent.at(-1) ?? "").id, result: 1 }),
-    );
-    assert.equal((await answered.answer).body, '{"jsonrpc":"2.0","id":8,"result":1}');
-    upstream.connected = false;
-    assert.deepEqual(count(call(9, "eth_blobBaseFee")).ways, [0, 1]);
+    assert.equal(asked[0]?.rest, ',"method":"eth_chainId","params":[]}');
+    const overHttp = asked[0]?.overHttp() ?? assert.fail();
+    const post = posted.at(-1) ?? assert.fail();
+    assert.deepEqual(post.options, {
+      forwardedFor: "x",
+      retryIfStale: true,
+      allowFailover: true,
+      node: 0,
+    });
+    reply(post, '"result":7');
+    assert.equal(answerUnder(await overHttp, "5"), '{"id":5,"result":7}');
   }
 });
 

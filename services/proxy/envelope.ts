@@ -3,9 +3,9 @@
  * the node, because nodes disagree about members that are repeated or written in another case: Go's
  * JSON takes `Method` for `method`, and of several the last one.
  */
-import { tryParseJson } from "../../../lib/json.ts";
-import { endOfValue, memberSpan, type Span, visitMembers } from "../json_text.ts";
-import type { NodeReply } from "../http_pool/reply_body.ts";
+import { tryParseJson } from "../../lib/json.ts";
+import { endOfValue, memberSpan, type Span, visitMembers } from "./json_text.ts";
+import type { NodeReply } from "./http_pool/reply_body.ts";
 
 const MEMBERS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params"]);
 

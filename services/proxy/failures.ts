@@ -1,5 +1,5 @@
-import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import type { Target } from "../metrics.ts";
+import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
+import type { Target } from "./metrics.ts";
 
 /** HTTP statuses of the proxy's own failures (docs/protocol.md, "JSON-RPC answers of the proxy"). */
 export type FailureStatus = 200 | 400 | 403 | 408 | 413 | 429 | 502 | 503 | 504;

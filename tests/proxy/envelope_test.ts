@@ -6,8 +6,8 @@ import {
   readAnswer,
   readEnvelope,
   restOf,
-} from "../../../services/proxy/router/envelope.ts";
-import { isBroken, readMessage } from "../../../services/proxy/router/calls.ts";
+} from "../../services/proxy/envelope.ts";
+import { isBroken, readMessage } from "../../services/proxy/router/calls.ts";
 
 /** The envelope of a call. */
 function envelopeOf(text: string) {

@@ -4,7 +4,7 @@ import {
   nodeTimeout,
   nodeUnreachable,
   originRefused,
-} from "../../../services/proxy/router/failures.ts";
+} from "../../services/proxy/failures.ts";
 
 Deno.test("ProxyError: only of a write that was sent it says that it may have taken effect", () => {
   for (const target of ["read", "write"] as const) {

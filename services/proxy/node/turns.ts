@@ -1,0 +1,103 @@
+/** Limits of {@link Turns}. */
+export interface TurnsLimits {
+  /** Places of all callers together. */
+  places: number;
+  /** Most places of one caller. */
+  perCaller: number;
+  /** Most items that wait; half of those that are free for one caller. */
+  waitingMax: number;
+}
+
+/**
+ * Places that callers share. Who wants more of them than there are waits, and callers take turns: one
+ * with thousands of items delays another by one item.
+ */
+export class Turns<T> {
+  readonly #limits: TurnsLimits;
+  /** Places in use by caller. */
+  readonly #used = new Map<string, number>();
+  #usedInAll = 0;
+  /** What waits by caller, those whose turn is next first. */
+  readonly #waiting = new Map<string, T[]>();
+  #waitingInAll = 0;
+
+  constructor(limits: TurnsLimits) {
+    this.#limits = limits;
+  }
+
+  /** Items that wait. */
+  get waiting(): number {
+    return this.#waitingInAll;
+  }
+
+  /** Takes a place. @returns False if there is none. */
+  tryStart(caller: string): boolean {
+    if (!this.#isFree(caller)) return false;
+    this.#used.set(caller, (this.#used.get(caller) ?? 0) + 1);
+    this.#usedInAll += 1;
+    return true;
+  }
+
+  /** Waits for a place. @returns False if too many wait. */
+  wait(caller: string, item: T): boolean {
+    const queue = this.#waiting.get(caller);
+    const free = this.#limits.waitingMax - this.#waitingInAll;
+    if ((queue?.length ?? 0) >= free) return false;
+    if (queue === undefined) this.#waiting.set(caller, [item]);
+    else queue.push(item);
+    this.#waitingInAll += 1;
+    return true;
+  }
+
+  /** Returns a place. @returns The item that takes it, of the caller whose turn it is. */
+  finish(caller: string): T | undefined {
+    const used = this.#used.get(caller) ?? 0;
+    if (used > 1) this.#used.set(caller, used - 1);
+    else this.#used.delete(caller);
+    this.#usedInAll -= 1;
+    return this.#waitingInAll === 0 ? undefined : this.next((next) => this.tryStart(next));
+  }
+
+  /** Ends the wait of the first item, in the order of turns, whose caller may go on. */
+  next(mayGoOn: (caller: string) => boolean): T | undefined {
+    for (const [next, [item]] of this.#waiting) {
+      if (item === undefined || !mayGoOn(next)) continue;
+      this.remove(next, item);
+      const others = this.#waiting.get(next);
+      if (others !== undefined) { // its next turn is after those of all others
+        this.#waiting.delete(next);
+        this.#waiting.set(next, others);
+      }
+      return item;
+    }
+  }
+
+  /** What waits. */
+  items(): T[] {
+    return [...this.#waiting.values()].flat();
+  }
+
+  /** Ends the wait of an item. */
+  remove(caller: string, item: T): void {
+    const queue = this.#waiting.get(caller);
+    const at = queue?.indexOf(item) ?? -1;
+    if (queue === undefined || at === -1) return;
+    queue.splice(at, 1);
+    this.#waitingInAll -= 1;
+    if (queue.length === 0) this.#waiting.delete(caller);
+  }
+
+  /** Ends all waits and frees all places. @returns What waited. */
+  clear(): T[] {
+    const items = this.items();
+    this.#waiting.clear();
+    this.#used.clear();
+    this.#usedInAll = this.#waitingInAll = 0;
+    return items;
+  }
+
+  #isFree(caller: string): boolean {
+    const { places, perCaller } = this.#limits;
+    return this.#usedInAll < places && (this.#used.get(caller) ?? 0) < perCaller;
+  }
+}

@@ -1,0 +1,280 @@
+/** Reads over a socket to nodes of the kinds that there are, with the time in the test's hands. */
+import assert from "node:assert/strict";
+import { Registry } from "prom-client";
+import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import {
+  LATE_MS,
+  LOOK_MS,
+  READS_OPEN,
+  ReadSocket,
+} from "../../../services/proxy/node/read_socket.ts";
+import { PAUSE_MS } from "../../../services/proxy/node/socket_trial.ts";
+import { type Answer, answerUnder, restOf } from "../../../services/proxy/envelope.ts";
+import { ProxyError } from "../../../services/proxy/failures.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { EchoNode } from "../echo_node.ts";
+
+const TIMEOUT_MS = 30_000;
+
+type Reply = Response | Promise<Response>;
+
+const resultOf = (text: string, result: unknown = "ws") =>
+  Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
+
+class Scene {
+  readonly clock = new FakeClock();
+  readonly registry = new Registry();
+  readonly node: EchoNode;
+  readonly socket: ReadSocket;
+  /** What the node answers over HTTP. */
+  overHttp: (method: string) => Promise<Answer> = () =>
+    Promise.resolve({ status: 200, text: '{"id":1,"result":"http"}', id: { start: 6, end: 7 } });
+
+  constructor(answer: (text: string) => Reply) {
+    this.node = new EchoNode({ answer });
+    this.socket = new ReadSocket({
+      node: () => ({ name: "a", url: this.node.url.replace("http", "ws") }),
+      clock: this.clock,
+      random: () => 1,
+      timeoutMs: TIMEOUT_MS,
+      reconnectInitialMs: 100,
+      reconnectMaxMs: 100,
+      metrics: new ProxyMetrics(this.registry),
+    });
+  }
+
+  /** Reads. @returns The way that the answer came, or the status of an error. */
+  async read(method = "eth_call", caller = "a"): Promise<unknown> {
+    const overHttp = () => this.overHttp(method);
+    try {
+      const answer = await this.socket.ask({
+        method,
+        rest: restOf(method, "[]"),
+        caller,
+        overHttp,
+      });
+      const { result, error } = JSON.parse(answerUnder(answer, "7"));
+      return result ?? error.code;
+    } catch (error) {
+      assert(error instanceof ProxyError);
+      return error.status;
+    }
+  }
+
+  /** Methods that the node was asked for. */
+  get asked(): string[] {
+    return this.node.requests.map(({ text }) => JSON.parse(text).method);
+  }
+
+  /** Whether reads go over the socket. */
+  async isConnected(): Promise<boolean> {
+    const text = await this.registry.getSingleMetricAsString("proxy_read_socket_connected");
+    return /^proxy_read_socket_connected 1$/m.test(text);
+  }
+
+  connected(): Promise<true> {
+    return eventually("it is connected", async () => await this.isConnected() || undefined);
+  }
+
+  static async play(
+    answer: (text: string) => Reply,
+    play: (scene: Scene) => Promise<void>,
+  ): Promise<void> {
+    const scene = new Scene(answer);
+    try {
+      assert.equal(await scene.read(), "http", "the first read connects it");
+      await scene.connected();
+      await play(scene);
+    } finally {
+      scene.socket.stop();
+      await scene.node.stop();
+      assert.equal(scene.clock.pending, 0, "A timer was left behind");
+    }
+  }
+}
+
+/** A node that never answers some methods, and all others at once. */
+const deafTo = (...methods: string[]) => (text: string): Reply =>
+  methods.includes(JSON.parse(text).method) ? new Promise(() => {}) : resultOf(text);
+
+/** A node that works on one call of a socket at a time, as Nethermind and Besu do. */
+function oneAtATime(answer: (text: string) => Reply): (text: string) => Promise<Response> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (text) => {
+    const next = last.then(() => answer(text));
+    last = next;
+    return next;
+  };
+}
+
+Deno.test("ReadSocket: a node that answers in any order, and numbers as text, answers each read", () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return Scene.play(async (text) => {
+    const { id, method } = JSON.parse(text);
+    if (method === "eth_slow") await promise;
+    return new Response(`{ "result":"${method}", "id":"${id}" }`);
+  }, async (scene) => {
+    const slow = scene.read("eth_slow");
+    const fast = await Promise.all(["eth_a", "eth_b", "eth_c"].map((method) => scene.read(method)));
+    assert.deepEqual(fast, ["eth_a", "eth_b", "eth_c"]);
+    resolve();
+    assert.equal(await slow, "eth_slow");
+  });
+});
+
+Deno.test("ReadSocket: a slow read on a node that works on several at a time changes nothing", () =>
+  Scene.play(deafTo("eth_slow"), async (scene) => {
+    const slow = scene.read("eth_slow");
+    const checks = () => scene.asked.filter((method) => method === "eth_chainId").length;
+    for (let n = 0; n < 4; n += 1) {
+      assert.equal(await scene.read(), "ws");
+      scene.clock.advance(LOOK_MS); // it answered that
+      scene.clock.advance(LOOK_MS);
+      await eventually("the node is asked a small call", () => checks() > n || undefined);
+    }
+    assert.equal(await scene.read(), "ws");
+    assert(await scene.isConnected());
+    void slow;
+  }));
+
+Deno.test("ReadSocket: a read that is late is sent over HTTP too, once, and ends with the timeout", () =>
+  Scene.play(deafTo("eth_lost"), async (scene) => {
+    let sent = 0;
+    scene.overHttp = () => {
+      sent += 1;
+      return Promise.reject(new ProxyError(502, -32002, "away"));
+    };
+    const lost = scene.read("eth_lost");
+    const pass = async (ms: number) => {
+      for (let passed = 0; passed < ms; passed += LOOK_MS) {
+        scene.clock.advance(LOOK_MS);
+        assert.equal(await scene.read(), "ws", "the node is well otherwise");
+      }
+    };
+    await pass(LATE_MS - LOOK_MS);
+    assert.equal(sent, 0);
+    await pass(LOOK_MS);
+    assert.equal(sent, 1);
+    await pass(TIMEOUT_MS - LATE_MS);
+    assert.equal(await lost, 504);
+    assert.equal(sent, 1);
+  }));
+
+Deno.test("ReadSocket: a node that loses answers answers them over HTTP, and then all reads", () =>
+  Scene.play(deafTo("eth_lost"), async (scene) => {
+    const lost = [1, 2, 3].map(() => scene.read("eth_lost"));
+    for (let passed = 0; passed < LATE_MS; passed += LOOK_MS) {
+      assert.equal(await scene.read(), "ws");
+      scene.clock.advance(LOOK_MS);
+    }
+    assert.deepEqual(await Promise.all(lost), ["http", "http", "http"]);
+    assert.equal(await scene.read(), "http");
+    scene.clock.advance(PAUSE_MS);
+    await scene.connected();
+    assert.equal(await scene.read(), "ws", "the socket is tried again");
+  }));
+
+Deno.test("ReadSocket: a node that works on one call at a time is left for HTTP, and no read waits for the slow one", () => {
+  const answer = oneAtATime(deafTo("eth_slow"));
+  return Scene.play(answer, async (scene) => {
+    assert.equal(await scene.read(), "ws");
+    const reads = ["eth_slow", "eth_a", "eth_b"].map((method) => scene.read(method));
+    await eventually("they are sent", () => scene.asked.length >= 2 || undefined);
+    scene.clock.advance(LOOK_MS); // it answers nothing, and is asked a small call
+    scene.clock.advance(LOOK_MS);
+    scene.clock.advance(LOOK_MS);
+    assert.deepEqual(await Promise.all(reads), ["http", "http", "http"]);
+    assert.equal(await scene.read(), "http");
+  });
+});
+
+Deno.test("ReadSocket: a node that is slower over its socket is left for HTTP", async () => {
+  const scene: Scene = new Scene(async (text) => {
+    scene.clock.advance(12);
+    await Promise.resolve();
+    return resultOf(text);
+  });
+  try {
+    await scene.read();
+    await scene.connected();
+    let reads = 0;
+    while (await scene.read() === "ws" || await scene.isConnected()) {
+      reads += 1;
+      assert(reads < 10_000, "it was not noticed");
+    }
+    assert(reads > 900, `${reads} reads are not enough to tell`);
+  } finally {
+    scene.socket.stop();
+    await scene.node.stop();
+  }
+});
+
+Deno.test("ReadSocket: an error without an id ends no read without an answer", () =>
+  Scene.play((text) => {
+    const { method } = JSON.parse(text);
+    if (method === "eth_slow") return new Promise(() => {});
+    if (method !== "eth_bad") return resultOf(text);
+    return Response.json({ jsonrpc: "2.0", id: null, error: { code: -32603, message: "no" } });
+  }, async (scene) => {
+    const reads = [scene.read("eth_slow"), scene.read("eth_bad")];
+    assert.deepEqual(await Promise.all(reads), ["http", "http"]);
+    assert.equal(await scene.read(), "ws", "one fault is none");
+    for (let n = 0; n < 2; n += 1) assert.equal(await scene.read("eth_bad"), "http");
+    assert.equal(await scene.read(), "http", "three are");
+  }));
+
+Deno.test("ReadSocket: a socket that the node closes ends no read without an answer", () =>
+  Scene.play(deafTo("eth_slow"), async (scene) => {
+    const reads = Array.from({ length: 100 }, () => scene.read("eth_slow"));
+    await scene.node.until(() => scene.node.requests.length === READS_OPEN.perCaller);
+    scene.node.dropSockets(1009);
+    assert.deepEqual(new Set(await Promise.all(reads)), new Set(["http"]));
+    scene.clock.advance(100);
+    await scene.connected();
+    assert.equal(await scene.read(), "ws");
+  }));
+
+Deno.test("ReadSocket: a method that the node has over HTTP alone goes over HTTP from then on", () =>
+  Scene.play((text) => {
+    const { id, method } = JSON.parse(text);
+    if (method === "eth_a") return resultOf(text);
+    return Response.json({ jsonrpc: "2.0", id, error: { code: -32601, message: "no" } });
+  }, async (scene) => {
+    const absent = { status: 200, text: '{"id":1,"error":{"code":-32601}}', id: undefined };
+    assert.equal(await scene.read("eth_b"), "http");
+    assert.equal(await scene.read("eth_b"), "http");
+    assert.equal(await scene.read("eth_a"), "ws");
+    const overHttp = scene.overHttp;
+    scene.overHttp = () => Promise.resolve(absent);
+    for (let n = 0; n < 2; n += 1) assert.equal(await scene.read("eth_c"), -32601);
+    scene.overHttp = overHttp;
+    assert.deepEqual(scene.asked, ["eth_b", "eth_a", "eth_c", "eth_c"]);
+  }));
+
+Deno.test("ReadSocket: callers take turns, and those that wait long at a slow node go over HTTP", () =>
+  Scene.play(deafTo("eth_slow"), async (scene) => {
+    const { perCaller } = READS_OPEN;
+    const greedy = Array.from({ length: 300 }, () => scene.read("eth_slow", "greedy"));
+    await scene.node.until(() => scene.node.requests.length === perCaller);
+    assert.equal(
+      await scene.read("eth_call", "honest"),
+      "ws",
+      "a place is free for another caller",
+    );
+    scene.clock.advance(20); // it gave answers since
+    const spilled = Promise.race(greedy);
+    scene.clock.advance(20);
+    assert.equal(await spilled, "http");
+    assert.equal(await scene.read("eth_call", "honest"), "ws");
+    void Promise.allSettled(greedy);
+  }));
+
+Deno.test("ReadSocket: too many reads that wait are refused", () =>
+  Scene.play(deafTo("eth_slow"), async (scene) => {
+    const greedy = Array.from({ length: 5_000 }, () => scene.read("eth_slow", "greedy"));
+    const wait = Promise.race(greedy);
+    assert.equal(await wait, 429);
+    assert.equal(await scene.read("eth_call", "honest"), "ws");
+    void Promise.allSettled(greedy);
+  }));
