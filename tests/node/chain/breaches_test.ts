@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import { BreachWatch } from "../../../services/node/chain/breaches.ts";
+import { SETTLEMENTS_PER_CHECKPOINT_MAX } from "../../../services/node/chain/chain.ts";
+import { withSeed } from "../../support/random.ts";
+import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
+import { TestChain } from "../support/test_chain.ts";
+
+const PRICE = 3_000_000_000n;
+const OUTSIDE = 3_300_000_000n;
+
+Deno.test("BreachWatch: finds the theses that a scan of all finds, whatever was added and removed", () =>
+  withSeed((random) => {
+    const below = (bound: number) => Math.floor(random() * bound);
+    const watch = new BreachWatch();
+    const open = new Map<number, Thesis>();
+    let [found, nextId] = [0, 0];
+    for (let slot = 1; slot <= 3_000; slot++) {
+      const time = slot * 100;
+      for (let added = below(4); added > 0; added--) {
+        const startTime = time + 100 * (below(40) - 10);
+        const lowerPrice = BigInt(1 + below(60));
+        // A box is all of a thesis that counts here.
+        const thesis = {
+          ...{ id: nextId += 1, startTime, lowerPrice },
+          ...{
+            endTime: startTime + 100 * (1 + below(60)),
+            upperPrice: lowerPrice + BigInt(1 + below(60)),
+          },
+        } as Thesis;
+        if (thesis.endTime <= time) continue;
+        open.set(thesis.id, thesis);
+        watch.add(thesis);
+      }
+      const [settled] = open.keys();
+      if (settled !== undefined && random() < 0.3) {
+        open.delete(settled);
+        watch.remove(settled);
+      }
+      const price = BigInt(below(120));
+      const expected = [...open.values()].filter((box) =>
+        box.startTime <= time && time < box.endTime &&
+        (price < box.lowerPrice || price > box.upperPrice)
+      );
+      const broken = watch.broken(time, price);
+      assert.deepEqual(new Set(broken.map(({ id }) => id)), new Set(expected.map(({ id }) => id)));
+      assert.equal(broken.length, expected.length, "each once");
+      found += broken.length;
+      for (const [id, { endTime }] of open) if (endTime <= time) open.delete(id);
+      for (const { id } of expected) open.delete(id);
+      assert.equal(watch.size, open.size);
+    }
+    assert.ok(found > 500);
+  }));
+
+function chainWithBet(fromMs: number, toMs: number) {
+  const test = new TestChain();
+  test.run(1);
+  const { now: timestamp } = test;
+  const funds = { timestamp, user: actors.user.address, amount: 5_000_000n };
+  test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+  const window = { startTime: timestamp + fromMs, endTime: timestamp + toMs };
+  test.chain.submit(rfqSubmit({ timestamp, ...window }));
+  return { test, start: timestamp, thesis: () => test.chain.state.ledger.thesis(1)! };
+}
+
+Deno.test("Chain: a thesis is lost at the checkpoint that records a price outside, and the solver is paid", () => {
+  const { test, start, thesis } = chainWithBet(500, 3_600_000);
+  test.run(3, { "ETH/USDT": OUTSIDE }); // before its window
+  test.run(3);
+  assert.equal(thesis().status, "open");
+  const { solver } = actors;
+  const { ledger } = test.chain.state;
+  const before = ledger.account(solver.address);
+  test.run(1, { "ETH/USDT": OUTSIDE });
+  const { status, settledAt, breach } = thesis();
+  assert.deepEqual([status, settledAt], ["lost", test.now]);
+  assert.deepEqual(breach, { time: start + 700, price: OUTSIDE });
+  const after = ledger.account(solver.address);
+  assert.equal(after.balance, before.balance + 1_070_000n);
+  assert.equal(after.locked, 0n);
+  assert.deepEqual(
+    test.theses.map((each) => each.status),
+    ["open", "lost"],
+    "subscribers are told",
+  );
+  assert.equal(test.chain.settle(1).status, "lost");
+});
+
+Deno.test("Chain: a backfill that fills a price outside settles an open thesis at once", () => {
+  const { test, start, thesis } = chainWithBet(0, 3_600_000);
+  test.run(3);
+  test.run(2, null);
+  test.holdUp(4_000); // without fresh prices
+  test.run(2);
+  assert.equal(thesis().status, "open");
+  const fill = (startTime: number, price: bigint) =>
+    test.chain.submit(backfill({ timestamp: test.now, startTime, prices: [price] }));
+  assert.equal(fill(start + 1_000, PRICE).filledSlots, 1);
+  assert.equal(thesis().status, "open");
+  assert.equal(fill(start + 2_000, OUTSIDE).filledSlots, 1);
+  assert.deepEqual(thesis().breach, { time: start + 2_000, price: OUTSIDE });
+});
+
+Deno.test("Chain: more theses than one checkpoint settles break together, and the next ones go on", () => {
+  const { test, start } = chainWithBet(0, 3_600_000);
+  const { state } = test.chain;
+  const tx = rfqSubmit({ timestamp: start, endTime: start + 3_600_000 });
+  for (let number = 1; number <= SETTLEMENTS_PER_CHECKPOINT_MAX; number++) {
+    const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
+    state.applyTransaction({ atMs: start, tx, receipt, quoteHash: hashOf(number) });
+  }
+  test.run(1, { "ETH/USDT": OUTSIDE });
+  assert.equal(state.settler.unsettledCount, 1);
+  test.run(1);
+  assert.equal(state.settler.unsettledCount, 0);
+  assert.ok(state.ledger.theses.every(({ breach }) => breach?.price === OUTSIDE));
+});

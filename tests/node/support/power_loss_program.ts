@@ -1,0 +1,13 @@
+/** A chain in a directory that takes deposits, and says when each is committed. */
+import { FakeClock } from "../../support/fake_clock.ts";
+import { DiskChain } from "./disk_chain.ts";
+
+const [path, deposits] = Deno.args as [string, string]; // as the test gives them
+const disk = new DiskChain(path, new FakeClock());
+for (let number = 1; number <= Number(deposits); number++) {
+  disk.deposit(number);
+  if (number % 3 === 0) disk.run(4);
+  disk.storage.store.commit();
+  Deno.stdout.writeSync(new TextEncoder().encode(`committed ${number}\n`));
+}
+Deno.exit(0);
