@@ -17,6 +17,7 @@ import {
 import { Executor } from "../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../services/solver/execution/hedge.ts";
 import { Reservations } from "../../services/solver/execution/reservations.ts";
+import { forecastOf } from "../../services/solver/pricing/volatility.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
 import { QuoteSigner } from "../../services/solver/quoting/quote_signer.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";
@@ -231,7 +232,7 @@ function strategyOf(world: BetsWorld): BarrierStrategy {
       const price = chain.oraclePrices.freshPrice(ETH, world.now);
       return {
         spot: price === undefined ? undefined : { price, lastUpdateMs: world.now, fresh: true },
-        volatility: { forecast: () => ({ volatility: VOLATILITY, spread: 0.3 }) },
+        volatility: { forecast: () => forecastOf(VOLATILITY, 0.3) },
         standing: { probability: 0, tick: undefined },
         history: chain.state.historyOf(ETH),
         historyEndMs: chain.head.timestampMs + SLOT_MS,

@@ -17,7 +17,6 @@ import type { Maker } from "./maker.ts";
 import { options } from "./options.ts";
 import { reportOn } from "./report.ts";
 import { describeReport } from "./report_text.ts";
-import { FirstBarrier } from "./rivals/first_barrier.ts";
 import { HarModel } from "./rivals/har.ts";
 import { BaseRate, MockMaker, TerminalOnly } from "./rivals/simple.ts";
 import { StrategyMaker } from "./strategy_maker.ts";
@@ -71,7 +70,7 @@ export const run = command({
       ...plan,
       makers: participants.makers.map(({ name }) => name),
       focus: "barrier",
-      compared: "first version",
+      compared: "HAR, fitted",
     });
     describeReport(report).forEach(context.print);
     if (options.svg !== undefined) {
@@ -140,7 +139,6 @@ async function createParticipants(
     });
   const tested: Maker[] = [
     new StrategyMaker(barrier, market),
-    new FirstBarrier(margin, volatility),
     new MockMaker(seededRandom(options.seed)),
   ];
   if (options.strategy !== undefined) {

@@ -71,7 +71,7 @@ export abstract class ModelMaker implements Maker {
     return { probability, ratio: ratio > 1 ? ratio : undefined };
   }
 
-  /** Accepts until its margin is gone, as the solver's first version did. */
+  /** Accepts until its margin is gone, without a last look of its own. */
   accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean {
     const probability = this.probability(box, kind, nowMs);
     return probability !== undefined && probability * ratio <= 1;

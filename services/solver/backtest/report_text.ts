@@ -4,7 +4,6 @@ import type { Report } from "./report.ts";
 /** What the models of every backtest are, by their names in the tables. */
 const MODELS: Readonly<Record<string, string>> = {
   barrier: "--pricing barrier",
-  "first version": "its first version: one volatility, of the last ten minutes, for every duration",
   mock: "--pricing mock",
   "terminal only": "looks at the price at the end of the window only",
   "base rate": "how often boxes of the same duration and width held so far",

@@ -6,10 +6,10 @@ import {
   SLOT_MS,
 } from "../../../lib/prices/price_slots.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import type { SigmaForecast } from "../pricing/sigma_mixture.ts";
 import { StandingPrices } from "../pricing/standing_prices.ts";
 import type { MarketView } from "../pricing/strategy.ts";
 import {
+  forecastOf,
   MarketVolatility,
   type VolatilityForecaster,
   type VolatilityOptions,
@@ -30,7 +30,7 @@ export interface TapeMarketOptions extends VolatilityOptions {
 /** A strategy's view of one market, fed from bars. */
 export class TapeMarket implements MarketView {
   readonly volatility: VolatilityForecaster;
-  readonly standing = new StandingPrices();
+  readonly #standing = new StandingPrices();
   readonly #slots = new PriceRing(HISTORY_SLOTS);
   readonly #candles = new CandleHistory();
   readonly #estimate: MarketVolatility;
@@ -63,13 +63,19 @@ export class TapeMarket implements MarketView {
       return this.#estimate.addCandle(bar);
     }
     const price = BigInt(bar.close);
-    this.#estimate.addSlot(bar.timeMs, price);
-    this.standing.add(bar.timeMs / SLOT_MS, price);
+    this.#standing.add(bar.timeMs / SLOT_MS, price);
+    this.#estimate.addSlot(bar.timeMs, price, this.#standing.probability);
     this.#slots.append(bar.timeMs, price);
   }
 
   get history(): PriceReader {
     return this.#slots.newest === undefined ? this.#candles : this.#slots;
+  }
+
+  /** Candles show how often the price moves by how seldom it goes nowhere. */
+  get standing(): MarketView["standing"] {
+    if (this.#slots.newest !== undefined) return this.#standing;
+    return { probability: this.#estimate.stillProbability, tick: undefined };
   }
 
   get spot(): MarketView["spot"] {
@@ -88,7 +94,7 @@ export class TapeMarket implements MarketView {
 
 /** A volatility without uncertainty. */
 function knownVolatility(volatility: number): VolatilityForecaster {
-  const forecast: SigmaForecast = { volatility, spread: 0 };
+  const forecast = forecastOf(volatility, 0);
   return { forecast: () => forecast };
 }
 

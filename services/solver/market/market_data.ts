@@ -49,8 +49,8 @@ export class MarketPrices implements MarketView {
     for (const { time, price } of slots) {
       if (time <= (this.history.newest ?? -1) || time % SLOT_MS !== 0 || price === 0n) continue;
       this.history.append(time, price);
-      this.volatility.addSlot(time, price);
       this.standing.add(time / SLOT_MS, price);
+      this.volatility.addSlot(time, price, this.standing.probability);
     }
     this.#historyEndMs = Math.max(this.#historyEndMs, endMs);
   }

@@ -3,7 +3,6 @@ import { formatPrice } from "../../../lib/protocol/price.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { type BoxPrice, type Charges, type MarketModel, payoutFor, priceBox } from "./box_price.ts";
 import { requireLastLook } from "./last_look.ts";
-import type { SigmaForecast } from "./sigma_mixture.ts";
 import {
   type MarketView,
   type Price,
@@ -12,6 +11,7 @@ import {
   type PricingStrategy,
   type StrategyContext,
 } from "./strategy.ts";
+import type { VolatilityForecast } from "./volatility.ts";
 
 /** Options of a {@link BarrierStrategy}. */
 export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
@@ -91,7 +91,7 @@ export class BarrierStrategy implements PricingStrategy {
     }
     const view = marketView(market);
     const { price: spot, ageMs: spotAgeMs } = this.#spot(market, view, nowMs);
-    const forecast = forecastOf(market, view, nowMs, bet.endTime);
+    const forecast = requireForecast(market, view, nowMs, bet.endTime);
     requireInside(bet, spot);
     this.#requireWidth(bet, view);
     requireUnbroken(bet, view, nowMs);
@@ -154,12 +154,12 @@ export class BarrierStrategy implements PricingStrategy {
   }
 }
 
-function forecastOf(
+function requireForecast(
   { symbol }: Market,
   { volatility, historyEndMs }: MarketView,
   nowMs: number,
   endMs: number,
-): SigmaForecast {
+): VolatilityForecast {
   const forecast = volatility.forecast(nowMs, endMs);
   if (forecast === undefined) {
     throw new PricingRefusedError(

@@ -1,6 +1,6 @@
 import { LIMITS } from "../limits.ts";
 import { type Box, type Checks, checksOf, noTouchAtChecks } from "./box_probability.ts";
-import { type SigmaForecast, sigmaNodes } from "./sigma_mixture.ts";
+import type { VolatilityForecast } from "./volatility.ts";
 import { YEAR_MS } from "./units.ts";
 
 /** The charges of the maker. */
@@ -13,7 +13,7 @@ export interface Charges {
 
 /** The model's state of a market. */
 export interface MarketModel {
-  forecast: SigmaForecast;
+  forecast: VolatilityForecast;
   /** Probability that the price does not move from one slot to the next. */
   stillProbability: number;
   /** Age of the spot, in milliseconds. */
@@ -33,11 +33,10 @@ const RATIO_SCALE = 1e12;
 
 /** Prices a box that is not broken, for a spot inside its range. */
 export function priceBox(box: Box, model: MarketModel, userLeadMs: number): BoxPrice {
-  const nodes = sigmaNodes(model.forecast);
   const mixed = (checks: Checks | undefined) => {
     if (checks === undefined) return 1;
     let sum = 0;
-    for (const { volatility, weight } of nodes) {
+    for (const { volatility, weight } of model.forecast.nodes) {
       const { stillProbability } = model;
       sum += weight * noTouchAtChecks(checks, { volatility, stillProbability });
     }

@@ -3,7 +3,7 @@ import { shiftedDistance } from "./barrier_shift.ts";
 import { noTouchByStep } from "./discrete_no_touch.ts";
 import { noTouchProbability } from "./double_no_touch.ts";
 import { forwardNoTouchProbability } from "./forward_start.ts";
-import { CENTRE_WEIGHT, OUTER_WEIGHT } from "./sigma_mixture.ts";
+import { CENTRE_WEIGHT, OUTER_WEIGHT } from "./largest_move.ts";
 import { YEAR_MS } from "./units.ts";
 
 /** A box thesis at one moment, not broken so far. */

@@ -30,13 +30,27 @@ export function candleVariance(candle: Candle, closeBefore: number | undefined):
   return Math.max(0, 0.5 * range * range - CLOSE_WEIGHT * body * body) + gap * gap;
 }
 
-/** Joins prices into candles of {@link CANDLE_MS}. */
+/**
+ * How far the price went in a candle, the step from the close before included, in logarithms.
+ *
+ * @param closeBefore Close of the candle directly before; undefined if there is none.
+ */
+export function rangeOf({ open, high, low }: Candle, closeBefore: number = open): number {
+  return Math.log(Math.max(high, closeBefore) / Math.min(low, closeBefore));
+}
+
+/** Joins prices into candles of one length. */
 export class CandleBuilder {
+  readonly #durationMs: number;
   #open: Candle | undefined;
+
+  constructor(durationMs: number = CANDLE_MS) {
+    this.#durationMs = durationMs;
+  }
 
   /** Adds a price that is later than all before. @returns The candle that this price completes. */
   add(timeMs: number, price: number): Candle | undefined {
-    const startMs = Math.floor(timeMs / CANDLE_MS) * CANDLE_MS;
+    const startMs = Math.floor(timeMs / this.#durationMs) * this.#durationMs;
     const current = this.#open;
     if (current !== undefined && current.timeMs === startMs) {
       current.high = Math.max(current.high, price);
@@ -46,7 +60,7 @@ export class CandleBuilder {
     }
     this.#open = {
       timeMs: startMs,
-      durationMs: CANDLE_MS,
+      durationMs: this.#durationMs,
       open: price,
       high: price,
       low: price,

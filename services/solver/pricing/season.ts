@@ -1,117 +1,155 @@
 /**
- * The volatility of each hour of the day relative to its day.
+ * How far prices go in each hour of the day and in each minute of the hour, relative to the others.
  *
  * Crypto volatility peaks between 13 and 17 UTC and is lowest between 3 and 11 ("Intraday patterns on
- * 38 exchanges", Review of Quantitative Finance and Accounting 64, 275).
+ * 38 exchanges", Review of Quantitative Finance and Accounting 64, 275), with bursts at the minutes 0,
+ * 15, 30 and 45 (Hansen, Kim and Kimbrough, "Periodicity in cryptocurrency volatility", 2024).
  */
 import { z } from "zod";
 
-const HOUR_MS = 3_600_000;
-const HOURS = 24;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
-/** Weight of the prior (no season), in days: three days of data prove little. */
-const PRIOR_DAYS = 5;
+/** One cell counts at most as this many times the mean of its cycle. */
+const RATIO_MAX = 4;
 
-/** Days after which older ones lose weight. */
-const MEMORY_DAYS = 60;
+/** A repeating cycle of cells, such as the 24 hours of a day. */
+interface CycleOptions {
+  cells: number;
+  cellMs: number;
+  /** Weight of the prior, no season, in cycles. */
+  priorCycles: number;
+  /** Cycles after which older ones lose weight. */
+  memoryCycles: number;
+}
 
-/** Logarithms of variances: far beyond what prices can do, so that no state overflows. */
-const logSchema = z.number().min(-100).max(100);
+const DAY: CycleOptions = { cells: 24, cellMs: HOUR_MS, priorCycles: 5, memoryCycles: 60 };
+const HOUR: CycleOptions = { cells: 60, cellMs: MINUTE_MS, priorCycles: 25, memoryCycles: 1_440 };
 
-/** State of a {@link HourlySeason}. */
+function cycleStateSchema({ cells, memoryCycles }: CycleOptions) {
+  return z.object({
+    ratios: z.array(z.number().min(0).max(RATIO_MAX)).length(cells),
+    cycles: z.array(z.number().min(0).max(memoryCycles)).length(cells),
+    recent: z.array(z.number().min(0).max(100)).max(cells),
+    cell: z.object({ index: z.number(), sum: z.number().nonnegative(), ms: z.number() }),
+  });
+}
+
+/** State of a {@link Season}. */
 export const seasonStateSchema = z.object({
-  deviations: z.array(z.number().min(-20).max(20)).length(HOURS),
-  days: z.array(z.number().min(0).max(MEMORY_DAYS)).length(HOURS),
-  /** Logarithm of the mean variance of each of the last hours, oldest first. */
-  recent: z.array(logSchema).max(HOURS),
-  hour: z.object({
-    index: z.number(),
-    sum: z.number().nonnegative(),
-    weight: z.number().nonnegative(),
-  }),
+  day: cycleStateSchema(DAY),
+  hour: cycleStateSchema(HOUR),
 });
 
-/** Learns the variance of each UTC hour relative to the 24 hours that end with it. */
-export class HourlySeason {
-  /** Per hour of the day: mean logarithm of its variance less that of its day. */
-  readonly #deviations: number[];
-  /** Days that each hour has seen. */
-  readonly #days: number[];
-  readonly #recent: number[];
-  #factors: number[];
-  /** The hour under way, counted from the epoch. */
-  #hour: { index: number; sum: number; weight: number };
+type CycleState = z.output<typeof seasonStateSchema>["day"];
 
-  constructor(state: z.output<typeof seasonStateSchema> | undefined = undefined) {
-    this.#deviations = state?.deviations.slice() ?? new Array<number>(HOURS).fill(0);
-    this.#days = state?.days.slice() ?? new Array<number>(HOURS).fill(0);
-    this.#recent = state?.recent.slice() ?? [];
-    this.#hour = state === undefined ? { index: -1, sum: 0, weight: 0 } : { ...state.hour };
-    this.#factors = this.#smoothed();
+/** Learns each cell's value relative to the cycle that ends with it. */
+class Cycle {
+  readonly #options: CycleOptions;
+  readonly #state: CycleState;
+  /** By cell, with a mean of 1. */
+  factors: readonly number[];
+
+  constructor(options: CycleOptions, state: CycleState | undefined) {
+    this.#options = options;
+    this.#state = structuredClone(state) ?? {
+      ratios: new Array<number>(options.cells).fill(1),
+      cycles: new Array<number>(options.cells).fill(0),
+      recent: [],
+      cell: { index: -1, sum: 0, ms: 0 },
+    };
+    this.factors = this.#shrunk();
   }
 
-  /** Adds the variance of a time span within one hour, later than all before. */
-  add(timeMs: number, durationMs: number, variance: number): void {
-    const index = Math.floor(timeMs / HOUR_MS);
-    if (index !== this.#hour.index) {
-      this.#closeHour(index);
-      this.#hour = { index, sum: 0, weight: 0 };
+  at(timeMs: number): number {
+    const { cells, cellMs } = this.#options;
+    return this.factors[Math.floor(timeMs / cellMs) % cells] ?? 1;
+  }
+
+  add(timeMs: number, durationMs: number, value: number): void {
+    const index = Math.floor(timeMs / this.#options.cellMs);
+    const { cell } = this.#state;
+    if (index !== cell.index) {
+      this.#close(index);
+      Object.assign(cell, { index, sum: 0, ms: 0 });
     }
-    this.#hour.sum += variance;
-    this.#hour.weight += durationMs;
+    cell.sum += value * durationMs;
+    cell.ms += durationMs;
   }
 
-  /** Variance at a time relative to the mean of its day. */
+  toJSON(): CycleState {
+    return this.#state;
+  }
+
+  #close(nextIndex: number): void {
+    const { cells, cellMs, memoryCycles } = this.#options;
+    const { cell, recent, ratios, cycles } = this.#state;
+    if (cell.index >= 0 && nextIndex !== cell.index + 1) recent.length = 0;
+    // A cell needs at least a quarter of its prices.
+    if (cell.ms < cellMs / 4) return;
+    const value = cell.sum / cell.ms;
+    recent.push(value);
+    if (recent.length > cells) recent.shift();
+    const mean = recent.reduce((sum, one) => sum + one, 0) / cells;
+    if (recent.length < cells || mean === 0) return;
+    const place = cell.index % cells;
+    cycles[place] = Math.min(memoryCycles, cycles[place]! + 1); // place is one of the cells
+    ratios[place]! += (Math.min(RATIO_MAX, value / mean) - ratios[place]!) / cycles[place];
+    if (place === cells - 1) this.factors = this.#shrunk();
+  }
+
+  #shrunk(): number[] {
+    const { ratios, cycles } = this.#state;
+    const shrunk = ratios.map((ratio, cell) =>
+      1 + (ratio - 1) * cycles[cell]! / (cycles[cell]! + this.#options.priorCycles) // one per cell
+    );
+    const mean = shrunk.reduce((sum, one) => sum + one, 0) / shrunk.length;
+    return shrunk.map((one) => one / mean);
+  }
+}
+
+/** Learns the seasons of the day and of the hour from how far prices went. */
+export class Season {
+  readonly #day: Cycle;
+  readonly #hour: Cycle;
+
+  constructor(state?: z.output<typeof seasonStateSchema>) {
+    this.#day = new Cycle(DAY, state?.day);
+    this.#hour = new Cycle(HOUR, state?.hour);
+  }
+
+  /** Adds how far the price went in a time span within one minute, later than all before. */
+  add(timeMs: number, durationMs: number, range: number): void {
+    this.#day.add(timeMs, durationMs, range);
+    this.#hour.add(timeMs, durationMs, range);
+  }
+
+  /** How far prices go at a time, relative to the mean. */
   factorAt(timeMs: number): number {
-    return this.#factors[Math.floor(timeMs / HOUR_MS) % HOURS] ?? 1;
+    return this.#day.at(timeMs) * this.#hour.at(timeMs);
   }
 
-  /** Mean of {@link factorAt} over a window. */
-  factorOver(fromMs: number, toMs: number): number {
-    if (toMs - fromMs < 1) return this.factorAt(fromMs);
+  /** Mean square of {@link factorAt} over a window: the factor of its variance. */
+  squareOver(fromMs: number, toMs: number): number {
+    // Minutes hardly matter to windows of many.
+    const byMinute = toMs - fromMs <= HOUR_MS;
+    const cellMs = byMinute ? MINUTE_MS : HOUR_MS;
+    const minutes = byMinute ? 1 : meanSquare(this.#hour.factors);
     let sum = 0;
     for (let ms = fromMs; ms < toMs;) {
-      const next = Math.min(toMs, (Math.floor(ms / HOUR_MS) + 1) * HOUR_MS);
-      sum += (next - ms) * this.factorAt(ms);
+      const next = Math.min(toMs, (Math.floor(ms / cellMs) + 1) * cellMs);
+      const factor = byMinute ? this.factorAt(ms) : this.#day.at(ms);
+      sum += (next - ms) * factor * factor;
       ms = next;
     }
-    return sum / (toMs - fromMs);
+    return minutes * sum / (toMs - fromMs);
   }
 
   toJSON(): z.input<typeof seasonStateSchema> {
-    return {
-      deviations: this.#deviations.slice(),
-      days: this.#days.slice(),
-      recent: this.#recent.slice(),
-      hour: { ...this.#hour },
-    };
+    return { day: this.#day.toJSON(), hour: this.#hour.toJSON() };
   }
+}
 
-  #closeHour(nextIndex: number): void {
-    const { index, sum, weight } = this.#hour;
-    const recent = this.#recent;
-    if (index >= 0 && nextIndex !== index + 1) recent.length = 0;
-    // At least a quarter of an hour is needed to represent an hour.
-    if (sum <= 0 || weight < HOUR_MS / 4) return;
-    const log = Math.log(sum / weight);
-    recent.push(log);
-    if (recent.length > HOURS) recent.shift();
-    if (recent.length < HOURS) return;
-    const mean = recent.reduce((total, value) => total + value, 0) / HOURS;
-    const place = index % HOURS;
-    const days = Math.min(MEMORY_DAYS, this.#days[place]! + 1); // place is below 24
-    this.#days[place] = days;
-    this.#deviations[place]! += (log - mean - this.#deviations[place]!) / days;
-    this.#factors = this.#smoothed();
-  }
-
-  /** The deviations, shrunk towards 0 by the prior and averaged ¼ ½ ¼ with the neighbouring hours. */
-  #smoothed(): number[] {
-    const shrunk = this.#deviations.map((deviation, hour) => {
-      const days = this.#days[hour]!; // one per hour
-      return deviation * days / (days + PRIOR_DAYS);
-    });
-    const at = (hour: number) => shrunk[(hour + HOURS) % HOURS]!; // the remainder is below 24
-    return shrunk.map((value, hour) => Math.exp(value / 2 + (at(hour - 1) + at(hour + 1)) / 4));
-  }
+function meanSquare(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value * value, 0) / values.length;
 }

@@ -1,11 +1,14 @@
 import { z } from "zod";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
-import { type Candle, CandleBuilder, candleVariance } from "./candle.ts";
-import { HourlySeason, seasonStateSchema } from "./season.ts";
-import { type SigmaForecast, spreadOver } from "./sigma_mixture.ts";
-import { SlotVariance } from "./slot_variance.ts";
+import { barrierShift } from "./barrier_shift.ts";
+import { type Candle, CANDLE_MS, CandleBuilder, rangeOf } from "./candle.ts";
+import { FewMoves, fewMovesSchema } from "./few_moves.ts";
+import { CENTRE_WEIGHT, type LogDeviation, OUTER_WEIGHT } from "./largest_move.ts";
+import { RangeMemory, rangeMemorySchema } from "./range_memory.ts";
+import { RecentRange } from "./recent_range.ts";
+import { Season, seasonStateSchema } from "./season.ts";
 import { YEAR_MS } from "./units.ts";
-import { kernelStateSchema, VolatilityKernel } from "./volatility_kernel.ts";
+import { type Calibration, outcomesStateSchema, WindowOutcomes } from "./window_outcomes.ts";
 
 /** Options of a {@link MarketVolatility}. */
 export interface VolatilityOptions {
@@ -15,103 +18,284 @@ export interface VolatilityOptions {
   minHistoryMs: number;
 }
 
+/** One volatility that a forecast considers possible. */
+export interface VolatilityNode {
+  /** Annualised. */
+  volatility: number;
+  /** Its probability; those of a forecast add up to 1. */
+  weight: number;
+}
+
+/** A forecast of volatility. Prices are averaged over its nodes. */
+export interface VolatilityForecast {
+  /** Annualised; the middle node. */
+  volatility: number;
+  /** Standard deviation of its logarithm. */
+  spread: number;
+  /** From the lowest to the highest. */
+  nodes: readonly VolatilityNode[];
+}
+
+/**
+ * A forecast from the middle volatility and how uncertain its logarithm is.
+ *
+ * @param below Standard deviation of the logarithm towards lower volatilities.
+ */
+export function forecastOf(volatility: number, below: number, above = below): VolatilityForecast {
+  const nodes = [
+    { volatility: volatility * Math.exp(-Math.sqrt(3) * below), weight: OUTER_WEIGHT },
+    { volatility, weight: CENTRE_WEIGHT },
+    { volatility: volatility * Math.exp(Math.sqrt(3) * above), weight: OUTER_WEIGHT },
+  ];
+  const spread = (below + above) / 2;
+  return { volatility, spread, nodes: spread === 0 ? [{ volatility, weight: 1 }] : nodes };
+}
+
 /** Forecasts the volatility of one market from now to the end of a window. */
 export interface VolatilityForecaster {
   /** @returns Undefined if there is too little history. */
-  forecast(nowMs: number, endMs: number): SigmaForecast | undefined;
+  forecast(nowMs: number, endMs: number): VolatilityForecast | undefined;
 }
+
+/** Lengths of the windows that forecasts are compared with; the first ones are made of slots. */
+const HORIZONS_MS = [
+  ...[1, 4, 15].map((seconds) => seconds * 1_000),
+  ...[1, 4, 16, 64, 256, 1_024].map((minutes) => minutes * CANDLE_MS),
+];
+
+/** The horizon of a minute: the first one made of candles. What the others do is told from it on. */
+const MINUTE = HORIZONS_MS.indexOf(CANDLE_MS);
+
+/** Windows with fewer moves say little about the size of a move. */
+const SLOT_WINDOW_MOVES_MIN = 8;
+
+/** The deviation of a minute over its mean range, before it is learned: -ln 1.6, and its uncertainty. */
+const PRIOR: LogDeviation = { middle: -0.43, below: 0.35 ** 2, above: 0.35 ** 2 };
+
+/** Additional deviation of the logarithm if the history is shorter than the horizon, per factor e. */
+const SPREAD_PER_MISSING_HISTORY = 0.1;
+
+/** In so short a history, a minute counts as at most twice what its slots say: it may have a jump. */
+const EARLY_MS = 300_000;
+const EARLY_RAISE_MAX = 2;
+
+/** Shortest horizon: shorter ones are forecast like this one, since checks are 100 ms apart. */
+const HORIZON_MS_MIN = 1_000;
 
 /** State of a {@link MarketVolatility}; a change of meaning gets a new version. */
 export const volatilityStateSchema = z.object({
-  version: z.literal(1, { error: "Expected a volatility state of version 1" }),
-  kernel: kernelStateSchema,
+  version: z.literal(2, { error: "Expected a volatility state of version 2" }),
+  memory: rangeMemorySchema,
   season: seasonStateSchema,
+  fewMoves: fewMovesSchema,
+  outcomes: z.array(outcomesStateSchema).length(HORIZONS_MS.length),
+  historyMs: z.number().nonnegative(),
+  endMs: z.number().nonnegative(),
   close: z.number().positive().optional(),
 });
 
 /** {@link MarketVolatility.toJSON}, as stored. */
 export type VolatilityState = z.input<typeof volatilityStateSchema>;
 
-/** Shortest horizon: shorter ones are forecast like this one, since checks are 100 ms apart. */
-const HORIZON_MS_MIN = 1_000;
-
 /**
  * Volatility of one market for every horizon, from prices 100 ms apart, from candles, or from both:
  * past candles may be added first, then slots as they arrive.
+ *
+ * How far prices go per minute gives a base for each horizon. How much further or less far windows of
+ * that horizon went than their base, and how reliably, is learned from all windows that have ended: so
+ * no constant has to fit every market.
  */
 export class MarketVolatility implements VolatilityForecaster {
   readonly #options: VolatilityOptions;
-  readonly #slots = new SlotVariance();
+  readonly #memory: RangeMemory;
+  readonly #season: Season;
+  readonly #fewMoves: FewMoves;
+  /** By horizon. */
+  readonly #outcomes: readonly WindowOutcomes[];
   readonly #candles = new CandleBuilder();
-  readonly #kernel: VolatilityKernel;
-  readonly #season: HourlySeason;
+  readonly #recent = new RecentRange();
+  /** Moves per minute by the newest slots; undefined while there are only candles. */
+  #slotMoves: number | undefined;
+  #slotMs = 0;
+  #historyMs: number;
+  #endMs: number;
   #close: number | undefined;
 
   /** @param state Continues from a stored state; prices since then may be missing. */
   constructor(options: VolatilityOptions, state?: z.output<typeof volatilityStateSchema>) {
     this.#options = options;
-    this.#kernel = new VolatilityKernel(state?.kernel);
-    this.#season = new HourlySeason(state?.season);
+    this.#memory = new RangeMemory(state?.memory);
+    this.#season = new Season(state?.season);
+    this.#fewMoves = new FewMoves(state?.fewMoves);
+    this.#outcomes = HORIZONS_MS.map((ms, index) =>
+      new WindowOutcomes(ms, index < MINUTE ? 1_000 : CANDLE_MS, state?.outcomes[index])
+    );
+    this.#historyMs = state?.historyMs ?? 0;
+    this.#endMs = state?.endMs ?? 0;
     this.#close = state?.close;
   }
 
-  /** Adds the price of a slot that is later than all before; slots may be left out. */
-  addSlot(timeMs: number, price: bigint): void {
+  /**
+   * Adds the price of a slot that is later than all before; slots may be left out.
+   *
+   * @param stillProbability That a price does not move from one slot to the next.
+   */
+  addSlot(timeMs: number, price: bigint, stillProbability = 0): void {
     const value = Number(price);
-    this.#slots.add(Math.floor(timeMs / SLOT_MS), value);
+    this.#slotMoves = CANDLE_MS / SLOT_MS * (1 - stillProbability);
+    this.#recent.addSlot(timeMs, value);
     const candle = this.#candles.add(timeMs, value);
-    if (candle !== undefined) this.addCandle(candle);
+    if (candle !== undefined) this.#addMinute(candle);
+    this.#outcomes.slice(0, MINUTE).forEach((outcomes, index) => {
+      if (timeMs !== this.#slotMs + SLOT_MS) outcomes.drop();
+      outcomes.observe(timeMs, value, value);
+      const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
+      if (moves >= SLOT_WINDOW_MOVES_MIN) this.#begin(index, timeMs, SLOT_MS, value);
+    });
+    this.#slotMs = timeMs;
   }
 
-  /** Adds a candle; one that is not later than all before is ignored. */
+  /** Adds a candle of a minute; one that is not later than all before is ignored. */
   addCandle(candle: Candle): void {
-    const { timeMs, durationMs } = candle;
-    const endMs = timeMs + durationMs;
-    if (timeMs < this.#kernel.endMs) return;
-    const follows = timeMs === this.#kernel.endMs;
-    const variance = candleVariance(candle, follows ? this.#close : undefined);
-    const factor = this.#season.factorAt(timeMs);
-    const fast = this.#slots.variance;
-    this.#kernel.add(endMs, durationMs, variance / factor, fast && fast.perMs / factor);
-    this.#season.add(timeMs, durationMs, variance);
-    this.#close = candle.close;
+    this.#slotMoves = undefined;
+    this.#addMinute(candle);
   }
 
   /** End of the newest candle, Unix milliseconds; 0 before the first. */
   get candlesEndMs(): number {
-    return this.#kernel.endMs;
+    return this.#endMs;
   }
 
   /** Time covered by prices so far, in milliseconds. */
   get historyMs(): number {
-    return Math.max(this.#kernel.historyMs, this.#slots.historyMs);
+    return Math.max(this.#historyMs, this.#recent.historyMs);
   }
 
-  forecast(nowMs: number, endMs: number): SigmaForecast | undefined {
-    const { floor, minHistoryMs } = this.#options;
-    const historyMs = this.historyMs;
-    if (historyMs === 0 || historyMs < minHistoryMs) return undefined;
+  /** Probability that a price does not move from one slot to the next, from what candles show. */
+  get stillProbability(): number {
+    return 1 - this.#fewMoves.perMinute * SLOT_MS / CANDLE_MS;
+  }
+
+  /** How often boxes held that nobody bet on, by horizon. */
+  get calibrations(): readonly Calibration[] {
+    return this.#outcomes.map(({ calibration }) => calibration);
+  }
+
+  forecast(nowMs: number, endMs: number): VolatilityForecast | undefined {
+    const { historyMs } = this;
+    if (historyMs === 0 || historyMs < this.#options.minHistoryMs) return undefined;
     const horizonMs = Math.max(HORIZON_MS_MIN, endMs - nowMs);
-    const fast = this.#slots.variance;
-    const factor = this.#season.factorAt(nowMs);
-    const perMs = this.#kernel.over(
-      horizonMs,
-      fast && { halfLifeMs: fast.halfLifeMs, perMs: fast.perMs / factor },
-    ) ?? 0;
-    const seasonal = perMs * this.#season.factorOver(nowMs, nowMs + horizonMs);
-    return {
-      volatility: Math.max(floor, Math.sqrt(seasonal * YEAR_MS)),
-      spread: spreadOver(horizonMs, historyMs),
-    };
+    const missing = SPREAD_PER_MISSING_HISTORY * Math.max(0, Math.log(horizonMs / historyMs));
+    const { middle, below, above } = this.#learnedOver(horizonMs);
+    const lower = Math.sqrt(below) + missing;
+    const upper = Math.sqrt(above) + missing;
+    const deviation = Math.exp((this.#base(nowMs, horizonMs) ?? -Infinity) + middle);
+    const volatility = Math.max(this.#options.floor, deviation * Math.sqrt(YEAR_MS / horizonMs));
+    return forecastOf(volatility, lower, upper);
   }
 
-  /** The state for a restart; the last minute of slots is learned again. */
+  /** The state for a restart; what is known of the last minute is learned again. */
   toJSON(): VolatilityState {
     return {
-      version: 1,
-      kernel: this.#kernel.toJSON(),
+      version: 2,
+      memory: this.#memory.toJSON(),
       season: this.#season.toJSON(),
+      fewMoves: this.#fewMoves.toJSON(),
+      outcomes: this.#outcomes.map((outcomes) => outcomes.toJSON()),
+      historyMs: this.#historyMs,
+      endMs: this.#endMs,
       close: this.#close,
     };
+  }
+
+  #addMinute(candle: Candle): void {
+    const { timeMs, durationMs, high, low, close } = candle;
+    if (timeMs < this.#endMs) return;
+    const endMs = timeMs + durationMs;
+    const before = timeMs === this.#endMs ? this.#close : undefined;
+    const recent = this.#historyMs < EARLY_MS ? this.#recent.mean?.mean : undefined;
+    const range = Math.min(rangeOf(candle, before), EARLY_RAISE_MAX * (recent ?? Infinity));
+    if (this.#slotMoves !== undefined) this.#recent.addMinute(range);
+    else if (before !== undefined) this.#fewMoves.add(candle, before, this.#minuteNodes(timeMs));
+    this.#memory.add(
+      this.#endMs === 0 ? 0 : endMs - this.#endMs,
+      range / this.#season.factorAt(timeMs),
+    );
+    this.#season.add(timeMs, durationMs, range);
+    this.#historyMs += durationMs;
+    this.#endMs = endMs;
+    this.#close = close;
+    this.#outcomes.forEach((outcomes, index) => {
+      if (index < MINUTE) return;
+      if (before === undefined) outcomes.drop();
+      outcomes.observe(endMs, high, low);
+      this.#begin(index, endMs, durationMs, close);
+    });
+  }
+
+  /** Begins a window if its time has come since the price before. */
+  #begin(index: number, nowMs: number, elapsedMs: number, price: number): void {
+    const outcomes = this.#outcomes[index]!; // one of the horizons
+    const step = (timeMs: number) => Math.floor(timeMs / outcomes.stepMs);
+    if (step(nowMs) === step(nowMs - elapsedMs)) return;
+    const base = this.#base(nowMs, outcomes.horizonMs);
+    const minute = this.#base(nowMs, CANDLE_MS);
+    if (base === undefined || minute === undefined) return;
+    const deviation = Math.exp(minute + this.#learned()[MINUTE]!.middle); // one per horizon
+    const shift = barrierShift(deviation * deviation / this.#movesPerMinute);
+    outcomes.begin(nowMs, price, base, shift);
+  }
+
+  get #movesPerMinute(): number {
+    return this.#slotMoves ?? this.#fewMoves.perMinute;
+  }
+
+  /** Logarithm of the deviation over a horizon, but for what windows teach. */
+  #base(nowMs: number, horizonMs: number): number | undefined {
+    const recent = this.#slotMoves === undefined ? undefined : this.#recent.mean;
+    const fast = recent && { ...recent, mean: recent.mean / this.#season.factorAt(nowMs) };
+    const perMinute = this.#memory.logOver(horizonMs, fast);
+    if (perMinute === undefined) return undefined;
+    const square = this.#season.squareOver(nowMs, nowMs + horizonMs);
+    return perMinute + Math.log(square * horizonMs / CANDLE_MS) / 2;
+  }
+
+  /** What windows taught, by horizon. Each begins with what the next one towards a minute knows. */
+  #learned(): readonly LogDeviation[] {
+    const learned: LogDeviation[] = [];
+    let prior = PRIOR;
+    for (let index = MINUTE; index < HORIZONS_MS.length; index++) {
+      prior = learned[index] = this.#outcomes[index]!.deviation(prior); // one per horizon
+    }
+    prior = learned[MINUTE]!;
+    for (let index = MINUTE - 1; index >= 0; index--) {
+      prior = learned[index] = this.#outcomes[index]!.deviation(prior);
+    }
+    return learned;
+  }
+
+  /** {@link #learned} at any horizon: linear in its logarithm, constant beyond the last ones. */
+  #learnedOver(horizonMs: number): LogDeviation {
+    const learned = this.#learned();
+    const next = HORIZONS_MS.findIndex((ms) => ms > horizonMs);
+    if (next <= 0) return learned.at(next)!; // the first one, or the last one
+    const [from, to] = [HORIZONS_MS[next - 1]!, HORIZONS_MS[next]!];
+    const share = Math.log(horizonMs / from) / Math.log(to / from);
+    const [one, other] = [learned[next - 1]!, learned[next]!];
+    const between = (a: number, b: number) => a + (b - a) * share;
+    return {
+      middle: between(one.middle, other.middle),
+      below: between(one.below, other.below),
+      above: between(one.above, other.above),
+    };
+  }
+
+  #minuteNodes(nowMs: number): { deviation: number; weight: number }[] {
+    const forecast = this.forecast(nowMs, nowMs + CANDLE_MS);
+    const perMinute = Math.sqrt(CANDLE_MS / YEAR_MS);
+    return forecast?.nodes.map(({ volatility, weight }) => ({
+      deviation: volatility * perMinute,
+      weight,
+    })) ?? [];
   }
 }

@@ -1,15 +1,21 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import { gaussian } from "../../../lib/random.ts";
 import type { TapeRow } from "../../../lib/prices/tape.ts";
-import type { BarSource } from "../../../services/solver/backtest/bars.ts";
+import type { Bar, BarSource } from "../../../services/solver/backtest/bars.ts";
 import { type BacktestPlan, runBacktest } from "../../../services/solver/backtest/engine.ts";
-import type { Maker } from "../../../services/solver/backtest/maker.ts";
+import {
+  type Maker,
+  ModelMaker,
+  type TrialBox,
+  type TrialKind,
+} from "../../../services/solver/backtest/maker.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
-import { FirstBarrier } from "../../../services/solver/backtest/rivals/first_barrier.ts";
+import { CloseVolatility } from "../../../services/solver/backtest/rivals/close_volatility.ts";
 import { MockMaker } from "../../../services/solver/backtest/rivals/simple.ts";
 import { StrategyMaker } from "../../../services/solver/backtest/strategy_maker.ts";
 import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
+import { boxProbability } from "../../../services/solver/pricing/box_probability.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
 
 /** A midnight. */
@@ -69,10 +75,41 @@ export const plan: BacktestPlan = {
   waitMs: 0,
 };
 
-/** The names of the makers of {@link runMakers}. */
-export const MAKERS = ["barrier", "first version", "mock"];
+/** A right model without last look or a charge for those who see prices earlier. */
+class PlainMaker extends ModelMaker {
+  readonly name = "plain";
+  readonly #known: number | undefined;
+  readonly #estimate = new CloseVolatility();
 
-/** Runs the solver's strategy beside its first version and the mock. */
+  constructor(margin: number, known: number | undefined) {
+    super(margin);
+    this.#known = known;
+  }
+
+  observe(bar: Bar): void {
+    this.#estimate.observe(bar);
+  }
+
+  probability({ lower, upper, startMs, endMs }: TrialBox, _kind: TrialKind, nowMs: number) {
+    const { spot } = this.#estimate;
+    const volatility = this.#known ?? this.#estimate.volatility;
+    if (spot === undefined || volatility === undefined) return undefined;
+    return boxProbability({
+      spot: BigInt(spot),
+      lower: BigInt(lower),
+      upper: BigInt(upper),
+      nowMs,
+      startMs,
+      endMs,
+      volatility,
+    });
+  }
+}
+
+/** The names of the makers of {@link runMakers}. */
+export const MAKERS = ["barrier", "plain", "mock"];
+
+/** Runs the solver's strategy beside a plain maker and the mock. */
 export async function runMakers(
   source: BarSource,
   random: RandomSource,
@@ -93,7 +130,7 @@ export async function runMakers(
       }),
     market,
   );
-  const makers: Maker[] = [barrier, new FirstBarrier(margin, volatility), new MockMaker(random)];
+  const makers: Maker[] = [barrier, new PlainMaker(margin, volatility), new MockMaker(random)];
   return await runBacktest(source, { ...plan, ...given }, {
     market,
     makers,

@@ -3,8 +3,8 @@ import { listen } from "../../../lib/http/listener.ts";
 const MINUTE_MS = 60_000;
 
 /**
- * An exchange's history that answers as Binance's `GET /api/v3/klines` does, over real HTTP. Each minute
- * the price swings by 0.1 % around 3,000 and comes back.
+ * An exchange's history that answers as Binance's `GET /api/v3/klines` does, over real HTTP. The price
+ * wanders around 3,000 by some 0.1 % a minute.
  */
 export function startFakeCandles() {
   const history = {
@@ -23,12 +23,20 @@ export function startFakeCandles() {
     const to = Math.min(Math.floor(number("endTime") / MINUTE_MS), from + number("limit") - 1);
     const rows = Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => {
       const time = (from + index) * MINUTE_MS;
-      return [time, "3000.00", "3003.00", "3000.00", "3000.00", "1", time + MINUTE_MS - 1];
+      const [open, close] = [priceAt(from + index), priceAt(from + index + 1)];
+      const prices = [open, Math.max(open, close) + 1, Math.min(open, close) - 1, close];
+      return [time, ...prices.map((price) => price.toFixed(2)), "1", time + MINUTE_MS - 1];
     });
     return Response.json(rows);
   });
   return Object.assign(history, { url: listener.url, stop: () => listener.stop() });
 }
 
-/** The annualised volatility of these candles by the range of each. */
-export const FAKE_CANDLES_VOLATILITY = Math.log(3003 / 3000) * Math.sqrt(0.5 * 365 * 1_440);
+/** Waves of many lengths, the longer the higher, go as far as a random walk: like the root of time. */
+function priceAt(minute: number): number {
+  let log = 0;
+  for (let length = 2.7; length < 20_000; length *= 3) {
+    log += 5e-4 * Math.sqrt(length) * Math.sin(2 * Math.PI * minute / length + length);
+  }
+  return 3_000 * Math.exp(log);
+}

@@ -8,6 +8,7 @@ import {
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { statusOfCode } from "../../../lib/http/error_status.ts";
 import { SOLVER_STATUSES } from "../../../services/solver/error_status.ts";
+import { forecastOf } from "../../../services/solver/pricing/volatility.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market } from "../support.ts";
@@ -23,7 +24,7 @@ export function barrier(given: Partial<MarketView> = {}, options: Partial<Barrie
   for (let time = nowMs - 60_000; time < nowMs; time += 100) ring.append(time, SPOT);
   const view = {
     spot: { price: SPOT, lastUpdateMs: nowMs, fresh: true },
-    volatility: { forecast: () => ({ volatility: 0.6, spread: 0.3 }) },
+    volatility: { forecast: () => forecastOf(0.6, 0.3) },
     standing: { probability: 0, tick: 10_000n },
     history: ring,
     historyEndMs: nowMs,

@@ -7,8 +7,8 @@ import fc from "fast-check";
 import { barrierShift } from "../../../services/solver/pricing/barrier_shift.ts";
 import { noTouchProbability } from "../../../services/solver/pricing/double_no_touch.ts";
 import { payoutFor, priceBox } from "../../../services/solver/pricing/box_price.ts";
-import { sigmaNodes } from "../../../services/solver/pricing/sigma_mixture.ts";
 import { YEAR_MS } from "../../../services/solver/pricing/units.ts";
+import { forecastOf } from "../../../services/solver/pricing/volatility.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const SLOT_MS = 100;
@@ -85,14 +85,14 @@ export function findFreeBet(scenario: Scenario): { worth: number; scenario: Scen
     startMs: NOW_MS,
     endMs: NOW_MS + (checks + 1) * SLOT_MS,
   };
-  const model = { forecast: { volatility, spread }, stillProbability: still, spotAgeMs };
+  const model = { forecast: forecastOf(volatility, spread), stillProbability: still, spotAgeMs };
   const { chargedProbability } = priceBox(box, model, userLeadMs);
   const payout = payoutFor(BET, chargedProbability, margin, skew);
   if (payout === undefined) return undefined;
   const toLower = Math.log(1e15 / Number(lower));
   const toUpper = Math.log(Number(upper) / 1e15);
   let probability = 0;
-  for (const node of sigmaNodes(model.forecast)) {
+  for (const node of model.forecast.nodes) {
     const deviation = node.volatility * Math.sqrt(SLOT_MS / YEAR_MS);
     probability += node.weight * referenceProbability(toLower, toUpper, deviation, checks, still);
   }

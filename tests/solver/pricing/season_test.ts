@@ -1,96 +1,91 @@
 import assert from "node:assert/strict";
-import { HourlySeason, seasonStateSchema } from "../../../services/solver/pricing/season.ts";
+import { Season, seasonStateSchema } from "../../../services/solver/pricing/season.ts";
 import { withSeed } from "../../support/random.ts";
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 function assertNear(actual: number, expected: number, what: string): void {
   assert.ok(Math.abs(actual - expected) < 1e-9 * expected, `${what}: ${actual}, not ${expected}`);
 }
 
-/** The factor of each hour, from the variances of consecutive hours, the first at midnight. */
-function naiveFactors(variances: readonly number[]): number[] {
-  const logs = variances.map(Math.log);
-  const deviations = new Array<number>(24).fill(0);
-  const days = new Array<number>(24).fill(0);
-  for (let hour = 23; hour < logs.length; hour++) {
-    const mean = logs.slice(hour - 23, hour + 1).reduce((sum, log) => sum + log, 0) / 24;
-    const place = hour % 24;
-    days[place] = Math.min(60, days[place]! + 1);
-    deviations[place]! += (logs[hour]! - mean - deviations[place]!) / days[place];
+/** The factors of a cycle from the mean ranges of consecutive cells, the first at its start. */
+function naiveFactors(values: readonly number[], cells: number, prior: number): number[] {
+  const ratios = Array.from({ length: cells }, (): number[] => []);
+  for (let cell = cells - 1; cell < values.length; cell++) {
+    const cycle = values.slice(cell - cells + 1, cell + 1);
+    const mean = cycle.reduce((sum, value) => sum + value, 0) / cells;
+    ratios[cell % cells]!.push(Math.min(4, values[cell]! / mean)); // one list per cell
   }
-  const shrunk = deviations.map((deviation, hour) => deviation * days[hour]! / (days[hour]! + 5));
-  return shrunk.map((value, hour) =>
-    Math.exp(0.5 * value + 0.25 * shrunk[(hour + 23) % 24]! + 0.25 * shrunk[(hour + 1) % 24]!)
-  );
+  const shrunk = ratios.map((seen) => {
+    const mean = seen.reduce((sum, ratio) => sum + ratio, 0) / seen.length;
+    return seen.length === 0 ? 1 : 1 + (mean - 1) * seen.length / (seen.length + prior);
+  });
+  const mean = shrunk.reduce((sum, factor) => sum + factor, 0) / cells;
+  return shrunk.map((factor) => factor / mean);
 }
 
-/** Adds whole hours in two parts each, and the beginning of the next, which ends the last. */
-function addHours(season: HourlySeason, variances: readonly number[], from = 0): void {
-  for (const [index, variance] of variances.entries()) {
-    const at = (from + index) * HOUR_MS;
-    season.add(at, HOUR_MS / 4, variance / 4);
-    season.add(at + HOUR_MS / 4, HOUR_MS * 3 / 4, variance * 3 / 4);
-  }
-  season.add((from + variances.length) * HOUR_MS, 1, 0);
+/** Adds minutes from an hour on, and the beginning of the next, which ends the last. */
+function addMinutes(season: Season, ranges: readonly number[], fromMs = 0): void {
+  ranges.forEach((range, minute) => season.add(fromMs + minute * MINUTE_MS, MINUTE_MS, range));
+  season.add(fromMs + ranges.length * MINUTE_MS, 1, 0);
 }
 
-Deno.test("Season: learns each hour relative to the day that ends with it", () =>
+Deno.test("Season: learns each hour relative to its day and each minute relative to its hour", () =>
   withSeed((random) => {
-    for (const hours of [23, 24, 25, 100, 24 * 70]) {
-      const variances = Array.from({ length: hours }, () => 1e-4 + random());
-      const season = new HourlySeason();
-      addHours(season, variances);
-      for (const [hour, factor] of naiveFactors(variances).entries()) {
-        assertNear(season.factorAt(hour * HOUR_MS), factor, `${hours} hours, at ${hour}`);
-        assertNear(season.factorAt((hour + 25) * HOUR_MS - 1), factor, "a day later, at its end");
-      }
+    const days = 3;
+    const ranges = Array.from({ length: days * 1_440 }, () => 1e-4 + random());
+    const season = new Season();
+    addMinutes(season, ranges);
+    const hours = Array.from(
+      { length: days * 24 },
+      (_, hour) => ranges.slice(60 * hour, 60 * hour + 60).reduce((sum, x) => sum + x, 0) / 60,
+    );
+    const byHour = naiveFactors(hours, 24, 5);
+    const byMinute = naiveFactors(ranges, 60, 25);
+    for (const minute of [0, 1, 59, 60, 777, 1_439]) {
+      const expected = byHour[Math.floor(minute / 60)]! * byMinute[minute % 60]!; // in both cycles
+      assertNear(season.factorAt(minute * MINUTE_MS), expected, `minute ${minute}`);
+      assertNear(season.factorAt((minute + 1_441) * MINUTE_MS - 1), expected, "a day later");
     }
   }));
 
-Deno.test("Season: the mean over a window weighs each hour by its time in it", () => {
-  const season = new HourlySeason();
-  addHours(season, Array.from({ length: 72 }, (_, hour) => 1 + hour % 24));
-  const [two, three, four] = [2, 3, 4].map((hour) => season.factorAt(hour * HOUR_MS));
-  const over = (from: number, to: number) => season.factorOver(from * HOUR_MS, to * HOUR_MS);
-  assertNear(over(2.25, 2.75), two!, "within an hour");
-  assertNear(over(2.5, 4.25), (0.5 * two! + three! + 0.25 * four!) / 1.75, "over three");
-  assertNear(over(3, 3), three!, "a moment");
-  assert.notEqual(two, three);
+Deno.test("Season: the mean square over a window counts each minute by its time in it", () => {
+  const season = new Season();
+  addMinutes(season, Array.from({ length: 3 * 1_440 }, (_, minute) => 1 + minute % 60));
+  const square = (minute: number) => season.factorAt(minute * MINUTE_MS) ** 2;
+  const over = (from: number, to: number) => season.squareOver(from * MINUTE_MS, to * MINUTE_MS);
+  assertNear(over(2.25, 2.75), square(2), "within a minute");
+  assertNear(
+    over(2.5, 4.25),
+    (0.5 * square(2) + square(3) + 0.25 * square(4)) / 1.75,
+    "over three",
+  );
+  assert.notEqual(square(2), square(3));
+  const hour = Array.from({ length: 60 }, (_, minute) => square(minute));
+  assertNear(over(0, 180), hour.reduce((sum, one) => sum + one, 0) / 60, "over whole hours");
 });
 
-Deno.test("Season: a gap begins a new day, and the part of an hour counts from a quarter on", () => {
-  const variances = Array.from({ length: 40 }, (_, hour) => 1 + hour % 7);
-  const gap = new HourlySeason();
-  addHours(gap, variances.slice(0, 20));
-  addHours(gap, variances.slice(0, 23), 48);
-  for (let hour = 0; hour < 24; hour++) assert.equal(gap.factorAt(hour * HOUR_MS), 1);
-
-  for (const [durationMs, isKnown] of [[HOUR_MS / 4, true], [HOUR_MS / 4 - 1, false]] as const) {
-    const season = new HourlySeason();
-    addHours(season, variances.slice(0, 23));
-    season.add(23 * HOUR_MS + 1, durationMs - 1, 5);
-    season.add(24 * HOUR_MS, 1, 0);
-    assert.equal(season.toJSON().days.includes(1), isKnown, `${durationMs} ms`);
-  }
-  const still = new HourlySeason();
-  addHours(still, new Array(30).fill(0));
-  assert.deepEqual(still.toJSON().recent, [], "an hour without a move has no logarithm");
+Deno.test("Season: after a gap a whole cycle is needed, and a still price has no season", () => {
+  const gap = new Season();
+  const ranges = Array.from({ length: 23 * 60 }, (_, minute) => 1 + Math.floor(minute / 60));
+  addMinutes(gap, ranges);
+  addMinutes(gap, ranges, 48 * HOUR_MS);
+  assert.ok(gap.toJSON().day.ratios.every((ratio) => ratio === 1));
+  const still = new Season();
+  addMinutes(still, new Array(1_600).fill(0));
+  assert.equal(still.factorAt(0), 1);
+  assert.equal(still.squareOver(0, 10 * HOUR_MS), 1);
 });
 
 Deno.test("Season: continues from its state", () => {
-  const variances = Array.from({ length: 60 }, (_, hour) => 1 + hour % 11);
-  const [whole, first] = [new HourlySeason(), new HourlySeason()];
-  addHours(whole, variances.slice(0, 40));
-  addHours(first, variances.slice(0, 40));
-  const second = new HourlySeason(seasonStateSchema.parse(JSON.parse(JSON.stringify(first))));
+  const ranges = Array.from({ length: 4_000 }, (_, minute) => 1 + minute % 11);
+  const [whole, first] = [new Season(), new Season()];
+  addMinutes(whole, ranges.slice(0, 2_000));
+  addMinutes(first, ranges.slice(0, 2_000));
+  const text = JSON.stringify(first);
+  const second = new Season(seasonStateSchema.parse(JSON.parse(text)));
+  for (const season of [whole, second]) addMinutes(season, ranges.slice(2_000), 2_000 * MINUTE_MS);
   assert.deepEqual(second.toJSON(), whole.toJSON());
-  addHours(second, variances.slice(40), 40);
-  addHours(whole, variances.slice(40), 40);
-  assert.deepEqual(second.toJSON(), whole.toJSON());
-  const state = first.toJSON();
-  const text = JSON.stringify(state);
-  for (const each of [first, new HourlySeason(state)]) addHours(each, variances.slice(40), 40);
-  assert.equal(JSON.stringify(state), text, "the state is a copy");
-  assert.equal(second.factorAt(0), whole.factorAt(0));
+  assert.equal(JSON.stringify(first), text, "the state is a copy");
 });

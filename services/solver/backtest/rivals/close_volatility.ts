@@ -1,49 +1,48 @@
-import { SLOT_MS } from "../../../../lib/prices/price_slots.ts";
+import { CandleBuilder } from "../../pricing/candle.ts";
 import { DecayedMean } from "../../pricing/decayed_mean.ts";
 import { YEAR_MS } from "../../pricing/units.ts";
 import type { Bar } from "../bars.ts";
-import { TwoScaleVolatility } from "./two_scale_volatility.ts";
 
-/** Memory of the solver's first version, the same for every horizon. */
+/** Memory of the squared returns, the same for every horizon. */
 const HALF_LIFE_MS = 600_000;
+
+/** Returns from slots are over 5 s: single slots are mostly noise. */
+const RETURN_MS = 5_000;
 
 const FLOOR = 0.1;
 const HISTORY_MS_MIN = 60_000;
 
-/** The volatility of the solver's first version: slots on two scales, candles by squared returns. */
+/** A simple volatility: the mean squared return of the last ten minutes. */
 export class CloseVolatility {
-  readonly #slots = new TwoScaleVolatility({
-    halfLifeMs: HALF_LIFE_MS,
-    floor: FLOOR,
-    minHistoryMs: HISTORY_MS_MIN,
-  });
-  readonly #candles = new DecayedMean(HALF_LIFE_MS);
+  readonly #squares = new DecayedMean(HALF_LIFE_MS);
+  readonly #candles = new CandleBuilder(RETURN_MS);
+  #historyMs = 0;
   #close: number | undefined;
   #spot: number | undefined;
 
   /** Adds the newest bar. */
   observe(bar: Bar): void {
     this.#spot = bar.close;
-    if (bar.durationMs === SLOT_MS) {
-      this.#slots.add(bar.timeMs, BigInt(bar.close));
-      return;
-    }
+    const candle = bar.durationMs >= RETURN_MS ? bar : this.#candles.add(bar.timeMs, bar.close);
+    if (candle === undefined) return;
+    const { durationMs, close } = candle;
     if (this.#close !== undefined) {
-      this.#candles.fade(bar.durationMs);
-      this.#candles.add(Math.log(bar.close / this.#close) ** 2 / bar.durationMs);
+      this.#squares.fade(durationMs);
+      this.#squares.add(Math.log(close / this.#close) ** 2 / durationMs);
     }
-    this.#close = bar.close;
+    this.#historyMs += durationMs;
+    this.#close = close;
+  }
+
+  /** Annualised; undefined before there is enough history. */
+  get volatility(): number | undefined {
+    const { mean } = this.#squares;
+    if (mean === undefined || this.#historyMs < HISTORY_MS_MIN) return undefined;
+    return Math.max(FLOOR, Math.sqrt(mean * YEAR_MS));
   }
 
   /** The newest price. */
   get spot(): number | undefined {
     return this.#spot;
-  }
-
-  /** Annualised. */
-  get volatility(): number | undefined {
-    const perMs = this.#candles.mean;
-    if (perMs === undefined) return this.#slots.volatility;
-    return Math.max(FLOOR, Math.sqrt(perMs * YEAR_MS));
   }
 }

@@ -8,11 +8,19 @@ const PRIOR = 20;
 
 const NEWTON_STEPS = 25;
 
+/** Halvings of a step that would lower the likelihood. */
+const HALVINGS = 20;
+
+interface Line {
+  a: number;
+  b: number;
+}
+
 /** Recalibrates probabilities by logit p' = a + b logit p, fitted by maximum likelihood (Platt, 1999). */
 export class LogitCalibration {
   readonly #boxes = new Float64Array(BINS);
   readonly #held = new Float64Array(BINS);
-  #line: { a: number; b: number } | undefined;
+  #line: Line | undefined;
 
   /** Adds an outcome. */
   add(probability: number, held: boolean): void {
@@ -28,29 +36,59 @@ export class LogitCalibration {
     return 1 / (1 + Math.exp(-(a + b * logit(probability))));
   }
 
-  #fit(): { a: number; b: number } {
-    let [a, b] = [0, 1];
+  /** Newton's method; a step is halved until the likelihood rises, since a whole one may diverge. */
+  #fit(): Line {
+    let line: Line = { a: 0, b: 1 };
+    let likelihood = this.#likelihood(line);
     for (let step = 0; step < NEWTON_STEPS; step++) {
-      let [ga, gb, haa, hab, hbb] = [-PRIOR * a, -PRIOR * (b - 1), PRIOR, 0, PRIOR];
-      for (let bin = 0; bin < BINS; bin++) {
-        const boxes = this.#boxes[bin]!;
-        if (boxes === 0) continue;
-        const z = bin / BINS_PER_UNIT - LOGIT_MAX;
-        const p = 1 / (1 + Math.exp(-(a + b * z)));
-        const residual = this.#held[bin]! - boxes * p;
-        const weight = boxes * p * (1 - p);
-        ga += residual;
-        gb += residual * z;
-        haa += weight;
-        hab += weight * z;
-        hbb += weight * z * z;
+      const change = this.#newtonStep(line);
+      let share = 1;
+      for (let halving = 0; halving < HALVINGS; halving++, share /= 2) {
+        const next = { a: line.a + share * change.a, b: line.b + share * change.b };
+        const reached = this.#likelihood(next);
+        if (reached < likelihood) continue;
+        [line, likelihood] = [next, reached];
+        break;
       }
-      const determinant = haa * hbb - hab * hab;
-      a += (hbb * ga - hab * gb) / determinant;
-      b += (haa * gb - hab * ga) / determinant;
     }
-    return { a, b };
+    return line;
   }
+
+  /** Logarithm of the likelihood, with the prior. */
+  #likelihood({ a, b }: Line): number {
+    let sum = -PRIOR / 2 * (a * a + (b - 1) ** 2);
+    for (let bin = 0; bin < BINS; bin++) {
+      const boxes = this.#boxes[bin]!; // one per bin, here and below
+      if (boxes === 0) continue;
+      const z = a + b * logitOf(bin);
+      sum += this.#held[bin]! * z - boxes * (Math.max(0, z) + Math.log1p(Math.exp(-Math.abs(z))));
+    }
+    return sum;
+  }
+
+  #newtonStep({ a, b }: Line): Line {
+    let [ga, gb, haa, hab, hbb] = [-PRIOR * a, -PRIOR * (b - 1), PRIOR, 0, PRIOR];
+    for (let bin = 0; bin < BINS; bin++) {
+      const boxes = this.#boxes[bin]!;
+      if (boxes === 0) continue;
+      const z = logitOf(bin);
+      const p = 1 / (1 + Math.exp(-(a + b * z)));
+      const residual = this.#held[bin]! - boxes * p;
+      const weight = boxes * p * (1 - p);
+      ga += residual;
+      gb += residual * z;
+      haa += weight;
+      hab += weight * z;
+      hbb += weight * z * z;
+    }
+    const determinant = haa * hbb - hab * hab;
+    return { a: (hbb * ga - hab * gb) / determinant, b: (haa * gb - hab * ga) / determinant };
+  }
+}
+
+/** The logit in the middle of a bin. */
+function logitOf(bin: number): number {
+  return bin / BINS_PER_UNIT - LOGIT_MAX;
 }
 
 function logit(probability: number): number {

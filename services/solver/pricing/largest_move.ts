@@ -1,0 +1,95 @@
+/**
+ * How far a price goes at most within a window, as a mixture of three Brownian motions.
+ *
+ * The largest move of one motion is its deviation times a known random variable. If the deviation is
+ * uncertain, the logarithm of the largest move is spread further, to either side by its own amount.
+ * Three quantiles of what windows did therefore determine three deviations, with the weights of Gauss
+ * and Hermite. A single bet sees one of them, so averaging prices over them is consistent (Piterbarg,
+ * "Mixture of models: a simple recipe for a … hangover?", 2003).
+ */
+import { noTouchProbability } from "./double_no_touch.ts";
+
+/** The logarithm of an uncertain deviation. */
+export interface LogDeviation {
+  middle: number;
+  /** Variance of the logarithm towards lower deviations. */
+  below: number;
+  /** Variance of the logarithm towards higher deviations. */
+  above: number;
+}
+
+export const OUTER_WEIGHT = 1 / 6;
+export const CENTRE_WEIGHT = 2 / 3;
+
+/**
+ * Median of the logarithm of the largest absolute value of a Brownian motion at time 1, and the variances
+ * of normal distributions with its 10 and 90 % quantiles.
+ */
+const LOG_MEDIAN = 0.139;
+const BELOW_VARIANCE = 0.153;
+const ABOVE_VARIANCE = 0.174;
+
+/** Deviations from the median to the 10 and 90 % quantiles of a normal distribution. */
+const NORMAL_QUANTILE = 1.281_551_565_5;
+
+/** Rounds until the quantiles agree to two thousandths. */
+const ROUNDS = 8;
+
+/** Halvings of an interval of about ten: to a thousandth. */
+const HALVINGS = 14;
+
+/** Probability that the largest absolute value has at most a logarithm, from -2.5 to 2. */
+const TABLE_FROM = -2.5;
+const TABLE_STEP = 0.02;
+const TABLE = Float64Array.from({ length: 226 }, (_, index) => {
+  const distance = Math.exp(TABLE_FROM + index * TABLE_STEP);
+  return noTouchProbability({ toLower: distance, toUpper: distance, variance: 1, drift: 0 });
+});
+
+function unitMoveBelow(log: number): number {
+  const place = (log - TABLE_FROM) / TABLE_STEP;
+  if (place <= 0) return 0;
+  if (place >= TABLE.length - 1) return 1;
+  const index = Math.floor(place);
+  const low = TABLE[index]!; // index and the next are within the table
+  return low + (TABLE[index + 1]! - low) * (place - index);
+}
+
+/** Probability that the logarithm of the largest move is at most `log`. */
+export function largestMoveBelow(log: number, { middle, below, above }: LogDeviation): number {
+  const relative = log - middle;
+  return OUTER_WEIGHT * unitMoveBelow(relative + Math.sqrt(3 * below)) +
+    CENTRE_WEIGHT * unitMoveBelow(relative) +
+    OUTER_WEIGHT * unitMoveBelow(relative - Math.sqrt(3 * above));
+}
+
+/** The logarithm that the largest move stays below with a probability. */
+export function largestMoveQuantile(probability: number, deviation: LogDeviation): number {
+  const reach = 3 + Math.sqrt(3 * Math.max(deviation.below, deviation.above));
+  let [from, to] = [deviation.middle - reach, deviation.middle + reach];
+  for (let halving = 0; halving < HALVINGS; halving++) {
+    const centre = (from + to) / 2;
+    if (largestMoveBelow(centre, deviation) < probability) from = centre;
+    else to = centre;
+  }
+  return (from + to) / 2;
+}
+
+/** The deviation whose largest moves have these quantiles: of 10, 50 and 90 %. */
+export function deviationFrom(low: number, median: number, high: number): LogDeviation {
+  const variance = (distance: number) => (distance / NORMAL_QUANTILE) ** 2;
+  const found: LogDeviation = {
+    middle: median - LOG_MEDIAN,
+    below: Math.max(0, variance(median - low) - BELOW_VARIANCE),
+    above: Math.max(0, variance(high - median) - ABOVE_VARIANCE),
+  };
+  for (let round = 0; round < ROUNDS; round++) {
+    const foundMedian = largestMoveQuantile(0.5, found);
+    const belowMedian = foundMedian - largestMoveQuantile(0.1, found);
+    const aboveMedian = largestMoveQuantile(0.9, found) - foundMedian;
+    found.middle += median - foundMedian;
+    found.below = Math.max(0, found.below + variance(median - low) - variance(belowMedian));
+    found.above = Math.max(0, found.above + variance(high - median) - variance(aboveMedian));
+  }
+  return found;
+}

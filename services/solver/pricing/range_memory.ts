@@ -1,0 +1,78 @@
+/**
+ * How far the price goes per minute, with short and long memories, blended by horizon.
+ *
+ * Ranges count in first power: a jump counts, but not squared, and first powers predict better
+ * (Forsberg and Ghysels, "Why do absolute returns predict volatility so well?", 2007). The weights
+ * follow from one rule: a memory with half-life τ has the highest weight for a horizon of 2.5 τ, and
+ * less for others, w = √u / (1 + u) with u = τ / (0.4 H). Such a mixture approximates the long memory of
+ * volatility (Corsi, "A simple approximate long-memory model of realized volatility", 2009; Zumbach,
+ * "The RiskMetrics 2006 methodology").
+ */
+import { z } from "zod";
+import { DecayedMean, decayedMeanSchema } from "./decayed_mean.ts";
+
+const MINUTE_MS = 60_000;
+
+/** Half-lives of the memories, each twelve times the one before: 5 minutes to 72 days. */
+const HALF_LIVES_MS = [5, 60, 720, 8_640, 103_680].map((minutes) => minutes * MINUTE_MS);
+
+/** The half-life with the highest weight for a horizon, as a share of the horizon. */
+const HALF_LIFE_PER_HORIZON = 0.4;
+
+/** A mean below this share of the next slower one is more likely from a still price. */
+const FLOOR_OF_SLOWER = 0.3;
+
+/** A mean range with its half-life. */
+export interface DecayedRange {
+  halfLifeMs: number;
+  /** In logarithms of the price, per minute. */
+  mean: number;
+}
+
+/** State of a {@link RangeMemory}. */
+export const rangeMemorySchema = z.array(decayedMeanSchema).length(HALF_LIVES_MS.length);
+
+/** Keeps the memories. */
+export class RangeMemory {
+  readonly #means: readonly DecayedMean[];
+
+  constructor(state?: z.output<typeof rangeMemorySchema>) {
+    this.#means = HALF_LIVES_MS.map((ms, index) => new DecayedMean(ms, state?.[index]));
+  }
+
+  /** Adds the range of one minute, `elapsedMs` after the one before. */
+  add(elapsedMs: number, range: number): void {
+    for (const mean of this.#means) {
+      mean.fade(elapsedMs);
+      mean.add(range);
+    }
+  }
+
+  /**
+   * Logarithm of the range per minute that is expected over a horizon.
+   *
+   * @param fast A memory shorter than any here, if there is one.
+   * @returns Undefined without data.
+   */
+  logOver(horizonMs: number, fast?: DecayedRange): number | undefined {
+    let slower = 0;
+    let logs = 0;
+    let weights = 0;
+    const include = (mean: number | undefined, halfLifeMs: number) => {
+      const range = Math.max(mean ?? 0, mean === undefined ? 0 : FLOOR_OF_SLOWER * slower);
+      if (range <= 0) return;
+      slower = range;
+      const u = halfLifeMs / (HALF_LIFE_PER_HORIZON * horizonMs);
+      const weight = Math.sqrt(u) / (1 + u);
+      logs += weight * Math.log(range);
+      weights += weight;
+    };
+    for (const { mean, halfLifeMs } of this.#means.toReversed()) include(mean, halfLifeMs);
+    if (fast !== undefined) include(fast.mean, fast.halfLifeMs);
+    return weights === 0 ? undefined : logs / weights;
+  }
+
+  toJSON(): z.input<typeof rangeMemorySchema> {
+    return this.#means.map((mean) => mean.toJSON());
+  }
+}

@@ -1,0 +1,181 @@
+import { z } from "zod";
+import {
+  deviationFrom,
+  largestMoveBelow,
+  largestMoveQuantile,
+  type LogDeviation,
+} from "./largest_move.ts";
+
+const DAY_MS = 86_400_000;
+
+/** The histogram of logarithms: from -3 to 3 in tenths. */
+const BIN = 0.1;
+const BINS = 61;
+const LOWEST = -3;
+
+/** Memory of the histogram: as long as volatility's own habits last, and enough windows. */
+const MEMORY_MS = 10 * DAY_MS;
+const MEMORY_WINDOWS = 20;
+
+/** Weight of the prior, in windows. */
+const PRIOR_WINDOWS = 20;
+
+/** Windows between two fits: one window hardly moves a quantile. */
+const WINDOWS_PER_FIT = 20;
+
+/** Windows under way that overlap. */
+const OVERLAP = 8;
+
+/** The odds whose boxes are counted: those that hold with these probabilities, by the forecast. */
+export const WATCHED_ODDS = [0.25, 0.5, 0.75] as const;
+
+const oddsSchema = z.array(z.number().nonnegative()).length(WATCHED_ODDS.length);
+
+/** State of {@link WindowOutcomes}. */
+export const outcomesStateSchema = z.object({
+  counts: z.array(z.number().nonnegative()).length(BINS),
+  windows: z.number().nonnegative(),
+  held: oddsSchema,
+  open: z.array(z.object({
+    endMs: z.number(),
+    price: z.number().positive(),
+    high: z.number().positive(),
+    low: z.number().positive(),
+    base: z.number(),
+    shift: z.number().nonnegative(),
+    bounds: z.array(z.number()).length(WATCHED_ODDS.length),
+  })).max(OVERLAP),
+});
+
+type State = z.output<typeof outcomesStateSchema>;
+
+/** How often boxes held that the forecast gave {@link WATCHED_ODDS}, though nobody bet on them. */
+export interface Calibration {
+  horizonMs: number;
+  /** Windows that did not overlap, older ones with less weight. */
+  windows: number;
+  /** Share of the boxes that held, in the order of the odds. */
+  held: readonly number[];
+}
+
+/**
+ * What windows of one length did, compared with the forecast at their start: how far the price went at
+ * most, in logarithms, above a base that follows the volatility of the moment.
+ */
+export class WindowOutcomes {
+  readonly horizonMs: number;
+  /** Time from one window's start to the next. */
+  readonly stepMs: number;
+  readonly #state: State;
+  #fit: { deviation: LogDeviation; bounds: number[]; prior: LogDeviation } | undefined;
+  #unfitted = 0;
+
+  /** @param unitMs Length of the bars that windows are made of. */
+  constructor(horizonMs: number, unitMs: number, state?: State) {
+    this.horizonMs = horizonMs;
+    this.stepMs = Math.max(unitMs, Math.ceil(horizonMs / OVERLAP / unitMs) * unitMs);
+    this.#state = structuredClone(state) ?? {
+      counts: new Array<number>(BINS).fill(0),
+      windows: 0,
+      held: WATCHED_ODDS.map(() => 0),
+      open: [],
+    };
+  }
+
+  /** Forgets the windows under way: prices are missing. */
+  drop(): void {
+    this.#state.open.length = 0;
+  }
+
+  /** Adds a bar to the windows under way and completes those that end with it. */
+  observe(endMs: number, high: number, low: number): void {
+    const { open } = this.#state;
+    for (const window of open) {
+      window.high = Math.max(window.high, high);
+      window.low = Math.min(window.low, low);
+    }
+    for (let first = open[0]; first !== undefined && first.endMs <= endMs; first = open[0]) {
+      open.shift();
+      this.#complete(first);
+    }
+  }
+
+  /**
+   * Begins a window.
+   *
+   * @param base Logarithm of the expected deviation, without what is learned here.
+   * @param shift The largest move between two checks is longer than the one at checks by this much.
+   */
+  begin(nowMs: number, price: number, base: number, shift: number): void {
+    const bounds = this.#fit?.bounds;
+    if (bounds === undefined) throw new TypeError("Ask for the deviation before a window begins");
+    const endMs = nowMs + this.horizonMs;
+    this.#state.open.push({ endMs, price, high: price, low: price, base, shift, bounds });
+  }
+
+  /**
+   * Logarithm of the deviation of a window, above its base.
+   *
+   * @param prior What to expect before there are windows.
+   */
+  deviation(prior: LogDeviation): LogDeviation {
+    return this.#fitted(prior).deviation;
+  }
+
+  get calibration(): Calibration {
+    const { windows, held } = this.#state;
+    return {
+      horizonMs: this.horizonMs,
+      windows,
+      held: held.map((weight) => windows === 0 ? 0 : weight / windows),
+    };
+  }
+
+  toJSON(): State {
+    return this.#state;
+  }
+
+  #complete({ price, high, low, base, shift, bounds }: State["open"][number]): void {
+    const state = this.#state;
+    const weight = this.stepMs / this.horizonMs;
+    const keep = 2 ** (-this.stepMs / Math.max(MEMORY_MS, MEMORY_WINDOWS * this.horizonMs));
+    const move = Math.log(Math.max(Math.max(high / price, price / low), 1));
+    const log = Math.log(move + shift) - base;
+    state.counts.forEach((count, bin) => state.counts[bin] = count * keep);
+    const bin = Math.round((log - LOWEST) / BIN);
+    state.counts[Math.max(0, Math.min(BINS - 1, bin))]! += weight; // within the bins
+    state.windows = state.windows * keep + weight;
+    bounds.forEach((bound, index) => {
+      state.held[index] = state.held[index]! * keep + (log <= bound ? weight : 0); // one per bound
+    });
+    this.#unfitted += 1;
+  }
+
+  #fitted(prior: LogDeviation) {
+    const fit = this.#fit;
+    if (fit !== undefined && fit.prior === prior && this.#unfitted < WINDOWS_PER_FIT) return fit;
+    this.#unfitted = 0;
+    const deviation = this.#match(prior);
+    const bounds = WATCHED_ODDS.map((odds) => largestMoveQuantile(odds, deviation));
+    return this.#fit = { deviation, bounds, prior };
+  }
+
+  #match(prior: LogDeviation): LogDeviation {
+    const { counts, windows } = this.#state;
+    let before = 0;
+    const weights = counts.map((count, bin) => {
+      const edge = LOWEST + (bin + 0.5) * BIN;
+      const below = bin === BINS - 1 ? 1 : largestMoveBelow(edge, prior);
+      const weight = count + PRIOR_WINDOWS * (below - before);
+      before = below;
+      return weight;
+    });
+    const quantile = (share: number) => {
+      let left = share * (windows + PRIOR_WINDOWS);
+      const bin = weights.findIndex((weight) => (left -= weight) <= 0);
+      // `left` is what of this bin lies above the quantile, as a negative number.
+      return LOWEST + (bin + 0.5 + left / weights[bin]!) * BIN; // the weights add up to more
+    };
+    return deviationFrom(quantile(0.1), quantile(0.5), quantile(0.9));
+  }
+}

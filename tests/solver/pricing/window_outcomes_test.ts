@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { gaussian, seededRandom } from "../../../lib/random.ts";
+import type { LogDeviation } from "../../../services/solver/pricing/largest_move.ts";
+import {
+  outcomesStateSchema,
+  WATCHED_ODDS,
+  WindowOutcomes,
+} from "../../../services/solver/pricing/window_outcomes.ts";
+import { withSeed } from "../../support/random.ts";
+
+const PRIOR: LogDeviation = { middle: -0.43, below: 0.1, above: 0.1 };
+const MINUTE_MS = 60_000;
+const STEPS = 200;
+
+interface Path {
+  minutes: number;
+  /** Deviation of a minute, drawn anew at each window of `windowMinutes`. */
+  deviation: () => number;
+  windowMinutes: number;
+}
+
+/** Feeds minutes of a path to windows whose base says that a minute moves by 1e-3. */
+function feed(outcomes: WindowOutcomes, random: () => number, path: Path): void {
+  const base = Math.log(1e-3 * Math.sqrt(outcomes.horizonMs / MINUTE_MS));
+  let log = Math.log(100);
+  let deviation = 0;
+  for (let minute = 0; minute < path.minutes; minute++) {
+    if (minute % path.windowMinutes === 0) deviation = path.deviation();
+    if (minute % (outcomes.stepMs / MINUTE_MS) === 0) {
+      outcomes.deviation(PRIOR);
+      const shift = 0.5826 * 1e-3 / Math.sqrt(STEPS);
+      outcomes.begin(minute * MINUTE_MS, Math.exp(log), base, shift);
+    }
+    let [high, low] = [log, log];
+    for (let step = 0; step < STEPS; step++) {
+      log += deviation * gaussian(random) / Math.sqrt(STEPS);
+      high = Math.max(high, log);
+      low = Math.min(low, log);
+    }
+    outcomes.observe((minute + 1) * MINUTE_MS, Math.exp(high), Math.exp(low));
+  }
+}
+
+Deno.test("Window outcomes: the deviation of the windows is learned, whatever the base says", () =>
+  withSeed((random) => {
+    for (const factor of [0.6, 1, 1.7]) {
+      const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
+      const deviation = () => 1e-3 * factor;
+      feed(outcomes, random, { minutes: 8_000, deviation, windowMinutes: 1 });
+      const learned = outcomes.deviation(PRIOR);
+      const off = Math.abs(learned.middle - Math.log(factor));
+      assert.ok(off < 0.12, `${factor}: ${Math.exp(learned.middle)}`);
+      assert.ok(learned.below < 0.06 && learned.above < 0.06, JSON.stringify(learned));
+    }
+  }));
+
+Deno.test("Window outcomes: where volatility changes unseen, the deviation gets less certain", () =>
+  withSeed((random) => {
+    const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
+    const deviation = () => 1e-3 * Math.exp(0.6 * gaussian(random));
+    feed(outcomes, random, { minutes: 16_000, deviation, windowMinutes: 4 });
+    const learned = outcomes.deviation(PRIOR);
+    for (const variance of [learned.below, learned.above]) {
+      assert.ok(variance > 0.15 && variance < 0.6, JSON.stringify(learned));
+    }
+  }));
+
+Deno.test("Window outcomes: boxes that the forecast gives even odds hold half of the time", () =>
+  withSeed((random) => {
+    const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
+    feed(outcomes, random, { minutes: 16_000, deviation: () => 1.3e-3, windowMinutes: 1 });
+    const { held, windows } = outcomes.calibration;
+    assert.ok(windows > 2_000, `${windows}`);
+    held.forEach((share, index) => {
+      const odds = WATCHED_ODDS[index]!; // one share for each
+      // Neighbouring windows overlap by three quarters, and the first ones know nothing yet.
+      assert.ok(Math.abs(share - odds) < 0.06, `${share} held of ${odds}`);
+    });
+  }));
+
+Deno.test("Window outcomes: without windows the prior counts; a gap forgets those under way", () => {
+  const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
+  assert.throws(() => outcomes.begin(0, 1, 0, 0), TypeError);
+  const { middle, below, above } = outcomes.deviation(PRIOR);
+  assert.ok(Math.abs(middle - PRIOR.middle) < 0.05 && below > 0 && above > 0);
+  outcomes.begin(0, 100, -7, 1e-5);
+  outcomes.drop();
+  outcomes.observe(MINUTE_MS, 101, 99);
+  assert.deepEqual(outcomes.calibration, { horizonMs: MINUTE_MS, windows: 0, held: [0, 0, 0] });
+});
+
+Deno.test("Window outcomes: a still price and a jump stay within the histogram", () => {
+  const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
+  for (const [minute, high] of [[0, 100], [1, 1e9]] as const) {
+    outcomes.deviation(PRIOR);
+    outcomes.begin(minute * MINUTE_MS, 100, -7, 0);
+    outcomes.observe((minute + 1) * MINUTE_MS, high, 100);
+  }
+  const { counts } = outcomes.toJSON();
+  assert.ok(counts[0]! > 0.9 && counts.at(-1) === 1, JSON.stringify(counts));
+});
+
+Deno.test("Window outcomes: continue from their state, windows under way included", () => {
+  const path = { minutes: 403, deviation: () => 1e-3, windowMinutes: 1 };
+  const whole = new WindowOutcomes(16 * MINUTE_MS, MINUTE_MS);
+  feed(whole, seededRandom(1), path);
+  const state = outcomesStateSchema.parse(JSON.parse(JSON.stringify(whole)));
+  assert.ok(state.open.length > 0);
+  const again = new WindowOutcomes(16 * MINUTE_MS, MINUTE_MS, state);
+  for (const outcomes of [whole, again]) {
+    for (let minute = 403; minute < 420; minute++) {
+      outcomes.observe((minute + 1) * MINUTE_MS, 100.5, 99.5);
+    }
+  }
+  assert.deepEqual(again.toJSON(), whole.toJSON());
+});
