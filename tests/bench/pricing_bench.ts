@@ -1,5 +1,5 @@
 /**
- * Prices a second of `--pricing barrier` on one core beside the model's first version, alone and in a
+ * Prices a second of `--pricing barrier` on one core beside one closed form without a model, alone and in a
  * signed quote, with a book of open bets on the market. Run with
  * `deno run --allow-env --allow-read tests/bench/pricing_bench.ts [prices] [open bets]`.
  */
@@ -9,9 +9,8 @@ import { PriceRing } from "../../lib/prices/price_ring.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { Signer } from "../../lib/protocol/signature.ts";
 import { gaussian, seededRandom } from "../../lib/random.ts";
-import { FirstBarrier } from "../../services/solver/backtest/rivals/first_barrier.ts";
-import { slotBar } from "../../services/solver/backtest/bars.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
+import { boxProbability } from "../../services/solver/pricing/box_probability.ts";
 import { StandingPrices } from "../../services/solver/pricing/standing_prices.ts";
 import type { PricingStrategy } from "../../services/solver/pricing/strategy.ts";
 import { YEAR_MS } from "../../services/solver/pricing/units.ts";
@@ -31,17 +30,15 @@ const market = MARKETS[0]!; // there are three
 const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 60_000 });
 const standing = new StandingPrices();
 const history = new PriceRing();
-const first = new FirstBarrier(0.05);
 const random = seededRandom(1);
 let log = Math.log(60_000e6);
 for (let slot = HISTORY_SLOTS; slot > 0; slot--) {
   log += 0.5 * Math.sqrt(100 / YEAR_MS) * gaussian(random);
   const timeMs = NOW_MS - slot * 100;
   const price = BigInt(Math.round(Math.exp(log)));
-  volatility.addSlot(timeMs, price);
   standing.add(timeMs / 100, price);
+  volatility.addSlot(timeMs, price, standing.probability);
   history.append(timeMs, price);
-  first.observe(slotBar(timeMs, Number(price)));
 }
 const spot = Math.round(Math.exp(log));
 const spotView = { price: BigInt(spot), lastUpdateMs: NOW_MS - 80, fresh: true };
@@ -59,18 +56,12 @@ const barrier = new BarrierStrategy({
   minWidthTicks: 4,
 });
 
-/** The first version behind the interface of today. */
-const firstStrategy: PricingStrategy = {
-  name: "barrier",
-  price({ lowerPrice, upperPrice, startTime, endTime, betAmount }) {
-    const box = {
-      lower: Number(lowerPrice),
-      upper: Number(upperPrice),
-      startMs: startTime,
-      endMs: endTime,
-    };
-    const kind = { durationMs: endTime - startTime, width: 1 };
-    const ratio = first.offer(box, kind, NOW_MS)?.ratio ?? 1;
+/** The least that a price needs: one closed form at a volatility that is known. */
+const closedForm: PricingStrategy = {
+  name: "closed form",
+  price({ lowerPrice: lower, upperPrice: upper, startTime: startMs, endTime: endMs, betAmount }) {
+    const box = { spot: spotView.price, lower, upper, nowMs: NOW_MS, startMs, endMs };
+    const ratio = 0.95 / boxProbability({ ...box, volatility: 0.5 });
     return { payout: betAmount * BigInt(Math.floor(ratio * 1e12)) / 1_000_000_000_000n };
   },
   recheck() {},
@@ -119,7 +110,7 @@ function compare(name: string, count: number, one: (i: number) => unknown, two: 
   }
   const [now, before] = rates.map(median);
   console.log(
-    `${name.padEnd(34)} ${now!.toFixed(0).padStart(8)}/s, first version ${
+    `${name.padEnd(34)} ${now!.toFixed(0).padStart(8)}/s, closed form ${
       before!.toFixed(0).padStart(8)
     }/s, ratio ${(now! / before!).toFixed(2)}`,
   );
@@ -142,7 +133,7 @@ const quoterOf = (strategy: PricingStrategy) =>
     clock: new FakeClock(NOW_MS),
     timeBounds: undefined,
   });
-const [own, old] = [quoterOf(barrier), quoterOf(firstStrategy)];
+const [own, old] = [quoterOf(barrier), quoterOf(closedForm)];
 for (const [name, durationMs, aheadMs] of cases) {
   const terms = bets(durationMs, aheadMs);
   const at = (index: number) => terms[index % terms.length]!; // there are a thousand
@@ -151,7 +142,7 @@ for (const [name, durationMs, aheadMs] of cases) {
     `${name}, price alone`,
     slow ? prices / 20 : prices,
     (index) => barrier.price(at(index)),
-    (index) => firstStrategy.price(at(index)),
+    (index) => closedForm.price(at(index)),
   );
   const request = (index: number) => ({ ...at(index), user, deadline: NOW_MS + 60_000 });
   compare(

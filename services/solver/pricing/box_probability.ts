@@ -42,6 +42,9 @@ const EXACT_MOVES_MAX = 25;
 /** Most moves that the recursion follows: where 25 are expected, more are rarer than 1e-12. */
 const EXACT_STEPS_MAX = 74;
 
+/** Up to this many expected moves, their number is so uncertain that three of them are averaged. */
+const COUNTED_MOVES_MAX = 300;
+
 /** Below this share of still slots, the effect is too small to see. */
 const STILL_PROBABILITY_MIN = 1e-6;
 
@@ -116,9 +119,10 @@ export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
         stepDeviation,
       });
     };
-  if (still === 0) return noTouchAfter(moves);
-  // The number of moves is binomial. Three counts with the weights of Gauss and Hermite have its mean
-  // and variance.
+  // The number of moves is binomial. Where there are many, survival near a barrier falls like their
+  // inverse root: its mean is the survival of 0.75 `still` fewer moves, rounded up here.
+  if (moves > COUNTED_MOVES_MAX || still === 0) return noTouchAfter(moves - still);
+  // Otherwise three counts with the weights of Gauss and Hermite have its mean and variance.
   const reach = Math.sqrt(3 * moves * still);
   return CENTRE_WEIGHT * noTouchAfter(moves) +
     OUTER_WEIGHT * (noTouchAfter(Math.max(0, moves - reach)) + noTouchAfter(moves + reach));
