@@ -113,7 +113,7 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   });
   const { state } = chain;
   // Late enough that all of them are open by then.
-  const startTime = clock.now() + 5_000;
+  const startTime = clock.now() + 20_000;
   const endTime = startTime + 2_000;
   for (let index = 0; index < THESES; index++) openThesis(state, index, startTime, endTime);
 

@@ -22,7 +22,7 @@ import { requireSender, verifyEmbeddedSignatures } from "./verify.ts";
  * Settlement attempts of one checkpoint at most, so that it ends well within its interval. The next
  * checkpoints continue with the rest.
  */
-export const SETTLEMENTS_PER_CHECKPOINT_MAX = 5_000;
+export const SETTLEMENTS_PER_CHECKPOINT_MAX = 1_000;
 
 /**
  * Failures of strangers, which are not recorded ({@link Ledger.recordsFailureOf}): the newest are kept
