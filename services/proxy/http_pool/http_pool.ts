@@ -39,6 +39,13 @@ export class ReplyTimeoutError extends RangemakerError {
   }
 }
 
+/** The node sent something other than the answer to the request. */
+export class WrongReplyError extends RangemakerError {
+  constructor() {
+    super("NODE_WRONG_REPLY", "It answered another call");
+  }
+}
+
 /** The node does not respond, so its open requests are abandoned. */
 export class AbandonedError extends RangemakerError {
   constructor(reason: string) {
@@ -92,6 +99,7 @@ export class HttpPool {
    * @param forwardedFor Value of `X-Forwarded-For`.
    * @param mayRepeat Send it again if a reused connection turns out to be closed.
    * @param mayMove Send it once more to another node, where there are several.
+   * @param isAnswer Whether a body answers this request. Another one ends its connection.
    * @throws {ConnectionError} If no answer came; its cause may be a ReplyTimeoutError.
    * @throws {BusyError} If too many requests are open.
    */
@@ -100,12 +108,13 @@ export class HttpPool {
     forwardedFor: string,
     mayRepeat = false,
     mayMove = mayRepeat,
+    isAnswer?: (body: string) => boolean,
   ): Promise<NodeReply> {
     // A header value cannot contain a line end: the HTTP parser that read it ensures that.
     const rest = `${forwardedFor}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
     return new Promise((resolve, reject) => {
       const startedAtMs = this.#options.clock.now();
-      this.#send(new Post(this, rest, mayRepeat, mayMove, startedAtMs, resolve, reject));
+      this.#send(new Post(this, rest, mayRepeat, mayMove, isAnswer, startedAtMs, resolve, reject));
     });
   }
 
@@ -127,11 +136,25 @@ export class HttpPool {
   replied(post: Post, connection: NodeConnection, reply: HttpReply): void {
     const nowMs = this.#options.clock.now();
     this.#busy.delete(connection);
+    const { status } = reply;
+    const body = typeof reply.body === "string" ? reply.body : bodyOf(reply.body);
+    // From here on, the connection would answer each request with the answer to another one.
+    if (status === 200 && post.isAnswer?.(body) === false) {
+      return this.#misled(post, connection, nowMs);
+    }
     if (reply.reusable && !this.#stopped) this.#keep(connection, nowMs);
-    this.#options.onEnd?.(nowMs - post.startedAtMs, reply.status);
-    if (isRefusal(reply.status) && this.#move(post, nowMs)) return;
-    const { status, body } = reply;
-    post.resolve({ status, body: typeof body === "string" ? body : bodyOf(body) });
+    this.#options.onEnd?.(nowMs - post.startedAtMs, status);
+    if (isRefusal(status) && this.#move(post, nowMs)) return;
+    post.resolve({ status, body });
+  }
+
+  /** The node sent an answer that nobody asked for. A read is sent again, over a new connection. */
+  #misled(post: Post, connection: NodeConnection, nowMs: number): void {
+    const error = new ConnectionError("sent", new WrongReplyError());
+    connection.destroy(error);
+    if (!post.mayRepeat) return this.#reject(post, error, nowMs);
+    post.mayRepeat = false;
+    this.#open(post);
   }
 
   /** For {@link Post}: handles the failure, and sends the request again if that is safe. */
@@ -251,6 +274,7 @@ class Post implements Exchange {
     readonly rest: string,
     public mayRepeat: boolean,
     public mayMove: boolean,
+    readonly isAnswer: ((body: string) => boolean) | undefined,
     public startedAtMs: number,
     readonly resolve: (reply: NodeReply) => void,
     readonly reject: (error: Error) => void,

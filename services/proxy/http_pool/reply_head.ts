@@ -72,6 +72,10 @@ function framingOf(status: number, fields: Fields): Framing {
     throw new ReplyError("Answer has a content encoding, but none was requested");
   }
   if (status < 200 || BODILESS.has(status)) return { bytes: 0 };
+  // Two parsers could read two different answers (RFC 9112, section 6.3).
+  if (encoding !== undefined && length !== undefined) {
+    throw new ReplyError("Answer has both a length and a transfer encoding");
+  }
   if (encoding === "chunked") return "chunked";
   if (encoding !== undefined) {
     throw new ReplyError("Answer has a transfer encoding other than chunked");

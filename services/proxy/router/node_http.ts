@@ -34,6 +34,8 @@ export interface PostOptions {
   forwardedFor: string;
   /** Send it again if a reused connection turns out to be closed. */
   retryIfStale?: boolean;
+  /** Whether a body answers this message; another one is not taken, and ends its connection. */
+  isAnswer?: (body: string) => boolean;
   /** Send it once more to another read node, if there are several and this one failed. */
   allowFailover?: boolean;
   /** Which one of the read nodes; by default the one that leads. */
@@ -77,8 +79,8 @@ export function nodeHttp(options: NodeHttpOptions): HttpPool {
 
 /** Posts a message to one node. */
 export function postTo(pool: HttpPool, text: string, options: PostOptions): Promise<NodeReply> {
-  const { forwardedFor, retryIfStale = false, allowFailover = false } = options;
-  return pool.post(text, forwardedFor, retryIfStale, allowFailover);
+  const { forwardedFor, retryIfStale = false, allowFailover = false, isAnswer } = options;
+  return pool.post(text, forwardedFor, retryIfStale, allowFailover, isAnswer);
 }
 
 function failureOf(error: ConnectionError | BusyError, target: Target, timeoutMs: number): Error {

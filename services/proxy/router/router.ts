@@ -131,7 +131,8 @@ export class Router {
   async #readOverHttp(node: number, rest: string, context: MessageContext): Promise<Answer> {
     const id = this.#lastId += 1;
     const { forwardedFor } = context;
-    const options = { forwardedFor, retryIfStale: true, allowFailover: true, node };
+    const isAnswer = (body: string) => readAnswer({ status: 200, body }, id) !== undefined;
+    const options = { forwardedFor, retryIfStale: true, allowFailover: true, isAnswer, node };
     return answerTo(id, await this.#options.nodes.read.post(callText(rest, id), options), "read");
   }
 
@@ -251,8 +252,7 @@ function isFullBlock({ method, params }: Call): boolean {
 }
 
 /**
- * Reads the answer to a call. That to a write is taken under any id: it came over a connection that
- * nobody else used, and its caller must not lose it.
+ * Reads the answer to a call. That to a write is taken under any id: its caller must not lose it.
  *
  * @throws {ProxyError} 502 if it is no answer to this call: an error page, or another call's.
  */

@@ -410,12 +410,12 @@ Deno.test("Router: small plain reads of the leader are for the socket, all else 
     assert.equal(asked[0]?.rest, ',"method":"eth_chainId","params":[]}');
     const overHttp = asked[0]?.overHttp() ?? assert.fail();
     const post = posted.at(-1) ?? assert.fail();
-    assert.deepEqual(post.options, {
-      forwardedFor: "x",
-      retryIfStale: true,
-      allowFailover: true,
-      node: 0,
-    });
+    const { isAnswer, ...options } = post.options;
+    const wanted = { forwardedFor: "x", retryIfStale: true, allowFailover: true, node: 0 };
+    assert.deepEqual(options, wanted);
+    const { id } = JSON.parse(post.text);
+    const isTaken = [id, id + 1, null].map((id) => isAnswer?.(JSON.stringify({ id })));
+    assert.deepEqual(isTaken, [true, false, true]);
     reply(post, '"result":7');
     assert.equal(answerUnder(await overHttp, "5"), '{"id":5,"result":7}');
   }
