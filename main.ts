@@ -145,6 +145,10 @@ function processContext(): CommandContext {
   const progress = progressOn(Deno.stderr, () => Deno.consoleSize().columns);
   return {
     env: readVariable,
+    forget(variable) {
+      const { state } = Deno.permissions.querySync({ name: "env", variable });
+      if (state === "granted") Deno.env.delete(variable);
+    },
     print(line) {
       progress("");
       console.log(line);

@@ -14,6 +14,7 @@ import {
   type OptionsOf,
   type OptionTable,
   parseOptions,
+  secretVariables,
   UsageError,
   USER_FOLDER_VARIABLE,
 } from "./options.ts";
@@ -32,6 +33,8 @@ export const STOP_DEADLINE_MS = 5_000;
 /** The process as a command sees it. */
 export interface CommandContext {
   env: Environment;
+  /** Removes a variable from the environment. */
+  forget(variable: string): void;
   /** Prints one line of results to standard output. */
   print(line: string): void;
   /** Prints one line about an error to standard error. */
@@ -121,6 +124,8 @@ export function command<T extends OptionTable, L = void>(
   const options = { ...definition.options, ...logging };
   const start = async (argv: readonly string[], context: CommandContext): Promise<number> => {
     const values = parseOptions(definition, options, argv, context.env);
+    // Code that is loaded later, such as a strategy, shares the environment.
+    secretVariables(options).forEach(context.forget);
     // Parsed by the logging rows of the table; the generic type hides their types.
     const { jsonLogs, logLevel } = values as Omit<LoggingOptions, "color">;
     await configureLogging({ jsonLogs, logLevel, color: context.color });

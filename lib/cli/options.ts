@@ -2,7 +2,7 @@ import { Command as Parser, CommanderError, Option } from "commander";
 import { isAbsolute, join } from "node:path";
 import type { z } from "zod";
 import { RangemakerError } from "../errors.ts";
-import { IN_MEMORY, POSTGRES_URL } from "../intents/location.ts";
+import { IN_MEMORY, POSTGRES_URL, withPassword } from "../intents/location.ts";
 import { redact } from "../redact.ts";
 import type { OptionKind } from "./option_kinds.ts";
 
@@ -237,11 +237,25 @@ function parseOption(spec: OptionSpec, flag: unknown, env: Environment): unknown
   throw new UsageError(`Invalid ${isFromVariable ? spec.env : name}: ${rule}${received}`);
 }
 
+/** The password of a PostgreSQL database whose URL has none. */
+const PASSWORD_VARIABLE = "PGPASSWORD";
+
+/** The variables of a table that hold keys, passwords, or URLs that may hold them. */
+export function secretVariables(table: OptionTable): string[] {
+  const specs = Object.values(table);
+  const usesDatabase = specs.some(({ kind }) => kind.access === "database");
+  const own = specs.flatMap(({ kind, env }) => kind.secret && env !== undefined ? [env] : []);
+  return usesDatabase ? [...own, PASSWORD_VARIABLE] : own;
+}
+
 /** The user's folder: `deno task` runs commands in the folder of deno.json. */
 export const USER_FOLDER_VARIABLE = "INIT_CWD";
 
 /** A path resolved from the user's folder. Other values stay as they are. */
 function fromUserFolder(value: unknown, { kind: { access } }: OptionSpec, env: Environment) {
+  if (access === "database" && POSTGRES_URL.test(String(value))) {
+    return withPassword(String(value), env(PASSWORD_VARIABLE));
+  }
   const isPath = access === "read" || access === "write" || access === "readWrite" ||
     access === "database" && !POSTGRES_URL.test(String(value));
   if (!isPath || value === IN_MEMORY || typeof value !== "string" || isAbsolute(value)) {

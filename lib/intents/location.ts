@@ -40,6 +40,14 @@ export function postgresServers(url: string): URL[] {
   });
 }
 
+/** A database URL with a password, unless it has one. */
+export function withPassword(url: string, password: string | undefined): string {
+  const [, start = "", hosts = "", rest = ""] = URL_PARTS.exec(url) ?? [];
+  const [, scheme = "", user = "", given] = /^([^:]+:\/\/)([^:@]*)(:[^@]*)?@?$/s.exec(start) ?? [];
+  if (!password || given !== undefined) return url;
+  return `${scheme}${user}:${encodeURIComponent(password)}@${hosts}${rest}`;
+}
+
 function splitHosts(url: string): string[] {
   const [, start = "", hosts = "", rest = ""] = URL_PARTS.exec(url) ?? [];
   return hosts.split(",").map((host) => `${start}${host}${rest}`);

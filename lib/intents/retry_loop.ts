@@ -69,7 +69,9 @@ export class RetryLoop {
       this.#isStoreLost = false;
     } catch (thrown) {
       const reason = messageOf(thrown);
-      if (!this.#isStoreLost) log.error("Unfinished intents cannot be read: {reason}", { reason });
+      if (!this.#isStoreLost) {
+        log.error("Unfinished intents cannot be read: {reason}", { event: "store_failed", reason });
+      }
       this.#isStoreLost = true;
     }
     if (this.#stopped) return;
@@ -96,12 +98,16 @@ export class RetryLoop {
     const { log, submit, nodeLost } = this.#options;
     try {
       const { key, state } = await submit(intent);
-      log.info("Intent {key} retried: {state}", { key, state });
+      log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
     } catch (thrown) {
       // Already logged when the node was lost.
       if (isProbe && nodeLost()) return;
       const reason = messageOf(thrown);
-      log.warning("Intent {key} is still unfinished: {reason}", { key: intent.key, reason });
+      log.warning("Intent {key} is still unfinished: {reason}", {
+        event: "intent_unfinished",
+        key: intent.key,
+        reason,
+      });
     }
   }
 }

@@ -16,6 +16,7 @@ export function recordedContext(env: Record<string, string> = {}): RecordedConte
   const errors: string[] = [];
   const context: CommandContext = {
     env: (name) => env[name],
+    forget: (name) => void delete env[name],
     print: (line) => printed.push(line),
     printError: (line) => errors.push(line),
     untilSignal: () => new Promise(() => {}),

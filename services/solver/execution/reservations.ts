@@ -58,6 +58,7 @@ export class Reservations {
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
       this.#log.warn("Reservation of {quoteHash} cannot be released yet: {reason}", {
+        event: "reservations_kept",
         quoteHash,
         reason: messageOf(thrown),
       });
@@ -94,7 +95,10 @@ export class Reservations {
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
       if (signal.aborted) return;
-      this.#log.warn("Reservations cannot be reconciled: {reason}", { reason: thrown.message });
+      this.#log.warn("Reservations cannot be reconciled: {reason}", {
+        event: "reservations_kept",
+        reason: thrown.message,
+      });
     }
   }
 

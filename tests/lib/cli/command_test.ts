@@ -11,6 +11,7 @@ import {
 } from "../../../lib/cli/command.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
 import type { RunningService } from "../../../lib/http/service.ts";
+import { options as bridgeOptions } from "../../../services/bridge/options.ts";
 import { recordedContext } from "../../support/command_context.ts";
 
 /** Runs a command. */
@@ -133,4 +134,21 @@ Deno.test("serviceCommand: a signal ends a service that still waits to start", a
   const code = await run([], { ...context, untilSignal: () => signal.promise });
   assert.equal(code, ExitCode.failed);
   assert.deepEqual(errors, [`Not stopped within ${STOP_DEADLINE_MS} ms: open work is cut off`]);
+});
+
+Deno.test("command: keys and passwords leave the environment once they are parsed", async () => {
+  const env: Record<string, string> = {
+    ...{ BRIDGE_PRIVATE_KEY: `0x${"11".repeat(32)}`, PGPASSWORD: "hunter2", CHAIN_ID: "7" },
+    BRIDGE_DATABASE: "postgres://user@host/name",
+  };
+  const seen: unknown[] = [];
+  const run = command({
+    ...{ name: "keys", description: "", options: bridgeOptions, examples: [] },
+    run: (options) => {
+      seen.push({ ...env }, options.database, options.chainId);
+      return Promise.resolve(0);
+    },
+  });
+  assert.equal((await runIn(env, run)).code, 0);
+  assert.deepEqual(seen, [{ CHAIN_ID: "7" }, "postgres://user:hunter2@host/name", 7]);
 });

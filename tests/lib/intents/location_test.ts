@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { databaseSchema, postgresServers } from "../../../lib/intents/location.ts";
+import { databaseSchema, postgresServers, withPassword } from "../../../lib/intents/location.ts";
 
 Deno.test("postgresServers: a URL for each host, with all but the role of the server", () => {
   const url =
@@ -29,3 +29,15 @@ Deno.test("databaseSchema: a file, or a URL whose hosts are valid and whose role
     assert.ok(!isTaken(text), text);
   }
 });
+
+const passwords: [url: string, expected: string][] = [
+  ["postgres://host/name", "postgres://:p%40ss@host/name"],
+  ["postgres://u@one:1,two:2/name?a=b", "postgres://u:p%40ss@one:1,two:2/name?a=b"],
+  ["postgres://u:own@host/name", "postgres://u:own@host/name"],
+];
+for (const [url, expected] of passwords) {
+  Deno.test(`withPassword: ${url} becomes ${expected}`, () => {
+    assert.equal(withPassword(url, "p@ss"), expected);
+    assert.equal(withPassword(url, undefined), url);
+  });
+}

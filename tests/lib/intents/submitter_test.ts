@@ -284,3 +284,63 @@ Deno.test("Submitter: a start retries an intent whose time is ahead of the clock
     await bench.untilIdle();
     assert.deepEqual(bench.ended, ["committed"]);
   }));
+
+const outOfRange = () => {
+  const data = { code: "TIMESTAMP_OUT_OF_RANGE" };
+  throw new RpcError(-32003, "Timestamp is too far from the node's clock", { data });
+};
+
+Deno.test("Submitter: a refusal for the timestamp alone waits until the clocks agree again", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = outOfRange;
+    bench.node.headMs = bench.clock.now() + 90_000;
+    const intent = await bench.record();
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      await assert.rejects(() => bench.submitter.submit(intent), /it is 90000 ms behind that of/);
+    }
+    assert.equal(bench.submitter.clockProblem?.code, "CLOCKS_DIFFER");
+    bench.node.onSend = (tx) => bench.node.commit(tx);
+    assert.equal((await bench.submitter.submit(intent)).state, "committed");
+    assert.equal(bench.submitter.clockProblem, undefined);
+  }));
+
+Deno.test("Submitter: a refusal for the timestamp ends with the deadline", () =>
+  withBench(async (bench) => {
+    bench.node.onSend = outOfRange;
+    const intent = await bench.record({ lifeMs: 1_000 });
+    await assert.rejects(() => bench.submitter.submit(intent), OutcomeUnknownError);
+    bench.clock.advance(71_000);
+    const finished = await bench.submitter.submit(intent);
+    assert.equal(finished.failure?.code, "DEADLINE_PASSED");
+  }));
+
+Deno.test("Submitter: after the clock was set back, a transaction from the future is signed again", () =>
+  withBench(async (bench) => {
+    const intent = await bench.record({ lifeMs: 600_000 });
+    bench.clock.advance(-120_000);
+    bench.node.onSend = (tx) =>
+      tx.timestamp > bench.clock.now() ? outOfRange() : bench.node.commit(tx);
+    assert.equal((await bench.submitter.submit(intent)).state, "committed");
+    assert.equal(bench.node.sent.length, 2);
+  }));
+
+Deno.test("Submitter: what was read from the store is verified before it is sent, what is new is not", () =>
+  withBench(async (bench) => {
+    bench.verify = () => {
+      throw new IntentRefusedError("STORE_DAMAGED", "Row k is damaged");
+    };
+    const intent = await bench.record();
+    const finished = await bench.submitter.submit(intent);
+    assert.deepEqual([finished.failure?.code, bench.node.sent.length], ["STORE_DAMAGED", 0]);
+    bench.verify = () => assert.fail("It is new");
+    const { intent: fresh } = await bench.store.insert({ ...intent, key: "new" });
+    assert.equal((await bench.submitter.submit(fresh, true)).state, "committed");
+  }));
+
+Deno.test("Submitter: a deposit that the node has already is committed, with the reason", () =>
+  withBench(async (bench) => {
+    const error = { code: "DEPOSIT_ALREADY_PROCESSED" as const, message: "Used before" };
+    bench.node.onSend = (tx) => ({ ...bench.node.commit(tx), status: "failed", error });
+    const { state, failure } = await bench.submitter.submit(await bench.record());
+    assert.deepEqual([state, failure], ["committed", error]);
+  }));
