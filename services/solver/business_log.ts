@@ -5,8 +5,11 @@ import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
 import type { QuoteTerms } from "../../lib/protocol/quote.ts";
 import { receiptSchema } from "../../lib/protocol/receipt.ts";
-import type { Hex } from "../../lib/protocol/scalars.ts";
+import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { redactUrls } from "../../lib/redact.ts";
+import type { SolverOptions } from "./options.ts";
+import type { KnownBalance } from "./own_account.ts";
 import { riskOf } from "./risk/bet_at_risk.ts";
 
 const log = serviceLog("solver");
@@ -26,6 +29,23 @@ function usdc(amount: bigint): string {
 
 /** The log line of each event of a bet (docs/operating.md, "Logs"). */
 export const businessLog = {
+  /** What the solver works with; the balance is unknown while the node does not answer. */
+  started(options: SolverOptions, address: Address, { balance, time }: KnownBalance): void {
+    const { pricing, maxRisk, maxExposure, database, chainId, rpcUrl, dryRun } = options;
+    log.info(
+      "Solver {address} has {balance}, prices by {pricing}, risks at most {maxRisk} on one thesis and " +
+        "{maxExposure} in all, on chain {chainId} at {rpcUrl}, with database {database}",
+      {
+        ...{ event: "started", address, pricing, chainId, dryRun },
+        balance: time === null ? "an unknown balance" : usdc(balance),
+        maxRisk: usdc(maxRisk),
+        maxExposure: maxExposure === undefined ? "without bound" : usdc(maxExposure),
+        rpcUrl: redactUrls(rpcUrl),
+        database: redactUrls(database),
+      },
+    );
+  },
+
   quoted(quoteHash: Hex, terms: QuoteTerms): void {
     log.debug("Quote {quoteHash} for {user}: {bet} may become {pays}", () => ({
       event: "quoted",

@@ -172,8 +172,10 @@ export async function startSolver(
     if (problem === undefined) return c.json({ status: "ok", solver, dryRun });
     return c.json({ status: "failed", ...problemFields(problem), solver, dryRun }, 503);
   });
+  let firstLook: Promise<void> = Promise.resolve();
   const close = async () => {
     await Promise.all([
+      firstLook,
       follower.stop(),
       pricing.stop(),
       limiter.stop(),
@@ -210,6 +212,7 @@ export async function startSolver(
     follower.start();
     pricing.start();
     if (!dryRun && options.pricing === "mock") warnOfMock();
+    firstLook = account.lastKnown().then((own) => businessLog.started(options, solver, own));
     return service;
   } catch (thrown) {
     await close();

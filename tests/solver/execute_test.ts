@@ -45,7 +45,7 @@ Deno.test("Execute: two equal requests at once are one submission with the same 
     assert.deepEqual(one, two);
     assert.equal(node.received.length, 1);
     // The checks are made once, too: a failure of the other would release what this one reserved.
-    assert.equal(node.calls.get("core_getAccount"), 2, "the solver's and the user's");
+    assert.equal(node.calls.get("core_getAccount"), 3, "the solver's at start, and both accounts");
   }, { hedgeDelayMs: 20 }));
 
 Deno.test("Execute: a quote that names no solver is taken for its own, another solver's is refused", () =>
