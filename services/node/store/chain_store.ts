@@ -192,7 +192,9 @@ export class ChainStore implements ChainStorage {
 
   saveUnsettled(unsettled: Unsettled): void {
     this.#turns.begin();
-    this.#tables.unsettled.put(unsettled.thesis.id, unsettled);
+    const { id, status } = unsettled.thesis;
+    if (status === "open") this.#tables.unsettled.add(id, unsettled); // it is a new one
+    else this.#tables.unsettled.put(id, unsettled);
   }
 
   saveSettled(thesis: Thesis): void {
