@@ -4,6 +4,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import WebSocket from "ws"; // only for Node 20; newer versions, Bun and Deno have one
 
 const client = new RangemakerClient({
+  chainId: 1337, // the chain of the stack
   urls: {
     solver: "http://127.0.0.1:3000",
     bridge: "http://127.0.0.1:3001",

@@ -10,6 +10,7 @@ from eth_account import Account
 SOLVER = "http://127.0.0.1:3000"
 BRIDGE = "http://127.0.0.1:3001"
 PROXY = "http://127.0.0.1:8546"
+CHAIN_ID = 1337  # the chain of the stack: sign for no other, whatever a service says
 user = Account.create()
 
 
@@ -37,6 +38,9 @@ def rpc(method, *params):
 def sign(service, message):
     """Signs a message of the type that a service describes."""
     description = call(f"{service}/typed-data")
+    chain_id = description["domain"]["chainId"]
+    if chain_id != CHAIN_ID:
+        raise SystemExit(f"{service} is of chain {chain_id}: expected {CHAIN_ID}")
     (fields,) = description["types"].values()
     for field in fields:
         if field["type"].startswith("uint"):

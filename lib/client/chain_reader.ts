@@ -6,8 +6,15 @@ import type { NodePrice } from "../protocol/price.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import { marketOf, type PriceHistory } from "./bet.ts";
+import { ChainError } from "./errors.ts";
 import { requireAddress, requireObject, requireThesisId, requireTime } from "./input.ts";
-import { baseUrls, type ClientOptions, type ClientUrls, requireWebSocket } from "./options.ts";
+import {
+  baseUrls,
+  chainIdOf,
+  type ClientOptions,
+  type ClientUrls,
+  requireWebSocket,
+} from "./options.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
 
 /** Some theses, oldest first. A page may be empty although more follow. */
@@ -19,15 +26,18 @@ export interface ThesesPage extends Page {
 export class ChainReader {
   protected readonly urls: ClientUrls;
   protected readonly node: CoreReader;
+  /** The chain that the client was made for. */
+  protected readonly ownChainId: number;
   protected readonly clock: Clock;
   protected readonly markets: Markets;
   protected readonly connect: ClientOptions["connect"];
 
-  /** @throws {InputError} Without the URLs of the services. */
+  /** @throws {InputError} Without the URLs of the services or the chain id. */
   constructor(options: ClientOptions) {
-    requireObject("options", options, "Expected an object with urls");
+    requireObject("options", options, "Expected an object with urls and chainId");
     const { urls, clock = systemClock, connect, markets } = options;
     this.urls = baseUrls(urls);
+    this.ownChainId = chainIdOf(options);
     this.node = new CoreReader({ url: urls.proxy });
     this.clock = clock;
     this.markets = markets === undefined ? SPEC_MARKETS : new Markets(markets);
@@ -35,7 +45,7 @@ export class ChainReader {
   }
 
   /**
-   * The chain id of the node, which wallets have to be on.
+   * The chain id that the node reports. Nothing is signed unless it is the option `chainId`.
    *
    * @example
    * ```ts
@@ -44,6 +54,12 @@ export class ChainReader {
    */
   chainId(): Promise<number> {
     return this.node.chainId();
+  }
+
+  /** @throws {ChainError} If the node has another chain than the client was made for. */
+  protected async requireChain(): Promise<void> {
+    const actual = await this.chainId();
+    if (actual !== this.ownChainId) throw new ChainError("node", this.ownChainId, actual);
   }
 
   /**

@@ -13,6 +13,7 @@ import { DEPOSIT_REQUEST_TYPE } from "../protocol/deposit.ts";
 import { quoteToWire } from "../protocol/quote.ts";
 import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../protocol/thesis.ts";
+import { typedDataSchema } from "../protocol/typed_data.ts";
 import {
   type Bet,
   type Estimate,
@@ -22,8 +23,8 @@ import {
   termsOf,
 } from "./bet.ts";
 import { ChainReader } from "./chain_reader.ts";
-import { ExecutionError, WalletError } from "./errors.ts";
-import { checkQuote, type Offer, quoteTypedData } from "./offer.ts";
+import { ChainError, ExecutionError, isRangemakerError, WalletError } from "./errors.ts";
+import { checkOffer, checkTerms, type Offer, quoteTypedData } from "./offer.ts";
 import {
   requireAddress,
   requireAmount,
@@ -31,7 +32,7 @@ import {
   requireOffer,
   requireThesisId,
 } from "./input.ts";
-import { type ClientOptions, requireWebSocket } from "./options.ts";
+import { type ClientOptions, requireWebSocket, solverOf } from "./options.ts";
 import { ThesisWatch, type WatchHandlers } from "./theses.ts";
 import { typedDataOf } from "./typed_data.ts";
 import { type ChainDescription, type Signing, signingOf } from "./wallet.ts";
@@ -45,28 +46,30 @@ const quoteWithHashSchema = quoteAnswerSchema.extend({ quoteHash: hash32Schema }
 
 /**
  * The services as one user sees them. It trusts none of them: what the wallet signs is built here,
- * from the request and the chain id of the node, and a quote is checked before the user signs it.
+ * from the request and the chain id of the options, and a quote is checked before the user signs it.
  *
  * Every method throws an `InputError` if an argument does not fit, a `NetworkError` if a service is
  * down, and a `ServiceError` or `RpcError` with the service's own code if it refuses.
  *
  * @example
  * ```ts
- * const client = new RangemakerClient({ urls, wallet: window.ethereum });
+ * const client = new RangemakerClient({ urls, chainId: 1337, wallet: window.ethereum });
  * const { thesisId } = await client.execute(await client.quote(bet));
  * ```
  */
 export class RangemakerClient extends ChainReader {
   readonly #signing: Signing | undefined;
+  readonly #solver: Address | undefined;
   readonly #termsOf = (bet: Bet) => termsOf(bet, this.clock.now(), this.markets);
 
   /**
-   * @throws {InputError} Without the URLs of the services.
+   * @throws {InputError} Without the URLs of the services or the chain id.
    * @throws {WalletError} `UNSUPPORTED_WALLET` if the wallet has none of the known shapes.
    */
   constructor(options: ClientOptions) {
     super(options);
-    this.#signing = options.wallet && signingOf(options.wallet);
+    this.#solver = solverOf(options);
+    this.#signing = options.wallet === undefined ? undefined : signingOf(options.wallet);
   }
 
   /**
@@ -83,8 +86,9 @@ export class RangemakerClient extends ChainReader {
   }
 
   /**
-   * Asks a browser wallet to switch to the node's chain, and to add it if it is unknown there.
+   * Asks a browser wallet to switch to the client's chain, and to add it if it is unknown there.
    *
+   * @throws {ChainError} If the node, which the wallet would use, has another chain.
    * @throws {WalletError} `USER_REJECTED`, or `WRONG_CHAIN` if it did not switch.
    * @example
    * ```ts
@@ -92,9 +96,9 @@ export class RangemakerClient extends ChainReader {
    * ```
    */
   async switchChain(chain: Partial<ChainDescription> = {}): Promise<void> {
-    const chainId = await this.chainId();
-    await this.#wallet.switchChain(chainId, {
-      chainName: `rangemaker ${chainId}`,
+    await this.requireChain();
+    await this.#wallet.switchChain(this.ownChainId, {
+      chainName: `rangemaker ${this.ownChainId}`,
       rpcUrls: [this.urls.proxy],
       nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 }, // wallets insist on 18
       ...chain,
@@ -106,6 +110,7 @@ export class RangemakerClient extends ChainReader {
    *
    * @param nonce A number never used before. After a lost answer, repeat the call with the same one.
    * @returns The hash of the deposit transaction.
+   * @throws {ChainError} If node or bridge have another chain; nothing was signed.
    * @example
    * ```ts
    * const txHash = await client.deposit(25_000_000n); // 25 USDC
@@ -114,13 +119,18 @@ export class RangemakerClient extends ChainReader {
   async deposit(amount: bigint, nonce: bigint = randomNonce()): Promise<Hex> {
     requireAmount("amount", amount, 1n);
     requireNonce(nonce);
-    const [user, chainId] = await Promise.all([this.address(), this.chainId()]);
+    const { bridge } = this.urls;
+    const [user] = await Promise.all([
+      this.address(),
+      this.requireChain(),
+      this.#requireChainOf("bridge"),
+    ]);
     const deadline = this.clock.now() + REQUEST_LIFE_MS;
     const message = { user, amount, nonce, deadline: BigInt(deadline) };
-    const typedData = typedDataOf(DEPOSIT_REQUEST_TYPE, chainId, message);
+    const typedData = typedDataOf(DEPOSIT_REQUEST_TYPE, this.ownChainId, message);
     const signature = await this.#wallet.sign(user, typedData);
     const body = { user, amount: amount.toString(), nonce: nonce.toString(), deadline, signature };
-    return (await callJson(`${this.urls.bridge}/deposit`, depositAnswerSchema, body)).txHash;
+    return (await callJson(`${bridge}/deposit`, depositAnswerSchema, body)).txHash;
   }
 
   /**
@@ -154,6 +164,7 @@ export class RangemakerClient extends ChainReader {
   /**
    * A quote that the solver signed; it can be executed until `quote.deadline`.
    *
+   * @throws {ChainError} If node or solver have another chain.
    * @throws {QuoteError} If it is not what was asked for, or not signed by the solver.
    * @example
    * ```ts
@@ -165,12 +176,20 @@ export class RangemakerClient extends ChainReader {
     const url = this.urls.solver;
     const terms = this.#termsOf(bet);
     const request = { user: await this.address(), ...terms };
-    const [{ quote, quoteHash: claimedHash }, { solver }, chainId] = await Promise.all([
+    const [{ quote, quoteHash }, solver] = await Promise.all([
       callJson(`${url}/quote`, quoteWithHashSchema, request),
-      callJson(`${url}/health`, identitySchema),
-      this.chainId(),
+      this.#solver ?? callJson(`${url}/health`, identitySchema).then(({ solver }) => solver),
+      this.requireChain(),
     ]);
-    return checkQuote(quote, { request, solver, chainId, claimedHash });
+    checkTerms(quote, request);
+    try {
+      checkOffer({ quote, quoteHash }, this.ownChainId, solver);
+    } catch (thrown) {
+      // A quote for another chain has another hash: the solver says which chain it signs for.
+      if (isRangemakerError(thrown, "QUOTE_HASH_MISMATCH")) await this.#requireChainOf("solver");
+      throw thrown;
+    }
+    return { quote, quoteHash };
   }
 
   /**
@@ -178,6 +197,8 @@ export class RangemakerClient extends ChainReader {
    * a lost answer, the same pair gives the first result again without another prompt. `offerToJson`
    * makes text of an offer.
    *
+   * @throws {ChainError} If the node has another chain.
+   * @throws {QuoteError} If the offer is for another chain, was changed, or is not by the solver.
    * @throws {WalletError} `WRONG_CHAIN`, `USER_REJECTED` and others.
    * @example
    * ```ts
@@ -188,7 +209,10 @@ export class RangemakerClient extends ChainReader {
   async sign(offer: Offer): Promise<Hex> {
     requireOffer(offer);
     const { quote } = offer;
-    return await this.#wallet.sign(quote.user, quoteTypedData(quote, await this.chainId()));
+    const wallet = this.#wallet;
+    await this.requireChain();
+    checkOffer(offer, this.ownChainId, this.#solver ?? quote.solver);
+    return await wallet.sign(quote.user, quoteTypedData(quote, this.ownChainId));
   }
 
   /**
@@ -278,6 +302,13 @@ export class RangemakerClient extends ChainReader {
   async account(address?: Address): Promise<Account> {
     requireAddress("address", address);
     return await this.node.getAccount(address ?? await this.address());
+  }
+
+  /** @throws {ChainError} If a service checks signatures for another chain. */
+  async #requireChainOf(service: "solver" | "bridge"): Promise<void> {
+    const { domain } = await callJson(`${this.urls[service]}/typed-data`, typedDataSchema);
+    if (domain.chainId === this.ownChainId) return;
+    throw new ChainError(service, this.ownChainId, domain.chainId);
   }
 
   get #wallet(): Signing {

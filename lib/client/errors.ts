@@ -48,6 +48,19 @@ export class WalletError extends RangemakerError {
   }
 }
 
+/**
+ * A service is of another chain than the client was made for; nothing was signed. `details` has both
+ * chain ids, `expected` and `actual`, and the `service`.
+ */
+export class ChainError extends RangemakerError {
+  declare readonly code: "CHAIN_MISMATCH";
+
+  constructor(service: string, expected: number, actual: number) {
+    const message = `The ${service} is of chain ${actual}: this client is for chain ${expected}`;
+    super("CHAIN_MISMATCH", message, { details: { service, expected, actual } });
+  }
+}
+
 /** Codes of an {@link InputError}. */
 export type InputErrorCode =
   /** An argument or option of the wrong type, sign or size. */

@@ -7,7 +7,7 @@
  * ```ts
  * import { RangemakerClient } from "@rangemaker/client";
  *
- * const client = new RangemakerClient({ urls, wallet: window.ethereum });
+ * const client = new RangemakerClient({ urls, chainId: 1337, wallet: window.ethereum });
  * const { thesisId } = await client.execute(await client.quote(bet));
  * const { status } = await client.settled(thesisId, 60_000);
  * ```
@@ -18,6 +18,7 @@ export type { Bet, Estimate, Execution, PriceHistory } from "./bet.ts";
 export type { ThesesPage } from "./chain_reader.ts";
 export { RangemakerClient } from "./client.ts";
 export {
+  ChainError,
   ExecutionError,
   InputError,
   type InputErrorCode,
@@ -43,6 +44,7 @@ export type {
   ChainDescription,
   ClientWallet,
   ProviderWallet,
+  SignerWallet,
   Wallet,
 } from "./wallet.ts";
 export type { TypedData } from "./typed_data.ts";

@@ -38,8 +38,8 @@ export function offerToJson({ quote, quoteHash }: Offer): OfferJson {
 }
 
 /**
- * The offer that {@link offerToJson} made JSON of. Its signatures are not checked again: the solver
- * and the chain do that.
+ * The offer that {@link offerToJson} made JSON of. `sign` checks its hash and the
+ * solver's signature again.
  *
  * @throws {QuoteError} `INVALID_OFFER` if it is something else.
  * @example
@@ -60,44 +60,40 @@ export function quoteTypedData(quote: Quote, chainId: number): TypedData {
   return typedDataOf(QUOTE_TYPE, chainId, quoteMessage(quote));
 }
 
-/** The request and the solver that a quote has to match. */
-export interface QuoteExpectations {
-  /** The request, as it was sent. */
-  request: Record<string, unknown>;
-  solver: Address;
-  chainId: number;
-  /** The hash that the solver says the quote has. */
-  claimedHash: Hex;
+/**
+ * Checks that a quote has the terms that were asked for.
+ *
+ * @throws {QuoteError} `QUOTE_TERMS_MISMATCH`
+ */
+export function checkTerms(quote: Quote, request: Record<string, unknown>): void {
+  const offered = quoteMessage(quote);
+  for (const [field, asked] of Object.entries(request)) {
+    const [expected, actual] = [String(asked), String(offered[field])];
+    if (actual === expected) continue;
+    const message = `Quote has ${field} ${actual}: asked for ${expected}`;
+    throw new QuoteError("QUOTE_TERMS_MISMATCH", message, { field, expected, actual });
+  }
 }
 
 /**
- * Checks a quote before the user sees it. The hash is computed here, with another library than the
- * solver's.
+ * Checks that an offer is for a chain, unchanged, and signed by its solver. The hash is computed here,
+ * with another library than the solver's.
  *
- * @throws {QuoteError}
+ * @param solver Who has to have signed it.
+ * @throws {QuoteError} `QUOTE_HASH_MISMATCH` or `QUOTE_SIGNER_MISMATCH`
  */
-export function checkQuote(quote: Quote, expected: QuoteExpectations): Offer {
-  const { request, solver, chainId, claimedHash } = expected;
-  const offered = quoteMessage(quote);
-  for (const [field, asked] of Object.entries(request)) {
-    if (String(offered[field]) === String(asked)) continue;
-    const message = `Quote has ${field} ${offered[field]}: asked for ${asked}`;
-    throw new QuoteError("QUOTE_TERMS_MISMATCH", message, { field });
-  }
-  const typedData = quoteTypedData(quote, chainId);
-  const quoteHash = hashTypedData(typedData);
+export function checkOffer(offer: Offer, chainId: number, solver: Address): void {
+  const { quote, quoteHash: claimedHash } = offer;
+  const quoteHash = hashTypedData(quoteTypedData(quote, chainId));
   if (claimedHash !== quoteHash) {
-    const message = `Quote has hash ${quoteHash}: the solver says ${claimedHash}`;
-    throw new QuoteError("QUOTE_HASH_MISMATCH", message, { quoteHash, claimedHash });
+    const message = `Quote has hash ${quoteHash} on chain ${chainId}: the offer says ` +
+      `${claimedHash}, so it is for another chain or was changed`;
+    throw new QuoteError("QUOTE_HASH_MISMATCH", message, { quoteHash, claimedHash, chainId });
   }
   const signer = signerOf(quoteHash, quote.signature);
-  if (signer !== solver || quote.solver !== solver) {
-    const message = `Quote of ${quote.solver} is signed by ${
-      signer ?? "nobody"
-    }: expected ${solver}`;
-    throw new QuoteError("QUOTE_SIGNER_MISMATCH", message, { quoteHash, signer, expected: solver });
-  }
-  return { quote, quoteHash };
+  if (signer === solver && quote.solver === solver) return;
+  const message = `Quote of ${quote.solver} is signed by ${signer ?? "nobody"}: expected ${solver}`;
+  throw new QuoteError("QUOTE_SIGNER_MISMATCH", message, { quoteHash, signer, expected: solver });
 }
 
 /** The signer of a signature; undefined if it is malformed. */

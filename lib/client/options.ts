@@ -1,8 +1,9 @@
 import type { Clock } from "../clock.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
 import type { Market } from "../protocol/markets.ts";
+import { type Address, addressSchema } from "../protocol/scalars.ts";
 import { WatchError } from "./errors.ts";
-import { requireObject, wrongInput } from "./input.ts";
+import { requireAddress, requireObject, wrongInput } from "./input.ts";
 import type { Wallet } from "./wallet.ts";
 
 /** Base URLs of the services that a user talks to. */
@@ -18,6 +19,13 @@ export interface ClientUrls {
 /** Options of a {@link RangemakerClient}. */
 export interface ClientOptions {
   urls: ClientUrls;
+  /**
+   * The chain to sign for, from your own settings. Signatures are valid on no other chain, and a
+   * service of another one is refused with `CHAIN_MISMATCH`: it could submit them there.
+   */
+  chainId: number;
+  /** The address of the solver whose quotes to accept; whoever the solver says it is by default. */
+  solver?: Address | undefined;
   /** Signs for the user; leave it out to only read. */
   wallet?: Wallet | undefined;
   /** Unix time; the machine's own by default. */
@@ -30,7 +38,8 @@ export interface ClientOptions {
    * @example
    * ```ts
    * import WebSocket from "ws";
-   * const client = new RangemakerClient({ urls, connect: (url) => new WebSocket(url) });
+   * const connect = (url) => new WebSocket(url);
+   * const client = new RangemakerClient({ urls, chainId: 1337, connect });
    * ```
    */
   connect?: (url: string) => SocketLike;
@@ -48,6 +57,18 @@ export function baseUrls(urls: ClientUrls): ClientUrls {
   }
   const trimmed = (url: string) => url.replace(/\/+$/, "");
   return { ...urls, solver: trimmed(urls.solver), bridge: trimmed(urls.bridge) };
+}
+
+/** The chain id of the options. @throws {InputError} If there is none. */
+export function chainIdOf({ chainId }: ClientOptions): number {
+  if (Number.isSafeInteger(chainId) && chainId > 0) return chainId;
+  throw wrongInput("chainId", "Expected the id of the chain to sign for, such as 1337", chainId);
+}
+
+/** The solver of the options, in EIP-55 form. @throws {InputError} If it is no address. */
+export function solverOf({ solver }: ClientOptions): Address | undefined {
+  requireAddress("solver", solver);
+  return solver && addressSchema.parse(solver);
 }
 
 /** @throws {WatchError} `NO_WEBSOCKET` if the runtime has none and the options open none. */

@@ -1,10 +1,11 @@
 /**
  * Signs for the user. Wallets are recognised by their shape, not by their class, so that any
- * version of viem fits, and two copies of it in one page do not matter.
+ * version of viem or ethers fits, and two copies of it in one page do not matter.
  */
 import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
+import { DOMAIN_TYPE } from "../protocol/typed_data.ts";
 import { WalletError } from "./errors.ts";
 import { hashTypedData, recoverSigner, type TypedData } from "./typed_data.ts";
 
@@ -24,8 +25,18 @@ export interface ClientWallet extends ProviderWallet {
   account?: { address: Address } | undefined;
 }
 
+/** A signer of ethers 6: a `Wallet` with a key, or the one that a `BrowserProvider` gives. */
+export interface SignerWallet {
+  getAddress(): Promise<string>;
+  signTypedData(
+    domain: TypedData["domain"],
+    types: TypedData["types"],
+    value: TypedData["message"],
+  ): Promise<string>;
+}
+
 /** Anything that can sign for the user. */
-export type Wallet = AccountWallet | ClientWallet | ProviderWallet;
+export type Wallet = AccountWallet | ClientWallet | ProviderWallet | SignerWallet;
 
 /** How `wallet_addEthereumChain` introduces the chain to the user. */
 export interface ChainDescription {
@@ -50,17 +61,39 @@ export interface Signing {
  * @throws {WalletError} `UNSUPPORTED_WALLET`
  */
 export function signingOf(wallet: Wallet): Signing {
+  if (isSigner(wallet)) return signerSigning(wallet);
   if (isAccount(wallet)) return accountSigning(wallet);
-  // Plain JavaScript may pass the text of a key, which no error may show.
-  if (
-    Object(wallet) !== wallet || !("request" in wallet) || typeof wallet.request !== "function"
-  ) {
-    const message =
-      "Not a wallet: expected an account, a viem WalletClient or an EIP-1193 provider";
-    throw new WalletError("UNSUPPORTED_WALLET", message);
-  }
+  if (!isProvider(wallet)) throw unsupportedWallet(wallet);
   const account = "account" in wallet ? wallet.account : undefined;
   return isAccount(account) ? accountSigning(account) : new ProviderSigning(wallet, account);
+}
+
+/** Names what is missing. Plain JavaScript may pass the text of a key, which no error may show. */
+function unsupportedWallet(value: unknown): WalletError {
+  const has = (name: string) => typeof value === "object" && value !== null && name in value;
+  const problem = has("_signTypedData")
+    ? "signTypedData is missing: signers of ethers 5 are not supported, those of ethers 6 are"
+    : has("getAddress")
+    ? "signTypedData(domain, types, value) is missing"
+    : has("address")
+    ? "signTypedData is missing: an address alone does not sign; pass window.ethereum, " +
+      "a viem WalletClient, or an account of privateKeyToAccount"
+    : typeof value === "string"
+    ? "received text: make an account of a private key with privateKeyToAccount of viem"
+    : "request is missing: expected a viem account or WalletClient, an ethers signer, " +
+      "or an EIP-1193 provider such as window.ethereum";
+  return new WalletError("UNSUPPORTED_WALLET", `Not a wallet: ${problem}`);
+}
+
+function isProvider(value: unknown): value is ProviderWallet {
+  return typeof value === "object" && value !== null && "request" in value &&
+    typeof value.request === "function";
+}
+
+function isSigner(value: unknown): value is SignerWallet {
+  return typeof value === "object" && value !== null &&
+    "getAddress" in value && typeof value.getAddress === "function" &&
+    "signTypedData" in value && typeof value.signTypedData === "function";
 }
 
 function isAccount(value: unknown): value is AccountWallet {
@@ -76,6 +109,38 @@ function accountSigning(account: AccountWallet): Signing {
       return await checkedSignature(address, typedData, signed);
     },
     switchChain: () => Promise.resolve(),
+  };
+}
+
+function signerSigning(signer: SignerWallet): Signing {
+  const provider = providerOf(signer);
+  if (provider !== undefined) {
+    const { address } = z.object({ address: addressSchema }).parse(signer);
+    return new ProviderSigning(provider, { address });
+  }
+  return {
+    address: async () => addressSchema.parse(await asking("getAddress", () => signer.getAddress())),
+    async sign(address, typedData) {
+      const { domain, types: { [DOMAIN_TYPE.primaryType]: _, ...types }, message } = typedData;
+      const signed = await asking("sign", () => signer.signTypedData(domain, types, message));
+      return await checkedSignature(address, typedData, signed);
+    },
+    switchChain: () => Promise.resolve(),
+  };
+}
+
+/**
+ * The provider behind a `JsonRpcSigner` of ethers, recognised by a method that no other signer has.
+ * Its wallet prompts the user and is on one chain at a time.
+ */
+function providerOf(signer: SignerWallet): ProviderWallet | undefined {
+  if (!("sendUncheckedTransaction" in signer && "provider" in signer)) return undefined;
+  const { provider } = signer;
+  if (typeof provider !== "object" || provider === null || !("send" in provider)) return undefined;
+  const { send } = provider;
+  if (typeof send !== "function") return undefined;
+  return {
+    request: ({ method, params = [] }) => Promise.resolve(send.call(provider, method, params)),
   };
 }
 
@@ -181,8 +246,8 @@ function walletErrorOf(what: string, cause: unknown): WalletError {
   return new WalletError("WALLET_FAILED", message, { cause });
 }
 
-/** Where wallets put the error behind an error: viem in `cause`, MetaMask on mobile in `data`. */
-const INNER = ["cause", "data", "originalError"] as const;
+/** Where wallets put the error behind an error: viem in `cause`, MetaMask on mobile in `data`, ethers in `info`. */
+const INNER = ["cause", "data", "originalError", "info", "error"] as const;
 
 /** How deep an error is searched: the wrappings seen are three deep. */
 const DEPTH_MAX = 8;

@@ -13,6 +13,7 @@ import { RangemakerError } from "../../lib/errors.ts";
 import { callJson } from "../../lib/net/call_json.ts";
 import { formatUsdc } from "../../lib/protocol/price.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
+import { DEFAULTS } from "../node/settings.ts";
 import { drawWhile, rangeLine } from "./range_line.ts";
 import type { StackUrls } from "./stack.ts";
 
@@ -62,7 +63,7 @@ export async function playBet(
   progress: ShowProgress = () => {},
 ): Promise<BetResult> {
   const wallet = privateKeyToAccount(generatePrivateKey());
-  const client = new RangemakerClient({ urls, wallet, clock });
+  const client = new RangemakerClient({ urls, chainId: DEFAULTS.chainId, wallet, clock });
   let count = 0;
   const step = async <T>(name: string, play: () => Promise<T>, outcome: (result: T) => string) => {
     const startedMs = performance.now();

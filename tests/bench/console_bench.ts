@@ -36,7 +36,7 @@ async function withinRate<T>(call: () => Promise<T>): Promise<T> {
 /** Places bets that are open for long, all of them on the chart of five minutes. */
 async function placeBets(urls: StackUrls): Promise<`0x${string}`> {
   const key = generatePrivateKey();
-  const client = new RangemakerClient({ urls, wallet: privateKeyToAccount(key) });
+  const client = new RangemakerClient({ urls, chainId: 1337, wallet: privateKeyToAccount(key) });
   const { price } = await waitForPrices(urls, client, systemClock);
   await client.deposit(10_000_000_000n);
   let next = 0;
@@ -183,7 +183,11 @@ try {
   row("a picture after the navigation", pictures);
   await blank.close();
 
-  await waitForPrices(stack.urls, new RangemakerClient({ urls: stack.urls }), systemClock);
+  await waitForPrices(
+    stack.urls,
+    new RangemakerClient({ urls: stack.urls, chainId: 1337 }),
+    systemClock,
+  );
   const loads = [];
   for (let count = 0; count < LOADS; count++) loads.push(await firstPriceMs(url, browser));
   row("first price after the navigation", loads.map(({ ms }) => ms));

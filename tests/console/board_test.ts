@@ -37,7 +37,7 @@ Deno.test({
     const solver = DEV_ACCOUNTS.solver.address;
     try {
       const wallet = privateKeyToAccount(generatePrivateKey());
-      const client = new RangemakerClient({ urls: stack.urls, wallet });
+      const client = new RangemakerClient({ urls: stack.urls, chainId: 1337, wallet });
       await waitForPrices(stack.urls, client, systemClock);
       await client.deposit(1_000_000_000n);
       await playBets(client);

@@ -31,7 +31,7 @@ Deno.test({
       const browser = await launchBrowser();
       const open = () => Visitor.open(browser, stack.urls.console ?? assert.fail());
       try {
-        const client = new RangemakerClient({ urls: stack.urls });
+        const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
         await eventually("prices of all markets", async () => {
           const prices = Object.values(await client.prices());
           return prices.length === 21 && prices.every(({ state }) => state === "fresh") ||

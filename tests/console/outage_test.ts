@@ -56,7 +56,7 @@ browserTest(
 /** Bets that are open for the whole test, so that the maker has something to lose. */
 async function placeBet(services: TestServices): Promise<void> {
   const wallet = privateKeyToAccount(generatePrivateKey());
-  const client = new RangemakerClient({ urls: services.urls, wallet });
+  const client = new RangemakerClient({ urls: services.urls, chainId: 1337, wallet });
   const oracle = services.urlOf("oracle");
   const { price } = await waitForPrices({ oracle }, client, systemClock);
   await client.deposit(10_000_000n);

@@ -61,7 +61,8 @@ class FakeClient extends RangemakerClient {
   failure: Error | undefined;
 
   constructor() {
-    super({ urls: { solver: "", bridge: "", proxy: "http://127.0.0.1:1", proxyWs: "" } });
+    const urls = { solver: "", bridge: "", proxy: "http://127.0.0.1:1", proxyWs: "" };
+    super({ urls, chainId: 1337 });
   }
 
   override account(): Promise<Account> {

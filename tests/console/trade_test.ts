@@ -40,7 +40,11 @@ Deno.test({
       return theses.at(-1) ?? assert.fail("No bet");
     };
     try {
-      await waitForPrices(stack.urls, new RangemakerClient({ urls: stack.urls }), systemClock);
+      await waitForPrices(
+        stack.urls,
+        new RangemakerClient({ urls: stack.urls, chainId: 1337 }),
+        systemClock,
+      );
 
       await t.step("a stranger sees prices and what to do, and the page is light", async () => {
         const visitor = await open();
@@ -163,7 +167,7 @@ Deno.test({
           Object.values(localStorage).find((text) => /^"?0x\w{64}"?$/.test(text))
         );
         const wallet = privateKeyToAccount(hash32Schema.parse(key?.replaceAll('"', "")));
-        const client = new RangemakerClient({ urls: stack.urls, wallet });
+        const client = new RangemakerClient({ urls: stack.urls, chainId: 1337, wallet });
         const { price = 0n } = (await client.prices())["ETH/USDT"] ?? {};
         const startTime = Date.now() + 10_000;
         await client.execute(

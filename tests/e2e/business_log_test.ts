@@ -20,7 +20,7 @@ Deno.test("Logs: a whole bet leaves a line for each thing that happened to it, a
   try {
     const { urls } = stack;
     const wallet = privateKeyToAccount(generatePrivateKey());
-    const client = new RangemakerClient({ urls, wallet });
+    const client = new RangemakerClient({ urls, chainId: 1337, wallet });
     const { price } = await waitForPrices(urls, client, systemClock);
     const bet = (amount: bigint) => ({
       symbol: "ETH/USDT",

@@ -33,7 +33,11 @@ async function withUser(
 }
 
 function clientOf(urls: ClientUrls): RangemakerClient {
-  return new RangemakerClient({ urls, wallet: privateKeyToAccount(generatePrivateKey()) });
+  return new RangemakerClient({
+    urls,
+    chainId: 1337,
+    wallet: privateKeyToAccount(generatePrivateKey()),
+  });
 }
 
 function betAround(price: bigint) {
@@ -74,7 +78,7 @@ Deno.test("RangemakerClient: deposits, quotes, executes and follows a bet to its
 Deno.test("RangemakerClient: watches over a WebSocket that it is given, as Node 20 needs it", async () => {
   await withUser(async (_client, { urls }) => {
     const connect = (url: string) => new WebSocket(url);
-    const client = new RangemakerClient({ urls, connect });
+    const client = new RangemakerClient({ urls, chainId: 1337, connect });
     const states: string[] = [];
     const watch = await client.watch({ onState: (state) => states.push(state) }, DEV_USER);
     assert.deepEqual([states, watch.theses], [["live"], []]);

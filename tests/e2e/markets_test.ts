@@ -67,7 +67,7 @@ Deno.test("stack --markets: a bet on a market of the file; the specification's a
     });
 
     const wallet = privateKeyToAccount(generatePrivateKey());
-    const client = new RangemakerClient({ urls, wallet, markets: list });
+    const client = new RangemakerClient({ urls, chainId: 1337, wallet, markets: list });
     await client.deposit(10_000_000n);
     const startTime = systemClock.now();
     const { price } = (await client.prices())["T1/EUR"]!;
@@ -83,7 +83,7 @@ Deno.test("stack --markets: a bet on a market of the file; the specification's a
     assert.equal((await client.settled(thesisId, 30_000)).status, "won");
     assert.equal((await client.history("T1/EUR", startTime, startTime + 500)).prices.length, 5);
     await assert.rejects(client.quote({ ...bet, symbol: "ETH/USDT" }), /expected one of T1\/EUR/);
-    const ofSpec = new RangemakerClient({ urls, wallet });
+    const ofSpec = new RangemakerClient({ urls, chainId: 1337, wallet });
     await assert.rejects(ofSpec.quote({ ...bet, symbol: "ETH/USDT" }), /UNSUPPORTED_PAIR/);
     const metrics = await (await fetch(`${urls.solver}/metrics`)).text();
     assert.match(metrics, /^solver_bets_usdc_total\{market="T1\/EUR"\} 1$/m);
@@ -100,7 +100,7 @@ Deno.test("stack --markets: fifty markets have prices everywhere, and a place on
       const { prices } = await callJson(`${urls.oracle}/prices`, oraclePricesSchema);
       assert.equal(Object.keys(prices).length, COUNT);
       const { list } = await readMarkets(path);
-      const client = new RangemakerClient({ urls, markets: list });
+      const client = new RangemakerClient({ urls, chainId: 1337, markets: list });
       const { symbol } = list[COUNT - 1]!;
       const { price } = prices[symbol]!;
       const startTime = systemClock.now();

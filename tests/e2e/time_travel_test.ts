@@ -31,7 +31,7 @@ Deno.test("stack: bets of ten minutes are settled within a second, again and aga
   const { proxy } = stack.urls;
   const wallet = privateKeyToAccount(generatePrivateKey());
   const clock = new ShiftedClock(systemClock);
-  const client = new RangemakerClient({ urls: stack.urls, wallet, clock });
+  const client = new RangemakerClient({ urls: stack.urls, chainId: 1337, wallet, clock });
   /** Calls a method that moves the time of the chain, and moves the client with it. */
   const travel = async (method: string, params: unknown) => {
     const { now } = await rpc(proxy, method, [params]);

@@ -176,7 +176,7 @@ Deno.test("Package of the client: checked, small, typed, and plays a bet in ever
     });
 
     await withStack(async ({ urls }) => {
-      await waitForPrices(urls, new RangemakerClient({ urls }), systemClock);
+      await waitForPrices(urls, new RangemakerClient({ urls, chainId: 1337 }), systemClock);
       await Deno.writeTextFile(`${folder}/bet.mjs`, exampleFor("bet.mjs", urls));
 
       await t.step("the example runs in Node, Bun and Deno", async () => {

@@ -2,6 +2,7 @@
 import { isRangemakerError, RangemakerClient } from "@rangemaker/client";
 
 const client = new RangemakerClient({
+  chainId: 1337, // the chain of the stack
   urls: {
     solver: "http://127.0.0.1:3000",
     bridge: "http://127.0.0.1:3001",

@@ -13,11 +13,13 @@ import {
 } from "../../../lib/client/mod.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { listen } from "../../../lib/http/listener.ts";
+import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { quoteMessage, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { recoverSigner, Signer } from "../../../lib/protocol/signature.ts";
+import { describeTypedData } from "../../../lib/protocol/typed_data.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -57,7 +59,7 @@ const offer = { quote: { ...terms, signature: solver.sign(quoteHash) }, quoteHas
 /** What each route answers, and what it was sent. */
 type Routes = Record<string, (body: Record<string, unknown>) => unknown>;
 
-/** Runs a test with a client whose services are the routes; the node knows its chain id. */
+/** Runs a test with a client whose services are the routes; node and bridge say which chain they are of. */
 async function withServices(
   routes: Routes,
   test: (client: RangemakerClient) => Promise<void>,
@@ -67,6 +69,9 @@ async function withServices(
     const text = await request.text();
     const body = text === "" ? {} : JSON.parse(text);
     const { pathname } = new URL(request.url);
+    if (pathname === "/typed-data") {
+      return Response.json(describeTypedData(DEPOSIT_REQUEST_TYPE, CHAIN_ID));
+    }
     const name = pathname === "/rpc" ? body.method : pathname;
     const answer = routes[name]?.(body);
     if (pathname !== "/rpc") return Response.json(answer);
@@ -76,7 +81,7 @@ async function withServices(
   const { url } = services;
   const urls = { solver: `${url}/`, bridge: url, proxy: `${url}/rpc`, proxyWs: url };
   try {
-    await test(new RangemakerClient({ urls, wallet, clock, ...options }));
+    await test(new RangemakerClient({ urls, chainId: CHAIN_ID, wallet, clock, ...options }));
   } finally {
     await services.stop();
   }
@@ -343,6 +348,7 @@ Deno.test("watch: a watch that could not be opened does not connect again", asyn
   const network = new FakeNetwork();
   const client = new RangemakerClient({
     urls: { solver: "", bridge: "", proxy: "http://127.0.0.1:2", proxyWs: "ws://127.0.0.1:2" },
+    chainId: CHAIN_ID,
     wallet,
     clock,
     connect: network.connect,

@@ -84,7 +84,7 @@ Deno.test("Client: wrong arguments are refused by name, before anything is signe
     ...privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey),
     signTypedData: () => (asked += 1, Promise.reject(new Error("Not asked"))),
   };
-  const client = new RangemakerClient({ urls, wallet });
+  const client = new RangemakerClient({ urls, chainId: 1337, wallet });
   for (const [field, message, calls] of WRONG) {
     for (const call of calls) {
       const attempt = async () => void await call(client);
@@ -102,7 +102,7 @@ Deno.test("Client: wrong arguments are refused by name, before anything is signe
 
 Deno.test("Client: the least and the greatest values are accepted, and addresses in any case", async () => {
   const wallet = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
-  const client = new RangemakerClient({ urls, wallet });
+  const client = new RangemakerClient({ urls, chainId: 1337, wallet });
   const least = { lowerPrice: 0n, upperPrice: 0n, betAmount: 0n, startTime: 0, endTime: 0 };
   const user = untyped<`0x${string}`>(wallet.address.toLowerCase());
   const quote = { ...bet, ...least, solver: user };
@@ -117,25 +117,33 @@ Deno.test("Client: the least and the greatest values are accepted, and addresses
   for (const call of calls) await assert.rejects(() => call(client), NetworkError);
 });
 
-Deno.test("Client: without its URLs it says which are missing", () => {
+Deno.test("Client: without URLs or chain id it says which are missing", () => {
   const { proxy: _, ...withoutProxy } = urls;
-  const cases: [options: unknown, message: string][] = [
-    [undefined, "options: Expected an object with urls: received nothing"],
+  const cases: [options: unknown, message: string | RegExp][] = [
+    [undefined, "options: Expected an object with urls and chainId: received nothing"],
     [{}, "urls: Expected an object with solver, bridge, proxy, proxyWs: received nothing"],
     [{ urls: {} }, "urls.solver: Expected a URL: received nothing"],
     [{ urls: withoutProxy }, "urls.proxy: Expected a URL: received nothing"],
     [{ urls: { ...urls, proxyWs: 5 } }, "urls.proxyWs: Expected a URL: received the number 5"],
+    ...[undefined, 0, -1, 1.5, "1337", 1337n].map((chainId): [unknown, RegExp] => {
+      return [
+        { urls, chainId },
+        /^chainId: Expected the id of the chain to sign for, such as 1337: /,
+      ];
+    }),
+    [{ urls, chainId: 1337, solver: "me" }, address],
   ];
   for (const [options, message] of cases) {
     const make = () => new RangemakerClient(untyped(options));
-    assert.throws(make, (thrown) => thrown instanceof InputError && thrown.message === message);
+    assert.throws(make, { name: "InputError", message });
   }
 });
 
 Deno.test("Client: the text of a key is no wallet, and is not shown", () => {
   const wallet = untyped<undefined>(DEV_ACCOUNTS.admin.privateKey);
-  assert.throws(() => new RangemakerClient({ urls, wallet }), {
+  assert.throws(() => new RangemakerClient({ urls, chainId: 1337, wallet }), {
     name: "WalletError",
-    message: "Not a wallet: expected an account, a viem WalletClient or an EIP-1193 provider",
+    message:
+      "Not a wallet: received text: make an account of a private key with privateKeyToAccount of viem",
   });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { offerFromJson, offerToJson, QuoteError } from "../../../lib/client/mod.ts";
-import { checkQuote } from "../../../lib/client/offer.ts";
+import { checkOffer, checkTerms } from "../../../lib/client/offer.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
@@ -32,13 +32,11 @@ function signed(terms: QuoteTerms, signer: Signer = solver): Quote {
 
 function check(quote: Quote, overrides: { claimedHash?: `0x${string}`; chainId?: number } = {}) {
   const { solver: _, payout: __, ...request } = terms;
-  return checkQuote(quote, {
-    request,
-    solver: solver.address,
-    chainId: CHAIN_ID,
-    claimedHash: hashQuote(quote, CHAIN_ID),
-    ...overrides,
-  });
+  checkTerms(quote, request);
+  const { chainId = CHAIN_ID, claimedHash = hashQuote(quote, CHAIN_ID) } = overrides;
+  const offer = { quote, quoteHash: claimedHash };
+  checkOffer(offer, chainId, solver.address);
+  return offer;
 }
 
 function refuses(code: string, field?: string) {
@@ -47,7 +45,7 @@ function refuses(code: string, field?: string) {
   };
 }
 
-Deno.test("checkQuote: what was asked for, signed by the solver, is an offer", () => {
+Deno.test("checkOffer: what was asked for, signed by the solver, is an offer", () => {
   const quote = signed(terms);
   assert.deepEqual(check(quote), { quote, quoteHash: hashQuote(terms, CHAIN_ID) });
 });
@@ -66,7 +64,7 @@ const CHANGES: Partial<QuoteTerms>[] = [
 
 for (const change of CHANGES) {
   const [field] = Object.keys(change);
-  Deno.test(`checkQuote: a quote with another ${field} is refused, though the solver signed it`, () => {
+  Deno.test(`checkTerms: a quote with another ${field} is refused, though the solver signed it`, () => {
     assert.throws(
       () => check(signed({ ...terms, ...change })),
       refuses("QUOTE_TERMS_MISMATCH", field),
@@ -74,17 +72,17 @@ for (const change of CHANGES) {
   });
 }
 
-Deno.test("checkQuote: a hash that is not that of the quote is refused", () => {
+Deno.test("checkOffer: a hash that is not that of the quote is refused", () => {
   const claimedHash = `0x${"11".repeat(32)}` as const;
   assert.throws(() => check(signed(terms), { claimedHash }), {
     code: "QUOTE_HASH_MISMATCH",
-    details: { quoteHash: hashQuote(terms, CHAIN_ID), claimedHash },
+    details: { quoteHash: hashQuote(terms, CHAIN_ID), claimedHash, chainId: CHAIN_ID },
   });
   // The hash of the same quote on another chain.
   assert.throws(() => check(signed(terms), { chainId: 1 }), refuses("QUOTE_HASH_MISMATCH"));
 });
 
-Deno.test("checkQuote: a signature by another key, a broken one and another solver are refused", () => {
+Deno.test("checkOffer: a signature by another key, a broken one and another solver are refused", () => {
   const stranger = new Signer(DEV_ACCOUNTS.admin.privateKey);
   const quotes = [
     signed(terms, stranger),

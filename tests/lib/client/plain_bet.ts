@@ -5,7 +5,7 @@ import { type ClientUrls, isRangemakerError, RangemakerClient } from "../../../l
 
 const urls: ClientUrls = JSON.parse(process.argv[2] ?? "");
 const wallet = privateKeyToAccount(generatePrivateKey());
-const client = new RangemakerClient({ urls, wallet });
+const client = new RangemakerClient({ urls, chainId: 1337, wallet });
 
 await client.deposit(100_000_000n);
 const price = (await client.prices())["ETH/USDT"]?.price ?? 0n;

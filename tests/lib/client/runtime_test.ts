@@ -92,7 +92,11 @@ Deno.test({
       const { solver, bridge, proxy, proxyWs } = stack.urls;
       const urls = JSON.stringify({ solver, bridge, proxy, proxyWs });
       const path = await bundle(folder);
-      await waitForPrices(stack.urls, new RangemakerClient({ urls: stack.urls }), systemClock);
+      await waitForPrices(
+        stack.urls,
+        new RangemakerClient({ urls: stack.urls, chainId: 1337 }),
+        systemClock,
+      );
       const webSocket = nodeMajor < 22 ? ["--experimental-websocket"] : [];
       const played = await run("node", [...webSocket, path, urls]);
       assert.equal(played.code, 0, played.stderr);
@@ -115,7 +119,11 @@ Deno.test({
     const stack = await startStack({ ports: FREE_PORTS, seed: 1 });
     try {
       const path = await bundle(folder);
-      await waitForPrices(stack.urls, new RangemakerClient({ urls: stack.urls }), systemClock);
+      await waitForPrices(
+        stack.urls,
+        new RangemakerClient({ urls: stack.urls, chainId: 1337 }),
+        systemClock,
+      );
       const played = await run("node", [path, JSON.stringify(stack.urls)]);
       assert.equal(JSON.parse(played.stdout).outcome, "NO_WEBSOCKET", played.stderr);
     } finally {

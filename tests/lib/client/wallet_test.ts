@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
-import { TypedDataEncoder, verifyTypedData } from "ethers";
+import {
+  BrowserProvider,
+  JsonRpcSigner,
+  TypedDataEncoder,
+  verifyTypedData,
+  Wallet as EthersWallet,
+} from "ethers";
 import { createWalletClient, custom, type Hex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { type ProviderWallet, type Wallet, WalletError } from "../../../lib/client/mod.ts";
@@ -85,7 +91,18 @@ const WALLETS: Record<string, (provider: FakeProvider) => { wallet: Wallet; prom
     return { wallet: walletClient(provider, false), prompts: true };
   },
   "an EIP-1193 provider": (provider) => ({ wallet: provider, prompts: true }),
+  "an ethers Wallet": () => ({ wallet: new EthersWallet(privateKey), prompts: false }),
+  "an ethers signer of a provider": (provider) => {
+    const browser = new BrowserProvider(provider, CHAIN_ID);
+    return { wallet: new JsonRpcSigner(browser, address), prompts: true };
+  },
 };
+
+const PROMPTING = [
+  "an EIP-1193 provider",
+  "a viem WalletClient on a provider",
+  "an ethers signer of a provider",
+];
 
 for (const [name, make] of Object.entries(WALLETS)) {
   Deno.test(`signingOf: ${name} signs full typed data with decimal strings`, async () => {
@@ -123,9 +140,24 @@ Deno.test("typedDataOf: names every type and field, and has the digest that serv
 
 Deno.test("signingOf: what is no wallet is refused at once", () => {
   const noSigner = { address, signTypedData: "no function" };
-  for (const value of [{}, { address }, { request: "no function" }, noSigner, null, "0x12"]) {
+  const getAddress = () => address;
+  const refused: [unknown, RegExp][] = [
+    ...[{}, { request: "no function" }, null].map((value): [unknown, RegExp] => {
+      return [
+        value,
+        /request is missing: expected a viem account or WalletClient, an ethers signer/,
+      ];
+    }),
+    [{ address }, /an address alone does not sign/],
+    [noSigner, /signTypedData is missing/],
+    [{ getAddress }, /signTypedData\(domain, types, value\) is missing/],
+    [{ getAddress, _signTypedData: getAddress }, /signers of ethers 5 are not supported/],
+    ["0x12", /received text: make an account/],
+  ];
+  for (const [value, message] of refused) {
     // The types forbid these; JavaScript callers have no types.
-    assert.throws(() => signingOf(value as unknown as Wallet), { code: "UNSUPPORTED_WALLET" });
+    const make = () => signingOf(value as unknown as Wallet);
+    assert.throws(make, { code: "UNSUPPORTED_WALLET", message });
   }
 });
 
@@ -143,7 +175,7 @@ Deno.test("Provider: a wallet on another chain is not asked to sign, and can be 
   assert(!provider.asked.includes("wallet_addEthereumChain"));
 });
 
-for (const name of ["an EIP-1193 provider", "a viem WalletClient on a provider"]) {
+for (const name of PROMPTING) {
   Deno.test(`Provider: ${name} that does not know the chain is asked to add it`, async () => {
     const provider = new FakeProvider();
     provider.chainId = 1;
@@ -169,7 +201,7 @@ const FAILURES: [string, unknown, string, boolean][] = [
 ];
 
 for (const [what, failure, code, retryable] of FAILURES) {
-  for (const name of ["an EIP-1193 provider", "a viem WalletClient on a provider"]) {
+  for (const name of PROMPTING) {
     Deno.test(`Provider: ${what} of ${name} is ${code}`, async () => {
       const provider = new FakeProvider();
       provider.failure = failure;

@@ -15,6 +15,6 @@ export function clientsOf(urls: ClientUrls, provider: EIP1193Provider): Rangemak
     provider,
   ];
   return wallets.map((wallet) =>
-    new RangemakerClient({ urls, wallet, connect: (url) => new WebSocket(url) })
+    new RangemakerClient({ urls, chainId: 1337, wallet, connect: (url) => new WebSocket(url) })
   );
 }

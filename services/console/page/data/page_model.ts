@@ -30,7 +30,8 @@ export function openPageModel(config: PageConfig, page: Window): PageModel {
   const clock = systemClock;
   const serverClock = new ServerClock(clock.now);
   const markets = new Markets(config.markets);
-  const client = new RangemakerClient({ urls: config.urls, markets: config.markets });
+  const { urls, chainId } = config;
+  const client = new RangemakerClient({ urls, chainId, markets: config.markets });
   const announcement = signal("");
   const announce = (text: string) => announcement.value = text;
   const nodeChainId: Signal<number | undefined> = signal(undefined);

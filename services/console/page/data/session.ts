@@ -117,8 +117,8 @@ export class Session {
   }
 
   #clientOf(wallet: Wallet): RangemakerClient {
-    const { urls, markets } = this.#options.config;
-    return new RangemakerClient({ urls, markets, wallet });
+    const { urls, chainId, markets } = this.#options.config;
+    return new RangemakerClient({ urls, chainId, markets, wallet });
   }
 
   #portfolioOf(client: RangemakerClient, user: Address): Portfolio {

@@ -1,0 +1,210 @@
+/**
+ * A hostile network: services that claim another chain than the client was made for, so that what the
+ * user signs could be submitted there. Whatever they answer, no wallet is asked for a signature.
+ */
+import assert from "node:assert/strict";
+import { Wallet as EthersWallet } from "ethers";
+import { createWalletClient, custom } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import {
+  ChainError,
+  offerFromJson,
+  offerToJson,
+  RangemakerClient,
+  type Wallet,
+} from "../../../lib/client/mod.ts";
+import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
+import { listen } from "../../../lib/http/listener.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { QUOTE_TYPE, quoteToWire } from "../../../lib/protocol/quote.ts";
+import { Signer } from "../../../lib/protocol/signature.ts";
+import { describeTypedData } from "../../../lib/protocol/typed_data.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const TEST_CHAIN = 1337;
+const PRODUCTION = 4_242;
+const clock = new FakeClock();
+const solver = new Signer(DEV_ACCOUNTS.solver.privateKey);
+const other = new Signer(DEV_ACCOUNTS.relayer.privateKey);
+const { address, privateKey } = DEV_ACCOUNTS.admin;
+const account = privateKeyToAccount(privateKey);
+const txHash = `0x${"ab".repeat(32)}` as const;
+const bet = {
+  symbol: "ETH/USDT",
+  lowerPrice: 2_900_000_000n,
+  upperPrice: 3_100_000_000n,
+  betAmount: 1_000_000n,
+  startTime: clock.now() + 1_000,
+  endTime: clock.now() + 4_000,
+};
+
+/** The offer of a solver for {@link bet}, on a chain. */
+function offerOn(chainId: number, signer: Signer = solver) {
+  const { base, quote } = SPEC_MARKETS.bySymbol("ETH/USDT")!; // a market of the specification
+  const { symbol: _, ...plainBet } = bet;
+  const terms = {
+    ...plainBet,
+    solver: signer.address,
+    user: address,
+    thesisType: "box" as const,
+    base,
+    quote,
+    payout: 1_070_000n,
+    deadline: clock.now() + 60_000,
+  };
+  const quoteHash = hashQuote(terms, chainId);
+  return { quote: { ...terms, signature: signer.sign(quoteHash) }, quoteHash };
+}
+
+/** The chain that each service says it is of. */
+interface Claims {
+  node: number;
+  bridge: number;
+  solver: number;
+}
+
+/** Runs a test against services that take whatever they are sent. @returns What they were sent. */
+async function withNetwork(
+  claims: Claims,
+  test: (urls: { solver: string; bridge: string; proxy: string; proxyWs: string }) => Promise<void>,
+): Promise<string[]> {
+  const written: string[] = [];
+  const offer = offerOn(claims.solver);
+  const result = { txHash, status: "committed", thesisId: 7 };
+  const answers: Record<string, unknown> = {
+    "/bridge/typed-data": describeTypedData(DEPOSIT_REQUEST_TYPE, claims.bridge),
+    "/bridge/deposit": { success: true, txHash },
+    "/solver/typed-data": describeTypedData(QUOTE_TYPE, claims.solver),
+    "/solver/health": { solver: solver.address },
+    "/solver/quote": { success: true, quote: quoteToWire(offer.quote), quoteHash: offer.quoteHash },
+    "/solver/execute": { success: true, result },
+  };
+  const network = listen("127.0.0.1", 0, async (request) => {
+    const { pathname } = new URL(request.url);
+    if (/deposit|execute/.test(pathname)) written.push(pathname);
+    if (pathname !== "/rpc") return Response.json(answers[pathname]);
+    const { id } = await request.json();
+    return Response.json({ jsonrpc: "2.0", id, result: `0x${claims.node.toString(16)}` });
+  });
+  const { url } = network;
+  const urls = { solver: `${url}/solver`, bridge: `${url}/bridge` };
+  try {
+    await test({ ...urls, proxy: `${url}/rpc`, proxyWs: url });
+  } finally {
+    await network.stop();
+  }
+  return written;
+}
+
+/** Every kind of wallet, on production's chain as far as it has one, with the count of its signatures. */
+function walletsOf(asked: { signatures: number }): Record<string, Wallet> {
+  const signTypedData = () => {
+    asked.signatures += 1;
+    return Promise.reject(new Error("Not to be asked"));
+  };
+  const provider = {
+    request({ method }: { method: string }): Promise<unknown> {
+      if (method === "eth_chainId") return Promise.resolve(`0x${PRODUCTION.toString(16)}`);
+      if (method === "eth_requestAccounts") return Promise.resolve([address]);
+      return signTypedData();
+    },
+  };
+  const signer = new EthersWallet(privateKey);
+  signer.signTypedData = signTypedData;
+  const walletClient = createWalletClient({
+    account: address,
+    transport: custom(provider, { retryCount: 0 }),
+  });
+  return {
+    "a viem account": { ...account, signTypedData },
+    "a viem WalletClient": walletClient,
+    "an EIP-1193 provider": provider,
+    "an ethers signer": signer,
+  };
+}
+
+const ATTACKS: Record<string, [Claims, (client: RangemakerClient) => Promise<unknown>]> = {
+  "deposit, where the node claims another chain": [
+    { node: PRODUCTION, bridge: TEST_CHAIN, solver: TEST_CHAIN },
+    (client) => client.deposit(1_000_000n),
+  ],
+  "deposit, where the bridge is of another chain": [
+    { node: TEST_CHAIN, bridge: PRODUCTION, solver: TEST_CHAIN },
+    (client) => client.deposit(1_000_000n),
+  ],
+  "quote and execute, where the node claims another chain": [
+    { node: PRODUCTION, bridge: TEST_CHAIN, solver: PRODUCTION },
+    async (client) => client.execute(await client.quote(bet)),
+  ],
+  "quote and execute, where the solver is of another chain": [
+    { node: TEST_CHAIN, bridge: TEST_CHAIN, solver: PRODUCTION },
+    async (client) => client.execute(await client.quote(bet)),
+  ],
+  "an offer from JSON, where the node claims another chain": [
+    { node: PRODUCTION, bridge: TEST_CHAIN, solver: PRODUCTION },
+    (client) => client.execute(offerFromJson(offerToJson(offerOn(PRODUCTION)))),
+  ],
+  "switchChain, where the node claims another chain": [
+    { node: PRODUCTION, bridge: TEST_CHAIN, solver: TEST_CHAIN },
+    (client) => client.switchChain(),
+  ],
+};
+
+for (const [attack, [claims, play]] of Object.entries(ATTACKS)) {
+  Deno.test(`Hostile network: ${attack}: CHAIN_MISMATCH, and nothing is signed`, async () => {
+    const asked = { signatures: 0 };
+    for (const [name, wallet] of Object.entries(walletsOf(asked))) {
+      const written = await withNetwork(claims, async (urls) => {
+        const client = new RangemakerClient({ urls, wallet, clock, chainId: TEST_CHAIN });
+        await assert.rejects(play(client), (thrown) => {
+          assert(thrown instanceof ChainError, `${name}: ${thrown}`);
+          const { code, details: { expected, actual }, retryable } = thrown;
+          assert.deepEqual([expected, actual, retryable], [TEST_CHAIN, PRODUCTION, false]);
+          return code === "CHAIN_MISMATCH";
+        });
+      });
+      assert.deepEqual([written, asked.signatures], [[], 0], name);
+    }
+  });
+}
+
+const HONEST = { node: TEST_CHAIN, bridge: TEST_CHAIN, solver: TEST_CHAIN };
+
+Deno.test("sign: an offer of another chain or another solver is not signed", async () => {
+  const asked = { signatures: 0 };
+  const { "an ethers signer": wallet } = walletsOf(asked);
+  const { quote } = offerOn(TEST_CHAIN);
+  const changed = { ...offerOn(TEST_CHAIN), quote: { ...quote, payout: quote.payout - 1n } };
+  const forged = { ...offerOn(TEST_CHAIN), quote: { ...quote, signature: `${txHash}` as const } };
+  const refusals = [
+    [offerOn(PRODUCTION), "QUOTE_HASH_MISMATCH"],
+    [changed, "QUOTE_HASH_MISMATCH"],
+    [forged, "QUOTE_SIGNER_MISMATCH"],
+    [offerOn(TEST_CHAIN, other), "QUOTE_SIGNER_MISMATCH"],
+  ] as const;
+  await withNetwork(HONEST, async (urls) => {
+    const options = { urls, wallet, clock, chainId: TEST_CHAIN, solver: solver.address };
+    const client = new RangemakerClient(options);
+    for (const [offer, code] of refusals) await assert.rejects(client.execute(offer), { code });
+  });
+  assert.equal(asked.signatures, 0);
+});
+
+Deno.test("quote: the solver's address, where it is given, decides who must have signed", () =>
+  withNetwork(HONEST, async (urls) => {
+    const options = { urls, wallet: account, clock, chainId: TEST_CHAIN };
+    const lowerCase = solver.address.toLowerCase() as `0x${string}`;
+    const client = new RangemakerClient({ ...options, solver: lowerCase });
+    assert.deepEqual(await client.quote(bet), offerOn(TEST_CHAIN));
+    assert.deepEqual(await client.execute(await client.quote(bet)), { thesisId: 7, txHash });
+    await assert.rejects(new RangemakerClient({ ...options, solver: other.address }).quote(bet), {
+      code: "QUOTE_SIGNER_MISMATCH",
+      details: {
+        quoteHash: offerOn(TEST_CHAIN).quoteHash,
+        signer: solver.address,
+        expected: other.address,
+      },
+    });
+  }).then(() => {}));
