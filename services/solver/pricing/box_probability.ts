@@ -39,9 +39,6 @@ export interface PriceMotion {
 /** Up to this many expected moves the recursion is used; beyond, shifted barriers err by under 0.005. */
 const EXACT_MOVES_MAX = 25;
 
-/** Most moves that the recursion follows: where 25 are expected, more are rarer than 1e-12. */
-const EXACT_STEPS_MAX = 74;
-
 /** Up to this many expected moves, their number is so uncertain that three of them are averaged. */
 const COUNTED_MOVES_MAX = 300;
 
@@ -143,7 +140,9 @@ function exactNoTouch(
   // The current slot may be still like any other: its check counts as one more step.
   const chances = steps + (still > 0 && begun && waitMs > 0 ? 1 : 0);
   const variance = still > 0 && begun ? 0 : firstVariance;
-  const moves = Math.min(chances, EXACT_STEPS_MAX);
+  // More moves than these are rarer than 1e-9.
+  const expected = chances * (1 - still);
+  const moves = Math.min(chances, Math.ceil(expected + 7 * Math.sqrt(expected * still) + 8));
   const probabilities = noTouchByStep({
     toLower,
     toUpper,
