@@ -50,7 +50,7 @@ export class SqliteDriver implements SqlDriver {
       db = new DatabaseSync(path);
       db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-      requireIntact(db, path);
+      if (path !== IN_MEMORY) requireIntact(db, path);
       migrate(db);
       if (pagesMax !== undefined) db.exec(`PRAGMA max_page_count = ${pagesMax}`);
       return new SqliteDriver(db, damage === "torn");
