@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import { CoreReader, type ThesisFilter } from "../net/core_reader.ts";
 import { type Page, pagesOf } from "../net/pages.ts";
 import { Markets, SPEC_MARKETS } from "../protocol/markets.ts";
@@ -13,6 +13,7 @@ import {
   chainIdOf,
   type ClientOptions,
   type ClientUrls,
+  clockOf,
   requireWebSocket,
 } from "./options.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
@@ -35,11 +36,11 @@ export class ChainReader {
   /** @throws {InputError} Without the URLs of the services or the chain id. */
   constructor(options: ClientOptions) {
     requireObject("options", options, "Expected an object with urls and chainId");
-    const { urls, clock = systemClock, connect, markets } = options;
+    const { urls, connect, markets } = options;
     this.urls = baseUrls(urls);
     this.ownChainId = chainIdOf(options);
     this.node = new CoreReader({ url: urls.proxy });
-    this.clock = clock;
+    this.clock = clockOf(options);
     this.markets = markets === undefined ? SPEC_MARKETS : new Markets(markets);
     this.connect = connect;
   }

@@ -269,7 +269,7 @@ export class RangemakerClient extends ChainReader {
   }
 
   /**
-   * The outcome of one of the user's theses, as soon as there is one.
+   * The outcome of one thesis of anybody, as soon as there is one.
    *
    * @throws {WatchError} `WATCH_TIMEOUT` if there is none within `timeoutMs`.
    * @example
@@ -279,7 +279,10 @@ export class RangemakerClient extends ChainReader {
    */
   async settled(thesisId: number, timeoutMs: number): Promise<Thesis> {
     requireThesisId("thesisId", thesisId);
-    const watch = await this.watch();
+    const known = await this.thesis(thesisId);
+    if (known !== null && !isUnsettled(known.status)) return known;
+    // A thesis that was just executed may not have reached the node that answers yet.
+    const watch = await this.watch({}, known?.user);
     try {
       return await watch.until(
         ({ id, status }) => id === thesisId && !isUnsettled(status),

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
 import type { Market } from "../protocol/markets.ts";
 import { type Address, addressSchema } from "../protocol/scalars.ts";
@@ -28,8 +28,8 @@ export interface ClientOptions {
   solver?: Address | undefined;
   /** Signs for the user; leave it out to only read. */
   wallet?: Wallet | undefined;
-  /** Unix time; the machine's own by default. */
-  clock?: Clock;
+  /** Unix time, such as `{ now: () => myTime }`; the machine's own by default. Timers are optional. */
+  clock?: Pick<Clock, "now"> & Partial<Clock>;
   /** The markets of the deployment; those of the specification by default. */
   markets?: readonly Market[];
   /**
@@ -69,6 +69,18 @@ export function chainIdOf({ chainId }: ClientOptions): number {
 export function solverOf({ solver }: ClientOptions): Address | undefined {
   requireAddress("solver", solver);
   return solver && addressSchema.parse(solver);
+}
+
+/** The clock of the options, with the machine's timers unless it has its own. @throws {InputError} */
+export function clockOf({ clock = systemClock }: ClientOptions): Clock {
+  if (typeof clock?.now !== "function") {
+    throw wrongInput("clock", "Expected an object with now(): Unix milliseconds", clock);
+  }
+  return {
+    now: () => clock.now(),
+    after: (delayMs, task) =>
+      clock.after === undefined ? systemClock.after(delayMs, task) : clock.after(delayMs, task),
+  };
 }
 
 /** @throws {WatchError} `NO_WEBSOCKET` if the runtime has none and the options open none. */

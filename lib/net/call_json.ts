@@ -52,7 +52,9 @@ export async function callJson<S extends z.ZodType>(
     const { code, error, details } = failure.data;
     const retryable = RETRYABLE_STATUSES.has(status);
     const options = { status, retryable, ...(details && { details }) };
-    throw new ServiceError(code, `${url} answered ${status}: ${error}`, options);
+    const prefix = `${code}: `;
+    const message = error.startsWith(prefix) ? error.slice(prefix.length) : error;
+    throw new ServiceError(code, message, options);
   }
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;

@@ -40,8 +40,8 @@ export type QuoteRule = (typeof QUOTE_RULES)[number];
 
 /** A quote that breaks a rule. */
 export class QuoteRuleError extends RangemakerError {
-  constructor(rule: QuoteRule, message: string) {
-    super(rule, message);
+  constructor(rule: QuoteRule, message: string, details: Record<string, string> = {}) {
+    super(rule, message, { details });
   }
 }
 
@@ -135,6 +135,7 @@ function requirePriceRange(lower: bigint, upper: bigint): void {
     throw new QuoteRuleError(
       "INVALID_PRICE_RANGE",
       `Lower price ${lower} is not below upper price ${upper}: raise the upper one`,
+      { lowerPrice: `${lower}`, upperPrice: `${upper}` },
     );
   }
 }

@@ -53,7 +53,9 @@ export const run = command({
   description:
     "Runs console, exchanges, oracle, node, proxy, bridge and solver in one process on their default " +
     "ports. " +
-    "Only the bridge moves, to 3001: the solver uses 3000.",
+    "Only the bridge moves, to 3001: the solver uses 3000. " +
+    "For tests, core_faucet, core_snapshot, core_revert and core_advance at the proxy give money, " +
+    "save and restore the chain, and move its time (docs/protocol.md).",
   examples: [
     ["rangemaker stack", "simulated prices, the same every time"],
     ["rangemaker stack --tape trades.csv", "recorded ETH/USDT trades"],
@@ -83,6 +85,8 @@ export const run = command({
     warnOfDevelopmentKeys();
     context.print("rangemaker stack is up:");
     describeStack(stack.urls).forEach(context.print);
+    context.print("For tests, call at the proxy: core_faucet gives USDC, core_snapshot and");
+    context.print("core_revert save and restore the chain, core_advance moves its time.");
     context.print("Stop it with Ctrl-C.");
     await signal;
     return await stopInTime(stack, context) ? ExitCode.ok : ExitCode.failed;

@@ -68,7 +68,7 @@ Deno.test("playBet: a step that fails ends it with the reason", async () => {
     const urls = { ...stack.urls, bridge: stack.urls.oracle };
     await assert.rejects(
       playBet(urls, systemClock, (line) => lines.push(line)),
-      (thrown) => thrown instanceof ServiceError && /deposit answered 404/.test(thrown.message),
+      (thrown) => thrown instanceof ServiceError && thrown.code === "NOT_FOUND",
     );
     assert.equal(lines.length, 1);
   } finally {

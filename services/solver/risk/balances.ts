@@ -29,7 +29,7 @@ export function requireBalances(
       "INSUFFICIENT_BALANCE",
       `Balance ${balances.user} of user ${bet.user} is ${missing} short of the bet ` +
         `${bet.betAmount}${beside}: deposit first; the quote stays valid until its deadline`,
-      { retryable: true },
+      { retryable: true, details: { balance: `${balances.user}`, missing: `${missing}` } },
     );
   }
   const needed = riskOf(bet) + ofSolver;

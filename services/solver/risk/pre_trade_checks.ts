@@ -71,6 +71,7 @@ export class PreTradeChecks {
       throw new RangemakerError(
         SubmissionFailure.deadlinePassed,
         `Quote deadline ${deadline} passed ${-leftMs} ms ago; request a new quote`,
+        { details: { deadline, leftMs, neededMs } },
       );
     }
     if (leftMs >= neededMs) return;
@@ -79,6 +80,7 @@ export class PreTradeChecks {
       `Quote deadline ${deadline} is ${leftMs} ms away: hedging takes ${neededMs} ms, ${
         neededMs - leftMs
       } ms too long; request a quote with a later deadline`,
+      { details: { deadline, leftMs, neededMs } },
     );
   }
 
@@ -97,6 +99,7 @@ export class PreTradeChecks {
       `Payout ${quote.payout} would risk ${risk} on one thesis, ${
         risk - maxRisk
       } above ${maxRisk}; bet less`,
+      { details: { payout: `${quote.payout}`, risk: `${risk}`, maxRisk: `${maxRisk}` } },
     );
   }
 }

@@ -186,6 +186,7 @@ Deno.test("settled: the outcome of one thesis of the wallet's account, then noth
   const theses = [thesisOf(7), thesisOf(8, { status: "won" })].map(toWire);
   const routes: Routes = {
     core_getTheses: ({ params }) => (asked.push(params), { theses, nextCursor: null }),
+    core_getThesis: () => null,
   };
   await withServices(routes, async (client) => {
     const settled = client.settled(7, 60_000);
@@ -210,6 +211,39 @@ Deno.test("settled: the outcome of one thesis of the wallet's account, then noth
     const users = asked.map((params) => z.tuple([z.object({ user: z.string() })]).parse(params));
     assert.deepEqual(users.flat().map(({ user }) => user), [wallet.address, solver.address]);
   }, { connect: network.connect });
+});
+
+Deno.test("settled: follows the thesis of another user, and gives an outcome that is known at once", async () => {
+  const network = new FakeNetwork();
+  const open = thesisOf(7, { user: solver.address });
+  const asked: unknown[] = [];
+  const routes: Routes = {
+    core_getThesis: ({ params }) => {
+      return toWire(String(params) === "7" ? open : { ...open, id: 8, status: "won" });
+    },
+    core_getTheses({ params }) {
+      asked.push(params);
+      return { theses: [toWire({ ...open, status: "lost" })], nextCursor: null };
+    },
+  };
+  await withServices(routes, async (client) => {
+    assert.equal((await client.settled(8, 60_000)).status, "won");
+    const settled = client.settled(7, 60_000);
+    const socket = await eventually("a socket", () => network.sockets.at(-1));
+    socket.open();
+    socket.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
+    assert.equal((await settled).status, "lost");
+    assert.match(JSON.stringify(asked), new RegExp(solver.address));
+  }, { connect: network.connect, wallet: undefined });
+});
+
+Deno.test("clock: an object with now() alone suffices", async () => {
+  const sent: Record<string, unknown>[] = [];
+  const routes: Routes = { "/deposit": (body) => (sent.push(body), { success: true, txHash }) };
+  await withServices(routes, async (client) => void await client.deposit(1n), {
+    clock: { now: () => 5_000 },
+  });
+  assert.equal(sent[0]?.deadline, 65_000);
 });
 
 Deno.test("prices, watchPrices: prices of the deployment's markets, once or as they change", async () => {

@@ -132,6 +132,10 @@ Deno.test("Client: without URLs or chain id it says which are missing", () => {
       ];
     }),
     [{ urls, chainId: 1337, solver: "me" }, address],
+    [
+      { urls, chainId: 1337, clock: {} },
+      /^clock: Expected an object with now\(\): Unix milliseconds/,
+    ],
   ];
   for (const [options, message] of cases) {
     const make = () => new RangemakerClient(untyped(options));

@@ -71,7 +71,7 @@ Deno.test("callJson: a refusal keeps its code, details and status", async () => 
         status,
         retryable,
       ]);
-      assert.equal(error.message, `${url} answered ${status}: Used`);
+      assert.equal(error.message, "Used");
     });
   }
 });
