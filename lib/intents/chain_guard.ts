@@ -1,6 +1,7 @@
+import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
-import type { CoreClient } from "../net/core_client.ts";
+import { type CoreClient, isNodeAway, NodeTimeoutError } from "../net/core_client.ts";
 import { cached } from "../net/cached.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
@@ -9,8 +10,17 @@ import type { Intent } from "./intent.ts";
 import type { StoreMemory } from "./sql.ts";
 import type { IntentStore } from "./store.ts";
 
-/** How long an answer of the node is cached: less than a node needs to start with another chain. */
+/** How long the node's first block is cached: less than a node needs to start with another chain. */
 const CHECKED_MS = 100;
+
+/**
+ * How long a chain that has all that the store remembers is taken to have it still. Longer than the
+ * time between two calls of {@link ChainGuard.refresh}, so that requests rarely wait for this check.
+ */
+const COMPLETE_MS = 10_000;
+
+/** How long is cached whether the chain allows reverts, which is asked if something is missing. */
+const ALLOWS_REVERTS_MS = 1_000;
 
 /** A read node behind a proxy may know a block or a receipt this much later than the write node. */
 const LAG_BLOCKS = 50;
@@ -19,8 +29,9 @@ const LAG_MS = 2_000;
 /** Dependencies of a {@link ChainGuard}. */
 export interface ChainGuardOptions {
   store: Pick<IntentStore, "check" | "find" | "remember" | "newestCommitted">;
-  node: Pick<CoreClient, "url" | "genesisHash" | "getHead" | "getTransaction">;
+  node: Pick<CoreClient, "url" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts">;
   clock: Clock;
+  log: Logger;
   /** Whether the chain has what a committed intent says, although the node has no receipt of it. */
   isOnChain(intent: Intent): Promise<boolean>;
 }
@@ -35,7 +46,8 @@ export class ChainError extends RangemakerError {
 /**
  * Checks that the node has the chain of a store. The store binds itself to the first chain that it
  * meets, by the hash of the first block, and remembers the highest block. Its used nonces and receipts
- * are invalid on another chain, and on an older state of the same one.
+ * are invalid on another chain, and on an older state of the same one. Only where the chain allows
+ * reverts, as a development chain in memory does, the guard forgets what is missing.
  */
 export class ChainGuard {
   /**
@@ -44,19 +56,27 @@ export class ChainGuard {
    */
   readonly require: () => Promise<void>;
   readonly #options: ChainGuardOptions;
+  readonly #allowsReverts: () => Promise<boolean>;
   #known: StoreMemory | undefined;
   /** Number of the newest block when the chain was last found to be right. */
   #head = 0;
+  /** When the chain was last found to be complete; undefined after any doubt. */
+  #completeAtMs: number | undefined;
   /** The newest committed intents, oldest first: the first and the last one of each second. */
   #committed: Intent[] = [];
+  /** Sequence of the newest committed intent that this process met. */
+  #newest = 0;
 
   constructor(options: ChainGuardOptions) {
+    const { node, clock } = options;
     this.#options = options;
-    this.require = cached(() => this.#check(), CHECKED_MS, options.clock);
+    this.require = cached(() => this.#check(this.#isComplete()), CHECKED_MS, clock);
+    this.#allowsReverts = cached(() => allowsReverts(node), ALLOWS_REVERTS_MS, clock);
   }
 
   /** An intent was committed: the node must have its receipt. */
   committed(intent: Intent): void {
+    this.#newest = Math.max(this.#newest, intent.sequence);
     const since = this.#committed.at(-2);
     if (since !== undefined && intent.updatedAtMs - since.updatedAtMs < 1_000) {
       this.#committed.pop();
@@ -73,9 +93,8 @@ export class ChainGuard {
     await store.check();
     this.#known = await store.remember();
     const newest = await store.newestCommitted();
-    const last = this.#committed.at(-1);
-    if (newest !== undefined && newest.sequence > (last?.sequence ?? 0)) this.committed(newest);
-    await this.require();
+    if (newest !== undefined && newest.sequence > this.#newest) this.committed(newest);
+    await this.#check(false);
     this.#known = await store.remember({ highestBlock: this.#head });
   }
 
@@ -92,46 +111,84 @@ export class ChainGuard {
     return await headOf(node) ?? 0;
   }
 
-  async #check(): Promise<void> {
+  #isComplete(): boolean {
+    const atMs = this.#completeAtMs;
+    return atMs !== undefined && Math.abs(this.#options.clock.now() - atMs) < COMPLETE_MS;
+  }
+
+  async #check(isComplete: boolean): Promise<void> {
     const { store, node } = this.#options;
-    if (this.#known === undefined) {
-      this.#known = await store.remember();
-      const newest = await store.newestCommitted();
-      if (newest !== undefined) this.#committed = [newest];
+    try {
+      if (this.#known === undefined) {
+        this.#known = await store.remember();
+        const newest = await store.newestCommitted();
+        if (newest !== undefined) this.committed(newest);
+      }
+      const [genesis, rewind] = await Promise.all([
+        node.genesisHash(),
+        isComplete ? undefined : this.#findRewind(this.#known.highestBlock),
+      ]);
+      if (this.#known.genesis === null && genesis !== null) {
+        this.#known = await store.remember({ genesis });
+      }
+      requireSame(node.url, genesis, this.#known.genesis);
+      if (rewind !== undefined) await this.#forgetOrRefuse(rewind);
+    } catch (thrown) {
+      // A busy node was not restarted since.
+      if (!(thrown instanceof NodeTimeoutError)) this.#completeAtMs = undefined;
+      throw thrown;
     }
-    const [genesis, head] = await Promise.all([node.genesisHash(), headOf(node)]);
-    if (this.#known.genesis === null && genesis !== null) {
-      this.#known = await store.remember({ genesis });
-    }
-    const { genesis: expected, highestBlock } = this.#known;
-    requireSame(node.url, genesis, expected);
-    if (head !== null && head + LAG_BLOCKS < highestBlock) {
-      throw rewound(node.url, `is at block ${head}, but was at block ${highestBlock} before`);
-    }
-    await this.#requireCommitted();
+  }
+
+  /** What the node lacks, if it lacks anything. */
+  async #findRewind(highestBlock: number): Promise<Rewind | undefined> {
+    const askedMs = this.#options.clock.now();
+    const [head, missing] = await Promise.all([
+      headOf(this.#options.node),
+      this.#findMissing(askedMs - LAG_MS),
+    ]);
     this.#head = head ?? 0;
-  }
-
-  /** Checks that the node has the receipts that are due, and still has the newest of them. */
-  async #requireCommitted(): Promise<void> {
-    const dueMs = this.#options.clock.now() - LAG_MS;
-    let checked = 0;
-    for (const intent of this.#committed) {
-      if (intent.updatedAtMs > dueMs) break;
-      await this.#requireReceipt(intent);
-      checked += 1;
+    if (head !== null && head + LAG_BLOCKS < highestBlock) {
+      return { head, evidence: `is at block ${head}, but was at block ${highestBlock} before` };
     }
-    if (checked > 1) this.#committed.splice(0, checked - 1);
+    if (missing === undefined) {
+      this.#completeAtMs = askedMs;
+      return undefined;
+    }
+    const txHash = missing.transaction?.txHash;
+    const evidence = `does not have transaction ${txHash}, which it had committed before`;
+    return { head: this.#head, evidence };
   }
 
-  async #requireReceipt(intent: Intent): Promise<void> {
-    const { store, node } = this.#options;
-    if (await this.#isKnown(intent)) return;
+  /** Looks for the receipts that are due. If all are there, only the newest is looked for again. */
+  async #findMissing(dueMs: number): Promise<Intent | undefined> {
+    const firstLater = this.#committed.findIndex(({ updatedAtMs }) => updatedAtMs > dueMs);
+    const due = this.#committed.slice(0, firstLater < 0 ? undefined : firstLater);
+    const areThere = await Promise.all(due.map((intent) => this.#isThere(intent)));
+    const missing = due[areThere.indexOf(false)];
+    if (missing !== undefined) return missing;
+    const done = new Set(due.slice(0, -1));
+    this.#committed = this.#committed.filter((intent) => !done.has(intent));
+    return undefined;
+  }
+
+  async #isThere(intent: Intent): Promise<boolean> {
+    if (await this.#isKnown(intent)) return true;
     // An operator may have brought store and chain into line since.
-    const current = await store.find(intent.key);
-    if (current?.state !== "committed" || await this.#isKnown(current)) return;
-    const txHash = intent.transaction?.txHash;
-    throw rewound(node.url, `does not have transaction ${txHash}, which it had committed before`);
+    const current = await this.#options.store.find(intent.key);
+    return current?.state !== "committed" || await this.#isKnown(current);
+  }
+
+  /** Finished intents keep their state: they were answered before the revert. */
+  async #forgetOrRefuse({ head, evidence }: Rewind): Promise<void> {
+    const { store, node, log } = this.#options;
+    if (!await this.#allowsReverts()) throw rewound(node.url, evidence);
+    this.#known = await store.remember({ resetBlock: head });
+    this.#committed = [];
+    log.info("The development chain was reverted: the node {evidence}", {
+      event: "chain_reverted",
+      evidence,
+    });
   }
 
   async #isKnown(intent: Intent): Promise<boolean> {
@@ -140,6 +197,13 @@ export class ChainGuard {
     const receipt = await node.getTransaction(intent.transaction.txHash);
     return receipt !== null || await isOnChain(intent);
   }
+}
+
+/** A sign that the node has an older state of its chain, in words that follow "the node". */
+interface Rewind {
+  /** Number of the node's newest block; 0 if it does not report it. */
+  head: number;
+  evidence: string;
 }
 
 function requireSame(url: string, actual: Hex | null, expected: Hex | null): void {
@@ -170,6 +234,16 @@ async function headOf(node: Pick<CoreClient, "getHead">): Promise<number | null>
     return (await node.getHead()).number;
   } catch (thrown) {
     if (thrown instanceof RpcError && thrown.rpcCode === RpcCode.methodNotFound) return null;
+    throw thrown;
+  }
+}
+
+/** Whether the chain allows reverts; a node that does not answer does not say so. */
+async function allowsReverts(node: Pick<CoreClient, "allowsReverts">): Promise<boolean> {
+  try {
+    return await node.allowsReverts();
+  } catch (thrown) {
+    if (isNodeAway(thrown) || thrown instanceof RpcError) return false;
     throw thrown;
   }
 }

@@ -111,6 +111,7 @@ export class IntentService {
       store: this.store,
       node: this.probe,
       clock,
+      log: this.#log,
       isOnChain: async (intent) => await this.#work?.isOnChain(intent) ?? true,
     });
     this.problem = cached(() => this.#check(), CHECKED_MS, clock);

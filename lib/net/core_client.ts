@@ -24,6 +24,8 @@ export function isNodeAway(thrown: unknown): thrown is NodeUnreachableError | No
 
 const headSchema = z.object({ number: quantitySchema, timestampMs: timestampSchema });
 
+const discoverySchema = z.object({ methods: z.array(z.object({ name: z.string() })) });
+
 const needsBackfillSchema = z.object({
   code: z.literal("NeedsBackfill"),
   missing: z.array(spanSchema),
@@ -75,6 +77,12 @@ export class CoreClient extends CoreReader {
     return this.call(transactionMethods, "core_simulateTransaction", {
       transaction: JSON.parse(text),
     });
+  }
+
+  /** Whether anyone may take the chain back to an older state, as on a development chain in memory. */
+  async allowsReverts(): Promise<boolean> {
+    const { methods } = await this.ask("rpc.discover", [], discoverySchema);
+    return methods.some(({ name }) => name === "core_revert");
   }
 
   /** The newest block: its number, and its time in Unix milliseconds. */

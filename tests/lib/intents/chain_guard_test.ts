@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getLogger } from "@logtape/logtape";
 import { ChainError, ChainGuard } from "../../../lib/intents/chain_guard.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
@@ -23,6 +24,10 @@ class World {
   /** What a service finds on the chain without a receipt. */
   onChain = false;
   asked = 0;
+  /** Questions for the newest block. */
+  askedHead = 0;
+  allowsReverts = false;
+  isAway = false;
 
   /** As a process has it: a restart forgets what it knew. */
   newGuard(store = this.store): ChainGuard {
@@ -31,13 +36,19 @@ class World {
       node: {
         url: "http://user:secret@node",
         genesisHash: () => {
+          if (this.isAway) return Promise.reject(new NodeUnreachableError("http://node", "test"));
           this.asked += 1;
           return Promise.resolve(this.genesis);
         },
-        getHead: () => Promise.resolve({ number: this.head, timestampMs: 0 }),
+        getHead: () => {
+          this.askedHead += 1;
+          return Promise.resolve({ number: this.head, timestampMs: 0 });
+        },
         getTransaction: (txHash) => Promise.resolve(this.receipts.get(txHash) ?? null),
+        allowsReverts: () => Promise.resolve(this.allowsReverts),
       },
       clock: this.clock,
+      log: getLogger("test"),
       isOnChain: () => Promise.resolve(this.onChain),
     });
   }
@@ -127,8 +138,15 @@ Deno.test("ChainGuard: a node that is away is no other chain", () =>
     const fail = () => Promise.reject(new NodeUnreachableError("http://node", "test"));
     const guard = new ChainGuard({
       store: world.store,
-      node: { url: "http://node", genesisHash: fail, getHead: fail, getTransaction: fail },
+      node: {
+        url: "http://node",
+        genesisHash: fail,
+        getHead: fail,
+        getTransaction: fail,
+        allowsReverts: fail,
+      },
       clock: world.clock,
+      log: getLogger("test"),
       isOnChain: fail,
     });
     await assert.rejects(guard.require(), NodeUnreachableError);
@@ -171,8 +189,10 @@ Deno.test("ChainGuard: a node that does not report blocks is judged by its recei
         genesisHash: () => Promise.resolve(ONE),
         getHead: () => Promise.reject(new RpcError(-32601, "No method")),
         getTransaction: () => Promise.resolve(null),
+        allowsReverts: () => Promise.reject(new RpcError(-32601, "No method")),
       },
       clock: world.clock,
+      log: getLogger("test"),
       isOnChain: () => Promise.resolve(false),
     });
     await guard.refresh();
@@ -187,8 +207,9 @@ Deno.test("ChainGuard: a node without the newest committed receipt is CHAIN_REWO
     await guard.require();
     guard.committed(await world.commit("1"));
     world.clock.advance(2_000);
-    await guard.require();
+    await guard.refresh();
     world.receipts.clear();
+    await assert.rejects(guard.refresh(), rewound);
     world.clock.advance(100);
     await assert.rejects(guard.require(), rewound);
     await assert.rejects(world.newGuard().require(), rewound);
@@ -204,9 +225,61 @@ Deno.test("ChainGuard: a later commit on the rewound chain does not hide what is
     guard.committed(await world.commit("1"));
     world.clock.advance(500);
     world.receipts.clear();
-    await guard.require(); // a read node may lag by 2 s
+    await guard.refresh(); // a read node may lag by 2 s
     world.clock.advance(700);
     guard.committed(await world.commit("2"));
     world.clock.advance(800);
+    await assert.rejects(guard.refresh(), rewound);
+  }));
+
+Deno.test("ChainGuard: requests look for what the node lacks only if 10 s passed since that was found right", () =>
+  withWorld(async (world) => {
+    const guard = world.newGuard();
+    await guard.require();
+    guard.committed(await world.commit("1"));
+    for (let asked = 0; asked < 99; asked++) {
+      world.clock.advance(100);
+      await guard.require();
+    }
+    assert.deepEqual([world.asked, world.askedHead], [100, 1]);
+    world.receipts.clear();
+    world.clock.advance(100);
     await assert.rejects(guard.require(), rewound);
+    assert.equal(world.askedHead, 2);
+  }));
+
+Deno.test("ChainGuard: requests look at once for what the node lacks after it refused a connection", () =>
+  withWorld(async (world) => {
+    const guard = world.newGuard();
+    await guard.refresh();
+    world.isAway = true;
+    world.clock.advance(100);
+    await assert.rejects(guard.require(), NodeUnreachableError);
+    world.isAway = false;
+    world.head = 10;
+    world.clock.advance(100);
+    await assert.rejects(guard.require(), rewound);
+  }));
+
+Deno.test("ChainGuard: a development chain may be reverted, and is watched again after it", () =>
+  withWorld(async (world) => {
+    const guard = world.newGuard();
+    guard.committed(await world.commit("1"));
+    await guard.refresh();
+    world.clock.advance(2_000);
+    world.receipts.clear();
+    world.head = 10;
+    world.allowsReverts = true;
+    await guard.refresh();
+    assert.equal((await world.store.remember()).highestBlock, 10);
+    assert.equal((await world.store.find("1"))?.state, "committed");
+    // What was forgotten stays so, even if the node no longer allows reverts.
+    world.allowsReverts = false;
+    world.clock.advance(10_000);
+    await guard.refresh();
+    guard.committed(await world.commit("2"));
+    world.clock.advance(2_000);
+    await guard.refresh();
+    world.receipts.clear();
+    await assert.rejects(guard.refresh(), rewound);
   }));

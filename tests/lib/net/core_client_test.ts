@@ -168,6 +168,19 @@ Deno.test("CoreClient: the hash of block 0 is null only where the node has none"
   }
 });
 
+Deno.test("CoreClient: a chain allows reverts only if the node lists core_revert", async () => {
+  const lists = [
+    { names: ["core_faucet", "core_revert"], expected: true },
+    { names: ["core_faucet"], expected: false },
+  ];
+  for (const { names, expected } of lists) {
+    const methods = names.map((name) => ({ name }));
+    await withAnswer(() => result({ openrpc: "1.3.2", methods }), async (client) => {
+      assert.equal(await client.allowsReverts(), expected);
+    });
+  }
+});
+
 Deno.test("missingSpansOf: reads the spans of NeedsBackfill, and nothing else", () => {
   const missing = [{ from: 100, to: 300 }];
   const lacking = new RpcError(-32010, "", { data: { code: "NeedsBackfill", missing } });
