@@ -120,9 +120,9 @@ export class ChainGuard {
     const { store, node } = this.#options;
     try {
       if (this.#known === undefined) {
-        this.#known = await store.remember();
         const newest = await store.newestCommitted();
-        if (newest !== undefined) this.committed(newest);
+        this.#known = await store.remember();
+        if (newest !== undefined && newest.sequence > this.#newest) this.committed(newest);
       }
       const [genesis, rewind] = await Promise.all([
         node.genesisHash(),

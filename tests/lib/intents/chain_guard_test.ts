@@ -4,7 +4,7 @@ import { ChainError, ChainGuard } from "../../../lib/intents/chain_guard.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
-import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -27,7 +27,8 @@ class World {
   /** Questions for the newest block. */
   askedHead = 0;
   allowsReverts = false;
-  isAway = false;
+  /** What a question for the first block fails with. */
+  failure: Error | undefined;
 
   /** As a process has it: a restart forgets what it knew. */
   newGuard(store = this.store): ChainGuard {
@@ -36,7 +37,7 @@ class World {
       node: {
         url: "http://user:secret@node",
         genesisHash: () => {
-          if (this.isAway) return Promise.reject(new NodeUnreachableError("http://node", "test"));
+          if (this.failure !== undefined) return Promise.reject(this.failure);
           this.asked += 1;
           return Promise.resolve(this.genesis);
         },
@@ -248,14 +249,21 @@ Deno.test("ChainGuard: requests look for what the node lacks only if 10 s passed
     assert.equal(world.askedHead, 2);
   }));
 
-Deno.test("ChainGuard: requests look at once for what the node lacks after it refused a connection", () =>
+Deno.test("ChainGuard: requests look at once for what the node lacks after it was gone, not after it was busy", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.refresh();
-    world.isAway = true;
+    world.failure = new NodeTimeoutError("http://node", "test", 1_000);
+    world.clock.advance(100);
+    await assert.rejects(guard.require(), NodeTimeoutError);
+    world.failure = undefined;
+    world.clock.advance(100);
+    await guard.require();
+    assert.equal(world.askedHead, 1, "a busy node was not restarted");
+    world.failure = new NodeUnreachableError("http://node", "test");
     world.clock.advance(100);
     await assert.rejects(guard.require(), NodeUnreachableError);
-    world.isAway = false;
+    world.failure = undefined;
     world.head = 10;
     world.clock.advance(100);
     await assert.rejects(guard.require(), rewound);
