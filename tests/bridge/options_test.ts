@@ -5,10 +5,10 @@ import { post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import {
   assertAllowsPage,
+  everyOption,
   linesOfErrors,
   PAGE,
   refusalsOfTen,
-  testEveryOption,
   writeKeystore,
 } from "../support/every_option.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -19,77 +19,80 @@ import { relayer, signedRequest, startTestBridge, user } from "./support.ts";
 
 const CHAIN_ID = 4_242;
 
-testEveryOption("Bridge", options, (observe) =>
-  withFolder(async (folder) => {
-    const node = FakeNode.start(CHAIN_ID);
-    const clock = new FakeClock(Date.now());
-    const given = {
-      port: freePort(),
-      host: "127.0.0.2",
-      corsOrigins: [PAGE],
-      rpcUrl: node.url,
-      privateKey: undefined,
-      ...await writeKeystore(folder, DEV_ACCOUNTS.solver.privateKey),
-      chainId: CHAIN_ID,
-      database: `${folder}/intents.sqlite`,
-      retain: 120_000,
-      faultPoint: "trace",
-    };
-    await linesOfErrors(async (lines) => {
-      const { url, stop } = await startTestBridge(node.url, given, clock);
-      try {
-        const request = signedRequest({}, { chainId: CHAIN_ID });
-        const { status } = await post(`${url}/deposit`, request);
-        const isKeystores = async () =>
-          assert.equal(await depositorOf(url), DEV_ACCOUNTS.solver.address);
-        await observe(given, {
-          port: () => assert.equal(new URL(url).port, String(given.port)),
-          host: () => assert.equal(new URL(url).hostname, given.host),
-          corsOrigins: () => assertAllowsPage(`${url}/info`),
-          rpcUrl: () => assert.equal(node.received.length, 1),
-          keystore: isKeystores,
-          keystorePasswordFile: isKeystores,
-          chainId: () => assert.equal(status, 200),
-          database: async () => assert((await Deno.stat(given.database)).size > 0),
-          faultPoint: () => assert(lines.includes("Fault point store.insert:after")),
-          retain: async () => {
-            const deposit = `${url}/deposits/${user.address}/1`;
-            clock.advance(60_000 + given.retain - 10_000);
-            assert.equal(await statusOf(deposit), 200);
-            await eventually("the deposit is deleted", async () => {
-              clock.advance(10_000);
-              return await statusOf(deposit) === 404 || undefined;
-            }, 5_000);
-          },
-        });
-      } finally {
-        await stop();
+Deno.test(
+  "Bridge: every option has its effect",
+  everyOption(options, (observe) =>
+    withFolder(async (folder) => {
+      const node = FakeNode.start(CHAIN_ID);
+      const clock = new FakeClock(Date.now());
+      const given = {
+        port: freePort(),
+        host: "127.0.0.2",
+        corsOrigins: [PAGE],
+        rpcUrl: node.url,
+        privateKey: undefined,
+        ...await writeKeystore(folder, DEV_ACCOUNTS.solver.privateKey),
+        chainId: CHAIN_ID,
+        database: `${folder}/intents.sqlite`,
+        retain: 120_000,
+        faultPoint: "trace",
+      };
+      await linesOfErrors(async (lines) => {
+        const { url, stop } = await startTestBridge(node.url, given, clock);
+        try {
+          const request = signedRequest({}, { chainId: CHAIN_ID });
+          const { status } = await post(`${url}/deposit`, request);
+          const isKeystores = async () =>
+            assert.equal(await depositorOf(url), DEV_ACCOUNTS.solver.address);
+          await observe(given, {
+            port: () => assert.equal(new URL(url).port, String(given.port)),
+            host: () => assert.equal(new URL(url).hostname, given.host),
+            corsOrigins: () => assertAllowsPage(`${url}/info`),
+            rpcUrl: () => assert.equal(node.received.length, 1),
+            keystore: isKeystores,
+            keystorePasswordFile: isKeystores,
+            chainId: () => assert.equal(status, 200),
+            database: async () => assert((await Deno.stat(given.database)).size > 0),
+            faultPoint: () => assert(lines.includes("Fault point store.insert:after")),
+            retain: async () => {
+              const deposit = `${url}/deposits/${user.address}/1`;
+              clock.advance(60_000 + given.retain - 10_000);
+              assert.equal(await statusOf(deposit), 200);
+              await eventually("the deposit is deleted", async () => {
+                clock.advance(10_000);
+                return await statusOf(deposit) === 404 || undefined;
+              }, 5_000);
+            },
+          });
+        } finally {
+          await stop();
+        }
+      });
+      const limits = [
+        {
+          given: { privateKey: relayer, rateLimit: 2, trustProxy: false },
+          refused: { address: 4, connection: 0, total: 0 },
+        },
+        { given: { rateLimitTotal: 1 }, refused: { address: 0, connection: 0, total: 7 } },
+      ];
+      for (const { given, refused } of limits) {
+        const { url, stop } = await startTestBridge(node.url, given);
+        try {
+          const counted = await refusalsOfTen(url, `/deposits/${user.address}`);
+          const isLimited = () => assert.deepEqual(counted, refused);
+          await observe(given, {
+            privateKey: async () => assert.equal(await depositorOf(url), relayer.address),
+            rateLimit: isLimited,
+            trustProxy: isLimited,
+            rateLimitTotal: isLimited,
+          });
+        } finally {
+          await stop();
+        }
       }
-    });
-    const limits = [
-      {
-        given: { privateKey: relayer, rateLimit: 2, trustProxy: false },
-        refused: { address: 4, connection: 0, total: 0 },
-      },
-      { given: { rateLimitTotal: 1 }, refused: { address: 0, connection: 0, total: 7 } },
-    ];
-    for (const { given, refused } of limits) {
-      const { url, stop } = await startTestBridge(node.url, given);
-      try {
-        const counted = await refusalsOfTen(url, `/deposits/${user.address}`);
-        const isLimited = () => assert.deepEqual(counted, refused);
-        await observe(given, {
-          privateKey: async () => assert.equal(await depositorOf(url), relayer.address),
-          rateLimit: isLimited,
-          trustProxy: isLimited,
-          rateLimitTotal: isLimited,
-        });
-      } finally {
-        await stop();
-      }
-    }
-    await node.stop();
-  }));
+      await node.stop();
+    })),
+);
 
 async function depositorOf(url: string): Promise<unknown> {
   return (await (await fetch(`${url}/info`)).json()).bridge;

@@ -2,14 +2,13 @@ import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { configOf, options, startConsole } from "../../services/console/mod.ts";
-import { testEveryOption } from "../support/every_option.ts";
+import { everyOption } from "../support/every_option.ts";
 import { marketsToml, withMarketsFile } from "../support/markets_file.ts";
 import { freePort } from "../support/ports.ts";
 
-testEveryOption(
-  "Console",
-  options,
-  (observe) =>
+Deno.test(
+  "Console: every option has its effect",
+  everyOption(options, (observe) =>
     withMarketsFile(marketsToml(1), async (markets) => {
       const given = {
         port: freePort(),
@@ -52,5 +51,5 @@ testEveryOption(
       } finally {
         await stop();
       }
-    }),
+    })),
 );

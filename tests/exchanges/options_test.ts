@@ -4,7 +4,7 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { type ExchangesOptions, options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { assertAllowsPage, PAGE, testEveryOption } from "../support/every_option.ts";
+import { assertAllowsPage, everyOption, PAGE } from "../support/every_option.ts";
 import { freePort } from "../support/ports.ts";
 import { withFolder } from "../support/with_folder.ts";
 
@@ -22,63 +22,68 @@ async function start(given: Partial<ExchangesOptions>) {
   return await startExchanges(withDefaults(options, { port: 0, ...given }));
 }
 
-testEveryOption("Exchanges", options, (observe) =>
-  withFolder(async (folder) => {
-    const markets = `${folder}/markets.toml`;
-    const kept = SPEC_MARKETS.list.filter(({ symbol }) => symbol !== "ETH/USDT")
-      .map(({ symbol, base, quote }) =>
-        `[[market]]\nsymbol = "${symbol}"\nbase = "${base}"\nquote = "${quote}"\n`
-      );
-    await Deno.writeTextFile(markets, kept.join("\n"));
-    const tape = `${folder}/tape.csv`;
-    await Deno.writeTextFile(tape, `${TAPE_HEADER}\n1000,1,buy,1666.8,1\n1040,2,sell,1666.8,2\n`);
-    const given = {
-      port: freePort(),
-      host: "127.0.0.2",
-      corsOrigins: [PAGE],
-      markets,
-      seed: 7,
-      rate: 500,
-      tape,
-      tapeMarket: "BTC/USDT",
-      faults: [{ provider: "provider_b", fault: "close", afterMs: 0 } as const],
-    };
-    const exchanges = await start(given);
-    const { url } = exchanges;
-    const others = await Promise.all([start({ markets, seed: 7 }), start({ markets })]);
-    try {
-      const ofTape = async () => {
-        const [first, second] = await firstTrades(url, "BTCUSDT", 2);
-        assert.deepEqual([first?.p, second?.p], ["1666.800000", "1666.800000"]);
+Deno.test(
+  "Exchanges: every option has its effect",
+  everyOption(options, (observe) =>
+    withFolder(async (folder) => {
+      const markets = `${folder}/markets.toml`;
+      const kept = SPEC_MARKETS.list.filter(({ symbol }) => symbol !== "ETH/USDT")
+        .map(({ symbol, base, quote }) =>
+          `[[market]]\nsymbol = "${symbol}"\nbase = "${base}"\nquote = "${quote}"\n`
+        );
+      await Deno.writeTextFile(markets, kept.join("\n"));
+      const tape = `${folder}/tape.csv`;
+      await Deno.writeTextFile(tape, `${TAPE_HEADER}\n1000,1,buy,1666.8,1\n1040,2,sell,1666.8,2\n`);
+      const given = {
+        port: freePort(),
+        host: "127.0.0.2",
+        corsOrigins: [PAGE],
+        markets,
+        seed: 7,
+        rate: 500,
+        tape,
+        tapeMarket: "BTC/USDT",
+        faults: [{ provider: "provider_b", fault: "close", afterMs: 0 } as const],
       };
-      await observe(given, {
-        port: () => assert.equal(new URL(url).port, String(given.port)),
-        host: () => assert.equal(new URL(url).hostname, given.host),
-        corsOrigins: () => assertAllowsPage(`${url}/api/v3/aggTrades?symbol=SOLUSDT`),
-        markets: async () => {
-          const answer = await fetch(`${url}/api/v3/aggTrades?symbol=ETHUSDT`);
-          assert.equal((await answer.json()).msg, "Invalid symbol.");
-        },
-        seed: async () => {
-          const prices = await Promise.all(
-            others.map(async ({ url }) => (await firstTrades(url, "SOLUSDT", 3)).map(({ p }) => p)),
-          );
-          assert.notDeepEqual(prices[0], prices[1]);
-        },
-        rate: async () => {
-          const trades = await firstTrades(url, "SOLUSDT", 100);
-          const spanMs = (trades.at(-1)?.T ?? 0) - (trades[0]?.T ?? 0);
-          assert(spanMs < 2_000, `100 trades in ${spanMs} ms: 20 s at the default rate`);
-        },
-        tape: ofTape,
-        tapeMarket: ofTape,
-        faults: () =>
-          new Promise<void>((resolve) => {
-            const socket = new WebSocket(exchanges.providerUrls.provider_b);
-            socket.onclose = () => resolve();
-          }),
-      });
-    } finally {
-      await Promise.all([exchanges, ...others].map(({ stop }) => stop()));
-    }
-  }));
+      const exchanges = await start(given);
+      const { url } = exchanges;
+      const others = await Promise.all([start({ markets, seed: 7 }), start({ markets })]);
+      try {
+        const ofTape = async () => {
+          const [first, second] = await firstTrades(url, "BTCUSDT", 2);
+          assert.deepEqual([first?.p, second?.p], ["1666.800000", "1666.800000"]);
+        };
+        await observe(given, {
+          port: () => assert.equal(new URL(url).port, String(given.port)),
+          host: () => assert.equal(new URL(url).hostname, given.host),
+          corsOrigins: () => assertAllowsPage(`${url}/api/v3/aggTrades?symbol=SOLUSDT`),
+          markets: async () => {
+            const answer = await fetch(`${url}/api/v3/aggTrades?symbol=ETHUSDT`);
+            assert.equal((await answer.json()).msg, "Invalid symbol.");
+          },
+          seed: async () => {
+            const prices = await Promise.all(
+              others.map(async ({ url }) =>
+                (await firstTrades(url, "SOLUSDT", 3)).map(({ p }) => p)
+              ),
+            );
+            assert.notDeepEqual(prices[0], prices[1]);
+          },
+          rate: async () => {
+            const trades = await firstTrades(url, "SOLUSDT", 100);
+            const spanMs = (trades.at(-1)?.T ?? 0) - (trades[0]?.T ?? 0);
+            assert(spanMs < 2_000, `100 trades in ${spanMs} ms: 20 s at the default rate`);
+          },
+          tape: ofTape,
+          tapeMarket: ofTape,
+          faults: () =>
+            new Promise<void>((resolve) => {
+              const socket = new WebSocket(exchanges.providerUrls.provider_b);
+              socket.onclose = () => resolve();
+            }),
+        });
+      } finally {
+        await Promise.all([exchanges, ...others].map(({ stop }) => stop()));
+      }
+    })),
+);

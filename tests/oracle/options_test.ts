@@ -6,7 +6,7 @@ import { average, median } from "../../services/oracle/aggregation.ts";
 import { options, startOracle } from "../../services/oracle/mod.ts";
 import { providersSchema } from "../../services/oracle/status.ts";
 import { eventually } from "../support/eventually.ts";
-import { assertAllowsPage, PAGE, testEveryOption } from "../support/every_option.ts";
+import { assertAllowsPage, everyOption, PAGE } from "../support/every_option.ts";
 import { withMarketsFile } from "../support/markets_file.ts";
 import { freePort } from "../support/ports.ts";
 
@@ -65,70 +65,73 @@ Deno.test("startOracle: refuses more sources than there are providers", async ()
   await assert.rejects(startOracle(options), /Expected at most the number of providers, 1/);
 });
 
-testEveryOption("Oracle", options, (observe) => {
-  const [{ symbol, base, quote } = assert.fail("There are markets")] = SPEC_MARKETS.list;
-  const market = `[[market]]\nsymbol = "${symbol}"\nbase = "${base}"\nquote = "${quote}"\n`;
-  return withMarketsFile(market, async (markets) => {
-    const exchanges = await startExchanges(
-      withDefaults(exchangesOptions, { port: 0, markets, rate: 500 }),
-    );
-    const given = {
-      port: freePort(),
-      host: "127.0.0.2",
-      corsOrigins: [PAGE],
-      providers: ["provider_a", "provider_b", "provider_c"] as const,
-      markets,
-      aggregation: "average" as const,
-      minSources: 3,
-      providerUrls: exchanges.providerUrls,
-      maxSourceAgeMs: 200,
-    };
-    const { url, stop } = await startOracle(
-      withDefaults(options, { ...given, providers: [...given.providers] }),
-    );
-    const look = async () => {
-      const { providers, pairSources } = providersSchema.parse(
-        await (await fetch(`${url}/providers`)).json(),
+Deno.test(
+  "Oracle: every option has its effect",
+  everyOption(options, (observe) => {
+    const [{ symbol, base, quote } = assert.fail("There are markets")] = SPEC_MARKETS.list;
+    const market = `[[market]]\nsymbol = "${symbol}"\nbase = "${base}"\nquote = "${quote}"\n`;
+    return withMarketsFile(market, async (markets) => {
+      const exchanges = await startExchanges(
+        withDefaults(exchangesOptions, { port: 0, markets, rate: 500 }),
       );
-      return { providers, pairSources, pair: pairSources[symbol] ?? assert.fail() };
-    };
-    try {
-      await observe({ ...given, providers: [...given.providers] }, {
-        port: () => assert.equal(new URL(url).port, String(given.port)),
-        host: () => assert.equal(new URL(url).hostname, given.host),
-        corsOrigins: () => assertAllowsPage(`${url}/providers`),
-        providers: async () => {
-          const { providers } = await look();
-          assert.deepEqual(providers.map(({ name }) => name), given.providers);
-        },
-        markets: async () => assert.deepEqual(Object.keys((await look()).pairSources), [symbol]),
-        providerUrls: () =>
-          eventually("all are ready", async () => {
-            return (await look()).providers.every(({ ready }) => ready) || undefined;
-          }).then(() => {}),
-        aggregation: () =>
-          eventually("an average that is no median", async () => {
-            const { price, sourcePrices } = (await look()).pair;
-            const prices = Object.values(sourcePrices);
-            if (price === undefined || average(prices) === median(prices)) return undefined;
-            assert.equal(price, average(prices));
-            return true;
-          }).then(() => {}),
-        // At the default a source counts for longer than this waits.
-        maxSourceAgeMs: () => {
-          exchanges.inject("provider_a", "mute");
-          return eventually("a source that is too old", async () => {
-            return !(await look()).pair.sources.includes("provider_a") || undefined;
-          }, 2_000).then(() => {});
-        },
-        minSources: async () => {
-          const { pair: { sources, price } } = await look();
-          assert.deepEqual([sources.length > 0, price], [true, undefined]);
-        },
-      });
-    } finally {
-      await stop();
-      await exchanges.stop();
-    }
-  });
-});
+      const given = {
+        port: freePort(),
+        host: "127.0.0.2",
+        corsOrigins: [PAGE],
+        providers: ["provider_a", "provider_b", "provider_c"] as const,
+        markets,
+        aggregation: "average" as const,
+        minSources: 3,
+        providerUrls: exchanges.providerUrls,
+        maxSourceAgeMs: 200,
+      };
+      const { url, stop } = await startOracle(
+        withDefaults(options, { ...given, providers: [...given.providers] }),
+      );
+      const look = async () => {
+        const { providers, pairSources } = providersSchema.parse(
+          await (await fetch(`${url}/providers`)).json(),
+        );
+        return { providers, pairSources, pair: pairSources[symbol] ?? assert.fail() };
+      };
+      try {
+        await observe({ ...given, providers: [...given.providers] }, {
+          port: () => assert.equal(new URL(url).port, String(given.port)),
+          host: () => assert.equal(new URL(url).hostname, given.host),
+          corsOrigins: () => assertAllowsPage(`${url}/providers`),
+          providers: async () => {
+            const { providers } = await look();
+            assert.deepEqual(providers.map(({ name }) => name), given.providers);
+          },
+          markets: async () => assert.deepEqual(Object.keys((await look()).pairSources), [symbol]),
+          providerUrls: () =>
+            eventually("all are ready", async () => {
+              return (await look()).providers.every(({ ready }) => ready) || undefined;
+            }).then(() => {}),
+          aggregation: () =>
+            eventually("an average that is no median", async () => {
+              const { price, sourcePrices } = (await look()).pair;
+              const prices = Object.values(sourcePrices);
+              if (price === undefined || average(prices) === median(prices)) return undefined;
+              assert.equal(price, average(prices));
+              return true;
+            }).then(() => {}),
+          // At the default a source counts for longer than this waits.
+          maxSourceAgeMs: () => {
+            exchanges.inject("provider_a", "mute");
+            return eventually("a source that is too old", async () => {
+              return !(await look()).pair.sources.includes("provider_a") || undefined;
+            }, 2_000).then(() => {});
+          },
+          minSources: async () => {
+            const { pair: { sources, price } } = await look();
+            assert.deepEqual([sources.length > 0, price], [true, undefined]);
+          },
+        });
+      } finally {
+        await stop();
+        await exchanges.stop();
+      }
+    });
+  }),
+);

@@ -2,129 +2,132 @@ import assert from "node:assert/strict";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { eventually } from "../support/eventually.ts";
-import { assertAllowsPage, type Observe, PAGE, testEveryOption } from "../support/every_option.ts";
+import { assertAllowsPage, everyOption, type Observe, PAGE } from "../support/every_option.ts";
 import { freePort } from "../support/ports.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { ChainNode } from "./chain_nodes.ts";
 import { echoAnswer, EchoNode } from "./echo_node.ts";
 import { call, connectReads, post } from "./support.ts";
 
-testEveryOption("Proxy", options, async (observe) => {
-  const late = Promise.withResolvers<Response>();
-  const read = new EchoNode({
-    answer: (text) => text.includes("eth_slow") ? late.promise : echoAnswer(text),
-  });
-  const write = new EchoNode();
-  const given = {
-    port: freePort(),
-    host: "127.0.0.2",
-    wsPort: freePort(),
-    reusePort: true,
-    metricsPort: freePort(),
-    writeNodeUrl: write.url,
-    readNodeUrl: read.url,
-    readNodeWsUrl: `${read.url.replace("http", "ws")}/of-its-own`,
-    corsOrigins: [PAGE],
-    trustProxy: false,
-    writeMethods: ["eth_mine"],
-    maxBodyBytes: 2_000,
-    maxBatch: 2,
-    upstreamTimeoutMs: 200,
-    maxWsClients: 2,
-    maxSubscriptionsPerClient: 1,
-    httpMethods: ["eth_gasPrice"],
-    coalesceReads: false,
-  } satisfies Partial<ProxyOptions>;
-  const values = withDefaults(options, given);
-  const proxy = await startProxy(values);
-  const { url } = proxy;
-  const errorOf = async (message: unknown) => {
-    const { error } = await (await post(url, message)).json();
-    return `${error?.code} ${error?.message}`;
-  };
-  try {
-    await read.until(() => read.connections === 1);
-    const client = await RpcSocket.open(proxy.wsUrl);
-    await observe(given, {
-      port: () => assert.equal(new URL(url).port, String(given.port)),
-      host: () => assert.equal(new URL(url).hostname, given.host),
-      wsPort: () => assert.equal(new URL(proxy.wsPortUrl ?? "").port, String(given.wsPort)),
-      reusePort: async () => await (await startProxy({ ...values, metricsPort: 0 })).stop(),
-      metricsPort: async () => {
-        assert.equal(new URL(proxy.metricsUrl ?? "").port, String(given.metricsPort));
-        assert.match(await (await fetch(`${proxy.metricsUrl}/metrics`)).text(), /^proxy_/m);
-      },
-      corsOrigins: () => assertAllowsPage(`${url}/health`),
-      writeNodeUrl: async () => {
-        await (await post(url, call(1, "core_sendTransaction"))).body?.cancel();
-        assert.equal(write.requests.length, 1);
-      },
-      readNodeUrl: async () => {
-        await (await post(url, [call(1, "eth_a"), call(2, "eth_b")])).body?.cancel();
-        assert(read.requests.some(({ text }) => text.includes("eth_a")));
-      },
-      readNodeWsUrl: () => assert.deepEqual(new Set(read.paths), new Set(["/of-its-own"])),
-      trustProxy: async () => {
-        const forwarded = { "x-forwarded-for": "9.9.9.9" };
-        await (await post(url, [call(1, "eth_f"), call(2, "eth_g")], forwarded)).body?.cancel();
-        const { forwardedFor } = read.requests.find(({ text }) => text.includes("eth_f")) ?? {};
-        assert(!forwardedFor?.includes("9.9.9.9"), `${forwardedFor}`);
-      },
-      writeMethods: async () => {
-        await (await post(url, call(1, "eth_mine"))).body?.cancel();
-        assert(write.requests.some(({ text }) => text.includes("eth_mine")));
-      },
-      maxBodyBytes: async () => {
-        const { status, body } = await post(url, call(1, "eth_call", ["x".repeat(2_000)]));
-        await body?.cancel();
-        assert.equal(status, 413);
-      },
-      maxBatch: async () =>
-        assert.match(await errorOf([1, 2, 3].map((id) => call(id, "eth_x"))), /2/),
-      httpMethods: async () => {
-        await connectReads({ url, read });
-        for (const method of ["eth_gasPrice", "eth_chainId"]) {
-          await (await post(url, call(1, method))).body?.cancel();
-        }
-        assert.deepEqual(read.requests.map(({ over }) => over), ["http", "ws"]);
-      },
-      upstreamTimeoutMs: async () => assert.match(await errorOf(call(1, "eth_slow")), /200 ms/),
-      coalesceReads: async () => {
-        const same = () =>
-          post(url, call(1, "core_getAccount", ["a"])).then(({ body }) => body?.cancel());
-        await Promise.all([same(), same(), same()]);
-        assert.equal(
-          read.requests.filter(({ text }) => text.includes("core_getAccount")).length,
-          3,
-        );
-      },
-      maxSubscriptionsPerClient: async () => {
-        await client.subscribe("newHeads");
-        assert((await client.call("eth_subscribe", ["logs"])).error !== undefined);
-      },
-      maxWsClients: async () => {
-        const second = await RpcSocket.open(proxy.wsUrl);
-        await eventually("the second is served", async () => {
-          const metrics = await (await fetch(`${url}/metrics`)).text();
-          return /^proxy_ws_connections_active 2$/m.test(metrics) || undefined;
-        });
-        await assert.rejects(RpcSocket.open(proxy.wsUrl));
-        await second.close();
-      },
+Deno.test(
+  "Proxy: every option has its effect",
+  everyOption(options, async (observe) => {
+    const late = Promise.withResolvers<Response>();
+    const read = new EchoNode({
+      answer: (text) => text.includes("eth_slow") ? late.promise : echoAnswer(text),
     });
-    await client.close();
-  } finally {
-    late.resolve(new Response());
-    await proxy.stop();
-    await read.stop();
-    await write.stop();
-  }
-  await observeOnOthers(observe);
-}, {
-  broadcastCapacity: "tests/proxy/slow_client_test.ts",
-  maxBufferedBytes: "tests/proxy/slow_client_test.ts",
-  slowClients: "tests/proxy/slow_client_test.ts",
-});
+    const write = new EchoNode();
+    const given = {
+      port: freePort(),
+      host: "127.0.0.2",
+      wsPort: freePort(),
+      reusePort: true,
+      metricsPort: freePort(),
+      writeNodeUrl: write.url,
+      readNodeUrl: read.url,
+      readNodeWsUrl: `${read.url.replace("http", "ws")}/of-its-own`,
+      corsOrigins: [PAGE],
+      trustProxy: false,
+      writeMethods: ["eth_mine"],
+      maxBodyBytes: 2_000,
+      maxBatch: 2,
+      upstreamTimeoutMs: 200,
+      maxWsClients: 2,
+      maxSubscriptionsPerClient: 1,
+      httpMethods: ["eth_gasPrice"],
+      coalesceReads: false,
+    } satisfies Partial<ProxyOptions>;
+    const values = withDefaults(options, given);
+    const proxy = await startProxy(values);
+    const { url } = proxy;
+    const errorOf = async (message: unknown) => {
+      const { error } = await (await post(url, message)).json();
+      return `${error?.code} ${error?.message}`;
+    };
+    try {
+      await read.until(() => read.connections === 1);
+      const client = await RpcSocket.open(proxy.wsUrl);
+      await observe(given, {
+        port: () => assert.equal(new URL(url).port, String(given.port)),
+        host: () => assert.equal(new URL(url).hostname, given.host),
+        wsPort: () => assert.equal(new URL(proxy.wsPortUrl ?? "").port, String(given.wsPort)),
+        reusePort: async () => await (await startProxy({ ...values, metricsPort: 0 })).stop(),
+        metricsPort: async () => {
+          assert.equal(new URL(proxy.metricsUrl ?? "").port, String(given.metricsPort));
+          assert.match(await (await fetch(`${proxy.metricsUrl}/metrics`)).text(), /^proxy_/m);
+        },
+        corsOrigins: () => assertAllowsPage(`${url}/health`),
+        writeNodeUrl: async () => {
+          await (await post(url, call(1, "core_sendTransaction"))).body?.cancel();
+          assert.equal(write.requests.length, 1);
+        },
+        readNodeUrl: async () => {
+          await (await post(url, [call(1, "eth_a"), call(2, "eth_b")])).body?.cancel();
+          assert(read.requests.some(({ text }) => text.includes("eth_a")));
+        },
+        readNodeWsUrl: () => assert.deepEqual(new Set(read.paths), new Set(["/of-its-own"])),
+        trustProxy: async () => {
+          const forwarded = { "x-forwarded-for": "9.9.9.9" };
+          await (await post(url, [call(1, "eth_f"), call(2, "eth_g")], forwarded)).body?.cancel();
+          const { forwardedFor } = read.requests.find(({ text }) => text.includes("eth_f")) ?? {};
+          assert(!forwardedFor?.includes("9.9.9.9"), `${forwardedFor}`);
+        },
+        writeMethods: async () => {
+          await (await post(url, call(1, "eth_mine"))).body?.cancel();
+          assert(write.requests.some(({ text }) => text.includes("eth_mine")));
+        },
+        maxBodyBytes: async () => {
+          const { status, body } = await post(url, call(1, "eth_call", ["x".repeat(2_000)]));
+          await body?.cancel();
+          assert.equal(status, 413);
+        },
+        maxBatch: async () =>
+          assert.match(await errorOf([1, 2, 3].map((id) => call(id, "eth_x"))), /2/),
+        httpMethods: async () => {
+          await connectReads({ url, read });
+          for (const method of ["eth_gasPrice", "eth_chainId"]) {
+            await (await post(url, call(1, method))).body?.cancel();
+          }
+          assert.deepEqual(read.requests.map(({ over }) => over), ["http", "ws"]);
+        },
+        upstreamTimeoutMs: async () => assert.match(await errorOf(call(1, "eth_slow")), /200 ms/),
+        coalesceReads: async () => {
+          const same = () =>
+            post(url, call(1, "core_getAccount", ["a"])).then(({ body }) => body?.cancel());
+          await Promise.all([same(), same(), same()]);
+          assert.equal(
+            read.requests.filter(({ text }) => text.includes("core_getAccount")).length,
+            3,
+          );
+        },
+        maxSubscriptionsPerClient: async () => {
+          await client.subscribe("newHeads");
+          assert((await client.call("eth_subscribe", ["logs"])).error !== undefined);
+        },
+        maxWsClients: async () => {
+          const second = await RpcSocket.open(proxy.wsUrl);
+          await eventually("the second is served", async () => {
+            const metrics = await (await fetch(`${url}/metrics`)).text();
+            return /^proxy_ws_connections_active 2$/m.test(metrics) || undefined;
+          });
+          await assert.rejects(RpcSocket.open(proxy.wsUrl));
+          await second.close();
+        },
+      });
+      await client.close();
+    } finally {
+      late.resolve(new Response());
+      await proxy.stop();
+      await read.stop();
+      await write.stop();
+    }
+    await observeOnOthers(observe);
+  }, {
+    broadcastCapacity: "tests/proxy/slow_client_test.ts",
+    maxBufferedBytes: "tests/proxy/slow_client_test.ts",
+    slowClients: "tests/proxy/slow_client_test.ts",
+  }),
+);
 
 /** Options that need another read node, or limits that would keep others from their effect. */
 async function observeOnOthers(observe: Observe<typeof options>): Promise<void> {

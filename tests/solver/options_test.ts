@@ -12,10 +12,10 @@ import { type Answer, post } from "../support/envelope.ts";
 import { eventually } from "../support/eventually.ts";
 import {
   assertAllowsPage,
+  everyOption,
   linesOfErrors,
   PAGE,
   refusalsOfTen,
-  testEveryOption,
   writeKeystore,
 } from "../support/every_option.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -55,208 +55,213 @@ const detailsSchema = z.looseObject({
   skew: z.number(),
 });
 
-testEveryOption("Solver", options, async (observe) => {
-  /** Starts a solver, and observes its options. */
-  const start = async (
-    node: FakeNode,
-    given: Partial<SolverOptions>,
-    look: (url: string) => Promise<Parameters<typeof observe>[1]>,
-    clock?: FakeClock,
-  ) => {
-    const { url, stop } = await startTestSolver(node, given, clock);
-    try {
-      await observe(given, await look(url));
-    } finally {
-      await stop();
-      await node.stop();
-    }
-  };
-  await withFolder(async (folder) => {
-    const markets = `${folder}/markets.toml`;
-    await Deno.writeTextFile(markets, MARKETS);
-    const given = {
-      port: freePort(),
-      host: "127.0.0.2",
-      corsOrigins: [PAGE],
-      markets,
-      privateKey: undefined,
-      ...await writeKeystore(folder, KEY.privateKey),
-      chainId: CHAIN_ID,
-      database: `${folder}/solver.sqlite`,
-      multiplier: 3,
-      maxExposure: 1_000_000_000n,
-      pricing: "barrier",
-      margin: 0.2,
-      userLeadMs: 0,
-      skew: 0.25,
-      volatilityFloor: 3,
-      volatilityHistoryMs: 1_000,
-      maxPriceAgeMs: 3_000,
-      minDurationMs: 5_000,
-      minWidthTicks: 10,
-      maxStartAheadMs: 1_000_000,
-      maxStartBehindMs: 5_000,
-      maxDeadlineMs: 100_000,
+Deno.test(
+  "Solver: every option has its effect",
+  everyOption(options, async (observe) => {
+    /** Starts a solver, and observes its options. */
+    const start = async (
+      node: FakeNode,
+      given: Partial<SolverOptions>,
+      look: (url: string) => Promise<Parameters<typeof observe>[1]>,
+      clock?: FakeClock,
+    ) => {
+      const { url, stop } = await startTestSolver(node, given, clock);
+      try {
+        await observe(given, await look(url));
+      } finally {
+        await stop();
+        await node.stop();
+      }
     };
-    const node = startNode(CHAIN_ID);
-    giveHistory(node, 20_000);
-    // Risks half of --max-exposure in the same direction.
-    const open = {
-      payout: 500_000_100n,
-      lowerPrice: BigInt(SPOT - 1),
-      upperPrice: BigInt(SPOT + 1),
-    };
-    const endTime = Date.now() + 3_600_000;
-    const theses = [toWire(thesisOf(1, { ...open, solver: KEY.address, endTime }))];
-    node.methods.set("core_getTheses", () => ({ theses, nextCursor: null }));
-    await start(node, { ...given, rpcUrl: node.url, wsUrl: node.wsUrl }, async (url) => {
-      const info = await (await fetch(`${url}/info`)).json();
-      const ask = (terms: Record<string, unknown> = {}, route = "estimate") => {
-        const startTime = Date.now() + 1_000;
-        const times = { startTime, endTime: startTime + 20_000 };
-        const range = { lowerPrice: String(SPOT * 0.998), upperPrice: String(SPOT * 1.002) };
-        const { user, ...request } = quoteRequest({ ...range, ...times, ...terms });
-        return post(`${url}/${route}`, { ...request, ...(route === "quote" && { user }) });
+    await withFolder(async (folder) => {
+      const markets = `${folder}/markets.toml`;
+      await Deno.writeTextFile(markets, MARKETS);
+      const given = {
+        port: freePort(),
+        host: "127.0.0.2",
+        corsOrigins: [PAGE],
+        markets,
+        privateKey: undefined,
+        ...await writeKeystore(folder, KEY.privateKey),
+        chainId: CHAIN_ID,
+        database: `${folder}/solver.sqlite`,
+        multiplier: 3,
+        maxExposure: 1_000_000_000n,
+        pricing: "barrier",
+        margin: 0.2,
+        userLeadMs: 0,
+        skew: 0.25,
+        volatilityFloor: 3,
+        volatilityHistoryMs: 1_000,
+        maxPriceAgeMs: 3_000,
+        minDurationMs: 5_000,
+        minWidthTicks: 10,
+        maxStartAheadMs: 1_000_000,
+        maxStartBehindMs: 5_000,
+        maxDeadlineMs: 100_000,
       };
-      /** An answer to a question about a fresh price, once there is one. */
-      const answered = (terms?: Record<string, unknown>, route?: string) =>
-        eventually("prices and their history", async () => {
-          publishPrice(node);
-          publishPrice(node, SPOT, 4_000, other);
-          const answer = await ask(terms, route);
-          const isEarly = /known yet|too short|ms ago|RATE/.test(String(answer.body.error));
-          return isEarly ? undefined : answer;
+      const node = startNode(CHAIN_ID);
+      giveHistory(node, 20_000);
+      // Risks half of --max-exposure in the same direction.
+      const open = {
+        payout: 500_000_100n,
+        lowerPrice: BigInt(SPOT - 1),
+        upperPrice: BigInt(SPOT + 1),
+      };
+      const endTime = Date.now() + 3_600_000;
+      const theses = [toWire(thesisOf(1, { ...open, solver: KEY.address, endTime }))];
+      node.methods.set("core_getTheses", () => ({ theses, nextCursor: null }));
+      await start(node, { ...given, rpcUrl: node.url, wsUrl: node.wsUrl }, async (url) => {
+        const info = await (await fetch(`${url}/info`)).json();
+        const ask = (terms: Record<string, unknown> = {}, route = "estimate") => {
+          const startTime = Date.now() + 1_000;
+          const times = { startTime, endTime: startTime + 20_000 };
+          const range = { lowerPrice: String(SPOT * 0.998), upperPrice: String(SPOT * 1.002) };
+          const { user, ...request } = quoteRequest({ ...range, ...times, ...terms });
+          return post(`${url}/${route}`, { ...request, ...(route === "quote" && { user }) });
+        };
+        /** An answer to a question about a fresh price, once there is one. */
+        const answered = (terms?: Record<string, unknown>, route?: string) =>
+          eventually("prices and their history", async () => {
+            publishPrice(node);
+            publishPrice(node, SPOT, 4_000, other);
+            const answer = await ask(terms, route);
+            const isEarly = /known yet|too short|ms ago|RATE/.test(String(answer.body.error));
+            return isEarly ? undefined : answer;
+          });
+        await node.feed.subscribed("prices");
+        await eventually("the open theses", async () => {
+          const { complete } = await (await fetch(`${url}/theses`)).json();
+          return complete || undefined;
         });
-      await node.feed.subscribed("prices");
-      await eventually("the open theses", async () => {
-        const { complete } = await (await fetch(`${url}/theses`)).json();
-        return complete || undefined;
+        const from = (startTime: number) => ({ startTime, endTime: startTime + 20_000 });
+        const isRefused = async (answer: Promise<Answer>, words: RegExp) =>
+          assert.match(String((await answer).body.error), words);
+        const nowMs = Date.now();
+        const { body } = await answered({}, "quote");
+        const quote = quoteSchema.parse(body.quote);
+        const details = detailsSchema.parse(body.pricing);
+        const isKeystores = () => assert.equal(info.address, KEY.address);
+        return {
+          port: () => assert.equal(new URL(url).port, String(given.port)),
+          host: () => assert.equal(new URL(url).hostname, given.host),
+          corsOrigins: () => assertAllowsPage(`${url}/info`),
+          rpcUrl: () => assert(node.calls.has("core_getPriceHistory")),
+          wsUrl: () => assert.equal(quote.solver, KEY.address, "it had prices"),
+          markets: () =>
+            isRefused(ask({ base: SPEC_MARKETS.bySymbol("BTC/USDT")?.base }), /UNSUPPORTED_PAIR/),
+          keystore: isKeystores,
+          keystorePasswordFile: isKeystores,
+          chainId: () => {
+            const { signature } = quote;
+            assert.equal(recoverSigner(hashQuote(quote, CHAIN_ID), signature), KEY.address);
+          },
+          database: async () => assert((await Deno.stat(given.database)).size > 0),
+          multiplier: () => assert.equal(info.config.basePayoutMultiplier, 3),
+          maxExposure: async () => {
+            const { maxExposure } = await (await fetch(`${url}/theses`)).json();
+            assert.equal(maxExposure, String(given.maxExposure));
+          },
+          pricing: () => assert.equal(info.pricing, "barrier"),
+          margin: () => assert.equal(details.margin, given.margin),
+          userLeadMs: () =>
+            eventually("an estimate that charges no lead", async () => {
+              const { pricing } = (await answered()).body;
+              const { probability, chargedProbability } = detailsSchema.parse(pricing);
+              return chargedProbability < 1.01 * probability || undefined;
+            }, 5_000).then(() => {}),
+          skew: () => assert.equal(details.skew, given.skew / 2),
+          volatilityFloor: () => assert(details.volatility >= 3, `${details.volatility}`),
+          volatilityHistoryMs: () => assert.equal(body.success, true, "20 s are known"),
+          maxPriceAgeMs: () =>
+            isRefused(answered({ base: other.base }), /PRICE_UNAVAILABLE.* above 3000 ms/),
+          minDurationMs: () =>
+            isRefused(answered({ ...from(nowMs), endTime: nowMs + 4_000 }), /below 5000 ms/),
+          minWidthTicks: () => {
+            const range = { lowerPrice: String(SPOT), upperPrice: String(SPOT + 1) };
+            return isRefused(answered(range), /narrower than 10 moves/);
+          },
+          maxStartAheadMs: () => isRefused(ask(from(nowMs + 2_000_000)), /above 1000000 ms/),
+          maxStartBehindMs: () => isRefused(ask(from(nowMs - 15_000)), /above 5000 ms/),
+          maxDeadlineMs: () =>
+            isRefused(ask({ deadline: nowMs + 200_000 }, "quote"), /at most 100000 ms/),
+        };
       });
-      const from = (startTime: number) => ({ startTime, endTime: startTime + 20_000 });
-      const isRefused = async (answer: Promise<Answer>, words: RegExp) =>
-        assert.match(String((await answer).body.error), words);
-      const nowMs = Date.now();
-      const { body } = await answered({}, "quote");
-      const quote = quoteSchema.parse(body.quote);
-      const details = detailsSchema.parse(body.pricing);
-      const isKeystores = () => assert.equal(info.address, KEY.address);
+    });
+    await linesOfErrors(async (lines) => {
+      const node = startNode();
+      const clock = new FakeClock(Date.now());
+      const given = {
+        privateKey: solver,
+        maxRisk: 400_000n,
+        hedgeDelayMs: 7_000,
+        retain: 120_000,
+        faultPoint: "trace",
+      };
+      await start(node, given, async (url) => {
+        const info = await (await fetch(`${url}/info`)).json();
+        const execute = async (body: unknown) => (await post(`${url}/execute`, body)).body;
+        return {
+          privateKey: () => assert.equal(info.address, solver.address),
+          maxRisk: async () => {
+            const { error } = await execute(await execution(url));
+            assert.match(String(error), /above 400000; bet less/);
+          },
+          hedgeDelayMs: async () => {
+            const { error } = await execute(
+              await execution(url, { deadline: clock.now() + 6_000 }),
+            );
+            assert.match(String(error), /hedging takes [78]\d{3} ms/);
+          },
+          retain: async () => {
+            node.refusal = "INSUFFICIENT_BALANCE";
+            const body = await execution(url, { betAmount: "1000000" });
+            const executed = execute(body);
+            const hedging = "Fault point hedge.cover:before";
+            await eventually("the hedge begins", () => lines.includes(hedging) || undefined);
+            clock.advance(given.hedgeDelayMs);
+            const { result } = z.object({ result: z.unknown() }).parse(await executed);
+            clock.advance(given.retain);
+            assert.deepEqual((await execute(body)).result, result, "the first one's");
+            await eventually("the execution is forgotten", async () => {
+              clock.advance(10_000);
+              return (await execute(body)).code === "DEADLINE_PASSED" || undefined;
+            }, 5_000);
+          },
+          faultPoint: () => assert(lines.includes("Fault point store.insert:after")),
+        };
+      }, clock);
+    });
+    const late = Promise.withResolvers<Response>();
+    const hedge = listen("127.0.0.1", 0, () => late.promise);
+    const inTimeByDefault = setTimeout(() => late.resolve(Response.json({ hedged: true })), 1_000);
+    const hedged = { hedgeUrl: hedge.url, hedgeTimeoutMs: 100, rateLimit: 2, trustProxy: false };
+    await start(startNode(), hedged, async (url) => {
+      const answer = await post(`${url}/execute`, await execution(url)); // two of six requests
+      const isHedged = () => assert.match(String(answer.body.error), /service did not answer/);
+      const refused = await refusalsOfTen(url, "/theses");
+      const isLimited = () => assert.deepEqual(refused, { address: 6, connection: 0, total: 0 });
       return {
-        port: () => assert.equal(new URL(url).port, String(given.port)),
-        host: () => assert.equal(new URL(url).hostname, given.host),
-        corsOrigins: () => assertAllowsPage(`${url}/info`),
-        rpcUrl: () => assert(node.calls.has("core_getPriceHistory")),
-        wsUrl: () => assert.equal(quote.solver, KEY.address, "it had prices"),
-        markets: () =>
-          isRefused(ask({ base: SPEC_MARKETS.bySymbol("BTC/USDT")?.base }), /UNSUPPORTED_PAIR/),
-        keystore: isKeystores,
-        keystorePasswordFile: isKeystores,
-        chainId: () => {
-          const { signature } = quote;
-          assert.equal(recoverSigner(hashQuote(quote, CHAIN_ID), signature), KEY.address);
-        },
-        database: async () => assert((await Deno.stat(given.database)).size > 0),
-        multiplier: () => assert.equal(info.config.basePayoutMultiplier, 3),
-        maxExposure: async () => {
-          const { maxExposure } = await (await fetch(`${url}/theses`)).json();
-          assert.equal(maxExposure, String(given.maxExposure));
-        },
-        pricing: () => assert.equal(info.pricing, "barrier"),
-        margin: () => assert.equal(details.margin, given.margin),
-        userLeadMs: () =>
-          eventually("an estimate that charges no lead", async () => {
-            const { pricing } = (await answered()).body;
-            const { probability, chargedProbability } = detailsSchema.parse(pricing);
-            return chargedProbability < 1.01 * probability || undefined;
-          }, 5_000).then(() => {}),
-        skew: () => assert.equal(details.skew, given.skew / 2),
-        volatilityFloor: () => assert(details.volatility >= 3, `${details.volatility}`),
-        volatilityHistoryMs: () => assert.equal(body.success, true, "20 s are known"),
-        maxPriceAgeMs: () =>
-          isRefused(answered({ base: other.base }), /PRICE_UNAVAILABLE.* above 3000 ms/),
-        minDurationMs: () =>
-          isRefused(answered({ ...from(nowMs), endTime: nowMs + 4_000 }), /below 5000 ms/),
-        minWidthTicks: () => {
-          const range = { lowerPrice: String(SPOT), upperPrice: String(SPOT + 1) };
-          return isRefused(answered(range), /narrower than 10 moves/);
-        },
-        maxStartAheadMs: () => isRefused(ask(from(nowMs + 2_000_000)), /above 1000000 ms/),
-        maxStartBehindMs: () => isRefused(ask(from(nowMs - 15_000)), /above 5000 ms/),
-        maxDeadlineMs: () =>
-          isRefused(ask({ deadline: nowMs + 200_000 }, "quote"), /at most 100000 ms/),
+        hedgeUrl: isHedged,
+        hedgeTimeoutMs: isHedged,
+        rateLimit: isLimited,
+        trustProxy: isLimited,
       };
     });
-  });
-  await linesOfErrors(async (lines) => {
-    const node = startNode();
-    const clock = new FakeClock(Date.now());
-    const given = {
-      privateKey: solver,
-      maxRisk: 400_000n,
-      hedgeDelayMs: 7_000,
-      retain: 120_000,
-      faultPoint: "trace",
-    };
-    await start(node, given, async (url) => {
-      const info = await (await fetch(`${url}/info`)).json();
-      const execute = async (body: unknown) => (await post(`${url}/execute`, body)).body;
+    clearTimeout(inTimeByDefault);
+    late.resolve(new Response());
+    await hedge.stop();
+    const exchange = startFakeCandles();
+    const dry = { pricing: "barrier", dryRun: true, historyUrl: exchange.url, rateLimitTotal: 1 };
+    await start(startNode(), dry, async (url) => {
+      const { dryRun } = await (await fetch(`${url}/info`)).json();
+      const refused = await refusalsOfTen(url, "/theses");
       return {
-        privateKey: () => assert.equal(info.address, solver.address),
-        maxRisk: async () => {
-          const { error } = await execute(await execution(url));
-          assert.match(String(error), /above 400000; bet less/);
-        },
-        hedgeDelayMs: async () => {
-          const { error } = await execute(await execution(url, { deadline: clock.now() + 6_000 }));
-          assert.match(String(error), /hedging takes [78]\d{3} ms/);
-        },
-        retain: async () => {
-          node.refusal = "INSUFFICIENT_BALANCE";
-          const body = await execution(url, { betAmount: "1000000" });
-          const executed = execute(body);
-          const hedging = "Fault point hedge.cover:before";
-          await eventually("the hedge begins", () => lines.includes(hedging) || undefined);
-          clock.advance(given.hedgeDelayMs);
-          const { result } = z.object({ result: z.unknown() }).parse(await executed);
-          clock.advance(given.retain);
-          assert.deepEqual((await execute(body)).result, result, "the first one's");
-          await eventually("the execution is forgotten", async () => {
-            clock.advance(10_000);
-            return (await execute(body)).code === "DEADLINE_PASSED" || undefined;
-          }, 5_000);
-        },
-        faultPoint: () => assert(lines.includes("Fault point store.insert:after")),
+        dryRun: () => assert.equal(dryRun, true),
+        historyUrl: () => assert(exchange.queries.length > 0),
+        rateLimitTotal: () => assert.deepEqual(refused, { address: 0, connection: 0, total: 7 }),
       };
-    }, clock);
-  });
-  const late = Promise.withResolvers<Response>();
-  const hedge = listen("127.0.0.1", 0, () => late.promise);
-  const inTimeByDefault = setTimeout(() => late.resolve(Response.json({ hedged: true })), 1_000);
-  const hedged = { hedgeUrl: hedge.url, hedgeTimeoutMs: 100, rateLimit: 2, trustProxy: false };
-  await start(startNode(), hedged, async (url) => {
-    const answer = await post(`${url}/execute`, await execution(url)); // two of six requests
-    const isHedged = () => assert.match(String(answer.body.error), /service did not answer/);
-    const refused = await refusalsOfTen(url, "/theses");
-    const isLimited = () => assert.deepEqual(refused, { address: 6, connection: 0, total: 0 });
-    return {
-      hedgeUrl: isHedged,
-      hedgeTimeoutMs: isHedged,
-      rateLimit: isLimited,
-      trustProxy: isLimited,
-    };
-  });
-  clearTimeout(inTimeByDefault);
-  late.resolve(new Response());
-  await hedge.stop();
-  const exchange = startFakeCandles();
-  const dry = { pricing: "barrier", dryRun: true, historyUrl: exchange.url, rateLimitTotal: 1 };
-  await start(startNode(), dry, async (url) => {
-    const { dryRun } = await (await fetch(`${url}/info`)).json();
-    const refused = await refusalsOfTen(url, "/theses");
-    return {
-      dryRun: () => assert.equal(dryRun, true),
-      historyUrl: () => assert(exchange.queries.length > 0),
-      rateLimitTotal: () => assert.deepEqual(refused, { address: 0, connection: 0, total: 7 }),
-    };
-  });
-  await exchange.stop();
-});
+    });
+    await exchange.stop();
+  }),
+);

@@ -15,18 +15,17 @@ export type Observe<T extends OptionTable> = (
 ) => Promise<void>;
 
 /**
- * Tests that every option of a service has an effect: `run` starts the service, as often as options
+ * A test that every option of a service has an effect: `run` starts the service, as often as options
  * exclude each other, and observes. An option that it gives its default, or does not observe, fails.
  *
  * @param elsewhere Options whose effect takes a test of its own, with the file that sets them.
  */
-export function testEveryOption<T extends OptionTable>(
-  service: string,
+export function everyOption<T extends OptionTable>(
   table: T,
   run: (observe: Observe<T>) => Promise<void>,
   elsewhere: { [K in keyof T]?: string } = {},
-): void {
-  Deno.test(`${service}: every option has its effect`, async (t) => {
+): (t: Deno.TestContext) => Promise<void> {
+  return async (t) => {
     const missing = new Set(Object.keys(table));
     const required = Object.entries(table).filter(([, spec]) => spec.required);
     // Anything: these have no default.
@@ -46,7 +45,7 @@ export function testEveryOption<T extends OptionTable>(
       assert(missing.delete(key), `${key} is observed here`);
     }
     assert.deepEqual([...missing], [], "options whose effect is not observed");
-  });
+  };
 }
 
 /** Writes a keystore and the file with its password. @returns The options that name them. */
