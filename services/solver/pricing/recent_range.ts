@@ -12,7 +12,7 @@ const HALF_LIFE_MS = 60_000;
 const RELATION_HALF_LIFE_MS = 3_600_000;
 
 /** A candle counts as at most this many times the mean, so that a jump is not taken for a new level. */
-const RAISE_MAX = 5;
+const RAISE_MAX = 3;
 
 /** Candles before a jump can be recognised. */
 const CANDLES_MIN = 5;

@@ -75,9 +75,9 @@ const PRIOR: LogDeviation = { middle: -0.43, below: 0.35 ** 2, above: 0.35 ** 2 
 /** Additional deviation of the logarithm if the history is shorter than the horizon, per factor e. */
 const SPREAD_PER_MISSING_HISTORY = 0.1;
 
-/** In so short a history, a minute counts as at most twice what its slots say: it may have a jump. */
+/** In so short a history, a minute counts as at most 1.5 times what its slots say: it may have a jump. */
 const EARLY_MS = 300_000;
-const EARLY_RAISE_MAX = 2;
+const EARLY_RAISE_MAX = 1.5;
 
 /** Shortest horizon: shorter ones are forecast like this one, since checks are 100 ms apart. */
 const HORIZON_MS_MIN = 1_000;
