@@ -24,7 +24,7 @@ export interface ClientOptions {
    * service of another one is refused with `CHAIN_MISMATCH`: it could submit them there.
    */
   chainId: number;
-  /** The address of the solver whose quotes to accept; whoever the solver says it is by default. */
+  /** Address of the solver whose quotes are accepted; by default the one that the solver reports. */
   solver?: Address | undefined;
   /** Signs for the user; leave it out to only read. */
   wallet?: Wallet | undefined;

@@ -9,7 +9,7 @@ import type { NodeReply } from "./http_pool/reply_body.ts";
 
 const MEMBERS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params"]);
 
-/** The longest member in the longest spelling, `\uXXXX` for each letter, with its quotes. */
+/** Length of the longest member name, each letter escaped as `\uXXXX`, with its quotes. */
 const NAME_LENGTH_MAX = 6 * "jsonrpc".length + 2;
 
 const USUAL_START = '{"jsonrpc":"2.0","id":';

@@ -98,7 +98,7 @@ Deno.test("ServiceWatch: health, readiness and complaints are the service's own 
     assert.deepEqual(new Set(asked), new Set(["/", "/health", "/ready", "/metrics"]));
   }));
 
-Deno.test("ServiceWatch: only a service that says so is asked whether it is ready; what is no service has no version", () =>
+Deno.test("ServiceWatch: asks only proxy and solver whether they are ready; another program has no version", () =>
   withService(async ({ url, answers, asked }) => {
     const { "/ready": _, ...others } = WELL;
     Object.assign(answers, others, { "/": "welcome to nginx 1.2.3" });

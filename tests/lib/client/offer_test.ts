@@ -45,7 +45,7 @@ function refuses(code: string, field?: string) {
   };
 }
 
-Deno.test("checkOffer: what was asked for, signed by the solver, is an offer", () => {
+Deno.test("checkOffer: accepts a quote of the terms asked for if the solver signed it", () => {
   const quote = signed(terms);
   assert.deepEqual(check(quote), { quote, quoteHash: hashQuote(terms, CHAIN_ID) });
 });

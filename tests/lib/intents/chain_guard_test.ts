@@ -219,7 +219,7 @@ Deno.test("ChainGuard: a node without the newest committed receipt is CHAIN_REWO
     await world.newGuard().require();
   }));
 
-Deno.test("ChainGuard: a later commit on the rewound chain does not hide what is missing", () =>
+Deno.test("ChainGuard: a receipt stays missing after a later commit on the rewound chain", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.require();

@@ -324,7 +324,7 @@ Deno.test("Submitter: after the clock was set back, a transaction from the futur
     assert.equal(bench.node.sent.length, 2);
   }));
 
-Deno.test("Submitter: what was read from the store is verified before it is sent, what is new is not", () =>
+Deno.test("Submitter: verifies intents read from the store before sending, not those it has just recorded", () =>
   withBench(async (bench) => {
     bench.verify = () => {
       throw new IntentRefusedError("STORE_DAMAGED", "Row k is damaged");

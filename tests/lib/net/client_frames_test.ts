@@ -33,7 +33,7 @@ function read(bytes: Uint8Array): { text: string; mask: string }[] {
 const frames = new ClientFrames();
 const texts = (written: readonly string[]) => read(frames.encode(written)).map(({ text }) => text);
 
-Deno.test("ClientFrames: what is written is what is read, in ASCII and beyond it", () => {
+Deno.test("ClientFrames: a server reads back every text written, in ASCII and beyond it", () => {
   const text = fc.oneof(fc.string(), fc.string({ unit: "grapheme", maxLength: 200 }));
   fc.assert(fc.property(fc.array(text), (written) => {
     assert.deepEqual(texts(written), written);

@@ -157,7 +157,7 @@ Deno.test("RpcSubscriber: a tab that slept for a minute does not mistake its own
   subscriber.stop();
 });
 
-Deno.test("RpcSubscriber: is live once what was missed has been read, after each connect and at intervals", async () => {
+Deno.test("RpcSubscriber: reads missed events after each connect and at intervals, and is live after that", async () => {
   const reads: { signal: AbortSignal; answer: PromiseWithResolvers<void> }[] = [];
   const { clock, network, events, subscriber, accept } = setUp({
     catchUp: {

@@ -60,7 +60,7 @@ Deno.test("node backup: a copy of a running chain is checked, private, and conti
     await goesOn.close();
   }));
 
-Deno.test("node backup: works without a node, and refuses what is no chain", () =>
+Deno.test("node backup: works without a running node, and refuses a directory without a chain", () =>
   withFolder(async (folder) => {
     const dir = `${folder}/node`;
     const disk = new DiskChain(dir, new FakeClock());

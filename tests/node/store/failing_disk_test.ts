@@ -183,7 +183,7 @@ Deno.test("Node: with its clock an hour behind the newest block it is degraded a
   });
 });
 
-Deno.test("Node: neither a receipt nor a read tells of a change before it is committed", async () => {
+Deno.test("Node: receipts and reads show a change only after its commit", async () => {
   await withNode(async (node) => {
     const order: string[] = [];
     node.storage.store.change(() =>
